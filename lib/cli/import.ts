@@ -1,6 +1,6 @@
 /** `headgate import`: makes a configuration of that of another gateway. */
 
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readDocument } from '../config/config-document.ts'
@@ -59,14 +59,15 @@ Exits with 1 when an entry is unsupported.
     } else print(imported.rows, terminal)
     if (values.apply) {
       const [out, secrets] = [resolve(terminal.cwd, values.out), resolve(terminal.cwd, values.secrets)]
+      if (out === secrets) throw new CommandError('--out and --secrets name the same file.', { exitCode: 2 })
       checkReplaceable(out, values.out)
       if (imported.secrets.size > 0) checkReplaceable(secrets, values.secrets)
-      writeFileSync(out, `${mark}\n${printDocument(imported.config)}`)
+      replaceFile(out, `${mark}\n${printDocument(imported.config)}`, 0o644, file => {
+        checkConfiguration(file, variables, terminal)
+      })
       if (imported.secrets.size > 0) {
-        rmSync(secrets, { force: true }) // the mode is that of a new file
-        writeFileSync(secrets, `${mark}\n${printVariables(imported.secrets)}`, { mode: 0o600 })
+        replaceFile(secrets, `${mark}\n${printVariables(imported.secrets)}`, 0o600)
       }
-      checkWritten(out, variables, terminal)
       if (!values.json) sayWritten(values, imported, variables, terminal)
     }
     return imported.rows.some(({ verdict }) => verdict === 'unsupported') ? 1 : 0
@@ -83,9 +84,14 @@ function readText (path: string, shown: string): string {
 
 function print (rows: readonly PlanRow[], { out }: Terminal): void {
   const sorted = verdicts.toReversed().flatMap(verdict => rows.filter(row => row.verdict === verdict))
-  out(table(sorted.map(({ verdict, path, note }) => [verdict, path, note])))
+  out(table(sorted.map(({ verdict, path, note }) => [verdict, printable(path), printable(note)])))
   const counts = verdicts.map(verdict => `${rows.filter(row => row.verdict === verdict).length} ${verdict}`)
   out(`\n${rows.length} entries: ${counts.join(', ')}.`)
+}
+
+/** Replaces what would move the cursor of a terminal: names come from the file. */
+function printable (text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, '?')
 }
 
 /** Returns the variables that the configuration reads secrets from. */
@@ -101,20 +107,45 @@ function checkReplaceable (path: string, shown: string): void {
   }
 }
 
-/** As shells, systemd and Docker read them: Docker takes quotes literally, so there are as few as possible. */
+/**
+ * As shells, systemd and Docker read them: Docker takes quotes literally, so there are as few as possible.
+ */
 function printVariables (secrets: ReadonlyMap<string, string>): string {
   const quoted = (value: string): string =>
     /^[\w./:@%+=,-]*$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`
   return [...secrets].map(([name, value]) => `${name}=${quoted(value)}\n`).join('')
 }
 
-/** Checks what was written as `headgate check` does, with a value for each variable. */
-function checkWritten (file: string, variables: readonly string[], { cwd }: Terminal): void {
+/**
+ * Puts a new file in the place of another one, all of it or nothing. @param check throws for one that must
+ * not
+ */
+function replaceFile (
+  path: string,
+  text: string,
+  mode: number,
+  check: (file: string) => void = () => {}
+): void {
+  const written = `${path}.${process.pid}.new`
+  try {
+    writeFileSync(written, text, { mode, flag: 'wx' })
+    check(written)
+    renameSync(written, path)
+  } finally {
+    rmSync(written, { force: true })
+  }
+}
+
+/** Checks a configuration as `headgate check` does, with a value for each variable. */
+function checkConfiguration (file: string, variables: readonly string[], { cwd }: Terminal): void {
   try {
     readSettings({ env: Object.fromEntries(variables.map(name => [name, 'set-later'])), cwd, file })
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    throw new CommandError(`what was written needs a correction:\n${formatProblems(error)}`, { cause: error })
+    throw new CommandError(
+      `nothing was written: the configuration would not be valid.\n${formatProblems(error)}`,
+      { cause: error }
+    )
   }
 }
 

@@ -3,11 +3,11 @@
  * entry gets a row in the plan, also what has no counterpart.
  */
 
-import { LitellmModels, milliseconds, type Deployment } from './litellm-models.ts'
+import { LitellmModels, isPlainAddress, milliseconds, type Deployment } from './litellm-models.ts'
 import { ImportPlan, type PlanRow, type Verdict } from './plan.ts'
 import { ImportedSecrets, variableIn } from './secrets.ts'
 import { entriesOf, isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
-import { isObject, type JsonObject } from '../json/guards.ts'
+import { isContainer, isObject, type JsonObject } from '../json/guards.ts'
 import { isPattern, patternFinder } from '../models/name-patterns.ts'
 
 export interface ImportedConfig {
@@ -19,14 +19,14 @@ export interface ImportedConfig {
 }
 
 /** The strategy of routes for each of LiteLLM's. Those of the same rule are exact. */
-const strategies: Readonly<Record<string, readonly [strategy: string, verdict: Verdict]>> = {
-  'simple-shuffle': ['weighted', 'exact'],
-  'least-busy': ['balanced', 'approximate'],
-  'latency-based-routing': ['fastest', 'approximate'],
-  'usage-based-routing': ['balanced', 'approximate'],
-  'usage-based-routing-v2': ['balanced', 'approximate'],
-  'cost-based-routing': ['cheapest', 'approximate']
-}
+const strategies: ReadonlyMap<string, readonly [strategy: string, verdict: Verdict]> = new Map([
+  ['simple-shuffle', ['weighted', 'exact']],
+  ['least-busy', ['balanced', 'approximate']],
+  ['latency-based-routing', ['fastest', 'approximate']],
+  ['usage-based-routing', ['balanced', 'approximate']],
+  ['usage-based-routing-v2', ['balanced', 'approximate']],
+  ['cost-based-routing', ['cheapest', 'approximate']]
+])
 
 /** What the plan says of settings that are so here, or that a person has to see to. */
 const noted: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: string]> = [
@@ -79,7 +79,7 @@ const fallbackEntries: ReadonlyArray<readonly [entry: string, verdict: Verdict, 
 /** @param file the parsed `config.yaml` */
 export function importLitellmConfig (file: JsonObject): ImportedConfig {
   const plan = new ImportPlan(file)
-  const secrets = new ImportedSecrets(plan)
+  const secrets = new ImportedSecrets(file, plan)
   readVariables(file, secrets, plan)
   const models = new LitellmModels(file, plan, secrets)
   const routing = new LitellmRouting(file, models, plan)
@@ -106,8 +106,11 @@ export function importLitellmConfig (file: JsonObject): ImportedConfig {
 function readVariables (file: JsonObject, secrets: ImportedSecrets, plan: ImportPlan): void {
   for (const [name, value] of entriesOf(file['environment_variables'])) {
     const path = `environment_variables.${name}`
+    const other = variableIn(value)
     if (!/^[A-Za-z_]\w*$/.test(name)) plan.note(path, 'unsupported', 'is not the name of a variable')
-    else if (variableIn(value) === undefined) secrets.values.set(name, String(value))
+    else if (isContainer(value)) plan.note(path, 'unsupported', 'is no text')
+    else if (other === undefined) secrets.values.set(name, String(value))
+    else if (other !== name) plan.note(path, 'manual', `set ${name} to the value of ${other}`)
     plan.note(path, 'exact', `env:${name}`)
   }
 }
@@ -141,7 +144,7 @@ class LitellmRouting {
     this.#plan = plan
     const router = objectOf(file['router_settings'])
     const wanted = textOf(router['routing_strategy']) ?? 'simple-shuffle'
-    const [strategy, verdict] = strategies[wanted] ?? ['weighted', 'unsupported']
+    const [strategy, verdict] = strategies.get(wanted) ?? ['weighted', 'unsupported']
     this.#strategy = strategy
     plan.note('router_settings.routing_strategy', verdict, `\`strategy: ${strategy}\` of the routes`)
     for (const [alias, target] of entriesOf(router['model_group_alias'])) {
@@ -160,15 +163,15 @@ class LitellmRouting {
 
   /** Returns `models` and `routes`. */
   sections (): JsonObject {
-    const models: Record<string, unknown> = Object.fromEntries(this.#models.known)
-    const routes: Record<string, unknown> = {}
+    const models = new Map<string, unknown>(this.#models.known)
+    const routes = new Map<string, unknown>()
     for (const [name, deployments] of this.#models.deployments) {
       const wanted = [...this.#fallbacks.get(name) ?? []]
       const fallbacks = wanted.flatMap(other => other === name ? [] : this.#modelsOf(other))
       const [first, ...others] = deployments
       if (first === undefined) continue
       if (name.includes('*')) {
-        if (first.model !== name) models[name] = { alias: first.model }
+        if (first.model !== name) models.set(name, { alias: first.model })
         for (const { path } of others) {
           this.#plan.note(
             `${path}.model_name`,
@@ -176,14 +179,28 @@ class LitellmRouting {
             `names with \`*\` lead to one provider: ${first.model}`
           )
         }
+        for (const field of Object.keys(first.settings)) {
+          const why = 'models behind a name with `*` have no defaults'
+          this.#plan.note(`${first.path}.litellm_params.${field}`, 'unsupported', why)
+        }
       } else if (deployments.length + fallbacks.length > 1 || !isEmpty(first.settings)) {
-        routes[name] = this.#route(deployments, fallbacks)
-      } else if (first.model !== name) models[name] = { alias: first.model }
+        routes.set(name, this.#route(deployments, fallbacks))
+      } else if (first.model !== name) models.set(name, { alias: first.model })
     }
     for (const [alias, name] of this.#aliases) {
-      if (this.#isServed(name) && !(alias in routes)) models[alias] = { alias: name }
+      const isTaken = routes.has(alias) || models.has(alias)
+      if (this.#isServed(alias) && !isTaken) models.set(alias, { alias: name })
+      else
+        this.#plan.note(
+          `router_settings.model_group_alias.${alias}`,
+          'unsupported',
+          isTaken ? 'a model has this name' : `no entry of model_list serves ${name}`
+        )
     }
-    return { ...!isEmpty(models) && { models }, ...!isEmpty(routes) && { routes } }
+    return {
+      ...models.size > 0 && { models: Object.fromEntries(models) },
+      ...routes.size > 0 && { routes: Object.fromEntries(routes) }
+    }
   }
 
   #readFallbacks (settings: JsonObject, section: string): void {
@@ -235,9 +252,20 @@ class LitellmRouting {
 
   /** Returns the models behind a name: groups that stand in for each other cannot refer to each other. */
   #modelsOf (name: string): readonly string[] {
-    const known = this.#models.deployments.get(this.#aliases.get(name) ?? name)
-    if (known !== undefined) return known.map(({ model }) => model)
-    return this.#isServed(name) ? [name] : []
+    const target = this.#targetOf(name)
+    if (target === undefined) return []
+    return this.#models.deployments.get(target)?.map(({ model }) => model) ?? [target]
+  }
+
+  /** Returns the name of `model_list` that a name leads to, or one that an entry with `*` serves. */
+  #targetOf (name: string): string | undefined {
+    const names = [...this.#models.deployments.keys()]
+    const passed = new Set<string>()
+    for (let at: string | undefined = name; at !== undefined && !passed.has(at); at = this.#aliases.get(at)) {
+      if (names.includes(at) || patternFinder(names.filter(isPattern))(at) !== undefined) return at
+      passed.add(at)
+    }
+    return undefined
   }
 
   /** Fallbacks have no weight of their own: weight 0 comes after all others. */
@@ -264,46 +292,55 @@ class LitellmRouting {
   }
 
   #isServed (name: string): boolean {
-    const names = [...this.#models.deployments.keys(), ...this.#aliases.keys()]
-    return names.includes(name) || patternFinder(names.filter(isPattern))(name) !== undefined
+    return this.#targetOf(name) !== undefined
   }
 }
 
 function toolServers (file: JsonObject, secrets: ImportedSecrets, plan: ImportPlan): JsonObject {
-  return Object.fromEntries(
-    entriesOf(file['mcp_servers']).flatMap(([name, server]) => {
-      if (!isObject(server)) return []
-      const path = `mcp_servers.${name}`
-      const slug = `litellm/${name.replaceAll(/[^A-Za-z0-9_-]/g, '-')}`
-      const { url, command, args, env, static_headers: fixed, headers = fixed } = server
-      for (const field of ['authentication_token', 'auth_value', 'auth_type']) {
-        plan.note(
-          `${path}.${field}`,
-          'manual',
-          `set \`headers\` of ${slug} to a variable that holds the whole value`
-        )
-      }
-      for (const field of ['url', 'transport', 'command', 'args', 'description', 'spec_version']) {
-        plan.note(`${path}.${field}`, 'exact', `tool server ${slug}`)
-      }
-      const variables = secrets.referAll(env, `mcp_${name}`, `${path}.env`)
-      const sent = secrets.referAll(
-        headers,
-        `mcp_${name}`,
-        `${path}.${fixed === undefined ? 'headers' : 'static_headers'}`
-      )
-      return [
-        [
-          slug,
-          command === undefined
-            ? { url, ...!isEmpty(sent) && { headers: sent } }
-            : {
-                command,
-                ...args !== undefined && { args },
-                ...!isEmpty(variables) && { env: variables }
-              }
-        ]
-      ]
-    })
-  )
+  const servers: Record<string, unknown> = {}
+  for (const [name, server] of entriesOf(file['mcp_servers'])) {
+    if (!isObject(server)) continue
+    const path = `mcp_servers.${name}`
+    const { url, command, env, static_headers: fixed, headers = fixed } = server
+    if (command === undefined && !isPlainAddress(String(url))) {
+      plan.note(path, 'manual', 'add it by hand: its address may hold a secret')
+      continue
+    }
+    const slug = freeSlug(name, servers)
+    for (const field of ['authentication_token', 'auth_value', 'auth_type']) {
+      const header = `set \`headers\` of ${slug} to a variable that holds the whole value`
+      plan.note(`${path}.${field}`, 'manual', header)
+    }
+    for (const field of ['url', 'transport', 'command', 'description', 'spec_version']) {
+      plan.note(`${path}.${field}`, 'exact', `tool server ${slug}`)
+    }
+    const field = fixed === undefined ? 'headers' : 'static_headers'
+    const sent = secrets.referAll(headers, `mcp_${name}`, `${path}.${field}`)
+    const variables = secrets.referAll(env, `mcp_${name}`, `${path}.env`)
+    const args = plainArguments(server['args'], `${path}.args`, plan)
+    servers[slug] = command === undefined
+      ? { url, ...!isEmpty(sent) && { headers: sent } }
+      : { command, ...args.length > 0 && { args }, ...!isEmpty(variables) && { env: variables } }
+  }
+  return servers
+}
+
+/** Returns a name for a tool server that none has. */
+function freeSlug (name: string, servers: Readonly<Record<string, unknown>>): string {
+  const wanted = `litellm/${name.replaceAll(/[^A-Za-z0-9_-]/g, '-')}`
+  let slug = wanted
+  for (let number = 2; Object.hasOwn(servers, slug); number++) slug = `${wanted}-${number}`
+  return slug
+}
+
+/** Words in front of a secret, or a text that can hardly be anything else. */
+const secretArgument = /key|token|secret|passw|auth|bearer|credential|^[\w+=-]{24,}$/i
+
+/** Returns the arguments of a command; none where one may be a secret, or follow the name of one. */
+function plainArguments (args: unknown, path: string, plan: ImportPlan): readonly string[] {
+  const texts = listOf(args).map(String)
+  const isPlain = !texts.some(text => secretArgument.test(text))
+  if (isPlain) plan.note(path, 'exact', 'arguments of the command')
+  else plan.note(path, 'manual', 'add them by hand, and let the command read its secrets from `env`')
+  return isPlain ? texts : []
 }

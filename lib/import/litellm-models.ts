@@ -83,6 +83,8 @@ export class LitellmModels {
   readonly #secrets: ImportedSecrets
   readonly #credentials: ReadonlyMap<string, JsonObject>
   readonly providers = new Map<string, ImportedProvider>()
+  /** Their names, by their settings in JSON. */
+  readonly #bySettings = new Map<string, string>()
   /** What `models` says of each, by id. */
   readonly known = new Map<string, JsonObject>()
   /** The deployments behind each `model_name`. */
@@ -106,7 +108,7 @@ export class LitellmModels {
     const given = objectOf(entry['litellm_params'])
     const params = { ...this.#credentials.get(String(given['litellm_credential_name'])), ...given }
     const [prefix, model] = splitModel(String(params['model']), textOf(params['custom_llm_provider']))
-    const row = litellmProviders[prefix]
+    const row = litellmProviders.get(prefix)
     if (row === undefined) {
       const why = prefix === '' ? 'write it as `provider/model`' : `no provider here serves \`${prefix}/…\``
       this.#plan.note(path, 'unsupported', `${String(params['model'])}: ${why}`)
@@ -142,13 +144,16 @@ export class LitellmModels {
   /** Returns the name of the provider with these settings: models that have the same share one. */
   #providerFor (prefix: string, row: ProviderRow, params: JsonObject, path: string): string {
     const settings = this.#settingsOf(prefix, row, params, path)
-    const name = nameOf(prefix, row, settings)
-    for (let number = 1; ; number++) {
-      const id = number === 1 ? name : `${name}-${number}`
-      const other = this.providers.get(id)
-      if (other === undefined) this.providers.set(id, settings)
-      if (other === undefined || JSON.stringify(other) === JSON.stringify(settings)) return id
+    const printed = JSON.stringify(settings)
+    let id = this.#bySettings.get(printed)
+    if (id === undefined) {
+      const name = nameOf(prefix, row, settings)
+      id = name
+      for (let number = 2; this.providers.has(id); number++) id = `${name}-${number}`
+      this.#bySettings.set(printed, id)
+      this.providers.set(id, settings)
     }
+    return id
   }
 
   #settingsOf (prefix: string, row: ProviderRow, params: JsonObject, path: string): ImportedProvider {
@@ -188,18 +193,17 @@ export class LitellmModels {
 
   #address (params: JsonObject, path: string): string | undefined {
     const field = params['api_base'] === undefined ? 'base_url' : 'api_base'
-    const variable = variableIn(params[field])
-    if (variable === undefined) {
+    const address = textOf(params[field])
+    if (address === undefined) return undefined
+    const variable = variableIn(address)
+    if (variable === undefined && isPlainAddress(address)) {
       this.#plan.note(`${path}.${field}`, 'exact', '`base_url` of the provider')
-      const address = textOf(params[field])
-      return address && withoutTrailingSlashes(address)
+      return withoutTrailingSlashes(address)
     }
-    this.#plan.note(
-      `${path}.${field}`,
-      'manual',
-      `set \`base_url\` of the provider to the value of ${variable}`
-    )
-    return undefined
+    const source =
+      variable === undefined ? 'it, without its user, query and fragment' : `the value of ${variable}`
+    this.#plan.note(`${path}.${field}`, 'manual', `set \`base_url\` of the provider to ${source}`)
+    return unknownAddress
   }
 
   /** Reads prices, limits and capabilities, which stand in either of two places. */
@@ -223,6 +227,16 @@ export class LitellmModels {
     if (isEmpty(price) && isEmpty(can) || id.includes('*')) return
     this.known.set(id, { ...!isEmpty(can) && { capabilities: can }, ...!isEmpty(price) && { price } })
   }
+}
+
+/** Stands for an address that the file does not hold: no key goes anywhere until it is replaced. */
+const unknownAddress = 'https://base-url.invalid'
+
+/** Returns true for an address that may stand in a configuration: user, query and fragment may be secrets. */
+export function isPlainAddress (address: string): boolean {
+  if (!URL.canParse(address)) return false
+  const { protocol, username, password, search, hash } = new URL(address)
+  return /^https?:$/.test(protocol) && username + password + search + hash === ''
 }
 
 /** Names a provider: by its kind where it is that service, else by its prefix or its host. */

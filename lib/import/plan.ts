@@ -21,11 +21,14 @@ export interface PlanRow {
 
 export class ImportPlan {
   readonly #file: JsonObject
+  /** Of all entries. */
+  readonly #paths = new Set<string>()
   readonly #rows = new Map<string, PlanRow>()
 
   /** @param file what is imported */
   constructor (file: JsonObject) {
     this.#file = file
+    this.#addPaths(file, '')
   }
 
   get rows (): readonly PlanRow[] {
@@ -36,7 +39,9 @@ export class ImportPlan {
   note (path: string, verdict: Verdict, note: string): void {
     const known = this.#rows.get(path)
     const isWorse = known !== undefined && verdicts.indexOf(verdict) > verdicts.indexOf(known.verdict)
-    if (isWorse || (known === undefined && this.#has(path))) this.#rows.set(path, { path, verdict, note })
+    if (isWorse || (known === undefined && this.#paths.has(path))) {
+      this.#rows.set(path, { path, verdict, note })
+    }
   }
 
   /** Notes every entry of which nothing was said, itself or with all that it is in, as not supported. */
@@ -47,14 +52,9 @@ export class ImportPlan {
     else for (const [at, entry] of entries) this.noteOthers(entry, at)
   }
 
-  /** Goes down by the longest names first, since a name may have a dot. */
-  #has (path: string, value: unknown = this.#file, at = ''): boolean {
-    if (path === at) return value !== undefined
-    return (entriesOf(value, at) ?? []).some(
-      ([name, entry]) =>
-        (path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`)) &&
-        this.#has(path, entry, name)
-    )
+  #addPaths (value: unknown, path: string): void {
+    this.#paths.add(path)
+    for (const [at, entry] of entriesOf(value, path) ?? []) this.#addPaths(entry, at)
   }
 }
 

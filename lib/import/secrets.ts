@@ -1,8 +1,10 @@
+import { litellmProviders } from '../models/litellm-providers.ts'
+import { isContainer, type JsonObject } from '../json/guards.ts'
 import { textOf } from './values.ts'
 import type { ImportPlan } from './plan.ts'
 
 /** A variable, as LiteLLM refers to it. */
-const reference = /^os\.environ\/(.+)$/
+const reference = /^os\.environ\/([A-Za-z_]\w*)$/
 
 /** Returns the variable that a value of LiteLLM's configuration refers to. */
 export function variableIn (value: unknown): string | undefined {
@@ -12,10 +14,15 @@ export function variableIn (value: unknown): string | undefined {
 /** Collects secrets that stand in a file in clear, and names a variable for each. */
 export class ImportedSecrets {
   readonly #plan: ImportPlan
+  /** Names that stand for something else: a secret under one of them would go where that goes. */
+  readonly #reserved: ReadonlySet<string>
   readonly values = new Map<string, string>()
 
-  constructor (plan: ImportPlan) {
+  /** @param file whose variables keep their names */
+  constructor (file: JsonObject, plan: ImportPlan) {
     this.#plan = plan
+    const defaults = [...litellmProviders.values()].flatMap(({ variable }) => variable ?? [])
+    this.#reserved = new Set([...variablesIn(file), ...defaults])
   }
 
   /**
@@ -31,6 +38,10 @@ export class ImportedSecrets {
     if (variable !== undefined) {
       this.#plan.note(path, 'exact', `env:${variable}`)
       return `env:${variable}`
+    }
+    if (text.startsWith('os.environ/')) {
+      this.#plan.note(path, 'unsupported', 'names no variable: letters, digits and `_`')
+      return undefined
     }
     const own = this.#nameFor(`LITELLM_${name.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')}`, text)
     this.values.set(own, text)
@@ -49,7 +60,14 @@ export class ImportedSecrets {
   #nameFor (wanted: string, text: string): string {
     for (let number = 1; ; number++) {
       const name = number === 1 ? wanted : `${wanted}_${number}`
-      if ((this.values.get(name) ?? text) === text) return name
+      if (!this.#reserved.has(name) && (this.values.get(name) ?? text) === text) return name
     }
   }
+}
+
+/** Returns the variables that any entry refers to. */
+function variablesIn (value: unknown): string[] {
+  const variable = variableIn(value)
+  if (variable !== undefined) return [variable]
+  return isContainer(value) ? Object.values(value).flatMap(variablesIn) : []
 }

@@ -12,7 +12,7 @@ export interface ProviderRow {
 
 const compatible = 'openai-compatible'
 
-export const litellmProviders: Readonly<Record<string, ProviderRow>> = {
+const rows: Readonly<Record<string, ProviderRow>> = {
   openai: { kind: 'openai', variable: 'OPENAI_API_KEY' },
   'text-completion-openai': { kind: 'openai', variable: 'OPENAI_API_KEY' },
   azure: { kind: 'azure-openai', variable: 'AZURE_API_KEY' },
@@ -69,6 +69,8 @@ export const litellmProviders: Readonly<Record<string, ProviderRow>> = {
     baseUrl: 'https://api.cohere.ai/compatibility/v1'
   }
 }
+
+export const litellmProviders: ReadonlyMap<string, ProviderRow> = new Map(Object.entries(rows))
 
 /** Names without a prefix, as LiteLLM reads them. */
 const bareNames: ReadonlyArray<readonly [name: RegExp, provider: string]> = [

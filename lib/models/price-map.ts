@@ -60,7 +60,7 @@ export function catalogueOf (
   const models = new Map<string, CatalogueModel>()
   for (const [name, entry] of Object.entries(map)) {
     const provider = isObject(entry) ? String(entry['litellm_provider']) : ''
-    const { kind, baseUrl } = litellmProviders[provider] ?? {}
+    const { kind, baseUrl } = litellmProviders.get(provider) ?? {}
     if (!isObject(entry) || kind === undefined || baseUrl !== undefined || /\s/.test(name)) continue
     const id = `${kind}/${withoutPrefix(name, provider)}`
     const own = priceOf(entry)

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { headgate } from '../support/command.ts'
@@ -36,6 +36,23 @@ t.test('--apply writes a valid configuration, and secrets for its owner alone; a
   }
   const env = { LITELLM_127_0_0_1_1_API_KEY: 'x', CLAUDE_KEY: 'y' }
   t.match(await headgate(t, ['check'], directory, env), { code: 0, out: /providers: 127\.0\.0\.1-1, anthropic/ })
+})
+
+t.test('a configuration that would not be valid replaces nothing', async t => {
+  const directory = t.testdir({ 'config.yaml': config })
+  const args = ['import', 'litellm', '--config', 'config.yaml', '--apply']
+  t.equal((await headgate(t, args, directory)).code, 0)
+  const before = readFileSync(join(directory, 'headgate.yaml'), 'utf8')
+  writeFileSync(join(directory, 'config.yaml'), `${config}\nmcp_servers: { a: { command: "" } }\n`)
+  t.match(await headgate(t, args, directory), { code: 1, error: /nothing was written: the configuration would not be valid/ })
+  t.equal(readFileSync(join(directory, 'headgate.yaml'), 'utf8'), before)
+  t.same(readdirSync(directory).toSorted(), ['config.yaml', 'headgate.env', 'headgate.yaml'])
+  t.match(await headgate(t, [...args, '--out', 'x', '--secrets', './x'], directory), { code: 2, error: /--out and --secrets name the same file/ })
+})
+
+t.test('names of the file move no cursor', async t => {
+  const directory = t.testdir({ 'config.yaml': 'model_list: [{ model_name: "a\\e[2Jb", litellm_params: { model: "x\\ny/z" } }]' })
+  t.match(await headgate(t, ['import', 'litellm', '--config', 'config.yaml'], directory), { code: 1, out: /^unsupported +model_list\[0\] +x\?y\/z: / })
 })
 
 t.test('a file of someone else is not replaced', async t => {

@@ -190,3 +190,54 @@ t.test('no secret of the file is in the configuration or the plan', async t => {
   const { config, rows } = imported(complete['credentials and several accounts'] ?? '')
   t.notMatch(JSON.stringify([config, rows]), /sk-in-clear|org-1/)
 })
+
+t.test('an address or an argument that may hold a secret is left to a person, and no key goes elsewhere meanwhile', async t => {
+  const made = imported(`
+model_list:
+  - { model_name: a, litellm_params: { model: openai/a, api_base: os.environ/BASE, api_key: os.environ/A_KEY } }
+  - { model_name: b, litellm_params: { model: openai/b, api_base: "https://user:hunter2@llm.example.com/v1" } }
+mcp_servers:
+  a: { url: "https://mcp.example.com/mcp?api_key=hunter2" }
+  b: { command: server, args: [--api-key=hunter2] }
+`)
+  t.notMatch(JSON.stringify(made.config), /hunter2/)
+  t.same(made.rows.filter(({ verdict }) => verdict === 'manual').map(({ path }) => path).toSorted(), [
+    'mcp_servers.a', 'mcp_servers.b.args', 'model_list[0].litellm_params.api_base', 'model_list[1].litellm_params.api_base'
+  ])
+  for (const { baseUrl } of settingsOf(t, made).providers.filter(({ enabled, id }) => enabled && id.startsWith('base-url'))) {
+    t.equal(baseUrl, 'https://base-url.invalid')
+  }
+})
+
+t.test('names that a program knows, circles and names that meet are no exception', async t => {
+  const made = imported(`
+model_list:
+  - { model_name: toString, litellm_params: { model: openai/a } }
+  - { model_name: odd, litellm_params: { model: constructor/x } }
+  - { model_name: "gpt-*", litellm_params: { model: "openai/gpt-*", temperature: 0 } }
+environment_variables: { REAL: os.environ/OTHER, LIST: [1] }
+router_settings:
+  routing_strategy: constructor
+  model_group_alias: { a: b, b: a, x: x, fine: chain, chain: toString }
+mcp_servers:
+  "a b": { url: https://one.example.com }
+  "a/b": { url: https://two.example.com }
+`)
+  t.match(made.config, {
+    models: { toString: { alias: 'openai/a' }, fine: { alias: 'chain' }, chain: { alias: 'toString' } },
+    mcp_servers: { 'litellm/a-b': { url: 'https://one.example.com' }, 'litellm/a-b-2': { url: 'https://two.example.com' } }
+  })
+  t.same(unsupported(made).toSorted(), [
+    'environment_variables.LIST', 'model_list[1]', 'model_list[2].litellm_params.temperature', 'router_settings.model_group_alias.a',
+    'router_settings.model_group_alias.b', 'router_settings.model_group_alias.x', 'router_settings.routing_strategy'
+  ])
+  t.ok(settingsOf(t, made))
+})
+
+t.test('a file of thousands of models is read in time that its size bounds', async t => {
+  const entries = (count: number): string => `model_list:\n${Array.from({ length: count }, (_, index) =>
+    `  - { model_name: m${index}, litellm_params: { model: openai/m${index}, api_key: sk-${index} } }`).join('\n')}`
+  const startedAtMs = performance.now()
+  t.equal(Object.keys(imported(entries(4000)).config['providers'] as object).length, 4000)
+  t.ok(performance.now() - startedAtMs < 15_000)
+})

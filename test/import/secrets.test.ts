@@ -3,8 +3,9 @@ import { ImportPlan } from '../../lib/import/plan.ts'
 import { ImportedSecrets, variableIn } from '../../lib/import/secrets.ts'
 
 t.test('variables keep their names, and what stands in the file in clear gets one', async t => {
-  const plan = new ImportPlan({ a: 'os.environ/MY_KEY', b: 'sk-1', c: 'sk-2' })
-  const secrets = new ImportedSecrets(plan)
+  const file = { a: 'os.environ/MY_KEY', b: 'sk-1', c: 'sk-2' }
+  const plan = new ImportPlan(file)
+  const secrets = new ImportedSecrets(file, plan)
   t.equal(secrets.refer('os.environ/MY_KEY', 'x', 'a'), 'env:MY_KEY')
   t.equal(secrets.refer('sk-1', 'openai api.key', 'b'), 'env:LITELLM_OPENAI_API_KEY')
   t.equal(secrets.refer('sk-1', 'openai api.key', 'b'), 'env:LITELLM_OPENAI_API_KEY', 'the same once')
@@ -17,4 +18,14 @@ t.test('variables keep their names, and what stands in the file in clear gets on
 
 t.test('a variable is recognised by its prefix', async t => {
   t.same([variableIn('os.environ/A'), variableIn('A'), variableIn(3)], ['A', undefined, undefined])
+})
+
+t.test('no secret gets a name that stands for another one', async t => {
+  const file = { a: ['os.environ/LITELLM_OPENAI_API_KEY'], b: 'sk-1', c: 'os.environ/A B' }
+  const plan = new ImportPlan(file)
+  const secrets = new ImportedSecrets(file, plan)
+  t.equal(secrets.refer('sk-1', 'openai_api_key', 'b'), 'env:LITELLM_OPENAI_API_KEY_2', 'the file refers to the first')
+  t.equal(secrets.refer('sk-1', 'proxy_api_key', 'b'), 'env:LITELLM_PROXY_API_KEY_2', 'LiteLLM reads the first by itself')
+  t.equal(secrets.refer('os.environ/A B', 'x', 'c'), undefined)
+  t.match(plan.rows.find(({ path }) => path === 'c'), { verdict: 'unsupported' })
 })

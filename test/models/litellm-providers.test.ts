@@ -3,7 +3,7 @@ import { providerKinds } from '../../schemas/providers.ts'
 import { litellmProviders, splitModel } from '../../lib/models/litellm-providers.ts'
 
 t.test('every provider has a kind that there is, and those of OpenAI\'s API an address or one of the file', async t => {
-  for (const [name, { kind, baseUrl }] of Object.entries(litellmProviders)) {
+  for (const [name, { kind, baseUrl }] of litellmProviders) {
     t.ok(providerKinds.includes(kind), name)
     if (baseUrl !== undefined) t.ok(URL.canParse(baseUrl), name)
   }
