@@ -2,6 +2,7 @@
 
 import { withTimeout } from '../async/with-timeout.ts'
 import { createServices, type OwnedServices, type ServiceParts } from '../create-services.ts'
+import { closeJudges } from '../judges/close-judges.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { providerDigests } from '../routing/same-provider.ts'
 import type { Endpoint } from '../core/endpoint.ts'
@@ -49,7 +50,7 @@ export class LiveServices {
   }
 
   static async open (settings: Settings, options: LiveServicesOptions): Promise<LiveServices> {
-    return new LiveServices(createServices(settings, await options.parts(settings)), options)
+    return new LiveServices(await created(settings, await options.parts(settings)), options)
   }
 
   get current (): Services {
@@ -79,7 +80,8 @@ export class LiveServices {
 
   async #replace (settings: Settings): Promise<void> {
     const before = this.#current
-    const services = createServices(settings, { ...await this.#options.parts(settings), previous: before })
+    const parts = await this.#options.parts(settings)
+    const services = await created(settings, { ...parts, previous: before })
     await withTimeout(modelListTimeoutMs, services.listed)
     if (this.#isClosed) {
       await services.close()
@@ -111,5 +113,15 @@ export class LiveServices {
 
   async close (): Promise<void> {
     await this.#current.close()
+  }
+}
+
+/** Creates services. @throws the error of `createServices`, with what was opened for them closed */
+async function created (settings: Settings, parts: ServiceParts): Promise<OwnedServices> {
+  try {
+    return createServices(settings, parts)
+  } catch (error) {
+    if (parts.judges !== undefined) await closeJudges(parts.judges)
+    throw error
   }
 }

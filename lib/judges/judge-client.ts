@@ -5,6 +5,7 @@ import { sleep } from '../async/sleep.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { Settings } from '../core/settings.ts'
+import type { UpstreamResponse } from '../providers/provider.ts'
 
 type ClientSettings = Pick<Settings['stages'][number], 'headers' | 'retries' | 'maxBytes'>
 
@@ -59,7 +60,7 @@ export function judgeClient (
     body: string,
     signature: Readonly<Record<string, string>>,
     signal: AbortSignal
-  ): Promise<unknown> => {
+  ): Promise<UpstreamResponse> => {
     const ownHeaders = { 'content-type': 'application/json', accept: 'application/json', ...signature }
     const response = await transport.send(
       { method: 'POST', path: path === '' ? pathname : prefix + path, headers: ownHeaders, body },
@@ -69,7 +70,7 @@ export function judgeClient (
       response.body.cancel()
       throw new WrongStatus(response.status)
     }
-    return parseBounded((await response.body.buffer(maxBytes)).toString())
+    return response
   }
   return {
     post: async (path, value, signal, sign = () => ({})) => {
@@ -79,20 +80,19 @@ export function judgeClient (
         throw new Error(`the texts take ${bytes} bytes, more than \`max_bytes\` of the stage`)
       }
       const signature = sign(body)
-      for (let failed = 0; ; failed++) {
+      let response: UpstreamResponse | undefined
+      for (let failed = 0; response === undefined; failed++) {
         try {
-          return await send(path, body, signature, signal)
+          response = await send(path, body, signature, signal)
         } catch (error) {
-          if (failed >= retries || signal.aborted || !mayPass(error)) throw error
+          const mayPass = !(error instanceof WrongStatus) || error.mayPass
+          if (failed >= retries || signal.aborted || !mayPass) throw error
           await sleep(retryAfterMs * 2 ** failed, signal)
         }
       }
+      // Another request would get the same: an answer that is too large, or no JSON.
+      return parseBounded((await response.body.buffer(maxBytes)).toString())
     },
     close: transport.close
   }
-}
-
-function mayPass (error: unknown): boolean {
-  if (error instanceof WrongStatus) return error.mayPass
-  return !(error instanceof SyntaxError)
 }

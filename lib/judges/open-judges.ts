@@ -3,6 +3,7 @@
 import { ConfigError } from '../config/problems.ts'
 import { describeError } from '../text/describe-error.ts'
 import { stageKindOf } from '../../schemas/config/stages.ts'
+import { closeJudges } from './close-judges.ts'
 import { judgeKinds } from './judge-kinds.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Judge } from '../guards/text-judge.ts'
@@ -32,8 +33,4 @@ export async function openJudges (
     }
   }
   return judges
-}
-
-export async function closeJudges (judges: ReadonlyMap<string, Judge>): Promise<void> {
-  await Promise.all([...judges.values()].map(async judge => await judge.close?.()))
 }

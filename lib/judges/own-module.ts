@@ -9,7 +9,7 @@
 
 import { pathToFileURL } from 'node:url'
 import { stat } from 'node:fs/promises'
-import { defaultProject } from '../core/key.ts'
+import { callFacts, type CallFacts } from './call-facts.ts'
 import { isObject } from '../json/guards.ts'
 import { loadAjv } from '../validation/load-ajv.ts'
 import { stagePoints } from '../../schemas/config/stages.ts'
@@ -57,16 +57,7 @@ export interface OwnRefusal {
 }
 
 /** What is known of the call. */
-export interface OwnStageContext {
-  /** The id of the call. */
-  readonly id: string
-  /** The name of the endpoint: `chat`. */
-  readonly endpoint: string
-  readonly key: { readonly id: string, readonly name: string }
-  /** The id of its project. */
-  readonly project: string
-  /** The models that may answer, as `provider/model`. */
-  readonly models: readonly string[]
+export interface OwnStageContext extends CallFacts {
   /** Aborts when the caller has gone or the time of the stage is over. */
   readonly signal: AbortSignal
 }
@@ -138,15 +129,7 @@ async function lookAtEach (
   texts: readonly PointedText[],
   { call, signal }: JudgeContext
 ): Promise<Verdict> {
-  const { id, key, record, routes } = call
-  const context: OwnStageContext = {
-    id,
-    endpoint: record.endpoint,
-    key: { id: key.id, name: key.name },
-    project: key.project?.id ?? defaultProject,
-    models: routes.map(({ modelId }) => modelId),
-    signal
-  }
+  const context: OwnStageContext = { ...callFacts(call), signal }
   const result = texts.map(({ text }) => text)
   for (const point of stagePoints) {
     const numbers = [...texts.keys()].filter(at => texts[at]?.point === point)

@@ -1,7 +1,7 @@
 /** Lets a service of the operator look at texts, in one of two forms. */
 
 import { randomUUID } from 'node:crypto'
-import { defaultProject } from '../core/key.ts'
+import { callFacts } from './call-facts.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
 import { signWebhook } from '../wire/sign-webhook.ts'
 import { judgeClient } from './judge-client.ts'
@@ -20,16 +20,10 @@ interface Form {
 
 const forms: Readonly<Record<WebhookFormat, Form>> = {
   headgate: {
-    request: (texts, { id, key, record, routes }, stage) => ({
+    request: (texts, call, stage) => ({
       version: 1,
       stage,
-      call: {
-        id,
-        endpoint: record.endpoint,
-        key: { id: key.id, name: key.name },
-        project: key.project?.id ?? defaultProject,
-        models: routes.map(({ modelId }) => modelId)
-      },
+      call: callFacts(call),
       texts: texts.map(({ point, text }) => ({ point, text }))
     }),
     verdict: ({ refuse, texts, findings }) => {
