@@ -5,7 +5,8 @@
  */
 
 import { withTimeout } from '../async/with-timeout.ts'
-import { bodyRules, projectIdOf } from './body-rules.ts'
+import { projectIdOf } from '../core/key.ts'
+import { bodyRules } from './body-rules.ts'
 import { CallCapture, type BodyMemory } from './call-capture.ts'
 import { printBody, type PrintOptions } from './print-body.ts'
 import { presentedKeys } from '../core/presented-keys.ts'

@@ -1,6 +1,6 @@
 /** Finds what is kept of the calls of a key. */
 
-import { defaultProject, type ApiKey } from '../core/key.ts'
+import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import { Redaction } from './redaction.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Settings } from '../core/settings.ts'
@@ -34,13 +34,8 @@ export function bodyRules ({ keepBodies }: Settings['calls']): (key: ApiKey) => 
       { ...rule, redaction: new Redaction(redact) }
     ])
   )
-  return ({ project }) =>
-    rules.get(project?.id ?? defaultProject) ??
-    rules.get(project?.name ?? defaultProject) ??
-    rules.get(anyProject)
-}
-
-/** Returns the id of the project of a key. */
-export function projectIdOf ({ project }: ApiKey): string {
-  return project?.id ?? defaultProject
+  return key => {
+    const [id, name] = projectNamesOf(key)
+    return rules.get(id) ?? rules.get(name) ?? rules.get(anyProject)
+  }
 }

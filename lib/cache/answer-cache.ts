@@ -9,7 +9,7 @@
 import { createHmac } from 'node:crypto'
 import { callOptionNames } from '../../schemas/call-options.ts'
 import { isSlowRequest } from '../core/record.ts'
-import { defaultProject } from '../core/key.ts'
+import { projectIdOf } from '../core/key.ts'
 import { cacheTerms, type AnswerCacheSettings, type CacheTerms } from './cache-terms.ts'
 import { Flight } from './flight.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -58,7 +58,7 @@ export class AnswerCache {
     const text = JSON.stringify([
       configuration,
       scope,
-      scope === 'key' ? key.id : key.project?.id ?? defaultProject,
+      scope === 'key' ? key.id : projectIdOf(key),
       [key.endpoints, key.models, key.mcpServers, key.mcpUrls, key.providerObjects],
       record.endpoint,
       namespace,

@@ -42,6 +42,7 @@ export class AnswerRecorder<R> {
       this.#events = undefined
       return
     }
+    const before = this.#length
     for (const event of batch.events) {
       const json = this.#takes(event) ? JSON.stringify(event) : undefined
       this.#length += json?.length ?? 0
@@ -50,6 +51,11 @@ export class AnswerRecorder<R> {
         return
       }
       this.#events.push(json)
+    }
+    try {
+      call.takeMemory?.((this.#length - before) * 2)
+    } catch {
+      this.#events = undefined // the answer goes on, and is not kept
     }
   }
 

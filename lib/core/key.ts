@@ -88,6 +88,16 @@ export function isExpired ({ expiresAtMs = Infinity }: ApiKey): boolean {
 /** The project of keys that are in no other, those of the configuration included. */
 export const defaultProject = 'default'
 
+/** Returns the id of the project of a key. */
+export function projectIdOf ({ project }: Pick<ApiKey, 'project'>): string {
+  return project?.id ?? defaultProject
+}
+
+/** Returns what the configuration may call the project of a key, the one that counts first. */
+export function projectNamesOf (key: Pick<ApiKey, 'project'>): readonly [id: string, name: string] {
+  return [projectIdOf(key), key.project?.name ?? defaultProject]
+}
+
 /** A group of keys. */
 export interface KeyProject {
   readonly id: string

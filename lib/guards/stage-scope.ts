@@ -1,6 +1,6 @@
 /** Decides by `only` which calls a stage looks at. */
 
-import { defaultProject, type ApiKey } from '../core/key.ts'
+import { projectNamesOf } from '../core/key.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { Settings } from '../core/settings.ts'
@@ -12,14 +12,10 @@ export function looksAt (
   const { endpoints, keys, projects, models } = only
   if (endpoints !== undefined && !endpoints.some(name => name === record.endpoint)) return false
   if (keys !== undefined && !keys.some(name => name === key.id || name === key.name)) return false
-  if (projects !== undefined && !projects.some(name => isOfProject(key, name))) return false
+  if (projects !== undefined && !projectNamesOf(key).some(name => projects.includes(name))) return false
   return (
     models === undefined || routes.some(({ modelId }) => models.some(pattern => isModel(modelId, pattern)))
   )
-}
-
-function isOfProject ({ project }: ApiKey, name: string): boolean {
-  return name === (project?.id ?? defaultProject) || name === (project?.name ?? defaultProject)
 }
 
 function isModel (modelId: Route['modelId'], pattern: string): boolean {

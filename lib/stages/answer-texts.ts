@@ -108,6 +108,8 @@ async function* looked<R> (
       if (step.batch === undefined) break
       last = step.batch
       if (!holds) yield last
+      // What was passed on before is not refused for its size, and not looked at beyond it.
+      if (!holds && held.characters * 2 > maxHeldBytes) continue
       try {
         for (const event of last.events) held.push(event, events)
         if (!holds) events = []
@@ -117,7 +119,7 @@ async function* looked<R> (
         throw error
       }
       const heldBytes = held.characters * 2
-      if (heldBytes > maxHeldBytes) {
+      if (holds && heldBytes > maxHeldBytes) {
         throw new GatewayError('upstream_invalid_response', { message: "The provider's answer is too large." })
       }
       if (heldBytes > countedBytes + uncountedBytes) {

@@ -1,6 +1,6 @@
 /** Tells callers what a call costs, by headers of its complete answer. */
 
-import { defaultProject, type ApiKey } from '../core/key.ts'
+import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import type { Settings } from '../core/settings.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -29,9 +29,8 @@ export function usdText (nanoUsd: number): string {
 export function costHiding ({ exposeCost, projects }: Settings['usage']): ((key: ApiKey) => boolean) | undefined {
   if (exposeCost && projects.every(project => project.exposeCost)) return undefined
   const exposed = new Map(projects.map(({ project, exposeCost: own }) => [project, own]))
-  return ({ project }) => !(
-    exposed.get(project?.id ?? defaultProject) ??
-    exposed.get(project?.name ?? defaultProject) ??
-    exposeCost
-  )
+  return key => {
+    const [id, name] = projectNamesOf(key)
+    return !(exposed.get(id) ?? exposed.get(name) ?? exposeCost)
+  }
 }

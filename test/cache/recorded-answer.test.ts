@@ -63,3 +63,15 @@ t.test('some answers are not kept', async t => {
   capped.add({ call: extend(call, { request: { ...call.request, max_tokens: 5 } }), route, events: plain }, call)
   t.equal(capped.text(), undefined, 'the answer to a request that was shortened')
 })
+
+t.test('what is noted counts in the memory of the call, and where there is none the answer is not kept', async t => {
+  let taken = 0
+  const counted = { ...callOf(), takeMemory: (bytes: number) => { taken += bytes } }
+  const recorder = new AnswerRecorder<ChatInput>(10_000)
+  recorder.add({ call: counted, route, events: plain }, counted)
+  t.equal(taken, 2 * plain.reduce((sum, event) => sum + JSON.stringify(event).length, 0))
+  const full = { ...callOf(), takeMemory: () => { throw new Error('overloaded') } }
+  const other = new AnswerRecorder<ChatInput>(10_000)
+  other.add({ call: full, route, events: plain }, full)
+  t.same([other.hasGivenUp, other.text()], [true, undefined])
+})

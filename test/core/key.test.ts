@@ -1,5 +1,5 @@
 import t from 'tap'
-import { budgetText, nanoUsdOf } from '../../lib/core/key.ts'
+import { budgetText, nanoUsdOf, projectIdOf, projectNamesOf } from '../../lib/core/key.ts'
 
 t.test('a budget is counted in billionths of a dollar', async t => {
   t.equal(nanoUsdOf({ usd: 0.1 + 0.2, per: 'day' }), 300_000_000)
@@ -11,4 +11,10 @@ t.test('a budget is printed as people say it', async t => {
   t.equal(budgetText({ usd: 0.5, per: 'total' }), '$0.5 in total')
   t.equal(budgetText({ usd: 2, per: 'hour', timeZone: 'Asia/Kolkata' }), '$2 an hour of Asia/Kolkata')
   t.equal(budgetText({ usd: 2, every: '30d', from: '2026-01-01T00:00:00Z' }), '$2 every 30d')
+})
+
+t.test('the project of a key has an id and a name, and that of other keys one name for both', async t => {
+  const key = { project: { id: 'p-1', name: 'support' } }
+  t.same([projectIdOf(key), projectIdOf({})], ['p-1', 'default'])
+  t.same([projectNamesOf(key), projectNamesOf({})], [['p-1', 'support'], ['default', 'default']])
 })

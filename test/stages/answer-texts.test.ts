@@ -79,3 +79,25 @@ t.test('long arguments count in the memory of the call while they are held', asy
   await answered([[piece('"')], [piece('x'.repeat(100_000))], [piece('y'.repeat(100_000))], [piece('"')]], undefined, wordStages(), bytes => { taken += bytes })
   t.ok(taken >= 400_000 && taken < 410_000, String(taken))
 })
+
+t.test('a stage that only reports passes batches on at once, and refuses none for its size', async t => {
+  let looked = 0
+  const stages: TextStages = {
+    layers: [{
+      judge: () => ({
+        alters: false,
+        window: undefined,
+        pointOf: () => 'answer',
+        judge: async texts => {
+          looked += texts.reduce((sum, { text }) => sum + text.length, 0)
+          return texts.map(({ text }) => text)
+        },
+        refusal: () => new GatewayError('content_refused')
+      })
+    }]
+  }
+  const long = text('x'.repeat(1024 * 1024))
+  const lists = [[start], ...Array.from({ length: 40 }, () => [long])]
+  t.same((await answered(lists, undefined, stages)).batches.map(events => events.length), lists.map(() => 1))
+  t.ok(looked > 1024 * 1024 && looked < 20 * 1024 * 1024, `${looked} characters`)
+})
