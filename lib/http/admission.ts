@@ -43,12 +43,14 @@ export interface StalledCaller {
   readonly endAsTooSlow: () => void
 }
 
-const normalPatienceMs = 5000
-
 /** Callers that take nothing of what waits to be sent, the longest first. */
 class StalledCallers {
   readonly #sinceMs = new Map<StalledCaller, number>()
-  patienceMs = normalPatienceMs
+  readonly #patienceMs: number
+
+  constructor (patienceMs = 5000) {
+    this.#patienceMs = patienceMs
+  }
 
   add (reader: StalledCaller): void {
     if (!this.#sinceMs.has(reader)) this.#sinceMs.set(reader, performance.now())
@@ -67,7 +69,7 @@ class StalledCallers {
   endLongest (keyId?: string): boolean {
     const nowMs = performance.now()
     for (const [reader, sinceMs] of this.#sinceMs) {
-      if (nowMs - sinceMs < this.patienceMs) return false
+      if (nowMs - sinceMs < this.#patienceMs) return false
       if (reader.heldBytes === 0 || (keyId !== undefined && reader.keyId !== keyId)) continue
       this.delete(reader)
       reader.endAsTooSlow()
@@ -78,7 +80,7 @@ class StalledCallers {
 }
 
 export class Admission {
-  readonly #stalled = new StalledCallers()
+  readonly #stalled: StalledCallers
   readonly #calls: FairShare
   readonly #memory: FairShare
   readonly #disk: FairShare
@@ -87,7 +89,7 @@ export class Admission {
     this.#calls = new FairShare(openCalls, maxSharePerKey)
     this.#memory = new FairShare(bodyMemoryBytes ?? defaultMemoryBytes(), maxSharePerKey)
     this.#disk = new FairShare(uploadDiskBytes, maxSharePerKey)
-    this.#stalled.patienceMs = patienceMs ?? normalPatienceMs
+    this.#stalled = new StalledCallers(patienceMs)
   }
 
   /** Applies the limits of a new configuration to the calls that follow. */

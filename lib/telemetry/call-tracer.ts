@@ -109,6 +109,7 @@ export class CallTracer {
       this.#options.log.warn({ cause: loggableError(error) }, 'failed to send the last spans')
     })
     await withTimeout(flushMs, closed)
+    this.#queue.dropWaiting()
   }
 
   #start (
@@ -192,6 +193,12 @@ class BoundedQueue implements SpanProcessor {
 
   async shutdown (): Promise<void> {
     await this.#batches.shutdown()
+  }
+
+  /** Counts what was not sent before a stop. */
+  dropWaiting (): void {
+    if (this.#waiting > 0) this.#drop(this.#waiting)
+    this.#waiting = 0
   }
 
   #drop (spans: number, error?: Error): void {
