@@ -1,4 +1,4 @@
-/** The session that a call belongs to. It is looked for when something asks for it. */
+/** The session that a call belongs to. It is determined when it is first needed. */
 export interface CallSession {
   /** Differs between gateway keys. `undefined`: the call belongs to none. */
   readonly id: string | undefined

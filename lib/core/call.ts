@@ -49,7 +49,7 @@ export interface Call {
    * @throws GatewayError `overloaded`, `file_too_large`
    */
   readonly takeMemory?: (bytes: number) => void
-  /** Ends the call with `timeout` so many milliseconds after it came, if that is sooner than it would. */
+  /** Ends the call with `timeout` this many milliseconds after it arrived, unless it ends sooner anyway. */
   readonly endAfter?: (ms: number) => void
   /**
    * Aborts when the caller has gone or the deadline has passed, from the moment the call was accepted until

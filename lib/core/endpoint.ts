@@ -23,7 +23,7 @@ export interface Endpoint {
    * see `Call.callerBody`. Default: none.
    */
   readonly keepsTextFromBytes?: number
-  /** True for a further path of an endpoint: the log says which. */
+  /** True for another path of an endpoint; the log names the path. */
   readonly isAlias?: boolean
   /** True: the call says where its request came from, see `Call.connection`. */
   readonly readsConnection?: boolean

@@ -95,7 +95,7 @@ export class CallRecord {
   remoteAddress: string | undefined = undefined
   /** As the caller wrote it. */
   requestedModel: string | undefined = undefined
-  /** Words by which the caller wants to find the call again. */
+  /** Tags of the caller, for finding the call later. */
   tags: readonly string[] | undefined = undefined
   /** The session of an agent that the call belongs to, as the agent names it. */
   session: string | undefined = undefined

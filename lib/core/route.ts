@@ -35,7 +35,7 @@ export interface Ranked {
   readonly by: 'score' | 'weight' | 'price' | 'first_byte' | 'load'
   /** Absent while it is not known. */
   readonly value?: number
-  /** True where the calls of a session are to stay with one model. */
+  /** True if calls of a session should stay with one model. */
   readonly bySession?: boolean
   /** The parts of a score. */
   readonly terms?: readonly ScoreTerm[]

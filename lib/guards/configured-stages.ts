@@ -12,7 +12,7 @@ import type { Judge } from './text-judge.ts'
 
 export type StageSettings = Settings['stages'][number]
 
-/** What stages that take their time are made of. */
+/** The parts of a stage that waits for something before it decides. */
 export interface JudgeParts {
   /** Those of the configuration that are no patterns, by name. */
   readonly judges: ReadonlyMap<string, Judge>

@@ -1,4 +1,4 @@
-/** Lets a stage that takes its time look at calls: within its time, and with what its action says. */
+/** Has a judge look at the texts of calls, within its timeout, and does what the action of the stage says. */
 
 import { StageFindings } from '../core/stage-findings.ts'
 import { GatewayError } from '../core/errors.ts'

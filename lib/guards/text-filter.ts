@@ -50,7 +50,7 @@ export interface FilterLayer {
   readonly filter: (call: RoutedCall<unknown>, points: readonly TextPoint[]) => TextFilter | undefined
 }
 
-/** A stage that takes its time. */
+/** A stage that waits for something before it decides. */
 export interface JudgeLayer {
   /**
    * Returns what looks at the texts of a call.

@@ -1,4 +1,4 @@
-/** Judges: what looks at texts and takes its time, such as a service, a model or a module. */
+/** Judges look at texts and wait for something meanwhile: a service, a model or a module. */
 
 import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'

@@ -42,7 +42,7 @@ export class OpenCalls implements Iterable<OpenCall> {
     if (call.deadlineMs < this.#sweepAtMs) this.#sweepAt(call.deadlineMs)
   }
 
-  /** Brings the end of a call forward. */
+  /** Moves the deadline of a call forward; a later one changes nothing. */
   shorten (call: OpenCall, deadlineMs: number): void {
     if (deadlineMs >= call.deadlineMs) return
     call.deadlineMs = deadlineMs

@@ -28,7 +28,7 @@ const strategies: ReadonlyMap<string, readonly [strategy: string, verdict: Verdi
   ['cost-based-routing', ['cheapest', 'approximate']]
 ])
 
-/** What the plan says of settings that are so here, or that a person has to see to. */
+/** Settings that hold here anyway, or that someone has to take care of, and what the plan says about them. */
 const noted: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: string]> = [
   ['router_settings.cooldown_time', 'approximate', 'a model that fails rests for 5 seconds, then longer'],
   ['router_settings.allowed_fails', 'approximate', 'five failures in a row, or ten of twenty attempts'],

@@ -54,7 +54,7 @@ const capabilities = {
   supports_response_schema: 'structured_output'
 } as const
 
-/** What the plan says of entries that lead to nothing of their own. */
+/** Entries that become no setting of their own, and what the plan says about them. */
 const noted: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: string]> = [
   [
     'litellm_params.rpm',

@@ -1,4 +1,4 @@
-/** Says of every entry of a configuration that is imported what became of it. */
+/** Records what became of each entry of an imported configuration. */
 
 import { isObject, type JsonObject } from '../json/guards.ts'
 

@@ -14,7 +14,7 @@ export function variableIn (value: unknown): string | undefined {
 /** Collects secrets that stand in a file in clear, and names a variable for each. */
 export class ImportedSecrets {
   readonly #plan: ImportPlan
-  /** Names that stand for something else: a secret under one of them would go where that goes. */
+  /** Names that are in use: a secret stored under one of them would be sent wherever that variable is. */
   readonly #reserved: ReadonlySet<string>
   readonly values = new Map<string, string>()
 

@@ -1,4 +1,4 @@
-/** Reads values of a file that nobody has checked. */
+/** Reads values of a file that has not been validated. */
 
 import { isObject, type JsonObject } from '../json/guards.ts'
 

@@ -1,4 +1,7 @@
-/** The kinds of stages that wait for something: a service, a model or a module. A new kind is a row here and in `schemas/config/stages`. */
+/**
+ * The kinds of stages that wait for something: a service, a model or a module. A new kind is a row here and
+ * in `schemas/config/stages`.
+ */
 
 import { openModeration } from './moderation.ts'
 import { openModule } from './own-module.ts'

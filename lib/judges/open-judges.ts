@@ -1,4 +1,4 @@
-/** Opens the stages of a configuration that take their time. */
+/** Opens the stages of a configuration that wait for a service, a model or a module. */
 
 import { ConfigError } from '../config/problems.ts'
 import { describeError } from '../text/describe-error.ts'

@@ -26,7 +26,7 @@ type SessionCall = Pick<ValidCall<ChatInput>, 'headers' | 'request' | 'key'> & {
 }
 
 /**
- * Draws by a hash of the session and of the name of what takes part. With weights this is rendezvous hashing:
+ * Draws by a hash of the session and the name of the candidate. With weights this is rendezvous hashing:
  * sessions are shared out by the weights, and a candidate that leaves moves only its own sessions.
  */
 export class SessionOfCall implements CallSession {
