@@ -1,6 +1,8 @@
 /** Runs the text filters on an answer and replaces their findings, before its caller gets it. */
 
+import { extend, type RoutedCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
+import { CallCancellation } from '../async/cancellation.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
 import { HeldTexts, type HeldAnswer } from '../guards/held-texts.ts'
@@ -9,7 +11,6 @@ import { TextFilters, type FilterLayer, type JudgeLayer, type TextStages } from 
 import { everywhere, text, type ReplaceText } from '../json/place-table.ts'
 import { flatMap, once, type Stage } from '../pipeline/stage.ts'
 import type { Batch } from '../core/batch.ts'
-import type { RoutedCall } from '../core/call.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
 
@@ -31,14 +32,14 @@ export function answerTexts<R> (
   { layers }: TextStages, direct: DirectTexts | undefined, answer: Stage<RoutedCall<R>, Batch<R, ChatEvent>>
 ): Stage<RoutedCall<R>, Batch<R, ChatEvent>> {
   return layers.reduce((before, layer) => flatMap(call => {
-    const batches = before(once(call))
     if ('stages' in layer) {
+      const batches = before(once(call))
       const { answer } = layer.stages(call)
       // of the request that it was given
       return answer === undefined ? batches : answer(batches) as AsyncIterable<Batch<R, ChatEvent>>
     }
     const look = lookAt(layer, call, direct)
-    return look === undefined ? batches : looked(batches, call, look)
+    return look === undefined ? before(once(call)) : looked(before, call, look)
   }), answer)
 }
 
@@ -75,11 +76,17 @@ function lookAt (
 }
 
 async function* looked<R> (
-  source: AsyncIterable<Batch<R, ChatEvent>>,
-  { takeMemory }: RoutedCall<R>,
+  answer: Stage<RoutedCall<R>, Batch<R, ChatEvent>>,
+  call: RoutedCall<R>,
   { held, holds, replaceWords }: AnswerLook
 ): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
-  const batches = source[Symbol.asyncIterator]()
+  const { takeMemory } = call
+  // A provider whose answer is refused may have nothing to say for minutes: it is given up at once.
+  const signal = new CallCancellation()
+  const follow = (): void => signal.abort(call.signal.reason)
+  if (call.signal.aborted) follow()
+  else call.signal.addEventListener('abort', follow, { once: true })
+  const batches = answer(once(extend(call, { signal })))[Symbol.asyncIterator]()
   let last: Batch<R, ChatEvent> | undefined
   let events: ChatEvent[] = []
   let isBegun = false
@@ -137,7 +144,11 @@ async function* looked<R> (
     ) {
       yield taken(last)
     }
+  } catch (error) {
+    signal.abort(error)
+    throw error
   } finally {
+    call.signal.removeEventListener('abort', follow)
     await batches.return?.()
   }
   if (failure !== undefined) {

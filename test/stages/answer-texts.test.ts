@@ -3,8 +3,10 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/pipeline/stage.ts'
 import { answerTexts } from '../../lib/stages/answer-texts.ts'
 import { batchesOf, routedCall } from '../support/stages.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 import { replacement, word, wordStages } from '../support/word-stages.ts'
 import type { Batch } from '../../lib/core/batch.ts'
+import type { RoutedCall } from '../../lib/core/call.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { TextStages } from '../../lib/guards/text-filter.ts'
 
@@ -100,4 +102,36 @@ t.test('a stage that only reports passes batches on at once, and refuses none fo
   const lists = [[start], ...Array.from({ length: 40 }, () => [long])]
   t.same((await answered(lists, undefined, stages)).batches.map(events => events.length), lists.map(() => 1))
   t.ok(looked > 1024 * 1024 && looked < 20 * 1024 * 1024, `${looked} characters`)
+})
+
+t.test('an answer that is refused does not wait for its provider, which is given up', async t => {
+  const stalled = withResolvers<void>()
+  const call = routedCall({})
+  let reason: unknown
+  async function * silent (source: AsyncIterable<RoutedCall<object>>): AsyncGenerator<Batch<object, ChatEvent>> {
+    for await (const given of source) {
+      yield { call: given, route: given.routes[0], events: [text('x'.repeat(5_000))] }
+      given.signal.addEventListener('abort', () => {
+        reason = given.signal.reason
+        stalled.resolve()
+      })
+      await stalled.promise
+    }
+  }
+  const refusal = new GatewayError('content_refused')
+  const stages: TextStages = {
+    layers: [{
+      judge: () => ({
+        alters: true,
+        window: { characters: 800, overlap: 200, maxWaitMs: 1000 },
+        pointOf: () => 'answer',
+        judge: async () => { throw refusal },
+        refusal: () => refusal
+      })
+    }]
+  }
+  const answer = answerTexts<object>(stages, undefined, silent)(once(call))[Symbol.asyncIterator]()
+  await t.rejects(answer.next(), { code: 'content_refused' })
+  t.equal(reason, refusal)
+  t.notOk(call.signal.aborted, 'the call itself goes on, with the words of the refusal')
 })
