@@ -4,7 +4,7 @@
  */
 
 import type { JSX } from 'preact'
-import { useEffect, useId, useMemo, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import uPlot from 'uplot'
 import { isDark } from '../state/theme.ts'
@@ -27,7 +27,7 @@ export function Chart (props: ChartProps): JSX.Element {
   zoom.current = props.onZoom
   const dark = isDark()
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = place.current
     if (element === null) return
     const plot = new uPlot({
