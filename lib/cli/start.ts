@@ -3,7 +3,7 @@
 import cluster from 'node:cluster'
 import { parseArgs } from 'node:util'
 import { readSettings } from '../config/read-settings.ts'
-import { createLog, flushed } from '../log/log.ts'
+import { flushed, processLog } from '../log/log.ts'
 import { urlOf } from '../http/listen.ts'
 import { announce } from '../process/announce.ts'
 import type { Command } from './command.ts'
@@ -46,7 +46,7 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
     if (cluster.isWorker) return await runWorker(sources)
     const { settings, hasFile, hasEntries, text, warnings } = readSettings(sources)
     const started = { settings, hasFile, hasEntries, text }
-    const options = { sources, started, log: createLog(settings.server.logLevel) }
+    const options = { sources, started, log: processLog(settings.server) }
     stopWithNpm(terminal.env)
     logWarnings(warnings, options.log)
     logLowFileLimit(settings.server, options.log)

@@ -11,6 +11,7 @@ const restartOnly = {
   port: 'server.port',
   tls: 'server.tls',
   corsOrigins: 'server.cors_origins',
+  logFormat: 'server.log_format',
   workers: 'server.workers',
   dataDir: 'server.data_dir',
   shutdownDelayMs: 'server.shutdown_delay_ms',

@@ -28,6 +28,7 @@ export const overrides = [
   { variable: 'HEADGATE_DATA_DIR', path: ['server', 'data_dir'], numeric: false },
   { variable: 'HEADGATE_WORKERS', path: ['server', 'workers'], numeric: true },
   { variable: 'HEADGATE_LOG_LEVEL', path: ['server', 'log_level'], numeric: false },
+  { variable: 'HEADGATE_LOG_FORMAT', path: ['server', 'log_format'], numeric: false },
   { variable: 'HEADGATE_METRICS_HOST', path: ['metrics', 'host'], numeric: false },
   { variable: 'HEADGATE_METRICS_PORT', path: ['metrics', 'port'], numeric: true },
   {

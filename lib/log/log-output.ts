@@ -32,6 +32,7 @@ interface System {
 
 export class LogOutput {
   readonly #system: System
+  readonly #format: (line: string) => string
   readonly #timer: NodeJS.Timeout
   readonly #onExit = (): void => this.writeBeforeExit()
   #lines = ''
@@ -44,14 +45,16 @@ export class LogOutput {
   #idle: Array<() => void> = []
   #isClosed = false
 
-  constructor (system: System = fs) {
+  /** @param format makes what is written of a line */
+  constructor (system: System = fs, format = (line: string): string => line) {
     this.#system = system
+    this.#format = format
     process.once('exit', this.#onExit)
     this.#timer = setInterval(() => this.#send(), writeIntervalMs).unref()
   }
 
   write (line: string): void {
-    this.#lines += line
+    this.#lines += this.#format(line)
     if (this.#lines.length >= maxBufferedLength) this.#send()
   }
 

@@ -1,8 +1,10 @@
 /** Writes structured lines to standard output; never a body, a header or a secret. */
 
+import fs from 'node:fs'
 import { pino, type DestinationStream, type Logger } from 'pino'
 import { withTimeout } from '../async/with-timeout.ts'
 import { LogOutput } from './log-output.ts'
+import { readableLine } from './readable-line.ts'
 
 export type Log = Logger
 
@@ -11,14 +13,30 @@ const maxFlushMs = 1000
 /** Maps loggers created here to their stream, for `writeLine`. */
 const streams = new WeakMap<Log, DestinationStream>()
 
+/** How lines are written: `auto` is `text` on a terminal, else `json`. */
+export type LogFormat = 'auto' | 'json' | 'text'
+
+/**
+ * Creates the logger of the process, which writes to standard output.
+ *
+ * @see createLog for the levels
+ */
+export function processLog ({ logLevel, logFormat }: { logLevel: string, logFormat: LogFormat }): Log {
+  const isTerminal = process.stdout.isTTY
+  if (logFormat === 'json' || (logFormat === 'auto' && !isTerminal)) return createLog(logLevel)
+  const isColoured = isTerminal && process.stdout.hasColors()
+  return createLog(logLevel, new LogOutput(fs, line => readableLine(line, isColoured)))
+}
+
 /**
  * Creates a logger. Lines are buffered and written together; `flush` writes the rest before an exit.
  *
  * @param level `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`
- * @param stream where lines go, for tests; default standard output
+ * @param stream where lines go; default standard output
  */
 export function createLog (level: string, stream: DestinationStream = new LogOutput()): Log {
-  const log = pino({ level, base: null, timestamp }, stream)
+  const formatters = { level: (name: string) => ({ level: name }) }
+  const log = pino({ level, base: null, timestamp, formatters }, stream)
   streams.set(log, stream)
   return log
 }
@@ -39,7 +57,7 @@ export function writeLine (
   const stream = streams.get(log)
   // a logger that was created elsewhere
   if (stream === undefined) log[level](JSON.parse(`{${fields}}`), message)
-  else stream.write(`{"level":${log.levels.values[level]}${timestamp()},${fields},"msg":"${message}"}\n`)
+  else stream.write(`{"level":"${level}"${timestamp()},${fields},"msg":"${message}"}\n`)
 }
 
 /**

@@ -5,7 +5,7 @@ import type { AppliedConfiguration, ConfigSources } from '../config/read-setting
 import { outlivePrimary } from '../http/node-internals.ts'
 import { OtherVersionError, receiveConfiguration, reportReload } from '../config/shared-configuration.ts'
 import { workerLimiter } from '../limits/shared-limiter.ts'
-import { createLog, flushed, type Log } from '../log/log.ts'
+import { flushed, processLog, type Log } from '../log/log.ts'
 import { answerMetricsMessages } from '../telemetry/shared-metrics.ts'
 import { CommandError, type ExitCode } from './terminal.ts'
 import { StoreError } from '../stores/store-error.ts'
@@ -45,7 +45,7 @@ export async function runWorker (sources: ConfigSources): Promise<ExitCode> {
     const inEffect = await receiveConfiguration(process)
     const { current } = inEffect
     started = inEffect.started
-    log = createLog(current.settings.server.logLevel)
+    log = processLog(current.settings.server)
     serving = await serve({
       sources, started, current, log, limiter,
       onReload: next => reportReload(process, next),

@@ -44,6 +44,10 @@ export const ServerConfig = Section(
       default: 'info',
       description: 'Lowest level that is logged.'
     }),
+    log_format: OneOf(['auto', 'json', 'text'], {
+      default: 'auto',
+      description: 'A line of JSON, or text for a person; `auto` writes text on a terminal, else JSON.'
+    }),
     data_dir: Type.String({
       minLength: 1,
       default: '.headgate',

@@ -75,7 +75,7 @@ t.test('what a caller leaves behind is read to its end, and the log waits for wh
   t.equal(api.lines.length, 0)
   go()
   await until(() => api.lines.length === 2, 'two lines in the log')
-  for (const line of api.lines) t.match(line, { outcome: 'client_closed', error: 'client_closed_request', level: 30, usage: { prompt: 3, total: Number } })
+  for (const line of api.lines) t.match(line, { outcome: 'client_closed', error: 'client_closed_request', level: 'info', usage: { prompt: 3, total: Number } })
   t.same(new Set(api.lines.map(line => Reflect.get(Object(line['usage']), 'total'))), new Set([4, 6]))
 })
 

@@ -17,6 +17,7 @@ t.test('without a file and an environment everything has its default', async t =
       port: 8080,
       workers: 1,
       logLevel: 'info',
+      logFormat: 'auto',
       dataDir: join(cwd, '.headgate'),
       publicHealth: false, aliases: true,
       trustProxy: false,

@@ -24,9 +24,9 @@ function linesOf (record: Partial<CallRecord>, logTo: (stream: DestinationStream
   return lines
 }
 
-const info = 30
-const warn = 40
-const error = 50
+const info = 'info'
+const warn = 'warn'
+const error = 'error'
 
 t.test('one line says who called what, which model ran and what it used', async t => {
   const lines = logged({

@@ -490,7 +490,7 @@ t.test('a task that cannot be read fails, once', async t => {
   const api = await gateway(t, upstream, database, emulated)
   const row = await eventually(async () => await rows.find('a', Date.now()), found => found?.state === 'done', 'the task to be done')
   t.match(row, { status: 500, body: /internal_error/ })
-  t.match(api.lines, [{ level: 50, error: /TypeError/ }])
+  t.match(api.lines, [{ level: 'error', error: /TypeError/ }])
 })
 
 t.test('the task of a dead process is taken over, and its late answer is not taken', async t => {

@@ -11,7 +11,7 @@ t.test('certificates that end within 30 days are in the log at the start, and ot
     certificateFor(certificate, days)
     const lines: string[] = []
     warnOfCertificates({ server: { tls: { certificate } }, providers: [] }, createLog('info', { write: line => { lines.push(line) } }))
-    t.match(lines.map(line => JSON.parse(line)), logged ? [{ level: 40, certificate: 'server.tls', expires_at: /Z$/, msg: 'certificate expires soon' }] : [], String(days))
+    t.match(lines.map(line => JSON.parse(line)), logged ? [{ level: 'warn', certificate: 'server.tls', expires_at: /Z$/, msg: 'certificate expires soon' }] : [], String(days))
     t.equal(lines.length, Number(logged))
   }
 })

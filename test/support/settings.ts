@@ -16,6 +16,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       port: 0,
       workers: 1,
       logLevel: 'silent',
+      logFormat: 'json',
       dataDir: '',
       publicHealth: false,
       aliases: true,

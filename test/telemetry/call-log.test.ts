@@ -20,7 +20,7 @@ t.test('a line says all that is known of a call, and nothing else', async t => {
     usage: { promptTokens: 3, completionTokens: 4, totalTokens: 7 }, units: { pages: 1, audioSeconds: 2, characters: 3, images: { count: 4 } }
   })
   t.strictSame({ ...line, time: '', total_ms: 0 }, {
-    level: 30, time: '', id: 'call-1', client: '192.0.2.1', key: 'key-1', key_name: 'ci', endpoint: 'chat', requested: 'smart', session: 's-1', model: 'two/b', provider: 'two', status: 200, outcome: 'ok',
+    level: 'info', time: '', id: 'call-1', client: '192.0.2.1', key: 'key-1', key_name: 'ci', endpoint: 'chat', requested: 'smart', session: 's-1', model: 'two/b', provider: 'two', status: 200, outcome: 'ok',
     streamed: true, attempts: 2, hedges: 1, failed_attempts: ['one/a: upstream_error'], candidates: ['one/a: first_choice', 'two/b: next_choice'], upstream_id: 'req-1',
     total_ms: 0, first_byte_ms: 1, upstream_wait_ms: 2.35, usage: { prompt: 3, completion: 4, total: 7 }, images: 4, audio_seconds: 2, spoken_characters: 3, pages: 1, msg: 'call'
   })
