@@ -83,6 +83,8 @@ export class CallRecord {
   request: string | undefined = undefined
   /** Fields of the request that had no effect, as `x-headgate-ignored` lists them. */
   ignoredFields: string[] | undefined = undefined
+  /** The limit of the answer, where the request allowed more than its model or its budget does. */
+  maxTokens: number | undefined = undefined
   keyId: string | undefined = undefined
   keyName: string | undefined = undefined
   /** The key that was refused, as far as it may be logged. */

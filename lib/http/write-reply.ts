@@ -93,6 +93,7 @@ function headersOf (reply: Reply, { id, record }: Call): Record<string, string> 
   if (record.ignoredFields !== undefined) {
     headers['x-headgate-ignored'] = printable(record.ignoredFields.join(', '))
   }
+  if (record.maxTokens !== undefined) headers['x-headgate-max-tokens'] = String(record.maxTokens)
   if (record.upstreamRequestId !== undefined) {
     headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
   }

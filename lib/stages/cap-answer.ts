@@ -33,6 +33,7 @@ export function capAnswer<R extends ChatInput = ChatInput> (
         message: 'The remaining budget of this API key is too small for this call.'
       })
     }
+    call.record.maxTokens = answer.affordable
     return capped(call, answer.affordable)
   })
 }

@@ -1,23 +1,25 @@
+import { limitAnswer } from '../chat/limit-answer.ts'
 import { extend, refine, type RoutedCall } from '../core/call.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { isDirect } from '../providers/is-direct.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
+import type { ModelEntry } from '../core/model.ts'
+import type { CallRecord } from '../core/record.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Route } from '../core/route.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Fits the request to each route as it is tried, if the dialect asks for it: one call in, one out. A provider
- * that speaks the dialect gets the caller's own text.
+ * Fits the request to each route as it is tried: one call in, one out. A limit above what the model can write is
+ * lowered to that. A provider that speaks the dialect gets the caller's own text.
  */
 export function fitRoutes<C> (
   { models, providers }: Pick<Services, 'models' | 'providers'>,
   { fit, directRequest, directDialect }: Pick<Dialect<never, C>, 'fit' | 'directRequest' | 'directDialect'>,
   capability: 'chat' | 'tokenCount' = 'chat'
 ): Stage<RoutedCall<ChatInput>> {
-  if (fit === undefined && directRequest === undefined) return map(call => call)
   return map(call => {
     const context = call.context as C // by the `input` of the same dialect
     return refine(call, {
@@ -26,7 +28,9 @@ export function fitRoutes<C> (
         route: Route,
         { credential, isTranslated = false }: FitOptions = {}
       ): FittedRequest => {
-        const request = given as ChatInput // of this call, perhaps with other limits
+        const model = models.find(route.modelId)
+        // `given` is of this call, perhaps with other limits
+        const request = withinModel(given as ChatInput, model, call.record)
         const provider = providers.get(route.providerId)
         const account = (): string =>
           provider === undefined ? '' : accountDigest(provider, call.providerKey, credential)
@@ -34,7 +38,7 @@ export function fitRoutes<C> (
           route,
           provider: provider?.traits ?? {},
           quirks: provider?.quirks,
-          model: models.find(route.modelId),
+          model,
           account
         }
         if (directRequest !== undefined && !isTranslated && isDirect(provider, directDialect, capability)) {
@@ -49,4 +53,13 @@ export function fitRoutes<C> (
       }
     })
   })
+}
+
+/** Providers refuse more tokens than their model can write. */
+function withinModel (request: ChatInput, model: ModelEntry | undefined, record: CallRecord): ChatInput {
+  const limit = model?.capabilities['output_token_limit']
+  const wanted = request.max_completion_tokens ?? request.max_tokens
+  if (typeof limit !== 'number' || wanted === undefined || wanted <= limit) return request
+  record.maxTokens = limit
+  return limitAnswer(request, limit)
 }

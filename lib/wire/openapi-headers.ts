@@ -79,6 +79,11 @@ const routeHeaders: { [key: string]: Json } = {
     description: 'The model that produced the answer, or was called last.',
     schema: { type: 'string' }
   },
+  'x-headgate-max-tokens': {
+    description:
+      'The limit of the answer in tokens, where the request allowed more than the model can write or than the budget of the key pays for.',
+    schema: { type: 'integer' }
+  },
   'x-headgate-attempts': { description: 'Number of requests to providers.', schema: { type: 'integer' } },
   'x-headgate-route': {
     description:

@@ -47,8 +47,15 @@ t.test('a direct request is made of the call, and of a copy where its request ha
   t.equal(call.request, request)
 })
 
-t.test('a dialect that fits nothing leaves the call as it is', async t => {
-  const call = routedCall(request)
-  const [same] = await collect(fitRoutes(services, {})(once(call)))
-  t.equal(same, call)
+t.test('a limit above what the model can write is lowered, and noted for the caller', async t => {
+  const chosen = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
+  for (const [fields, expected] of [
+    [{ max_completion_tokens: 10_000_000 }, 128_000], [{ max_tokens: 10_000_000 }, 128_000], [{ max_completion_tokens: 128_000 }, undefined], [{}, undefined]
+  ] as const) {
+    const call = routedCall({ ...request, ...fields })
+    const [fitted] = await collect(fitRoutes(services, {})(once(call)))
+    t.match(fitted?.fit?.(call.request, chosen), { request: expected === undefined ? call.request : { max_completion_tokens: expected, max_tokens: undefined } })
+    t.equal(call.record.maxTokens, expected, JSON.stringify(fields))
+    t.equal(fitted?.fit?.(call.request, route)?.request, call.request, 'of another model nothing is known')
+  }
 })

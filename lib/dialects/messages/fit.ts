@@ -35,9 +35,7 @@ export function fitRequest (
   checkPrefill(request, provider)
   const fitted: Mutable<ChatInput> = { ...withOwnFormat(request, provider) }
   const limit = model?.capabilities['output_token_limit']
-  if (typeof limit === 'number') {
-    fitted.max_completion_tokens = Math.min(limit, request.max_completion_tokens ?? limit)
-  }
+  if (typeof limit === 'number') fitted.max_completion_tokens ??= limit
   fitThinking(fitted, provider, model?.capabilities['thinking'], route.traits?.efforts)
   if (provider.callerFields === true) Object.assign(fitted, callerFields(context))
   if (Array.isArray(request.stop)) fitted.stop = request.stop.slice(0, provider.maxStops ?? usualMaxStops)
