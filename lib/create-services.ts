@@ -178,6 +178,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...admin !== undefined && isDashboardServed(settings) && { admin },
     ...settings.stages.length > 0 && { textStages: new ConfiguredStages(settings.stages, {
       judges,
+      exposesNames: settings.server.exposeStages,
       onUnavailable: (stage, { id }, cause) =>
         log.warn({ id, stage, cause: loggableError(cause) }, 'a stage could not look at a call')
     }) },

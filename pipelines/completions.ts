@@ -20,6 +20,7 @@ import { cachedAnswer } from '../lib/stages/cached-answer.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
+import { namedStages } from '../lib/stages/named-stages.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
@@ -74,6 +75,7 @@ export function completions (
   return pipeline(
     auth(services),
     validate(TextCompletionRequest),
+    namedStages(services),
     callOptions(services, TextCompletionRequest),
     map(textInput),
     afterRules,

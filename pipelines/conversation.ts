@@ -22,6 +22,7 @@ import { defer } from '../lib/stages/defer.ts'
 import { fitRoutes } from '../lib/stages/fit-routes.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
+import { namedStages } from '../lib/stages/named-stages.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
@@ -64,6 +65,7 @@ export function conversation<S extends TObject, C> (
   return pipeline(
     auth(services),
     validate(dialect.schema),
+    namedStages(services),
     callOptions(services, dialect.directDialect === undefined ? dialect.schema : undefined),
     map(dialect.sizes(services.settings.limits)),
     map(dialect.input),
@@ -129,7 +131,9 @@ export function resumedConversation<C> (
   services: Services,
   dialect: AnswerDialect<C>
 ): Handler<RoutedCall<ChatInput>> {
+  const named: Stage<RoutedChatCall> = namedStages(services)
   return pipeline(
+    named,
     limits(services, { estimate: estimateChat, waitForCapacity: true }),
     answers(services, dialect),
     normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),

@@ -12,6 +12,7 @@ import { checkUses } from '../lib/stages/check-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { embeddingLimits } from '../lib/stages/embeddings/embedding-limits.ts'
 import { limits } from '../lib/stages/limits.ts'
+import { namedStages } from '../lib/stages/named-stages.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
@@ -46,6 +47,7 @@ export function embeddings (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validate(EmbeddingsRequest),
+    namedStages(services),
     callOptions(services, EmbeddingsRequest),
     map(embeddingsInput),
     routeModel(services),

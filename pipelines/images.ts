@@ -13,6 +13,7 @@ import { defaultImageModel } from '../lib/stages/images/default-image-model.ts'
 import { imageFrames } from '../lib/stages/images/image-frames.ts'
 import { imageRules, type ImageRulesOptions } from '../lib/stages/images/image-rules.ts'
 import { limits } from '../lib/stages/limits.ts'
+import { namedStages } from '../lib/stages/named-stages.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { requestTexts, type RequestTexts } from '../lib/stages/request-texts.ts'
@@ -84,6 +85,7 @@ export function images (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validate(ImageRequest),
+    namedStages(services),
     routeModel(services, { defaultModel: defaultImageModel(services, 'generation') }),
     imageRules<RequestOf<'images'>>({ task: 'generation' }),
     answer(services, 'images'),
@@ -100,6 +102,7 @@ export function imageEdits (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validateForm(ImageEditRequest),
+    namedStages(services),
     routeModel(services, { defaultModel: defaultImageModel(services, 'edit') }),
     imageRules({ task: 'edit', checkFiles }),
     answer(services, 'imageEdits'),
@@ -115,6 +118,7 @@ export function imageVariations (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validateForm(ImageVariationRequest),
+    namedStages(services),
     routeModel(services, { defaultModel: defaultImageModel(services, 'variation') }),
     imageRules({ task: 'variation', checkFiles }),
     answer(services, 'imageVariations'),

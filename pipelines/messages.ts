@@ -14,6 +14,7 @@ import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
+import { namedStages } from '../lib/stages/named-stages.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
@@ -99,6 +100,7 @@ export function countTokens (
   return pipeline(
     auth(services),
     validate(CountTokensRequest),
+    namedStages(services),
     map(messagesSizes(services.settings.limits)),
     map(countTokensInput),
     afterRules,

@@ -17,6 +17,7 @@ import { deadline } from '../lib/stages/deadline.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { retryAsImage } from '../lib/stages/ocr/retry-as-image.ts'
+import { namedStages } from '../lib/stages/named-stages.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { requestTexts, type ReplaceTexts } from '../lib/stages/request-texts.ts'
@@ -63,6 +64,7 @@ export function ocr (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validate(OcrRequest),
+    namedStages(services),
     deadline(limitMs),
     routeModel(services, { defaultModel: () => defaultModel }),
     dryRun(services, 'ocr'),

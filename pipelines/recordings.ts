@@ -12,6 +12,7 @@ import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
+import { namedStages } from '../lib/stages/named-stages.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
@@ -83,13 +84,17 @@ export function transcription (services: Services): Handler<Call> {
   return recording(
     services,
     'transcription',
-    chain(validateForm(TranscriptionRequest), map(transcriptionInput))
+    chain(validateForm(TranscriptionRequest), namedStages(services), map(transcriptionInput))
   )
 }
 
 /** Serves POST /v1/audio/translations: in English. */
 export function translation (services: Services): Handler<Call> {
-  return recording(services, 'translation', chain(validateForm(TranslationRequest), map(translationInput)))
+  return recording(
+    services,
+    'translation',
+    chain(validateForm(TranslationRequest), namedStages(services), map(translationInput))
+  )
 }
 
 function recording (

@@ -12,6 +12,7 @@ import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { answerInBackground } from '../lib/stages/responses/answer-in-background.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
+import { namedStages } from '../lib/stages/named-stages.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
@@ -108,6 +109,7 @@ export function countInputTokens (
   return pipeline(
     auth(services),
     validate(dialect.schema),
+    namedStages(services),
     map(dialect.sizes(services.settings.limits)),
     map(dialect.input),
     afterRules,

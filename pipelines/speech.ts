@@ -11,6 +11,7 @@ import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
+import { namedStages } from '../lib/stages/named-stages.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
@@ -49,6 +50,7 @@ export function speech (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validate(SpeechRequest),
+    namedStages(services),
     map(speechInput),
     routeModel(services),
     dryRun(services, 'speech', { estimate: estimateSpeech }),

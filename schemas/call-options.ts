@@ -1,9 +1,20 @@
 /** Fields that any request may have for the gateway itself: they are not sent to providers. */
 
 import { Type, type Static } from 'typebox'
-import { MapOf, ModelName, Nullable, type WithoutNulls } from './nullable.ts'
+import { AnyObject, MapOf, ModelName, Nullable, type WithoutNulls } from './nullable.ts'
 
 const ModelNames = Type.Array(ModelName, { maxItems: 10 })
+
+/** For requests that stages of the configuration look at. */
+export const stagesOption = {
+  guardrails: Nullable(
+    Type.Array(Type.Union([Type.String({ minLength: 1, maxLength: 64 }), AnyObject]), { maxItems: 64 }),
+    {
+      description:
+        'Names of stages of the configuration that look at this call, beside those that do anyway; an object names one by `guardrail_name`, and has no effect otherwise.'
+    }
+  )
+}
 
 /** For requests to any model. */
 export const attemptOptions = {
@@ -52,7 +63,8 @@ export const callOptions = {
     }
   ),
   ...attemptOptions,
-  ...cacheOption
+  ...cacheOption,
+  ...stagesOption
 }
 
 const CallOptions = Type.Object(callOptions)

@@ -261,7 +261,6 @@ const routing = {
       'low cost, others for the attribute of that name. Default: the most of everything in `model_attributes`.'
   }),
   ...callOptions,
-  guardrails: Nullable(Type.Array(AnyObject), { description: 'Reserved; has no effect.' }),
   handoff_config: Nullable(AnyObject, { description: 'Reserved; has no effect.' })
 }
 

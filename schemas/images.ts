@@ -6,6 +6,7 @@
  */
 
 import { Type, type Static } from 'typebox'
+import { stagesOption } from './call-options.ts'
 import { ModelChoice } from './chat.ts'
 import { FormFile } from './form.ts'
 import { AnyObject, Identifier, ModelName, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
@@ -50,7 +51,8 @@ export const ImageRequest = Type.Object({
   style: Nullable(OneOf(['vivid', 'natural'])),
   response_format: responseFormat,
   ...output,
-  user
+  user,
+  ...stagesOption
 })
 /** As pipelines see it: absent fields are absent, never null. */
 export type ImageRequest = WithoutNulls<Static<typeof ImageRequest>>
@@ -72,7 +74,8 @@ export const ImageEditRequest = Type.Object({
   response_format: responseFormat,
   input_fidelity: Nullable(OneOf(['high', 'low']), { description: 'Fidelity to the input images.' }),
   ...output,
-  user
+  user,
+  ...stagesOption
 })
 export type ImageEditRequest = Static<typeof ImageEditRequest>
 
@@ -83,7 +86,8 @@ export const ImageVariationRequest = Type.Object({
   size,
   response_format: responseFormat,
   stream: output.stream,
-  user
+  user,
+  ...stagesOption
 })
 export type ImageVariationRequest = Static<typeof ImageVariationRequest>
 

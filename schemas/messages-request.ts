@@ -9,7 +9,7 @@
  */
 
 import { Type, type Static, type TProperties, type TSchema } from 'typebox'
-import { callOptions } from './call-options.ts'
+import { callOptions, stagesOption } from './call-options.ts'
 import { AnyObject, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
 const CacheControl = Type.Object(
@@ -244,7 +244,10 @@ const prompt = {
   thread: Nullable(Type.Unknown(), { description: 'Refused: the gateway keeps no conversations.' })
 } satisfies TProperties
 
-export const CountTokensRequest = Type.Object(prompt, { description: 'Asks how many tokens a prompt has.' })
+export const CountTokensRequest = Type.Object(
+  { ...prompt, ...stagesOption },
+  { description: 'Asks how many tokens a prompt has.' }
+)
 export type CountTokensRequest = WithoutNulls<Static<typeof CountTokensRequest>>
 
 const sampling = { minimum: 0, maximum: 1 } satisfies Parameters<typeof Type.Number>[0]

@@ -1,6 +1,7 @@
 /** POST /v1/ocr: a document in, the Markdown of its pages out. */
 
 import { Type, type Static } from 'typebox'
+import { stagesOption } from './call-options.ts'
 import { ModelChoice } from './chat.ts'
 import { Nullable } from './nullable.ts'
 
@@ -28,7 +29,8 @@ export const OcrRequest = Type.Object({
   model: Nullable(Type.Union([ModelChoice, Type.Array(ModelChoice, { minItems: 1 })]), {
     default: 'mistral-ocr-latest', description: 'A model, or several in order of preference.'
   }),
-  document: Type.Union([AddressedDocument, AddressedImage])
+  document: Type.Union([AddressedDocument, AddressedImage]),
+  ...stagesOption
 })
 export type OcrRequest = Static<typeof OcrRequest>
 

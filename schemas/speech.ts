@@ -1,6 +1,7 @@
 /** The request of POST /v1/audio/speech. It answers with sound, or with a stream of pieces of it. */
 
 import { Type, type Static } from 'typebox'
+import { stagesOption } from './call-options.ts'
 import { ModelChoice } from './chat.ts'
 import { Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
@@ -24,7 +25,8 @@ export const SpeechRequest = Type.Object({
   stream_format: Nullable(OneOf(['audio', 'sse']), {
     default: 'audio',
     description: 'Models that cannot send events answer with the sound itself.'
-  })
+  }),
+  ...stagesOption
 })
 export type SpeechRequest = WithoutNulls<Static<typeof SpeechRequest>>
 

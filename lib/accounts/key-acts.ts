@@ -79,6 +79,7 @@ export function keySettings ({
   mcp_servers,
   mcp_urls,
   provider_objects,
+  stages,
   limits,
   expires_at_ms
 }: Key): object {
@@ -90,6 +91,7 @@ export function keySettings ({
     mcp_servers,
     mcp_urls,
     provider_objects,
+    stages,
     limits,
     expires_at_ms
   }

@@ -14,6 +14,7 @@ import { newId } from './random-tokens.ts'
 export interface ProjectChanges {
   readonly name?: string | undefined
   readonly models?: readonly string[] | null | undefined
+  readonly stages?: readonly string[] | null | undefined
   readonly limits?: ProjectChange['limits'] | undefined
 }
 
@@ -27,7 +28,7 @@ export class Projects {
   }
 
   /** @throws GatewayError `conflict` when the name is taken */
-  async create ({ name, models, limits }: ProjectChanges & { readonly name: string }): Promise<Project> {
+  async create ({ name, models, stages, limits }: ProjectChanges & { readonly name: string }): Promise<Project> {
     const id = newId('project')
     const added = await this.#use(
       async () =>
@@ -37,6 +38,7 @@ export class Projects {
             id,
             name,
             models: printed(models),
+            stages: printed(stages),
             limits: printed(limits && toKeyLimits(limits)),
             created_at_ms: Date.now(),
             archived_at_ms: null
@@ -49,12 +51,13 @@ export class Projects {
   }
 
   /** @throws GatewayError `conflict` when the name is taken, `not_found` */
-  async update (id: string, { name, models, limits }: ProjectChanges): Promise<Project> {
+  async update (id: string, { name, models, stages, limits }: ProjectChanges): Promise<Project> {
     if (name !== undefined && await this.#hasName(name, id)) throw nameTaken()
     const values = {
       id,
       ...name !== undefined && { name },
       ...models !== undefined && { models: printed(models) },
+      ...stages !== undefined && { stages: printed(stages) },
       ...limits !== undefined && { limits: printed(limits && toKeyLimits(limits)) }
     }
     await this.#use(
@@ -230,7 +233,7 @@ function printed (value: object | null | undefined): string | null {
 interface CountedProject extends ProjectRow { readonly keys: number | null, readonly members: number | null }
 
 function describeProject (
-  { id, name, models, keys, members, created_at_ms, archived_at_ms }: CountedProject,
+  { id, name, models, stages, keys, members, created_at_ms, archived_at_ms }: CountedProject,
   limits: KeyLimits | undefined,
   spent: Spent
 ): Project {
@@ -238,6 +241,7 @@ function describeProject (
     id,
     name,
     models: models === null ? null : JSON.parse(models) as string[], // written above
+    stages: stages === null ? null : JSON.parse(stages) as string[],
     limits: limits === undefined ? null : fromKeyLimits(limits),
     keys: keys ?? 0,
     members: members ?? 0,

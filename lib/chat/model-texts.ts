@@ -2,7 +2,7 @@ import { fixed, unseen, type Places } from '../json/place-table.ts'
 
 const route = unseen('chooses the route')
 
-/** Places of the models of a request: their settings were applied when routes were chosen. */
+/** Places of the models and stages of a request: settings of models were applied when routes were chosen. */
 export const modelTexts: Places = {
   model: route,
   'model[]': route,
@@ -11,5 +11,6 @@ export const modelTexts: Places = {
   'model.settings.**': fixed,
   'model[].settings.**': fixed,
   'model_attributes.**': unseen('numbers by names of models'),
-  'agent_attributes.**': unseen('numbers')
+  'agent_attributes.**': unseen('numbers'),
+  'guardrails.**': unseen('names of stages')
 }

@@ -48,6 +48,7 @@ const options = {
   'mcp-servers': { type: 'string', multiple: true },
   'mcp-urls': { type: 'boolean' },
   'provider-objects': { type: 'boolean' },
+  stages: { type: 'string', multiple: true },
   expires: { type: 'string' },
   overlap: { type: 'string' },
   // of each
@@ -87,6 +88,7 @@ same store accepts it within a second.
                              name all tool servers
   --provider-objects         allow files, containers and threads in the gateway's accounts at providers,
                              which all such keys share; default: not allowed
+  --stages NAME,…            stages of the configuration that look at all calls of the key; an empty value: none
   --expires WHEN             a date (2030-12-31), a time (2030-12-31T18:00:00Z) or a duration (30d, 12h)
 ${limitFields.map(({ name, row: { help } }) => `  --${optionOf(name)} N`.padEnd(29) + help).join('\n')}
   --budget USD/PERIOD        most the key may spend per hour, day, week, month or in total, in UTC: 20/month, or in the days
@@ -97,7 +99,7 @@ ${limitFields.map(({ name, row: { help } }) => `  --${optionOf(name)} N`.padEnd(
   -c, --config FILE
   --json
 
-Options with lists are repeatable. There is a warning for models and tool servers that the configuration does not know.
+Options with lists are repeatable. There is a warning for models, tool servers and stages that the configuration does not know.
 Without any limit option, limits.default_key_limits of the configuration applies.
 
 Endpoints: ${endpointNames.join(', ')}`,
@@ -169,6 +171,7 @@ function wantedOf ({
   name,
   'mcp-urls': mcpUrls,
   'provider-objects': providerObjects,
+  stages: stageLists,
   expires,
   json: _json,
   overlap: _overlap,
@@ -180,6 +183,7 @@ function wantedOf ({
     values['mcp-servers']
   ].map(splitLists)
   const mcpServers = named?.filter(slug => slug !== '') // an empty value: none
+  const stages = splitLists(stageLists)?.filter(name => name !== '') // an empty value: none
   endpoints?.forEach(checkEndpoint)
   models?.forEach(checkModel)
   mcpServers?.forEach(checkSlug)
@@ -191,9 +195,10 @@ function wantedOf ({
     ...mcpServers !== undefined && { mcp_servers: mcpServers },
     ...mcpUrls !== undefined && { mcp_urls: mcpUrls },
     ...providerObjects !== undefined && { provider_objects: providerObjects },
+    ...stages !== undefined && { stages },
     ...expiresAtMs !== undefined && { expires_at_ms: expiresAtMs }
   }
-  return { change, limits: limitsOf(values), scope: { models, mcpServers } }
+  return { change, limits: limitsOf(values), scope: { models, mcpServers, stages } }
 }
 
 function create (values: Values): Perform {
@@ -231,7 +236,8 @@ function create (values: Values): Perform {
 function scopeWarnings (scope: KeyScope, checked: CheckedConfig): string[] {
   const options = new Map([
     ...valuesOf('models', '--models', scope.models),
-    ...valuesOf('mcp_servers', '--mcp-servers', scope.mcpServers)
+    ...valuesOf('mcp_servers', '--mcp-servers', scope.mcpServers),
+    ...valuesOf('stages', '--stages', scope.stages)
   ])
   return checkKeyScope(scope, checked).map(
     ({ path, message, suggestion }) =>

@@ -227,6 +227,7 @@ function checkKeys (config: Config, report: Report): void {
       })
     }
     checkServerScope(['keys', index, 'mcp_servers'], mcpServers, config, report)
+    checkStageNames(['keys', index, 'stages'], key.stages ?? [], config, report)
     const expiresAtMs = expiresAt === undefined ? Infinity : parseIsoDate(expiresAt)
     if (Number.isNaN(expiresAtMs)) report.add(['keys', index, 'expires_at'], 'is not a date')
     else if (expiresAtMs <= Date.now()) report.warn(['keys', index, 'expires_at'], 'is in the past')
@@ -272,6 +273,20 @@ function checkStages ({ stages, providers }: Config, report: Report): void {
     for (const [place, given] of (stage.patterns ?? []).entries()) {
       checkStagePattern([...path, 'patterns', place], given, report)
     }
+  }
+}
+
+/** Reports names of stages that are not in the configuration. */
+export function checkStageNames (
+  path: Path,
+  names: readonly string[],
+  { stages }: Config,
+  report: Report
+): void {
+  const known = stages.map(({ name }) => name)
+  for (const [position, name] of names.entries()) {
+    if (known.includes(name)) continue
+    report.add([...path, position], 'is not the name of a stage in stages', { suggestion: nearestWord(name, known) })
   }
 }
 

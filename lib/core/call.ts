@@ -83,6 +83,8 @@ export interface ValidCall<R> extends AuthedCall {
   readonly request: R
   /** What the request asks of the gateway itself. Absent where it asks for nothing. */
   readonly options?: CallOptions | undefined
+  /** Names of the stages that the request asks for. Absent where it asks for none. */
+  readonly requestedStages?: readonly string[] | undefined
   /** The provider account that holds the stored state which the call continues; it is tried first. */
   readonly origin?: ProviderAccount | undefined
   /** Set and read by the dialect of the caller: what it needs of its own request to write the answer. */

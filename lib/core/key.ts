@@ -72,6 +72,8 @@ export interface ApiKey {
    * containers, threads.
    */
   readonly providerObjects?: boolean
+  /** Names of stages that look at all of its calls: its own, and those of its project. */
+  readonly stages?: readonly string[]
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number
   /** Its limits; absent means those the configuration gives such keys. */

@@ -156,6 +156,8 @@ export class CallRecord {
   /** Milliseconds from acceptance to the first output of a streamed answer; of no other answer. */
   firstByteMs: number | undefined = undefined
 
+  /** The stages that look at its texts, for its caller. */
+  stages: readonly string[] | undefined = undefined
   /** What stages found in its texts. */
   findings: StageFindings | undefined = undefined
 

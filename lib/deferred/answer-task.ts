@@ -14,6 +14,8 @@ export interface DeferredTask {
   readonly id: string
   readonly key: RoutedChatCall['key']
   readonly request: ChatInput
+  /** Absent in tasks of earlier versions. */
+  readonly requestedStages?: readonly string[] | undefined
   readonly routes: RoutedChatCall['routes']
 }
 
@@ -27,7 +29,7 @@ export function createTaskAnswerer (
   services: DetachedServices, answer: (call: RoutedChatCall) => Promise<Reply>, events: CallEvents
 ): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
   return async (task, signal) => {
-    const { request, routes, ...admitted } = await parseText(task) as DeferredTask // by us
+    const { request, requestedStages, routes, ...admitted } = await parseText(task) as DeferredTask // by us
     try {
       return await runDetached(
         services,
@@ -37,7 +39,7 @@ export function createTaskAnswerer (
         events,
         async call => {
           call.record.bodies?.takeRequest([Buffer.from(await printText(request))])
-          const reply = await answer({ ...call, request, routes })
+          const reply = await answer({ ...call, request, requestedStages, routes })
           const { status, body } = call.record.bodies?.watch(reply) ?? reply
           if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
             throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })

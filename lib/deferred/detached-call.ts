@@ -10,7 +10,7 @@ import { CallRecord, noteError } from '../core/record.ts'
 import type { CaptureBodies } from '../core/body-capture.ts'
 import type { AuthedCall, Call } from '../core/call.ts'
 import type { EndpointName } from '../../schemas/endpoints.ts'
-import type { ApiKey, KeyLimits, KeyProject } from '../core/key.ts'
+import type { ApiKey, KeyProject } from '../core/key.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Settings } from '../core/settings.ts'
@@ -103,7 +103,7 @@ function callOf (
   { keys, settings, captureBodies }: DetachedServices,
   signal: AbortSignal
 ): AuthedCall {
-  const key = usageLimited(admitted, keys.find?.(admitted.id) ?? admitted, settings.limits.defaultKeyLimits)
+  const key = usageLimited(admitted, keys.find?.(admitted.id) ?? admitted, settings)
   const record = new CallRecord(endpoint)
   record.keyId = key.id
   record.bodyBytes = bodyBytes
@@ -124,15 +124,19 @@ function callOf (
 
 /**
  * Returns the key with its present project, and of the present limits of both those that depend on what a
- * call uses.
+ * call uses. Its stages are the present ones, and those of the time when the call was admitted that the
+ * configuration still has.
  */
 function usageLimited (
-  { project: _, ...admitted }: ApiKey,
-  { limits, project }: ApiKey,
-  defaultKeyLimits: KeyLimits = {}
+  { project: _, stages: admittedStages = [], ...admitted }: ApiKey,
+  { limits, project, stages: presentStages = [] }: ApiKey,
+  { stages: configured, limits: { defaultKeyLimits = {} } }: Settings
 ): ApiKey {
+  const remaining = admittedStages.filter(name => configured.some(stage => stage.name === name))
+  const stages = [...new Set([...presentStages, ...remaining])]
   return {
     ...admitted,
+    ...stages.length > 0 && { stages },
     limits: usageLimits(limits ?? defaultKeyLimits),
     ...project !== undefined && { project: usageLimitedProject(project) }
   }

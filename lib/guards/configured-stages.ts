@@ -18,6 +18,8 @@ export interface JudgeParts {
   readonly judges: ReadonlyMap<string, Judge>
   /** Called where one could not look at a call. */
   readonly onUnavailable: UnavailableStage
+  /** True: callers may know which stages look at their calls. Default: false. */
+  readonly exposesNames?: boolean
 }
 
 interface FilterStage {
@@ -27,6 +29,7 @@ interface FilterStage {
 
 export class ConfiguredStages implements TextStages {
   readonly layers: readonly TextLayer[]
+  readonly namesFor: TextStages['namesFor']
 
   /**
    * Neighbouring patterns look at a text at once, in the order of the configuration.
@@ -54,6 +57,9 @@ export class ConfiguredStages implements TextStages {
       if (stages !== undefined) layers.push({ stages: call => looksAt(stage, call) ? stages : {} })
     }
     this.layers = layers
+    if (parts?.exposesNames === true) {
+      this.namesFor = call => settings.filter(stage => looksAt(stage, call)).map(({ name }) => name)
+    }
   }
 }
 

@@ -1,21 +1,30 @@
-/** Decides by `only` which calls a stage looks at. */
+/** Decides which calls a stage looks at: by `only` and `when`, or since somebody names it. */
 
-import { projectNamesOf } from '../core/key.ts'
+import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { Settings } from '../core/settings.ts'
 
+type StageSettings = Settings['stages'][number]
+
+/** Decides whether a stage looks at a call. It does if the key, its project or the request names it. */
 export function looksAt (
-  { only = {} }: Settings['stages'][number],
-  { record, key, routes }: RoutedCall<unknown>
+  stage: StageSettings,
+  { record, key, requestedStages, routes }: RoutedCall<unknown>
 ): boolean {
-  const { endpoints, keys, projects, models } = only
-  if (endpoints !== undefined && !endpoints.some(name => name === record.endpoint)) return false
-  if (keys !== undefined && !keys.some(name => name === key.id || name === key.name)) return false
-  if (projects !== undefined && !projectNamesOf(key).some(name => projects.includes(name))) return false
+  const { name, when, only: { endpoints, models } = {} } = stage
+  if (key.stages?.includes(name) === true || requestedStages?.includes(name) === true) return true
+  if (when === 'asked' || !isForKey(stage, key)) return false
+  if (endpoints !== undefined && !endpoints.some(one => one === record.endpoint)) return false
   return (
     models === undefined || routes.some(({ modelId }) => models.some(pattern => isModel(modelId, pattern)))
   )
+}
+
+/** Returns true for a stage that requests with this key may name. */
+export function isForKey ({ only: { keys, projects } = {} }: StageSettings, key: ApiKey): boolean {
+  if (keys !== undefined && !keys.some(name => name === key.id || name === key.name)) return false
+  return projects === undefined || projectNamesOf(key).some(name => projects.includes(name))
 }
 
 function isModel (modelId: Route['modelId'], pattern: string): boolean {

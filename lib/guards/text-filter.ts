@@ -39,6 +39,8 @@ export interface TextFilter {
 /** The stages that look at texts, in their order. */
 export interface TextStages {
   readonly layers: readonly TextLayer[]
+  /** Returns the names of those that look at a call, in their order. Absent: its caller is not to know. */
+  readonly namesFor?: ((call: RoutedCall<unknown>) => readonly string[]) | undefined
 }
 
 /** One after the other looks at what the one before has left. */

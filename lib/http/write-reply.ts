@@ -88,6 +88,7 @@ function headersOf (reply: Reply, { id, record }: Call): Record<string, string> 
   if (record.modelId !== undefined) headers['x-headgate-model'] = printable(record.modelId)
   if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
   if (record.cache !== undefined) headers['x-headgate-cache'] = record.cache
+  if (record.stages !== undefined) headers['x-headgate-stages'] = record.stages.join(', ')
   const route = explainRoute(record)
   if (route !== undefined) headers['x-headgate-route'] = route
   if (record.ignoredFields !== undefined) {

@@ -43,14 +43,29 @@ export function entriesOfRow (
 function inProject (key: ApiKey, project: ProjectRow | undefined): ApiKey {
   if (project === undefined) return key
   const { id, name, models: allowed, limits } = project
+  const stages = allStages(key.stages, stagesOf(project))
   const models = allowed === null ? key.models : commonModels(key.models, parseList(allowed))
   return {
     ...key,
     ...models !== undefined && { models },
+    ...stages !== undefined && { stages },
     ...(id !== defaultProject || limits !== null) && {
       project: { id, name, ...limits !== null && { limits: parseLimits(limits) } }
     }
   }
+}
+
+/** Returns the stages that calls of a project pass. */
+export function stagesOf ({ stages }: ProjectRow): readonly string[] | undefined {
+  return stages === null ? undefined : parseList(stages)
+}
+
+/** Returns the names of two lists, each once. */
+export function allStages (
+  own: readonly string[] | undefined,
+  others: readonly string[] | undefined
+): readonly string[] | undefined {
+  return own === undefined || others === undefined ? own ?? others : [...new Set([...own, ...others])]
 }
 
 /** Reads limits that were written here or by the admin API. */
@@ -68,6 +83,7 @@ export function fromRow (row: KeyRow): ApiKey {
     mcp_servers: mcpServers,
     mcp_urls: mcpUrls,
     provider_objects: objects,
+    stages,
     limits,
     expires_at_ms: expiresAtMs
   } = row
@@ -79,6 +95,7 @@ export function fromRow (row: KeyRow): ApiKey {
     ...mcpServers !== null && { mcpServers: parseList(mcpServers) },
     ...mcpUrls !== null && { mcpUrls: mcpUrls === 1 },
     ...objects === 1 && { providerObjects: true },
+    ...stages !== null && { stages: parseList(stages) },
     ...limits !== null && { limits: parseLimits(limits) },
     ...expiresAtMs !== null && { expiresAtMs }
   }

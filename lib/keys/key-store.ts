@@ -9,11 +9,13 @@
 
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { GatewayError } from '../core/errors.ts'
-import { isExpired, type ApiKey, type KeyLimits } from '../core/key.ts'
+import { defaultProject, isExpired, type ApiKey, type KeyLimits } from '../core/key.ts'
 import type { KeySettings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
 import type { KeyRow } from '../stores/tables.ts'
-import { entriesOfRow, fromRow, listedKey, listText, type KeyEntry, type ListedKey } from './key-rows.ts'
+import {
+  allStages, entriesOfRow, fromRow, listedKey, listText, stagesOf, type KeyEntry, type ListedKey
+} from './key-rows.ts'
 import type { LimitingField } from './limiting-fields.ts'
 import { digestOf, hintOf, newKeyText } from './key-text.ts'
 import type { Keys } from './keys.ts'
@@ -30,6 +32,8 @@ export interface NewKey {
   readonly mcpUrls?: boolean | undefined
   /** True: it may use what is stored in the gateway's accounts at providers. Default: false. */
   readonly providerObjects?: boolean | undefined
+  /** Names of stages that look at all of its calls; absent means none. */
+  readonly stages?: readonly string[] | undefined
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number | undefined
   /** Limits; absent means the default. */
@@ -119,7 +123,8 @@ export async function openKeyStore (
   let seen = ''
 
   const read = async (counts: string): Promise<void> => {
-    loaded.setStored(await readEntries(query))
+    const { entries, defaultStages } = await readStored(query)
+    loaded.setStored(entries, defaultStages)
     seen = counts
   }
   const refresh = async (): Promise<void> => {
@@ -190,7 +195,10 @@ export async function openKeyStore (
 /** The active keys in memory, so that a check never waits. */
 class LoadedKeys {
   readonly #isTooOld: () => boolean
+  #settings: readonly KeySettings[] = []
   #configured: Entries = new Map()
+  /** The stages of the default project, which keys of the configuration belong to. */
+  #defaultStages: readonly string[] | undefined
   #stored: Entries = new Map()
   #byId: ReadonlyMap<string, ApiKey> = new Map()
   /**
@@ -225,18 +233,19 @@ class LoadedKeys {
   }
 
   configured (): ListedKey[] {
-    return [...this.#configured.values()].map(({ key }) => (
+    return this.#settings.map(fromSettings).map(([, key]) => (
       { ...key, source: 'configuration', status: isExpired(key) ? 'expired' : 'active' }
     ))
   }
 
   setConfigured (keys: readonly KeySettings[]): void {
-    this.#configured = entriesOf(keys.map(fromSettings))
+    this.#settings = keys
     this.#onReplaced()
   }
 
-  setStored (entries: Entries): void {
+  setStored (entries: Entries, defaultStages: readonly string[] | undefined): void {
     this.#stored = entries
+    this.#defaultStages = defaultStages
     this.#onReplaced()
   }
 
@@ -247,31 +256,45 @@ class LoadedKeys {
 
   #onReplaced (): void {
     this.recheck()
+    this.#configured = entriesOf(this.#settings.map(fromSettings).map(([digest, key]) => {
+      const stages = allStages(key.stages, this.#defaultStages)
+      return [digest, { ...key, ...stages !== undefined && { stages } }]
+    }))
     const entries = [...this.#stored.values(), ...this.#configured.values()]
     this.#byId = new Map(entries.map(({ key }) => [key.id, key]))
   }
 }
 
-/** Counts rows and their changes: rows are never deleted, so the counts show every change. */
+/**
+ * Counts rows and their changes: rows are never deleted, so the counts show every change of a key. The default
+ * project may have none.
+ */
 async function countChanges (query: Database['query']): Promise<string> {
-  const { made, revoked, changes } = await query
+  const { made, revoked, changes, stages } = await query
     .selectFrom('keys')
-    .select(({ fn }) => [
-      fn.countAll().as('made'),
-      fn.count('revoked_at_ms').as('revoked'),
-      fn.sum('changes').as('changes')
+    .select(keys => [
+      keys.fn.countAll().as('made'),
+      keys.fn.count('revoked_at_ms').as('revoked'),
+      keys.fn.sum('changes').as('changes'),
+      keys.selectFrom('projects').select('stages').where('id', '=', defaultProject).as('stages')
     ])
     .executeTakeFirstOrThrow()
-  return `${made} ${revoked} ${changes}`
+  return `${made} ${revoked} ${changes} ${stages ?? ''}`
 }
 
 /** Reads the keys that are not revoked, with what their projects say of them. */
-async function readEntries (query: Database['query']): Promise<Entries> {
+async function readStored (
+  query: Database['query']
+): Promise<{ readonly entries: Entries, readonly defaultStages: readonly string[] | undefined }> {
   const rows = await query.selectFrom('keys').selectAll().where('revoked_at_ms', 'is', null).execute()
   const projects = new Map(
     (await query.selectFrom('projects').selectAll().execute()).map(project => [project.id, project])
   )
-  return new Map(rows.flatMap(row => entriesOfRow(row, projects.get(row.project_id))))
+  const ownProject = projects.get(defaultProject)
+  return {
+    entries: new Map(rows.flatMap(row => entriesOfRow(row, projects.get(row.project_id)))),
+    defaultStages: ownProject && stagesOf(ownProject)
+  }
 }
 
 /** @throws DuplicateKeyNameError when an active key of the store has that name */
@@ -284,6 +307,7 @@ async function insertKey (
     mcpServers,
     mcpUrls,
     providerObjects = false,
+    stages,
     expiresAtMs,
     limits,
     projectId,
@@ -303,6 +327,7 @@ async function insertKey (
     mcp_servers: listText(mcpServers),
     mcp_urls: mcpUrls === undefined ? null : Number(mcpUrls),
     provider_objects: Number(providerObjects),
+    stages: listText(stages),
     limits: limits === undefined ? null : JSON.stringify(limits),
     created_at_ms: Date.now(),
     expires_at_ms: expiresAtMs ?? null,

@@ -10,6 +10,7 @@ export const limitingFields = [
   'models',
   'mcp_servers',
   'mcp_urls',
+  'stages',
   'limits',
   'expires_at_ms'
 ] as const

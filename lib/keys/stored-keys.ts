@@ -59,6 +59,7 @@ export class StoredKeys {
       mcp_servers: mcpServers,
       mcp_urls: mcpUrls,
       provider_objects: providerObjects,
+      stages,
       limits,
       expires_at_ms: expiresAtMs
     } = wanted
@@ -75,6 +76,7 @@ export class StoredKeys {
             mcpServers,
             mcpUrls,
             providerObjects,
+            stages,
             expiresAtMs,
             limits: limits && toKeyLimits(limits),
             setByAdmin: byAdmin ? setFields(wanted) : []
@@ -101,6 +103,7 @@ export class StoredKeys {
       mcp_servers: mcpServers,
       mcp_urls: mcpUrls,
       provider_objects: providerObjects,
+      stages,
       limits,
       expires_at_ms: expiresAtMs
     } = change
@@ -112,6 +115,7 @@ export class StoredKeys {
       ...mcpServers !== undefined && { mcp_servers: printed(mcpServers) },
       ...mcpUrls !== undefined && { mcp_urls: mcpUrls === null ? null : Number(mcpUrls) },
       ...providerObjects !== undefined && { provider_objects: Number(providerObjects) },
+      ...stages !== undefined && { stages: printed(stages) },
       ...limits !== undefined && { limits: printed(limits && toKeyLimits(limits)) },
       ...expiresAtMs !== undefined && { expires_at_ms: expiresAtMs },
       ...byAdmin && { set_by_admin: JSON.stringify(setFieldsAfter(key, change)) }
@@ -273,6 +277,7 @@ export class StoredKeys {
       mcp_servers: list(servers),
       mcp_urls: mayNameUrls(scope),
       provider_objects: row.provider_objects === 1,
+      stages: list(row.stages),
       limits: limits === undefined ? null : fromKeyLimits(limits),
       set_by_admin:
         row.set_by_admin === null ? setFieldsOfRow(row) : (JSON.parse(row.set_by_admin) as LimitingField[]),
@@ -309,6 +314,7 @@ function describeConfigured (
     mcpServers,
     mcpUrls,
     providerObjects = false,
+    stages,
     limits,
     expiresAtMs
   }: ListedKey,
@@ -329,6 +335,7 @@ function describeConfigured (
       ...mcpUrls !== undefined && { mcpUrls }
     }),
     provider_objects: providerObjects,
+    stages: stages === undefined ? null : [...stages],
     limits: limits === undefined ? null : fromKeyLimits(limits),
     set_by_admin: [],
     spent_usd: spent.usd,

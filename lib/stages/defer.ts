@@ -139,7 +139,7 @@ function ticketOf (
 }
 
 async function storeTask (
-  { id, key, request, routes, providerKey }: RoutedChatCall,
+  { id, key, request, requestedStages, routes, providerKey }: RoutedChatCall,
   { tickets, store, events }: Deferrals,
   { keepMs, maxPending }: Services['settings']['deferred']
 ): Promise<string> {
@@ -148,7 +148,7 @@ async function storeTask (
   }
   const requestId = tickets.seal({ key: key.id, createdSeconds: nowSeconds(), modelId: routes[0].modelId })
   const { deferred: _, credentials: _credentials, ...rest } = request
-  const task: DeferredTask = { id, key, request: rest, routes }
+  const task: DeferredTask = { id, key, request: rest, requestedStages, routes }
   const text = await printText(task)
   const added = await store.add(
     { id: digest(requestId), keyId: key.id, task: text },

@@ -30,6 +30,8 @@ export function requestTexts<R> (
   { replaceTexts, asTextAnswer = call => call }: RequestTexts<R>
 ): Stage<RoutedCall<R>> {
   return map(given => {
+    const names = stages.namesFor?.(given)
+    if (names !== undefined && names.length > 0) given.record.stages = names
     let call: RoutedCall<R> | Promise<RoutedCall<R>> =
       altersAnswer(stages, given) ? asTextAnswer(given) : given
     for (const layer of stages.layers) {

@@ -23,6 +23,8 @@ export interface KeyTable {
    * `null`.
    */
   readonly provider_objects: number | null
+  /** JSON list of names of stages that look at its calls; `null` means none. */
+  readonly stages: string | null
   /** JSON of its `KeyLimits`; `null` means the default ones. */
   readonly limits: string | null
   readonly created_at_ms: number
@@ -55,6 +57,8 @@ export interface ProjectRow {
   readonly name: string
   /** JSON list of model ids and patterns; `null` means all. */
   readonly models: string | null
+  /** JSON list of names of stages that look at calls of its keys; `null` means none. */
+  readonly stages: string | null
   /** JSON of the `KeyLimits` of all its keys together. */
   readonly limits: string | null
   readonly created_at_ms: number

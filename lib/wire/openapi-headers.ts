@@ -106,6 +106,11 @@ const routeHeaders: { [key: string]: Json } = {
       'Where the gateway keeps answers: `hit` for the answer of an equal call, `miss` for a new one, `bypass` for a call that the cache has no part in.',
     schema: { type: 'string', enum: ['hit', 'miss', 'bypass'] }
   },
+  'x-headgate-stages': {
+    description:
+      'The stages of the configuration that look at the texts of the call, in their order. Absent where there are none, and where `server.expose_stages` is off.',
+    schema: { type: 'string' }
+  },
   'x-upstream-request-id': {
     description: 'The id that the provider gave the request.',
     schema: { type: 'string' }

@@ -3,6 +3,7 @@
 import type { Actor, Act } from '../../lib/accounts/audit-log.ts'
 import { maySee, type Principal } from '../../lib/accounts/roles.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
+import type { Settings } from '../../lib/core/settings.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 
 /** Returns the one who is signed in, or whose key it is. */
@@ -49,4 +50,14 @@ export function checkUnscoped (call: AdminCall, act: string): void {
       message: `An admin key with scopes cannot ${act}: that would give more than its scopes.`
     })
   }
+}
+
+/** @throws GatewayError `invalid_value` for a name of no stage: calls would be refused for its absence */
+export function checkStageNames (names: readonly string[] | null | undefined, { stages }: Settings): void {
+  const unknown = names?.find(name => !stages.some(stage => stage.name === name))
+  if (unknown === undefined) return
+  throw new GatewayError('invalid_value', {
+    param: 'stages',
+    message: `The configuration has no stage \`${unknown}\`: add it to \`stages\` there, or send the name of one that it has.`
+  })
 }

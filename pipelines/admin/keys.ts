@@ -10,7 +10,7 @@ import { endpointNames } from '../../schemas/endpoints.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { Key, KeyChange } from '../../schemas/admin/keys.ts'
-import { actorOf, notFound, param, principalOf, visibleProject } from './acts.ts'
+import { actorOf, checkStageNames, notFound, param, principalOf, visibleProject } from './acts.ts'
 import type { AdminHandlers } from './handler.ts'
 
 const playgroundMs = 60 * 60_000
@@ -39,17 +39,19 @@ export const keyHandlers: AdminHandlers<
     )
   },
 
-  'POST /admin/v1/keys': async call => {
+  'POST /admin/v1/keys': async (call, { settings }) => {
     const { request } = call
     checkScope(call, request)
+    checkStageNames(request.stages, settings)
     await usableProject(call, request.project_id ?? defaultProject)
     return await createKey(call.admin, actorOf(call), request, { byAdmin: isAdmin(call) })
   },
 
   'GET /admin/v1/keys/:key_id': async call => await visibleKey(call),
 
-  'POST /admin/v1/keys/:key_id': async call => {
+  'POST /admin/v1/keys/:key_id': async (call, { settings }) => {
     checkScope(call, call.request)
+    checkStageNames(call.request.stages, settings)
     const before = await changeableKey(call)
     if (call.request.provider_objects !== false) checkObjectRights(call, before)
     if (!isAdmin(call)) checkUnprotected(before, call.request)

@@ -30,13 +30,14 @@ export const stageHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/
     })
     return {
       object: 'list',
-      data: stages.map(({ name, use, at, action, only }): StageSummary => {
+      data: stages.map(({ name, use, at, action, when = 'always', only }): StageSummary => {
         const known = counts[name]
         return {
           name,
           use,
           at: [...at],
           action: action ?? null,
+          when,
           only: only === undefined ? null : { ...only },
           last_day: known === undefined
             ? nothing
@@ -52,11 +53,12 @@ export const stageHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/
     }
   },
 
-  'POST /admin/v1/stages/try': async (call, { textStages }) => {
+  'POST /admin/v1/stages/try': async (call, { settings, textStages }) => {
     if (textStages === undefined) {
       throw new GatewayError('not_found', { message: 'The configuration has no `stages`.' })
     }
-    return await tried(textStages, call)
+    const asked = settings.stages.filter(({ when }) => when === 'asked').map(({ name }) => name)
+    return await tried(textStages, call, asked)
   }
 }
 
@@ -67,10 +69,11 @@ interface Tried {
 const places = textsAt<Tried>(new PlaceTable({ text: textPlace }))
 const route: Route = { providerId: 'none', model: 'none', modelId: 'none' }
 
-/** Has the stages look at a text as at that of a chat completion by a key of no project. */
+/** Has the stages look at a text as at that of a chat completion by a key of no project that asks for some. */
 async function tried (
   stages: TextStages,
-  given: AdminRequest<'POST /admin/v1/stages/try'>
+  given: AdminRequest<'POST /admin/v1/stages/try'>,
+  requestedStages: readonly string[]
 ): Promise<StageTrialResult> {
   const { text, point } = given.request
   const record = new CallRecord('chat')
@@ -84,6 +87,7 @@ async function tried (
     record,
     key: { id: `admin:${principalOf(given).id}`, name: 'dashboard' },
     request: { text },
+    requestedStages,
     routes: [route]
   }
   let left: string | null = null

@@ -18,6 +18,11 @@ const ToolServers = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
   description: 'Tool servers, `org/name`; `*` for all.'
 })
 
+const Stages = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+  maxItems: 64,
+  description: 'Names of stages of the configuration that look at all of its calls.'
+})
+
 export const Key = Type.Object({
   id: Id,
   name: Type.String(),
@@ -35,9 +40,10 @@ export const Key = Type.Object({
   provider_objects: Type.Boolean({
     description: "True: it may use files, containers and threads in the gateway's accounts at providers."
   }),
+  stages: OrNull(Stages, '`null`: none but those of its project, and those of all calls.'),
   limits: OrNull(KeyLimitsConfig, '`null`: those of `limits.default_key_limits`.'),
   set_by_admin: Type.Array(
-    OneOf(['endpoints', 'models', 'mcp_servers', 'mcp_urls', 'limits', 'expires_at_ms']),
+    OneOf(['endpoints', 'models', 'mcp_servers', 'mcp_urls', 'stages', 'limits', 'expires_at_ms']),
     {
       description: 'Fields that an admin has set: members may not change them.'
     }
@@ -60,6 +66,7 @@ const scope = {
   mcp_servers: ToolServers,
   mcp_urls: Type.Boolean(),
   provider_objects: Type.Boolean(),
+  stages: Stages,
   limits: KeyLimitsRequest,
   expires_at_ms: Milliseconds
 }
@@ -82,6 +89,7 @@ export const KeyChange = Request({
   mcp_servers: Change(ToolServers),
   mcp_urls: Change(Type.Boolean()),
   provider_objects: Type.Optional(Type.Boolean()),
+  stages: Change(Stages),
   limits: Change(KeyLimitsRequest),
   expires_at_ms: Change(Milliseconds)
 })

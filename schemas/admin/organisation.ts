@@ -59,10 +59,16 @@ const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
   description: 'Model ids, or patterns such as `openai/*`.'
 })
 
+const Stages = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+  maxItems: 64,
+  description: 'Names of stages of the configuration that look at all calls of its keys.'
+})
+
 export const Project = Type.Object({
   id: Id,
   name: Type.String(),
   models: OrNull(Models, 'The only models that its keys may use; `null`: all.'),
+  stages: OrNull(Stages, '`null`: none but those of all calls.'),
   limits: OrNull(KeyLimitsConfig, 'Of all its keys together; `null`: none.'),
   keys: Type.Integer({ description: 'Number of active keys.' }),
   members: Type.Integer(),
@@ -78,6 +84,7 @@ export type Project = Static<typeof Project>
 export const NewProject = Request({
   name: Name,
   models: Type.Optional(Models),
+  stages: Type.Optional(Stages),
   limits: Type.Optional(KeyLimitsRequest)
 })
 export type NewProject = Static<typeof NewProject>
@@ -85,6 +92,7 @@ export type NewProject = Static<typeof NewProject>
 export const ProjectChange = Request({
   name: Type.Optional(Name),
   models: Change(Models),
+  stages: Change(Stages),
   limits: Change(KeyLimitsRequest)
 })
 export type ProjectChange = Static<typeof ProjectChange>

@@ -10,6 +10,9 @@ export const StageSummary = Type.Object({
   use: Type.String({ description: 'Its kind, as in the configuration.' }),
   at: Type.Array(OneOf([...stagePoints])),
   action: OrNull(Type.String(), 'What becomes of a finding; `null`: as its kind does by default.'),
+  when: OneOf(['always', 'asked'], {
+    description: '`asked`: it looks at calls whose key, project or request names it.'
+  }),
   only: OrNull(
     Type.Unsafe<Record<string, readonly string[]>>({ type: 'object' }),
     'The calls that it looks at; `null`: all.'

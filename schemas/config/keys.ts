@@ -113,6 +113,12 @@ export const KeyConfig = Closed(
           "True: its calls may use files, containers and threads in the gateway's accounts at providers, which all such keys share. Default: false."
       })
     ),
+    stages: Type.Optional(
+      Type.Array(Text('The name of a stage.'), {
+        maxItems: 64,
+        description: 'Stages that look at all of its calls, whatever these ask for. Default: none.'
+      })
+    ),
     mcp_urls: Type.Optional(
       Type.Boolean({
         description:

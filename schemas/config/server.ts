@@ -53,6 +53,10 @@ export const ServerConfig = Section(
       default: '.headgate',
       description: 'Directory of the embedded store, relative to the working directory.'
     }),
+    expose_stages: Type.Boolean({
+      default: true,
+      description: 'Tell callers which stages looked at a call, by `x-headgate-stages`.'
+    }),
     public_health: Type.Boolean({ default: false, description: 'Answer `/health` without a key.' }),
     aliases: Type.Boolean({
       default: true,
@@ -116,7 +120,7 @@ export const ServerConfig = Section(
       'Maximum number of client connections, per process; further ones are closed at once. Where the system allows few open files, half of these: each call may need a connection to a provider.'
     )
   },
-  'The process and where it listens. Changes need a restart, except to `log_level`, `public_health`, `public_url` and `trust_proxy`.'
+  'The process and where it listens. Changes need a restart, except to `expose_stages`, `log_level`, `public_health`, `public_url` and `trust_proxy`.'
 )
 
 export const MetricsConfig = Closed(

@@ -210,6 +210,10 @@ export const StageConfig = Closed(
         'What becomes of a finding: the call is refused; something else stands in its place, such as `[name of the pattern]`; or it is only counted. Default: `mask`; of `moderation`, which can only refuse or report, `refuse`.'
     })),
     ...kindEntries,
+    when: Type.Optional(OneOf(['always', 'asked'], {
+      description:
+        '`always`: it looks at all calls of `only`. `asked`: at calls whose key, project or request names it. Default: `always`.'
+    })),
     only: Type.Optional(
       Closed(
         {
@@ -232,7 +236,10 @@ export const StageConfig = Closed(
             })
           )
         },
-        { description: 'The calls that it looks at; all that is said must hold. Default: all calls.' }
+        {
+          description:
+            'The calls that it looks at; all that is said must hold. A key, a project or a request that names the stage has it look at others too. Default: all calls.'
+        }
       )
     )
   },

@@ -18,11 +18,12 @@ t.test('keys are created, listed and revoked, and printed only once', async t =>
   ])
   t.notMatch(list.out, key)
   t.match(made.error, `warning: created a new store at ${join(directory, '.headgate/headgate.db')}. Only a gateway`)
-  const second = await headgate(t, ['keys', 'create', '--name', 'second', '--requests-per-minute', '7', '--tokens-per-minute', '8', '--concurrent-calls', '9', '--mcp-servers', 'acme/tickets,acme/files', '--mcp-servers', 'b/c', '--no-mcp-urls', '--provider-objects'], directory)
+  const second = await headgate(t, ['keys', 'create', '--name', 'second', '--requests-per-minute', '7', '--tokens-per-minute', '8', '--concurrent-calls', '9', '--mcp-servers', 'acme/tickets,acme/files', '--mcp-servers', 'b/c', '--no-mcp-urls', '--provider-objects', '--stages', 'pii'], directory)
+  t.match(second.error, 'warning: --stages pii is not the name of a stage in stages')
   t.notMatch(second.error, 'created a new store', 'the store is there by now')
   t.match(await headgate(t, ['keys', 'list'], directory), { out: /second .*requests_per_minute=7,tokens_per_minute=8,concurrent_calls=9 +all +all +acme\/tickets,acme\/files,b\/c +no +yes$/m })
   t.match(JSON.parse((await headgate(t, ['keys', 'list', '--json'], directory)).out), [
-    {}, { name: 'second', mcpServers: ['acme/tickets', 'acme/files', 'b/c'], mcpUrls: false, providerObjects: true }
+    {}, { name: 'second', mcpServers: ['acme/tickets', 'acme/files', 'b/c'], mcpUrls: false, providerObjects: true, stages: ['pii'] }
   ])
   t.match(await headgate(t, ['keys', 'create', '--name', 'ci'], directory), { code: 1, error: /a key named "ci" already/ })
   t.match(await headgate(t, ['keys', 'revoke', 'ci'], directory), { code: 0, out: new RegExp(id) })

@@ -36,6 +36,9 @@ t.test('beyond loopback the dashboard needs TLS, or the word of the operator', a
 })
 
 t.test('a day the calendar does not have is no expiry', async t => {
+  t.same(lines(t, 'keys: [{name: a, key: env:K, stages: [pi]}]\nstages: [{name: pii, use: pattern, patterns: [email]}]', { K: 'k' }), [
+    'headgate.yaml:1:39  keys[0].stages[0]  is not the name of a stage in stages; did you mean pii?'
+  ])
   t.same(lines(t, 'keys: [{name: a, key: env:K, mcp_servers: [tickets]}]', { K: 'k' }), ['headgate.yaml:1:44  keys[0].mcp_servers[0]  must be `org/name` or `*`'])
   const keyUntil = (day: string): string => `keys: [{name: a, key: env:K, expires_at: ${day}}]`
   for (const day of ['2030-02-31', '2030-02-29', '2030-04-31T00:00:00Z', '2030-06-31T23:00:00+02:00', '2030-00-10']) {

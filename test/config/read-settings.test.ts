@@ -19,6 +19,7 @@ t.test('without a file and an environment everything has its default', async t =
       logLevel: 'info',
       logFormat: 'auto',
       dataDir: join(cwd, '.headgate'),
+      exposeStages: true,
       publicHealth: false, aliases: true,
       trustProxy: false,
       shutdownDelayMs: 500,

@@ -14,7 +14,7 @@ import type { Test } from 'tap'
 const page = readFileSync(join(import.meta.dirname, '../../../docs/guards.md'), 'utf8')
 const [, listed = ''] = /^## Ten recipes\n([^]*?)\n## /m.exec(page) ?? []
 const recipes = listed.split(/^\*\*(?=\d+\. )/m).slice(1)
-const env = { DLP_SECRET: 'whsec_c2VjcmV0', DLP_AUTHORIZATION: 'Bearer a', GUARD_KEY: 'key', OPENAI_API_KEY: 'key' }
+const env = { DLP_SECRET: 'whsec_c2VjcmV0', DLP_AUTHORIZATION: 'Bearer a', APP_KEY: 'a-key-of-an-app-0123456789', GUARD_KEY: 'key', OPENAI_API_KEY: 'key' }
 
 interface Example {
   readonly request: string

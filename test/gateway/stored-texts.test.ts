@@ -31,7 +31,7 @@ const scope = 250_000
 const [inRow, piece] = [65_536, 131_072]
 
 const mostCharacters: { readonly [T in keyof Tables]: { readonly [C in TextColumn<Tables[T]>]: number } } = {
-  projects: { id, name: ownName, models: scope, limits: 10_000 },
+  projects: { id, name: ownName, models: scope, stages: 10_000, limits: 10_000 },
   users: { id, name: ownName, email: 254, role: word, password: 256 },
   members: { project_id: id, user_id: id },
   sessions: { digest: id, id, user_id: id, csrf_token: id, address, user_agent: 300 },
@@ -50,7 +50,7 @@ const mostCharacters: { readonly [T in keyof Tables]: { readonly [C in TextColum
   response_events: { response_id: providerId, frame: inRow },
   text_pieces: { owner_id: providerId, name: 128, piece },
   keys: {
-    id, name: ownName, digest: id, endpoints: 4000, models: scope, mcp_servers: scope, limits: 10_000, project_id: id, hint: word, created_by: id, set_by_admin: 1000, previous_digest: id
+    id, name: ownName, digest: id, endpoints: 4000, models: scope, mcp_servers: scope, stages: 10_000, limits: 10_000, project_id: id, hint: word, created_by: id, set_by_admin: 1000, previous_digest: id
   },
   secrets: { name: word, value: id },
   deferred: { id, state: word, owner: id, task: inRow, body: inRow, key_id: id },

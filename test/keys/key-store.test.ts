@@ -117,6 +117,18 @@ storeTest('configured keys hold as they are, spaces and all', async (t, openStor
   t.match(keys.check('new'), { name: 'new' })
 })
 
+storeTest('keys of the configuration have the stages of the default project, from the next look at the store on', async (t, openStore) => {
+  const { keys, database } = await open(t, openStore, [{ name: 'team', key: new Secret('team-key'), stages: ['a'] }])
+  t.same(keys.check('team-key')?.stages, ['a'])
+  await database.query.updateTable('projects').set({ stages: '["b"]' }).where('id', '=', 'default').execute()
+  keys.poll()
+  await until(() => keys.check('team-key')?.stages?.length === 2, 'the poll')
+  t.same(keys.check('team-key')?.stages, ['a', 'b'])
+  keys.replaceConfigured([{ name: 'next', key: new Secret('next-key') }])
+  t.same(keys.check('next-key')?.stages, ['b'])
+  t.same(keys.configured().map(({ stages }) => stages), [undefined], 'the list says what the configuration says')
+})
+
 storeTest('the list describes every key, revoked ones too, and never contains one', async (t, openStore) => {
   const { keys } = await open(t, openStore, [{ name: 'team', key: new Secret('team-key') }])
   const a = await keys.create({ name: 'a' })

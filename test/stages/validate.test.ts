@@ -193,7 +193,7 @@ const accepted: Record<string, unknown[]> = {
   cache: [null, { ttl: 60 }, { 'no-cache': true }],
   model_attributes: [null, { 'gpt-5': { accuracy: 0.95, speed: 0 } }],
   agent_attributes: [null, { complexity: 1 }],
-  guardrails: [null, [], [{ foo: 'bar' }]],
+  guardrails: [null, [], [{ foo: 'bar' }], ['pii']],
   handoff_config: [null, { foo: 'bar' }],
   cache_control: [null, { type: 'ephemeral' }],
   something_new: [null, 1, 'a', [{}]]
@@ -443,7 +443,7 @@ const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
   ]],
   [{ model_attributes: { a: { speed: 2 } } }, [[['model_attributes', 'a', 'speed'], atMost(1), 2]]],
   [{ agent_attributes: { speed: -1 } }, [[['agent_attributes', 'speed'], atLeast(0), -1]]],
-  [{ guardrails: ['a'] }, [[['guardrails', 0], noObject, 'a']]],
+  [{ guardrails: 'a' }, [[['guardrails'], noList, 'a']]],
   [{ handoff_config: 'a' }, [[['handoff_config'], noObject, 'a']]],
 
   // Several faults of one body are reported together, in the order of the fields.

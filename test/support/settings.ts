@@ -19,6 +19,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       logFormat: 'json',
       dataDir: '',
       publicHealth: false,
+      exposeStages: true,
       aliases: true,
       trustProxy: false,
       corsOrigins: [],

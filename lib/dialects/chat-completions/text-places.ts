@@ -127,6 +127,5 @@ export const chatRequestTexts = new PlaceTable({
   prompt_cache_retention: word,
   'cache.**': unseen('compared here, and not sent'),
   'fallbacks.**': unseen('names of models'),
-  'guardrails.**': idle,
   'handoff_config.**': idle
 })

@@ -83,6 +83,7 @@ export const messagesRequestTexts = new PlaceTable({
   'stop_sequences[]': text,
   'cache.**': unseen('compared here, and not sent'),
   'fallbacks.**': unseen('names of models'),
+  'guardrails.**': unseen('names of stages'),
   'metadata.user_id': text
 })
 

@@ -40,5 +40,11 @@ export const keySteps: readonly Migration[] = [
     // `null` for keys of earlier versions.
     number: 23,
     sql: 'alter table keys add column set_by_admin text'
+  },
+  {
+    number: 27,
+    sql: `
+      alter table keys add column stages text;
+      alter table projects add column stages text`
   }
 ]

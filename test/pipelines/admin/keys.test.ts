@@ -5,6 +5,7 @@ import { adminGateway } from '../../support/admin.ts'
 import { modelSettings, providerSettings } from '../../support/settings.ts'
 import { usageRowOf } from '../../support/usage.ts'
 import type { Key } from '../../../schemas/admin/keys.ts'
+import type { Settings } from '../../../lib/core/settings.ts'
 import { Secret } from '../../../lib/core/secret.ts'
 
 t.test('a key is shown once, works at once, and ends at once', async t => {
@@ -273,4 +274,39 @@ t.test('members do not change what an admin has set on a key, and change all els
   t.match((await owner.send(ownPath, { name: 'own', models: ['mistral/*'], limits })).body, { set_by_admin: ['models'] }, 'only what the admin changed')
   t.equal((await member.send(ownPath, { limits: null })).status, 200)
   t.equal((await member.send(ownPath, { models: null })).status, 403)
+})
+
+t.test('keys and projects require stages of the configuration, which members cannot take off what an admin has set', async t => {
+  const stage = (name: string): Settings['stages'][number] => ({ name, use: 'pattern', at: ['request'], patterns: ['email'], when: 'asked' })
+  const configured = { name: 'file', key: new Secret('a-key-of-the-configuration'), stages: ['a'] }
+  const { user, keys } = await adminGateway(t, { stages: [stage('a'), stage('b'), stage('c')], keys: [configured] })
+  const owner = await user('owner')
+  const project = (await owner.send('POST /admin/v1/projects', { name: 'p', stages: ['a'] })).body
+  t.same(project.stages, ['a'])
+  const member = await user('member', [project.id])
+  const made = (await owner.send('POST /admin/v1/keys', { name: 'of p', project_id: project.id, stages: ['b'] })).body
+  t.match(made.key, { stages: ['b'], set_by_admin: ['stages'] })
+  t.same(keys.check(made.secret)?.stages, ['b', 'a'], 'those of the project as well')
+  const path = `POST /admin/v1/keys/${made.key.id}`
+  for (const stages of [null, [], ['c']]) {
+    const refused = await member.send(path, { stages })
+    t.match([refused.status, refused.body.error.param], [403, 'stages'], JSON.stringify(stages))
+  }
+  const own = (await member.send('POST /admin/v1/keys', { name: 'own', project_id: project.id })).body
+  t.same(keys.check(own.secret)?.stages, ['a'])
+  for (const [route, body] of [[path, { stages: ['x'] }], ['POST /admin/v1/keys', { name: 'x', stages: ['x'] }], ['POST /admin/v1/projects', { name: 'x', stages: ['x'] }], [`POST /admin/v1/projects/${project.id}`, { stages: ['a', 'x'] }]] as const) {
+    const { status, body: { error } } = await owner.send(route, body)
+    t.match([status, error], [400, { param: 'stages', message: /^The configuration has no stage `x`/ }], route)
+  }
+  t.match((await owner.send(`POST /admin/v1/projects/${project.id}`, { stages: ['c', 'b'] })).body, { stages: ['c', 'b'] })
+  await keys.refresh()
+  t.same(keys.check(made.secret)?.stages, ['b', 'c'], 'each once')
+  await owner.send(`POST /admin/v1/projects/${project.id}`, { stages: null })
+  t.match((await owner.send(path, { stages: null })).body, { stages: null, set_by_admin: [] })
+  t.equal(keys.check(made.secret)?.stages, undefined)
+
+  await owner.send('POST /admin/v1/projects/default', { stages: ['b'] })
+  await keys.refresh()
+  t.same(keys.check('a-key-of-the-configuration')?.stages, ['a', 'b'], 'keys of the configuration are of the default project')
+  t.same((await owner.send('GET /admin/v1/keys/configured:file')).body.stages, ['a'], 'and shown as the configuration has them')
 })

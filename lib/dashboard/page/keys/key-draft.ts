@@ -15,6 +15,8 @@ export interface KeyDraft {
   /** Tool servers by URL; `null`: as the tool servers say. */
   readonly toolUrls: boolean | null
   readonly providerObjects: boolean
+  /** Stages that look at its calls; `null`: none of its own. */
+  readonly stages: readonly string[] | null
   /** Days from now, a date, or neither. */
   readonly expiry: 'never' | '7' | '30' | '90' | 'date'
   readonly expiryDate: string
@@ -30,6 +32,7 @@ export function newKeyDraft (project: string): KeyDraft {
     toolServers: null,
     toolUrls: null,
     providerObjects: false,
+    stages: null,
     expiry: 'never',
     expiryDate: '',
     limits: draftLimits(null)
@@ -45,6 +48,7 @@ export function draftKey (key: Static<typeof Key>): KeyDraft {
     toolServers: key.mcp_servers,
     toolUrls: key.mcp_urls === namesAllServers(key.mcp_servers) ? null : key.mcp_urls,
     providerObjects: key.provider_objects,
+    stages: key.stages,
     expiry: key.expires_at_ms === null ? 'never' : 'date',
     expiryDate: key.expires_at_ms === null ? '' : new Date(key.expires_at_ms).toISOString().slice(0, 10),
     limits: draftLimits(key.limits)
@@ -68,6 +72,7 @@ export function newKeyOf (draft: KeyDraft): RequestBody<'POST /admin/v1/keys'> {
     ...draft.toolServers !== null && { mcp_servers: [...draft.toolServers] },
     ...draft.toolUrls !== null && { mcp_urls: draft.toolUrls },
     ...draft.providerObjects && { provider_objects: true },
+    ...draft.stages !== null && { stages: [...draft.stages] },
     ...expires !== null && { expires_at_ms: expires },
     ...limits !== null && { limits }
   }
@@ -85,6 +90,7 @@ export function keyChangeOf (
     mcp_servers: draft.toolServers && [...draft.toolServers],
     mcp_urls: draft.toolUrls,
     ...draft.providerObjects !== key.provider_objects && { provider_objects: draft.providerObjects },
+    stages: draft.stages && [...draft.stages],
     // A date is the end of that day: the moment that was there stays when its day was not changed.
     ...(draft.expiryDate !== draftKey(key).expiryDate || draft.expiry !== draftKey(key).expiry
       ? { expires_at_ms: expiryOf(draft) }

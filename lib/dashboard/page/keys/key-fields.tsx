@@ -10,7 +10,8 @@ import { Fold } from '../parts/fold.tsx'
 import { Input } from '../parts/input.tsx'
 import { Select } from '../parts/select.tsx'
 import { ScopeInput } from '../parts/scope-input.tsx'
-import { grantedEndpoints, loadCatalogue, modelPatterns, toolServers } from '../state/catalogue.ts'
+import { TagInput } from '../parts/tag-input.tsx'
+import { grantedEndpoints, loadCatalogue, modelPatterns, stageNames, toolServers } from '../state/catalogue.ts'
 import { projectChoices } from '../state/names.ts'
 import { may } from '../state/session.ts'
 import { namesAllServers, type KeyDraft } from './key-draft.ts'
@@ -60,6 +61,10 @@ export function KeyFields ({ draft, onChange, error, isNew }: KeyFieldsProps): J
         <Check checked={draft.toolUrls ?? namesAllServers(draft.toolServers)} onChange={toolUrls => set({ toolUrls: toolUrls === namesAllServers(draft.toolServers) ? null : toolUrls })}>
           Tool servers by URL<span class='small faint'> – at any public address</span>
         </Check>
+        <TagInput
+          label='Stages' values={draft.stages ?? []} onChange={stages => set({ stages: stages.length === 0 ? null : stages })} suggestions={stageNames.value}
+          hint='They look at all of its calls, whatever these ask for.' placeholder='None' error={fields.stages} optional
+        />
         {may('admin') && (
           <Check checked={draft.providerObjects} onChange={providerObjects => set({ providerObjects })}>
             Files, containers and threads at providers<span class='small faint'> – all keys with this share them</span>
@@ -70,6 +75,6 @@ export function KeyFields ({ draft, onChange, error, isNew }: KeyFieldsProps): J
   )
 }
 
-function permissionsNote ({ endpoints, models, toolServers, toolUrls }: KeyDraft): string {
-  return endpoints === null && models === null && toolServers === null && toolUrls !== false ? 'All endpoints, models and tools' : 'Limited'
+function permissionsNote ({ endpoints, models, toolServers, toolUrls, stages }: KeyDraft): string {
+  return endpoints === null && models === null && toolServers === null && stages === null && toolUrls !== false ? 'All endpoints, models and tools' : 'Limited'
 }

@@ -68,7 +68,8 @@ function keyFacts (key: Key): readonly Fact[] {
     ['Models', names(key.models)],
     ['Tool servers', names(key.mcp_servers)],
     ['Tools by URL', key.mcp_urls ? 'Allowed' : 'Refused'],
-    ['Provider objects', key.provider_objects ? 'Allowed' : 'Refused']
+    ['Provider objects', key.provider_objects ? 'Allowed' : 'Refused'],
+    ['Stages', key.stages === null ? null : names(key.stages)]
   ]
 }
 

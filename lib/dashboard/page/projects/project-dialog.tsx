@@ -12,8 +12,9 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Input } from '../parts/input.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { ScopeInput } from '../parts/scope-input.tsx'
+import { TagInput } from '../parts/tag-input.tsx'
 import { useAction } from '../state/action.ts'
-import { loadCatalogue, modelPatterns } from '../state/catalogue.ts'
+import { loadCatalogue, modelPatterns, stageNames } from '../state/catalogue.ts'
 
 type Project = Answer<'GET /admin/v1/projects/:project_id'>
 
@@ -28,6 +29,7 @@ export function ProjectDialog ({ project, onClose, onSaved }: ProjectDialogProps
   useEffect(() => { void loadCatalogue() }, [])
   const name = useSignal(project?.name ?? '')
   const models = useSignal<readonly string[] | null>(project?.models ?? null)
+  const stages = useSignal<readonly string[]>(project?.stages ?? [])
   const limits = useSignal(draftLimits(project?.limits ?? null))
   const { run, busy, error } = useAction()
   const save = (): void => {
@@ -38,10 +40,10 @@ export function ProjectDialog ({ project, onClose, onSaved }: ProjectDialogProps
   }
   const create = async (): Promise<Project> => {
     const limited = limitsOf(limits.value)
-    return api('POST /admin/v1/projects', { body: { name: name.value.trim(), ...models.value !== null && { models: [...models.value] }, ...limited !== null && { limits: limited } } })
+    return api('POST /admin/v1/projects', { body: { name: name.value.trim(), ...models.value !== null && { models: [...models.value] }, ...stages.value.length > 0 && { stages: [...stages.value] }, ...limited !== null && { limits: limited } } })
   }
   const change = async ({ id }: Project): Promise<Project> => api('POST /admin/v1/projects/:project_id', {
-    at: { project_id: id }, body: { name: name.value.trim(), models: models.value && [...models.value], limits: limitsOf(limits.value) }
+    at: { project_id: id }, body: { name: name.value.trim(), models: models.value && [...models.value], stages: stages.value.length === 0 ? null : [...stages.value], limits: limitsOf(limits.value) }
   })
   return (
     <Dialog
@@ -53,6 +55,10 @@ export function ProjectDialog ({ project, onClose, onSaved }: ProjectDialogProps
       <ScopeInput
         label='Models' values={models.value} onChange={values => { models.value = values }} suggestions={modelPatterns()}
         hint='Ids, or patterns such as openai/*.' error={error?.fields.models}
+      />
+      <TagInput
+        label='Stages' values={stages.value} onChange={values => { stages.value = values }} suggestions={stageNames.value}
+        hint='They look at all calls of its keys, whatever these ask for.' placeholder='None' error={error?.fields.stages} optional
       />
       <Failure error={error} fields={keyFieldNames} />
     </Dialog>

@@ -65,12 +65,13 @@ export function ProjectPage ({ id }: { readonly id: string }): JSX.Element {
   )
 }
 
-function factsOf ({ id, limits, spent_usd, models, keys, created_at_ms }: Project): readonly Fact[] {
+function factsOf ({ id, limits, spent_usd, models, stages, keys, created_at_ms }: Project): readonly Fact[] {
   return [
     ['Id', <code>{id}</code>],
     ['Spent', <div class='meter-place'><Spend limits={limits} spent={spent_usd} /></div>],
     ...countFacts(limits),
     ['Models', models === null ? 'All' : models.join(', ')],
+    ['Stages', stages === null ? null : stages.join(', ')],
     ['Active keys', count(keys)],
     ['Created', created_at_ms === null ? null : <Moment at={created_at_ms} />]
   ]

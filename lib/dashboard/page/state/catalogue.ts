@@ -1,4 +1,4 @@
-/** Models, endpoints and tool servers by name, for suggestions. Loaded once, when a form first asks. */
+/** Models, endpoints, tool servers and stages by name, for suggestions. Loaded once, when a form first asks. */
 
 import { signal } from '@preact/signals'
 import { endpointNames, endpointsWhere } from '../../../../schemas/endpoints.ts'
@@ -9,6 +9,7 @@ export type CatalogueEntry = Answer<'GET /admin/v1/models'>['data'][number]
 
 export const catalogue = signal<readonly CatalogueEntry[]>([])
 export const toolServers = signal<readonly string[]>([])
+export const stageNames = signal<readonly string[]>([])
 
 /** The endpoints that keys may be limited to. */
 const open: readonly string[] = endpointsWhere('isOpen')
@@ -20,13 +21,15 @@ let loaded = false
 export async function loadCatalogue (): Promise<void> {
   if (loaded) return
   loaded = true
-  const [models, servers] = await Promise.allSettled([
+  const [models, servers, stages] = await Promise.allSettled([
     api('GET /admin/v1/models'),
-    may('member') ? api('GET /admin/v1/tool-servers') : { data: [] }
+    may('member') ? api('GET /admin/v1/tool-servers') : { data: [] },
+    may('member') ? api('GET /admin/v1/stages') : { data: [] }
   ])
   if (models.status === 'fulfilled') catalogue.value = models.value.data
   else loaded = false
   if (servers.status === 'fulfilled') toolServers.value = servers.value.data.map(({ slug }) => slug)
+  if (stages.status === 'fulfilled') stageNames.value = stages.value.data.map(({ name }) => name)
 }
 
 /** Returns true for what answers messages; models that only write down or read aloud stream text as well. */
