@@ -53,6 +53,7 @@ export interface ServiceParts {
   readonly backgroundRuns?: BackgroundRuns
   readonly recordAnswer?: RecordAnswer
   readonly recordSent?: RecordSent
+  readonly beginTrace?: Services['beginTrace']
   readonly admin?: Services['admin']
   /** Keeps the bodies that the configuration says. Default: none are kept. */
   readonly bodyRecorder?: BodyRecorder | undefined
@@ -83,6 +84,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     backgroundRuns,
     recordAnswer,
     recordSent,
+    beginTrace,
     admin,
     bodyRecorder,
     sharedAnswers,
@@ -167,6 +169,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...backgroundRuns !== undefined && { backgroundRuns },
     ...recordAnswer !== undefined && { recordAnswer },
     ...recordSent !== undefined && { recordSent },
+    ...beginTrace !== undefined && { beginTrace },
     ...hidesCost !== undefined && { hidesCost },
     ...bodyRecorder !== undefined &&
       settings.calls.keepBodies.length > 0 && {

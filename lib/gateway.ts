@@ -44,6 +44,7 @@ import type { Keys } from './keys/keys.ts'
 import type { Log } from './log/log.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
+import type { ProviderKind } from '../schemas/providers.ts'
 import type { CallTracer } from './telemetry/call-tracer.ts'
 import type { Database } from './stores/database.ts'
 import type { CoordinationLoad, Load } from './telemetry/metrics.ts'
@@ -148,6 +149,20 @@ const expireEveryMs = 60_000
  * certificate
  */
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
+  const tracer = await openTracer(settings, given.log)
+  try {
+    return await openGateway(settings, given, tracer)
+  } catch (error) {
+    await tracer?.close()
+    throw error
+  }
+}
+
+async function openGateway (
+  settings: Settings,
+  given: GatewayParts,
+  tracer: CallTracer | undefined
+): Promise<Gateway> {
   const { keys, log, database, usageDatabase, coordination } = given
   const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
@@ -160,14 +175,17 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   database?.stopWaiting()
 
   const services = (): Services => live.current
-  const tracer = await tracerOf(settings, log, services)
+  const kindOf = (providerId: string): ProviderKind | undefined =>
+    services().settings.providers.find(({ id }) => id === providerId)?.kind
+  const traced: CallObserver | undefined = tracer && ((call, row) => tracer.observe(call, row, kindOf))
   const records = new CallRecords({
     keys,
     limiter,
     log,
     database,
     usageDatabase,
-    observers: [...given.observers ?? [], ...tracer === undefined ? [] : [tracer.observe]],
+    onInterrupted: tracer?.recover,
+    observers: [...given.observers ?? [], ...traced === undefined ? [] : [traced]],
     services
   })
   const work =
@@ -193,6 +211,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     ready: () => !draining,
     providers: given.providers ?? [],
     recordSent: records.sent,
+    ...tracer !== undefined && { beginTrace: tracer.begin },
     ...work !== undefined && {
       deferrals: work.deferrals,
       responseStore: work.responseStore,
@@ -236,6 +255,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     ...given.middleware !== undefined && { middleware: given.middleware },
     draining: () => stopped,
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
+    beginTrace: tracer?.begin,
     beforeLastByte: records.answered,
     onUploadDeleteFailed: error =>
       log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
@@ -382,10 +402,9 @@ const otlpPackages = [
  * Opens the exporter of spans, loaded where a configuration has one. @throws ConfigError where its packages
  * are not installed
  */
-async function tracerOf (
-  { telemetry: { otlp } }: Settings,
-  log: Log,
-  services: () => Services
+async function openTracer (
+  { telemetry: { otlp, maxSampledPerSecond } }: Settings,
+  log: Log
 ): Promise<CallTracer | undefined> {
   if (otlp === undefined) return undefined
   const { openCallTracer } = await import('./telemetry/call-tracer.ts').catch((error: unknown) => {
@@ -394,10 +413,7 @@ async function tracerOf (
     const message = `needs packages that are not installed; run \`npm install ${otlpPackages.join(' ')}\``
     throw new ConfigError([{ file: '', line: 0, column: 0, path: 'telemetry.otlp', message }])
   })
-  return openCallTracer(otlp, {
-    log,
-    kindOf: providerId => services().settings.providers.find(({ id }) => id === providerId)?.kind
-  })
+  return openCallTracer(otlp, { log, maxSampledPerSecond })
 }
 
 /** Creates the HTTP server of an app. @throws where the certificate cannot be used */

@@ -9,7 +9,8 @@ import type { Limiter } from './limits/limiter.ts'
 import type { ToolServers } from './mcp/tool-servers.ts'
 import type { ModelRegistry } from './models/model-registry.ts'
 import type { Providers } from './providers/provider.ts'
-import type { RecordAnswer, RecordSent } from './core/call.ts'
+import type { Call, RecordAnswer, RecordSent } from './core/call.ts'
+import type { CallTrace } from './core/call-trace.ts'
 import type { CaptureBodies } from './core/body-capture.ts'
 import type { ApiKey } from './core/key.ts'
 import type { Settings } from './core/settings.ts'
@@ -35,6 +36,8 @@ export interface Services {
   /** Absent where calls are not recorded. */
   readonly recordAnswer?: RecordAnswer
   readonly recordSent?: RecordSent
+  /** Begins the trace of a call by the headers of its request. Absent where no traces are sent. */
+  readonly beginTrace?: (headers: Call['headers']) => CallTrace
   /** Absent where no bodies are kept. */
   readonly captureBodies?: CaptureBodies
   /** Returns true for keys that are not to see costs. Absent where all are. */

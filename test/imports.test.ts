@@ -30,11 +30,11 @@ const page = /^lib\/dashboard\/page\//
 
 /** Packages that belong to one place. */
 const owners: Readonly<Record<string, RegExp>> = {
-  '@opentelemetry/api': /^lib\/telemetry\/call-tracer/,
+  '@opentelemetry/api': /^lib\/telemetry\//,
   '@opentelemetry/exporter-trace-otlp-http': /^lib\/telemetry\/call-tracer/,
   '@opentelemetry/exporter-trace-otlp-proto': /^lib\/telemetry\/call-tracer/,
   '@opentelemetry/resources': /^lib\/telemetry\/call-tracer/,
-  '@opentelemetry/sdk-trace-base': /^lib\/telemetry\/call-tracer/,
+  '@opentelemetry/sdk-trace-base': /^lib\/telemetry\//,
   koa: /^lib\/http\/|^examples\/mounted-gateway/,
   '@koa/router': /^lib\/http\//,
   'koa-body': /^lib\/http\//,

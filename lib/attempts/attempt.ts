@@ -16,6 +16,7 @@ import { asInterrupted, parseResponseBytes, readOrRefuse } from './read-response
 import { StreamAttempt } from './stream-attempt.ts'
 import type { SlowStreamGuard } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'
+import type { ChildSpan } from '../core/call-trace.ts'
 import type {
   Adapter,
   AdapterInput,
@@ -46,6 +47,8 @@ export interface AttemptCall extends Pick<
 > {
   /** The place of the gateway's credential to use, of several. */
   readonly credential?: number | undefined
+  /** The span of the request. */
+  readonly span?: ChildSpan | undefined
 }
 
 /**
@@ -91,7 +94,8 @@ function sendAsk<R> (
       credential: provider.authorize(call.providerKey?.reveal(), call.credential),
       timeouts: provider.timeouts,
       streamed: input.streamed,
-      keyId: call.key.id
+      keyId: call.key.id,
+      trace: call.span?.headers(provider.propagate ?? 'none')
     })
   }
   if (isSlowRequest(call.record)) {

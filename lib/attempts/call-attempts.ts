@@ -104,7 +104,7 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
           if (this.#mayHedge && route.hedgeAfterMs !== undefined) {
             return await this.#hedged(attempt, request, planned, route.hedgeAfterMs)
           }
-          const answer = await request.send(credential)
+          const answer = await request.send({ credential, span: attempt.span })
           attempt.succeeded()
           return this.#chosen({ route, answer })
         } catch (error) {
@@ -136,7 +136,8 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
     afterMs: number
   ): Promise<RouteAnswer<A>> {
     this.#health.hedgeBudget.onCall()
-    const send: Send<A> = async signal => await request.send(credential, signal)
+    const { span } = attempt
+    const send: Send<A> = async signal => await request.send({ credential, span, signal })
     return this.#chosen(await hedgedAnswer(this.#call, attempt, afterMs, send, () => this.#startHedge()))
   }
 
@@ -177,9 +178,11 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
     const { record } = this.#call
     record.hedges = (record.hedges ?? 0) + 1
     const request = this.#requestTo(planned.route)
+    const { credential } = planned
+    const attempt = new RouteAttempt(this.#call, request.provider, planned, this.#health)
     return {
-      attempt: new RouteAttempt(this.#call, request.provider, planned, this.#health),
-      send: async signal => await request.send(planned.credential, signal)
+      attempt,
+      send: async signal => await request.send({ credential, span: attempt.span, signal })
     }
   }
 

@@ -7,7 +7,7 @@ import { openParts, usagesIn, type AnyEvent } from './split.ts'
 import type { AbandonedAnswers } from './abandoned-answers.ts'
 import { openAttempt, type AttemptCall, type ProviderCallOptions, type UpstreamPart } from './attempt.ts'
 import type { OpenAttempt } from './open-attempt.ts'
-import type { RouteRequest } from './route-attempt.ts'
+import type { RouteRequest, RouteSendOptions } from './route-attempt.ts'
 import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
 import type { AnswerEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
@@ -67,14 +67,14 @@ export class PreparedRequest<
     this.#shared = shared
   }
 
-  send (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> {
+  send ({ credential, span, signal }: RouteSendOptions): Promise<OpenAttempt<E>> {
     const call = this.#call
     const attemptSignal =
       signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
     const attempt =
-      credential === undefined && signal === undefined
+      credential === undefined && signal === undefined && span === undefined
         ? call
-        : extend(call, { credential, signal: attemptSignal })
+        : extend(call, { credential, span, signal: attemptSignal })
     if (this.#refused) return this.#openTranslated(attempt, credential)
     const parts = this.#partsFor(credential)
     if (parts[0]?.ask.direct === undefined) return this.#open(attempt, parts)

@@ -7,6 +7,7 @@ import { callerError, ProviderFailure } from '../providers/provider-failure.ts'
 import type { ModelAttempt } from '../routing/model-circuit.ts'
 import type { PlannedAttempt } from './attempt-plan.ts'
 import { asGatewayError, type GatewayError } from '../core/errors.ts'
+import type { ChildSpan } from '../core/call-trace.ts'
 import type { SentRequest } from '../core/record.ts'
 import type { Usage } from '../core/usage.ts'
 import type { Route } from '../core/route.ts'
@@ -20,16 +21,21 @@ export type AttemptedCall = Pick<
   'key' | 'request' | 'options' | 'routes' | 'record' | 'signal' | 'providerKey' | 'origin' | 'session'
 >
 
+export interface RouteSendOptions {
+  /** The place of the gateway's credential to use, of several. */
+  readonly credential: number | undefined
+  /** The span of this request. */
+  readonly span: ChildSpan | undefined
+  /** Ends this request alone. */
+  readonly signal?: AbortSignal
+}
+
 /** The request of a call to one route, to be sent as often as it takes. */
 export interface RouteRequest<A> {
   readonly provider: Provider
   /** True when the answer is read to its end even if no caller waits for it: giving it up saves nothing. */
   readonly readsToEnd: boolean
-  /**
-   * @param credential the place of the gateway's credential to use, of several
-   * @param signal ends this request alone
-   */
-  readonly send: (credential: number | undefined, signal?: AbortSignal) => Promise<A>
+  readonly send: (options: RouteSendOptions) => Promise<A>
   /** Returns the usage of the parts that succeeded, of a request in parts of which not all did. */
   readonly billed: () => readonly Usage[]
 }
@@ -48,6 +54,8 @@ export interface RouteAnswer<A> {
 export class RouteAttempt {
   readonly route: Route
   readonly startedAtMs = performance.now()
+  /** The span of its request; absent where the call has no trace. */
+  readonly span: ChildSpan | undefined
   readonly #call: AttemptedCall
   readonly #provider: Provider
   readonly #credential: number | undefined
@@ -68,13 +76,15 @@ export class RouteAttempt {
     this.#credential = credential
     this.#health = health
     this.#attempt = health.begin(route, call.key.id)
+    this.span = call.record.trace?.child()
     this.#request = {
       route,
       startedAtMs: this.startedAtMs,
       endedAtMs: undefined,
       completedAtMs: undefined,
       reason: undefined,
-      status: undefined
+      status: undefined,
+      span: this.span
     }
     // a list that grows has room for 16
     if (call.record.requests === undefined) call.record.requests = [this.#request]

@@ -81,10 +81,10 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
   return {
     send: (request, sendOptions) => new Promise((resolve, reject) => {
       const send = (body: UpstreamRequest['body']): void => {
-        const { signal, credential } = sendOptions
+        const { signal, credential, trace } = sendOptions
         if (signal.aborted) throw signal.reason
         if (isClosed) throw new GatewayError('upstream_unreachable', { cause: 'the transport is closed' })
-        const headers: Record<string, string> = { ...fixed, ...request.headers, ...credential }
+        const headers: Record<string, string> = { ...trace, ...fixed, ...request.headers, ...credential }
         new Exchange(sendOptions, context, resolve, reject).start({
           method: request.method,
           path: withQuery(prefix + request.path, base.search),

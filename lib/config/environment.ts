@@ -42,6 +42,18 @@ export const overrides = [
     numeric: false,
     // by itself it switches nothing on
     within: ['telemetry', 'otlp']
+  },
+  {
+    variable: 'OTEL_TRACES_SAMPLER',
+    path: ['telemetry', 'otlp', 'sampler'],
+    numeric: false,
+    within: ['telemetry', 'otlp']
+  },
+  {
+    variable: 'OTEL_TRACES_SAMPLER_ARG',
+    path: ['telemetry', 'otlp', 'sample'],
+    numeric: true,
+    within: ['telemetry', 'otlp']
   }
 ] as const satisfies readonly Override[]
 
@@ -142,7 +154,7 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
     const text = environment.get(variable)
     if (text === undefined) continue
     if ('within' in override && !isObject(entryAt(value, override.within))) continue
-    write(path, numeric && /^\d{1,15}$/.test(text) ? Number(text) : text, variable)
+    write(path, numeric && /^\d{1,15}(?:\.\d{1,15})?$/.test(text) ? Number(text) : text, variable)
   }
   for (const [id, prefixes] of prefixesById) {
     const isSet = (name: Variable): boolean => environment.get(name) !== undefined

@@ -4,6 +4,7 @@
  */
 
 import type { BodyCapture } from './body-capture.ts'
+import type { CallTrace, ChildSpan } from './call-trace.ts'
 import type { StageFindings } from './stage-findings.ts'
 import { asGatewayError, type ErrorCode } from './errors.ts'
 import type { Route } from './route.ts'
@@ -32,6 +33,19 @@ export interface SentRequest {
   reason: string | undefined
   /** HTTP status of a refusal. */
   status: number | undefined
+  /** Absent where the call has no trace. */
+  readonly span?: ChildSpan | undefined
+}
+
+/** A request of the tools of a server. Times are those of `performance.now()`. */
+export interface ToolListing {
+  readonly serverName: string
+  readonly startedAtMs: number
+  readonly endedAtMs: number
+  /** `ok`, or the step that failed: `connect_failed`. */
+  readonly outcome: 'ok' | `${string}_failed`
+  /** Absent where the call has no trace. */
+  readonly span: ChildSpan | undefined
 }
 
 /** A call of a tool of a server. Times are those of `performance.now()`. */
@@ -41,6 +55,8 @@ export interface ToolRun {
   readonly startedAtMs: number
   readonly endedAtMs: number
   readonly outcome: 'ok' | 'tool_error' | 'server_failed' | 'not_run' | 'cancelled'
+  /** Absent where the call has no trace. */
+  readonly span?: ChildSpan | undefined
 }
 
 /**
@@ -93,6 +109,8 @@ export class CallRecord {
   method: string | undefined = undefined
   /** The path of its endpoint, with the names of its parameters. */
   path: string | undefined = undefined
+  /** Its place in a distributed trace; absent where no traces are sent. */
+  trace: CallTrace | undefined = undefined
   /** The other end of the connection. */
   remoteAddress: string | undefined = undefined
   /** As the caller wrote it. */
@@ -139,6 +157,8 @@ export class CallRecord {
   /** Requests to providers and calls of tools, in the order in which they were made or ended. */
   requests: SentRequest[] | undefined = undefined
   toolRuns: ToolRun[] | undefined = undefined
+  /** Tool servers that it asked for their tools, or failed to reach. */
+  toolListings: ToolListing[] | undefined = undefined
 
   /** What came of looking for an equal answer; absent where none are kept. */
   cache: 'hit' | 'miss' | 'bypass' | undefined = undefined

@@ -101,6 +101,7 @@ export type MetricsSettings = CamelCased<NonNullable<Config['metrics']>>
 /** Sections that are lists under other names, or that hold values to resolve. */
 type Transformed = 'catalogue' | 'providers' | 'models' | 'routes' | 'mcpServers' | 'keys' | 'server'
 
+export type OtlpSettings = NonNullable<Settings['telemetry']['otlp']>
 export type OidcSettings = NonNullable<CamelCased<Config['accounts']>['oidc']>
 
 export interface Settings extends Omit<CamelCased<Config>, Transformed> {

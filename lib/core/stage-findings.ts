@@ -15,6 +15,9 @@ export interface Finding {
   count: number
   /** Milliseconds that looks took; 0 for anything else. */
   durationMs: number
+  /** The begin of the first look and the end of the last, of `performance.now()`; of looks only. */
+  startedAtMs?: number
+  endedAtMs?: number
 }
 
 /** The findings of one call, added up. */
@@ -26,11 +29,14 @@ export class StageFindings {
     this.#entry(stage, point, action).count += count
   }
 
-  /** Notes a look and how long it took. */
+  /** Notes a look that has just ended, and how long it took. */
   noteLook (stage: string, point: StagePoint, durationMs: number): void {
     const entry = this.#entry(stage, point, 'look')
     entry.count++
     entry.durationMs += durationMs
+    const nowMs = performance.now()
+    entry.startedAtMs ??= nowMs - durationMs
+    entry.endedAtMs = nowMs
   }
 
   /** All that is noted, looks included. */

@@ -8,6 +8,7 @@ import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { usageLimits } from '../limits/limit-table.ts'
 import { CallRecord, noteError } from '../core/record.ts'
 import type { CaptureBodies } from '../core/body-capture.ts'
+import type { CallTrace } from '../core/call-trace.ts'
 import type { AuthedCall, Call } from '../core/call.ts'
 import type { EndpointName } from '../../schemas/endpoints.ts'
 import type { ApiKey, KeyProject } from '../core/key.ts'
@@ -20,6 +21,7 @@ export interface DetachedServices {
   readonly keys: Keys
   readonly settings: Settings
   readonly captureBodies?: CaptureBodies
+  readonly beginTrace?: (headers: Call['headers']) => CallTrace
 }
 
 /** The facts of a call that was admitted before. */
@@ -100,13 +102,14 @@ function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boole
 function callOf (
   endpoint: EndpointName,
   { id, key: admitted, routes, bodyBytes, providerKey }: AcceptedCall,
-  { keys, settings, captureBodies }: DetachedServices,
+  { keys, settings, captureBodies, beginTrace }: DetachedServices,
   signal: AbortSignal
 ): AuthedCall {
   const key = usageLimited(admitted, keys.find?.(admitted.id) ?? admitted, settings)
   const record = new CallRecord(endpoint)
   record.keyId = key.id
   record.bodyBytes = bodyBytes
+  record.trace = beginTrace?.({})
   if (providerKey !== undefined) record.ownProviderKey = true
   record.bodies = captureBodies?.(key, endpoint)
   record.requestedModel = routes.map(route => route.modelId).join(', ')

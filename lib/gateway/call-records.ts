@@ -34,6 +34,8 @@ export interface CallRecordsOptions {
   /** The store of usage rows. Default: none are kept. */
   readonly usageDatabase: Database | undefined
   readonly observers: readonly CallObserver[]
+  /** Receives the rows of calls that were interrupted with their process. Default: they are only stored. */
+  readonly onInterrupted?: ((rows: readonly UsageRow[]) => void) | undefined
   /** Returns the services that new calls use. */
   readonly services: () => Services
 }
@@ -47,12 +49,15 @@ export class CallRecords {
   #importing: Promise<void> | undefined
 
   constructor (options: CallRecordsOptions) {
-    const { limiter, log, database, usageDatabase, services } = options
+    const { limiter, log, database, usageDatabase, onInterrupted, services } = options
     this.#options = options
     this.#ledger = usageDatabase && new Ledger(usageDatabase, {
       log,
       retention: () => services().settings.usage,
-      beforeStored: async imported => await this.#settle(imported)
+      beforeStored: async imported => {
+        await this.#settle(imported)
+        if (onInterrupted !== undefined) await this.#reportInterrupted(imported, usageDatabase, onInterrupted)
+      }
     })
     this.#recorder = new CallRecorder({ ledger: this.#ledger, limiter, models: () => services().models })
     this.#bodyStore = database && new CallBodyStore(database)
@@ -75,6 +80,27 @@ export class CallRecords {
         'failed to settle what a killed process had reserved; it is released later'
       )
     })
+  }
+
+  /**
+   * Reports imported rows of interrupted calls that the store does not have: a journal may have a row of the
+   * beginning of a call whose end is stored.
+   */
+  async #reportInterrupted (
+    imported: readonly UsageRow[],
+    { query }: Database,
+    report: (rows: readonly UsageRow[]) => void
+  ): Promise<void> {
+    const interrupted = imported.filter(({ outcome }) => outcome === 'interrupted')
+    if (interrupted.length === 0) return
+    try {
+      const ids = interrupted.map(({ id }) => id)
+      const stored = await query.selectFrom('usage').select('id').where('id', 'in', ids).execute()
+      const known = new Set(stored.map(({ id }) => id))
+      report(interrupted.filter(({ id }) => !known.has(id)))
+    } catch (error) {
+      this.#options.log.warn({ cause: loggableError(error) }, 'failed to make the spans of interrupted calls')
+    }
   }
 
   /** Returns the recorder of bodies, loaded once a configuration keeps some. */

@@ -10,6 +10,7 @@ import { writeReply } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import type { Call, RecordAnswer } from '../core/call.ts'
+import type { CallTrace } from '../core/call-trace.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Admission, AdmittedCall, StalledCaller } from './admission.ts'
@@ -32,6 +33,8 @@ export interface AnswerOptions {
   readonly draining: () => boolean
   /** Milliseconds for which a caller may accept none of a pending answer. Default: 300,000. */
   readonly writeTimeoutMs?: number
+  /** Begins the trace of a call by the headers of its request. Default: calls have none. */
+  readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
   /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
   readonly beforeLastByte?: RecordAnswer
   /** Called with the error when uploaded files of a call could not be deleted. */
@@ -95,6 +98,7 @@ class CallInFlight extends OpenCall implements StalledCaller {
     const endpoint = target instanceof GatewayError ? undefined : target
     const { call, abort, admitted, close } = readCall(context, params, endpoint, limits, parts.admission)
     super(call, abort, call.receivedAtMs + limits.callMs)
+    call.record.trace = parts.options.beginTrace?.(call.headers)
     refine(call, { endAfter: (ms: number) => parts.open.shorten(this, call.receivedAtMs + ms) })
     this.#parts = parts
     this.#request = req

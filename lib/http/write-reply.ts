@@ -85,6 +85,7 @@ function headersOf (reply: Reply, { id, record }: Call): Record<string, string> 
     'x-request-id': id,
     'x-headgate-overhead-ms': (record.overheadMs ?? 0).toFixed(2)
   }
+  if (record.trace !== undefined) headers['x-headgate-trace-id'] = record.trace.traceId
   if (record.modelId !== undefined) headers['x-headgate-model'] = printable(record.modelId)
   if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
   if (record.cache !== undefined) headers['x-headgate-cache'] = record.cache

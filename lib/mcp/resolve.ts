@@ -8,6 +8,7 @@
 
 import { createHash } from 'node:crypto'
 import { Secret } from '../core/secret.ts'
+import { isOwnHost } from '../net/own-host.ts'
 import { isHeaderSafe } from '../text/header-value.ts'
 import { ToolServerFailure } from './failure.ts'
 import { notFound, type Registry } from './registry.ts'
@@ -68,7 +69,7 @@ function configuredTarget (
   callerHeaders: Record<string, Secret>,
   keyId: string
 ): ToolServerTarget {
-  const { url, headers, command, args, env, shared, allowedTools, timeoutMs } = settings
+  const { url, headers, command, args, env, shared, allowedTools, timeoutMs, propagate } = settings
   const operatorHeaders = Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
   )
@@ -85,6 +86,7 @@ function configuredTarget (
     sessionKey: sessionKey(via, perKey ? keyId : ''),
     ...perKey && { keyId },
     connection: via,
+    propagate: propagate ?? (url === undefined || isOwnHost(new URL(url)) ? 'traceparent' : 'none'),
     ...allowed !== undefined && { allowedTools: allowed },
     ...timeoutMs !== undefined && { timeoutMs }
   }

@@ -2,6 +2,7 @@
 
 import type { TurnToolCall } from '../chat/turn.ts'
 import type { ChatEvent } from '../core/events.ts'
+import type { CallTrace, ChildSpan } from '../core/call-trace.ts'
 import type { ToolRun } from '../core/record.ts'
 import type { Refusals } from './loop-limits.ts'
 import type { OpenTools, ToolCallOptions, ToolOutcome } from './tool-servers.ts'
@@ -19,6 +20,8 @@ export interface RunOptions {
   readonly seesImages: boolean
   /** By the place of the call: one that is refused gets the reason as its result. */
   readonly refusals: Refusals
+  /** The trace of the call. */
+  readonly trace?: CallTrace | undefined
   /** Takes each call that has ended. */
   readonly onEnd?: (run: ToolRun) => void
 }
@@ -31,25 +34,31 @@ export interface RunOptions {
 export async function* runTools (
   calls: readonly TurnToolCall[],
   open: OpenTools,
-  { signal, emitProgress, seesImages, refusals, onEnd }: RunOptions
+  { signal, emitProgress, seesImages, refusals, trace, onEnd }: RunOptions
 ): AsyncGenerator<ChatEvent[], FinishedToolCall[]> {
   const buffer = new EventBuffer()
   const options = { signal, seesImages }
   const shown = emitProgress ? buffer : undefined
-  const runOrRefuse = async (call: TurnToolCall, index: number): Promise<FinishedToolCall> => {
+  const runOrRefuse = async (
+    call: TurnToolCall,
+    index: number,
+    span: ChildSpan | undefined
+  ): Promise<FinishedToolCall> => {
     const refusal = refusals[index]
     return refusal === undefined
-      ? await runOne(call, open, options, shown)
+      ? await runOne(call, open, { ...options, span }, shown)
       : { call, outcome: notRun(call, open, refusal) }
   }
   const runAndNote = async (call: TurnToolCall, index: number): Promise<FinishedToolCall> => {
     const startedAtMs = performance.now()
-    const finished = await runOrRefuse(call, index)
+    const span = trace?.child()
+    const finished = await runOrRefuse(call, index, span)
     onEnd?.({
       ...namesOf(call, open),
       startedAtMs,
       endedAtMs: performance.now(),
-      outcome: outcomeNameOf(finished.outcome)
+      outcome: outcomeNameOf(finished.outcome),
+      span
     })
     return finished
   }

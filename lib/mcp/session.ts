@@ -15,7 +15,12 @@ export interface SessionCall {
   readonly signal: AbortSignal
   readonly timeoutMs: number
   readonly onProgress?: (progress: Progress) => void
+  /** `_meta` of the request. */
+  readonly meta?: RequestMeta | undefined
 }
+
+/** What a request says beside its parameters: the headers of a trace. */
+export type RequestMeta = Readonly<Record<string, string>>
 
 export interface SessionOptions {
   readonly listTtlMs: number
@@ -59,14 +64,19 @@ export class Session {
     return this.#options.leftOut
   }
 
-  /** Returns the entire tool list; requested once, until it expires or the server announces a change. */
-  async tools (): Promise<readonly ServerTool[]> {
+  /**
+   * Returns the entire tool list; requested once, until it expires or the server announces a change.
+   *
+   * @param onRequest called when it is requested now; returns `_meta` of the request
+   */
+  async tools (onRequest?: () => RequestMeta | undefined): Promise<readonly ServerTool[]> {
     if (this.#tools === undefined || performance.now() > this.#toolsUntilMs) {
       const { listTtlMs, listTimeoutMs } = this.#options
       this.#toolsUntilMs = performance.now() + listTtlMs
       this.#options.leftOut.clear()
+      const meta = onRequest?.()
       const listing = this.#client
-        .listTools(undefined, { timeout: listTimeoutMs, cacheMode: 'refresh' })
+        .listTools(meta && { _meta: { ...meta } }, { timeout: listTimeoutMs, cacheMode: 'refresh' })
         .then(checkedList)
       this.#tools = listing
       listing.catch(() => { if (this.#tools === listing) this.#tools = undefined })
@@ -84,10 +94,11 @@ export class Session {
    * @throws an error of the client library, or the signal's reason
    */
   async call (
-    name: string, args: Readonly<Record<string, unknown>>, { signal, timeoutMs, onProgress }: SessionCall
+    name: string, args: Readonly<Record<string, unknown>>, { signal, timeoutMs, onProgress, meta }: SessionCall
   ): Promise<CallToolResult> {
     try {
-      return await this.#client.callTool({ name, arguments: { ...args } }, {
+      const request = { name, arguments: { ...args }, ...meta !== undefined && { _meta: { ...meta } } }
+      return await this.#client.callTool(request, {
         signal, timeout: timeoutMs, ...onProgress !== undefined && { onprogress: onProgress }
       })
     } catch (error) {

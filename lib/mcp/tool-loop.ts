@@ -167,7 +167,14 @@ export class ToolLoop {
     const running = runTools(
       await this.#texts.called(calls),
       this.#open,
-      { signal: this.#clock.signal, emitProgress, seesImages, refusals, onEnd: run => toolRuns.push(run) }
+      {
+        signal: this.#clock.signal,
+        emitProgress,
+        seesImages,
+        refusals,
+        trace: record.trace,
+        onEnd: run => toolRuns.push(run)
+      }
     )
     for (;;) {
       const step = await running.next()

@@ -1,3 +1,4 @@
+import type { Propagation } from '../core/call-trace.ts'
 import type { Secret } from '../core/secret.ts'
 
 /** Describes a resolved MCP server: how to reach it and what to send. */
@@ -18,6 +19,8 @@ export interface ToolServerTarget {
   readonly allowedTools?: ReadonlySet<string>
   /** Bounds one call; the gateway's default when absent. */
   readonly timeoutMs?: number
+  /** The headers of a trace that it gets, in `_meta`. Default: none. */
+  readonly propagate?: Propagation
 }
 
 export interface RemoteServer {

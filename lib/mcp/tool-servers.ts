@@ -25,7 +25,9 @@ import type { FunctionTool } from '../../schemas/tools.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ToolResult, ToolServerError } from '../core/events.ts'
 import type { Settings, ToolSettings } from '../core/settings.ts'
-import type { CallToolResult, Progress, ServerTool } from './session.ts'
+import type { CallTrace, ChildSpan } from '../core/call-trace.ts'
+import type { ToolListing } from '../core/record.ts'
+import type { CallToolResult, Progress, RequestMeta, ServerTool } from './session.ts'
 import type { ToolServerTarget } from './tool-server-target.ts'
 
 export interface ToolServers {
@@ -48,6 +50,10 @@ export interface OpenOptions {
   /** Names of the caller's own functions. */
   readonly reservedNames: ReadonlySet<string>
   readonly signal: AbortSignal
+  /** The trace of the call. */
+  readonly trace?: CallTrace | undefined
+  /** Takes each server that was asked for its tools, or could not be. */
+  readonly onListing?: (listing: ToolListing) => void
 }
 
 export interface OfferedTool {
@@ -77,6 +83,8 @@ export interface ToolCallOptions {
   readonly onProgress?: (progress: Progress) => void
   /** True when the model has vision; otherwise images are only mentioned in the text. */
   readonly seesImages?: boolean
+  /** The span of the call of the tool. */
+  readonly span?: ChildSpan | undefined
 }
 
 export interface ToolOutcome {
@@ -150,7 +158,7 @@ interface ListedTool {
 }
 
 async function openTools (
-  { request, key, reservedNames, signal }: OpenOptions, settings: ToolSettings, resolve: Resolve, pools: Pools
+  { request, key, reservedNames, signal, trace, onListing }: OpenOptions, settings: ToolSettings, resolve: Resolve, pools: Pools
 ): Promise<OpenTools> {
   const servers = requestedServers(request)
   checkServers(servers, key)
@@ -158,20 +166,31 @@ async function openTools (
   const timeout = startDeadline(settings.connectMs, signal)
   const listed = await Promise.all(servers.map(async requested => {
     let phase: Phase = 'resolve'
+    const startedAtMs = performance.now()
+    const span = trace?.child()
+    let isRequested = false
+    const noteListing = (outcome: ToolListing['outcome']): void =>
+      onListing?.({ serverName: requested.name, startedAtMs, endedAtMs: performance.now(), outcome, span })
     try {
       const target = await abortable(resolve(requested, key.id, timeout.signal), timeout.signal)
       phase = 'connect'
       const tools = await pools[target.connection.kind].use(target, timeout.signal, async session => {
         checkVersion(target, session.serverVersion)
         phase = 'list'
-        const tools = await session.tools()
+        const tools = await session.tools(() => {
+          isRequested = true
+          return metaOf(target, span)
+        })
         if (session.leftOut.size > 0) errors[requested.name] = leftOutError(session.leftOut)
         return tools
       })
+      if (isRequested) noteListing('ok')
       return offerable(target, tools)
     } catch (error) {
       if (signal.aborted) throw signal.reason
-      errors[requested.name] = (timeout.passed() ? timedOut(phase, error) : asFailure(error, phase)).toError()
+      const failure = timeout.passed() ? timedOut(phase, error) : asFailure(error, phase)
+      errors[requested.name] = failure.toError()
+      noteListing(`${failure.phase}_failed`)
       return []
     }
   })).finally(timeout.end)
@@ -196,6 +215,14 @@ async function openTools (
     errors,
     call: async (name, args, options) => await callTool(named.get(name), name, args, options, settings, pools)
   }
+}
+
+/** Returns `_meta` of a request; `undefined` where the server gets nothing of the trace. */
+function metaOf (
+  { propagate = 'none' }: ToolServerTarget,
+  span: ChildSpan | undefined
+): RequestMeta | undefined {
+  return propagate === 'none' ? undefined : span?.headers(propagate)
 }
 
 /** Tells of tools that are not offered; the others are. */
@@ -245,7 +272,7 @@ function toFunctionTool (name: string, { description, inputSchema }: ServerTool)
 
 async function callTool (
   listed: ListedTool | undefined, name: string, args: Arguments,
-  { signal, onProgress, seesImages = false }: ToolCallOptions, settings: ToolSettings, pools: Pools
+  { signal, onProgress, seesImages = false, span }: ToolCallOptions, settings: ToolSettings, pools: Pools
 ): Promise<ToolOutcome> {
   if (listed === undefined) {
     return failed({ toolName: name, serverName: '', arguments: args }, `Unknown tool \`${name}\`.`)
@@ -263,6 +290,7 @@ async function callTool (
         await session.call(tool.name, args, {
           signal,
           timeoutMs: target.timeoutMs ?? settings.callMs,
+          meta: metaOf(target, span),
           ...onProgress !== undefined && { onProgress }
         })
     )

@@ -1,9 +1,11 @@
 /** Providers out of their settings: an address, a credential, and the adapters of their kind. */
 
+import { isOwnHost } from '../net/own-host.ts'
 import type { ProviderSettings } from '../core/settings.ts'
 import { withCallerParamNames } from './caller-param-names.ts'
 import { kinds } from './kinds.ts'
 import { promptAsMessage } from './prompt-as-message.ts'
+import type { Propagation } from '../core/call-trace.ts'
 import type { Provider, Transport } from './provider.ts'
 
 /** @param transport carries requests to this provider */
@@ -23,6 +25,7 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     timeouts: settings.timeouts,
     slowStream: settings.slowStream,
     retries: settings.retries,
+    propagate: settings.propagate ?? defaultPropagation(settings.baseUrl),
     onDisconnect: settings.onDisconnect,
     quirks: { ...quirks, ...settings.baseUrl !== baseUrl && otherQuirks, ...settings.quirks },
     traits,
@@ -31,4 +34,8 @@ export function createProvider (settings: ProviderSettings, transport: Transport
         ? others
         : { textCompletion: promptAsMessage(chat), ...others, chat: withCallerParamNames(chat) }
   }
+}
+
+function defaultPropagation (baseUrl: string): Propagation {
+  return URL.canParse(baseUrl) && isOwnHost(new URL(baseUrl)) ? 'traceparent' : 'none'
 }

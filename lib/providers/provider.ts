@@ -9,6 +9,7 @@
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { CallerBody } from '../core/caller-body.ts'
 import type { CallSignal } from '../core/call-signal.ts'
+import type { Propagation } from '../core/call-trace.ts'
 import type { DirectDialect, DirectRequest } from '../core/direct-request.ts'
 import type { RequestMedia } from '../core/request-media.ts'
 import type { Route } from '../core/route.ts'
@@ -161,6 +162,8 @@ export interface SendOptions {
   readonly streamed: boolean
   /** The key of the call: heavy work within the process is shared out by it. */
   readonly keyId?: string
+  /** Headers of the trace that the request belongs to. */
+  readonly trace?: Readonly<Record<string, string>> | undefined
 }
 
 /** Counts what a transport does at the moment, and what it refused since it was made. */
@@ -205,6 +208,8 @@ export interface Provider {
   /** The slowest stream that is accepted. Default: any, within the timeouts. */
   readonly slowStream?: SlowStreamSettings | undefined
   readonly retries: number
+  /** The headers of a trace that it gets. Default: none. */
+  readonly propagate?: Propagation
   /**
    * The reaction to a client that disconnects: abort the provider request, or read the answer to its end for
    * exact usage.

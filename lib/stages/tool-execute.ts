@@ -147,7 +147,12 @@ async function openTools (
     request,
     key,
     reservedNames: ownFunctions(request),
-    signal: standardSignal(signal)
+    signal: standardSignal(signal),
+    trace: record.trace,
+    onListing: listing => {
+      record.toolListings ??= []
+      record.toolListings.push(listing)
+    }
   })
   record.upstreamWaitMs += performance.now() - startedAtMs
   return open

@@ -35,6 +35,7 @@ function fieldsOf (
     key: record.keyId,
     key_name: record.keyName,
     refused_key: record.refusedKey,
+    trace_id: record.trace?.traceId,
     endpoint: record.endpoint,
     request: record.request,
     requested: record.requestedModel === undefined ? undefined : cutName(record.requestedModel),

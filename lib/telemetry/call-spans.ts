@@ -8,7 +8,8 @@
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
  */
 
-import { cutName, type CallRecord, type SentRequest, type ToolRun } from '../core/record.ts'
+import { cutName, type CallRecord, type SentRequest, type ToolListing, type ToolRun } from '../core/record.ts'
+import type { Finding } from '../core/stage-findings.ts'
 import { kinds } from '../providers/kinds.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { EndpointName } from '../../schemas/endpoints.ts'
@@ -22,7 +23,9 @@ export type Attributes = Record<string, AttributeValue | undefined>
 /** Describes a span. Times are those of `performance.now()`. */
 export interface CallSpan {
   readonly name: string
-  readonly kind: 'server' | 'client'
+  readonly kind: 'server' | 'client' | 'internal'
+  /** Its id; absent for one that no server got. */
+  readonly spanId: string | undefined
   readonly startedAtMs: number
   readonly endedAtMs: number
   readonly attributes: Attributes
@@ -34,6 +37,7 @@ export interface CallSpan {
 export interface SpanEvent {
   readonly name: string
   readonly atMs: number
+  readonly attributes?: Attributes
 }
 
 export interface CallSpans {
@@ -45,7 +49,8 @@ export interface CallSpans {
 type SpannedCall = Pick<Call, 'id' | 'record' | 'receivedAtMs'>
 
 /**
- * Returns one span for the call, one for each attempt and one for each call of a tool.
+ * Returns one span for the call, and one for each attempt, each listing and each call of tools, and each stage
+ * of the configuration that looked.
  *
  * @param row its usage row; absent for a call without a valid key
  * @param kindOf returns the kind of a provider; `undefined` for one that is gone
@@ -64,7 +69,12 @@ export function callSpans (
     const kind = kindOf(request.route.providerId)
     return requestSpan(record, request, { usage, costNanoUsd, endedAtMs, kind })
   })
-  const children = [...requests ?? [], ...record.toolRuns?.map(toolSpan) ?? []]
+  const children = [
+    ...requests ?? [],
+    ...record.toolListings?.map(listingSpan) ?? [],
+    ...record.toolRuns?.map(toolSpan) ?? [],
+    ...stageSpans(record)
+  ]
   return {
     server: serverSpan(call, row, endedAtMs),
     children: children.toSorted((a, b) => a.startedAtMs - b.startedAtMs)
@@ -80,11 +90,16 @@ function serverSpan (
   return {
     name: method === undefined || path === undefined ? endpoint : `${method} ${path}`,
     kind: 'server',
+    spanId: record.trace?.spanId,
     startedAtMs: receivedAtMs,
     endedAtMs,
     failed: outcome === 'error' && (status === undefined || status >= 500 || status < 400),
-    events:
-      firstByteMs === undefined ? [] : [{ name: 'headgate.first_output', atMs: receivedAtMs + firstByteMs }],
+    events: [
+      ...waitEvents(record),
+      ...firstByteMs === undefined
+        ? []
+        : [{ name: 'headgate.first_output', atMs: receivedAtMs + firstByteMs }]
+    ],
     attributes: {
       'http.request.method': method,
       'http.route': path,
@@ -121,6 +136,19 @@ function serverSpan (
   }
 }
 
+/** Shorter waits are the work of the gateway itself. */
+const noticeableMs = 1
+
+/** Returns the wait between the check of the key and the first request: for the body, a limit, tool servers. */
+function waitEvents ({ keyCheckedAtMs, requests }: CallRecord): SpanEvent[] {
+  const startedAtMs = requests?.[0]?.startedAtMs
+  if (keyCheckedAtMs === undefined || startedAtMs === undefined) return []
+  const waitMs = startedAtMs - keyCheckedAtMs
+  return waitMs < noticeableMs
+    ? []
+    : [{ name: 'headgate.wait', atMs: keyCheckedAtMs, attributes: { 'headgate.wait_ms': waitMs } }]
+}
+
 interface RequestFacts {
   readonly usage: Usage | undefined
   readonly costNanoUsd: number | null | undefined
@@ -131,7 +159,7 @@ interface RequestFacts {
 
 function requestSpan (
   { endpoint, streamed, session, chosen, upstreamRequestId }: CallRecord,
-  { route, startedAtMs, endedAtMs: firstAtMs, completedAtMs, reason, status }: SentRequest,
+  { route, startedAtMs, endedAtMs: firstAtMs, completedAtMs, reason, status, span }: SentRequest,
   { usage, costNanoUsd, endedAtMs, kind }: RequestFacts
 ): CallSpan {
   const operation = operations[endpoint as EndpointName] ?? endpoint // of a map, or a name of its own
@@ -139,6 +167,7 @@ function requestSpan (
   return {
     name: `${operation} ${cutName(route.model)}`,
     kind: 'client',
+    spanId: span?.spanId,
     startedAtMs,
     endedAtMs: completedAtMs ?? (isAnswer ? endedAtMs : firstAtMs ?? endedAtMs),
     failed: reason !== undefined && !givenUp.has(reason),
@@ -169,11 +198,59 @@ function requestSpan (
   }
 }
 
-function toolSpan ({ serverName, toolName, startedAtMs, endedAtMs, outcome }: ToolRun): CallSpan {
+function listingSpan ({ serverName, startedAtMs, endedAtMs, outcome, span }: ToolListing): CallSpan {
+  return {
+    name: 'tools/list',
+    kind: 'client',
+    spanId: span?.spanId,
+    startedAtMs,
+    endedAtMs,
+    failed: outcome !== 'ok',
+    events: [],
+    attributes: {
+      'mcp.method.name': 'tools/list',
+      'error.type': outcome === 'ok' ? undefined : outcome,
+      'headgate.tool_server': cutName(serverName)
+    }
+  }
+}
+
+/** Returns a span for each stage and point of the call, from its first look to the end of its last. */
+function stageSpans ({ findings }: CallRecord): CallSpan[] {
+  return findings?.list.flatMap(look => look.action === 'look' ? stageSpan(look, findings.found) : []) ?? []
+}
+
+function stageSpan (
+  { stage, point, count, durationMs, startedAtMs = 0, endedAtMs = startedAtMs }: Finding,
+  found: readonly Finding[]
+): CallSpan {
+  const own = found.filter(finding => finding.stage === stage && finding.point === point)
+  const isAway = own.some(({ action }) => action === 'unavailable')
+  return {
+    name: `stage ${stage}`,
+    kind: 'internal',
+    spanId: undefined,
+    startedAtMs,
+    endedAtMs,
+    failed: isAway,
+    events: [],
+    attributes: {
+      'error.type': isAway ? 'unavailable' : undefined,
+      'headgate.stage.name': stage,
+      'headgate.stage.point': point,
+      'headgate.stage.looks': count,
+      'headgate.stage.look_ms': durationMs,
+      'headgate.stage.findings': own.map(finding => `${finding.action} ${finding.count}`)
+    }
+  }
+}
+
+function toolSpan ({ serverName, toolName, startedAtMs, endedAtMs, outcome, span }: ToolRun): CallSpan {
   const tool = cutName(toolName)
   return {
     name: `tools/call ${tool}`,
     kind: 'client',
+    spanId: span?.spanId,
     startedAtMs,
     endedAtMs,
     failed: outcome === 'tool_error' || outcome === 'server_failed',

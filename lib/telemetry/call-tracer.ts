@@ -7,12 +7,14 @@
  */
 
 import {
-  context,
+  createTraceState,
+  ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
   trace,
+  TraceFlags,
   type Attributes,
-  type Span,
+  type Context,
   type Tracer
 } from '@opentelemetry/api'
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http'
@@ -24,10 +26,10 @@ import {
   resourceFromAttributes
 } from '@opentelemetry/resources'
 import {
+  AlwaysOnSampler,
   BasicTracerProvider,
   BatchSpanProcessor,
-  ParentBasedSampler,
-  TraceIdRatioBasedSampler,
+  type IdGenerator,
   type ReadableSpan,
   type SpanExporter,
   type SpanProcessor
@@ -37,19 +39,22 @@ import { withTimeout } from '../async/with-timeout.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { version } from '../text/version.ts'
+import { randomHex } from '../text/ids.ts'
 import { callSpans, type CallSpan } from './call-spans.ts'
+import { recoveredSpan } from './recovered-span.ts'
+import { beginTrace } from './trace-context.ts'
+import { TraceSampler } from './trace-sampler.ts'
 import type { Call } from '../core/call.ts'
-import type { Settings } from '../core/settings.ts'
+import type { CallTrace } from '../core/call-trace.ts'
+import type { OtlpSettings } from '../core/settings.ts'
 import type { Log } from '../log/log.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 
-export type OtlpSettings = NonNullable<Settings['telemetry']['otlp']>
-
 export interface CallTracerOptions {
   readonly log: Log
-  /** Returns the kind of a provider; `undefined` for one that is gone. */
-  readonly kindOf: (providerId: string) => ProviderKind | undefined
+  /** Calls a second that are sent because their caller says so. */
+  readonly maxSampledPerSecond: number
 }
 
 /** Milliseconds that a stop waits for the collector. */
@@ -63,39 +68,63 @@ export class CallTracer {
   readonly #options: CallTracerOptions
   readonly #provider: BasicTracerProvider
   readonly #queue: BoundedQueue
+  readonly #ids = new GivenIds()
+  readonly #sampler: TraceSampler
   readonly #tracer: Tracer
 
   /** @param exporter sends batches of spans */
-  constructor (exporter: SpanExporter, { sample, maxQueuedSpans }: OtlpSettings, options: CallTracerOptions) {
+  constructor (exporter: SpanExporter, { sampler, sample, maxQueuedSpans }: OtlpSettings, options: CallTracerOptions) {
     this.#options = options
+    this.#sampler = new TraceSampler({ sampler, sample, maxPerSecond: options.maxSampledPerSecond })
     this.#queue = new BoundedQueue(exporter, maxQueuedSpans, options.log)
     this.#provider = new BasicTracerProvider({
       spanProcessors: [this.#queue],
+      // Whether a call is sent was decided when it began.
+      sampler: new AlwaysOnSampler(),
+      idGenerator: this.#ids,
       resource: defaultResource()
         .merge(resourceFromAttributes({
           'service.name': 'headgate',
           'service.version': version,
           'service.instance.id': `${hostname()}:${process.pid}`
         }))
-        .merge(detectResources({ detectors: [envDetector] })),
-      ...sample !== undefined && {
-        sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(sample) })
-      }
+        .merge(detectResources({ detectors: [envDetector] }))
     })
     this.#tracer = this.#provider.getTracer('headgate', version)
   }
 
-  /** Queues the spans of a call that has ended; passed to the gateway as an observer. */
-  readonly observe = (call: Call, row?: UsageRow): void => {
+  /** Begins the trace of a call, or goes on with that of its caller. */
+  readonly begin = (headers: Call['headers']): CallTrace =>
+    beginTrace(headers, (traceId, caller) => this.#sampler.isSampled(traceId, caller?.isSampled))
+
+  /**
+   * Queues the spans of a call that has ended.
+   *
+   * @param kindOf returns the kind of a provider; `undefined` for one that is gone
+   */
+  observe (
+    call: Call,
+    row: UsageRow | undefined,
+    kindOf: (providerId: string) => ProviderKind | undefined
+  ): void {
+    const { trace: callTrace = this.begin({}) } = call.record
+    if (!callTrace.isSampled) return
     const nowMs = performance.now()
-    const { server, children } = callSpans(call, row, nowMs, this.#options.kindOf)
+    const { server, children } = callSpans(call, row, nowMs, kindOf)
     // `performance.timeOrigin` would not know that the clock has been set since the process began.
     const epochMs = Date.now() - nowMs
-    const parent = this.#start(server, epochMs)
-    if (!parent.isRecording()) return
-    const within = trace.setSpan(context.active(), parent)
-    for (const child of children) end(this.#start(child, epochMs, within), child, epochMs)
-    end(parent, server, epochMs)
+    const { traceId, spanId, parentId } = callTrace
+    this.#send(server, epochMs, callTrace, parentId)
+    for (const child of children) this.#send(child, epochMs, { traceId, state: callTrace.state }, spanId)
+  }
+
+  /** Queues the spans of calls that were interrupted with their process. */
+  readonly recover = (rows: readonly UsageRow[]): void => {
+    for (const { name, trace, startedAt, endedAt, attributes } of rows.flatMap(row => recoveredSpan(row) ?? [])) {
+      const { trace_id: traceId, span_id: spanId, parent_id: parentId } = trace
+      const span = { name, kind: 'server', spanId, startedAtMs: startedAt, endedAtMs: endedAt, attributes, events: [], failed: true } as const
+      this.#send(span, 0, { traceId, state: undefined }, parentId)
+    }
   }
 
   /** Spans that were dropped since the start: the queue was full, or the collector did not take them. */
@@ -112,31 +141,53 @@ export class CallTracer {
     this.#queue.dropWaiting()
   }
 
-  #start (
-    { name, kind, startedAtMs, attributes }: CallSpan,
+  /** @param parentId the span above it; absent for the first of a trace */
+  #send (
+    { name, kind, spanId, startedAtMs, endedAtMs, attributes, events, failed }: CallSpan,
     epochMs: number,
-    within = context.active()
-  ): Span {
-    return this.#tracer.startSpan(
+    within: Pick<CallTrace, 'traceId' | 'state'>,
+    parentId: string | undefined
+  ): void {
+    const { traceId } = within
+    this.#ids.next = { traceId, spanId }
+    const span = this.#tracer.startSpan(
       name,
-      {
-        kind: kind === 'server' ? SpanKind.SERVER : SpanKind.CLIENT,
-        startTime: startedAtMs + epochMs,
-        attributes: known(attributes)
-      },
-      within
+      { kind: kinds[kind], startTime: startedAtMs + epochMs, attributes: known(attributes) },
+      parentId === undefined ? ROOT_CONTEXT : parentContext(within, parentId)
     )
+    for (const event of events) span.addEvent(event.name, known(event.attributes ?? {}), event.atMs + epochMs)
+    if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
+    span.end(endedAtMs + epochMs)
   }
 }
 
-function end (
-  span: Span,
-  { events, failed, endedAtMs }: CallSpan,
-  epochMs: number
-): void {
-  for (const { name, atMs } of events) span.addEvent(name, atMs + epochMs)
-  if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
-  span.end(endedAtMs + epochMs)
+const kinds: Readonly<Record<CallSpan['kind'], SpanKind>> = {
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  internal: SpanKind.INTERNAL
+}
+
+function parentContext ({ traceId, state }: Pick<CallTrace, 'traceId' | 'state'>, spanId: string): Context {
+  return trace.setSpanContext(ROOT_CONTEXT, {
+    traceId,
+    spanId,
+    traceFlags: TraceFlags.SAMPLED,
+    isRemote: true,
+    ...state !== undefined && { traceState: createTraceState(state) }
+  })
+}
+
+/** Gives the next span the ids that servers got while the call ran. */
+class GivenIds implements IdGenerator {
+  next: { readonly traceId: string, readonly spanId: string | undefined } | undefined
+
+  generateTraceId (): string {
+    return this.next?.traceId ?? randomHex()
+  }
+
+  generateSpanId (): string {
+    return this.next?.spanId ?? randomHex().slice(0, 16)
+  }
 }
 
 function known (attributes: CallSpan['attributes']): Attributes {

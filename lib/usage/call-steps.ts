@@ -23,8 +23,19 @@ export interface CallSteps {
   readonly overhead_ms?: number | undefined
   readonly upstream_wait_ms?: number | undefined
   readonly upstream_request_id?: string | undefined
+  readonly trace?: TraceStep | undefined
   /** What the caller read, where it says more than the code of the error. */
   readonly error_message?: string | undefined
+}
+
+/** The place of the call in a distributed trace. */
+export interface TraceStep {
+  readonly trace_id: string
+  readonly span_id: string
+  /** The span of the caller. */
+  readonly parent_id?: string | undefined
+  /** True when the spans of the call are sent. */
+  readonly sampled: boolean
 }
 
 export interface RouteStep {
@@ -80,7 +91,8 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
     refusedBy,
     overheadMs,
     upstreamWaitMs,
-    upstreamRequestId
+    upstreamRequestId,
+    trace
   } = record
   const since = (atMs: number): number => tenths(atMs - receivedAtMs)
   const skipped = failedAttempts?.filter(
@@ -97,17 +109,24 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
     overhead_ms: overheadMs && tenths(overheadMs),
     upstream_wait_ms: tenths(upstreamWaitMs),
     upstream_request_id: upstreamRequestId && cut(upstreamRequestId),
-    error_message: errorMessage && cut(errorMessage)
+    error_message: errorMessage && cut(errorMessage),
+    trace: trace && {
+      trace_id: trace.traceId,
+      span_id: trace.spanId,
+      parent_id: trace.parentId,
+      sampled: trace.isSampled
+    }
   } satisfies CallSteps)
 }
 
 /**
  * Returns true for a call with no more to say than its columns do: one request that was sent at once, or
- * none, and no limit that refused it.
+ * none, no limit that refused it, and no trace.
  */
 function isPlain (record: CallRecord, receivedAtMs: number): boolean {
-  const { requests, toolRuns, routes, failedAttempts, refusedBy } = record
+  const { requests, toolRuns, routes, failedAttempts, refusedBy, trace } = record
   if (
+    trace !== undefined ||
     toolRuns !== undefined ||
     failedAttempts !== undefined ||
     refusedBy !== undefined ||

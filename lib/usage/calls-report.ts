@@ -220,6 +220,7 @@ function detailOf (row: DetailRow, bodies: CallDetail['bodies']): CallDetail {
     overhead_ms: steps.overhead_ms ?? null,
     upstream_wait_ms: steps.upstream_wait_ms ?? null,
     upstream_request_id: steps.upstream_request_id ?? null,
+    trace_id: steps.trace?.trace_id ?? null,
     error_message:
       row.error_code === null ? null : (steps.error_message ?? defaultMessage(row.error_code) ?? null),
     timeline: timelineOf(row, steps),

@@ -67,6 +67,10 @@ const callHeaders: { [key: string]: Json } = {
     description: 'Milliseconds that Headgate itself took.',
     schema: { type: 'number' }
   },
+  'x-headgate-trace-id': {
+    description: 'Id of the trace of the call: that of `traceparent`, or a new one. Absent where no traces are sent.',
+    schema: { type: 'string' }
+  },
   'x-headgate-ignored': {
     description: 'Fields of the request that had no effect. Absent when there are none.',
     schema: { type: 'string' }

@@ -2,6 +2,7 @@
 
 import { Type, type Static } from 'typebox'
 import { OneOf } from '../nullable.ts'
+import { Propagation } from './propagation.ts'
 import { providerKinds } from '../providers.ts'
 import { Closed, Count, hour, HttpUrl, Milliseconds, Section, Text, word } from './entries.ts'
 import { Headers, notWrittenHere, Secret, secretReference, type SecretReference } from './secret.ts'
@@ -267,6 +268,7 @@ export const ProviderConfig = Closed(
       description:
         'When the client disconnects: abort the provider request, or read the answer to its end for exact usage.'
     }),
+    propagate: Type.Optional(Propagation),
     max_connections: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -146,6 +146,15 @@ export const MetricsConfig = Closed(
 /** The address at which collectors listen, if nothing else is said. */
 const defaultOtlpEndpoint = 'http://localhost:4318'
 
+const samplers = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio'
+] as const
+
 const OtlpConfig = Closed(
   {
     endpoint: Type.Unsafe<string>({
@@ -157,14 +166,17 @@ const OtlpConfig = Closed(
       description: 'The encoding of what is sent.'
     }),
     headers: Headers('Sent with each request, such as `Authorization`.'),
-    sample: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        maximum: 1,
-        description:
-          'Share of the calls that are sent, from 0 to 1. Default: what `OTEL_TRACES_SAMPLER` says, else all.'
-      })
-    ),
+    sampler: OneOf([...samplers], {
+      default: 'parentbased_traceidratio',
+      description:
+        'The sampler of OpenTelemetry that decides which calls are sent; `parentbased_…`: as `traceparent` of the caller says.'
+    }),
+    sample: Type.Number({
+      minimum: 0,
+      maximum: 1,
+      default: 1,
+      description: 'Share of the calls that `traceidratio` sends, from 0 to 1.'
+    }),
     max_queued_spans: Count(
       8192,
       'Spans that wait for the collector, per process; further ones are dropped and counted.',
@@ -177,4 +189,14 @@ const OtlpConfig = Closed(
   }
 )
 
-export const TelemetryConfig = Section({ otlp: Type.Optional(OtlpConfig) }, 'Traces of calls.')
+export const TelemetryConfig = Section(
+  {
+    otlp: Type.Optional(OtlpConfig),
+    max_sampled_per_second: Count(
+      100,
+      'Calls a second, per process, that are sent because `traceparent` of their caller says so; further ones are sent by the share of `sample`.',
+      100_000
+    )
+  },
+  'Traces of calls.'
+)

@@ -2,6 +2,7 @@
 
 import { Type, type Static } from 'typebox'
 import { Bytes, Closed, Count, hour, HttpUrl, Milliseconds, Named, Section, Text } from './entries.ts'
+import { Propagation } from './propagation.ts'
 import { Headers, Secret } from './secret.ts'
 
 export const ToolServerConfig = Closed(
@@ -28,6 +29,7 @@ export const ToolServerConfig = Closed(
         description: 'The only tools models may call. Default: all.'
       })
     ),
+    propagate: Type.Optional(Propagation),
     shared: Type.Boolean({
       default: false,
       description:

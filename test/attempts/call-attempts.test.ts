@@ -114,7 +114,7 @@ t.test('a slow route gets a second request beside it', async t => {
       provider: provider(providerId),
       readsToEnd: false,
       billed: () => [],
-      send: async (_credential, signal) => {
+      send: async ({ signal }) => {
         if (providerId === 'two') return { name: 'second', close: () => undefined }
         return await new Promise((_resolve, reject) => { signal?.addEventListener('abort', () => reject(new GatewayError('upstream_error'))) })
       }

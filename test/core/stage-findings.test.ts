@@ -9,7 +9,10 @@ t.test('findings of one stage at one point are added up, and so is the time of i
   findings.noteLook('a', 'request', 1.5)
   findings.noteLook('b', 'request', 3)
   findings.noteLook('b', 'request', 4)
-  t.same(findings.list, [
+  const times = findings.list.map(({ startedAtMs = 0, endedAtMs = 0 }) => endedAtMs - startedAtMs)
+  t.ok((times[2] ?? 0) >= 1.49 && (times[3] ?? 0) > 2.9, 'from the begin of the first look to the end of the last')
+  t.strictSame(times.slice(0, 2), [0, 0])
+  t.match(findings.list, [
     { stage: 'a', point: 'request', action: 'mask', count: 3, durationMs: 0 },
     { stage: 'a', point: 'answer', action: 'refuse', count: 1, durationMs: 0 },
     { stage: 'a', point: 'request', action: 'look', count: 1, durationMs: 1.5 },

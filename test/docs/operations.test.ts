@@ -24,7 +24,7 @@ function codeIn (text: string): string[] {
 t.test('the table has every metric of the gateway, and no other', async t => {
   const silent = (): void => undefined
   const coordination = { load: () => ({ isAway: false, decidedAlone: 0 }), cooldowns: { listen: silent, report: silent }, notifyOfTasks: silent, onTasks: silent }
-  const telemetry = { otlp: { endpoint: 'http://127.0.0.1:1', protocol: 'http/json', headers: {}, maxQueuedSpans: 1 } } as const
+  const telemetry = { maxSampledPerSecond: 1, otlp: { endpoint: 'http://127.0.0.1:1', protocol: 'http/json', headers: {}, sampler: 'always_on', sample: 1, maxQueuedSpans: 1 } } as const
   const { gateway } = await testGateway(t, { telemetry }, {}, { coordination })
   const names = new Metrics(() => gateway).families().map(({ name }) => name).filter(name => name.startsWith('headgate_'))
   t.same(rows.flatMap(row => codeIn(row.split(' | ')[0] ?? '')).toSorted(), names.toSorted())

@@ -4,19 +4,26 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
+import { StageFindings } from '../../lib/core/stage-findings.ts'
 import { callSpans } from '../../lib/telemetry/call-spans.ts'
 import { route } from '../support/routes.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const page = readFileSync(join(root, 'docs/telemetry.md'), 'utf8')
 
+const findings = new StageFindings()
+findings.noteLook('pii', 'request', 1)
 const record = Object.assign(new CallRecord('chat'), {
   requests: [{ route: route('one/a'), startedAtMs: 1, endedAtMs: 2, completedAtMs: 3, reason: undefined, status: undefined }],
+  toolListings: [{ serverName: 'a/b', startedAtMs: 6, endedAtMs: 7, outcome: 'ok' as const, span: undefined }],
+  findings,
   toolRuns: [{ serverName: 'a/b', toolName: 'echo', startedAtMs: 4, endedAtMs: 5, outcome: 'ok' as const }]
 })
-const { server, children: [request, tool] } = callSpans({ id: '', record, receivedAtMs: 0 }, undefined, 9, () => 'openai')
+const { server, children } = callSpans({ id: '', record, receivedAtMs: 0 }, undefined, 9, () => 'openai')
+const [request, tool, listing] = children
+const stage = children.find(({ kind }) => kind === 'internal')
 
-for (const [title, span] of [['call', server], ['attempt', request], ['tool', tool]] as const) {
+for (const [title, span] of [['call', server], ['attempt', request], ['tool', tool], ['listing', listing], ['stage', stage]] as const) {
   t.test(`the attributes of the span of a ${title} are all described, and no others`, async t => {
     const [, cell = ''] = new RegExp(`^\\| ${title} \\| (.*) \\|$`, 'm').exec(page) ?? []
     const [plain = '', own] = cell.split('as `headgate.…`:')

@@ -80,7 +80,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     calls: { keepBodies: [], keptMemoryBytes: 1_000_000 },
     stages: [],
     cache: {},
-    telemetry: {},
+    telemetry: { maxSampledPerSecond: 100 },
     usage: { keepDays: 90, keepRows: 1_000_000, exposeCost: true, projects: [] },
     deferred: { forAllProviders: false, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 },
     dashboard: { enabled: true, insecure: false, editConfig: false },

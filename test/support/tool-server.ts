@@ -14,7 +14,7 @@ import type { Test } from 'tap'
 interface RpcMessage {
   readonly id?: number | string
   readonly method: string
-  readonly params?: { clientInfo?: unknown, name?: string, arguments?: Record<string, unknown>, requestId?: unknown, _meta?: { progressToken?: unknown }, cursor?: string }
+  readonly params?: { clientInfo?: unknown, name?: string, arguments?: Record<string, unknown>, requestId?: unknown, _meta?: { progressToken?: unknown, traceparent?: unknown }, cursor?: string }
 }
 
 export interface ToolServerBehaviour {
@@ -40,6 +40,8 @@ export interface TestToolServer {
   /** Requests by method: JSON-RPC methods, and `DELETE`. */
   readonly counts: Readonly<Record<string, number>>
   readonly headers: ReadonlyArray<IncomingMessage['headers']>
+  /** `_meta` of each request, with its method. */
+  readonly metas: ReadonlyArray<{ readonly method: string, readonly meta: Readonly<Record<string, unknown>> | undefined }>
   /** Ids of calls that were cancelled. */
   readonly cancelled: unknown[]
   /** Sessions that are known now. */
@@ -61,6 +63,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
   const counts: Record<string, number> = {}
   const clients: unknown[] = []
   const headers: Array<IncomingMessage['headers']> = []
+  const metas: Array<TestToolServer['metas'][number]> = []
   const cancelled: unknown[] = []
   const sessions = new Set<string>()
   const sockets = new Set<Socket>()
@@ -92,6 +95,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
     }
     const message = await json(request) as RpcMessage // written by the client library
     count(message.method)
+    metas.push({ method: message.method, meta: message.params?._meta })
     if (behaviour.silent?.includes(message.method) === true) return
     if (message.method === 'initialize') {
       const id = `session-${++opened}`
@@ -203,6 +207,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
     clients,
     counts,
     headers,
+    metas,
     cancelled,
     sessions,
     sockets,

@@ -29,7 +29,7 @@ t.test('the span of a call has its route, key, usage and cost', async t => {
     keyId: 'key-1', keyName: 'ci', session: 's-1', requestedModel: 'smart', modelId: 'one/a', providerId: 'one', status: 200, outcome: 'ok',
     attempts: 1, firstByteMs: 50, overheadMs: 1, upstreamWaitMs: 40, findings, cache: 'miss'
   }, row)
-  t.same(children, [])
+  t.match(children, [{ name: 'stage pii', kind: 'internal', attributes: { 'headgate.stage.findings': ['mask 3'], 'headgate.stage.looks': 1, 'headgate.stage.look_ms': 2 } }])
   t.match(server, {
     name: 'POST /v1/chat/completions', kind: 'server', startedAtMs: 100, endedAtMs: 500, failed: false,
     events: [{ name: 'headgate.first_output', atMs: 150 }]
@@ -136,4 +136,17 @@ t.test('long names are cut', async t => {
     t.ok(name.length < 300)
     for (const value of Object.values(attributes)) t.ok(String(value).length <= 256)
   }
+})
+
+t.test('a wait between the check of the key and the first request is an event', async t => {
+  t.strictSame(spansOf({ keyCheckedAtMs: 101, requests: [sent({})] }).server.events, [{ name: 'headgate.wait', atMs: 101, attributes: { 'headgate.wait_ms': 9 } }])
+  t.strictSame(spansOf({ keyCheckedAtMs: 109.5, requests: [sent({})] }).server.events, [])
+  t.strictSame(spansOf({ keyCheckedAtMs: 101 }).server.events, [])
+})
+
+t.test('a stage that could not look has a span that failed', async t => {
+  const findings = new StageFindings()
+  findings.noteLook('pii', 'request', 2)
+  findings.note('pii', 'request', 'unavailable')
+  t.match(spansOf({ findings }).children, [{ name: 'stage pii', failed: true, attributes: { 'error.type': 'unavailable', 'headgate.stage.findings': ['unavailable 1'] } }])
 })

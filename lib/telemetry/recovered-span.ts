@@ -1,0 +1,45 @@
+/** Makes the span of a call whose process was killed, from its usage row in the journal. */
+
+import { cutName } from '../core/record.ts'
+import { readSteps } from '../usage/call-timeline.ts'
+import type { TraceStep } from '../usage/call-steps.ts'
+import type { UsageRow } from '../stores/tables.ts'
+import type { Attributes } from './call-spans.ts'
+
+export interface RecoveredSpan {
+  readonly name: string
+  readonly trace: TraceStep
+  /** Unix milliseconds. */
+  readonly startedAt: number
+  /** The last time at which the call was journaled. */
+  readonly endedAt: number
+  readonly attributes: Attributes
+}
+
+/** Returns the span of an interrupted call; `undefined` for any other, and for one without a sampled trace. */
+export function recoveredSpan (row: UsageRow): RecoveredSpan | undefined {
+  if (row.outcome !== 'interrupted') return undefined
+  const { trace } = readSteps(row)
+  if (trace?.sampled !== true) return undefined
+  return {
+    name: row.endpoint,
+    trace,
+    startedAt: row.at_ms,
+    endedAt: row.at_ms + row.duration_ms,
+    attributes: {
+      'headgate.recovered': true,
+      'headgate.call.id': row.call_id,
+      'headgate.endpoint': row.endpoint,
+      'headgate.key.id': row.key_id,
+      'headgate.requested_model': row.requested_model === null ? undefined : cutName(row.requested_model),
+      'headgate.model': row.model ?? undefined,
+      'headgate.provider': row.provider ?? undefined,
+      'headgate.outcome': row.outcome,
+      'headgate.attempts': row.attempts,
+      'headgate.usage.input_tokens': row.prompt_tokens ?? undefined,
+      'headgate.usage.output_tokens': row.completion_tokens ?? undefined,
+      'headgate.usage.estimated': row.estimated === 1,
+      'headgate.cost_usd': row.cost_nano_usd === null ? undefined : row.cost_nano_usd / 1e9
+    }
+  }
+}

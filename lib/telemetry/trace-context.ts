@@ -1,0 +1,109 @@
+/**
+ * Reads and writes the headers by which services share a trace. A header that is malformed is ignored: it is
+ * no reason to refuse a call.
+ *
+ * @see https://www.w3.org/TR/trace-context/
+ * @see https://www.w3.org/TR/baggage/
+ */
+
+import { createTraceState } from '@opentelemetry/api'
+import { randomHex } from '../text/ids.ts'
+import type { CallTrace, ChildSpan, Propagation } from '../core/call-trace.ts'
+import type { Call } from '../core/call.ts'
+
+/** What the caller said of its trace. */
+export interface CallerTrace {
+  readonly traceId: string
+  readonly parentId: string
+  readonly isSampled: boolean
+  readonly state: string | undefined
+}
+
+/** Returns the trace of the caller; `undefined` without a valid `traceparent`. */
+export function callerTrace (headers: Call['headers']): CallerTrace | undefined {
+  const match = traceparent.exec(text(headers['traceparent']))
+  if (match === null) return undefined
+  const [, version = '', traceId = '', parentId = '', flags = '', rest = ''] = match
+  if (version === 'ff' || (version === '00' && rest !== '')) return undefined
+  if (isZero(traceId) || isZero(parentId)) return undefined
+  const state = createTraceState(text(headers['tracestate'])).serialize()
+  return {
+    traceId,
+    parentId,
+    isSampled: (parseInt(flags, 16) & sampledFlag) === sampledFlag,
+    state: state === '' ? undefined : state
+  }
+}
+
+/** Later versions may have more behind the flags. */
+const traceparent = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/
+const sampledFlag = 1
+
+function isZero (id: string): boolean {
+  return /^0+$/.test(id)
+}
+
+function text (header: string | string[] | undefined): string {
+  return typeof header === 'string' ? header : ''
+}
+
+const maxBaggageLength = 8192
+const baggageMember = /^[!#$%&'*+.^_`|~\w-]+[ \t]*=[\t\x20\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]*$/
+
+/** Returns `baggage` of the caller; `undefined` where it is absent, malformed, or too long to pass on. */
+export function callerBaggage (headers: Call['headers']): string | undefined {
+  const baggage = text(headers['baggage'])
+  if (baggage === '' || baggage.length > maxBaggageLength) return undefined
+  return baggage.split(',').every(member => baggageMember.test(member.trim())) ? baggage : undefined
+}
+
+/** Begins the trace of a call, or goes on with that of its caller. */
+export function beginTrace (
+  headers: Call['headers'],
+  isSampled: (traceId: string, caller: CallerTrace | undefined) => boolean
+): CallTrace {
+  const caller = callerTrace(headers)
+  const traceId = caller?.traceId ?? randomHex()
+  return new BegunTrace(traceId, caller, callerBaggage(headers), isSampled(traceId, caller))
+}
+
+class BegunTrace implements CallTrace {
+  readonly traceId: string
+  readonly spanId = newSpanId()
+  readonly parentId: string | undefined
+  readonly state: string | undefined
+  readonly isSampled: boolean
+  readonly #baggage: string | undefined
+
+  constructor (
+    traceId: string,
+    caller: CallerTrace | undefined,
+    baggage: string | undefined,
+    isSampled: boolean
+  ) {
+    this.traceId = traceId
+    this.parentId = caller?.parentId
+    this.state = caller?.state
+    this.isSampled = isSampled
+    this.#baggage = baggage
+  }
+
+  child (): ChildSpan {
+    const spanId = newSpanId()
+    return { spanId, headers: propagation => this.#headers(spanId, propagation) }
+  }
+
+  #headers (spanId: string, propagation: Propagation): Readonly<Record<string, string>> {
+    if (propagation === 'none') return {}
+    return {
+      traceparent: `00-${this.traceId}-${spanId}-${this.isSampled ? '01' : '00'}`,
+      ...this.state !== undefined && { tracestate: this.state },
+      ...propagation === 'all' && this.#baggage !== undefined && { baggage: this.#baggage }
+    }
+  }
+}
+
+/** A random id is all zeros once in the life of the universe. */
+function newSpanId (): string {
+  return randomHex().slice(0, 16)
+}

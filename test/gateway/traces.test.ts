@@ -1,0 +1,204 @@
+/** One trace across the caller, the gateway, providers and tool servers. */
+
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import { collector, type Collector, type SeenSpan } from '../support/collector.ts'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { settings } from '../support/settings.ts'
+import { startToolServer } from '../support/tool-server.ts'
+import { remoteServer } from '../support/tool-servers.ts'
+import { until } from '../support/until.ts'
+import { chatAnswer, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
+import type { Propagation } from '../../lib/core/call-trace.ts'
+import type { GatewayParts } from '../../lib/gateway.ts'
+import type { Database } from '../../lib/stores/database.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+
+const path = '/v1/chat/completions'
+const hello = { messages: [{ role: 'user', content: 'hi' }], model: 'one/m' }
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+const parentId = '00f067aa0ba902b7'
+const context = { traceparent: `00-${traceId}-${parentId}-01`, tracestate: 'a=1', baggage: 'user=1' }
+
+const telemetryAt = (endpoint: string): Settings['telemetry'] => ({
+  maxSampledPerSecond: 100, otlp: { endpoint, protocol: 'http/json', headers: {}, sampler: 'parentbased_traceidratio', sample: 1, maxQueuedSpans: 1000 }
+})
+
+interface Traced {
+  readonly api: TestGateway
+  readonly seen: Collector
+  readonly upstream: FakeUpstream
+  /** Ends the gateway, which sends what waits. */
+  readonly spans: () => Promise<SeenSpan[]>
+}
+
+async function traced (t: Test, parts: Partial<Settings> = {}, propagate?: Propagation, script: Script | Parameters<typeof fakeUpstream>[0] = { pieces: [chatAnswer('one')] }, more: Partial<GatewayParts> = {}): Promise<Traced> {
+  const seen = await collector(t)
+  const upstream = await fakeUpstream(script)
+  t.teardown(upstream.close)
+  const provider = upstreamAt(`${upstream.url}/v1`, 'one', 'openai-compatible', { retries: 1, ...propagate !== undefined && { propagate } })
+  const api = await testGateway(t, { providers: [provider], telemetry: telemetryAt(seen.url), ...parts }, {}, more)
+  return {
+    api, seen, upstream,
+    spans: async () => {
+      await api.gateway.close()
+      return seen.spans()
+    }
+  }
+}
+
+const headersOf = ({ requests }: FakeUpstream): unknown[] => requests.map(({ headers: { traceparent, tracestate, baggage } }) => ({ traceparent, tracestate, baggage }))
+
+t.test("a call goes on with the trace of its caller, and a provider on one's own network with that of the call", async t => {
+  const { api, upstream, spans } = await traced(t)
+  const response = await api.post(path, hello, { headers: context })
+  t.equal(response.headers.get('x-headgate-trace-id'), traceId)
+  await response.text()
+  const all = await spans()
+  const [server, attempt] = [all.find(({ kind }) => kind === 2), all.find(({ kind }) => kind === 3)]
+  t.match(server, { traceId, parentSpanId: parentId })
+  t.match(attempt, { traceId, parentSpanId: server?.spanId })
+  t.strictSame(headersOf(upstream), [{ traceparent: `00-${traceId}-${attempt?.spanId}-01`, tracestate: 'a=1', baggage: undefined }])
+  t.match(api.lines.find(({ msg }) => msg === 'call'), { trace_id: traceId })
+})
+
+for (const [propagate, expected] of [
+  ['none', { traceparent: undefined, tracestate: undefined, baggage: undefined }],
+  ['all', { traceparent: RegExp(`^00-${traceId}-`), tracestate: 'a=1', baggage: 'user=1' }]
+] as const) {
+  t.test(`a provider with \`propagate: ${propagate}\` gets that`, async t => {
+    const { api, upstream } = await traced(t, {}, propagate)
+    await (await api.post(path, hello, { headers: context })).text()
+    t.match(headersOf(upstream), [expected])
+  })
+}
+
+t.test('each attempt tells its provider of a span of its own', async t => {
+  const script = (_: unknown, number: number): Script => number === 0 ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('one')] }
+  const { api, upstream, spans } = await traced(t, {}, undefined, script)
+  await (await api.post(path, hello)).text()
+  const attempts = (await spans()).filter(({ kind }) => kind === 3).toSorted((a, b) => a.startMs - b.startMs)
+  t.match(attempts, [{ failed: true }, { failed: false }])
+  t.strictSame(upstream.requests.map(({ headers }) => headers['traceparent']), attempts.map(({ traceId, spanId }) => `00-${traceId}-${spanId}-01`))
+})
+
+t.test('a malformed header begins a new trace', async t => {
+  const { api, spans } = await traced(t)
+  const response = await api.post(path, hello, { headers: { traceparent: 'x', tracestate: '=', baggage: '=' } })
+  t.equal(response.status, 200)
+  await response.text()
+  const all = await spans()
+  t.equal(all.length, 2)
+  t.match(all.find(({ kind }) => kind === 2), { traceId: response.headers.get('x-headgate-trace-id'), parentSpanId: undefined })
+})
+
+t.test('a call whose caller does not sample sends nothing, and its provider gets the same flag', async t => {
+  const { api, upstream, seen, spans } = await traced(t)
+  const response = await api.post(path, hello, { headers: { traceparent: `00-${traceId}-${parentId}-00` } })
+  t.equal(response.headers.get('x-headgate-trace-id'), traceId)
+  t.match(headersOf(upstream), [{ traceparent: /-00$/ }])
+  t.same(await spans(), [])
+  t.equal(seen.requests.length, 0)
+})
+
+t.test('where no traces are sent nothing is passed on', async t => {
+  const { api, upstream } = await traced(t, { telemetry: { maxSampledPerSecond: 1 } })
+  const response = await api.post(path, hello, { headers: context })
+  t.equal(response.headers.get('x-headgate-trace-id'), null)
+  t.match(headersOf(upstream), [{ traceparent: undefined, baggage: undefined }])
+  t.notOk('trace_id' in (api.lines.find(({ msg }) => msg === 'call') ?? {}))
+})
+
+const toolTurns = (_: unknown, number: number): Script => ({
+  pieces: [JSON.stringify({
+    id: 'c1', object: 'chat.completion', created: 1, model: 'm',
+    choices: [number === 0
+      ? { index: 0, message: { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } }] }, finish_reason: 'tool_calls' }
+      : { index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }]
+  })]
+})
+const tools = { ...settings().tools, callMs: 10_000, loopMs: 20_000, connectMs: 10_000, allowedHosts: ['127.0.0.1'] }
+
+t.test('a tool server of the configuration gets the trace in `_meta`, and each listing and call has a span', async t => {
+  const server = await startToolServer(t)
+  const { api, spans } = await traced(t, { tools, toolServers: [remoteServer('org/test', server.url, { propagate: 'all' })] }, undefined, toolTurns)
+  t.equal((await api.post(path, { ...hello, mcp_servers: ['org/test'] }, { headers: context })).status, 200)
+  const all = await spans()
+  const top = all.find(({ kind }) => kind === 2)
+  const [listing, run] = ['tools/list', 'tools/call echo'].map(name => all.find(span => span.name === name))
+  t.match(listing, { parentSpanId: top?.spanId, failed: false, attributes: { 'mcp.method.name': 'tools/list', 'headgate.tool_server': 'org/test' } })
+  t.match(run, { parentSpanId: top?.spanId, failed: false, attributes: { 'gen_ai.tool.name': 'echo' } })
+  const metaOf = (wanted: string): object | undefined => server.metas.find(({ method }) => method === wanted)?.meta
+  t.match(metaOf('tools/list'), { traceparent: `00-${traceId}-${listing?.spanId}-01`, tracestate: 'a=1', baggage: 'user=1' })
+  t.match(metaOf('tools/call'), { traceparent: `00-${traceId}-${run?.spanId}-01`, tracestate: 'a=1', baggage: 'user=1' })
+  t.match(top?.events, [{ name: 'headgate.wait' }], 'the call waited for its tool server')
+})
+
+t.test('a tool server that the caller names gets no trace, and one that cannot be reached has a span that failed', async t => {
+  const server = await startToolServer(t)
+  const { api, spans } = await traced(t, { tools }, 'all', toolTurns)
+  const gone = { name: 'gone', url: server.url.replace(/:\d+/, ':1') }
+  await (await api.post(path, { ...hello, mcp_servers: [server.url, gone] }, { headers: context })).text()
+  t.same(server.metas.filter(({ meta }) => meta !== undefined && 'traceparent' in meta), [])
+  t.equal(server.metas.filter(({ method }) => method === 'tools/call').length, 1)
+  t.match((await spans()).filter(({ name }) => name === 'tools/list').find(({ failed }) => failed), { attributes: { 'headgate.tool_server': 'gone', 'error.type': /^(connect|initialize)_failed$/ } })
+})
+
+t.test('a list of tools that is still good is not asked for again, and has no span', async t => {
+  const server = await startToolServer(t)
+  const script = (_: unknown, number: number): Script => toolTurns(_, number % 2)
+  const { api, spans } = await traced(t, { tools: { ...tools, listTtlMs: 60_000, sessionIdleMs: 60_000 }, toolServers: [remoteServer('org/test', server.url)] }, undefined, script)
+  for (let call = 0; call < 2; call++) await (await api.post(path, { ...hello, mcp_servers: ['org/test'] })).text()
+  t.equal(server.counts['tools/list'], 1)
+  t.equal((await spans()).filter(({ name }) => name === 'tools/list').length, 1)
+})
+
+t.test('each stage that looked has a span within the call, with what became of what it found', async t => {
+  const stages: Settings['stages'] = [{ name: 'islands', use: 'pattern', at: ['request', 'answer'], action: 'mask', patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }] }]
+  const { api, spans } = await traced(t, { stages })
+  await (await api.post(path, { ...hello, messages: [{ role: 'user', content: 'to Zanzibar' }] })).text()
+  const all = await spans()
+  const top = all.find(({ kind }) => kind === 2)
+  const looks = all.filter(({ name }) => name === 'stage islands')
+  t.strictSame(looks.map(({ attributes }) => String(attributes['headgate.stage.point'])).toSorted(), ['answer', 'request'])
+  for (const look of looks) {
+    t.match(look, { kind: 1, parentSpanId: top?.spanId, failed: false })
+    t.ok(look.startMs >= (top?.startMs ?? Infinity) && look.endMs <= (top?.endMs ?? 0) && look.endMs >= look.startMs)
+  }
+  t.strictSame(looks.find(({ attributes }) => attributes['headgate.stage.point'] === 'request')?.attributes['headgate.stage.findings'], ['mask 1'])
+})
+
+t.test('the call of a process that was killed has the span that its provider got as parent, once', async t => {
+  const openIn = async (directory: string): Promise<Database> => {
+    const database = await openDatabase(directory)
+    t.teardown(database.close)
+    return database
+  }
+  const killed = t.testdir({ killed: {}, next: {} })
+  const [before, after] = [join(killed, 'killed'), join(killed, 'next')]
+  const first = await traced(t, {}, undefined, { silent: true }, { usageDatabase: await openIn(before) })
+  const leaving = new AbortController()
+  const call = first.api.post(path, hello, { headers: context, signal: leaving.signal }).catch(() => undefined)
+  const request = await first.upstream.request(0)
+  const journal = (): string => readdirSync(before).filter(name => name.endsWith('.jsonl')).map(name => readFileSync(join(before, name), 'utf8')).join('')
+  await until(() => journal().includes(traceId), 'the row of the call in the journal')
+  writeFileSync(join(after, 'usage-killed.jsonl'), journal())
+  leaving.abort()
+  await call
+
+  const usageDatabase = await openIn(after)
+  const second = await traced(t, {}, undefined, { silent: true }, { usageDatabase })
+  await until(() => !readdirSync(after).includes('usage-killed.jsonl'), 'the import of the journal')
+  const spans = await second.spans()
+  t.equal(spans.length, 1)
+  t.match(spans[0], { kind: 2, traceId, parentSpanId: parentId, failed: true, attributes: { 'headgate.recovered': true, 'headgate.outcome': 'interrupted', 'headgate.model': 'one/m' } })
+  t.match(request.headers['traceparent'], RegExp(`^00-${traceId}-`))
+
+  // The same journal again: its row is in the store.
+  writeFileSync(join(after, 'usage-again.jsonl'), journal())
+  const third = await traced(t, {}, undefined, { silent: true }, { usageDatabase: await openIn(after) })
+  await until(() => !readdirSync(after).includes('usage-again.jsonl'), 'the second import')
+  t.same(await third.spans(), [])
+})
