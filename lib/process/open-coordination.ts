@@ -16,6 +16,7 @@ import type { RedisPlace } from '../coordination/connect-redis.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Limiter } from '../limits/limiter.ts'
+import { createDirectory } from '../stores/sqlite/database-file.ts'
 import type { Database } from '../stores/database.ts'
 import type { Log } from '../log/log.ts'
 import type { GatewayCoordination } from '../gateway.ts'
@@ -41,7 +42,8 @@ const tasksTopic = 'headgate:tasks'
 /**
  * Connects to Redis where the configuration names one; a Redis that is away is no reason not to start.
  *
- * @throws CommandError when the address is none of Redis, or the file of an authority in it cannot be read
+ * @throws CommandError when the address is none of Redis, the file of an authority in it cannot be read, or the
+ *   data directory cannot be created
  */
 export async function openCoordination (
   { coordination: settings }: Pick<Settings, 'coordination'>,
@@ -49,6 +51,8 @@ export async function openCoordination (
 ): Promise<Coordination | undefined> {
   if (settings.url === undefined) return undefined
   const { directory } = usageDatabase
+  // The name of this process says which one it has, and with PostgreSQL nothing has needed it so far.
+  createDataDirectory(directory)
   // Of a process with another directory, nobody here knows whether its usage records are stored.
   const isGone = (name: string): boolean =>
     processState(name) === 'exited' && worksIn(name, directory) && !hasAbandonedJournal(directory)
@@ -92,6 +96,14 @@ export async function openCoordination (
       limiter.close()
       await server.close()
     }
+  }
+}
+
+function createDataDirectory (directory: string): void {
+  try {
+    createDirectory(directory)
+  } catch (error) {
+    throw new CommandError(`The data directory cannot be created: ${describeError(error)}.`)
   }
 }
 

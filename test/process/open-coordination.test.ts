@@ -1,5 +1,7 @@
 /** Gateways with one Redis and one store. */
 
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { request } from 'undici'
@@ -22,6 +24,20 @@ t.test('without an address nothing is opened, and an address of something else i
   const parts = { usageDatabase, log, without: () => 'share' as const }
   t.equal(await openCoordination(settings(), parts), undefined)
   await t.rejects(openCoordination(settings({ coordination: { cluster: false, url: new Secret('localhost:6379'), timeoutMs: 100 } }), parts), /`coordination.url` is not an address/)
+})
+
+t.test('a new data directory is created', { skip: noRedis }, async t => {
+  const redis = await startRedis(t)
+  const home = directoryOf(t, { file: '' })
+  const usageDatabase = await openDatabase(join(home, 'store'))
+  t.teardown(usageDatabase.close)
+  const open = async (directory: string): Promise<void> => {
+    const parts = { usageDatabase: { ...usageDatabase, directory }, log, without: () => 'share' as const }
+    await (await openCoordination(settings({ coordination: { cluster: false, url: new Secret(redis.url), timeoutMs: 5000 } }), parts))?.close()
+  }
+  await open(join(home, 'a', 'b'))
+  t.equal(statSync(join(home, 'a', 'b')).mode & 0o777, 0o700)
+  await t.rejects(open(join(home, 'file', 'b')), { name: 'CommandError', message: /^The data directory cannot be created: .*file/ })
 })
 
 t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async t => {
