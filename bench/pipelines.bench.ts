@@ -3,7 +3,7 @@
 import { equal } from 'node:assert/strict'
 import { chat } from '../pipelines/chat.ts'
 import { callOf } from './stages.bench.ts'
-import { eventCount, frameCount, streamPieces, completeAnswer, completeText } from './support/answers.ts'
+import { eventCount, frameCount, streamPieces, completeAnswer, completeText } from '../lib/load/answers.ts'
 import { servicesTo, textOf } from './support/services.ts'
 import type { Scenario } from './support/scenario.ts'
 

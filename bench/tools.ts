@@ -14,12 +14,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Agent } from 'undici'
-import { completeText } from './support/answers.ts'
-import { cores, cpuUs, freePort, rssBytes, start } from './support/processes.ts'
+import { completeText } from '../lib/load/answers.ts'
+import { cpuUs, rssBytes } from '../lib/load/proc.ts'
+import { cores, freePort, start } from './support/processes.ts'
 import { rotated } from './support/rotated.ts'
 import { scratchFolder } from './support/scratch-folder.ts'
 import { benchKey, benchLimits } from './support/settings.ts'
-import { median, medianError, percentile } from './support/statistics.ts'
+import { median, medianError } from './support/statistics.ts'
+import { percentile } from '../lib/load/percentile.ts'
 
 const { values: flags } = parseArgs({ options: { runs: { type: 'string', default: '500' }, soak: { type: 'string' } } })
 const world = fileURLToPath(new URL('support/tool-world.js', import.meta.url))

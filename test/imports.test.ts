@@ -20,7 +20,7 @@ const layers: ReadonlyArray<readonly string[]> = [
   ['lib/keys', 'lib/deferred', 'lib/dashboard', 'lib/config', 'lib/accounts', 'lib/import'],
   ['lib/services.ts', 'lib/judges', 'lib/replies', 'lib/stages', 'pipelines'],
   ['lib/http', 'lib/create-services.ts', 'lib/gateway', 'lib/gateway.ts', 'lib/public'],
-  ['lib/process', 'lib/cli', 'lib/main.ts']
+  ['lib/load', 'lib/process', 'lib/cli', 'lib/main.ts']
 ]
 
 const order = layers.flat()

@@ -7,7 +7,7 @@ import { openCoordination } from '../../lib/process/open-coordination.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { scratchFolder } from '../support/scratch-folder.ts'
-import { percentile } from '../support/statistics.ts'
+import { percentile } from '../../lib/load/percentile.ts'
 import { SlicedLimiter } from './sliced-limiter.ts'
 
 export interface LimitJob {

@@ -1,7 +1,7 @@
-import { percentile } from '../support/statistics.ts'
+import { percentile } from '../../lib/load/percentile.ts'
 import { maxStallMs } from './liveness.ts'
 import { fakeProvider } from './provider.ts'
-import { lastFrames, textFrame } from '../support/answers.ts'
+import { lastFrames, textFrame } from '../../lib/load/answers.ts'
 import { each, eventually, finding, seeded, type Scenario } from './scenario.ts'
 import { providerAt, startWorld } from './world.ts'
 

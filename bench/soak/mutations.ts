@@ -1,6 +1,6 @@
 import { each, finding, seeded, type Scenario } from './scenario.ts'
 import { fakeProvider, sendJson } from './provider.ts'
-import { completeAnswer } from '../support/answers.ts'
+import { completeAnswer } from '../../lib/load/answers.ts'
 import { providerAt, startWorld } from './world.ts'
 
 /** Stands for a file of a form, and is what it holds. */

@@ -1,6 +1,6 @@
 /** Calls that the store keeps, as large as they may be and larger, and what is read from it and deleted again. */
 
-import { completeAnswer, frame, textFrame } from '../support/answers.ts'
+import { completeAnswer, frame, textFrame } from '../../lib/load/answers.ts'
 import { sendJson } from './provider.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Input } from './input.ts'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { percentile } from '../support/statistics.ts'
+import { percentile } from '../../lib/load/percentile.ts'
 import { each, eventually, finding, type Finding, type Scenario } from './scenario.ts'
 import { main, startWorld, type World } from './world.ts'
 

@@ -1,4 +1,4 @@
-import { lastFrames, textFrame } from '../support/answers.ts'
+import { lastFrames, textFrame } from '../../lib/load/answers.ts'
 import { askInside } from './inside.ts'
 import { fakeProvider } from './provider.ts'
 import { each, eventually, finding, seeded, type Scenario } from './scenario.ts'

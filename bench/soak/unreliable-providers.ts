@@ -1,4 +1,4 @@
-import { completeAnswer } from '../support/answers.ts'
+import { completeAnswer } from '../../lib/load/answers.ts'
 import { fakeProvider, sendJson } from './provider.ts'
 import { each, finding, seeded, type Scenario } from './scenario.ts'
 import { providerAt, startWorld } from './world.ts'

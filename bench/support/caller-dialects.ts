@@ -1,17 +1,15 @@
 /** Lists the dialects of callers: their requests, and the places where answers have text. */
 
-import { eventCount, frameCount, requestBody, type BodySize } from './answers.ts'
+import { eventCount, frameCount, requestBody, type BodySize } from '../../lib/load/answers.ts'
+import { chatTexts, type AnswerTexts } from '../../lib/load/answer-check.ts'
 import { objectsOf, property } from '../../lib/json/guards.ts'
 
-export interface CallerDialect {
+export interface CallerDialect extends AnswerTexts {
   readonly path: string
   /** Returns a request whose answer has the given shape; a model of `mock` is one of OpenAI's. */
   readonly body: (shape: string, size: BodySize, streamed: boolean, provider?: string) => string
   /** Frames of a stream of 200 texts that the gateway prints. */
   readonly frames: number
-  readonly lastFrame: RegExp
-  /** Returns the text of a complete answer, or of one event; the empty text where there is none. */
-  readonly textOf: (value: unknown, streamed: boolean) => string
 }
 
 export type CallerDialectName = keyof typeof callerDialects
@@ -21,11 +19,7 @@ export const callerDialects = {
     path: '/v1/chat/completions',
     body: requestBody,
     frames: frameCount(eventCount),
-    lastFrame: /^data: \[DONE\]$/,
-    textOf: (value, streamed) => {
-      const [choice] = objectsOf(property(value, 'choices'))
-      return stringOf(property(choice?.[streamed ? 'delta' : 'message'], 'content'))
-    }
+    ...chatTexts
   },
   messages: {
     path: '/v1/messages',

@@ -1,8 +1,8 @@
 /** One caller on one connection, with as much HTTP as it takes to find the end of an answer. */
 
 import { connect, type Socket } from 'node:net'
-import { nowUs, stampDigits, stampPattern } from './answers.ts'
-import type { AnswerCheck } from './answer-check.ts'
+import { nowUs, stampDigits, stampPattern } from '../../lib/load/answers.ts'
+import type { AnswerCheck } from '../../lib/load/answer-check.ts'
 
 export interface CallerOptions {
   readonly port: number

@@ -1,7 +1,7 @@
 /** The same answer as each provider writes it: a stream of 200 text events, and one in one piece. */
 
 import type { ProviderKind } from '../../schemas/providers.ts'
-import { eventCount, streamPieces, texts, completeAnswer, completeText } from './answers.ts'
+import { eventCount, streamPieces, texts, completeAnswer, completeText } from '../../lib/load/answers.ts'
 
 export interface Dialect {
   readonly kind: ProviderKind

@@ -1,10 +1,10 @@
 /** Lists what is measured: shapes of load, each named by what it looks like. */
 
-import { eventCount, frameCount, letterTexts, requestBody, texts, completeText, type BodySize } from './answers.ts'
+import { eventCount, frameCount, letterTexts, requestBody, texts, completeText, type BodySize } from '../../lib/load/answers.ts'
 import { callerDialects, type CallerDialectName } from './caller-dialects.ts'
 import { isLarge, media, type Media } from './media.ts'
 import { maxOpenFiles } from './processes.ts'
-import type { Expected } from './answer-check.ts'
+import type { LaneExpected } from './lane-check.ts'
 import type { Job } from './load.ts'
 
 export interface Lane {
@@ -15,7 +15,7 @@ export interface Lane {
   readonly megabytes?: number
   readonly callers: number
   readonly body: string
-  readonly expected: Expected
+  readonly expected: LaneExpected
   readonly mode: Job['mode']
   /** See `Job`. */
   readonly spreadMs?: number
@@ -31,8 +31,8 @@ export interface Lane {
   readonly quick: boolean
 }
 
-const completeExpected: Expected = { frames: 0, text: completeText }
-const streamExpected: Expected = { frames: frameCount(eventCount), text: texts.join('') }
+const completeExpected: LaneExpected = { frames: 0, text: completeText }
+const streamExpected: LaneExpected = { frames: frameCount(eventCount), text: texts.join('') }
 
 function json (size: BodySize, callers: number, quick = false): Lane {
   return {
@@ -99,7 +99,7 @@ export function isOfMedia ({ expected }: Pick<Lane, 'expected'>): boolean {
   return expected.media !== undefined
 }
 
-const stamped = (events: number): Expected => ({ frames: frameCount(events) })
+const stamped = (events: number): LaneExpected => ({ frames: frameCount(events) })
 
 /** A call of one caller. */
 export const plainCall = json('1 KB', 1)

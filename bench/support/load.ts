@@ -6,9 +6,9 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AnswerCheck, type Expected } from './answer-check.ts'
+import { laneCheck, type LaneExpected } from './lane-check.ts'
 import { Caller, type CallerOptions } from './caller.ts'
-import { percentile } from './statistics.ts'
+import { percentile } from '../../lib/load/percentile.ts'
 
 export interface Job {
   readonly port: number
@@ -16,7 +16,7 @@ export interface Job {
   readonly headers: Readonly<Record<string, string>>
   readonly contentType: string
   readonly body: string
-  readonly expected: Expected
+  readonly expected: LaneExpected
   readonly callers: number
   readonly warmUpMs: number
   readonly durationMs: number
@@ -62,7 +62,7 @@ function send (message: LoadMessage): void {
 }
 
 async function run (job: Job): Promise<JobResult> {
-  const check = new AnswerCheck(job.expected)
+  const check = laneCheck(job.expected)
   const options: CallerOptions = { ...job, check, request: requestBytes(job) }
   const callers = Array.from({ length: job.callers }, () => new Caller(options))
   const limit = new AbortController()

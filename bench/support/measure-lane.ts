@@ -3,7 +3,8 @@
 import { fileURLToPath } from 'node:url'
 import { path, type Contender, type Running } from './contenders.ts'
 import { tls } from './certificate.ts'
-import { cores, cpuUs, freePort, rssBytes, start, type Started } from './processes.ts'
+import { cpuUs, rssBytes } from '../../lib/load/proc.ts'
+import { cores, freePort, start, type Started } from './processes.ts'
 import type { Lane } from './lanes.ts'
 import type { Job, JobResult, LoadMessage } from './load.ts'
 

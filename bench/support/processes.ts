@@ -1,8 +1,8 @@
-/** Starts the processes of a benchmark, each on its core, and reads what they cost from /proc. */
+/** Starts the processes of a benchmark, each on its core. */
 
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync, readFileSync, readdirSync } from 'node:fs'
+import { openSync, readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -81,26 +81,6 @@ export async function start (command: Command, ready: () => Promise<boolean>): P
       clearTimeout(timer)
     }
   }
-}
-
-/** Returns the CPU time of a process and its children so far, user and system, of all threads that still run, in microseconds. */
-export function cpuUs (pid: number): number {
-  const threads = family(pid).flatMap(id => readdirSync(`/proc/${id}/task`).map(thread => `/proc/${id}/task/${thread}/schedstat`))
-  // Nanoseconds; `stat` counts ticks of 10 ms, 4 % of a slice of a quarter of a second.
-  return threads.reduce((sum, file) => sum + Number(readFileSync(file, 'latin1').split(' ')[0]) / 1000, 0)
-}
-
-/** Returns the resident memory of a process and its children, in bytes. */
-export function rssBytes (pid: number): number {
-  return family(pid).reduce((sum, id) => {
-    const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${id}/status`, 'latin1'))?.[1]
-    return sum + Number(kilobytes ?? 0) * 1024
-  }, 0)
-}
-
-function family (pid: number): number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(id => id !== '')
-  return [pid, ...children.flatMap(id => family(Number(id)))]
 }
 
 /** Returns how many files a process started here may have open. */

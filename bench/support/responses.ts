@@ -1,6 +1,6 @@
 /** The answers of a provider that speaks the Responses API: complete, and as a stream of 200 text events. */
 
-import { completeText, texts } from './answers.ts'
+import { completeText, texts } from '../../lib/load/answers.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

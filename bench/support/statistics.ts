@@ -1,10 +1,7 @@
+import { percentile } from '../../lib/load/percentile.ts'
+
 export function median (values: readonly number[]): number {
   return percentile(values.toSorted((a, b) => a - b), 0.5)
-}
-
-/** @param sorted ascending; `NaN` when empty */
-export function percentile (sorted: readonly number[], part: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? NaN
 }
 
 /** Returns how far the median of so many measurements may be off, with a probability of 95 %, where they are spread as chance spreads them. */

@@ -8,7 +8,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import { completeAnswer } from './answers.ts'
+import { completeAnswer } from '../../lib/load/answers.ts'
 
 interface Rpc { readonly id?: number | string, readonly method: string }
 

@@ -73,6 +73,10 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     summary: 'settings of Claude Code, Codex and OpenCode for this gateway',
     load: async () => (await import('./connect-client.ts')).connectClient
   }],
+  ['bench', {
+    summary: 'compare two gateways under the same load',
+    load: async () => (await import('./bench.ts')).bench
+  }],
   ['tools', {
     summary: 'list and call the tools of an MCP server',
     load: async () => (await import('./tools.ts')).tools

@@ -1,7 +1,7 @@
 /**
- * Holds what the benchmarks send and what they get back: request bodies of two sizes, a complete answer and
- * a stream of 200 events. The model of a request names the shape of its answer, so the mock needs
- * no other instructions: `mock/eights`.
+ * Requests and answers of the load: request bodies of two sizes, a complete answer and a stream of 200
+ * events. The model of a request names the shape of its answer, so a provider needs no other
+ * instructions: `mock/eights`.
  */
 
 /** Text events of a full stream; the role, the finish, the usage and `[DONE]` come on top. */
@@ -19,7 +19,9 @@ export const texts: readonly string[] = Array.from({ length: eventCount }, (_, i
 
 /** The same number of texts in letters that take two to four bytes each: Chinese with emoji. */
 export const letterTexts: readonly string[] = texts.map((_, index) => (
-  index % 24 === 23 ? '。\n\n' : ['网关', '读取', '一批', '事件', '并写出', '一段 🚀', '，', '数据'][index % 8] ?? ''
+  index % 24 === 23
+    ? '。\n\n'
+    : ['网关', '读取', '一批', '事件', '并写出', '一段 🚀', '，', '数据'][index % 8] ?? ''
 ))
 
 const head = {
@@ -30,7 +32,17 @@ const head = {
   service_tier: 'default',
   system_fingerprint: 'fp_0123456789'
 }
-const usage = { prompt_tokens: 220, completion_tokens: eventCount, total_tokens: 220 + eventCount }
+
+export interface AnswerUsage {
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly total_tokens: number
+  readonly prompt_tokens_details?: { readonly cached_tokens: number }
+}
+
+export const plainUsage: AnswerUsage = {
+  prompt_tokens: 220, completion_tokens: eventCount, total_tokens: 220 + eventCount
+}
 
 /** Returns one frame with a text of choice 0. */
 export function textFrame (content: string): string {
@@ -39,9 +51,13 @@ export function textFrame (content: string): string {
 
 export const roleFrame = frame({ role: 'assistant', content: '' }, null)
 
-/** The frames after the last text: finish, usage, end. */
-export const lastFrames =
-  `${frame({}, 'stop')}data: ${JSON.stringify({ ...head, choices: [], usage })}\n\ndata: [DONE]\n\n`
+/** The frames after the last text, with `plainUsage`. */
+export const lastFrames = lastFramesWith(plainUsage)
+
+/** Returns the frames after the last text: finish, usage, end. */
+export function lastFramesWith (usage: AnswerUsage): string {
+  return `${frame({}, 'stop')}data: ${JSON.stringify({ ...head, choices: [], usage })}\n\ndata: [DONE]\n\n`
+}
 
 export function frame (delta: unknown, finish: string | null): string {
   const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }]
@@ -49,41 +65,53 @@ export function frame (delta: unknown, finish: string | null): string {
 }
 
 /** Returns all frames of a stream, as they are written: the role travels with the first text. */
-export function streamPieces (perPiece: number, all: readonly string[] = texts): string[] {
+export function streamPieces (
+  perPiece: number, all: readonly string[] = texts, usage: AnswerUsage = plainUsage
+): string[] {
   const pieces: string[] = []
   for (let at = 0; at < all.length; at += perPiece) {
     pieces.push(all.slice(at, at + perPiece).map(textFrame).join(''))
   }
   pieces[0] = roleFrame + (pieces[0] ?? '')
-  pieces.push((pieces.pop() ?? '') + lastFrames)
+  pieces.push((pieces.pop() ?? '') + lastFramesWith(usage))
   return pieces
 }
 
 /** The text of the complete answer: its JSON is about 1 KB. */
 export const completeText = 'The gateway reads a batch of events and writes one piece. '.repeat(12)
 
-export const completeAnswer = JSON.stringify({
-  ...head,
-  object: 'chat.completion',
-  choices: [{
-    index: 0,
-    message: { role: 'assistant', content: completeText, refusal: null, annotations: [] },
-    logprobs: null,
-    finish_reason: 'stop'
-  }],
-  usage
-})
+export const completeAnswer = completeAnswerWith(plainUsage)
+
+/** Returns a complete answer with `completeText`. */
+export function completeAnswerWith (usage: AnswerUsage): string {
+  return JSON.stringify({
+    ...head,
+    object: 'chat.completion',
+    choices: [{
+      index: 0,
+      message: { role: 'assistant', content: completeText, refusal: null, annotations: [] },
+      logprobs: null,
+      finish_reason: 'stop'
+    }],
+    usage
+  })
+}
 
 export type BodySize = '1 KB' | '33 KB'
 
-/** Returns a chat request whose answer has the given shape. */
-/** @param provider of the model: `mock` is the one of the same dialect */
+/**
+ * Returns a chat request whose answer has the given shape.
+ *
+ * @param provider of the model: `mock` is the one of the same dialect
+ */
 export function requestBody (shape: string, size: BodySize, streamed: boolean, provider = 'mock'): string {
   const turns = size === '1 KB' ? 1 : 20
   const messages: unknown[] = [{ role: 'system', content: 'Answer in one paragraph and name your sources.' }]
   for (let turn = 0; turn < turns; turn++) {
-    messages.push({ role: 'user', content: `Turn ${turn}: what does a gateway do with "quoted" text? `.repeat(15) })
-    if (turn < turns - 1) messages.push({ role: 'assistant', content: completeText + completeText.slice(0, 180) })
+    const question = `Turn ${turn}: what does a gateway do with "quoted" text? `.repeat(15)
+    messages.push({ role: 'user', content: question })
+    if (turn === turns - 1) continue
+    messages.push({ role: 'assistant', content: completeText + completeText.slice(0, 180) })
   }
   return JSON.stringify({
     model: `${provider}/${shape}`,

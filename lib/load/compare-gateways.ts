@@ -1,0 +1,172 @@
+/** Puts two gateways under the same load, one after the other, beside callers who need no gateway. */
+
+import { budgetLane, httpLanes, type HttpLane } from './http-lanes.ts'
+import { openLoop, type LoadOptions, type LoadResult } from './open-loop.ts'
+import { openTarget } from './send-call.ts'
+import { nanoUsdPerCall, simulatedModels, type SimulatedProvider } from './simulated-provider.ts'
+import type { ProcessCost, ReadCost } from './process-cost.ts'
+
+export interface Gateway {
+  readonly name: string
+  readonly url: URL
+  readonly key: string | undefined
+  /** A key whose budget is `budgetUsd`, none of it used. */
+  readonly budgetKey?: string
+  /** What the models of the simulated provider are called by: `bench` for `bench/json`. */
+  readonly provider: string
+  readonly readCost?: ReadCost
+}
+
+export interface CompareOptions {
+  readonly lanes: readonly HttpLane[]
+  /** Calls a second, ascending. */
+  readonly rates: readonly number[]
+  readonly seconds: number
+  readonly budgetUsd: number
+}
+
+export interface Row extends LoadResult {
+  readonly lane: string
+  /** Calls that were due a second; absent for all at once. */
+  readonly rate?: number
+  /** `direct` for callers without a gateway. */
+  readonly gateway: string
+  /** Calls that reached the provider. */
+  readonly providerCalls: number
+  readonly addedP50Ms?: number
+  readonly addedP99Ms?: number
+  /** What the answers said they cost, less what the provider charged, as a part of it. */
+  readonly costError?: number
+  readonly cpuUsPerCall?: number
+  readonly memoryBytes?: number
+  readonly memoryGrowthBytesPerCall?: number
+  /** What the provider charged beyond the budget, as a part of it. */
+  readonly overshoot?: number
+  /** What the provider charged, as a part of the budget. */
+  readonly budgetUsed?: number
+}
+
+/** Rates above one that a gateway did not keep are left out for it. */
+const keptPart = 0.95
+const warmUpSeconds = 0.5
+
+/**
+ * Makes the rows of the comparison, in the order of the lanes and rates.
+ *
+ * @param direct the provider as a gateway of its own
+ */
+export async function * compareGateways (
+  direct: Gateway,
+  gateways: readonly Gateway[],
+  provider: SimulatedProvider,
+  { lanes, rates, seconds, budgetUsd }: CompareOptions
+): AsyncGenerator<Row> {
+  for (const lane of lanes) {
+    let keeping = gateways
+    for (const [turn, rate] of rates.entries()) {
+      const base = await measure(direct, lane, rate, seconds, provider)
+      yield base
+      const kept: Gateway[] = []
+      // Who goes first has the machine as the one before left it.
+      for (const gateway of turn % 2 === 0 ? keeping : keeping.toReversed()) {
+        const row = await measure(gateway, lane, rate, seconds, provider)
+        yield { ...row, addedP50Ms: row.p50Ms - base.p50Ms, addedP99Ms: row.p99Ms - base.p99Ms }
+        if (row.perSecond >= rate * keptPart && row.answered >= row.due * keptPart) kept.push(gateway)
+      }
+      keeping = gateways.filter(gateway => kept.includes(gateway))
+    }
+  }
+  for (const { budgetKey, ...gateway } of gateways) {
+    if (budgetKey === undefined) continue
+    const load = { count: budgetLane.calls, perSecond: Infinity }
+    const row = await run({ ...gateway, key: budgetKey }, budgetLane, load, provider)
+    const used = row.providerCalls * nanoUsdPerCall / 1e9 / budgetUsd
+    yield { ...row, overshoot: Math.max(0, used - 1), budgetUsed: used }
+  }
+}
+
+/** Returns the seconds that all lanes take, without waiting for late answers. */
+export function durationOf ({ lanes, rates, seconds }: CompareOptions, gateways: number): number {
+  return lanes.length * rates.length * (gateways + 1) * (seconds + warmUpSeconds)
+}
+
+async function measure (
+  gateway: Gateway, lane: HttpLane, rate: number, seconds: number, provider: SimulatedProvider
+): Promise<Row> {
+  const warmUp = { provider: gateway.provider, count: Math.ceil(rate * warmUpSeconds), perSecond: rate }
+  const target = openTarget(gateway.url, gateway.key)
+  await openLoop(target, lane, warmUp).finally(() => { target.agent.destroy() })
+  const load = { count: Math.ceil(rate * seconds), perSecond: rate }
+  return { ...await run(gateway, lane, load, provider), rate }
+}
+
+async function run (
+  gateway: Gateway,
+  lane: HttpLane,
+  load: Pick<LoadOptions, 'count' | 'perSecond'>,
+  provider: SimulatedProvider
+): Promise<Row> {
+  const target = openTarget(gateway.url, gateway.key)
+  try {
+    const [callsBefore, costBefore] = [provider.calls(), await gateway.readCost?.()]
+    const result = await openLoop(target, lane, { ...load, provider: gateway.provider })
+    const providerCalls = provider.calls() - callsBefore
+    return {
+      lane: lane.name,
+      gateway: gateway.name,
+      ...result,
+      providerCalls,
+      ...costErrorOf(result, providerCalls),
+      ...costOf(result, costBefore, await gateway.readCost?.())
+    }
+  } finally {
+    target.agent.destroy()
+  }
+}
+
+/** Returns nothing where calls failed: nobody knows what they were to cost. */
+function costErrorOf (
+  { costUsd, answered, due }: LoadResult, providerCalls: number
+): Pick<Row, 'costError'> {
+  if (costUsd === undefined || answered < due || providerCalls === 0) return {}
+  const chargedUsd = providerCalls * nanoUsdPerCall / 1e9
+  return { costError: (costUsd - chargedUsd) / chargedUsd }
+}
+
+function costOf ({ answered }: LoadResult, before?: ProcessCost, after?: ProcessCost) {
+  if (before === undefined || after === undefined || answered === 0) return {}
+  return {
+    cpuUsPerCall: (after.cpuUs - before.cpuUs) / answered,
+    memoryBytes: after.rssBytes,
+    memoryGrowthBytesPerCall: (after.rssBytes - before.rssBytes) / answered
+  }
+}
+
+/**
+ * Makes one call through a gateway.
+ *
+ * @returns why it cannot be measured; `undefined` once its call reaches the simulated provider
+ */
+export async function whyNotReady (
+  gateway: Gateway, provider: SimulatedProvider
+): Promise<string | undefined> {
+  const [lane] = httpLanes
+  if (lane === undefined) return undefined
+  const target = openTarget(gateway.url, gateway.key)
+  try {
+    const callsBefore = provider.calls()
+    const load = { provider: gateway.provider, count: 1, perSecond: 1 }
+    const { failures } = await openLoop(target, lane, load)
+    const [failure] = Object.keys(failures)
+    if (failure !== undefined) return failure
+    if (provider.calls() > callsBefore) return undefined
+    return 'its answer came from another provider, or from a cache'
+  } finally {
+    target.agent.destroy()
+  }
+}
+
+/** Lists the names by which callers ask for the models of the simulated provider. */
+export function modelNames (provider: string): string[] {
+  return simulatedModels.map(model => `${provider}/${model}`)
+}

@@ -1,0 +1,46 @@
+/** What a gateway's processes cost: from /proc, or from the metrics that most programs have. */
+
+import { existsSync } from 'node:fs'
+import { cpuUs, rssBytes } from './proc.ts'
+
+export interface ProcessCost {
+  /** CPU time so far, in microseconds. */
+  readonly cpuUs: number
+  readonly rssBytes: number
+}
+
+/** @throws Error where nothing can be read any more */
+export type ReadCost = () => Promise<ProcessCost>
+
+/** @throws Error with a reason, for a process that cannot be looked at */
+export function costOfProcess (pid: number): ReadCost {
+  if (!existsSync('/proc/self/task')) throw new Error('this system has no /proc')
+  if (!existsSync(`/proc/${pid}/task`)) throw new Error(`no process has the id ${pid}`)
+  return async () => ({ cpuUs: cpuUs(pid), rssBytes: rssBytes(pid) })
+}
+
+const cpuMetric = 'process_cpu_seconds_total'
+const memoryMetric = 'process_resident_memory_bytes'
+
+/** Reads the metrics of Prometheus' client libraries, added up over all processes that the page lists. */
+export function costOfMetrics (url: URL): ReadCost {
+  return async () => {
+    const response = await fetch(url, { signal: AbortSignal.timeout(5_000) })
+    const text = await response.text()
+    const [cpuSeconds, bytes] = [sumOf(text, cpuMetric), sumOf(text, memoryMetric)]
+    if (!response.ok || cpuSeconds === undefined || bytes === undefined) {
+      const names = `${cpuMetric} and ${memoryMetric}`
+      throw new Error(`${url.href} (status ${response.status}) does not have ${names}`)
+    }
+    return { cpuUs: cpuSeconds * 1e6, rssBytes: bytes }
+  }
+}
+
+function sumOf (text: string, name: string): number | undefined {
+  const values = text.split('\n')
+    .filter(line => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
+    .map(line => line.slice(line.includes('}') ? line.lastIndexOf('}') + 1 : name.length).trim())
+    .map(valueAndTime => Number(valueAndTime.split(' ')[0]))
+    .filter(value => Number.isFinite(value))
+  return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0)
+}
