@@ -13,9 +13,11 @@ import { readForm, type OpenForm } from './read-form.ts'
 import { readJson } from './read-json.ts'
 import { requestBody } from './request-body.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Context } from 'koa'
 import { CallCancellation } from '../async/cancellation.ts'
 import type { Call } from '../core/call.ts'
+import type { UploadForm } from '../core/upload.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Admission, AdmittedCall } from './admission.ts'
 
@@ -59,11 +61,15 @@ export interface AcceptedCall {
  */
 const maxStringBytes = 16 * 1024 * 1024
 
+type ReadFields =
+  | 'name' | 'body' | 'maxBodyBytes' | 'largeField' | 'keepsMedia' | 'keepsTextFromBytes' | 'readsConnection'
+
 /** A call to no endpoint: it has an id and a line in the log, and is refused. */
-const noEndpoint: Pick<
-  Endpoint,
-  'name' | 'body' | 'maxBodyBytes' | 'largeField' | 'keepsMedia' | 'keepsTextFromBytes' | 'readsConnection'
-> = { name: 'none', body: 'none', maxBodyBytes: 0 }
+const noEndpoint: Pick<Endpoint, ReadFields> & Partial<Pick<Endpoint, 'path'>> = {
+  name: 'none',
+  body: 'none',
+  maxBodyBytes: 0
+}
 
 /**
  * Opens a call. Its signal aborts when the connection closes before the answer is complete.
@@ -79,95 +85,28 @@ export function readCall (
   admission: Admission
 ): AcceptedCall {
   const { req: request, res: response } = context
-  const {
-    name,
-    body,
-    maxBodyBytes,
-    largeField,
-    keepsMedia = false,
-    keepsTextFromBytes = Infinity,
-    readsConnection = false
-  } = endpoint ?? noEndpoint
+  const { name, path, readsConnection = false } = endpoint ?? noEndpoint
+  const { socket } = request
   const signal = new CallCancellation()
   const abort = (reason: GatewayError): void => signal.abort(reason)
-  const onClose = (): void => {
-    if (!response.writableFinished) abort(new GatewayError('client_closed_request'))
-  }
-  response.on('close', onClose)
-  // A broken connection is a caller who left; `close` follows.
-  response.on('error', onClose)
-  const { socket } = request
-  const onSocketClose = (): void => closeWaitingResponse(response)
-  const isBehindAnother = isPipelined(response)
-  if (isBehindAnother) socket.setMaxListeners(0).once('close', onSocketClose)
-  let upload: OpenForm | undefined
-
-  const expectsContinue = request.headers.expect !== undefined && body !== 'none'
-  // A caller who is refused while waiting to send a body may send it or not: no request can follow.
-  if (expectsContinue) response.setHeader('connection', 'close')
-
+  const unwatch = onLeave(response, socket, () => abort(new GatewayError('client_closed_request')))
   const record = new CallRecord(name)
   record.method = request.method
-  record.path = endpoint?.path
+  record.path = path
   record.remoteAddress = socket.remoteAddress
-  let media: MediaStrings | undefined
-  let admitted: AdmittedCall | undefined
-  let kept: ParsedText | undefined
-  const enter = (): AdmittedCall => admitted ??= admission.enter(record.keyId ?? '')
-  const readBody = async (): Promise<unknown> => {
-    if (body === 'none') return undefined
-    const entered = enter()
-    if (expectsContinue) response.writeContinue()
-    const { bodyMs: timeoutMs } = limits
-    if (body === 'multipart') {
-      const { formFields: maxFields, formFiles: maxFiles } = limits
-      upload = await readForm(context, {
-        maxBytes: maxBodyBytes,
-        maxFields,
-        maxFiles,
-        timeoutMs,
-        signal,
-        memory: entered.memory,
-        disk: entered.disk
-      })
-      record.bodies?.takeForm(upload.form)
-      return upload.form
-    }
-    return await readJson(requestBody(context), {
-      maxBytes: maxBodyBytes,
-      maxTextBytes: Math.min(limits.jsonBodyBytes, maxBodyBytes),
-      maxStringBytes: Math.max(maxStringBytes, limits.storedBodyBytes),
-      maxValues: limits.jsonValues,
-      maxDepth: limits.jsonDepth,
-      maxCompression: limits.jsonCompression,
-      timeoutMs,
-      signal,
-      memory: entered.memory,
-      record,
-      onParsed: (pieces, { value, text }) => {
-        if (record.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record)) {
-          kept = ParsedText.of(value, pieces, text)
-        }
-      },
-      // The store keeps requests as text.
-      mediaOf: keepsMedia
-        ? bytes => (bytes > limits.storedBodyBytes ? (media = new MediaStrings()) : undefined)
-        : undefined,
-      largeField
-    })
-  }
+  const body = new CallBody({ context, endpoint: endpoint ?? noEndpoint, limits, admission, signal, record })
   const call: Call = {
     id: requestId(request.headers['x-request-id']),
     headers: request.headers,
     query: queryOf(request),
     params,
-    body: readBody,
-    takeMemory: bytes => enter().memory.take(bytes),
+    body: async () => await body.read(),
+    takeMemory: bytes => body.enter().memory.take(bytes),
     signal,
     receivedAtMs: performance.now(),
     record,
-    callerBody: () => kept,
-    media: () => media,
+    callerBody: () => body.kept,
+    media: () => body.media,
     connection: readsConnection
       ? { address: socket.remoteAddress, encrypted: 'encrypted' in socket }
       : undefined
@@ -175,17 +114,124 @@ export function readCall (
   return {
     call,
     abort,
-    admitted: () => admitted,
+    admitted: () => body.admitted,
     close: onUploadDeleteFailed => {
-      response.off('close', onClose)
-      if (isBehindAnother) socket.off('close', onSocketClose)
-      if (upload === undefined) admitted?.leave()
-      else
-        void upload
-          .remove()
-          .catch((error: unknown) => onUploadDeleteFailed?.(error))
-          .finally(() => admitted?.leave())
+      unwatch()
+      body.close(onUploadDeleteFailed)
     }
+  }
+}
+
+/**
+ * Calls back when the connection closes before the answer is complete.
+ *
+ * @returns ends that
+ */
+function onLeave (response: ServerResponse, socket: Socket, left: () => void): () => void {
+  const onClose = (): void => {
+    if (!response.writableFinished) left()
+  }
+  response.on('close', onClose)
+  // A broken connection is a caller who left; `close` follows.
+  response.on('error', onClose)
+  const onSocketClose = (): void => closeWaitingResponse(response)
+  const isBehindAnother = isPipelined(response)
+  if (isBehindAnother) socket.setMaxListeners(0).once('close', onSocketClose)
+  return () => {
+    response.off('close', onClose)
+    if (isBehindAnother) socket.off('close', onSocketClose)
+  }
+}
+
+interface CallBodyParts {
+  readonly context: Context
+  readonly endpoint: typeof noEndpoint
+  readonly limits: EdgeLimits
+  readonly admission: Admission
+  readonly signal: CallCancellation
+  readonly record: CallRecord
+}
+
+/** The body of a call, and what it takes of the memory of the process. */
+class CallBody {
+  /** Absent while the call has taken nothing. */
+  admitted: AdmittedCall | undefined
+  media: MediaStrings | undefined
+  kept: ParsedText | undefined
+  #upload: OpenForm | undefined
+  readonly #parts: CallBodyParts
+  readonly #expectsContinue: boolean
+
+  constructor (parts: CallBodyParts) {
+    const { context: { req, res }, endpoint } = parts
+    this.#parts = parts
+    this.#expectsContinue = req.headers.expect !== undefined && endpoint.body !== 'none'
+    // A caller who is refused while waiting to send a body may send it or not: no request can follow.
+    if (this.#expectsContinue) res.setHeader('connection', 'close')
+  }
+
+  enter (): AdmittedCall {
+    return this.admitted ??= this.#parts.admission.enter(this.#parts.record.keyId ?? '')
+  }
+
+  async read (): Promise<unknown> {
+    const { context, endpoint: { body } } = this.#parts
+    if (body === 'none') return undefined
+    const entered = this.enter()
+    if (this.#expectsContinue) context.res.writeContinue()
+    return body === 'multipart' ? await this.#readForm(entered) : await this.#readJson(entered)
+  }
+
+  /** Gives back what the body took, once its files are deleted. */
+  close (onUploadDeleteFailed?: (error: unknown) => void): void {
+    if (this.#upload === undefined) this.admitted?.leave()
+    else
+      void this.#upload
+        .remove()
+        .catch((error: unknown) => onUploadDeleteFailed?.(error))
+        .finally(() => this.admitted?.leave())
+  }
+
+  async #readForm ({ memory, disk }: AdmittedCall): Promise<UploadForm> {
+    const { context, endpoint, limits, signal, record } = this.#parts
+    const { form } = this.#upload = await readForm(context, {
+      maxBytes: endpoint.maxBodyBytes,
+      maxFields: limits.formFields,
+      maxFiles: limits.formFiles,
+      timeoutMs: limits.bodyMs,
+      signal,
+      memory,
+      disk
+    })
+    record.bodies?.takeForm(form)
+    return form
+  }
+
+  async #readJson ({ memory }: AdmittedCall): Promise<unknown> {
+    const { context, endpoint, limits, signal, record } = this.#parts
+    const { maxBodyBytes, largeField, keepsMedia = false, keepsTextFromBytes = Infinity } = endpoint
+    return await readJson(requestBody(context), {
+      maxBytes: maxBodyBytes,
+      maxTextBytes: Math.min(limits.jsonBodyBytes, maxBodyBytes),
+      maxStringBytes: Math.max(maxStringBytes, limits.storedBodyBytes),
+      maxValues: limits.jsonValues,
+      maxDepth: limits.jsonDepth,
+      maxCompression: limits.jsonCompression,
+      timeoutMs: limits.bodyMs,
+      signal,
+      memory,
+      record,
+      onParsed: (pieces, { value, text }) => {
+        if (record.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record)) {
+          this.kept = ParsedText.of(value, pieces, text)
+        }
+      },
+      // The store keeps requests as text.
+      mediaOf: keepsMedia
+        ? bytes => (bytes > limits.storedBodyBytes ? (this.media = new MediaStrings()) : undefined)
+        : undefined,
+      largeField
+    })
   }
 }
 
