@@ -7,6 +7,7 @@ import { createToolServers } from './mcp/tool-servers.ts'
 import { AbandonedAnswers } from './attempts/abandoned-answers.ts'
 import { createTokenCounter } from './embeddings/token-counter.ts'
 import { costHiding } from './usage/cost-header.ts'
+import { ownTags } from './usage/own-tags.ts'
 import { LocalLimiter, type Limiter } from './limits/limiter.ts'
 import { createModels } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
@@ -156,6 +157,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   closing.push(tokens.close)
 
   const hidesCost = costHiding(settings.usage)
+  const tagsOfKey = ownTags(settings.usage)
   return {
     settings,
     keys,
@@ -171,6 +173,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...recordSent !== undefined && { recordSent },
     ...beginTrace !== undefined && { beginTrace },
     ...hidesCost !== undefined && { hidesCost },
+    ...tagsOfKey !== undefined && { ownTags: tagsOfKey },
     ...bodyRecorder !== undefined &&
       settings.calls.keepBodies.length > 0 && {
         captureBodies: bodyRecorder.capturing(

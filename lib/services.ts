@@ -42,6 +42,8 @@ export interface Services {
   readonly captureBodies?: CaptureBodies
   /** Returns true for keys that are not to see costs. Absent where all are. */
   readonly hidesCost?: (key: ApiKey) => boolean
+  /** Lists the tags that the configuration gives to the calls of a key. Absent where it gives none. */
+  readonly ownTags?: (key: ApiKey) => readonly string[]
   /** Opens what the admin API works with. Absent without a store, and where the dashboard is off. */
   readonly admin?: () => Promise<Admin>
   /** Look at the texts of calls. Absent where nothing does. */

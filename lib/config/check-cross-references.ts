@@ -34,7 +34,7 @@ export function checkCrossReferences (config: Config, known: KnownNames, report:
   checkBudgets(['limits', 'default_key_limits'], config.limits.default_key_limits, report)
   checkPorts(config, report)
   checkCoordination(config, report)
-  checkUsageProjects(config, report)
+  checkUsageEntries(config, report)
   checkKeptBodies(config, report)
   checkStages(config, report)
 }
@@ -349,7 +349,12 @@ function checkStagePattern (
   }
 }
 
-function checkUsageProjects ({ usage }: Config, report: Report): void {
+function checkUsageEntries ({ usage }: Config, report: Report): void {
+  const keys = new Set<string>()
+  for (const [index, { key }] of usage.keys.entries()) {
+    if (keys.has(key)) report.add(['usage', 'keys', index, 'key'], 'another entry has this key')
+    keys.add(key)
+  }
   const projects = new Set<string>()
   for (const [index, { project }] of usage.projects.entries()) {
     if (projects.has(project)) {

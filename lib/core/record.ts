@@ -115,10 +115,14 @@ export class CallRecord {
   remoteAddress: string | undefined = undefined
   /** As the caller wrote it. */
   requestedModel: string | undefined = undefined
-  /** Tags of the caller, for finding the call later. */
+  /** For finding the call and adding up its cost: tags of its key and project first, then the caller's. */
   tags: readonly string[] | undefined = undefined
-  /** The session of an agent that the call belongs to, as the agent names it. */
+  /** The user of the caller's application, as the caller names them. */
+  endUser: string | undefined = undefined
+  /** The session that the call belongs to, as the caller names it. */
   session: string | undefined = undefined
+  /** Pairs of texts that the caller sent. */
+  metadata: Readonly<Record<string, string>> | undefined = undefined
   /** Size of a JSON body, after decompression. */
   bodyBytes = 0
   /** Memory of what the request takes from stored responses. */
@@ -269,6 +273,14 @@ export class CallRecord {
   constructor (endpoint: string) {
     this.endpoint = endpoint
   }
+}
+
+/** Says whom a call is made for. */
+export type Attribution = Pick<CallRecord, 'tags' | 'endUser' | 'session' | 'metadata'>
+
+/** Returns whom a call is made for, for another call that does its work. */
+export function attributionIn ({ tags, endUser, session, metadata }: CallRecord): Attribution {
+  return { tags, endUser, session, metadata }
 }
 
 /** Notes what one answer used, as its provider reports it, on top of what `earlier` turns of the call did. */

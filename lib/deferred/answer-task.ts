@@ -6,6 +6,7 @@ import { parseText } from '../json/parse-text.ts'
 import { runDetached, type CallEvents, type DetachedServices } from './detached-call.ts'
 import { completionTooLarge } from './stored-reply.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
+import type { Attribution } from '../core/record.ts'
 import type { Reply } from '../core/reply.ts'
 import type { StoredAnswer } from './deferred-store.ts'
 
@@ -17,6 +18,7 @@ export interface DeferredTask {
   /** Absent in tasks of earlier versions. */
   readonly requestedStages?: readonly string[] | undefined
   readonly routes: RoutedChatCall['routes']
+  readonly attribution?: Attribution
 }
 
 /**

@@ -6,7 +6,7 @@
 import { startDeadline } from '../async/start-deadline.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { usageLimits } from '../limits/limit-table.ts'
-import { CallRecord, noteError } from '../core/record.ts'
+import { CallRecord, noteError, type Attribution } from '../core/record.ts'
 import type { CaptureBodies } from '../core/body-capture.ts'
 import type { CallTrace } from '../core/call-trace.ts'
 import type { AuthedCall, Call } from '../core/call.ts'
@@ -33,6 +33,8 @@ export interface AcceptedCall {
   readonly bodyBytes: number
   /** The caller's own key at the provider, which it is sent with. */
   readonly providerKey?: Secret
+  /** Absent for a call that an earlier version admitted. */
+  readonly attribution?: Attribution | undefined
 }
 
 export interface CallEvents {
@@ -101,7 +103,7 @@ function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boole
 /** The call was counted as a request when it was accepted; tokens and budget are reserved when it runs. */
 function callOf (
   endpoint: EndpointName,
-  { id, key: admitted, routes, bodyBytes, providerKey }: AcceptedCall,
+  { id, key: admitted, routes, bodyBytes, providerKey, attribution }: AcceptedCall,
   { keys, settings, captureBodies, beginTrace }: DetachedServices,
   signal: AbortSignal
 ): AuthedCall {
@@ -112,6 +114,7 @@ function callOf (
   record.trace = beginTrace?.({})
   if (providerKey !== undefined) record.ownProviderKey = true
   record.bodies = captureBodies?.(key, endpoint)
+  Object.assign(record, attribution)
   record.requestedModel = routes.map(route => route.modelId).join(', ')
   return {
     id,

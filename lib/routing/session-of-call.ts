@@ -9,19 +9,10 @@ import type { CallSession } from '../core/call-session.ts'
 import type { ValidCall } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
 
-/** A longer name is no session. */
+/** A longer key is no session. */
 const maxLength = 255
 
-/** Headers in which callers name their session: any program, Claude Code, Codex, OpenCode. */
-const sessionHeaders = [
-  'x-session-id',
-  'x-claude-code-session-id',
-  'session-id',
-  'session_id',
-  'x-session-affinity'
-] as const
-
-type SessionCall = Pick<ValidCall<ChatInput>, 'headers' | 'request' | 'key'> & {
+type SessionCall = Pick<ValidCall<ChatInput>, 'request' | 'key'> & {
   readonly record: Pick<CallRecord, 'session'>
 }
 
@@ -51,13 +42,9 @@ export class SessionOfCall implements CallSession {
 }
 
 /** Returns the session as the caller names it, else as its conversation began. */
-function sessionId ({ headers, request, key, record }: SessionCall): string | undefined {
-  const name =
-    sessionHeaders.map(header => headers[header]).find(value => typeof value === 'string' && value !== '') ??
-    record.session ??
-    request.prompt_cache_key ??
-    beginningOf(request)
-  return typeof name !== 'string' || name.length > maxLength ? undefined : `${key.id}\n${name}`
+function sessionId ({ request, key, record }: SessionCall): string | undefined {
+  const name = record.session ?? request.prompt_cache_key ?? beginningOf(request)
+  return name === undefined || name.length > maxLength ? undefined : `${key.id}\n${name}`
 }
 
 /** Identifies a conversation by its first system prompt and the first message of its user. */

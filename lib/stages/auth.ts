@@ -19,8 +19,9 @@ export function auth ({
   keys,
   captureBodies,
   hidesCost,
+  ownTags,
   recordAnswer
-}: Pick<Services, 'keys' | 'captureBodies' | 'hidesCost' | 'recordAnswer'>): Stage<Call, AuthedCall> {
+}: Pick<Services, 'keys' | 'captureBodies' | 'hidesCost' | 'ownTags' | 'recordAnswer'>): Stage<Call, AuthedCall> {
   const findValid = (presented: readonly string[]): ApiKey | undefined => {
     for (const text of presented) {
       const key = keys.check(text)
@@ -42,6 +43,7 @@ export function auth ({
       throw new GatewayError('insufficient_permissions')
     }
     if (hidesCost !== undefined) call.record.hidesCost = hidesCost(key)
+    if (ownTags !== undefined) call.record.tags = ownTags(key)
     if (captureBodies !== undefined) call.record.bodies = captureBodies(key, call.record.endpoint)
     return refine(call, { key, recordAnswer })
   })

@@ -18,6 +18,7 @@ import { map, once, type Stage } from '../pipeline/stage.ts'
 import { toCompletion } from '../dialects/chat-completions/complete.ts'
 import type { Route } from '../core/route.ts'
 import { extend } from '../core/call.ts'
+import { attributionIn } from '../core/record.ts'
 import type { Batch } from '../core/batch.ts'
 import type { ResultEvent } from '../core/events.ts'
 import type { DeferredTask } from '../deferred/answer-task.ts'
@@ -139,7 +140,7 @@ function ticketOf (
 }
 
 async function storeTask (
-  { id, key, request, requestedStages, routes, providerKey }: RoutedChatCall,
+  { id, key, request, requestedStages, routes, providerKey, record }: RoutedChatCall,
   { tickets, store, events }: Deferrals,
   { keepMs, maxPending }: Services['settings']['deferred']
 ): Promise<string> {
@@ -148,7 +149,8 @@ async function storeTask (
   }
   const requestId = tickets.seal({ key: key.id, createdSeconds: nowSeconds(), modelId: routes[0].modelId })
   const { deferred: _, credentials: _credentials, ...rest } = request
-  const task: DeferredTask = { id, key, request: rest, requestedStages, routes }
+  const attribution = attributionIn(record)
+  const task: DeferredTask = { id, key, request: rest, requestedStages, routes, attribution }
   const text = await printText(task)
   const added = await store.add(
     { id: digest(requestId), keyId: key.id, task: text },

@@ -279,6 +279,13 @@ export interface UsageRow extends Readonly<Record<UnitColumn, number | null>> {
   readonly cached: number | null
   /** JSON of what stages did, as `usage/stage-notes` prints it; `null` where none looked. */
   readonly findings: string | null
+  /** The user of the caller's application. */
+  readonly end_user: string | null
+  readonly session: string | null
+  /** JSON list of texts. */
+  readonly tags: string | null
+  /** JSON object of texts. */
+  readonly metadata: string | null
 }
 
 /**

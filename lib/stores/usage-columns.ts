@@ -43,7 +43,11 @@ const columns = {
   image_quality: 'text',
   steps: 'text',
   cached: 'bigint',
-  findings: 'text'
+  findings: 'text',
+  end_user: 'text',
+  session: 'text',
+  tags: 'text',
+  metadata: 'text'
 } as const satisfies Readonly<Record<Exclude<UsageColumn, UnitColumn>, 'text' | 'bigint'>> &
   Readonly<Partial<Record<UnitColumn, 'bigint'>>>
 

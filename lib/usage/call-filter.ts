@@ -11,6 +11,10 @@ export interface CallOrigin {
   readonly models?: readonly string[] | undefined
   readonly providers?: readonly string[] | undefined
   readonly endpoints?: readonly string[] | undefined
+  readonly endUsers?: readonly string[] | undefined
+  readonly sessions?: readonly string[] | undefined
+  /** Calls with one of these. */
+  readonly tags?: readonly string[] | undefined
 }
 
 export interface CallFilter extends CallOrigin {
@@ -50,18 +54,26 @@ export type CallQuery = SelectQueryBuilder<Tables & { record: Tables['usage'] },
 export const projectOfRecord = sql<string>`coalesce((select project_id from keys where keys.id = record.key_id), 'default')`
 
 /** Returns the condition that a `record` of usage is of such calls. */
-export function madeBy ({ projects, keys, models, providers, endpoints }: CallOrigin): RawBuilder<boolean> {
+export function madeBy (origin: CallOrigin): RawBuilder<boolean> {
+  const { projects, keys, models, providers, endpoints, endUsers, sessions, tags } = origin
   const lists = [
     [projectOfRecord, projects],
     [sql.ref('record.key_id'), keys],
     [sql.ref('record.model'), models],
     [sql.ref('record.provider'), providers],
-    [sql.ref('record.endpoint'), endpoints]
+    [sql.ref('record.endpoint'), endpoints],
+    [sql.ref('record.end_user'), endUsers],
+    [sql.ref('record.session'), sessions]
   ] as const
   // An empty list is one that allows nothing, which `in ()` cannot say.
   const conditions = lists.flatMap(([column, values]) =>
     values === undefined ? [] : [values.length === 0 ? sql`1 = 0` : sql`${column} in (${sql.join(values)})`]
   )
+  if (tags !== undefined) {
+    conditions.push(
+      sql`exists (select 1 from json_each(record.tags) as tag where tag.value in (${sql.join(tags)}))`
+    )
+  }
   return conditions.length === 0 ? sql`1 = 1` : sql`(${sql.join(conditions, sql` and `)})`
 }
 

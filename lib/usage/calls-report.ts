@@ -32,7 +32,10 @@ const summaryColumns = [
   'estimated',
   'cached',
   'duration_ms',
-  'first_byte_ms'
+  'first_byte_ms',
+  'end_user',
+  'session',
+  'tags'
 ] as const satisfies ReadonlyArray<keyof UsageRow>
 
 interface Names {
@@ -204,7 +207,11 @@ function summaryOf (row: SummaryRow): CallSummary {
     estimated: row.estimated === 1,
     cached: row.cached === 1,
     duration_ms: row.duration_ms,
-    first_byte_ms: row.first_byte_ms
+    first_byte_ms: row.first_byte_ms,
+    end_user: row.end_user,
+    session: row.session,
+    // as `usage/usage-row` prints them
+    tags: row.tags === null ? [] : (JSON.parse(row.tags) as string[])
   }
 }
 
@@ -212,6 +219,8 @@ function detailOf (row: DetailRow, bodies: CallDetail['bodies']): CallDetail {
   const steps = readSteps(row)
   return {
     ...summaryOf(row),
+    // as `usage/usage-row` prints it
+    metadata: row.metadata === null ? {} : (JSON.parse(row.metadata) as Record<string, string>),
     turns: row.turns,
     ...byUnitColumn(({ column }) => row[column]),
     image_size: row.image_size,

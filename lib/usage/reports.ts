@@ -10,11 +10,14 @@ import { isSqlite, type Database } from '../stores/database.ts'
 import { attemptsReport } from './attempts-report.ts'
 import { findBodies } from './bodies-report.ts'
 import { endedCalls, findCall, listCalls } from './calls-report.ts'
+import { exportPage } from './export-usage.ts'
 import { stagesReport } from './stages-report.ts'
 import { usageReport } from './usage-report.ts'
 
 /** The reports, by name: each takes the store and values that can be sent to a thread. */
-export const reports = { usageReport, attemptsReport, listCalls, findCall, findBodies, endedCalls, stagesReport }
+export const reports = {
+  usageReport, attemptsReport, listCalls, findCall, findBodies, endedCalls, exportPage, stagesReport
+}
 
 type ReportName = keyof typeof reports
 type ArgumentsOf<N extends ReportName> =

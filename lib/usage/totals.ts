@@ -1,13 +1,15 @@
-/** Sums of the usage ledger, by key, model, provider, endpoint or day. */
+/** Sums of the usage ledger, by one or more groupings. */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { byUnitColumn } from '../../schemas/billed-units.ts'
 import type { Tables } from '../stores/tables.ts'
 import type { RollupSum } from '../stores/usage-rollups.ts'
 import { dayMs, dayText } from '../core/day.ts'
+import { attributionNames } from '../../schemas/admin/usage.ts'
 import { usageParts } from './usage-parts.ts'
+import { attributionOf } from './usage-report.ts'
 
-export const groupings = ['key', 'model', 'provider', 'endpoint', 'day'] as const
+export const groupings = ['key', 'model', 'provider', 'endpoint', 'day', ...attributionNames] as const
 export type Grouping = typeof groupings[number]
 
 /** The sums by the names under which they are printed; values that were not reported count as nothing. */
@@ -29,14 +31,17 @@ export interface Total {
   readonly sums: Sums
 }
 
-/** Adds up each group: highest cost first, or in the order of days. */
+/**
+ * Adds up each group: highest cost first, or in the order of days. A call with several tags counts in each.
+ */
 export async function usageTotals (
   query: Kysely<Tables>,
   sinceMs: number,
   by: readonly Grouping[]
 ): Promise<Total[]> {
   const nowMs = Date.now()
-  const rows = await usageParts(query, { fromMs: sinceMs, untilMs: nowMs }, {}, { smallestMs: dayMs, nowMs })
+  const period = { fromMs: sinceMs, untilMs: nowMs }
+  const rows = await usageParts(query, period, {}, { smallestMs: dayMs, nowMs, by: by.flatMap(attributionOf) })
     .select(by.map(grouping => columns[grouping].as(grouping)))
     .select(Object.entries(sums).map(([name, column]) => sql<number>`sum(${sql.ref(column)})`.as(name)))
     .groupBy(by.map(grouping => columns[grouping]))
@@ -68,7 +73,10 @@ const columns: Readonly<Record<Grouping, RawBuilder<unknown>>> = {
   model: sql`nullif(record.model, '')`,
   provider: sql`nullif(record.provider, '')`,
   endpoint: sql.ref('record.endpoint'),
-  day: sql`record.from_ms - record.from_ms % ${sql.lit(dayMs)}`
+  day: sql`record.from_ms - record.from_ms % ${sql.lit(dayMs)}`,
+  end_user: sql`nullif(record.end_user, '')`,
+  session: sql`nullif(record.session, '')`,
+  tag: sql`nullif(record.tag, '')`
 }
 
 function isGrouping (name: string): name is Grouping {

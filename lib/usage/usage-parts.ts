@@ -15,6 +15,7 @@ import {
   rollupSums
 } from '../stores/usage-rollups.ts'
 import { madeBy, type CallOrigin } from './call-filter.ts'
+import type { attributionNames } from '../../schemas/admin/usage.ts'
 import { dayMs } from '../core/day.ts'
 
 export interface Period {
@@ -22,6 +23,9 @@ export interface Period {
   /** Exclusive. */
   readonly untilMs: number
 }
+
+/** Names that callers choose: rollups are not by them. */
+export type Attribution = typeof attributionNames[number]
 
 /** A piece of a period, read from records or from rollups of one span. */
 interface Piece extends Period {
@@ -42,18 +46,32 @@ const ofRecords = sql.raw([
   ...Object.entries(rollupDurations).map(([name, duration]) => `${countSql(duration)} as ${name}`)
 ].join(', '))
 
-/**
- * Begins a query on the parts of a period.
- *
- * @param smallestMs the shortest time to distinguish: a minute, an hour or a day
- * @param nowMs there are no records after it, so the present hour counts as complete
- */
+/** The SQL of what reports by them read of a record; empty where it has none. */
+const attributions: Readonly<Record<Attribution, RawBuilder<string>>> = {
+  end_user: sql`coalesce(record.end_user, '')`,
+  session: sql`coalesce(record.session, '')`,
+  tag: sql`coalesce(tag.value, '')`
+}
+
+export interface PartsOptions {
+  /** The shortest time to distinguish: a minute, an hour or a day. */
+  readonly smallestMs: number
+  /** There are no records after it, so the present hour counts as complete. */
+  readonly nowMs: number
+  /** Columns that parts have as well. With `tag` a call is a part for each of its tags. Default: none. */
+  readonly by?: readonly Attribution[]
+}
+
+/** Begins a query on the parts of a period. */
 export function usageParts (
   query: Kysely<Tables>,
   period: Period,
   origin: CallOrigin,
-  { smallestMs, nowMs }: { readonly smallestMs: number, readonly nowMs: number }
+  { smallestMs, nowMs, by = [] }: PartsOptions
 ) {
+  if (by.length > 0 || isAttributed(origin)) {
+    return query.selectFrom(attributedParts(period, origin, by).as('record'))
+  }
   const selects = piecesOf(period, smallestMs, nowMs).map(({ fromMs, untilMs, spanMs }) =>
     spanMs === undefined
       ? sql`select ${sql.join(columns)} from (select ${ofRecords} from usage where at_ms >= ${fromMs} and at_ms < ${untilMs} and ${sql.raw(isSummed.sql)}) as record where ${madeBy(origin)}`
@@ -61,6 +79,24 @@ export function usageParts (
   )
   const parts: RawBuilder<UsagePart> = sql`(${sql.join(selects, sql` union all `)})`
   return query.selectFrom(parts.as('record'))
+}
+
+/** Returns true for a filter by names that callers choose. */
+export function isAttributed ({ endUsers, sessions, tags }: CallOrigin): boolean {
+  return (endUsers ?? sessions ?? tags) !== undefined
+}
+
+/** Reads records alone. */
+function attributedParts (
+  { fromMs, untilMs }: Period,
+  origin: CallOrigin,
+  by: readonly Attribution[]
+): RawBuilder<UsagePart> {
+  const names = by.map(name => sql`${attributions[name]} as ${sql.ref(name)}`)
+  const tags = by.includes('tag') ? sql`left join json_each(record.tags) as tag on 1 = 1` : sql``
+  return sql`(select ${sql.join([...columns, ...names])}
+    from (select ${ofRecords}, end_user, session, tags from usage where at_ms >= ${fromMs} and at_ms < ${untilMs} and ${sql.raw(isSummed.sql)}) as record
+    ${tags} where ${madeBy(origin)})`
 }
 
 /** Cuts a period into pieces, the largest that fit: records, hours, days, hours, records. */

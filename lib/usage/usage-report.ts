@@ -1,13 +1,13 @@
-/** Sums usage records for the dashboard: totals and series, by project, key, model, provider or endpoint. */
+/** Sums usage records for the dashboard: totals and series, by one of the groupings. */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
-import type { Usage, UsageGroup, groupingNames } from '../../schemas/admin/usage.ts'
+import { attributionNames, type Usage, type UsageGroup, type groupingNames } from '../../schemas/admin/usage.ts'
 import type { Tables } from '../stores/tables.ts'
 import { hourMs, rollupSums } from '../stores/usage-rollups.ts'
 import { projectOfRecord, type CallOrigin } from './call-filter.ts'
 import { dayMs } from '../core/day.ts'
 import { Durations } from '../stores/percentiles.ts'
-import { usageParts, type Period } from './usage-parts.ts'
+import { usageParts, type Attribution, type Period } from './usage-parts.ts'
 import { CellSum, UsageSummary } from './usage-summary.ts'
 
 export type ReportGrouping = typeof groupingNames[number]
@@ -32,7 +32,10 @@ const groupColumns: Readonly<Record<ReportGrouping, RawBuilder<string>>> = {
   key: sql.ref('record.key_id'),
   model: sql.ref('record.model'),
   provider: sql.ref('record.provider'),
-  endpoint: sql.ref('record.endpoint')
+  endpoint: sql.ref('record.endpoint'),
+  end_user: sql.ref('record.end_user'),
+  session: sql.ref('record.session'),
+  tag: sql.ref('record.tag')
 }
 
 export async function usageReport (query: Kysely<Tables>, request: UsageReportRequest): Promise<Usage> {
@@ -40,7 +43,12 @@ export async function usageReport (query: Kysely<Tables>, request: UsageReportRe
   const { fromMs, untilMs } = period
   const times = timesOf(fromMs, untilMs, bucketMs[bucket])
   const listed = groupBy && await highestGroups(query, period, origin, groupBy)
-  const { all, groups } = await summariesOf(query, period, origin, bucketMs[bucket], listed)
+  const { all: added, groups } = await summariesOf(query, period, origin, bucketMs[bucket], listed)
+  // A call counts in each of its tags, and once in all.
+  const { all } =
+    groupBy === 'tag'
+      ? await summariesOf(query, period, origin, bucketMs[bucket], undefined)
+      : { all: added }
   const before = { fromMs: fromMs - (untilMs - fromMs), untilMs: fromMs }
   const previous =
     compare === true ? await summariesOf(query, before, origin, bucketMs[bucket], undefined) : undefined
@@ -78,7 +86,9 @@ async function highestGroups (
   origin: CallOrigin,
   by: ReportGrouping
 ): Promise<ListedGroups> {
-  const rows = await usageParts(query, period, origin, { smallestMs: bucketMs.day, nowMs: Date.now() })
+  const rows = await usageParts(query, period, origin, {
+    smallestMs: bucketMs.day, nowMs: Date.now(), by: attributionOf(by)
+  })
     .select(groupColumns[by].as('id')).groupBy('id')
     .orderBy(sql`sum(cost_nano_usd)`, 'desc').orderBy(sql`sum(calls)`, 'desc').limit(maxGroups + 1).execute()
   return { by, ids: rows.slice(0, maxGroups).map(({ id }) => id), more: rows.length > maxGroups }
@@ -102,7 +112,8 @@ async function summariesOf (
   listed: ListedGroups | undefined
 ): Promise<Summaries> {
   const at = sql<number>`record.from_ms - record.from_ms % ${sql.lit(spanMs)}`
-  const rows = await usageParts(query, period, origin, { smallestMs: spanMs, nowMs: Date.now() })
+  const by = listed === undefined ? [] : attributionOf(listed.by)
+  const rows = await usageParts(query, period, origin, { smallestMs: spanMs, nowMs: Date.now(), by })
     .select([groupOf(listed).as('group_id'), at.as('bucket_ms')])
     .select(rollupSums.map(name => sql<number>`sum(${sql.ref(name)})`.as(name)))
     .select(
@@ -128,6 +139,11 @@ async function summariesOf (
   return { all: summary, groups }
 }
 
+/** Returns a grouping by a name that callers choose as a list, and no other. */
+export function attributionOf (grouping: string): readonly Attribution[] {
+  return attributionNames.filter(name => name === grouping)
+}
+
 function groupOf (listed: ListedGroups | undefined): RawBuilder<string | null> {
   if (listed === undefined) return sql`null`
   const column = groupColumns[listed.by]
@@ -148,7 +164,7 @@ async function describe (
 ): Promise<UsageGroup[]> {
   const names = await namesOf(query, by)
   const nameOf = (id: string): string =>
-    id === '' ? 'Not known' : (names.get(id) ?? id.replace(/^configured:/, ''))
+    id === '' ? (attributionOf(by).length > 0 ? 'None' : 'Not known') : (names.get(id) ?? id.replace(/^configured:/, ''))
   const described = (id: string | null, name: string): UsageGroup[] => {
     const summary = groups.get(id)
     return summary === undefined

@@ -83,7 +83,11 @@ export function usageRow (
     first_byte_ms: boundedInteger(record.firstByteMs),
     steps: printSteps(record, receivedAtMs),
     cached: record.cache === 'hit' ? 1 : null,
-    findings: record.findings === undefined ? null : printNotes(record.findings)
+    findings: record.findings === undefined ? null : printNotes(record.findings),
+    end_user: record.endUser ?? null,
+    session: record.session ?? null,
+    tags: record.tags === undefined ? null : JSON.stringify(record.tags),
+    metadata: record.metadata === undefined ? null : JSON.stringify(record.metadata)
   }
   // A spread in the literal takes 1 µs more.
   return Object.assign(

@@ -13,6 +13,20 @@ export const dryRunHeader: Json = {
   schema: { type: 'string', enum: ['true', 'false'] }
 }
 
+/** The headers by which a caller says whom a call is made for (`lib/chat/attribution`). */
+export const attributionHeaders: Json[] = [
+  ['X-Headgate-Tags', 'Tags of the call, separated by commas: at most 20, cut at 64 characters.'],
+  ['X-Litellm-Tags', 'The same.'],
+  ['X-Litellm-End-User-Id', 'The end user, in place of `safety_identifier`, `user` and `metadata.user_id`.'],
+  ['X-Session-Id', 'The session of the call. The headers of Claude Code, Codex and OpenCode count as well.']
+].map(([name = '', description = '']) => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string' }
+}))
+
 /** The headers by which a caller narrows and orders the models of a call (`lib/routing/preferences`). */
 export const preferenceHeaders: Json[] = [
   [

@@ -24,12 +24,21 @@ export function callFilter (call: AdminCall & { readonly search: URLSearchParams
     models: nonEmpty(list('model')),
     providers: nonEmpty(list('provider')),
     endpoints: nonEmpty(list('endpoint')),
+    endUsers: oneOf(search, 'end_user'),
+    sessions: oneOf(search, 'session'),
+    tags: nonEmpty(list('tag')),
     values: [...valuesOf(list), ...factsOf(search)],
     ranges: rangesOf(search),
     priced: flagOf(search, 'priced'),
     cached: flagOf(search, 'cached'),
     search: search.get('search')?.slice(0, 200) ?? undefined
   }
+}
+
+/** Reads one name, which may have commas. */
+function oneOf (search: URLSearchParams, name: string): string[] | undefined {
+  const text = search.get(name)
+  return text === null || text === '' ? undefined : [text]
 }
 
 const listed: ReadonlyArray<readonly [name: string, column: ListedColumn]> = [

@@ -12,7 +12,8 @@ import type { LiveCalls } from '../../schemas/admin/calls.ts'
 import { adminRoutes } from '../../schemas/admin/routes.ts'
 import { notFound, param, principalOf } from './acts.ts'
 import { callFilter, integerOf } from './call-filter.ts'
-import { AdminReply, type AdminHandlers, type AdminRequest } from './handler.ts'
+import { printPages } from '../../lib/usage/export-usage.ts'
+import { AdminReply, csvReply, type AdminHandlers, type AdminRequest } from './handler.ts'
 
 /** Records are written up to half a second after their calls. */
 const lookEveryMs = 1000
@@ -34,8 +35,20 @@ function follows (id: string, change: 1 | -1): void {
 }
 
 export const callHandlers: AdminHandlers<
-  'GET /admin/v1/calls' | 'GET /admin/v1/calls/:call_id' | 'GET /admin/v1/live-calls'
+  | 'GET /admin/v1/calls'
+  | 'GET /admin/v1/calls.csv'
+  | 'GET /admin/v1/calls/:call_id'
+  | 'GET /admin/v1/live-calls'
 > = {
+  'GET /admin/v1/calls.csv': async call => {
+    const filter = callFilter(call)
+    const pages = printPages(
+      'csv',
+      async after => await call.admin.reports.make('exportPage', filter, 'csv', after)
+    )
+    return csvReply('calls.csv', pages)
+  },
+
   'GET /admin/v1/calls': async call =>
     await call.admin.reports.make('listCalls', callFilter(call), pageRequest(call.search)),
 

@@ -26,6 +26,15 @@ export class AdminReply {
   }
 }
 
+/** Returns a table that browsers save as a file. */
+export function csvReply (fileName: string, body: Reply['body']): AdminReply {
+  const headers = {
+    'content-type': 'text/csv; charset=utf-8',
+    'content-disposition': `attachment; filename="${fileName}"`
+  }
+  return new AdminReply({ status: 200, headers, body })
+}
+
 /** Answers the requests of a route. */
 export type AdminHandler<R extends AdminRoute> = (
   call: AdminRequest<R>,

@@ -2,14 +2,17 @@
 
 import { GatewayError } from '../../lib/core/errors.ts'
 import { csvRow } from '../../lib/text/csv.ts'
-import { bucketMs, type UsageReportRequest } from '../../lib/usage/usage-report.ts'
+import { isAttributed } from '../../lib/usage/usage-parts.ts'
+import { attributionOf, bucketMs, type UsageReportRequest } from '../../lib/usage/usage-report.ts'
 import { bucketNames, groupingNames, type Usage } from '../../schemas/admin/usage.ts'
 import { callFilter } from './call-filter.ts'
-import { AdminReply, type AdminHandlers, type AdminRequest } from './handler.ts'
+import { csvReply, type AdminHandlers, type AdminRequest } from './handler.ts'
 
 const dayMs = 86_400_000
 /** The longest period by minutes, which are read from the records of all its calls. */
 const maxMinutesMs = 2 * 3_600_000
+/** The longest period of reports by what callers choose, which are read from records as well. */
+const maxAttributedMs = 31 * dayMs
 /** Points of a series. */
 const maxBuckets = 1000
 
@@ -18,14 +21,7 @@ export const usageHandlers: AdminHandlers<'GET /admin/v1/usage' | 'GET /admin/v1
 
   'GET /admin/v1/usage.csv': async call => {
     const usage = await call.admin.reports.make('usageReport', reportRequest(call))
-    return new AdminReply({
-      status: 200,
-      headers: {
-        'content-type': 'text/csv; charset=utf-8',
-        'content-disposition': 'attachment; filename="usage.csv"'
-      },
-      body: csvOf(usage)
-    })
+    return csvReply('usage.csv', csvOf(usage))
   }
 }
 
@@ -41,7 +37,10 @@ function reportRequest (
     keys,
     models,
     providers,
-    endpoints
+    endpoints,
+    endUsers,
+    sessions,
+    tags
   } = callFilter(call)
   if (fromMs >= untilMs) throw invalid('from_ms', '`from_ms` must be before `until_ms`.')
   const lengthMs = untilMs - fromMs
@@ -60,9 +59,14 @@ function reportRequest (
   if (given !== undefined && groupBy === undefined) {
     throw invalid('group_by', `\`group_by\` must be one of ${groupingNames.join(', ')}.`)
   }
+  const origin = { projects, keys, models, providers, endpoints, endUsers, sessions, tags }
+  const isByCallers = isAttributed(origin) || (groupBy !== undefined && attributionOf(groupBy).length > 0)
+  if (isByCallers && lengthMs > maxAttributedMs) {
+    throw invalid('from_ms', 'Usage by end user, session or tag is for 31 days at most: use a shorter period.')
+  }
   return {
     period: { fromMs, untilMs },
-    origin: { projects, keys, models, providers, endpoints },
+    origin,
     bucket,
     groupBy,
     compare: search.get('compare') === 'true'

@@ -14,7 +14,7 @@ import {
   Role,
   type QueryParameter
 } from './common.ts'
-import { usageFilters } from './usage.ts'
+import { attributionFilters, usageFilters } from './usage.ts'
 
 const Text = OrNull(Type.String())
 const Count = OrNull(Type.Integer())
@@ -48,7 +48,10 @@ export const CallSummary = Type.Object({
   first_byte_ms: OrNull(
     Type.Integer(),
     'Milliseconds to the first output of a streamed answer; `null` for any other.'
-  )
+  ),
+  end_user: OrNull(Type.String(), "The user of the caller's application."),
+  session: OrNull(Type.String(), 'The session that the caller named.'),
+  tags: Type.Array(Type.String())
 })
 export type CallSummary = Static<typeof CallSummary>
 
@@ -119,6 +122,9 @@ const KeptBodies = Type.Object({
 
 export const CallDetail = Type.Object({
   ...CallSummary.properties,
+  metadata: Type.Record(Type.String(), Type.String(), {
+    description: 'Pairs of texts of the request, without `tags` and `user_id`.'
+  }),
   turns: Count,
   ...byUnitColumn(() => Count),
   image_size: Text,
@@ -173,6 +179,7 @@ export const callFacts = {
 
 const callFilters = {
   ...usageFilters,
+  ...attributionFilters,
   ...onlyThese({
     outcome: 'outcomes: `ok`, `error`, `client_closed`, `client_too_slow`, `interrupted`',
     status: 'statuses',
@@ -203,6 +210,11 @@ export const callQuery = {
   ...pageQuery
 } as const satisfies Record<string, QueryParameter>
 export const liveQuery = callFilters
+export const callExportQuery = {
+  from_ms: callQuery.from_ms,
+  until_ms: callQuery.until_ms,
+  ...callFilters
+} as const satisfies Record<string, QueryParameter>
 export const callMoment = {
   at_ms: { description: 'Its time: among many calls, it is found at once.', type: 'integer' }
 } as const satisfies Record<string, QueryParameter>

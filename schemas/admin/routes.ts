@@ -26,7 +26,7 @@ import {
 } from './keys.ts'
 import { AuditPage, auditQuery } from './audit.ts'
 import { CallBodies } from './call-bodies.ts'
-import { CallDetail, callMoment, CallPage, callQuery, LiveCalls, liveQuery } from './calls.ts'
+import { CallDetail, callExportQuery, callMoment, CallPage, callQuery, LiveCalls, liveQuery } from './calls.ts'
 import {
   Deleted,
   Done,
@@ -433,6 +433,15 @@ export const adminRoutes = {
     role: 'viewer',
     scope: 'usage:read',
     query: usageQuery,
+    answer: AnyObject,
+    mediaType: 'text/csv'
+  },
+  'GET /admin/v1/calls.csv': {
+    operationId: 'exportCalls',
+    summary: 'The usage records of calls as a table, the oldest first, as `headgate usage export` prints them.',
+    role: 'member',
+    scope: 'calls:read',
+    query: callExportQuery,
     answer: AnyObject,
     mediaType: 'text/csv'
   },

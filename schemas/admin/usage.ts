@@ -1,4 +1,4 @@
-/** Sums over calls: totals and series, by project, key, model, provider or endpoint. */
+/** Sums over calls: totals and series, by project, key, model, provider, endpoint or whom calls are made for. */
 
 import { Type, type Static, type TInteger, type TNumber } from 'typebox'
 import { recordedUnits, type UnitSum } from '../billed-units.ts'
@@ -6,7 +6,17 @@ import { OneOf } from '../nullable.ts'
 import { Milliseconds, onlyThese, OrNull, type QueryParameter } from './common.ts'
 
 export const bucketNames = ['minute', 'hour', 'day'] as const
-export const groupingNames = ['project', 'key', 'model', 'provider', 'endpoint'] as const
+
+/** Names of callers for whom calls are made, of which there may be any number. */
+export const attributionNames = ['end_user', 'session', 'tag'] as const
+export const groupingNames = [
+  'project',
+  'key',
+  'model',
+  'provider',
+  'endpoint',
+  ...attributionNames
+] as const
 
 const Counted = Type.Integer({ minimum: 0 })
 const unitSums = Object.fromEntries(recordedUnits.map(({ sum, parts, partOf }) => {
@@ -68,7 +78,7 @@ export type UsageSeries = Static<typeof UsageSeries>
 export const UsageGroup = Type.Object({
   id: OrNull(
     Type.String(),
-    'Id of the project, key or provider; the model or endpoint. `null`: not known, or the rest.'
+    'Id of the project, key or provider; the model, endpoint, end user, session or tag. `null`: not known, none, or the rest.'
   ),
   name: Type.String({ description: 'For people. May hold any text: show it as text.' }),
   totals: UsageTotals,
@@ -91,7 +101,8 @@ export const Usage = Type.Object({
   group_by: OrNull(OneOf([...groupingNames])),
   groups: Type.Array(UsageGroup, {
     description:
-      'With `group_by`: the highest cost first, then the most calls; at most 50, and the rest as one.'
+      'With `group_by`: the highest cost first, then the most calls; at most 50, and the rest as one. ' +
+      'A call with several tags counts in each.'
   })
 })
 export type Usage = Static<typeof Usage>
@@ -101,8 +112,15 @@ export const usageFilters = onlyThese({
   key: 'keys, by id',
   model: 'models',
   provider: 'providers',
-  endpoint: 'endpoints'
+  endpoint: 'endpoints',
+  tag: 'tags: calls with one of them'
 })
+
+/** Filters of one name each, as it is: it may have commas. */
+export const attributionFilters = {
+  end_user: { description: 'Only this end user.', type: 'string' },
+  session: { description: 'Only this session.', type: 'string' }
+} as const satisfies Record<string, QueryParameter>
 
 export const usageQuery = {
   from_ms: { description: 'First millisecond. Default: 24 hours before `until_ms`.', type: 'integer' },
@@ -112,7 +130,13 @@ export const usageQuery = {
       '`minute`, for 2 hours at most, `hour` or `day`. Default: `minute` for up to 2 hours, `hour` for up to 7 days.',
     type: 'string'
   },
-  group_by: { description: '`project`, `key`, `model`, `provider` or `endpoint`.', type: 'string' },
+  group_by: {
+    description:
+      '`project`, `key`, `model`, `provider`, `endpoint`, `end_user`, `session` or `tag`. ' +
+      'The last three, and filters by them, are for periods of 31 days at most.',
+    type: 'string'
+  },
   compare: { description: 'With `true`, also the period before.', type: 'boolean' },
-  ...usageFilters
+  ...usageFilters,
+  ...attributionFilters
 } as const satisfies Record<string, QueryParameter>

@@ -94,6 +94,11 @@ export const CoordinationConfig = Section(
   'What gateways on several machines share besides the store. Changes need a restart.'
 )
 
+const Tags = (description: string) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: 64, description: 'A tag, without commas.' }), {
+    default: [], maxItems: 10, description
+  })
+
 const UsageProjectConfig = Closed(
   {
     project: Text(
@@ -102,9 +107,15 @@ const UsageProjectConfig = Closed(
     expose_cost: Type.Boolean({
       default: true,
       description: 'As `usage.expose_cost`, for the keys of this project.'
-    })
+    }),
+    tags: Tags('Tags of all calls of this project.')
   },
   { description: 'Settings of one project.' }
+)
+
+const UsageKeyConfig = Closed(
+  { key: Text('Name or id of the key.'), tags: Tags('Tags of all calls of this key.') },
+  { description: 'Settings of one key.' }
 )
 
 export const UsageConfig = Section({
@@ -117,5 +128,9 @@ export const UsageConfig = Section({
   projects: Type.Array(UsageProjectConfig, {
     default: [],
     description: 'Projects with settings of their own. Default: none.'
+  }),
+  keys: Type.Array(UsageKeyConfig, {
+    default: [],
+    description: 'Keys with settings of their own. Default: none.'
   })
 }, 'Usage records: calls and their cost.')

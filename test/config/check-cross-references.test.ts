@@ -73,12 +73,13 @@ t.test('bodies are kept by one entry for each project, with patterns that take o
   ])
 })
 
-t.test('settings of usage have one entry for each project', async t => {
+t.test('settings of usage have one entry for each project and key', async t => {
   const { usage } = load(t, 'usage: {expose_cost: false, projects: [{project: Support}, {project: b, expose_cost: false}]}')
-  t.same([usage.exposeCost, usage.projects], [false, [{ project: 'Support', exposeCost: true }, { project: 'b', exposeCost: false }]])
+  t.same([usage.exposeCost, usage.projects], [false, [{ project: 'Support', exposeCost: true, tags: [] }, { project: 'b', exposeCost: false, tags: [] }]])
   t.same(lines(t, 'usage: {projects: [{project: a}, {project: b}, {project: a}]}'), [
     'headgate.yaml:1:58  usage.projects[2].project  another entry has this project'
   ])
+  t.same(lines(t, 'usage: {keys: [{key: a}, {key: a}]}'), ['headgate.yaml:1:32  usage.keys[1].key  another entry has this key'])
 })
 
 t.test('a provider that will refuse calls for want of a key is a warning', async t => {

@@ -9,7 +9,8 @@ import type { Call } from '../../lib/core/call.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 
 const key: ApiKey = { id: 'key-1', name: 'test' }
-const stored: DeferredTask = { id: 'call-7', key, request: { model: 'm', messages: [] }, routes: [route] }
+const attribution = { tags: ['a'], endUser: 'ada', session: 's', metadata: { b: 'c' } }
+const stored: DeferredTask = { id: 'call-7', key, request: { model: 'm', messages: [] }, routes: [route], attribution }
 const ok: Reply = { status: 200, headers: {}, body: '{"a":1}' }
 const never = new AbortController().signal
 
@@ -32,7 +33,7 @@ t.test('a task is completed as its call would have been, and ends once', async t
   }, { parts: { limits: { ...settings().limits, defaultKeyLimits: { tokensPerMinute: 5, requestsPerMinute: 1 } } } })
   t.strictSame(outcome, { status: 200, body: '{"a":1}' })
   t.strictSame(seen, ['call-7', stored.request, stored.routes, { ...key, limits: { tokensPerMinute: 5 } }], 'only limits on what it uses are left to count')
-  t.match(record, { keyId: 'key-1', requestedModel: 'one/m', status: 200, outcome: 'ok' })
+  t.match(record, { keyId: 'key-1', requestedModel: 'one/m', status: 200, outcome: 'ok', ...attribution })
   t.equal(ended, 1)
 })
 

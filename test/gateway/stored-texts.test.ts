@@ -55,7 +55,8 @@ const mostCharacters: { readonly [T in keyof Tables]: { readonly [C in TextColum
   secrets: { name: word, value: id },
   deferred: { id, state: word, owner: id, task: inRow, body: inRow, key_id: id },
   usage: {
-    id, call_id: id, key_id: id, endpoint: word, requested_model: name, model: name, provider: name, outcome: word, error_code: word, image_size: name, image_quality: name, steps: 40_000, findings: 20_000
+    id, call_id: id, key_id: id, endpoint: word, requested_model: name, model: name, provider: name, outcome: word, error_code: word, image_size: name, image_quality: name, steps: 40_000, findings: 20_000,
+    end_user: name, session: name, tags: 4000, metadata: 40_000
   },
   usage_rollups: { key_id: id, model: name, provider: name, endpoint: word, latencies: 10_000, first_bytes: 10_000 },
   call_bodies: { id, project_id: id, readable_by: word, state: word, request: inRow, answer: inRow },

@@ -6,12 +6,12 @@ import { route as routeOf } from '../support/routes.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Route } from '../../lib/core/route.ts'
 
-interface Named { headers?: Record<string, string>, request?: Partial<ChatInput>, session?: string, key?: string }
+interface Named { request?: Partial<ChatInput>, session?: string, key?: string }
 
-function sessionOf ({ headers = {}, request, session, key = 'key-1' }: Named, random?: () => number): SessionOfCall {
+function sessionOf ({ request, session, key = 'key-1' }: Named, random?: () => number): SessionOfCall {
   const messages: ChatInput['messages'] = [{ role: 'user', content: 'hi' }]
   return new SessionOfCall(
-    { headers, key: { id: key, name: key }, record: { session }, request: { model: 'm', messages, ...request } }, random
+    { key: { id: key, name: key }, record: { session }, request: { model: 'm', messages, ...request } }, random
   )
 }
 
@@ -27,15 +27,11 @@ function firstOf (session: SessionOfCall, among: readonly Route[] = routes): str
 
 t.test('a session is what the caller names, else how the conversation began', async t => {
   const names: ReadonlyArray<readonly [Named, string]> = [
-    [{ headers: { 'x-session-id': 'one', 'session-id': 'two' } }, 'key-1\none'],
-    [{ headers: { 'x-claude-code-session-id': 'one' } }, 'key-1\none'],
-    [{ headers: { 'session-id': 'one' } }, 'key-1\none'],
-    [{ headers: { 'x-session-affinity': 'one' } }, 'key-1\none'],
     [{ session: 'one', request: { prompt_cache_key: 'two' } }, 'key-1\none'],
     [{ request: { prompt_cache_key: 'two' } }, 'key-1\ntwo']
   ]
   for (const [call, id] of names) t.equal(sessionOf(call).id, id)
-  t.equal(sessionOf({ headers: { 'x-session-id': 'x'.repeat(256) } }).id, undefined, 'a longer name is no session')
+  t.equal(sessionOf({ request: { prompt_cache_key: 'x'.repeat(256) } }).id, undefined, 'a longer name is no session')
   const turns: Array<ChatInput['messages']> = [
     [{ role: 'system', content: 's' }, { role: 'user', content: 'hi' }],
     [{ role: 'system', content: 's' }, { role: 'user', content: 'hi' }, { role: 'assistant', content: 'x' }, { role: 'user', content: 'more' }]
@@ -49,7 +45,7 @@ t.test('a session is what the caller names, else how the conversation began', as
 t.test('sessions are shared out by the weights, and each gets the same order everywhere', async t => {
   const counts: Record<string, number> = {}
   for (let number = 0; number < 20_000; number++) {
-    const call = { headers: { 'x-session-id': `s${number}` } }
+    const call = { session: `s${number}` }
     const model = firstOf(sessionOf(call))
     counts[model] = (counts[model] ?? 0) + 1
     if (number < 200) t.equal(firstOf(sessionOf(call)), model)
@@ -61,7 +57,7 @@ t.test('sessions are shared out by the weights, and each gets the same order eve
 
 t.test('a model that is away moves only its own sessions', async t => {
   for (let number = 0; number < 2_000; number++) {
-    const session = sessionOf({ headers: { 'x-session-id': `s${number}` } })
+    const session = sessionOf({ session: `s${number}` })
     const before = firstOf(session)
     const after = firstOf(session, routes.filter(({ modelId }) => modelId !== 'b/m'))
     if (before !== 'b/m') t.equal(after, before)
@@ -70,7 +66,7 @@ t.test('a model that is away moves only its own sessions', async t => {
 
 t.test('a call without a session is drawn by chance', async t => {
   const draws = [0.9, 0.1, 0.5]
-  const session = sessionOf({ headers: { 'x-session-id': 'x'.repeat(256) } })
+  const session = sessionOf({ session: 'x'.repeat(256) })
   const ordered = orderForCall(routes, false, { ...inputs, random: () => draws.shift() ?? 0 }, session)
   t.equal(ordered[0]?.preferred, undefined)
   t.equal(draws.length, 0)
@@ -80,7 +76,7 @@ t.test('credentials of one provider are shared by session as well', async t => {
   const pool = new CredentialPool([1, 1, 0], () => 0)
   const counts = [0, 0, 0]
   for (let number = 0; number < 4_000; number++) {
-    const session = sessionOf({ headers: { 'x-session-id': `s${number}` } })
+    const session = sessionOf({ session: `s${number}` })
     const place = pool.choose('key-1', session)
     counts[place] = (counts[place] ?? 0) + 1
     t.equal(pool.choose('key-1', session), place)

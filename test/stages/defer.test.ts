@@ -62,6 +62,7 @@ t.test('a deferred call ends with a receipt, and is stored without what made it 
   const given = await services(t)
   const added = new Promise<void>(resolve => given.deferrals.events.once('added', resolve))
   const call = routedCall(question)
+  Object.assign(call.record, { endUser: 'ada', tags: ['a'] })
   const receipt = await receiptOf(given, call)
   t.match(receipt, { object: 'chat.completion', model: 'one/m', choices: [], request_id: /^dfr_/ })
   t.match(given.deferrals.tickets.open(String(receipt?.['request_id'])), { key: 'key-1', modelId: 'one/m' })
@@ -69,7 +70,7 @@ t.test('a deferred call ends with a receipt, and is stored without what made it 
   await added
   const task = await given.deferrals.store.take({ owner: 'me', untilMs: Date.now() + 1000 }, Date.now())
   t.same(JSON.parse(task?.task ?? ''), {
-    id: 'call-1', key: { id: 'key-1', name: 'test' }, request: { model: 'one/m', messages: question.messages }, routes: [route]
+    id: 'call-1', key: { id: 'key-1', name: 'test' }, request: { model: 'one/m', messages: question.messages }, routes: [route], attribution: { endUser: 'ada', tags: ['a'] }
   })
 })
 

@@ -81,7 +81,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     stages: [],
     cache: {},
     telemetry: { maxSampledPerSecond: 100 },
-    usage: { keepDays: 90, keepRows: 1_000_000, exposeCost: true, projects: [] },
+    usage: { keepDays: 90, keepRows: 1_000_000, exposeCost: true, projects: [], keys: [] },
     deferred: { forAllProviders: false, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 },
     dashboard: { enabled: true, insecure: false, editConfig: false },
     accounts: {},

@@ -75,10 +75,10 @@ t.test('`usage.expose_cost` turns it off, and a project may differ, by id or nam
   const { settings: first } = api.gateway.services
   const exact = '0.000023'
   for (const [exposeCost, projects, seen] of [
-    [true, [{ project: 'project-1', exposeCost: false }], [exact, null]],
-    [true, [{ project: 'Support', exposeCost: false }], [exact, null]],
-    [true, [{ project: 'default', exposeCost: false }], [null, exact]],
-    [false, [{ project: 'Support', exposeCost: true }], [null, exact]],
+    [true, [{ project: 'project-1', exposeCost: false, tags: [] }], [exact, null]],
+    [true, [{ project: 'Support', exposeCost: false, tags: [] }], [exact, null]],
+    [true, [{ project: 'default', exposeCost: false, tags: [] }], [null, exact]],
+    [false, [{ project: 'Support', exposeCost: true, tags: [] }], [null, exact]],
     [false, [], [null, null]],
     [true, [], [exact, exact]]
   ] as const) {
@@ -91,7 +91,7 @@ t.test('`usage.expose_cost` turns it off, and a project may differ, by id or nam
 t.test('nothing is asked of keys where every project sees costs', t => {
   const { usage } = settings()
   t.equal(costHiding(usage), undefined)
-  t.equal(costHiding({ ...usage, projects: [{ project: 'a', exposeCost: true }] }), undefined)
+  t.equal(costHiding({ ...usage, projects: [{ project: 'a', exposeCost: true, tags: [] }] }), undefined)
   t.end()
 })
 

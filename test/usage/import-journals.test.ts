@@ -1,10 +1,17 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { importJournals } from '../../lib/usage/import-journals.ts'
+import { CallRecord } from '../../lib/core/record.ts'
+import { printBegunRow } from '../../lib/usage/begun-row.ts'
+import { printLine } from '../../lib/usage/journal.ts'
+import { usageRow } from '../../lib/usage/usage-row.ts'
+import { routedCall } from '../support/stages.ts'
 import { usageRowOf } from '../support/usage.ts'
 import { storeTest, type OpenStore } from '../support/stores.ts'
+import type { Call } from '../../lib/core/call.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
+const models = { find: () => undefined }
 const lines = (...rows: UsageRow[]): string => rows.map(row => `${JSON.stringify(row)}\n`).join('')
 
 async function importFrom (open: OpenStore, files: Record<string, string | undefined>) {
@@ -124,4 +131,24 @@ storeTest('of two journals with lines of a call the last line counts, whichever 
     })
     t.same(result.rows, [['row-1', 200], ['row-2', 599], ['row-3', null]])
   }
+})
+
+storeTest('whom a call is made for comes with its row, also where the provider was not done', async (t, open) => {
+  const database = await open()
+  const attributions = [
+    { endUser: 'ada', tags: ['x', 'y "z"'] }, { session: 's' }, { metadata: { a: 'b' } }, {}
+  ]
+  const rows = attributions.map((attribution, index) => {
+    const record = Object.assign(new CallRecord('chat'), { keyId: 'key-1', modelId: 'a/m', attempts: 1, rowId: `row-${index}`, ...attribution })
+    const call: Call = { ...routedCall({}), record }
+    const begun = printBegunRow(call, models)
+    t.equal(begun === undefined, index < 3, 'a short row has no place for it')
+    return begun?.line ?? printLine(usageRow(call, models, undefined, 'interrupted') as UsageRow).trimEnd()
+  })
+  writeFileSync(join(database.directory, 'usage-a.jsonl'), rows.map(row => `${row}\n`).join(''))
+  await importJournals(database, { onImported: () => undefined, onFailure: (_, error) => t.error(error) })
+  const nothing = { end_user: null, session: null, tags: null, metadata: null }
+  t.same(await database.query.selectFrom('usage').select(['end_user', 'session', 'tags', 'metadata']).orderBy('id').execute(), [
+    { ...nothing, end_user: 'ada', tags: '["x","y \\"z\\""]' }, { ...nothing, session: 's' }, { ...nothing, metadata: '{"a":"b"}' }, nothing
+  ])
 })

@@ -3,7 +3,6 @@
 import { refine, type ValidCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
-import { sessionIn } from '../agent-session.ts'
 import { conversationOf, foundTools } from './conversation.ts'
 import { isStrict } from './strict-schema.ts'
 import { thinkingOf } from './thinking.ts'
@@ -48,10 +47,6 @@ export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<Me
     service_tier: tier,
     cache
   } = request
-  call.record.session = sessionIn(
-    call.headers['x-claude-code-session-id'],
-    request.metadata?.user_id ?? undefined
-  )
   // Without spreads: 3 µs.
   const input: Mutable<ChatInput> = Object.assign({}, base, { max_completion_tokens: maxTokens })
   if (stream === true) input.stream = stream

@@ -7,7 +7,6 @@ import { formatMegabytes } from '../../text/format-megabytes.ts'
 import { compileCheck } from '../../validation/compile-check.ts'
 import { explain } from '../../validation/explain.ts'
 import { Approvals } from './approvals.ts'
-import { sessionIn } from '../agent-session.ts'
 import { identified, itemId } from './item-ids.ts'
 import { readItems } from './items.ts'
 import { SentNames } from './sent-names.ts'
@@ -69,8 +68,7 @@ export function responsesInput (
   call: ValidCall<ResponsesRequest>,
   { archive, recordAnswer, stored = nothingStored }: ResponsesInputOptions = {}
 ): DialectCall<ResponsesContext> {
-  const { request, key, record, headers } = call
-  record.session = sessionIn(headers['session-id'])
+  const { request, key, record } = call
   const isLarge = archive !== undefined && record.bodyBytes > archive.maxBodyBytes
   checkBackground(request, archive, record.bodyBytes)
   const { continuation } = stored

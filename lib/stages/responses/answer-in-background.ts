@@ -6,7 +6,7 @@ import { asGatewayError } from '../../core/errors.ts'
 import { EarlyReply } from '../../pipeline/early-reply.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import { nowSeconds, toJsonReply, type Reply } from '../../core/reply.ts'
-import { requestBytes } from '../../core/record.ts'
+import { attributionIn, requestBytes } from '../../core/record.ts'
 import { runDetached } from '../../deferred/detached-call.ts'
 import { failedCode } from '../../dialects/responses/errors.ts'
 import { startedResponse } from '../../dialects/responses/response-object.ts'
@@ -46,7 +46,7 @@ export function answerInBackground (
         await runDetached(
           services,
           'responses',
-          { ...call, bodyBytes: requestBytes(call.record) },
+          { ...call, bodyBytes: requestBytes(call.record), attribution: attributionIn(call.record) },
           signal,
           runs.events,
           async detached => {

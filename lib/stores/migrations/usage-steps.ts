@@ -202,5 +202,21 @@ export const usageSteps: readonly Migration[] = [
   {
     number: 26,
     sql: 'alter table usage add column findings text'
+  },
+  {
+    // Whom calls are made for.
+    number: 28,
+    sql: `
+      alter table usage add column end_user text;
+      alter table usage add column session text;
+      alter table usage add column tags text;
+      alter table usage add column metadata text;
+      create index usage_by_end_user on usage (end_user, at_ms) where end_user is not null;
+      create index usage_by_session on usage (session, at_ms) where session is not null`,
+    // The function of SQLite that makes rows of a list, as far as lists of texts need it.
+    postgres: sql => `${sql};
+      create function json_each (list text) returns table (value text) language sql immutable as $$
+        select json_array_elements_text(list::json)
+      $$`
   }
 ]

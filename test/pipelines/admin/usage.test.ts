@@ -1,8 +1,10 @@
 /** Usage and calls, as the dashboard sees them. */
 
 import t from 'tap'
-import { adminGateway, type AdminGateway } from '../../support/admin.ts'
+import { adminGateway, type AdminGateway, type Person } from '../../support/admin.ts'
 import { usageRowOf } from '../../support/usage.ts'
+import { eventually } from '../../support/until.ts'
+import type { UsageGroup } from '../../../schemas/admin/usage.ts'
 import { rowId } from '../../../lib/text/ids.ts'
 import { Secret } from '../../../lib/core/secret.ts'
 import { providerSettings } from '../../support/settings.ts'
@@ -289,4 +291,59 @@ t.test('models, providers and tool servers are described without secrets', async
   t.match((await member.send('GET /admin/v1/tool-servers/acme/tickets')).body, { connected: false, tools: [] })
   t.equal((await member.send('GET /admin/v1/tool-servers/acme/none')).status, 404)
   t.notMatch(JSON.stringify([providers, servers]), 'secret')
+})
+
+t.test('calls are found and added up by whom they are made for, and a member sees those of their projects alone', async t => {
+  const place = await adminGateway(t, { providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }] })
+  const { send } = await place.user('owner')
+  const { body: project } = await send('POST /admin/v1/projects', { name: 'Other' })
+  const secretOf = async (more: object): Promise<string> => (await send('POST /admin/v1/keys', more)).body.secret
+  const [own, other] = [await secretOf({ name: 'own' }), await secretOf({ name: 'other', project_id: project.id })]
+  const ask = async (secret: string, body: object, headers: Record<string, string> = {}): Promise<void> => {
+    const request = { model: 'sandbox/echo', messages: [{ role: 'user', content: 'hi' }], ...body }
+    t.equal((await place.api.post('/v1/chat/completions', request, { headers: { authorization: `Bearer ${secret}`, ...headers } })).status, 200)
+  }
+  await ask(own, { user: 'ada, the first', metadata: { tags: ['a', 'b'], job: '7' } }, { 'x-session-id': 'run "1"' })
+  await ask(own, { user: 'ada, the first', metadata: { tags: ['b'] } }, { 'x-session-id': 'run "1"' })
+  await ask(own, { safety_identifier: 'bob' }, { 'x-litellm-tags': 'ab' })
+  await ask(other, { user: 'ada, the first' }, { 'x-headgate-tags': 'b' })
+  await ask(other, {})
+  const list = async (by: Person['send'], filter: string): Promise<number> => (await by(`GET /admin/v1/calls?${filter}`)).body.data.length
+  await eventually(async () => await list(send, ''), count => count === 5, 'five records')
+  const counts = async (by: Person['send'], filter: string): Promise<object> => {
+    const { body } = await by(`GET /admin/v1/usage?${filter}`)
+    return [body.totals.calls, Object.fromEntries(body.groups.map(({ id, name, totals }: UsageGroup) => [id ?? name, totals.calls]))]
+  }
+  t.same(await counts(send, 'group_by=end_user'), [5, { 'ada, the first': 3, bob: 1, None: 1 }])
+  t.same(await counts(send, 'group_by=tag'), [5, { a: 1, b: 3, ab: 1, None: 1 }], 'a call counts in each of its tags, and once in all')
+  t.same(await counts(send, 'group_by=session'), [5, { 'run "1"': 2, None: 3 }])
+  t.same(await counts(send, 'group_by=session&tag=a,ab'), [2, { 'run "1"': 1, None: 1 }])
+  t.same(await counts(send, `group_by=tag&end_user=${encodeURIComponent('ada, the first')}&project=default`), [2, { a: 1, b: 2 }])
+  t.same(await counts(send, `group_by=project&session=${encodeURIComponent('run "1"')}&bucket=day`), [2, { default: 2 }])
+  t.same([await list(send, 'tag=b'), await list(send, 'tag=a'), await list(send, 'tag=B'), await list(send, 'end_user=bob'), await list(send, 'session=run')], [3, 1, 0, 1, 0])
+  const { body: { data: [call] } } = await send('GET /admin/v1/calls?tag=a')
+  t.match(call, { end_user: 'ada, the first', session: 'run "1"', tags: ['a', 'b'] })
+  t.same((await send(`GET /admin/v1/calls/${call.id}`)).body.metadata, { job: '7' })
+  const csv = await send('GET /admin/v1/calls.csv?tag=b,ab&session=')
+  t.equal(csv.response.headers.get('content-disposition'), 'attachment; filename="calls.csv"')
+  const [head, ...rows] = csv.body.trimEnd().split('\r\n')
+  t.match(head, /^id,call_id,at_ms,.*,end_user,session,tags,metadata$/)
+  t.equal(rows.length, 4)
+  t.match(rows[0], /,"ada, the first","run ""1""","\[""a"",""b""\]","\{""job"":""7""\}"$/)
+  const sums = (await send('GET /admin/v1/usage.csv?group_by=tag')).body.split('\r\n')
+  t.match(sums[0], /^time,tag,tag_name,calls,/)
+
+  const member = await place.user('member', ['default'])
+  t.same(await counts(member.send, 'group_by=end_user'), [3, { 'ada, the first': 2, bob: 1 }])
+  t.same(await counts(member.send, `group_by=tag&project=${project.id}`), [0, {}])
+  t.same([await list(member.send, 'tag=b'), (await member.send('GET /admin/v1/calls.csv')).body.trimEnd().split('\r\n').length], [2, 4])
+  t.equal((await (await place.user('viewer')).send('GET /admin/v1/calls.csv')).status, 403)
+
+  const month = `from_ms=${Date.now() - 32 * 24 * hour}`
+  t.equal((await send(`GET /admin/v1/usage?${month}&group_by=model`)).status, 200)
+  for (const by of ['group_by=tag', 'session=x', 'group_by=end_user', 'tag=a']) {
+    t.match(await send(`GET /admin/v1/usage?${month}&${by}`), {
+      status: 400, body: { error: { param: 'from_ms', message: 'Usage by end user, session or tag is for 31 days at most: use a shorter period.' } }
+    }, by)
+  }
 })

@@ -1,0 +1,107 @@
+/** Notes whom a call is made for, as its caller says: tags, the end user, the session and metadata. */
+
+import { cutName, type Attribution } from '../core/record.ts'
+import { isObject, type JsonObject } from '../json/guards.ts'
+
+/** A longer name is no session. */
+const maxSessionLength = 255
+
+/** A session within the JSON, or the text, by which Claude Code names its user. */
+const inUser = /session_(?:id"\s*:\s*")?([\w-]{8,64})/
+/** The same with what separates it from the rest. */
+const partOfUser = /(?:_session_[\w-]{8,64}|,? ?"session_id": ?"[\w-]{8,64}")/
+
+const maxTags = 20
+const maxTagLength = 64
+const maxPairs = 16
+const maxPairName = 64
+const maxPairText = 512
+
+/** The parts of a call that say it. The record may have tags already, which come first. */
+interface AttributedCall {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly record: Attribution
+}
+
+/**
+ * Puts on the record of a call whom it is made for, and takes the list `metadata.tags` out of its body: it is
+ * how programs of LiteLLM send tags, and providers refuse it, since their metadata are pairs of texts.
+ *
+ * A record gets at most 20 tags, cut at 64 characters, and 16 pairs of metadata.
+ *
+ * @returns the same body where it has no such list
+ */
+export function attribute (body: unknown, { headers, record }: AttributedCall): unknown {
+  const fields: JsonObject = isObject(body) ? body : {}
+  const metadata = isObject(fields['metadata']) ? fields['metadata'] : undefined
+  const tags = metadata?.['tags']
+  const userId = metadata?.['user_id']
+  const claudeUser = typeof userId === 'string' ? userId : undefined
+  // Of any program, Claude Code, Codex and OpenCode.
+  const session =
+    headers['x-session-id'] ??
+    headers['x-claude-code-session-id'] ??
+    headers['session-id'] ??
+    headers['session_id'] ??
+    headers['x-session-affinity']
+  if ((session ?? claudeUser) !== undefined) record.session = sessionOf(session, claudeUser)
+  const endUser =
+    headers['x-litellm-end-user-id'] ?? fields['safety_identifier'] ?? fields['user'] ?? claudeUser
+  if (typeof endUser === 'string') record.endUser = nameOf(endUser)
+  const sources = [record.tags, headers['x-headgate-tags'], headers['x-litellm-tags'], tags]
+  if ((sources[0] ?? sources[1] ?? sources[2] ?? tags) !== undefined) record.tags = tagsOf(sources)
+  if (metadata === undefined) return body
+  record.metadata = pairsOf(metadata)
+  if (!Array.isArray(tags)) return body
+  const { tags: _, ...rest } = metadata
+  const { metadata: __, ...others } = fields
+  return Object.keys(rest).length === 0 ? others : { ...others, metadata: rest }
+}
+
+/** Returns the name of an end user; `undefined` where nothing is left of it. */
+function nameOf (text: string): string | undefined {
+  const name = plainText(cutName(withoutSession(text)))
+  return name === '' ? undefined : name
+}
+
+/**
+ * Returns the session that a caller names.
+ *
+ * @param userId where Claude Code may name it as well
+ */
+function sessionOf (name: unknown, userId = ''): string | undefined {
+  if (typeof name === 'string' && name !== '') return name.length > maxSessionLength ? undefined : name
+  return inUser.exec(userId)?.[1]
+}
+
+/** Returns the user of whom Claude Code names a session: all sessions of a person are of one user. */
+function withoutSession (userId: string): string {
+  return userId.replace(partOfUser, '')
+}
+
+/** Lists the first tags, each once. @param sources lists, or texts with commas */
+function tagsOf (sources: readonly unknown[]): readonly string[] | undefined {
+  const found = new Set<string>()
+  const texts = sources.flat().filter(source => typeof source === 'string')
+  for (const part of texts.flatMap(text => text.split(',', maxTags))) {
+    const tag = plainText(part.trim().slice(0, maxTagLength))
+    if (tag !== '') found.add(tag)
+    if (found.size === maxTags) break
+  }
+  return found.size === 0 ? undefined : [...found]
+}
+
+/** Keeps the first pairs of texts, without those that have a place of their own. */
+function pairsOf ({ tags: _, user_id: __, ...metadata }: JsonObject): Record<string, string> | undefined {
+  const pairs = Object.entries(metadata).flatMap(([name, value]) =>
+    typeof value === 'string'
+      ? [[plainText(name.slice(0, maxPairName)), plainText(value.slice(0, maxPairText))] as const]
+      : []
+  )
+  return pairs.length === 0 ? undefined : Object.fromEntries(pairs.slice(0, maxPairs))
+}
+
+/** Leaves out what a store may refuse: control characters, and half of a pair of UTF-16. */
+function plainText (text: string): string {
+  return text.toWellFormed().replace(/\p{Cc}/gu, '')
+}

@@ -1,0 +1,110 @@
+import t from 'tap'
+import { attribute } from '../../lib/chat/attribution.ts'
+import { CallRecord } from '../../lib/core/record.ts'
+import { sandbox } from '../support/weather-conversation.ts'
+import { fakeUpstream } from '../support/upstream.ts'
+import { chatUpstreamAt, testGateway, testKey } from '../support/gateway.ts'
+
+const id = '0b7f1d3c-0a51-4a0e-9a52-2f3a3d1f6b7a'
+
+function attributed (body: unknown, headers: Record<string, string> = {}, tags?: readonly string[]) {
+  const record = new CallRecord('chat')
+  record.tags = tags
+  const left = attribute(body, { headers, record })
+  return { left, record }
+}
+
+function sessionIn (headers: Record<string, string>, userId?: string): string | undefined {
+  return attributed({ metadata: { user_id: userId } }, headers).record.session
+}
+
+function withoutSession (userId: string): string | undefined {
+  return attributed({ metadata: { user_id: userId } }).record.endUser
+}
+
+t.test('tags come from the key, from headers and from metadata, each once', async t => {
+  const { left, record } = attributed(
+    { model: 'm', metadata: { tags: ['a', 1, 'b'.repeat(100), 'c, d'], job: 'x' } },
+    { 'x-headgate-tags': 'one, two,,one', 'x-litellm-tags': 'three' },
+    ['team']
+  )
+  t.same(left, { model: 'm', metadata: { job: 'x' } }, 'the list is taken out')
+  t.same(record.tags, ['team', 'one', 'two', 'three', 'a', 'b'.repeat(64), 'c', 'd'])
+  t.same(record.metadata, { job: 'x' })
+  t.same(attributed({ metadata: { tags: ['a'] } }).left, {})
+  const text = { metadata: { tags: 'a,b', job: 'x' } }
+  t.equal(attributed(text).left, text, 'a text stays an ordinary pair')
+  t.same(attributed(text).record.tags, ['a', 'b'])
+})
+
+t.test('the end user is the first that is named', async t => {
+  const claude = 'user_1_account_2_session_0b7f1d3c-0a51-4a0e-9a52-2f3a3d1f6b7a'
+  const names: ReadonlyArray<readonly [object, Record<string, string>, string | undefined]> = [
+    [{ user: 'u', safety_identifier: 's', metadata: { user_id: 'm' } }, { 'x-litellm-end-user-id': 'h' }, 'h'],
+    [{ user: 'u', safety_identifier: 's', metadata: { user_id: 'm' } }, {}, 's'],
+    [{ user: 'u', metadata: { user_id: 'm' } }, {}, 'u'],
+    [{ user: null, metadata: { user_id: claude } }, {}, 'user_1_account_2'],
+    [{ user: 'x'.repeat(300) }, {}, 'x'.repeat(256)],
+    [{ user: '\u0000' }, {}, undefined],
+    [{ user: 7, metadata: {} }, {}, undefined]
+  ]
+  for (const [body, headers, name] of names) t.equal(attributed(body, headers).record.endUser, name)
+  t.equal(attributed({ metadata: { user_id: claude } }).record.session, '0b7f1d3c-0a51-4a0e-9a52-2f3a3d1f6b7a')
+})
+
+t.test('a session is what the first header says, else what Claude Code says within its user', async t => {
+  const headers = ['x-session-id', 'x-claude-code-session-id', 'session-id', 'session_id', 'x-session-affinity']
+  for (const [index, header] of headers.entries()) {
+    const later = Object.fromEntries(headers.slice(index + 1).map(name => [name, 'later']))
+    t.equal(sessionIn({ ...later, [header]: 'one' }, `user_abc_account__session_${id}`), 'one', header)
+  }
+  t.equal(sessionIn({}, JSON.stringify({ device_id: 'd', account_uuid: '', session_id: id })), id)
+  t.equal(sessionIn({}, `user_abc_account__session_${id}`), id)
+  for (const header of ['', 'x'.repeat(256)]) t.equal(sessionIn({ 'x-session-id': header }, 'someone'), undefined)
+})
+
+t.test('all sessions of a person are of one user', async t => {
+  t.equal(withoutSession(`user_abc_account_${id}_session_${id}`), `user_abc_account_${id}`)
+  t.equal(withoutSession(JSON.stringify({ device_id: 'd', account_uuid: 'a', session_id: id })), JSON.stringify({ device_id: 'd', account_uuid: 'a' }))
+  t.equal(withoutSession('ada@example.com'), 'ada@example.com')
+})
+
+t.test('what a record gets is bounded, whatever is sent', async t => {
+  const pairs = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`${index}${'n'.repeat(100)}`, 'v'.repeat(1000)]))
+  const { record } = attributed({ metadata: { ...pairs, tags: Array.from({ length: 1000 }, (_, index) => `t${index}`) } }, { 'x-headgate-tags': 'h,'.repeat(5000) })
+  t.equal(record.tags?.length, 20)
+  t.same(Object.values(record.metadata ?? {}), Array.from({ length: 16 }, () => 'v'.repeat(512)))
+  t.ok(Object.keys(record.metadata ?? {}).every(name => name.length === 64))
+  t.same(attributed({ metadata: { a: 'x\u0000\ud800y', tags: ['p\nq'] } }).record, Object.assign(new CallRecord('chat'), { metadata: { a: 'x\ufffdy' }, tags: ['pq'] }))
+})
+
+t.test('any other body stays the same one, and nothing is noted', async t => {
+  for (const body of [null, 'x', [], {}, { metadata: null }, { metadata: ['tags'] }, { metadata: {} }]) {
+    const { left, record } = attributed(body)
+    t.equal(left, body)
+    t.same(record, new CallRecord('chat'))
+  }
+})
+
+t.test('every dialect and every form says it, and the provider gets no list of tags', async t => {
+  const upstream = await fakeUpstream({ pieces: ['{}'] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, { providers: [chatUpstreamAt(upstream.url), sandbox] })
+  const headers = { 'x-session-id': 'run 7', 'x-headgate-tags': 'team' }
+  const messages = [{ role: 'user', content: 'hi' }]
+  await (await api.post('/v1/chat/completions', { model: 'openai/m', messages, user: 'ada', metadata: { tags: ['a'], job: '1' } }, { headers })).text()
+  await (await api.post('/v1/messages', { model: 'sandbox/echo', max_tokens: 9, messages, metadata: { user_id: 'ada' } }, { headers })).text()
+  await (await api.post('/v1/responses', { model: 'sandbox/echo', input: 'hi', safety_identifier: 'ada' }, { headers })).text()
+  await (await api.post('/v1/embeddings', { model: 'sandbox/embed', input: 'hi', user: 'ada' }, { headers })).text()
+  const form = new FormData()
+  form.set('model', 'openai/m')
+  form.set('prompt', 'hi')
+  form.set('user', 'ada')
+  form.set('image', new Blob([new Uint8Array([1])], { type: 'image/png' }), 'a.png')
+  await (await fetch(`${api.url}/v1/images/edits`, { method: 'POST', headers: { ...headers, authorization: `Bearer ${testKey}` }, body: form })).text()
+  const said = api.lines.filter(({ msg }) => msg === 'call').map(({ endpoint, tags, end_user, session, metadata }) => ({ endpoint, tags, end_user, session, metadata }))
+  t.same(said, ['chat', 'messages', 'responses', 'embeddings', 'imageEdits'].map((_, index) => ({
+    endpoint: said[index]?.endpoint, tags: index === 0 ? ['team', 'a'] : ['team'], end_user: 'ada', session: 'run 7', metadata: index === 0 ? { job: '1' } : undefined
+  })))
+  t.same(JSON.parse(upstream.requests[0]?.text ?? '').metadata, { job: '1' })
+})
