@@ -324,6 +324,7 @@ async function openGateway (
       openCalls: app.admission.openCalls,
       ...records.load,
       ...tracer !== undefined && { spansDropped: tracer.dropped },
+      queries: database?.queries?.(),
       degraded: degraded(),
       coordination: coordination?.load()
     }),

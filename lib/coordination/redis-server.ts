@@ -6,6 +6,7 @@
  * delays few calls.
  */
 
+import { Histogram, roundTripBounds, type HistogramValue } from '../core/histogram.ts'
 import { EventEmitter } from 'node:events'
 import { processName } from '../async/process-name.ts'
 import { steadyNow } from '../async/steady-clock.ts'
@@ -60,6 +61,7 @@ export class RedisServer extends EventEmitter<Events> {
   readonly #redis: RedisClient
   readonly #messages: RedisMessages
   readonly #timeoutMs: number
+  readonly #times = new Histogram(roundTripBounds)
   readonly #beatMs: number
   /** Messages that Redis may not have, by topic. */
   readonly #unsent = new Map<string, string>()
@@ -131,6 +133,11 @@ export class RedisServer extends EventEmitter<Events> {
     return this.#unconnected
   }
 
+  /** Returns the seconds that commands took, those without a reply included. */
+  get times (): HistogramValue {
+    return this.#times.value
+  }
+
   /** Returns how many processes used Redis at the last sign of life, this one included. */
   get processes (): number {
     return this.#processes
@@ -152,7 +159,7 @@ export class RedisServer extends EventEmitter<Events> {
     parameters: readonly ScriptArgument[]
   ): Promise<unknown> {
     try {
-      return await this.#redis[script](keys.length, ...keys, ...parameters)
+      return await this.#timed(this.#redis[script](keys.length, ...keys, ...parameters))
     } catch (error) {
       this.#lose(error)
       throw error
@@ -165,7 +172,7 @@ export class RedisServer extends EventEmitter<Events> {
    */
   async scored (key: string, min: number): Promise<Array<readonly [member: string, score: number]>> {
     try {
-      const replies = await this.#redis.zrangebyscore(key, min, '+inf', 'WITHSCORES')
+      const replies = await this.#timed(this.#redis.zrangebyscore(key, min, '+inf', 'WITHSCORES'))
       return replies.flatMap((member, index) =>
         index % 2 === 0 ? [[member, Number(replies[index + 1])] as const] : []
       )
@@ -182,12 +189,12 @@ export class RedisServer extends EventEmitter<Events> {
    * @throws Error when Redis refuses, or does not reply in time
    */
   async get (key: string): Promise<string | undefined> {
-    return (await this.#redis.get(key)) ?? undefined
+    return (await this.#timed(this.#redis.get(key))) ?? undefined
   }
 
   /** Keeps a text for some milliseconds. @throws as `get` does */
   async set (key: string, text: string, ttlMs: number): Promise<void> {
-    await this.#redis.set(key, text, 'PX', ttlMs)
+    await this.#timed(this.#redis.set(key, text, 'PX', ttlMs))
   }
 
   /**
@@ -231,6 +238,15 @@ export class RedisServer extends EventEmitter<Events> {
       this.#lose(error) // this process counts as gone ten seconds later
     }
     this.#redis.disconnect()
+  }
+
+  async #timed<T> (reply: Promise<T>): Promise<T> {
+    const startedAtMs = performance.now()
+    try {
+      return await reply
+    } finally {
+      this.#times.observe((performance.now() - startedAtMs) / 1000)
+    }
   }
 
   /**

@@ -91,7 +91,7 @@ export async function openCoordination (
     onKeyChange: listener => server.subscribe(keysTopic, listener),
     notifyOfTasks: () => server.publish(tasksTopic, ''),
     onTasks: listener => server.subscribe(tasksTopic, listener),
-    load: () => ({ isAway: !server.isUp, decidedAlone: limiter.decidedAlone }),
+    load: () => ({ isAway: !server.isUp, decidedAlone: limiter.decidedAlone, commands: server.times }),
     close: async () => {
       limiter.close()
       await server.close()

@@ -139,6 +139,7 @@ export async function serve ({
       log.level = next.settings.server.logLevel
       const { changed, needs_restart: entries } = configuration.reloaded(next)
       isInvalid = false
+      metrics?.noteReload('ok')
       onReload?.(next)
       log.info({ changed, pid: process.pid }, 'configuration reloaded')
       if (entries.length > 0) log.warn({ entries }, 'these settings require a restart')
@@ -149,6 +150,7 @@ export async function serve ({
       reload,
       onInvalid: () => {
         isInvalid = true
+        metrics?.noteReload('failed')
       },
       log
     })

@@ -6,6 +6,7 @@
  */
 
 import type { Kysely, SelectQueryBuilder } from 'kysely'
+import type { HistogramValue } from '../core/histogram.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Statement } from './sqlite/statement-cache.ts'
 import type { Tables, UsageRow } from './tables.ts'
@@ -51,6 +52,8 @@ export interface Database {
   readonly storeFileIntact: () => boolean
   /** Returns false while the store does not answer, or is not the one that was opened. */
   readonly isReachable: () => boolean
+  /** Returns the seconds that queries took. Absent where the store is a file. */
+  readonly queries?: () => HistogramValue
   /**
    * From now on a locked file is an error at once; `retryWhenLocked` tries again without blocking the
    * process.

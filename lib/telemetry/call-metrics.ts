@@ -5,18 +5,31 @@
  * every new one beyond the maximum.
  */
 
-import { Histogram, labels, type Family } from './metric-families.ts'
+import { Histogram } from '../core/histogram.ts'
+import { operationOf, providerNameOf, usageOf, type KindOf } from './gen-ai.ts'
+import { printLabels, type Family, type Labels, type Sample } from './metric-families.ts'
 import type { Call } from '../core/call.ts'
-import type { CallRecord, Outcome } from '../core/record.ts'
-import type { Refusal } from '../core/key.ts'
+import type { CallRecord, Outcome, SentRequest } from '../core/record.ts'
+import type { ErrorCode } from '../core/errors.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 /** Bounds each of the maps below: 38,000 lines of text, which take 50 ms to print. */
 const maxSeries = 1000
 const other = 'other'
+const modelAttribute = 'gen_ai.request.model'
 
 const durationBounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 const firstByteBounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+/** Those of OpenTelemetry's conventions. */
+const operationBounds = [
+  0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92
+]
+const tokenBounds = [
+  1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864
+]
+const firstChunkBounds = [
+  0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10
+]
 const overheadBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
 
 /** Selects what a call used, from its usage record. */
@@ -24,25 +37,36 @@ type Row = Pick<UsageRow, 'prompt_tokens' | 'completion_tokens' | 'cached_tokens
 
 export class CallMetrics {
   readonly #isKnown: (modelId: string) => boolean
+  readonly #kindOf: KindOf
   readonly #maxSeries: number
   readonly #counters = new Map<string, CallSeries>()
-  readonly #overhead = new Map<string, Histogram>()
+  readonly #overhead = new HistogramSeries(overheadBounds)
   readonly #attempts: AttemptCounters
   readonly #failedAttempts: AttemptCounters
-  readonly #refusals = new Map<Refusal, number>()
-  /** By the labels of the series: stages of the configuration are few. */
-  readonly #findings = new Map<string, number>()
-  /** Looks of stages and their milliseconds, by the labels of the series. */
-  readonly #looks = new Map<string, readonly [looks: number, ms: number]>()
-  /** By the labels of the series. */
-  readonly #lookups = new Map<string, number>()
+  readonly #refusals = new CounterSeries()
+  readonly #unauthorized = new CounterSeries()
+  /** Stages of the configuration are few. */
+  readonly #findings = new CounterSeries()
+  readonly #looks = new CounterSeries()
+  readonly #lookSeconds = new CounterSeries()
+  readonly #lookups = new CounterSeries()
+  readonly #operations: HistogramSeries
+  readonly #operationTokens: HistogramSeries
+  readonly #firstChunks: HistogramSeries
 
-  /** @param isKnown returns true for the full id of a model that not only a caller knows */
-  constructor (isKnown: (modelId: string) => boolean, limit = maxSeries) {
+  /**
+   * @param isKnown returns true for the full id of a model that not only a caller knows
+   * @param kindOf returns the kind of a provider
+   */
+  constructor (isKnown: (modelId: string) => boolean, kindOf: KindOf, limit = maxSeries) {
     this.#isKnown = isKnown
+    this.#kindOf = kindOf
     this.#maxSeries = limit
     this.#attempts = new AttemptCounters('outcome', limit)
     this.#failedAttempts = new AttemptCounters('reason', limit)
+    this.#operations = new HistogramSeries(operationBounds, limit)
+    this.#operationTokens = new HistogramSeries(tokenBounds, limit)
+    this.#firstChunks = new HistogramSeries(firstChunkBounds, limit)
   }
 
   observe ({ record, receivedAtMs }: Pick<Call, 'record' | 'receivedAtMs'>, row?: Row): void {
@@ -52,65 +76,83 @@ export class CallMetrics {
       providerId = '',
       outcome = 'ok',
       overheadMs,
+      errorCode,
       requests = [],
       failedAttempts = [],
       refusedBy,
       findings,
       cache
     } = record
-    const seconds = (performance.now() - receivedAtMs) / 1000
+    const nowMs = performance.now()
+    const seconds = (nowMs - receivedAtMs) / 1000
     this.#countersOf(endpoint, this.#modelOf(modelId), providerId, outcome).note(record, seconds, row)
-    if (overheadMs !== undefined) this.#overheadOf(endpoint).observe(overheadMs / 1000)
-    for (const { route, reason = 'ok' } of requests) {
+    if (overheadMs !== undefined) this.#overhead.observe({ endpoint }, overheadMs / 1000)
+    for (const request of requests) {
+      const { route, reason = 'ok' } = request
       this.#attempts.note(this.#modelOf(route.modelId), route.providerId, reason)
+      this.#noteOperation(record, request, nowMs)
     }
     for (const { route, reason } of failedAttempts) {
       this.#failedAttempts.note(this.#modelOf(route.modelId), route.providerId, reason)
     }
     for (const { stage, point, action, count, durationMs } of findings?.list ?? []) {
       if (action !== 'look') continue
-      const series = labels({ stage, point })
-      const [looks, ms] = this.#looks.get(series) ?? [0, 0]
-      this.#looks.set(series, [looks + count, ms + durationMs])
+      this.#looks.add({ stage, point }, count)
+      this.#lookSeconds.add({ stage, point }, durationMs / 1000)
     }
     for (const { stage, point, action, count } of findings?.found ?? []) {
-      const series = labels({ stage, point, action })
-      this.#findings.set(series, (this.#findings.get(series) ?? 0) + count)
+      this.#findings.add({ stage, point, action }, count)
     }
-    if (cache !== undefined) {
-      const series = labels({ endpoint, result: cache })
-      this.#lookups.set(series, (this.#lookups.get(series) ?? 0) + 1)
+    if (cache !== undefined) this.#lookups.add({ endpoint, result: cache }, 1)
+    if (refusedBy !== undefined) this.#refusals.add({ limit: refusedBy }, 1)
+    if (errorCode !== undefined && unauthorized.has(errorCode)) {
+      this.#unauthorized.add({ endpoint, reason: errorCode }, 1)
     }
-    if (refusedBy !== undefined) this.#refusals.set(refusedBy, (this.#refusals.get(refusedBy) ?? 0) + 1)
+  }
+
+  /** Notes a request to a provider under the names of OpenTelemetry's conventions. */
+  #noteOperation (record: CallRecord, request: SentRequest, nowMs: number): void {
+    const { endpoint, streamed } = record
+    const { route, reason, startedAtMs, endedAtMs: firstAtMs, completedAtMs = nowMs } = request
+    const labels = {
+      'gen_ai.operation.name': operationOf(endpoint),
+      'gen_ai.provider.name': providerNameOf(route.providerId, this.#kindOf),
+      [modelAttribute]: this.#isKnown(route.modelId) ? route.model : other
+    }
+    const isAnswer = reason === undefined
+    const endedAtMs = isAnswer ? completedAtMs : firstAtMs ?? nowMs
+    const error = isAnswer ? {} : { 'error.type': reason }
+    this.#operations.observe({ ...labels, ...error }, (endedAtMs - startedAtMs) / 1000)
+    if (streamed === true && isAnswer && firstAtMs !== undefined) {
+      this.#firstChunks.observe(labels, (firstAtMs - startedAtMs) / 1000)
+    }
+    const usage = usageOf(record, request)
+    if (usage === undefined) return
+    this.#operationTokens.observe({ ...labels, 'gen_ai.token.type': 'input' }, usage.promptTokens)
+    this.#operationTokens.observe({ ...labels, 'gen_ai.token.type': 'output' }, usage.completionTokens)
   }
 
   families (): Family[] {
     const families = callFamilies()
     for (const counters of this.#counters.values()) counters.addTo(families)
-    for (const [endpoint, histogram] of this.#overhead) {
-      histogram.addTo(families.overhead, labels({ endpoint }))
-    }
+    families.overhead.samples.push(...this.#overhead.samples())
     this.#attempts.addTo(families.attempts)
     this.#failedAttempts.addTo(families.failedAttempts)
-    for (const [limit, count] of this.#refusals) families.refusals.samples.push([labels({ limit }), count])
-    for (const [series, count] of this.#findings) families.findings.samples.push([series, count])
-    for (const [series, [looks, ms]] of this.#looks) {
-      families.looks.samples.push([series, looks])
-      families.lookSeconds.samples.push([series, ms / 1000])
-    }
-    for (const [series, count] of this.#lookups) families.lookups.samples.push([series, count])
+    families.refusals.samples.push(...this.#refusals.samples())
+    families.unauthorized.samples.push(...this.#unauthorized.samples())
+    families.findings.samples.push(...this.#findings.samples())
+    families.looks.samples.push(...this.#looks.samples())
+    families.lookSeconds.samples.push(...this.#lookSeconds.samples())
+    families.lookups.samples.push(...this.#lookups.samples())
+    families.operations.samples.push(...this.#operations.samples())
+    families.operationTokens.samples.push(...this.#operationTokens.samples())
+    families.firstChunks.samples.push(...this.#firstChunks.samples())
     return Object.values(families)
   }
 
   #modelOf (modelId: string | undefined): string {
     if (modelId === undefined) return ''
     return this.#isKnown(modelId) ? modelId : other
-  }
-
-  #overheadOf (endpoint: string): Histogram {
-    let histogram = this.#overhead.get(endpoint)
-    if (histogram === undefined) this.#overhead.set(endpoint, histogram = new Histogram(overheadBounds))
-    return histogram
   }
 
   #countersOf (endpoint: string, model: string, provider: string, outcome: Outcome): CallSeries {
@@ -125,11 +167,58 @@ export class CallMetrics {
   }
 }
 
+/** Codes of errors of callers who may not make the call. */
+const unauthorized: ReadonlySet<string> = new Set<ErrorCode>(['invalid_api_key', 'insufficient_permissions'])
+
+/** Counts by labels that are few. */
+class CounterSeries {
+  readonly #series = new Map<string, { readonly labels: Labels, value: number }>()
+
+  add (labels: Labels, amount: number): void {
+    const key = printLabels(labels)
+    const known = this.#series.get(key)
+    if (known === undefined) this.#series.set(key, { labels, value: amount })
+    else known.value += amount
+  }
+
+  samples (): Sample[] {
+    return [...this.#series.values()].map(({ labels, value }) => ({ labels, value }))
+  }
+}
+
+class HistogramSeries {
+  readonly #bounds: readonly number[]
+  readonly #maxSeries: number
+  readonly #series = new Map<string, { readonly labels: Labels, readonly histogram: Histogram }>()
+
+  /** @param maxSeries beyond it a new name of a model counts as another */
+  constructor (bounds: readonly number[], maxSeries = Infinity) {
+    this.#bounds = bounds
+    this.#maxSeries = maxSeries
+  }
+
+  observe (labels: Labels, value: number): void {
+    const key = printLabels(labels)
+    let known = this.#series.get(key)
+    if (known === undefined) {
+      if (this.#series.size >= this.#maxSeries && labels[modelAttribute] !== other) {
+        return this.observe({ ...labels, [modelAttribute]: other }, value)
+      }
+      this.#series.set(key, known = { labels, histogram: new Histogram(this.#bounds) })
+    }
+    known.histogram.observe(value)
+  }
+
+  samples (): Sample[] {
+    return [...this.#series.values()].map(({ labels, histogram }) => ({ labels, value: histogram.value }))
+  }
+}
+
 /** Counts attempts by model, provider, and what became of them. */
 class AttemptCounters {
   readonly #label: string
   readonly #maxSeries: number
-  readonly #counts = new Map<string, { readonly series: string, count: number }>()
+  readonly #counts = new Map<string, { readonly labels: Labels, count: number }>()
 
   constructor (label: string, maxSeries: number) {
     this.#label = label
@@ -143,13 +232,13 @@ class AttemptCounters {
     else if (this.#counts.size >= this.#maxSeries && model !== other) this.note(other, other, result)
     else
       this.#counts.set(key, {
-        series: labels({ model, provider, [this.#label]: result.replaceAll(' ', '_') }),
+        labels: { model, provider, [this.#label]: result.replaceAll(' ', '_') },
         count: 1
       })
   }
 
   addTo ({ samples }: Family): void {
-    for (const { series, count } of this.#counts.values()) samples.push([series, count])
+    for (const { labels, count } of this.#counts.values()) samples.push({ labels, value: count })
   }
 }
 
@@ -220,6 +309,11 @@ function callFamilies () {
       'headgate_limits_refused_total',
       'Calls refused because of a limit of their key.'
     ),
+    unauthorized: family(
+      'counter',
+      'headgate_unauthorized_total',
+      'Calls without a valid key, or with one that may not do that.'
+    ),
     findings: family('counter', 'headgate_stage_findings_total', 'What stages found in the texts of calls.'),
     looks: family('counter', 'headgate_stage_looks_total', 'Times that stages looked at texts of calls.'),
     lookSeconds: family(
@@ -231,20 +325,35 @@ function callFamilies () {
       'counter',
       'headgate_answer_cache_calls_total',
       'Calls that were looked for among the answers that are kept: hit, miss, or bypass.'
-    )
+    ),
+    operations: {
+      ...family('histogram', 'gen_ai.client.operation.duration', 'Time of a request to a provider.'),
+      unit: 's' as const
+    },
+    operationTokens: {
+      ...family(
+        'histogram',
+        'gen_ai.client.token.usage',
+        'Tokens of a request to a provider and of its answer, where it reports them.'
+      ),
+      unit: '{token}' as const
+    },
+    firstChunks: {
+      ...family(
+        'histogram',
+        'gen_ai.client.operation.time_to_first_chunk',
+        'Time from a request to a provider to the first output of a streamed answer.'
+      ),
+      unit: 's' as const
+    }
   }
 }
 
 /** Labels the calls that are counted together. */
-interface Labels {
-  readonly endpoint: string
-  readonly model: string
-  readonly provider: string
-  readonly outcome: Outcome
-}
+type CallLabels = Readonly<Record<'endpoint' | 'model' | 'provider', string>> & { readonly outcome: Outcome }
 
 class CallSeries {
-  readonly #labels: Labels
+  readonly #labels: CallLabels
   readonly #statuses = new Map<number, number>()
   readonly #duration = new Histogram(durationBounds)
   readonly #firstByte = new Histogram(firstByteBounds)
@@ -256,7 +365,7 @@ class CallSeries {
   #hedges = 0
   #fallbacks = 0
 
-  constructor (labels: Labels) {
+  constructor (labels: CallLabels) {
     this.#labels = labels
   }
 
@@ -286,22 +395,22 @@ class CallSeries {
   }
 
   addTo ({ calls, duration, firstByte, ...families }: CallFamilies): void {
-    const all = labels(this.#labels)
-    for (const [status, count] of this.#statuses) {
-      calls.samples.push([labels({ ...this.#labels, status }), count])
+    const labels = this.#labels
+    for (const [status, value] of this.#statuses) {
+      calls.samples.push({ labels: { ...labels, status: String(status) }, value })
     }
-    this.#duration.addTo(duration, all)
-    if (!this.#firstByte.isEmpty) this.#firstByte.addTo(firstByte, all)
+    duration.samples.push({ labels, value: this.#duration.value })
+    if (!this.#firstByte.isEmpty) firstByte.samples.push({ labels, value: this.#firstByte.value })
     // Calls without a model would only add zeros.
-    if (this.#labels.model === '') return
+    if (labels.model === '') return
     families.tokens.samples.push(
-      [labels({ ...this.#labels, direction: 'input' }), this.#input],
-      [labels({ ...this.#labels, direction: 'output' }), this.#output]
+      { labels: { ...labels, direction: 'input' }, value: this.#input },
+      { labels: { ...labels, direction: 'output' }, value: this.#output }
     )
-    families.cachedTokens.samples.push([all, this.#cached])
-    families.cost.samples.push([all, this.#nanoUsd / 1e9])
-    families.retries.samples.push([all, this.#retries])
-    families.hedges.samples.push([all, this.#hedges])
-    families.fallbacks.samples.push([all, this.#fallbacks])
+    families.cachedTokens.samples.push({ labels, value: this.#cached })
+    families.cost.samples.push({ labels, value: this.#nanoUsd / 1e9 })
+    families.retries.samples.push({ labels, value: this.#retries })
+    families.hedges.samples.push({ labels, value: this.#hedges })
+    families.fallbacks.samples.push({ labels, value: this.#fallbacks })
   }
 }

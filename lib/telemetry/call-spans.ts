@@ -10,9 +10,7 @@
 
 import { cutName, type CallRecord, type SentRequest, type ToolListing, type ToolRun } from '../core/record.ts'
 import type { Finding } from '../core/stage-findings.ts'
-import { kinds } from '../providers/kinds.ts'
-import type { ProviderKind } from '../../schemas/providers.ts'
-import type { EndpointName } from '../../schemas/endpoints.ts'
+import { operationOf, providerNameOf, usageOf, type KindOf } from './gen-ai.ts'
 import type { Call } from '../core/call.ts'
 import type { Usage } from '../core/usage.ts'
 import type { UsageRow } from '../stores/tables.ts'
@@ -59,15 +57,15 @@ export function callSpans (
   call: SpannedCall,
   row: UsageRow | undefined,
   endedAtMs: number,
-  kindOf: (providerId: string) => ProviderKind | undefined
+  kindOf: KindOf
 ): CallSpans {
   const { record } = call
   const answered = record.requests?.filter(({ reason }) => reason === undefined) ?? []
   const requests = record.requests?.map(request => {
-    const usage = usageOf(record, answered, request)
+    const usage = usageOf(record, request)
     const costNanoUsd = answered.length === 1 && request === answered[0] ? row?.cost_nano_usd : undefined
-    const kind = kindOf(request.route.providerId)
-    return requestSpan(record, request, { usage, costNanoUsd, endedAtMs, kind })
+    const providerName = providerNameOf(request.route.providerId, kindOf)
+    return requestSpan(record, request, { usage, costNanoUsd, endedAtMs, providerName })
   })
   const children = [
     ...requests ?? [],
@@ -154,15 +152,15 @@ interface RequestFacts {
   readonly costNanoUsd: number | null | undefined
   /** The end of the call. */
   readonly endedAtMs: number
-  readonly kind: ProviderKind | undefined
+  readonly providerName: string
 }
 
 function requestSpan (
   { endpoint, streamed, session, chosen, upstreamRequestId }: CallRecord,
   { route, startedAtMs, endedAtMs: firstAtMs, completedAtMs, reason, status, span }: SentRequest,
-  { usage, costNanoUsd, endedAtMs, kind }: RequestFacts
+  { usage, costNanoUsd, endedAtMs, providerName }: RequestFacts
 ): CallSpan {
-  const operation = operations[endpoint as EndpointName] ?? endpoint // of a map, or a name of its own
+  const operation = operationOf(endpoint)
   const isAnswer = reason === undefined && firstAtMs !== undefined
   return {
     name: `${operation} ${cutName(route.model)}`,
@@ -177,7 +175,7 @@ function requestSpan (
         : [],
     attributes: {
       'gen_ai.operation.name': operation,
-      'gen_ai.provider.name': kind === undefined ? route.providerId : (kinds[kind].traceName ?? kind),
+      'gen_ai.provider.name': providerName,
       'gen_ai.request.model': cutName(route.model),
       'gen_ai.request.stream': streamed,
       'gen_ai.conversation.id': session === undefined ? undefined : cutName(session),
@@ -265,30 +263,9 @@ function toolSpan ({ serverName, toolName, startedAtMs, endedAtMs, outcome, span
   }
 }
 
-/**
- * Returns the usage of the answer to one request: each answer is reported once, in the order in which they
- * came. Where they do not match, it is not known which is whose.
- */
-function usageOf (
-  { answers }: CallRecord,
-  answered: readonly SentRequest[],
-  request: SentRequest
-): Usage | undefined {
-  return answers.length === answered.length ? answers[answered.indexOf(request)]?.usage : undefined
-}
-
 function usdOf (nanoUsd: number | null | undefined): number | undefined {
   return nanoUsd === null || nanoUsd === undefined ? undefined : nanoUsd / 1e9
 }
 
 /** Reasons why a request ended by a decision, not a failure. */
 const givenUp: ReadonlySet<string> = new Set(['slower', 'client_closed_request'])
-
-/** The values of `gen_ai.operation.name`; where the conventions have none, the name of the endpoint. */
-const operations: Readonly<Partial<Record<EndpointName, string>>> = {
-  chat: 'chat',
-  messages: 'chat',
-  responses: 'chat',
-  completions: 'text_completion',
-  embeddings: 'embeddings'
-}

@@ -41,6 +41,7 @@ import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { version } from '../text/version.ts'
 import { randomHex } from '../text/ids.ts'
 import { callSpans, type CallSpan } from './call-spans.ts'
+import type { KindOf } from './gen-ai.ts'
 import { recoveredSpan } from './recovered-span.ts'
 import { beginTrace } from './trace-context.ts'
 import { TraceSampler } from './trace-sampler.ts'
@@ -49,7 +50,6 @@ import type { CallTrace } from '../core/call-trace.ts'
 import type { OtlpSettings } from '../core/settings.ts'
 import type { Log } from '../log/log.ts'
 import type { UsageRow } from '../stores/tables.ts'
-import type { ProviderKind } from '../../schemas/providers.ts'
 
 export interface CallTracerOptions {
   readonly log: Log
@@ -105,7 +105,7 @@ export class CallTracer {
   observe (
     call: Call,
     row: UsageRow | undefined,
-    kindOf: (providerId: string) => ProviderKind | undefined
+    kindOf: KindOf
   ): void {
     const { trace: callTrace = this.begin({}) } = call.record
     if (!callTrace.isSampled) return

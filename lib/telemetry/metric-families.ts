@@ -9,22 +9,53 @@
  * @see https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
  */
 
+import type { HistogramValue } from '../core/histogram.ts'
+
 /** Holds one metric of a process: plain data, so that it can be sent to another process. */
 export interface Family {
+  /** As Prometheus has it, or as a convention of OpenTelemetry, which has dots. */
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'gauge' | 'histogram'
+  /** The unit, of a name with dots: Prometheus has it in the name. */
+  readonly unit?: 's' | '{token}'
   /** Combines the values of several processes. Default: their sum. */
   readonly merge?: 'max'
-  /** The suffix of each name, once: `{endpoint="chat"}`, `_bucket{le="1"}`. */
+  /** One for each set of labels. */
   readonly samples: Sample[]
 }
 
-export type Sample = readonly [series: string, value: number]
+export interface Sample {
+  readonly labels: Labels
+  readonly value: number | HistogramValue
+}
 
-/** Formats labels: `{endpoint="chat",status="200"}`. */
-export function labels (values: object): string {
-  return `{${Object.entries(values).map(([name, value]) => `${name}="${escaped(String(value))}"`).join(',')}}`
+/** Labels by name: of Prometheus, or an attribute of OpenTelemetry with dots. */
+export type Labels = Readonly<Record<string, string>>
+
+/** Makes a metric with one value. */
+export function single (
+  type: Exclude<Family['type'], 'histogram'>,
+  name: string,
+  help: string,
+  value: number
+): Family {
+  return { name, help, type, samples: [{ labels: {}, value }] }
+}
+
+/** Formats labels: `{endpoint="chat",status="200"}`; without any the empty text. */
+export function printLabels (labels: Labels): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${prometheusName(name)}="${escaped(value)}"`)
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
+}
+
+function prometheusName (name: string): string {
+  return name.replaceAll('.', '_')
+}
+
+/** Returns the name of a metric in Prometheus. */
+export function familyName ({ name, unit }: Pick<Family, 'name' | 'unit'>): string {
+  return prometheusName(name) + (unit === 's' ? '_seconds' : '')
 }
 
 function escaped (value: string): string {
@@ -33,63 +64,54 @@ function escaped (value: string): string {
 
 /** Combines the metrics of several processes. */
 export function mergeFamilies (processes: ReadonlyArray<readonly Family[]>): Family[] {
-  const byName = new Map<string, { readonly family: Family, readonly values: Map<string, number> }>()
+  const byName = new Map<string, { readonly family: Family, readonly samples: Map<string, Sample> }>()
   for (const family of processes.flat()) {
     let total = byName.get(family.name)
-    if (total === undefined) byName.set(family.name, total = { family, values: new Map() })
-    for (const [series, value] of family.samples) {
-      const before = total.values.get(series)
-      if (before === undefined) total.values.set(series, value)
-      else total.values.set(series, family.merge === 'max' ? Math.max(before, value) : before + value)
+    if (total === undefined) byName.set(family.name, total = { family, samples: new Map() })
+    for (const { labels, value } of family.samples) {
+      const series = printLabels(labels)
+      const before = total.samples.get(series)?.value
+      total.samples.set(series, {
+        labels,
+        value: before === undefined ? value : combined(before, value, family.merge)
+      })
     }
   }
-  return [...byName.values()].map(({ family, values }) => ({ ...family, samples: [...values] }))
+  return [...byName.values()].map(({ family, samples }) => ({ ...family, samples: [...samples.values()] }))
+}
+
+function combined (a: Sample['value'], b: Sample['value'], merge: Family['merge']): Sample['value'] {
+  if (typeof a === 'number' && typeof b === 'number') return merge === 'max' ? Math.max(a, b) : a + b
+  if (typeof a === 'number' || typeof b === 'number') throw new TypeError('one metric of two types')
+  return {
+    bounds: a.bounds,
+    counts: a.counts.map((count, bucket) => count + (b.counts[bucket] ?? 0)),
+    sum: a.sum + b.sum
+  }
 }
 
 export function printFamilies (families: readonly Family[]): string {
   let text = ''
-  for (const { name, help, type, samples } of families) {
-    text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
-    for (const [series, value] of samples) text += `${name}${series} ${value}\n`
+  for (const family of families) {
+    const name = familyName(family)
+    text += `# HELP ${name} ${family.help}\n# TYPE ${name} ${family.type}\n`
+    for (const { labels, value } of family.samples) {
+      text += typeof value === 'number'
+        ? `${name}${printLabels(labels)} ${value}\n`
+        : printHistogram(name, labels, value)
+    }
   }
   return text
 }
 
-/** Counts values by size. */
-export class Histogram {
-  readonly #bounds: readonly number[]
-  /** One more than bounds: the last counts values above all of them. */
-  readonly #counts: number[]
-  #sum = 0
-
-  /** @param bounds ascending; a value counts in the first that it does not exceed */
-  constructor (bounds: readonly number[]) {
-    this.#bounds = bounds
-    this.#counts = Array.from({ length: bounds.length + 1 }, () => 0)
+function printHistogram (name: string, labels: Labels, { bounds, counts, sum }: HistogramValue): string {
+  let text = ''
+  let count = 0
+  for (const [bucket, more] of counts.entries()) {
+    count += more
+    const le = String(bounds[bucket] ?? '+Inf')
+    text += `${name}_bucket${printLabels({ ...labels, le })} ${count}\n`
   }
-
-  observe (value: number): void {
-    let bucket = 0
-    for (const bound of this.#bounds) {
-      if (value <= bound) break
-      bucket++
-    }
-    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1
-    this.#sum += value
-  }
-
-  /** @param series labels as `labels` writes them, at least one */
-  addTo ({ samples }: Family, series: string): void {
-    const begin = `_bucket${series.slice(0, -1)},le="`
-    let count = 0
-    for (const [bucket, more] of this.#counts.entries()) {
-      count += more
-      samples.push([`${begin}${this.#bounds[bucket] ?? '+Inf'}"}`, count])
-    }
-    samples.push([`_sum${series}`, this.#sum], [`_count${series}`, count])
-  }
-
-  get isEmpty (): boolean {
-    return this.#counts.every(count => count === 0)
-  }
+  const series = printLabels(labels)
+  return `${text}${name}_sum${series} ${sum}\n${name}_count${series} ${count}\n`
 }

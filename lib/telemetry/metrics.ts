@@ -10,7 +10,8 @@
 
 import { CallMetrics } from './call-metrics.ts'
 import { certificateExpiries } from '../net/certificates.ts'
-import { labels, type Family } from './metric-families.ts'
+import { printLabels, single, type Family, type Labels } from './metric-families.ts'
+import type { HistogramValue } from '../core/histogram.ts'
 import { ProcessMetrics } from './process-metrics.ts'
 import type { Call } from '../core/call.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
@@ -33,6 +34,8 @@ export interface Load {
   readonly bodiesDropped: number
   /** Spans of calls that no collector got, since the start. Absent where none are sent. */
   readonly spansDropped?: number | undefined
+  /** Seconds of queries on PostgreSQL. Absent with the embedded store, and without one. */
+  readonly queries?: HistogramValue | undefined
   /** The parts that do not work while calls go on. */
   readonly degraded: readonly string[]
   /** Absent where machines do not count together. */
@@ -43,6 +46,8 @@ export interface CoordinationLoad {
   readonly isAway: boolean
   /** Calls of limited keys that were decided meanwhile, since the start. */
   readonly decidedAlone: number
+  /** Seconds of commands to Redis. */
+  readonly commands: HistogramValue
 }
 
 /** Selects what is observed of a gateway; its services change with the configuration. */
@@ -57,65 +62,90 @@ export interface ObservedGateway {
   readonly load: () => Load
 }
 
+interface Reloads {
+  ok: number
+  /** The new configuration cannot be used: the one before stays in effect. */
+  failed: number
+}
+
 export class Metrics {
   readonly #gateway: () => ObservedGateway
   readonly #calls: CallMetrics
   readonly #process = new ProcessMetrics()
+  readonly #reloads: Reloads = { ok: 0, failed: 0 }
 
   /** @param gateway not called before the first call has ended or the first scrape */
   constructor (gateway: () => ObservedGateway) {
     this.#gateway = gateway
-    this.#calls = new CallMetrics(modelId => isKnown(modelId, gateway().services))
+    this.#calls = new CallMetrics(
+      modelId => isKnown(modelId, gateway().services),
+      providerId => gateway().services.settings.providers.find(({ id }) => id === providerId)?.kind
+    )
   }
 
   /** Counts a call; passed to `createGateway` as an observer. */
   readonly observe = (call: Call, row?: UsageRow): void => this.#calls.observe(call, row)
 
+  /** Counts a change of the configuration. */
+  noteReload (result: keyof Reloads): void {
+    this.#reloads[result]++
+  }
+
   families (): Family[] {
-    return [...this.#calls.families(), ...gatewayFamilies(this.#gateway()), ...this.#process.families()]
+    return [
+      ...this.#calls.families(),
+      reloadFamily(this.#reloads),
+      ...gatewayFamilies(this.#gateway()),
+      ...this.#process.families()
+    ]
+  }
+}
+
+function reloadFamily (reloads: Reloads): Family {
+  return {
+    name: 'headgate_configuration_reloads_total',
+    help: 'Changes of the configuration that a process noticed: taken over, or of no use.',
+    type: 'counter',
+    samples: Object.entries(reloads).map(([result, value]: [string, number]) => ({ labels: { result }, value }))
   }
 }
 
 function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
-  const { openCalls, rowsWaiting, rowsDropped, bodiesDropped, spansDropped, degraded, coordination } = load()
+  const { openCalls, rowsWaiting, rowsDropped, bodiesDropped, spansDropped, queries, degraded, coordination } = load()
   const open = new Map<string, number>()
   for (const [modelId, isOpen] of services.routeHealth.circuits()) {
     const model = isKnown(modelId, services) ? modelId : 'other'
     open.set(model, (open.get(model) ?? 0) + Number(isOpen))
   }
-  const learned = new Map<string, number>()
+  const learned = new Map<string, { readonly labels: Labels, value: number }>()
   for (const [name, { reason, origin }] of services.routeHealth.cooldowns('')) {
     const [provider = ''] = name.split('/', 1)
-    const series = labels({ provider, reason })
-    if (origin === 'another_process') learned.set(series, (learned.get(series) ?? 0) + 1)
+    if (origin !== 'another_process') continue
+    const labels = { provider, reason }
+    const series = printLabels(labels)
+    learned.set(series, { labels, value: (learned.get(series)?.value ?? 0) + 1 })
   }
-  const family = (type: Family['type'], name: string, help: string, value: number): Family => ({
-    name,
-    help,
-    type,
-    samples: [['', value]]
-  })
   return [
-    family('gauge', 'headgate_open_calls', 'Open calls.', openCalls),
+    single('gauge', 'headgate_open_calls', 'Open calls.', openCalls),
     {
-      ...family(
+      ...single(
         'gauge',
         'headgate_circuit_open',
         'Processes in which the circuit of this model is open, for all keys or for one.',
         0
       ),
-      samples: [...open].map(([model, count]) => [labels({ model }), count])
+      samples: [...open].map(([model, value]) => ({ labels: { model }, value }))
     },
     {
-      ...family(
+      ...single(
         'gauge',
         'headgate_cooldowns_learned',
         'Providers and models that cool down because another process said so.',
         0
       ),
-      samples: [...learned]
+      samples: [...learned.values()]
     },
-    family(
+    single(
       'gauge',
       'headgate_answer_cache_bytes',
       'Memory of the answers that are kept.',
@@ -124,17 +154,17 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
     ...upstreamFamilies(services.providers),
     ...certificateFamilies(services.settings),
     {
-      ...family(
+      ...single(
         'gauge',
         'headgate_degraded',
         'Processes in which this part does not work while calls go on.',
         0
       ),
-      samples: degradableParts.map(part => [labels({ part }), Number(degraded.includes(part))])
+      samples: degradableParts.map(part => ({ labels: { part }, value: Number(degraded.includes(part)) }))
     },
-    family('gauge', 'headgate_ledger_rows_waiting', 'Usage records that are not written yet.', rowsWaiting),
-    family('counter', 'headgate_ledger_rows_dropped_total', 'Usage records that were lost.', rowsDropped),
-    family(
+    single('gauge', 'headgate_ledger_rows_waiting', 'Usage records that are not written yet.', rowsWaiting),
+    single('counter', 'headgate_ledger_rows_dropped_total', 'Usage records that were lost.', rowsDropped),
+    single(
       'counter',
       'headgate_call_bodies_dropped_total',
       'Calls whose bodies were to be kept and were dropped.',
@@ -143,23 +173,27 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
     ...(spansDropped === undefined
       ? []
       : [
-          family(
+          single(
             'counter',
             'headgate_spans_dropped_total',
             'Spans of calls that no collector got.',
             spansDropped
           )
         ]),
+    ...(queries === undefined
+      ? []
+      : [histogram('headgate_postgres_seconds', 'Time of queries on PostgreSQL.', queries)]),
     ...(coordination === undefined
       ? []
       : [
-          family(
+          histogram('headgate_redis_seconds', 'Time of commands to Redis.', coordination.commands),
+          single(
             'gauge',
             'headgate_coordination_away',
             'Processes that cannot reach the Redis in which limits are counted.',
             Number(coordination.isAway)
           ),
-          family(
+          single(
             'counter',
             'headgate_coordination_alone_total',
             'Calls of limited keys that were decided without Redis.',
@@ -169,13 +203,20 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
   ]
 }
 
+function histogram (name: string, help: string, value: HistogramValue): Family {
+  return { name, help, type: 'histogram', samples: [{ labels: {}, value }] }
+}
+
 function certificateFamilies (settings: Settings): Family[] {
   return [{
     name: 'headgate_certificate_expiry_timestamp_seconds',
     help: 'Unix time at which this certificate expires.',
     type: 'gauge',
     merge: 'max',
-    samples: certificateExpiries(settings).map(({ certificate, expiresAtMs }) => [labels({ certificate }), expiresAtMs / 1000])
+    samples: certificateExpiries(settings).map(({ certificate, expiresAtMs }) => ({
+      labels: { certificate },
+      value: expiresAtMs / 1000
+    }))
   }]
 }
 
@@ -192,7 +233,7 @@ function upstreamFamilies (providers: Providers): Family[] {
     name,
     help,
     type,
-    samples: loads.map(({ provider, load }) => [labels({ provider }), value(load)])
+    samples: loads.map(({ provider, load }) => ({ labels: { provider }, value: value(load) }))
   })
   return [
     family(

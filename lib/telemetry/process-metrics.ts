@@ -2,7 +2,7 @@
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { version } from '../text/version.ts'
-import { labels, type Family } from './metric-families.ts'
+import { single, type Family } from './metric-families.ts'
 
 /** The resolution of the clock; only what is later counts as lag. */
 const tickMs = 20
@@ -18,20 +18,14 @@ export class ProcessMetrics {
   families (): Family[] {
     const { rss, heapUsed, external } = process.memoryUsage()
     const { user, system } = process.cpuUsage()
-    const [p50, p99, max] = [this.#delay.percentile(50), this.#delay.percentile(99), this.#delay.max].map(
+    const [p50 = 0, p99 = 0, max = 0] = [this.#delay.percentile(50), this.#delay.percentile(99), this.#delay.max].map(
       lagSeconds
     )
     this.#delay.reset()
-    const family = (type: Family['type'], name: string, help: string, value = 0): Family => ({
-      name,
-      help,
-      type,
-      samples: [['', value]]
-    })
     const highest = { merge: 'max' } as const
     return [
       {
-        ...family(
+        ...single(
           'gauge',
           'nodejs_eventloop_lag_p50_seconds',
           'Event loop lag since the last scrape, median.',
@@ -40,7 +34,7 @@ export class ProcessMetrics {
         ...highest
       },
       {
-        ...family(
+        ...single(
           'gauge',
           'nodejs_eventloop_lag_p99_seconds',
           'Event loop lag since the last scrape, 99th percentile.',
@@ -49,7 +43,7 @@ export class ProcessMetrics {
         ...highest
       },
       {
-        ...family(
+        ...single(
           'gauge',
           'nodejs_eventloop_lag_max_seconds',
           'Event loop lag since the last scrape, maximum.',
@@ -57,14 +51,14 @@ export class ProcessMetrics {
         ),
         ...highest
       },
-      family('gauge', 'process_resident_memory_bytes', 'Resident memory.', rss),
-      family('gauge', 'nodejs_heap_size_used_bytes', 'Used heap.', heapUsed),
-      family('gauge', 'nodejs_external_memory_bytes', 'Memory of objects outside the heap.', external),
-      family('counter', 'process_cpu_seconds_total', 'CPU time.', (user + system) / 1e6),
-      family('gauge', 'headgate_processes', 'Processes covered by these metrics.', 1),
+      single('gauge', 'process_resident_memory_bytes', 'Resident memory.', rss),
+      single('gauge', 'nodejs_heap_size_used_bytes', 'Used heap.', heapUsed),
+      single('gauge', 'nodejs_external_memory_bytes', 'Memory of objects outside the heap.', external),
+      single('counter', 'process_cpu_seconds_total', 'CPU time.', (user + system) / 1e6),
+      single('gauge', 'headgate_processes', 'Processes covered by these metrics.', 1),
       {
-        ...family('gauge', 'headgate_build_info', 'Version of Headgate.'),
-        samples: [[labels({ version }), 1]],
+        ...single('gauge', 'headgate_build_info', 'Version of Headgate.', 1),
+        samples: [{ labels: { version }, value: 1 }],
         ...highest
       }
     ]

@@ -137,6 +137,20 @@ t.test('a changed configuration applies without a restart, an invalid one change
   await gateway.line(/"entries":\["server.keep_alive_ms","metrics"\].*require a restart/)
 })
 
+t.test('changes of the configuration are counted, those that cannot be used as well', async t => {
+  const directory = directoryOf(t, { 'headgate.yaml': 'providers:\n  sandbox: {}\n' })
+  const file = join(directory, 'headgate.yaml')
+  const gateway = await startGateway(t, directory, { HEADGATE_METRICS_PORT: '0' })
+  const [, url = ''] = await gateway.line(/"url":"([^"]+)","msg":"metrics server listening"/)
+  const reloads = async (): Promise<string[]> => (await (await request(url)).body.text()).match(/^headgate_configuration_reloads_total.*$/gm) ?? []
+  t.strictSame(await reloads(), ['headgate_configuration_reloads_total{result="ok"} 0', 'headgate_configuration_reloads_total{result="failed"} 0'])
+  writeFileSync(file, 'providers: 5\n')
+  await gateway.line(/"msg":"invalid configuration; keeping the current one"/)
+  writeFileSync(file, 'providers:\n  sandbox: {}\nroutes:\n  quick: [sandbox/echo]\n')
+  await gateway.line(/"msg":"configuration reloaded"/)
+  t.strictSame(await reloads(), ['headgate_configuration_reloads_total{result="ok"} 1', 'headgate_configuration_reloads_total{result="failed"} 1'])
+})
+
 t.test('a start that fails says why and how to fix it', async t => {
   const other = createServer()
   await new Promise<void>(resolve => { other.listen(0, '127.0.0.1', resolve) })

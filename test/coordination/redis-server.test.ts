@@ -30,6 +30,12 @@ t.test('the Redis that gateways share', { skip: noRedis }, async t => {
     await t.resolves(ping())
   })
 
+  await t.test('the time of each command is counted, of one without a reply as well', async t => {
+    const { counts, sum } = one.times
+    t.ok(counts.reduce((total, count) => total + count, 0) >= 2)
+    t.ok(sum > 0 && sum < 60)
+  })
+
   await t.test('a server that stalls is away until it replies again', async t => {
     const events: string[] = []
     one.on('away', () => events.push('away')).on('back', () => events.push('back'))

@@ -6,11 +6,13 @@ import t from 'tap'
 import { refusals } from '../../lib/limits/limit-table.ts'
 import { CallRecord, type Outcome } from '../../lib/core/record.ts'
 import { CallMetrics } from '../../lib/telemetry/call-metrics.ts'
+import { familyName } from '../../lib/telemetry/metric-families.ts'
 import { Metrics } from '../../lib/telemetry/metrics.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { testGateway } from '../support/gateway.ts'
 
 const rows = readFileSync(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8')
-  .split('\n').filter(line => line.startsWith('| `headgate_'))
+  .split('\n').filter(line => /^\| `(?:headgate|gen_ai)_/.test(line))
 
 /** Returns the second cell of the row that has a metric. */
 function cellOf (metric: string): string {
@@ -22,11 +24,15 @@ function codeIn (text: string): string[] {
 }
 
 t.test('the table has every metric of the gateway, and no other', async t => {
+  const empty = { bounds: [], counts: [0], sum: 0 }
   const silent = (): void => undefined
-  const coordination = { load: () => ({ isAway: false, decidedAlone: 0 }), cooldowns: { listen: silent, report: silent }, notifyOfTasks: silent, onTasks: silent }
+  const coordination = { load: () => ({ isAway: false, decidedAlone: 0, commands: empty }), cooldowns: { listen: silent, report: silent }, notifyOfTasks: silent, onTasks: silent }
   const telemetry = { maxSampledPerSecond: 1, otlp: { endpoint: 'http://127.0.0.1:1', protocol: 'http/json', headers: {}, sampler: 'always_on', sample: 1, maxQueuedSpans: 1 } } as const
-  const { gateway } = await testGateway(t, { telemetry }, {}, { coordination })
-  const names = new Metrics(() => gateway).families().map(({ name }) => name).filter(name => name.startsWith('headgate_'))
+  const directory = t.testdir()
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  const { gateway } = await testGateway(t, { telemetry }, {}, { coordination, database: { ...database, queries: () => empty } })
+  const names = new Metrics(() => gateway).families().map(familyName).filter(name => /^(?:headgate|gen_ai)_/.test(name))
   t.same(rows.flatMap(row => codeIn(row.split(' | ')[0] ?? '')).toSorted(), names.toSorted())
 })
 
@@ -35,7 +41,7 @@ t.test('the values of `limit` are the names of the limits', async t => {
 })
 
 t.test('every value of `limit`, `outcome` and `direction` that is sent is in the table', async t => {
-  const metrics = new CallMetrics(() => true)
+  const metrics = new CallMetrics(() => true, () => undefined)
   const outcomes: Record<Outcome, true> = { ok: true, error: true, client_closed: true, client_too_slow: true }
   for (const outcome of Object.keys(outcomes) as Outcome[]) { // the keys of a record of outcomes
     for (const refusedBy of refusals) {
@@ -45,7 +51,7 @@ t.test('every value of `limit`, `outcome` and `direction` that is sent is in the
   }
   const values = (metric: string, label: string): Set<string> => {
     const samples = metrics.families().find(({ name }) => name === metric)?.samples ?? []
-    return new Set(samples.map(([series]) => new RegExp(`[{,]${label}="([^"]*)"`).exec(series)?.[1] ?? ''))
+    return new Set(samples.map(({ labels }) => labels[label] ?? ''))
   }
   for (const [metric, label, count] of [
     ['headgate_limits_refused_total', 'limit', refusals.length], ['headgate_calls_total', 'outcome', 4], ['headgate_tokens_total', 'direction', 2]

@@ -442,7 +442,7 @@ t.test('gateways with one store share answers by Redis, where nobody can read th
   const upstream = await fakeUpstream(counting())
   t.teardown(upstream.close)
   const coordination: GatewayCoordination = {
-    answers: new SharedAnswers(server), load: () => ({ isAway: false, decidedAlone: 0 }),
+    answers: new SharedAnswers(server), load: () => ({ isAway: false, decidedAlone: 0, commands: { bounds: [], counts: [0], sum: 0 } }),
     cooldowns: { listen: () => undefined, report: () => undefined }, notifyOfTasks: () => undefined, onTasks: () => undefined
   }
   const gateways = await Promise.all([1, 2].map(async () => await testGateway(t, { providers: [chatUpstreamAt(upstream.url)], cache: { answers } }, {}, { database, coordination })))

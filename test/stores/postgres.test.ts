@@ -33,6 +33,15 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     for (const { query } of databases) t.same(await query.selectFrom('keys').selectAll().execute(), [])
   })
 
+  await t.test('the time of each query is counted', async t => {
+    const { query, queries } = await open(t, await postgresPlace(t))
+    const count = (): number => queries?.().counts.reduce((sum, count) => sum + count, 0) ?? 0
+    const before = count()
+    await query.selectFrom('keys').selectAll().execute()
+    t.ok(count() > before)
+    t.ok((queries?.().sum ?? 0) > 0)
+  })
+
   await t.test('a gateway waits for another one that changes the schema, longer than for any query', async t => {
     const statementMs = 200 // the client gives up a query a second later
     const place = await postgresPlace(t, { statementMs })

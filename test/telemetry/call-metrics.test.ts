@@ -1,19 +1,22 @@
 import t from 'tap'
-import { CallRecord, type SentRequest } from '../../lib/core/record.ts'
+import { CallRecord, noteUsage, type SentRequest } from '../../lib/core/record.ts'
 import { CallMetrics } from '../../lib/telemetry/call-metrics.ts'
 import { printFamilies } from '../../lib/telemetry/metric-families.ts'
 import type { Route } from '../../lib/core/route.ts'
+import type { ProviderKind } from '../../schemas/providers.ts'
 import { route } from '../support/routes.ts'
+
+const kindOf = (id: string): ProviderKind | undefined => id === 'one' ? 'xai' : undefined
 
 type Row = Parameters<CallMetrics['observe']>[1]
 
 /** Lists the series that are not histograms, without those that are 0. */
 function linesOf (metrics: CallMetrics): string[] {
-  return printFamilies(metrics.families()).split('\n').filter(line => line !== '' && !/^#|_seconds_| 0$/.test(line))
+  return printFamilies(metrics.families()).split('\n').filter(line => line !== '' && !/^#|^gen_ai_|_seconds_| 0$/.test(line))
 }
 
 function observed (parts: Partial<CallRecord>, row?: Row, isKnown = (_id: string): boolean => true): string[] {
-  const metrics = new CallMetrics(isKnown)
+  const metrics = new CallMetrics(isKnown, kindOf)
   metrics.observe({ record: Object.assign(new CallRecord('chat'), parts), receivedAtMs: performance.now() }, row)
   return linesOf(metrics)
 }
@@ -43,16 +46,49 @@ t.test('a model that only the caller knows counts as another', async t => {
 })
 
 t.test('a call that never came to a model has no numbers of one', async t => {
-  t.strictSame(observed({ outcome: 'error', status: 401 }), ['headgate_calls_total{endpoint="chat",model="",provider="",outcome="error",status="401"} 1'])
+  t.strictSame(observed({ outcome: 'error', status: 401, errorCode: 'invalid_api_key' }), [
+    'headgate_calls_total{endpoint="chat",model="",provider="",outcome="error",status="401"} 1',
+    'headgate_unauthorized_total{endpoint="chat",reason="invalid_api_key"} 1'
+  ])
 })
 
 t.test('first outputs are counted of calls that had one, and overhead of calls that had a head', async t => {
   const times = (parts: Partial<CallRecord>): string => {
-    const metrics = new CallMetrics(() => true)
+    const metrics = new CallMetrics(() => true, kindOf)
     metrics.observe({ record: Object.assign(new CallRecord('chat'), parts), receivedAtMs: performance.now() })
     return printFamilies(metrics.families())
   }
   t.match(times({ firstByteMs: 20 }), /headgate_first_byte_seconds_bucket\{.*le="0\.05"\} 1/)
   t.match(times({ overheadMs: 2 }), /headgate_overhead_seconds_bucket\{endpoint="chat",le="0\.0025"\} 1/)
   t.notMatch(times({}), 'headgate_overhead_seconds_bucket')
+})
+
+t.test('each request to a provider is an operation of the conventions, with the tokens that its provider reports', async t => {
+  const record = new CallRecord('responses')
+  noteUsage(record, { promptTokens: 3, completionTokens: 4, totalTokens: 7 }, undefined)
+  const requests = [
+    { ...sentTo(route('one/a'), 'upstream_error'), startedAtMs: 0, endedAtMs: 15 },
+    { ...sentTo(route('two/b')), startedAtMs: 100, endedAtMs: 150, completedAtMs: 2100 }
+  ]
+  const metrics = new CallMetrics(id => id === 'one/a', kindOf)
+  metrics.observe({ record: Object.assign(record, { requests, streamed: true }), receivedAtMs: performance.now() })
+  const text = printFamilies(metrics.families())
+  const [failed, answered] = ['gen_ai_provider_name="x_ai",gen_ai_request_model="a",error_type="upstream_error"', 'gen_ai_provider_name="two",gen_ai_request_model="other"']
+  for (const line of [
+    '# TYPE gen_ai_client_operation_duration_seconds histogram',
+    `gen_ai_client_operation_duration_seconds_sum{gen_ai_operation_name="chat",${failed}} 0.015`,
+    `gen_ai_client_operation_duration_seconds_sum{gen_ai_operation_name="chat",${answered}} 2`,
+    `gen_ai_client_operation_time_to_first_chunk_seconds_sum{gen_ai_operation_name="chat",${answered}} 0.05`,
+    `gen_ai_client_token_usage_bucket{gen_ai_operation_name="chat",${answered},gen_ai_token_type="input",le="4"} 1`,
+    `gen_ai_client_token_usage_sum{gen_ai_operation_name="chat",${answered},gen_ai_token_type="output"} 4`
+  ]) t.ok(text.includes(`${line}\n`), line)
+  t.notMatch(text, /first_chunk_seconds_sum\{[^}]*x_ai/, 'a request that failed has no first output')
+})
+
+t.test('names of models in operations are bounded', async t => {
+  const metrics = new CallMetrics(() => true, kindOf, 2)
+  const observe = (model: string): void => metrics.observe({ record: Object.assign(new CallRecord('chat'), { requests: [sentTo(route(model))] }), receivedAtMs: performance.now() })
+  for (const model of ['one/a', 'one/b', 'one/c', 'one/a']) observe(model)
+  const counts = [...printFamilies(metrics.families()).matchAll(/^gen_ai_client_operation_duration_seconds_count\{.*model="([^"]*)"\} (\d+)$/gm)].map(([, model, count]) => [model, count])
+  t.strictSame(counts, [['a', '2'], ['b', '1'], ['other', '1']])
 })

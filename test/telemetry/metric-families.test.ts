@@ -1,34 +1,43 @@
 import t from 'tap'
-import { Histogram, labels, mergeFamilies, printFamilies, type Family } from '../../lib/telemetry/metric-families.ts'
+import { familyName, mergeFamilies, printFamilies, printLabels, single, type Family } from '../../lib/telemetry/metric-families.ts'
 
 const family = (samples: Family['samples'], more: Partial<Family> = {}): Family => ({ name: 'calls', help: 'Calls.', type: 'counter', samples, ...more })
+const sample = (a: string, value: Family['samples'][number]['value']): Family['samples'][number] => ({ labels: { a }, value })
 
 t.test('labels are written as Prometheus reads them', async t => {
-  t.equal(labels({ endpoint: 'chat', status: 200 }), '{endpoint="chat",status="200"}')
-  t.equal(labels({ a: 'x"y\\z\n' }), '{a="x\\"y\\\\z\\n"}')
+  t.equal(printLabels({ endpoint: 'chat', status: '200' }), '{endpoint="chat",status="200"}')
+  t.equal(printLabels({ a: 'x"y\\z\n' }), '{a="x\\"y\\\\z\\n"}')
+  t.equal(printLabels({ 'error.type': 'x' }), '{error_type="x"}')
+  t.equal(printLabels({}), '')
 })
 
 t.test('metrics are printed with their help and type', async t => {
-  t.equal(printFamilies([family([['{a="1"}', 2], ['', 0.5]])]), '# HELP calls Calls.\n# TYPE calls counter\ncalls{a="1"} 2\ncalls 0.5\n')
+  t.equal(printFamilies([family([sample('1', 2), { labels: {}, value: 0.5 }])]), '# HELP calls Calls.\n# TYPE calls counter\ncalls{a="1"} 2\ncalls 0.5\n')
 })
 
-t.test('a histogram counts each value in all buckets that it does not exceed', async t => {
-  const histogram = new Histogram([1, 5])
-  t.equal(histogram.isEmpty, true)
-  for (const value of [0.5, 1, 1.5, 5, 9]) histogram.observe(value)
-  t.equal(histogram.isEmpty, false)
-  const samples: Family['samples'] = []
-  histogram.addTo(family(samples), '{a="1"}')
-  t.strictSame(samples, [
-    ['_bucket{a="1",le="1"}', 2], ['_bucket{a="1",le="5"}', 4], ['_bucket{a="1",le="+Inf"}', 5], ['_sum{a="1"}', 17], ['_count{a="1"}', 5]
-  ])
+t.test('names of conventions are written as Prometheus has them, with the unit of time', async t => {
+  t.equal(familyName({ name: 'gen_ai.client.operation.duration', unit: 's' }), 'gen_ai_client_operation_duration_seconds')
+  t.equal(familyName({ name: 'gen_ai.client.token.usage', unit: '{token}' }), 'gen_ai_client_token_usage')
+})
+
+t.test('a histogram is printed with each value in all buckets that it does not exceed', async t => {
+  const value = { bounds: [1, 5], counts: [2, 2, 1], sum: 17 }
+  t.equal(printFamilies([family([sample('1', value)], { name: 'h', type: 'histogram' })]), [
+    '# HELP h Calls.', '# TYPE h histogram', 'h_bucket{a="1",le="1"} 2', 'h_bucket{a="1",le="5"} 4', 'h_bucket{a="1",le="+Inf"} 5', 'h_sum{a="1"} 17', 'h_count{a="1"} 5', ''
+  ].join('\n'))
+  t.match(printFamilies([family([{ labels: {}, value }])]), /^calls_bucket\{le="1"\} 2\n/m)
 })
 
 t.test('numbers of several processes are added, and the worst lag is reported', t => {
   const lag = { name: 'lag', merge: 'max' } as const
   t.same(mergeFamilies([
-    [family([['{a="1"}', 1], ['{a="2"}', 2]]), family([['', 3]], lag)],
-    [family([['{a="2"}', 5], ['{a="3"}', 7]]), family([['', 2]], lag)]
-  ]).map(({ samples }) => samples), [[['{a="1"}', 1], ['{a="2"}', 7], ['{a="3"}', 7]], [['', 3]]])
+    [family([sample('1', 1), sample('2', 2)]), single('gauge', 'lag', 'Lag.', 3)].map(one => one.name === 'lag' ? { ...one, ...lag } : one),
+    [family([sample('2', 5), sample('3', 7)]), family([{ labels: {}, value: 2 }], lag)]
+  ]).map(({ samples }) => samples), [[sample('1', 1), sample('2', 7), sample('3', 7)], [{ labels: {}, value: 3 }]])
   t.end()
+})
+
+t.test('histograms of several processes are added bucket by bucket', async t => {
+  const value = { bounds: [1], counts: [1, 2], sum: 9 }
+  t.strictSame(mergeFamilies([[family([sample('1', value)])], [family([sample('1', value)])]])[0]?.samples, [sample('1', { bounds: [1], counts: [2, 4], sum: 18 })])
 })

@@ -33,7 +33,7 @@ async function measured (t: Test, parts: Partial<Settings> = {}, keys: Readonly<
 function valuesIn (t: Test, text: string): Map<string, number> {
   const values = new Map<string, number>()
   for (const line of text.split('\n').filter(line => line !== '' && !line.startsWith('# '))) {
-    const [, series = '', value = ''] = /^([a-z_0-9]+(?:\{(?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+\})?) (\S+)$/.exec(line) ?? []
+    const [, series = '', value = ''] = /^([a-z_0-9]+(?:\{(?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+\})?) (\S+)$/.exec(line) ?? []
     if (series === '' || !Number.isFinite(Number(value)) || values.has(series)) t.fail(line)
     values.set(series, Number(value))
   }
@@ -145,10 +145,11 @@ t.test('names that callers make up are no labels, and no label identifies a call
   t.equal(sum(values, 'headgate_calls_total', 'model="openai/a \\"b\\"\\\\\\n"'), 1)
   t.equal(sum(values, 'headgate_calls_total', 'endpoint="none"', 'status="404"'), 1)
   t.equal(values.get('headgate_limits_refused_total{limit="requests"}'), 1)
+  t.equal(sum(values, 'headgate_unauthorized_total', 'reason="invalid_api_key"'), sum(values, 'headgate_calls_total', 'status="401"'))
 })
 
 t.test('new labels come to an end', t => {
-  const metrics = new CallMetrics(() => true, 2)
+  const metrics = new CallMetrics(() => true, () => undefined, 2)
   const count = (more: Partial<CallRecord>): void => metrics.observe({ record: Object.assign(new CallRecord('chat'), { providerId: 'p' }, more), receivedAtMs: 0 })
   const route = (modelId: string) => ({ modelId, providerId: 'p', model: modelId })
   for (let model = 0; model < 9; model++) {

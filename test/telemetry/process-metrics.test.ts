@@ -3,12 +3,12 @@ import { version } from '../../lib/text/version.ts'
 import { ProcessMetrics } from '../../lib/telemetry/process-metrics.ts'
 import { until } from '../support/until.ts'
 
-const valueOf = (families: ReturnType<ProcessMetrics['families']>, name: string): number => families.find(family => family.name === name)?.samples[0]?.[1] ?? Number.NaN
+const valueOf = (families: ReturnType<ProcessMetrics['families']>, name: string): number => families.find(family => family.name === name)?.samples.map(({ value }) => Number(value))[0] ?? Number.NaN
 
 t.test('a process is one, of a version, with memory and time that it has used', async t => {
   const families = new ProcessMetrics().families()
   t.equal(valueOf(families, 'headgate_processes'), 1)
-  t.match(families.find(({ name }) => name === 'headgate_build_info')?.samples, [[`{version="${version}"}`, 1]])
+  t.match(families.find(({ name }) => name === 'headgate_build_info')?.samples, [{ labels: { version }, value: 1 }])
   for (const name of ['process_resident_memory_bytes', 'nodejs_heap_size_used_bytes', 'process_cpu_seconds_total']) t.ok(valueOf(families, name) > 0, name)
 })
 

@@ -3,7 +3,7 @@ import t from 'tap'
 import { answerMetricsMessages, SharedMetrics } from '../../lib/telemetry/shared-metrics.ts'
 import type { Family } from '../../lib/telemetry/metric-families.ts'
 
-const family = (name: string, type: Family['type'], value: number): Family => ({ name, help: name, type, samples: [['', value]] })
+const family = (name: string, type: Family['type'], value: number): Family => ({ name, help: name, type, samples: [{ labels: {}, value }] })
 
 type Message = Parameters<NonNullable<Parameters<SharedMetrics['join']>[0]['send']>>[0]
 
@@ -22,7 +22,7 @@ function join (shared: SharedMetrics, calls: () => number, answers = true) {
   return worker
 }
 
-const values = (families: readonly Family[]): Record<string, number | undefined> => Object.fromEntries(families.map(({ name, samples }) => [name, samples[0]?.[1]]))
+const values = (families: readonly Family[]): Record<string, unknown> => Object.fromEntries(families.map(({ name, samples }) => [name, samples[0]?.value]))
 
 t.test('the numbers of all workers are requested and added, messages of others apart', async t => {
   const shared = new SharedMetrics()

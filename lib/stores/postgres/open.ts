@@ -65,6 +65,7 @@ export async function openPostgres (
         await pruneRollups(query, retention, nowMs)
       },
       isReachable: connected.isReachable,
+      queries: connected.queries,
       storeFileIntact: () => true,
       stopWaiting: () => undefined, // no query blocks the process
       checkWritable: async () => await checkWritable(query, name),

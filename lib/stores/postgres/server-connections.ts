@@ -1,5 +1,6 @@
 /** ServerConnections to PostgreSQL, as Kysely takes them: one that failed is not used again. */
 
+import { Histogram, roundTripBounds, type HistogramValue } from '../../core/histogram.ts'
 import { StoreError } from '../store-error.ts'
 import type { Pool, PoolClient } from 'pg'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
@@ -9,11 +10,22 @@ export interface ServerConnections extends PostgresPool {
   readonly use: <T>(work: (client: PoolClient) => Promise<T>) => Promise<T>
   /** Returns false from a failure to reach the server to the next success. */
   readonly isReachable: () => boolean
+  /** Returns the seconds of each query and each use of a connection. */
+  readonly queries: () => HistogramValue
 }
 
 /** @param name of the store, in errors */
 export function serverConnections (pool: Pool, name: string): ServerConnections {
   let reachable = true
+  const times = new Histogram(roundTripBounds)
+  const timed = async <T>(work: () => Promise<T>): Promise<T> => {
+    const startedAtMs = performance.now()
+    try {
+      return await noted(work)
+    } finally {
+      times.observe((performance.now() - startedAtMs) / 1000)
+    }
+  }
   const noted = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       const result = await work()
@@ -39,7 +51,7 @@ export function serverConnections (pool: Pool, name: string): ServerConnections 
       let failed = false
       const query = async (sql: string, values: readonly unknown[]) => {
         try {
-          return await noted(async () => await client.query(sql, values.map(storable)))
+          return await timed(async () => await client.query(sql, values.map(storable)))
         } catch (error) {
           // A query that timed out may still be running: what is sent after it on this connection would wait
           // for it.
@@ -55,7 +67,7 @@ export function serverConnections (pool: Pool, name: string): ServerConnections 
       const client = await connect()
       let failed = true
       try {
-        const result = await noted(async () => await work(client))
+        const result = await timed(async () => await work(client))
         failed = false
         return result
       } catch (error) {
@@ -66,6 +78,7 @@ export function serverConnections (pool: Pool, name: string): ServerConnections 
       }
     },
     isReachable: () => reachable,
+    queries: () => times.value,
     end: async () => await pool.end()
   }
 }

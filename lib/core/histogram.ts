@@ -1,0 +1,43 @@
+/** Counts of values by size: plain data, so that it can be sent to another process. */
+export interface HistogramValue {
+  readonly bounds: readonly number[]
+  /** One more than bounds: the last counts values above all of them. */
+  readonly counts: readonly number[]
+  readonly sum: number
+}
+
+/** Bounds for times of a server beside the gateway, in seconds. */
+export const roundTripBounds: readonly number[] = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
+]
+
+/** Counts values by size. */
+export class Histogram {
+  readonly #bounds: readonly number[]
+  readonly #counts: number[]
+  #sum = 0
+
+  /** @param bounds ascending; a value counts in the first that it does not exceed */
+  constructor (bounds: readonly number[]) {
+    this.#bounds = bounds
+    this.#counts = Array.from({ length: bounds.length + 1 }, () => 0)
+  }
+
+  observe (value: number): void {
+    let bucket = 0
+    for (const bound of this.#bounds) {
+      if (value <= bound) break
+      bucket++
+    }
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1
+    this.#sum += value
+  }
+
+  get value (): HistogramValue {
+    return { bounds: this.#bounds, counts: [...this.#counts], sum: this.#sum }
+  }
+
+  get isEmpty (): boolean {
+    return this.#counts.every(count => count === 0)
+  }
+}
