@@ -7,7 +7,7 @@ import type { KeySettings } from '../core/settings.ts'
 import type { Report } from './report.ts'
 
 /** Characters of a key: with fewer it is refused, and warned of. */
-const [minLength, goodLength] = [16, 24]
+const [minLength, goodLength] = [8, 24]
 
 export interface KeyValues {
   readonly secrets: ReadonlyMap<string, Secret>

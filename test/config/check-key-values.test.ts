@@ -16,10 +16,10 @@ t.test('no key is another key, and none has the name of another', async t => {
 
 t.test('a key of the environment that can be guessed is refused, and a short one is warned of', async t => {
   const warnings = (key: string): string[] => readSettings({ env: { HEADGATE_API_KEYS: key }, cwd: directory(t) }).warnings.map(({ path, message }) => `${path}  ${message}`)
-  t.same(lines(t, '', { HEADGATE_API_KEYS: `${'x'.repeat(15)},${'y'.repeat(24)}` }), [
-    'environment  HEADGATE_API_KEYS  key 1 has 15 characters, which can be guessed; use at least 24 random ones'
+  t.same(lines(t, '', { HEADGATE_API_KEYS: `${'x'.repeat(7)},${'y'.repeat(24)}` }), [
+    'environment  HEADGATE_API_KEYS  key 1 has 7 characters, which can be guessed; use at least 24 random ones'
   ])
-  t.same(warnings('x'.repeat(16)), ['HEADGATE_API_KEYS  key 1 has 16 characters; use at least 24 random ones'])
+  t.same(warnings('x'.repeat(8)), ['HEADGATE_API_KEYS  key 1 has 8 characters; use at least 24 random ones'])
   t.same(warnings('x'.repeat(24)), [])
 })
 
