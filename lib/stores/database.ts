@@ -39,6 +39,12 @@ export interface Database {
    * @returns how many rows were written
    */
   readonly insertUsage: (rows: readonly UsageRow[]) => Promise<number>
+  /**
+   * Runs `work` in one transaction, which takes the lock of a writer first.
+   *
+   * @param moments the times of the usage rows that it may insert, which must be new
+   */
+  readonly transaction: <T>(moments: readonly number[], work: (within: Within) => Promise<T>) => Promise<T>
   /** Rows to give to `insertUsage` at once. */
   readonly maxBatchRows: number
   /** Deletes usage rows and rollups that are older, or more, than are kept. */
@@ -61,6 +67,13 @@ export interface Database {
   readonly stopWaiting: () => void
   /** Closes all connections; SQLite brings everything into the one file first. */
   readonly close: () => Promise<void>
+}
+
+/** What a transaction has of the store. */
+export interface Within {
+  readonly query: Kysely<Tables>
+  /** Writes rows and adds what they used, as `insertUsage` of the store does. */
+  readonly insertUsage: (rows: readonly UsageRow[]) => Promise<void>
 }
 
 /** The embedded store. */

@@ -1,3 +1,4 @@
+import { CompiledQuery, type Kysely } from 'kysely'
 import { dayMs } from '../../core/day.ts'
 import {
   amounts,
@@ -13,7 +14,7 @@ import { isReplaced } from '../replaced-row.ts'
 import { textColumns, usageColumns } from '../usage-columns.ts'
 import type { ServerConnections } from './server-connections.ts'
 import type { Partitions } from './partitions.ts'
-import type { UsageRow } from '../tables.ts'
+import type { Tables, UsageRow } from '../tables.ts'
 
 const columns = usageColumns.join(', ')
 const typed = usageColumns
@@ -99,6 +100,14 @@ export async function insertUsage (
     partitions.forget()
     throw error
   }
+}
+
+/** Writes new rows as `insertUsage` does, within a transaction; their partitions are there. */
+export async function insertUsageWithin (
+  transaction: Kysely<Tables>,
+  rows: readonly UsageRow[]
+): Promise<void> {
+  await transaction.executeQuery(CompiledQuery.raw(insert, [JSON.stringify(rows)]))
 }
 
 async function replaceRows (

@@ -3,8 +3,9 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import { pruneRollups } from '../prune-rollups.ts'
 import { StoreError } from '../store-error.ts'
+import { serverAddress, type ServerAddress } from './server-address.ts'
 import { serverConnections } from './server-connections.ts'
-import { insertUsage } from './insert-usage.ts'
+import { insertUsage, insertUsageWithin } from './insert-usage.ts'
 import { migrate } from './migrate.ts'
 import { Partitions } from './partitions.ts'
 import { pruneUsage } from './prune-usage.ts'
@@ -60,6 +61,16 @@ export async function openPostgres (
       lockRows: found => found.forNoKeyUpdate(),
       maxBatchRows: 1000,
       insertUsage: async rows => await insertUsage(connected, partitions, rows),
+      transaction: async (moments, work) => {
+        await partitions.make(moments)
+        return await query.transaction().execute(
+          async transaction =>
+            await work({
+              query: transaction,
+              insertUsage: async rows => await insertUsageWithin(transaction, rows)
+            })
+        )
+      },
       pruneUsage: async (retention, nowMs) => {
         await pruneUsage(partitions, retention, nowMs)
         await pruneRollups(query, retention, nowMs)
@@ -89,25 +100,13 @@ async function checkWritable (query: Kysely<Tables>, name: string): Promise<void
   }
 }
 
-interface Address {
-  /** Without user, password and options. */
-  readonly name: string
-  /** True where the connection leaves this machine, unless the address itself says how it is secured. */
-  readonly needsTls: boolean
-}
-
-/** Hosts of this machine. */
-const local = /^(?:|localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
-
 /** @throws StoreError */
-function readAddress (url: Secret): Address {
-  const text = url.reveal()
-  if (!/^postgres(?:ql)?:\/\//.test(text) || !URL.canParse(text)) {
+function readAddress (url: Secret): ServerAddress {
+  const address = serverAddress(url.reveal())
+  if (address === undefined) {
     throw new StoreError('of `store.url`', 'it is not an address such as postgres://user:password@host/name')
   }
-  const { host, hostname, pathname, searchParams } = new URL(text)
-  const isSaid = ['ssl', 'sslmode', 'host'].some(option => searchParams.has(option))
-  return { name: `postgres://${host}${pathname}`, needsTls: !isSaid && !local.test(hostname) }
+  return address
 }
 
 /** `bigint` and `numeric`, the type of its sums. */

@@ -24,13 +24,16 @@ type Prepare = (sql: string) => Statement
  * @returns how many rows were written
  */
 export function insertUsage (database: Pick<SqliteDatabase, 'write'>, rows: readonly UsageRow[]): number {
-  return database.write(prepare => {
-    const { inserted, present } = insertRows(prepare, rows)
-    if (present.length > 0) inserted.push(...replaceRows(prepare, present))
-    addSpending(prepare, inserted)
-    addRollups(prepare, inserted)
-    return inserted.length
-  })
+  return database.write(prepare => insertUsageWithin(prepare, rows))
+}
+
+/** Writes rows as `insertUsage` does, within a transaction. */
+export function insertUsageWithin (prepare: Prepare, rows: readonly UsageRow[]): number {
+  const { inserted, present } = insertRows(prepare, rows)
+  if (present.length > 0) inserted.push(...replaceRows(prepare, present))
+  addSpending(prepare, inserted)
+  addRollups(prepare, inserted)
+  return inserted.length
 }
 
 /**

@@ -13,7 +13,7 @@ import { pruneRollups } from '../prune-rollups.ts'
 import { retryWhenLocked } from '../retry-when-locked.ts'
 import { StoreError } from '../store-error.ts'
 import { createPrivately, databasePath, fileId } from './database-file.ts'
-import { insertInTurns } from './insert-usage.ts'
+import { insertInTurns, insertUsageWithin } from './insert-usage.ts'
 import { migrate } from './migrate.ts'
 import { pruneUsage } from './prune-usage.ts'
 import { StatementCache } from './statement-cache.ts'
@@ -66,6 +66,15 @@ export async function openSqlite (
     write,
     maxBatchRows: 200, // about a millisecond, in which the process does nothing else
     insertUsage: async rows => await insertInTurns({ write }, rows),
+    transaction: async (_moments, work) =>
+      await query.transaction().execute(async transaction => {
+        // a transaction that reads first may not write once another process has written
+        await transaction.updateTable('keys').set({ name: '' }).where('id', '=', '').execute()
+        return await work({
+          query: transaction,
+          insertUsage: async rows => { insertUsageWithin(sql => statements.prepare(sql), rows) }
+        })
+      }),
     pruneUsage: async (retention, nowMs) => {
       await pruneUsage(query, retention, nowMs)
       await pruneRollups(query, retention, nowMs)

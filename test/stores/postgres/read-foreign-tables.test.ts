@@ -1,0 +1,48 @@
+import t from 'tap'
+import { Secret } from '../../../lib/core/secret.ts'
+import { readForeignTables } from '../../../lib/stores/postgres/read-foreign-tables.ts'
+import { noPostgres, postgresPlace } from '../../support/stores.ts'
+import type { Test } from 'tap'
+
+/** Makes tables in a schema of a test. Returns its address in the form of Prisma. */
+async function foreign (t: Test, sql: string): Promise<{ readonly url: Secret, readonly query: (sql: string) => Promise<unknown[]> }> {
+  const { store: { url } } = await postgresPlace(t)
+  const { Client } = await import('pg')
+  const client = new Client(url?.reveal())
+  await client.connect()
+  await client.query(sql)
+  const address = new URL(url?.reveal() ?? '')
+  const schema = /search_path=(\w+)/.exec(address.searchParams.get('options') ?? '')?.[1] ?? ''
+  address.search = `?schema=${schema}`
+  t.teardown(async () => await client.end())
+  return { url: new Secret(address.href), query: async sql => (await client.query<object>(sql)).rows }
+}
+
+t.test('tables are read as JSON, and others are named where they have rows', { skip: noPostgres }, async t => {
+  const { url } = await foreign(t, `
+    create table "App_Key" (token text, "limit" bigint, at timestamp(3), tags text[], more jsonb);
+    insert into "App_Key" values ('a', 9000000000, '2026-10-14 12:00:00.5', '{x,y}', '{"a":[1]}'), ('b', null, null, '{}', null);
+    create table "App_Log" (line text); insert into "App_Log" values ('x');
+    create table "App_Empty" (line text); create table "Other" (line text); insert into "Other" values ('x')`)
+  t.same(await readForeignTables(url, 'App_', new Set(['App_Key', 'App_Missing'])), {
+    rows: new Map([['App_Key', [
+      { token: 'a', limit: 9_000_000_000, at: '2026-10-14T12:00:00.5', tags: ['x', 'y'], more: { a: [1] } },
+      { token: 'b', limit: null, at: null, tags: [], more: null }
+    ]]]),
+    others: ['App_Log']
+  })
+})
+
+t.test('the transaction cannot write, whatever the database does when it is read', { skip: noPostgres }, async t => {
+  const { url, query } = await foreign(t, `
+    create table counter (n int); insert into counter values (0);
+    create type word as enum ('a'); create table "App_Key" (token word); insert into "App_Key" values ('a');
+    create function as_json (word) returns json language sql volatile as 'update counter set n = n + 1 returning to_json(n)';
+    create cast (word as json) with function as_json (word)`)
+  await t.rejects(readForeignTables(url, 'App_', new Set(['App_Key'])), /read-only transaction/)
+  t.same(await query('select n from counter'), [{ n: 0 }])
+})
+
+t.test('an address where nothing is', async t => {
+  await t.rejects(readForeignTables(new Secret('postgres://user:secret@127.0.0.1:1/none'), 'App_', new Set()), /ECONNREFUSED/)
+})
