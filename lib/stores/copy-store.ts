@@ -25,6 +25,7 @@ const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
   projects: { key: ['id'] },
   users: { key: ['id'] },
   members: { key: ['project_id', 'user_id'] },
+  imported: { key: ['source', 'kind', 'source_id'] },
   sessions: { key: ['digest'] },
   sign_in_links: { key: ['digest'] },
   passkeys: { key: ['id'] },

@@ -205,6 +205,21 @@ export interface IdempotentAnswerRow {
   readonly expires_at_ms: number
 }
 
+/** Something that an import has brought here, by what it is at its source: another import finds it again. */
+export interface ImportedRow {
+  /** `litellm` */
+  readonly source: string
+  readonly kind: 'project' | 'user' | 'key'
+  /** SHA-256 of its id there, base64; of a key, its digest. */
+  readonly source_id: string
+  /** Its id here. */
+  readonly id: string
+  /** The time at which an import revoked it, which a later one may undo; `null` while it is active. */
+  readonly revoked_at_ms: number | null
+  /** JSON: what was spent there, in billionths of a dollar, by the beginning of the period. */
+  readonly spent: string
+}
+
 /** A secret of the gateway itself, the same for every process that shares the store. */
 export interface SecretRow {
   readonly name: string
@@ -419,6 +434,7 @@ export interface Tables {
   projects: ProjectRow
   users: UserRow
   members: MemberRow
+  imported: ImportedRow
   sessions: SessionRow
   sign_in_links: SignInLinkRow
   passkeys: PasskeyRow

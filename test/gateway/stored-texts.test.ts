@@ -33,6 +33,7 @@ const [inRow, piece] = [65_536, 131_072]
 const mostCharacters: { readonly [T in keyof Tables]: { readonly [C in TextColumn<Tables[T]>]: number } } = {
   projects: { id, name: ownName, models: scope, stages: 10_000, limits: 10_000 },
   users: { id, name: ownName, email: 254, role: word, password: 256 },
+  imported: { source: word, kind: word, source_id: id, id, spent: 1000 },
   members: { project_id: id, user_id: id },
   sessions: { digest: id, id, user_id: id, csrf_token: id, address, user_agent: 300 },
   sign_in_links: { digest: id, user_id: id },
@@ -149,6 +150,6 @@ t.test('no caller, provider or member makes the store keep a text of any length'
       }
     }
   }
-  t.same(empty, ['passkeys', 'identities', 'gateways', 'holdings'], 'every other table was written to')
+  t.same(empty, ['imported', 'passkeys', 'identities', 'gateways', 'holdings'], 'every other table was written to')
   for (const line of api.lines) t.ok(JSON.stringify(line).length < 5000, JSON.stringify(line).slice(0, 300))
 })

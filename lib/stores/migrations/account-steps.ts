@@ -154,5 +154,19 @@ export const accountSteps: readonly Migration[] = [
     sql: `
       alter table challenges add column network text;
       create index challenges_by_network on challenges (network, expires_at_ms)`
+  },
+  {
+    // Keys, projects and users that came from another gateway.
+    number: 29,
+    sql: `
+      create table imported (
+        source text not null,
+        kind text not null,
+        source_id text not null,
+        id text not null,
+        revoked_at_ms bigint,
+        spent text not null,
+        primary key (source, kind, source_id)
+      )`
   }
 ]

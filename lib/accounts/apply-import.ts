@@ -1,0 +1,376 @@
+/**
+ * Brings the keys, projects and people of another gateway into the store, and again what has changed there.
+ * All in one transaction; what was imported is remembered by its id there, so that a key which is rotated or
+ * revoked here does not come back.
+ */
+
+import { isDeepStrictEqual } from 'node:util'
+import { sql } from 'kysely'
+import { AuditLog, commandLineActor } from './audit-log.ts'
+import { newId } from './random-tokens.ts'
+import { defaultProject } from '../core/key.ts'
+import { listText } from '../keys/key-rows.ts'
+import { setFieldsOfRow } from '../keys/limiting-fields.ts'
+import { emptyRow } from '../stores/usage-columns.ts'
+import { rowId } from '../text/ids.ts'
+import type {
+  ImportedKey,
+  ImportedOrganisation,
+  ImportedProject,
+  ImportedSpending,
+  ImportedUser
+} from './imported-organisation.ts'
+import type { Database, Within } from '../stores/database.ts'
+import type { ImportedRow, KeyRow, UsageRow } from '../stores/tables.ts'
+
+export interface AppliedImport {
+  readonly projects: number
+  readonly users: number
+  /** Keys that are new here. */
+  readonly added: number
+  readonly changed: number
+  /** Keys that are blocked or gone at the source. */
+  readonly revoked: number
+  /** Keys that were revoked or archived here and stay so. */
+  readonly left: number
+}
+
+/** The endpoint in usage rows of what was spent elsewhere. */
+const importEndpoint = 'import'
+const maxNameLength = 100
+
+/**
+ * Applies an import.
+ *
+ * @param source `litellm`
+ * @throws the error of the database; then nothing has changed
+ */
+export async function applyImport (
+  database: Database,
+  source: string,
+  wanted: ImportedOrganisation
+): Promise<AppliedImport> {
+  const known = await database.query
+    .selectFrom('imported')
+    .select('spent')
+    .where('source', '=', source)
+    .execute()
+  const moments = [
+    ...known.flatMap(({ spent }) => [...parseSpent(spent).keys()]),
+    ...[...wanted.projects, ...wanted.keys].flatMap(({ spent }) => spent.map(({ fromMs }) => fromMs))
+  ]
+  return await database.transaction(moments, async within => await new Import(within, source).apply(wanted))
+}
+
+class Import {
+  readonly #query: Within['query']
+  readonly #insertUsage: Within['insertUsage']
+  readonly #source: string
+  readonly #nowMs = Date.now()
+  /** By kind and id at the source. */
+  readonly #known = new Map<string, ImportedRow>()
+  readonly #usage: UsageRow[] = []
+  readonly #counts = { projects: 0, users: 0, added: 0, changed: 0, revoked: 0, left: 0 }
+
+  constructor ({ query, insertUsage }: Within, source: string) {
+    this.#query = query
+    this.#insertUsage = insertUsage
+    this.#source = source
+  }
+
+  async apply ({ projects, users, keys }: ImportedOrganisation): Promise<AppliedImport> {
+    const rows = await this.#query
+      .selectFrom('imported')
+      .selectAll()
+      .where('source', '=', this.#source)
+      .execute()
+    for (const row of rows) this.#known.set(`${row.kind} ${row.source_id}`, row)
+    for (const user of users) await this.#applyUser(user)
+    await this.#applyProjects(projects)
+    await this.#applyKeys(keys)
+    await this.#insertUsage(this.#usage)
+    const log = new AuditLog(this.#query, async work => await work())
+    await log.add(commandLineActor, { action: `import.${this.#source}`, after: this.#counts })
+    return this.#counts
+  }
+
+  /** A user who is here already, or has the same email, stays as they are. */
+  async #applyUser ({ sourceId, name, email, role, createdAtMs }: ImportedUser): Promise<void> {
+    if (this.#idOf('user', sourceId) !== undefined) return
+    const same = email === undefined
+      ? undefined
+      : await this.#query.selectFrom('users').select('id').where('email', '=', email).executeTakeFirst()
+    const id = same?.id ?? newId('user')
+    if (same === undefined) {
+      await this.#query.insertInto('users').values({
+        id,
+        name: name.slice(0, maxNameLength),
+        email: email ?? null,
+        role,
+        email_by_other: null,
+        password: null,
+        created_at_ms: createdAtMs,
+        last_seen_at_ms: null,
+        disabled_at_ms: null
+      }).execute()
+      this.#counts.users++
+    }
+    await this.#remember('user', sourceId, id)
+  }
+
+  async #applyProjects (projects: readonly ImportedProject[]): Promise<void> {
+    const rows = await this.#query.selectFrom('projects').selectAll().execute()
+    const byId = new Map(rows.map(row => [row.id, row]))
+    const names = new Set(rows.filter(row => row.archived_at_ms === null).map(({ name }) => name))
+    for (const { sourceId, name, models, limits, createdAtMs, members, spent } of projects) {
+      const id = this.#idOf('project', sourceId) ?? newId('project')
+      const row = byId.get(id)
+      const values = {
+        models: listText(models),
+        limits: limits === undefined ? null : JSON.stringify(limits)
+      }
+      if (row === undefined) {
+        await this.#query
+          .insertInto('projects')
+          .values({
+            id,
+            name: freeName(name, names),
+            ...values,
+            created_at_ms: createdAtMs,
+            archived_at_ms: null
+          })
+          .execute()
+        this.#counts.projects++
+      } else if (row.models !== values.models || row.limits !== values.limits) {
+        await this.#query.updateTable('projects').set(values).where('id', '=', id).execute()
+        await this.#query
+          .updateTable('keys')
+          .set({ changes: sql`changes + 1` })
+          .where('project_id', '=', id)
+          .execute()
+      }
+      await this.#remember('project', sourceId, id, { spent: this.#spend(id, 'project', sourceId, spent) })
+      await this.#applyMembers(id, members)
+    }
+  }
+
+  /** Members who are no users of the source stay. */
+  async #applyMembers (projectId: string, members: readonly string[]): Promise<void> {
+    const ids = new Set(members.flatMap(user => this.#idOf('user', user) ?? []))
+    const present = await this.#query
+      .selectFrom('members')
+      .select('user_id')
+      .where('project_id', '=', projectId)
+      .execute()
+    const users = new Set([...this.#known.values()].filter(({ kind }) => kind === 'user').map(({ id }) => id))
+    for (const { user_id: id } of present) {
+      if (ids.delete(id) || !users.has(id)) continue
+      await this.#query
+        .deleteFrom('members')
+        .where('project_id', '=', projectId)
+        .where('user_id', '=', id)
+        .execute()
+    }
+    for (const id of ids) {
+      await this.#query
+        .insertInto('members')
+        .values({ project_id: projectId, user_id: id, added_at_ms: this.#nowMs })
+        .execute()
+    }
+  }
+
+  async #applyKeys (keys: readonly ImportedKey[]): Promise<void> {
+    const rows = await this.#query.selectFrom('keys').selectAll().execute()
+    const byId = new Map(rows.map(row => [row.id, row]))
+    const byDigest = new Map(rows.map(row => [row.digest, row]))
+    const names = new Set(rows.filter(row => row.revoked_at_ms === null).map(({ name }) => name))
+    for (const key of keys) {
+      const known = this.#known.get(`key ${key.digest}`)
+      const row = known === undefined ? byDigest.get(key.digest) : byId.get(known.id)
+      if (row === undefined) await this.#addKey(key, names)
+      else await this.#changeKey(key, row, known, names)
+    }
+    const wanted = new Set(keys.map(({ digest }) => digest))
+    for (const known of this.#known.values()) {
+      if (known.kind !== 'key' || wanted.has(known.source_id)) continue
+      const { id, source_id: digest, revoked_at_ms: revokedAtMs } = known
+      // what it spent there is in the sum of its project
+      const spent = this.#spend(id, 'key', digest, [])
+      const gone = await this.#remember('key', digest, id, { revokedAtMs, spent })
+      if (byId.get(id)?.revoked_at_ms === null) await this.#revoke(gone)
+    }
+  }
+
+  async #addKey (key: ImportedKey, names: Set<string>): Promise<void> {
+    const id = newId('key')
+    const revokedAtMs = key.isBlocked ? this.#nowMs : null
+    const columns = this.#columns(key)
+    await this.#query.insertInto('keys').values({
+      id,
+      name: key.isBlocked ? key.name : freeName(key.name, names),
+      digest: key.digest,
+      ...columns,
+      previous_digest: key.previous?.digest ?? null,
+      previous_until_ms: key.previous?.untilMs ?? null,
+      stages: null,
+      mcp_urls: null,
+      provider_objects: 0,
+      created_at_ms: key.createdAtMs,
+      revoked_at_ms: revokedAtMs,
+      hint: key.hint ?? null,
+      created_by: key.createdBy === undefined ? null : this.#idOf('user', key.createdBy) ?? null,
+      temporary: null,
+      set_by_admin: JSON.stringify(setFieldsOfRow({ ...columns, mcp_urls: null, stages: null }))
+    }).execute()
+    this.#counts.added++
+    const spent = this.#spend(id, 'key', key.digest, key.spent)
+    await this.#remember('key', key.digest, id, { spent, revokedAtMs })
+  }
+
+  async #changeKey (
+    key: ImportedKey,
+    row: KeyRow,
+    known: ImportedRow | undefined,
+    names: Set<string>
+  ): Promise<void> {
+    const { id, revoked_at_ms: revokedAtMs } = row
+    const isRevokedHere = revokedAtMs !== null && revokedAtMs !== known?.revoked_at_ms
+    if (isRevokedHere) {
+      this.#counts.left++
+      return
+    }
+    const spent = this.#spend(id, 'key', key.digest, key.spent)
+    const remembered = await this.#remember('key', key.digest, id, {
+      spent,
+      revokedAtMs: key.isBlocked ? revokedAtMs : null
+    })
+    if (key.isBlocked) {
+      if (revokedAtMs === null) await this.#revoke(remembered)
+      return
+    }
+    const columns = {
+      ...this.#columns(key),
+      // a key that was rotated here has another one before
+      ...row.digest === key.digest && {
+        previous_digest: key.previous?.digest ?? null,
+        previous_until_ms: key.previous?.untilMs ?? null
+      }
+    }
+    const present = Object.fromEntries(Object.keys(columns).map(name => [name, row[name as keyof KeyRow]]))
+    if (revokedAtMs === null && isDeepStrictEqual(present, columns)) return
+    await this.#query
+      .updateTable('keys')
+      .set({
+        ...columns,
+        set_by_admin: JSON.stringify(setFieldsOfRow({ ...columns, mcp_urls: row.mcp_urls, stages: row.stages })),
+        changes: sql`changes + 1`,
+        ...revokedAtMs !== null && { revoked_at_ms: null, name: freeName(row.name, names) }
+      })
+      .where('id', '=', id)
+      .execute()
+    this.#counts.changed++
+  }
+
+  async #revoke (known: ImportedRow): Promise<void> {
+    await this.#query
+      .updateTable('keys')
+      .set({ revoked_at_ms: this.#nowMs })
+      .where('id', '=', known.id)
+      .execute()
+    await this.#remember(known.kind, known.source_id, known.id, { revokedAtMs: this.#nowMs })
+    this.#counts.revoked++
+  }
+
+  /** Returns what the source decides about a key, in columns of the store. */
+  #columns ({ endpoints, models, mcpServers, limits, expiresAtMs, project }: ImportedKey) {
+    return {
+      endpoints: listText(endpoints),
+      models: listText(models),
+      mcp_servers: listText(mcpServers),
+      limits: limits === undefined ? null : JSON.stringify(limits),
+      expires_at_ms: expiresAtMs ?? null,
+      project_id: project === undefined ? defaultProject : this.#idOf('project', project) ?? defaultProject
+    }
+  }
+
+  /**
+   * Notes what a party has spent more, or less, at the source than earlier imports have brought here.
+   *
+   * @returns what all imports together have brought, as the store has it
+   */
+  #spend (
+    id: string,
+    kind: ImportedRow['kind'],
+    sourceId: string,
+    spent: readonly ImportedSpending[]
+  ): string {
+    const before = parseSpent(this.#known.get(`${kind} ${sourceId}`)?.spent ?? '{}')
+    const after = new Map(spent.map(({ fromMs, nanoUsd }) => [fromMs, nanoUsd]))
+    for (const fromMs of new Set([...before.keys(), ...after.keys()])) {
+      const nanoUsd = (after.get(fromMs) ?? 0) - (before.get(fromMs) ?? 0)
+      if (nanoUsd === 0) continue
+      this.#usage.push({
+        ...emptyRow,
+        id: rowId(),
+        call_id: importEndpoint,
+        at_ms: fromMs,
+        key_id: id,
+        endpoint: importEndpoint,
+        outcome: 'ok',
+        attempts: 0,
+        estimated: 0,
+        cost_nano_usd: nanoUsd
+      })
+    }
+    return JSON.stringify(Object.fromEntries(after))
+  }
+
+  #idOf (kind: ImportedRow['kind'], sourceId: string): string | undefined {
+    return this.#known.get(`${kind} ${sourceId}`)?.id
+  }
+
+  /** Remembers that something came from the source; what is not given stays as it was. */
+  async #remember (
+    kind: ImportedRow['kind'],
+    sourceId: string,
+    id: string,
+    { spent, revokedAtMs = null }: { readonly spent?: string, readonly revokedAtMs?: number | null } = {}
+  ): Promise<ImportedRow> {
+    const before = this.#known.get(`${kind} ${sourceId}`)
+    const row: ImportedRow = {
+      source: this.#source,
+      kind,
+      source_id: sourceId,
+      id,
+      revoked_at_ms: revokedAtMs,
+      spent: spent ?? before?.spent ?? '{}'
+    }
+    this.#known.set(`${kind} ${sourceId}`, row)
+    if (isDeepStrictEqual(row, before)) return row
+    await this.#query
+      .insertInto('imported')
+      .values(row)
+      .onConflict(conflict =>
+        conflict
+          .columns(['source', 'kind', 'source_id'])
+          .doUpdateSet({ id, revoked_at_ms: row.revoked_at_ms, spent: row.spent })
+      )
+      .execute()
+    return row
+  }
+}
+
+/** Returns the amounts by the beginning of their periods. */
+function parseSpent (text: string): Map<number, number> {
+  const entries = Object.entries(JSON.parse(text) as Readonly<Record<string, number>>) // written above
+  return new Map(entries.map(([fromMs, nanoUsd]) => [Number(fromMs), nanoUsd]))
+}
+
+/** Returns a name that none of these is, and adds it to them. */
+function freeName (wanted: string, names: Set<string>): string {
+  const base = wanted.trim().slice(0, maxNameLength - 6) || 'imported'
+  let name = base
+  for (let number = 2; names.has(name); number++) name = `${base} (${number})`
+  names.add(name)
+  return name
+}

@@ -1,0 +1,59 @@
+/** The keys, projects and people of another gateway, as they are to be here. */
+
+import type { Role } from '../../schemas/admin/common.ts'
+import type { KeyLimits } from '../core/key.ts'
+
+export interface ImportedOrganisation {
+  readonly projects: readonly ImportedProject[]
+  readonly users: readonly ImportedUser[]
+  readonly keys: readonly ImportedKey[]
+}
+
+/** What calls cost at the source. Amounts of one party do not overlap: a budget sums those in its period. */
+export interface ImportedSpending {
+  /** The beginning of a period. */
+  readonly fromMs: number
+  readonly nanoUsd: number
+}
+
+interface Party {
+  readonly name: string
+  /** Absent means all. */
+  readonly models?: readonly string[]
+  readonly limits?: KeyLimits
+  readonly createdAtMs: number
+  readonly spent: readonly ImportedSpending[]
+}
+
+export interface ImportedProject extends Party {
+  /** SHA-256 of its id there, base64, as all source ids. */
+  readonly sourceId: string
+  /** Source ids of users. */
+  readonly members: readonly string[]
+}
+
+export interface ImportedUser {
+  readonly sourceId: string
+  readonly name: string
+  readonly email?: string
+  readonly role: Role
+  readonly createdAtMs: number
+}
+
+export interface ImportedKey extends Party {
+  /** SHA-256 of the key, base64. */
+  readonly digest: string
+  /** The digest before the last rotation, while it works. */
+  readonly previous?: { readonly digest: string, readonly untilMs: number }
+  readonly hint?: string
+  /** Absent means all. */
+  readonly endpoints?: readonly string[]
+  /** Absent means all. */
+  readonly mcpServers?: readonly string[]
+  readonly expiresAtMs?: number
+  /** Source id of its project; absent for the default one. */
+  readonly project?: string
+  /** Source id of the user who made it. */
+  readonly createdBy?: string
+  readonly isBlocked: boolean
+}
