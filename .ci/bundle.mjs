@@ -17,7 +17,7 @@ const outfile = join(root, 'build/headgate.cjs')
 /** Native, or not needed by most starts. */
 const external = [
   '@modelcontextprotocol/client', '@opentelemetry/*', '@photostructure/sqlite', 'ajv', 'file-type', 'gpt-tokenizer', 'ioredis', 'koa-body', 'openid-client',
-  'pg', 'sharp', 'undici', 'unpdf'
+  'pg', 'sharp', 'tweetnacl', 'undici', 'unpdf'
 ]
 
 /** Keeps `import.meta` as it is for each module: the path of its file, not that of the bundle. */

@@ -11,7 +11,7 @@ python_environment () { # folder, arguments of `pip install`
   python3 -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || return 69
   for _ in 1 2; do
     rm -rf "$folder"
-    if python3 -m venv "$folder" && timeout 180 "$folder/bin/pip" --quiet --disable-pip-version-check --retries 2 install "$@"; then
+    if python3 -m venv "$folder" && timeout 300 "$folder/bin/pip" --quiet --disable-pip-version-check --retries 2 install "$@"; then
       touch "$folder/.complete"
       return
     fi

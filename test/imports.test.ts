@@ -52,6 +52,7 @@ const owners: Readonly<Record<string, RegExp>> = {
   '@simplewebauthn/server': /^lib\/accounts\//,
   ioredis: /^lib\/coordination\//,
   pg: /^lib\/stores\/postgres\//,
+  tweetnacl: /^lib\/import\/litellm-decryption/,
   preact: page,
   '@preact/signals': page,
   uplot: page,

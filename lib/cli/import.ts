@@ -3,74 +3,201 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { applyImport } from '../accounts/apply-import.ts'
 import { readDocument } from '../config/config-document.ts'
 import { printDocument } from '../config/print-document.ts'
 import { ConfigError, formatProblems } from '../config/problems.ts'
 import { readSettings } from '../config/read-settings.ts'
+import { Secret } from '../core/secret.ts'
 import { importLitellmConfig, type ImportedConfig } from '../import/litellm-config.ts'
+import {
+  importLitellmDatabase,
+  litellmTables,
+  tablePrefix,
+  type ImportedDatabase
+} from '../import/litellm-database.ts'
+import { decryption, loadOpenBox } from '../import/litellm-decryption.ts'
 import { verdicts, type PlanRow } from '../import/plan.ts'
+import { variableIn } from '../import/secrets.ts'
+import { isEmpty, objectOf, textOf } from '../import/values.ts'
 import { errorCode } from '../config/environment.ts'
+import { openDatabase } from '../stores/open-database.ts'
+import { readForeignTables, type ForeignTables } from '../stores/postgres/read-foreign-tables.ts'
+import { serverAddress } from '../stores/postgres/server-address.ts'
 import { CommandError, type Terminal } from '../process/terminal.ts'
+import type { ImportedOrganisation } from '../accounts/imported-organisation.ts'
+import type { JsonObject } from '../json/guards.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
 
 /** The first line of what this command writes: a file without it is not replaced. */
 const mark = '# Written by "headgate import litellm".'
 
-export const importCommand: Command = {
-  usage: `Usage: headgate import litellm --config FILE [--apply] [OPTIONS]
+const options = {
+  config: { type: 'string', short: 'c' },
+  database: { type: 'string' },
+  apply: { type: 'boolean', default: false },
+  'keep-config': { type: 'boolean', default: false },
+  out: { type: 'string', default: 'headgate.yaml' },
+  secrets: { type: 'string', default: 'headgate.env' },
+  json: { type: 'boolean', default: false }
+} as const
 
-Makes a configuration of the config.yaml of LiteLLM's proxy. Without --apply it only says what would become
-of each entry: exact, approximate, manual (you have to do something) or unsupported. LiteLLM is not changed.
+export const importCommand: Command = {
+  usage: `Usage: headgate import litellm [--config FILE] [--database URL] [--apply] [OPTIONS]
+
+Makes a configuration of the config.yaml of LiteLLM's proxy, and brings its keys, teams, users, budgets and
+what was spent of them from its database. Without --apply it only says what would become of each entry and
+each column: exact, approximate, manual (you have to do something) or unsupported. LiteLLM is not changed.
+
+Keys go on working unchanged. Run it again while both gateways serve: what has changed in LiteLLM is brought
+up to date, and keys that are blocked or gone there are revoked.
 
 Exits with 1 when an entry is unsupported.
 
   --config FILE       the config.yaml of LiteLLM
-  --apply             write the files; those that this command wrote before are replaced
+  --database URL      the PostgreSQL of LiteLLM, postgres://user:password@host/name, or env:NAME for a
+                      variable with such an address; it is only read. What is encrypted there is opened
+                      with LITELLM_SALT_KEY, else with the master key
+  --apply             write the files, and the store of the configuration; files that this command wrote
+                      before are replaced
+  --keep-config       leave the configuration as it is: only keys, projects and users
   --out FILE          the configuration to write (default: headgate.yaml)
-  --secrets FILE      for secrets that stand in config.yaml in clear: variables, readable by you alone
-                      (default: headgate.env)
-  --json              print {"rows": [...], "config": {...}, "variables": [...]}`,
+  --secrets FILE      for secrets that stand in config.yaml in clear or are encrypted in the database:
+                      variables, readable by you alone (default: headgate.env)
+  --json              print {"rows": [...], "config": {...}, "variables": [...]}, with --database and
+                      "keys", "projects" and "users", which are numbers`,
 
   run: async (args, terminal) => {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        config: { type: 'string', short: 'c' },
-        apply: { type: 'boolean', default: false },
-        out: { type: 'string', default: 'headgate.yaml' },
-        secrets: { type: 'string', default: 'headgate.env' },
-        json: { type: 'boolean', default: false }
-      }
-    })
+    const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
     if (positionals.length !== 1 || positionals[0] !== 'litellm') {
       throw new CommandError('name what to import: "headgate import litellm".', { exitCode: 2 })
     }
-    if (values.config === undefined) {
-      throw new CommandError('--config is missing: the config.yaml of LiteLLM.', { exitCode: 2 })
+    if (values.config === undefined && values.database === undefined) {
+      const message = '--config is missing: the config.yaml of LiteLLM, or --database.'
+      throw new CommandError(message, { exitCode: 2 })
     }
-    const path = resolve(terminal.cwd, values.config)
-    const imported = importLitellmConfig(readDocument(readText(path, values.config), values.config).value)
+    const imported = await read(values, terminal)
     const variables = variablesOf(imported)
+    const { organisation } = imported
+    const counts = organisation === undefined
+      ? {}
+      : {
+          keys: organisation.keys.length,
+          projects: organisation.projects.length,
+          users: organisation.users.length
+        }
     if (values.json) {
       const { rows, config } = imported
-      terminal.out(JSON.stringify({ rows, config, variables }, null, 2))
-    } else print(imported.rows, terminal)
+      terminal.out(JSON.stringify({ rows, config, variables, ...counts }, null, 2))
+    } else print(imported.rows, counts, terminal)
     if (values.apply) {
-      const [out, secrets] = [resolve(terminal.cwd, values.out), resolve(terminal.cwd, values.secrets)]
-      if (out === secrets) throw new CommandError('--out and --secrets name the same file.', { exitCode: 2 })
-      checkReplaceable(out, values.out)
-      if (imported.secrets.size > 0) checkReplaceable(secrets, values.secrets)
-      replaceFile(out, `${mark}\n${printDocument(imported.config)}`, 0o644, file => {
-        checkConfiguration(file, variables, terminal)
-      })
-      if (imported.secrets.size > 0) {
-        replaceFile(secrets, `${mark}\n${printVariables(imported.secrets)}`, 0o600)
+      // a database without models has no configuration to replace one with
+      const hasConfig = values.config !== undefined || !isEmpty(objectOf(imported.config['providers']))
+      const writes = hasConfig && !values['keep-config']
+      if (writes) writeFiles(values, imported, variables, terminal)
+      if (organisation !== undefined) {
+        const file = writes ? values.out : undefined
+        await fillStore(organisation, { file, variables, isQuiet: values.json }, terminal)
       }
-      if (!values.json) sayWritten(values, imported, variables, terminal)
     }
     return imported.rows.some(({ verdict }) => verdict === 'unsupported') ? 1 : 0
+  }
+}
+
+interface Values {
+  readonly config?: string | undefined
+  readonly database?: string | undefined
+  readonly out: string
+  readonly secrets: string
+  readonly json: boolean
+}
+
+type Imported = ImportedConfig & Partial<Pick<ImportedDatabase, 'organisation'>>
+
+async function read ({ config, database }: Values, terminal: Terminal): Promise<Imported> {
+  const file = config === undefined
+    ? {}
+    : readDocument(readText(resolve(terminal.cwd, config), config), config).value
+  if (database === undefined) return importLitellmConfig(file)
+  const tables = await readTables(database, terminal)
+  const decrypted = decryption(saltKeyOf(file, terminal), await loadOpenBox())
+  return importLitellmDatabase(file, tables, decrypted, Date.now())
+}
+
+async function readTables (database: string, { env }: Terminal): Promise<ForeignTables> {
+  const [, variable] = /^env:(\w+)$/.exec(database) ?? []
+  const address = variable === undefined ? database : env[variable] ?? ''
+  if (serverAddress(address) === undefined) {
+    const what = variable === undefined ? '--database' : variable
+    const message = `${what} must be an address such as postgres://user:password@host/name.`
+    throw new CommandError(message, { exitCode: 2 })
+  }
+  let tables: ForeignTables
+  try {
+    tables = await readForeignTables(new Secret(address), tablePrefix, litellmTables)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CommandError(`the database of LiteLLM cannot be read: ${reason}.`, { cause: error })
+  }
+  if (!tables.rows.has('LiteLLM_VerificationToken')) {
+    throw new CommandError('the database has no table LiteLLM_VerificationToken: is it the one of LiteLLM?')
+  }
+  return tables
+}
+
+/** Returns the key that LiteLLM encrypts with: the salt key, else the master key. */
+function saltKeyOf (file: JsonObject, { env }: Terminal): string {
+  const master = textOf(objectOf(file['general_settings'])['master_key'])
+  const variable = variableIn(master)
+  const masterKey = variable === undefined ? master : env[variable]
+  return env['LITELLM_SALT_KEY'] ?? masterKey ?? env['LITELLM_MASTER_KEY'] ?? ''
+}
+
+/** @throws CommandError when a file belongs to someone else, or the configuration would not be valid */
+function writeFiles (
+  values: Values,
+  imported: Imported,
+  variables: readonly string[],
+  terminal: Terminal
+): void {
+  const [out, secrets] = [resolve(terminal.cwd, values.out), resolve(terminal.cwd, values.secrets)]
+  if (out === secrets) throw new CommandError('--out and --secrets name the same file.', { exitCode: 2 })
+  checkReplaceable(out, values.out)
+  if (imported.secrets.size > 0) checkReplaceable(secrets, values.secrets)
+  replaceFile(out, `${mark}\n${printDocument(imported.config)}`, 0o644, file => {
+    checkConfiguration(file, variables, terminal)
+  })
+  if (imported.secrets.size > 0) {
+    replaceFile(secrets, `${mark}\n${printVariables(imported.secrets)}`, 0o600)
+  }
+  if (!values.json) sayWritten(values, imported, variables, terminal)
+}
+
+interface Filling {
+  /** The configuration that was written just now; absent: the one that any command reads. */
+  readonly file: string | undefined
+  readonly variables: readonly string[]
+  readonly isQuiet: boolean
+}
+
+async function fillStore (
+  organisation: ImportedOrganisation,
+  { file, variables, isQuiet }: Filling,
+  { env, cwd, out }: Terminal
+): Promise<void> {
+  // variables of providers, which the store does not need, are set later
+  const later = file === undefined ? {} : Object.fromEntries(variables.map(name => [name, 'set-later']))
+  const { settings } = readSettings({ env: { ...later, ...env }, cwd, file })
+  const database = await openDatabase(settings)
+  try {
+    const applied = await applyImport(database, 'litellm', organisation)
+    if (isQuiet) return
+    const { projects, users, added, changed, revoked, left } = applied
+    out(`\nIn ${database.name}: ${projects} projects and ${users} users are new.`)
+    out(`Keys: ${added} new, ${changed} changed, ${revoked} revoked; ${left} that were revoked here stay so.`)
+  } finally {
+    await database.close()
   }
 }
 
@@ -82,11 +209,17 @@ function readText (path: string, shown: string): string {
   }
 }
 
-function print (rows: readonly PlanRow[], { out }: Terminal): void {
+function print (
+  rows: readonly PlanRow[],
+  counts: Readonly<Record<string, number>>,
+  { out }: Terminal
+): void {
   const sorted = verdicts.toReversed().flatMap(verdict => rows.filter(row => row.verdict === verdict))
   out(table(sorted.map(({ verdict, path, note }) => [verdict, printable(path), printable(note)])))
-  const counts = verdicts.map(verdict => `${rows.filter(row => row.verdict === verdict).length} ${verdict}`)
-  out(`\n${rows.length} entries: ${counts.join(', ')}.`)
+  const sums = verdicts.map(verdict => `${rows.filter(row => row.verdict === verdict).length} ${verdict}`)
+  out(`\n${rows.length} entries: ${sums.join(', ')}.`)
+  const found = Object.entries(counts).map(([what, count]) => `${count} ${what}`)
+  if (found.length > 0) out(`In the database: ${found.join(', ')}.`)
 }
 
 /** Replaces what would move the cursor of a terminal: names come from the file. */
@@ -95,7 +228,7 @@ function printable (text: string): string {
 }
 
 /** Returns the variables that the configuration reads secrets from. */
-function variablesOf ({ config }: ImportedConfig): string[] {
+function variablesOf ({ config }: Imported): string[] {
   const references = JSON.stringify(config).matchAll(/"env:([A-Za-z_]\w*)"/g)
   return [...new Set([...references].map(([, name = '']) => name))]
 }

@@ -325,9 +325,14 @@ function toolServers (file: JsonObject, secrets: ImportedSecrets, plan: ImportPl
   return servers
 }
 
+/** Returns what a tool server of LiteLLM is called here, unless another one is. */
+export function toolServerSlug (name: string): string {
+  return `litellm/${name.replaceAll(/[^A-Za-z0-9_-]/g, '-')}`
+}
+
 /** Returns a name for a tool server that none has. */
 function freeSlug (name: string, servers: Readonly<Record<string, unknown>>): string {
-  const wanted = `litellm/${name.replaceAll(/[^A-Za-z0-9_-]/g, '-')}`
+  const wanted = toolServerSlug(name)
   let slug = wanted
   for (let number = 2; Object.hasOwn(servers, slug); number++) slug = `${wanted}-${number}`
   return slug

@@ -72,6 +72,8 @@ const noted: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: stri
   ['litellm_params.litellm_credential_name', 'exact', 'settings of its provider'],
   ['litellm_params.drop_params', 'exact', 'fields that a provider does not know are dropped'],
   ['model_info.id', 'exact', 'models go by their names'],
+  ['model_info.db_model', 'exact', 'an entry of the database'],
+  ['model_info.access_groups', 'exact', 'models of the keys that name the group'],
   ['model_info.mode', 'exact', 'the endpoint of a call decides'],
   ['model_info.max_tokens', 'exact', 'the limits beside it count'],
   ['model_info.description', 'exact', 'for people only'],

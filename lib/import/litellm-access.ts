@@ -1,0 +1,394 @@
+/**
+ * Reads who may use LiteLLM: its keys, teams and users, their limits, and what they have spent in the periods
+ * that run. Teams become projects; so does a user with limits and keys that belong to no team.
+ */
+
+import { createHash } from 'node:crypto'
+import { spreadSpending, type BudgetClock } from './litellm-budgets.ts'
+import { countedColumns, readLimits, type ReadLimits } from './litellm-limits.ts'
+import { endpointsOf, type ModelScopes, type RouteScope } from './litellm-scopes.ts'
+import { TableRow, type ColumnNote, type ColumnPlan } from './column-plan.ts'
+import { entriesOf, isEmpty, objectOf, textOf } from './values.ts'
+import { normalEmail } from '../accounts/users.ts'
+import type {
+  ImportedKey,
+  ImportedOrganisation,
+  ImportedProject,
+  ImportedUser
+} from '../accounts/imported-organisation.ts'
+import type { Role } from '../../schemas/admin/common.ts'
+import { isContainer, type JsonObject } from '../json/guards.ts'
+
+export interface AccessOptions {
+  readonly rows: ReadonlyMap<string, readonly JsonObject[]>
+  readonly plan: ColumnPlan
+  readonly scopes: ModelScopes
+  /** Slugs of the tool servers by their ids in the database. */
+  readonly servers: ReadonlyMap<string, string>
+  /** Slugs of tool servers that every key may use. */
+  readonly openServers: readonly string[]
+  readonly clock: BudgetClock
+}
+
+const roles: Readonly<Record<string, readonly [role: Role, isExact: boolean]>> = {
+  proxy_admin: ['admin', true],
+  proxy_admin_viewer: ['viewer', false],
+  internal_user: ['member', true],
+  internal_user_viewer: ['viewer', true]
+}
+
+/** The team of the keys that LiteLLM's own page makes for those who are signed in. */
+const dashboardTeam = 'litellm-dashboard'
+const maxHintLength = 64
+/** The user that stands for the master key. */
+const masterUser = 'default_user_id'
+/** Tables of which only the table of notes speaks, and those that others refer to. */
+const notedTables = [
+  'LiteLLM_AccessGroupTable',
+  'LiteLLM_BudgetTable',
+  'LiteLLM_BudgetWindowSpend',
+  'LiteLLM_DeprecatedVerificationToken',
+  'LiteLLM_EndUserTable',
+  'LiteLLM_ModelTable',
+  'LiteLLM_ObjectPermissionTable',
+  'LiteLLM_OrganizationMembership',
+  'LiteLLM_OrganizationTable',
+  'LiteLLM_ProjectTable',
+  'LiteLLM_TagTable',
+  'LiteLLM_TeamMembership'
+]
+const nameColumns = [
+  'access_group_name',
+  'organization_alias',
+  'project_alias',
+  'user_id',
+  'tag_name',
+  'budget_id',
+  'window_duration',
+  'object_permission_id',
+  'id'
+]
+/** Of a user, what only holds for keys of no team. */
+const ownColumns = [
+  'max_budget',
+  'spend',
+  'budget_duration',
+  'budget_reset_at',
+  'models',
+  'metadata',
+  ...countedColumns.map(([column]) => column)
+]
+const yearMs = 366 * 24 * 60 * 60 * 1000
+
+/** Members of `metadata` that do something. */
+const metadataNotes: ReadonlyMap<string, ColumnNote> = new Map([
+  ['model_rpm_limit', ['unsupported', 'no limits of one model: restrict `models`']],
+  ['model_tpm_limit', ['unsupported', 'no limits of one model: restrict `models`']],
+  ['temp_budget_increase', ['unsupported', 'raise the budget here while it lasts']],
+  ['team_member_budget_id', ['unsupported', 'members have no limits of their own: limit their keys']],
+  ['guardrails', ['manual', 'see `only` of stages in docs/guards.md']],
+  ['tags', ['manual', 'let the program send its tags with each call']],
+  ['logging', ['manual', 'each call is in the log and the store: docs/operations.md']]
+])
+
+/** Returns what identifies a team or a user in the store, whatever its id looks like. */
+function sourceIdOf (id: string): string {
+  return createHash('sha256').update(id).digest('base64')
+}
+
+interface ProjectSource {
+  readonly kind: 'team' | 'user'
+  readonly id: string
+  readonly name: string
+  /** Ids or emails of users. */
+  readonly members: readonly string[]
+}
+
+/** Reads keys, teams and users; what has no counterpart is in the plan. */
+export function readAccess (options: AccessOptions): ImportedOrganisation {
+  return new AccessReader(options).read()
+}
+
+class AccessReader {
+  readonly #options: AccessOptions
+  readonly #budgets: ReadonlyMap<string, TableRow>
+  readonly #permissions: ReadonlyMap<string, TableRow>
+  readonly #groups: ReadonlyMap<string, TableRow>
+  /** What was spent in the running period, by kind, id and duration. */
+  readonly #windows = new Map<string, number>()
+  readonly #userIds = new Map<string, string>()
+  readonly #blockedTeams = new Set<string>()
+
+  constructor (options: AccessOptions) {
+    this.#options = options
+    this.#budgets = this.#byId('LiteLLM_BudgetTable', 'budget_id')
+    this.#permissions = this.#byId('LiteLLM_ObjectPermissionTable', 'object_permission_id')
+    this.#groups = this.#byId('LiteLLM_AccessGroupTable', 'access_group_id')
+    for (const row of this.#rows('LiteLLM_BudgetWindowSpend', 'entity_id')) {
+      const [kind, id, duration] = ['entity_type', 'entity_id', 'window_duration'].map(name => row.text(name))
+      this.#windows.set(`${kind?.toLowerCase()} ${id} ${duration}`, row.number('spend') ?? 0)
+    }
+  }
+
+  read (): ImportedOrganisation {
+    const users = this.#rows('LiteLLM_UserTable', 'user_alias', 'user_email', 'user_id')
+    const people = users.flatMap(row => this.#readUser(row))
+    const teams = this.#rows('LiteLLM_TeamTable', 'team_alias', 'team_id')
+    for (const team of teams) if (team.isTrue('blocked')) this.#blockedTeams.add(team.text('team_id') ?? '')
+    const blocked = new Set(
+      this.#rows('LiteLLM_ProjectTable')
+        .filter(row => row.isTrue('blocked'))
+        .flatMap(row => row.text('project_id') ?? [])
+    )
+    const rows = this.#rows('LiteLLM_VerificationToken', 'key_alias', 'key_name')
+    const limitedUsers = new Map(users.flatMap(row => this.#limitedUser(row, rows)))
+    const keys = rows.flatMap(row => this.#readKey(row, limitedUsers, blocked))
+    const projects = [
+      ...teams.map(row => this.#readTeam(row, keys)),
+      ...[...limitedUsers.values()].map(row => this.#readUserProject(row, keys))
+    ]
+    for (const table of notedTables) this.#rows(table, ...nameColumns).forEach(row => row.noteOthers())
+    return { users: people, projects, keys }
+  }
+
+  #rows (table: string, ...names: readonly string[]): TableRow[] {
+    return (this.#options.rows.get(table) ?? []).map((row, index) => {
+      const name = names.map(column => textOf(row[column])).find(text => text !== undefined)
+      return new TableRow(this.#options.plan, table, row, name ?? `row ${index + 1}`)
+    })
+  }
+
+  #byId (table: string, column: string): Map<string, TableRow> {
+    return new Map(this.#rows(table, column).map(row => [row.name, row]))
+  }
+
+  #readUser (row: TableRow): ImportedUser[] {
+    const id = row.text('user_id') ?? ''
+    if (id === masterUser) {
+      for (const column of ['user_id', 'user_role']) {
+        row.note(column, 'manual', 'the master key: create an admin key, `headgate admin-keys create`')
+      }
+      return []
+    }
+    const wanted = row.text('user_role') ?? 'internal_user'
+    const [role, isExact] = roles[wanted] ?? ['viewer', false]
+    row.note('user_role', isExact ? 'exact' : 'approximate', `${wanted} is ${role} here`)
+    const email = row.text('user_email')
+    const isEmail = email !== undefined && /^[^\s@<>"]+@[^\s@<>"]+$/.test(email) && email.length <= 254
+    this.#userIds.set(id, sourceIdOf(id))
+    if (isEmail) this.#userIds.set(normalEmail(email), sourceIdOf(id))
+    return [{
+      sourceId: sourceIdOf(id),
+      name: row.name,
+      ...isEmail && { email: normalEmail(email) },
+      role,
+      createdAtMs: this.#createdAt(row)
+    }]
+  }
+
+  /** A user whose limits hold for keys of no team: a project of its own counts them together. */
+  #limitedUser (row: TableRow, keys: readonly TableRow[]): Array<[id: string, row: TableRow]> {
+    const id = row.text('user_id') ?? ''
+    const hasKeys = keys.some(key => key.text('user_id') === id && key.text('team_id') === undefined)
+    const isLimited =
+      row.list('models').length > 0 ||
+      ['max_budget', ...countedColumns.map(([column]) => column)].some(name => row.number(name) !== undefined)
+    if (hasKeys && isLimited) return [[id, row]]
+    for (const column of ownColumns) {
+      row.note(column, 'exact', 'holds for keys of no team, and there are none')
+    }
+    row.noteOthers()
+    return []
+  }
+
+  #readUserProject (row: TableRow, keys: readonly ImportedKey[]): ImportedProject {
+    const id = row.text('user_id') ?? ''
+    return this.#project(row, { kind: 'user', id, name: `Keys of ${row.name}`, members: [id] }, keys)
+  }
+
+  #readTeam (row: TableRow, keys: readonly ImportedKey[]): ImportedProject {
+    const id = row.text('team_id') ?? ''
+    const members = row.list('members_with_roles').map(objectOf)
+    const admins = members.filter(({ role }) => role === 'admin')
+    const adminNote: ColumnNote = ['approximate', 'members; an admin of a team is a member here']
+    const memberNote: ColumnNote = ['exact', 'members']
+    row.note('members_with_roles', ...(admins.length > 0 ? adminNote : memberNote))
+    row.note('members', ...memberNote)
+    row.note('admins', ...adminNote)
+    row.note('blocked', 'exact', 'its keys are revoked')
+    const named = members.flatMap(member => textOf(member['user_id']) ?? textOf(member['user_email']) ?? [])
+    return this.#project(row, {
+      kind: 'team',
+      id,
+      name: row.text('team_alias') ?? id,
+      members: [...named, ...row.texts('members'), ...row.texts('admins')]
+    }, keys)
+  }
+
+  #project (
+    row: TableRow,
+    { kind, id, name, members }: ProjectSource,
+    keys: readonly ImportedKey[]
+  ): ImportedProject {
+    const sourceId = sourceIdOf(`${kind} ${id}`)
+    const { limits, spent } = this.#readLimits(row, kind, id)
+    const models = this.#readModels(row, 'of the project')
+    this.#noteMetadata(row)
+    this.#noteServers(row)
+    row.noteOthers()
+    const createdAtMs = this.#createdAt(row)
+    const ofKeys = keys.filter(({ project }) => project === sourceId).flatMap(key => key.spent)
+    const countedSince = (fromMs: number): number =>
+      ofKeys.reduce((sum, each) => sum + (each.fromMs >= fromMs ? each.nanoUsd : 0), 0)
+    return {
+      sourceId,
+      name,
+      ...models !== undefined && { models },
+      ...limits !== undefined && { limits },
+      createdAtMs,
+      members: members.flatMap(
+        member => this.#userIds.get(member) ?? this.#userIds.get(normalEmail(member)) ?? []
+      ),
+      spent: spreadSpending(spent, createdAtMs, countedSince)
+    }
+  }
+
+  #readKey (
+    row: TableRow,
+    limitedUsers: ReadonlyMap<string, TableRow>,
+    blockedProjects: ReadonlySet<string>
+  ): ImportedKey[] {
+    const token = row.text('token') ?? ''
+    const [team, user] = [row.text('team_id'), row.text('user_id')]
+    if (team === dashboardTeam) {
+      row.note('token', 'exact', 'a sign-in to its page, which is not carried over')
+      return []
+    }
+    const scope = endpointsOf(row.texts('allowed_routes'))
+    if (!/^[0-9a-f]{64}$/.test(token) || administers(scope)) {
+      if (administers(scope)) {
+        row.note('allowed_routes', 'manual', 'administers LiteLLM: `headgate admin-keys create`')
+      } else row.note('token', 'unsupported', 'is no SHA-256 in hex')
+      row.noteOthers()
+      return []
+    }
+    noteRoutes(row, scope)
+    const { limits, isNothing, spent } = this.#readLimits(row, 'key', token)
+    const models = this.#readModels(row, 'of the key')
+    const servers = this.#readServers(row)
+    this.#noteKey(row)
+    const isOfUser = team === undefined && user !== undefined && limitedUsers.has(user)
+    const source = team !== undefined ? `team ${team}` : isOfUser ? `user ${user}` : undefined
+    const createdBy = user === undefined ? undefined : this.#userIds.get(user)
+    const [hint, expiresAtMs, previous] = [row.text('key_name'), row.time('expires'), this.#previousOf(token)]
+    const createdAtMs = this.#createdAt(row)
+    return [{
+      digest: digestOf(token),
+      ...previous !== undefined && { previous },
+      name: row.text('key_alias') ?? hint ?? 'key of LiteLLM',
+      ...hint !== undefined && { hint: hint.slice(0, maxHintLength) },
+      ...scope.endpoints !== undefined && { endpoints: scope.endpoints },
+      ...models !== undefined && { models },
+      ...servers !== undefined && { mcpServers: servers },
+      ...limits !== undefined && { limits },
+      ...expiresAtMs !== undefined && { expiresAtMs },
+      ...source !== undefined && { project: sourceIdOf(source) },
+      ...createdBy !== undefined && { createdBy },
+      createdAtMs,
+      isBlocked:
+        row.isTrue('blocked') ||
+        isNothing ||
+        this.#blockedTeams.has(team ?? '') ||
+        blockedProjects.has(row.text('project_id') ?? ''),
+      spent: spreadSpending(spent, createdAtMs)
+    }]
+  }
+
+  #noteKey (row: TableRow): void {
+    row.note('expires', 'exact', 'the time at which it expires')
+    row.note('blocked', 'exact', 'revoked')
+    row.note('team_id', 'exact', 'in the project')
+    row.note('project_id', 'approximate', 'in the project of its team')
+    for (const [alias, model] of entriesOf(row.object('aliases'))) {
+      row.note('aliases', 'unsupported', `no aliases of one key: ${alias} for ${String(model)}`)
+    }
+    this.#noteMetadata(row)
+    row.noteOthers()
+  }
+
+  /** Returns the digest that a rotation has replaced, the last one that works. */
+  #previousOf (token: string): ImportedKey['previous'] {
+    const [last] = this.#rows('LiteLLM_DeprecatedVerificationToken', 'id')
+      .filter(row => row.text('active_token_id') === token)
+      .map(row => ({ digest: digestOf(row.text('token') ?? ''), untilMs: row.time('revoke_at') ?? 0 }))
+      .filter(({ untilMs }) => untilMs > this.#options.clock.nowMs)
+      .toSorted((a, b) => b.untilMs - a.untilMs)
+    return last
+  }
+
+  #readLimits (row: TableRow, kind: string, id: string): ReadLimits {
+    return readLimits(row, {
+      shared: kind === 'key' ? this.#budgets.get(row.text('budget_id') ?? '') : undefined,
+      spentIn: duration => this.#windows.get(`${kind} ${id} ${duration}`) ?? 0,
+      clock: this.#options.clock
+    })
+  }
+
+  #readModels (row: TableRow, whose: string): readonly string[] | undefined {
+    const groups = row
+      .texts('access_group_ids')
+      .flatMap(id => this.#groups.get(id)?.texts('access_model_names') ?? [])
+    row.note('access_group_ids', 'exact', `models ${whose}`)
+    const { models, unknown } = this.#options.scopes.read([...row.texts('models'), ...groups])
+    if (unknown.length === 0) row.note('models', 'exact', `models ${whose}`)
+    else row.note('models', 'manual', `no entry of model_list is ${unknown.join(', ')}: give its --config`)
+    return models
+  }
+
+  /** Without tool servers there is nothing to restrict. */
+  #readServers (row: TableRow): readonly string[] | undefined {
+    const { servers, openServers } = this.#options
+    if (servers.size === 0) {
+      row.note('object_permission_id', 'exact', 'there are no tool servers')
+      return undefined
+    }
+    const permissions = this.#permissions.get(row.text('object_permission_id') ?? '')
+    row.note('object_permission_id', 'exact', 'the tool servers of the key')
+    const granted = permissions?.texts('mcp_servers').flatMap(id => servers.get(id) ?? []) ?? []
+    return [...new Set([...openServers, ...granted])]
+  }
+
+  #noteServers (row: TableRow): void {
+    const verdict = this.#options.servers.size === 0 ? 'exact' : 'unsupported'
+    row.note('object_permission_id', verdict, 'projects have no tool servers of their own: restrict keys')
+  }
+
+  #noteMetadata (row: TableRow): void {
+    const metadata = row.object('metadata')
+    for (const [name, value] of Object.entries(metadata)) {
+      const known = metadataNotes.get(name) ?? ['approximate', 'a description, which is not kept']
+      if (value === null || (isContainer(value) && isEmpty(value))) row.note('metadata', 'exact', 'nothing')
+      else row.note(`metadata.${name}`, ...known)
+    }
+  }
+
+  #createdAt (row: TableRow): number {
+    return row.time('created_at') ?? this.#options.clock.nowMs - yearMs
+  }
+}
+
+/** Returns the digest of a key as the store has it. */
+function digestOf (hex: string): string {
+  return Buffer.from(hex, 'hex').toString('base64')
+}
+
+/** Returns true for a key that may call addresses of administration alone. */
+function administers ({ endpoints, unknown }: RouteScope): boolean {
+  return endpoints?.length === 0 && unknown.some(route => /^(?:management|global_spend|admin)/.test(route))
+}
+
+function noteRoutes (row: TableRow, { endpoints, unknown }: RouteScope): void {
+  const served = `endpoints ${endpoints?.join(', ') ?? 'all'}`
+  if (unknown.length === 0) row.note('allowed_routes', 'exact', served)
+  else row.note('allowed_routes', 'approximate', `${served}, without ${unknown.join(', ')}`)
+}

@@ -1,0 +1,112 @@
+/** Reads the limits of a key, a team or a user of LiteLLM, and what was spent of its budgets. */
+
+import { readBudget, type BudgetClock, type LitellmBudget, type ReadBudget } from './litellm-budgets.ts'
+import { isEmpty, numberOf, objectOf, textOf } from './values.ts'
+import type { TableRow } from './column-plan.ts'
+import type { ImportedSpending } from '../accounts/imported-organisation.ts'
+import type { KeyLimits } from '../core/key.ts'
+
+export interface ReadLimits {
+  readonly limits?: KeyLimits
+  /** True where a limit is 0: nothing is allowed. */
+  readonly isNothing: boolean
+  readonly spent: readonly ImportedSpending[]
+}
+
+export interface LimitSources {
+  /** The row of `LiteLLM_BudgetTable` whose limits hold where the row itself has none. */
+  readonly shared?: TableRow | undefined
+  /** Returns the dollars that were spent in the running period of one of `budget_limits`. */
+  readonly spentIn: (duration: string) => number
+  readonly clock: BudgetClock
+}
+
+/** Columns of limits that are one number. */
+export const countedColumns = [
+  ['rpm_limit', 'requestsPerMinute', 'requests a minute, also those of further attempts'],
+  ['tpm_limit', 'tokensPerMinute', 'tokens a minute'],
+  ['max_parallel_requests', 'concurrentCalls', 'concurrent calls']
+] as const
+
+const maxBudgets = 8
+
+interface BudgetAt extends LitellmBudget {
+  /** The column that it is of. */
+  readonly column: 'max_budget' | 'budget_limits'
+}
+
+export function readLimits (row: TableRow, sources: LimitSources): ReadLimits {
+  const { amounts, isNothing } = readCounts(row, sources)
+  const found = [...mainBudget(row, sources), ...otherBudgets(row, sources)]
+  const budgets: ReadBudget[] = []
+  for (const each of found) {
+    if (each.amount === 0) row.note(each.column, 'exact', 'revoked: nothing may be spent')
+    else if (budgets.length < maxBudgets) {
+      const read = readBudget(each, sources.clock)
+      budgets.push(read)
+      row.note(each.column, read.verdict, read.note)
+    } else row.note(each.column, 'unsupported', `at most ${maxBudgets} budgets`)
+  }
+  const limits = { ...amounts, ...budgets.length > 0 && { budgets: budgets.map(({ budget }) => budget) } }
+  return {
+    ...!isEmpty(limits) && { limits },
+    isNothing: isNothing || found.some(({ amount }) => amount === 0),
+    spent: budgets.map(({ spent }) => spent)
+  }
+}
+
+function readCounts (
+  row: TableRow,
+  { shared }: LimitSources
+): { readonly amounts: KeyLimits, readonly isNothing: boolean } {
+  const amounts: Record<string, number> = {}
+  let isNothing = false
+  for (const [column, member, what] of countedColumns) {
+    const value = row.number(column) ?? shared?.number(column)
+    if (value === undefined) continue
+    if (value < 1) isNothing = true
+    else amounts[member] = Math.floor(value)
+    row.note(column, 'exact', value < 1 ? 'revoked: none are allowed' : what)
+  }
+  return { amounts, isNothing }
+}
+
+/** Returns the budget that `spend` counts in. */
+function mainBudget (row: TableRow, { shared }: LimitSources): BudgetAt[] {
+  const periodColumns = ['budget_duration', 'budget_reset_at']
+  const own = row.number('max_budget')
+  const amount = own ?? shared?.number('max_budget')
+  if (amount === undefined) {
+    for (const column of ['spend', ...periodColumns]) {
+      if (row.number(column) === 0) continue
+      row.note(column, 'approximate', 'no budget of its own counts it; it stays in LiteLLM')
+    }
+    return []
+  }
+  const source = own === undefined || row.text('budget_duration') === undefined ? shared ?? row : row
+  for (const column of periodColumns) row.note(column, 'exact', 'the period of the budget')
+  row.note('spend', 'exact', 'counts in the budget')
+  return [{
+    column: 'max_budget',
+    amount,
+    duration: source.text('budget_duration'),
+    resetAtMs: source.time('budget_reset_at'),
+    spent: row.number('spend') ?? 0
+  }]
+}
+
+/** Returns the budgets that have amounts and periods of their own. */
+function otherBudgets (row: TableRow, { spentIn }: LimitSources): BudgetAt[] {
+  return row.list('budget_limits').map(objectOf).flatMap(entry => {
+    const [amount, duration] = [numberOf(entry['max_budget']), textOf(entry['budget_duration'])]
+    if (amount === undefined || duration === undefined) return []
+    const resetAtMs = Date.parse(textOf(entry['reset_at']) ?? '')
+    return [{
+      column: 'budget_limits' as const,
+      amount,
+      duration,
+      ...!Number.isNaN(resetAtMs) && { resetAtMs },
+      spent: spentIn(duration)
+    }]
+  })
+}

@@ -1,0 +1,62 @@
+import t from 'tap'
+import { importedTables, notesOf, ownFunctions, periodEnds, testNowMs as nowMs } from '../support/litellm-tables.ts'
+import type { ImportedDatabase } from '../../lib/import/litellm-database.ts'
+
+function keyNamed ({ organisation: { keys } }: ImportedDatabase, name: string) {
+  return keys.find(key => key.name === name)
+}
+
+t.test('keys keep their digest, their scope, their limits and what they have spent', async t => {
+  const all = await importedTables()
+  const ends = periodEnds(nowMs)
+  const monthMs = Date.UTC(2026, 9)
+  const digest = (token: string): string => Buffer.from(ownFunctions.hash(token), 'hex').toString('base64')
+  t.match(keyNamed(all, 'plain'), { digest: digest('sk-plain'), hint: 'sk-...lain', previous: { digest: digest('sk-before'), untilMs: nowMs + 86_400_000 }, isBlocked: false, limits: undefined, models: undefined, endpoints: undefined })
+  t.match(keyNamed(all, 'team'), { models: undefined, limits: { budgets: [{ usd: 50, per: 'month', unpriced: 'allow' }] }, spent: [{ fromMs: monthMs, nanoUsd: 12.5e9 }] })
+  t.match(keyNamed(all, 'team-other'), { models: ['gpt'], limits: { budgets: [{ usd: 4, per: 'day' }] }, spent: [{ fromMs: ends.day - 86_400_000, nanoUsd: 3e9 }] })
+  t.match(keyNamed(all, 'left'), { limits: { budgets: [{ usd: 2, per: 'week' }] }, spent: [] }, 'the period is over')
+  t.match(keyNamed(all, 'total'), { limits: { budgets: [{ usd: 20, per: 'total' }] }, spent: [{ fromMs: nowMs - 100 * 86_400_000, nanoUsd: 7e9 }] })
+  t.match(keyNamed(all, 'rate'), { limits: { requestsPerMinute: 1, concurrentCalls: 3 } })
+  t.match(keyNamed(all, 'expired'), { expiresAtMs: nowMs - 1000 })
+  t.same(keyNamed(all, 'embeddings')?.endpoints, ['embeddings'])
+  t.same(keyNamed(all, 'group')?.models, ['claude', 'embed'])
+  t.match(keyNamed(all, 'wild'), { models: ['open/*', /^[\w.-]+\/\*$/] }, 'what the pattern leads to')
+  t.match(keyNamed(all, 'windows'), { limits: { budgets: [{ usd: 3, per: 'day' }, { usd: 40, per: 'month' }] }, spent: [{ fromMs: ends.day - 86_400_000, nanoUsd: 1e9 }, { fromMs: monthMs, nanoUsd: 39e9 }] })
+  t.match(keyNamed(all, 'shared-budget'), { limits: { requestsPerMinute: 50, budgets: [{ usd: 3, per: 'day' }] } })
+  t.same(['blocked', 'nothing', 'blocked-team', 'plain'].map(name => keyNamed(all, name)?.isBlocked), [true, true, true, false])
+  t.same([keyNamed(all, 'page'), keyNamed(all, 'admin')], [undefined, undefined])
+  t.same(keyNamed(all, 'plain')?.mcpServers, ['litellm/docs'], 'every key may use it, and no other')
+  t.equal(all.organisation.keys.length, 19)
+  t.ok(all.rows.some(({ verdict, note }) => verdict === 'approximate' && note === 'customer is viewer here (cyd)'))
+})
+
+t.test('teams and users with limits are projects, whose keys do not count twice', async t => {
+  const { organisation: { projects, users }, ...all } = await importedTables()
+  const monthMs = Date.UTC(2026, 9)
+  t.match(projects.map(({ name }) => name), ['Research', 'Spent', 'Blocked', 'Keys of Bob'])
+  t.match(projects[0], { models: ['gpt', 'claude', 'embed'], limits: { tokensPerMinute: 1_000_000, budgets: [{ usd: 100, per: 'month' }] }, members: [/./, /./], spent: [{ fromMs: monthMs, nanoUsd: 24.5e9 }] })
+  t.match(projects[3], { limits: { budgets: [{ usd: 5, per: 'month' }] }, spent: [{ fromMs: monthMs, nanoUsd: 5.5e9 }] })
+  t.match(users, [{ name: 'Ada@Example.com', email: 'ada@example.com', role: 'admin' }, { name: 'Bob', role: 'member', email: undefined }, { name: 'cyd', role: 'viewer' }])
+  t.match(notesOf(all)['LiteLLM_UserTable.user_id'], /^manual: the master key/)
+})
+
+t.test('what is not the same is said, with the rows that it is about', async t => {
+  const all = await importedTables(tables => {
+    tables['LiteLLM_SpendLogs'] = [{}]
+    tables['LiteLLM_AgentsTable'] = [{}]
+    tables['LiteLLM_TeamTable']?.push({ team_id: 'new', team_alias: 'New', a_new_column: 'x' })
+  })
+  t.match(notesOf(all), {
+    'LiteLLM_VerificationToken.aliases': 'unsupported: no aliases of one key: fast for gpt (plain)',
+    'LiteLLM_VerificationToken.model_max_budget': 'unsupported: no limits of one model: restrict `models` (plain)',
+    'LiteLLM_VerificationToken.allowed_routes': /^(?:manual: administers LiteLLM|approximate: endpoints embeddings, without \/v1\/rerank)/,
+    'LiteLLM_VerificationToken.metadata.tags': /^manual: let the program send its tags with each call \(plain\)$/,
+    'LiteLLM_TeamTable.metadata.guardrails': /^manual: see `only` of stages/,
+    'LiteLLM_TeamTable.members_with_roles': /^approximate: members; an admin of a team is a member here \(Research\)$/,
+    'LiteLLM_TeamTable.a_new_column': 'unsupported: no counterpart (New)',
+    'LiteLLM_TeamMembership.budget_id': /^unsupported: members have no limits of their own/,
+    'LiteLLM_UserTable.password': /^manual: passwords are not carried over/,
+    LiteLLM_SpendLogs: 'approximate: the history stays there (it has rows)',
+    LiteLLM_AgentsTable: 'unsupported: no counterpart (it has rows)'
+  })
+})
