@@ -74,6 +74,9 @@ export const ModelTraits = Type.Object(
     forced_tools: Flag('Can be required to call a tool.'),
     system_instruction: Flag('False: the system prompt goes in front of the first user message.'),
     penalties: Flag('Takes `frequency_penalty` and `presence_penalty`. Where not, they are left out.'),
+    min_cached_tokens: Count(
+      'Fewest tokens that its provider keeps in the prompt cache. Without it, `cache_marks` marks nothing.'
+    ),
     stop: Flag('Takes `stop`. Where not, a request with it is refused: the answer would be a longer one.'),
     thought_signatures: Flag('Tool calls of the history must carry the signature they came with.'),
     responses_only: Flag(

@@ -42,9 +42,9 @@ export function checkCrossReferences (config: Config, known: KnownNames, report:
 function checkProviders ({ providers }: Config, report: Report): void {
   for (const [
     id,
-    { enabled, kind, base_url: baseUrl, headers, options, api_key: key, api_keys: keys }
+    { enabled, kind, base_url: baseUrl, headers, options, api_key: key, api_keys: keys, cache_marks: marks }
   ] of Object.entries(providers)) {
-    const { inProcess, baseUrl: usual = '' } = kinds[kindOf(id, kind)]
+    const { inProcess, baseUrl: usual = '', traits } = kinds[kindOf(id, kind)]
     const needsKey =
       enabled && inProcess === undefined && baseUrl === undefined && usual.startsWith('https://')
     if (needsKey && key === undefined && keys === undefined && Object.keys(headers).length === 0) {
@@ -55,6 +55,11 @@ function checkProviders ({ providers }: Config, report: Report): void {
       )
     }
     checkHeaders(['providers', id, 'headers'], headers, report)
+    if (marks === 'auto' && traits?.marksPrompts !== true) {
+      report.add(
+        ['providers', id, 'cache_marks'], 'is for providers of the Messages API: set `off`, or leave it out'
+      )
+    }
     if (key !== undefined && keys !== undefined) {
       report.add(['providers', id, 'api_keys'], 'not together with api_key', { part: 'name' })
     }

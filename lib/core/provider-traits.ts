@@ -23,6 +23,8 @@ export interface ProviderTraits {
   readonly callerFields?: boolean
   /** True when it reads `cache_control`; others refuse fields they do not know. */
   readonly cacheMarks?: boolean
+  /** True when the gateway can set such marks (`cache_marks`). */
+  readonly marksPrompts?: boolean
   /** True when it reads `thinking` and every effort; others know `reasoning_effort` at most. */
   readonly thinking?: boolean
   /** The field that says which form the answer must have. Default: `response_format`. */

@@ -19,6 +19,8 @@ export interface Route {
    * `settings`, below those of the caller; nothing reads them afterwards.
    */
   readonly defaults?: Readonly<Record<string, unknown>>
+  /** Fewest tokens that the model caches; set where the gateway marks prompts for its cache. */
+  readonly minMarkedTokens?: number
   /** Milliseconds after which the next route is started as well. Default: never. */
   readonly hedgeAfterMs?: number
   /** The reason for its place among the routes, where that is not the order in which they were named. */

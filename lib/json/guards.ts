@@ -64,3 +64,13 @@ export function objectsOf (value: unknown): readonly JsonObject[]
 export function objectsOf (value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
+
+/** Returns true for a value with a member of that name, however deep. */
+export function hasMember (value: unknown, name: string): boolean {
+  if (isList(value)) {
+    for (const part of value) if (hasMember(part, name)) return true
+  } else if (isObject(value)) {
+    for (const field in value) if (field === name || hasMember(value[field], name)) return true
+  }
+  return false
+}

@@ -1,6 +1,6 @@
 /**
- * Prints a changed value into the text that it was parsed from: only the strings that differ are written
- * anew.
+ * Prints a changed value into the text that it was parsed from: only strings that differ, and members that
+ * were added, are written anew.
  */
 
 import { closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
@@ -8,12 +8,12 @@ import { isContainer } from './guards.ts'
 import { endOfString } from './object-text.ts'
 
 /**
- * Returns the text with the strings that differ between two values spliced in; all else stays as it was
- * written.
+ * Returns the text with the differences between two values spliced in; all else stays as it was written.
  *
  * @param text JSON, by a parser that has read it before
  * @param before the text, parsed; members that are null may be missing
- * @param after the same value with other strings: what did not change is the same object
+ * @param after the same value with other strings, other values in place of strings, and further members: what
+ *   did not change is the same object
  */
 export function spliceStrings (text: string, before: unknown, after: unknown): string {
   if (before === after) return text
@@ -45,7 +45,7 @@ class Splicer {
       this.#skipValue()
       return true
     }
-    if (typeof after === 'string') {
+    if (typeof after === 'string' || (typeof before === 'string' && isContainer(after))) {
       this.#result += this.#text.slice(this.#copied, this.#at) + JSON.stringify(after)
       this.#skipValue()
       this.#copied = this.#at
@@ -78,8 +78,21 @@ class Splicer {
       if (!this.#value(Reflect.get(before, name), Reflect.get(after, name))) return false
       this.#accept(comma)
     }
+    this.#add(after, seen)
     this.#at++
     return true
+  }
+
+  /** Writes the members that a value has beside those of the text, in front of its closing brace. */
+  #add (after: object, seen: ReadonlySet<string>): void {
+    let separator = seen.size === 0 ? '' : ','
+    for (const [name, value] of Object.entries(after)) {
+      if (seen.has(name) || value === undefined) continue
+      this.#result += this.#text.slice(this.#copied, this.#at) +
+        `${separator}${JSON.stringify(name)}:${JSON.stringify(value)}`
+      this.#copied = this.#at
+      separator = ','
+    }
   }
 
   #skipSpace (): void {

@@ -1,7 +1,7 @@
 /** Estimates the tokens of a request cheaply: for reservations, and for answers that were cut off. */
 
 import { beginsAsMedia } from '../json/media-strings.ts'
-import { isContainer, isObject } from '../json/guards.ts'
+import { hasMember, isContainer, isObject } from '../json/guards.ts'
 import { mediumOfPart, noMedia, type Medium, type PromptMedia } from './media-tokens.ts'
 import { addedFields } from '../chat/added-fields.ts'
 import { generationBounds, maxChoicesOf } from '../chat/generation-fields.ts'
@@ -147,15 +147,21 @@ type ChatEstimate = Required<
  *   none has settings
  */
 export function estimateChat (request: ChatInput, routes: readonly Route[] = []): Estimate {
-  if (routes.every(({ settings }) => settings === undefined)) return estimateOne(request, promptOf(request))
+  const isPlain = routes.every(
+    ({ settings, minMarkedTokens }) => settings === undefined && minMarkedTokens === undefined
+  )
+  if (isPlain) return estimateOne(request, promptOf(request))
   // Settings that its model names count with their routes.
   const plain = { ...request, model: '' }
   const prompt = prompts.get(request) ?? promptOf(plain)
   prompts.set(request, prompt)
   const all = new Set(routes.map(({ settings }) => settings))
-  return [...all].map(settings => settings === undefined
+  const estimate = [...all].map(settings => settings === undefined
     ? estimateOne(plain, prompt)
     : estimateOne(withSettings(plain, settings), promptWith(prompt, plain, settings))).reduce(mostOf)
+  return routes.some(({ minMarkedTokens }) => minMarkedTokens !== undefined)
+    ? { ...estimate, writesCache: true }
+    : estimate
 }
 
 /**
@@ -187,7 +193,7 @@ function promptOf (request: ChatInput): Prompt {
     tokens:
       asWritten === undefined ? promptTokens(request, media) : promptTokens(asWritten, media) + roleTokens,
     media,
-    marksCache: marksCache(messages) || marksCache(tools)
+    marksCache: hasMember(messages, 'cache_control') || hasMember(tools, 'cache_control')
   }
 }
 
@@ -200,7 +206,7 @@ function promptWith (prompt: Prompt, { asWritten, ...request }: ChatInput, setti
   return {
     ...prompt,
     tokens: prompt.tokens + promptTokens(added, { ...noMedia }),
-    marksCache: prompt.marksCache || marksCache(added['tools'])
+    marksCache: prompt.marksCache || hasMember(added['tools'], 'cache_control')
   }
 }
 
@@ -360,15 +366,6 @@ function settingsTokens (choice: unknown): number {
 export function textTokens (text: string): number {
   const wide = (Buffer.byteLength(text) - text.length) / 2 // three bytes each
   return (text.length - wide) / charactersPerToken + wide
-}
-
-/** Returns true for a value that holds a cache mark anywhere. */
-function marksCache (value: unknown): boolean {
-  if (Array.isArray(value)) return value.some(marksCache)
-  if (isObject(value)) {
-    for (const field in value) if (field === 'cache_control' || marksCache(value[field])) return true
-  }
-  return false
 }
 
 /**

@@ -9,7 +9,7 @@ import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Route } from '../core/route.ts'
 import type { RouteSettings, Settings } from '../core/settings.ts'
 import { orderRoutes } from './route-strategies.ts'
-import type { ModelEntry, Traits } from '../core/model.ts'
+import type { ModelEntry } from '../core/model.ts'
 import { kinds as kindTable } from '../providers/kinds.ts'
 import { memoized } from '../text/memoized.ts'
 import { catalogueOf } from './catalogue.ts'
@@ -47,6 +47,9 @@ export function buildIndex (
 ): ModelIndex {
   const kinds = kindsById(settings)
   const { families } = catalogueOf(settings)
+  const marking = new Set(
+    settings.providers.filter(({ cacheMarks }) => cacheMarks === 'auto').map(({ id }) => id)
+  )
   const disabled = new Set<string>()
   for (const { id, providerId, model, status } of entries.values()) {
     if (status === 'disabled') disabled.add(id).add(`${providerId}/${model}`)
@@ -66,10 +69,15 @@ export function buildIndex (
     const entry = find(modelId)
     // JSON can hold a lone surrogate, and no URL.
     if (entry?.status === 'disabled' || disabled.has(modelId) || !model.isWellFormed()) return undefined
-    return entry === undefined
-      ? withTraits({ providerId, model, modelId }, familyTraits(families, kinds.get(providerId), model))
-      : routeOf(entry)
+    const traits = familyTraits(families, kinds.get(providerId), model)
+    return routeOf(entry ?? { id: modelId, providerId, model, traits })
   }
+  const routeOf = ({ id, providerId, model, traits }: RoutedModel): Route => ({
+    providerId, model, modelId: id,
+    ...traits !== undefined && { traits },
+    ...traits?.minCachedTokens !== undefined && marking.has(providerId) &&
+      { minMarkedTokens: traits.minCachedTokens }
+  })
   /**
    * Returns the provider whose models alone have names like this one, also those the catalogue does not know
    * yet.
@@ -177,14 +185,8 @@ function resolveAliases (
   return found
 }
 
-/** Returns the route to a known model. */
-function routeOf ({ id, providerId, model, traits }: ModelEntry): Route {
-  return withTraits({ providerId, model, modelId: id }, traits)
-}
-
-function withTraits (route: Route, traits: Traits | undefined): Route {
-  return traits === undefined ? route : { ...route, traits }
-}
+/** What a route says of its model. */
+type RoutedModel = Pick<ModelEntry, 'id' | 'providerId' | 'model' | 'traits'>
 
 /**
  * Ids by name. Names that hold a slash themselves (`openai/gpt-oss-120b` at Groq) are left out:

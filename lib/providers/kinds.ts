@@ -148,6 +148,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       historyMarks: ['signed_thinking'],
       callerFields: true,
       cacheMarks: true,
+      marksPrompts: true,
       thinking: true,
       maxStops: Infinity
     }

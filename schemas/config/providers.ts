@@ -268,6 +268,12 @@ export const ProviderConfig = Closed(
       description:
         'When the client disconnects: abort the provider request, or read the answer to its end for exact usage.'
     }),
+    cache_marks: OneOf(['off', 'auto'], {
+      default: 'off',
+      description:
+        'Of kind `anthropic`: `auto` marks tools, system prompt and conversation for the prompt cache, from the second ' +
+        'call of a conversation on and where the caller has marked nothing. Tools are then sent in the order of their names.'
+    }),
     propagate: Type.Optional(Propagation),
     max_connections: Type.Optional(
       Type.Integer({

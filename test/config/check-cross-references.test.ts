@@ -121,3 +121,11 @@ t.test('a stage has what its kind needs, and nothing that it does not take', t =
   t.same(lines(t, 'stages: [{name: a, use: mine.js}]'), ['headgate.yaml:1:25  stages[0].use  must be `pattern`, `moderation`, `presidio`, `webhook`, or the path of a module (./stages/mine.js)'])
   t.end()
 })
+
+t.test('prompts are marked for the cache of Anthropic alone', t => {
+  t.match(load(t, 'providers: {anthropic: {cache_marks: auto}}').providers, [{ cacheMarks: 'auto' }])
+  t.same(lines(t, 'providers: {openai: {api_key: env:KEY, cache_marks: auto}}', { KEY: 'k' }), [
+    'headgate.yaml:1:53  providers.openai.cache_marks  is for providers of the Messages API: set `off`, or leave it out'
+  ])
+  t.end()
+})

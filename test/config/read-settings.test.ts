@@ -83,6 +83,7 @@ t.test('without a file and an environment everything has its default', async t =
       },
       retries: 3,
       onDisconnect: 'abort',
+      cacheMarks: 'off',
       maxWaitingCalls: 1024,
       maxWaitingMs: 10_000,
       http2: false,

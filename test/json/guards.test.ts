@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { countOf, isList, isObject, numberOf, objectOf, objectsOf, onlyObjectOf, nonEmptyText, property } from '../../lib/json/guards.ts'
+import { countOf, hasMember, isList, isObject, numberOf, objectOf, objectsOf, onlyObjectOf, nonEmptyText, property } from '../../lib/json/guards.ts'
 
 t.test('an object is neither null nor a list', async t => {
   t.equal(isObject({}), true)
@@ -46,6 +46,11 @@ t.test('a member is read of anything that may have one', async t => {
   t.equal(property(new Error('no'), 'message'), 'no')
   t.equal(property([4, 5], '1'), 5)
   for (const value of [undefined, null, 'text', 1]) t.equal(property(value, 'length'), undefined)
+})
+
+t.test('a member is found however deep it is', async t => {
+  t.equal(hasMember([{ a: [{ b: null }] }], 'b'), true)
+  for (const value of [undefined, null, 'b', ['b'], { a: 'b' }]) t.equal(hasMember(value, 'b'), false)
 })
 
 t.test('no other file has guards of its own', async t => {

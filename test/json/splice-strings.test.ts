@@ -21,6 +21,19 @@ t.test('members that are missing because they were null stay', t => {
   t.end()
 })
 
+t.test('members that were added go to the end of their object, and other values in the place of strings', t => {
+  const text = '{ "a" : [ { "n":1.0 } ], "b":{ }, "c" : "x", "d":null }'
+  const before = { a: [{ n: 1 }], b: {}, c: 'x' }
+  const after = { a: [{ n: 1, m: { k: 1 }, absent: undefined }], b: { m: 2, o: [] }, c: [{ text: 'x' }], e: 3 }
+  t.equal(spliceStrings(text, before, after), '{ "a" : [ { "n":1.0 ,"m":{"k":1}} ], "b":{ "m":2,"o":[]}, "c" : [{"text":"x"}], "d":null ,"e":3}')
+  t.end()
+})
+
+t.test('a member that was null and has a value is printed anew with all of its text', t => {
+  t.equal(spliceStrings('{"a":1.0,"m":null}', { a: 1 }, { a: 1, m: { k: 1 } }), '{"a":1,"m":{"k":1}}')
+  t.end()
+})
+
 t.test('a text in which a member comes twice is printed anew', t => {
   t.equal(spliceStrings('{"a":"x","a":"y"}', { a: 'y' }, { a: 'z' }), '{"a":"z"}')
   t.end()

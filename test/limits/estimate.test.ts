@@ -91,6 +91,12 @@ t.test('a mark for the cache is seen wherever it stands', async t => {
   t.equal(estimateChat({ model: 'm', messages }).writesCache, false)
 })
 
+t.test('a route that marks prompts writes to the cache', async t => {
+  const plain = { providerId: 'one', model: 'm', modelId: 'one/m' }
+  const routes = [plain, { ...plain, minMarkedTokens: 1024 }]
+  t.strictSame(estimateChat({ model: 'm', messages }, routes), { ...estimateChat({ model: 'm', messages }, [plain]), writesCache: true })
+})
+
 t.test('searches of the web are as many as the request allows, of the Messages API or of the Responses API', async t => {
   const search = (maxUses?: unknown) => ({ type: 'web_search_20250305', name: 'web_search', ...maxUses !== undefined && { max_uses: maxUses } })
   const searches = (...tools: unknown[]): unknown => estimateChat({ model: 'm', messages, asWritten: { tools } }).searches

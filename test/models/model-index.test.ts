@@ -75,3 +75,10 @@ t.test('a name that only models of one provider have refers to it, known or not'
   t.same(names(['second', 'a']), ['second/claude-haiku-9-20300101'])
   t.same(names(['a']), [])
 })
+
+t.test('a route marks prompts where its provider does and the fewest tokens that its model caches are known', async t => {
+  const providers = [{ ...providerSettings('a', 'anthropic'), cacheMarks: 'auto' as const }, providerSettings('b', 'anthropic')]
+  const index = indexOf(['a/x', 'a/y', 'b/x'], { providers }, { 'a/x': { traits: { minCachedTokens: 7 } }, 'b/x': { traits: { minCachedTokens: 7 } } })
+  const minimum = (id: string) => index.resolve(id)[0]?.minMarkedTokens
+  t.same(['a/x', 'a/y', 'b/x', 'a/claude-opus-5', 'a/claude-haiku-4-5'].map(minimum), [7, undefined, undefined, 512, 4096])
+})

@@ -100,6 +100,7 @@ export function providerSettings (id: string, kind: ProviderKind): ProviderSetti
     timeouts,
     retries: 0,
     onDisconnect: 'abort',
+    cacheMarks: 'off',
     maxConnections: 1,
     maxWaitingCalls: 1000,
     maxWaitingMs: 60_000,

@@ -3,7 +3,9 @@
  * replaced as correctness allows.
  */
 
+import { markPrompt } from '../../chat/cache-marks.ts'
 import { toReasoningItem } from '../../chat/reasoning-item.ts'
+import { spliceStrings } from '../../json/splice-strings.ts'
 import { callerText, directBody, withoutOptions } from '../direct-body.ts'
 import { isSealed } from './signature.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -24,19 +26,42 @@ export function directRequest (
   context: MessagesContext
 ): DirectRequest {
   const { request, direct } = context
-  const text = callerText(call, request)
+  const values = replacedFields(call.request, route, request, quirks?.unsignedThinking === true)
+  const marked = withMarks(callerText(call, request), request, values, route)
   direct.routes.add(route)
   return {
     dialect: 'messages',
-    body: directBody(
-      text,
-      request,
-      replacedFields(call.request, route, request, quirks?.unsignedThinking === true),
-      call.media?.()
-    ),
+    body: directBody(marked.text, marked.request, values, call.media?.()),
     headers: sentHeaders(call),
     query: /(?:^|&)beta=true(?:&|$)/.test(call.query ?? '') ? 'beta=true' : ''
   }
+}
+
+/**
+ * Marks the prompt for the cache where the route does so. Marks are spliced into the caller's text; fields
+ * that are sent in place of the caller's, and tools in another order, are added to `values`.
+ */
+function withMarks (
+  text: string | undefined,
+  request: CountTokensRequest,
+  values: Record<string, unknown>,
+  { minMarkedTokens }: Route
+): { readonly text: string | undefined, readonly request: CountTokensRequest } {
+  if (minMarkedTokens === undefined || !('max_tokens' in request)) return { text, request }
+  const isTrimmed = 'messages' in values
+  const sent = { ...request, ...isTrimmed && { messages: values['messages'] as MessagesMessage[] } }
+  const marked = markPrompt(sent, minMarkedTokens)
+  const isReordered = marked.tools?.some(
+    (tool, index) => tool !== request.tools?.[index] && !('cache_control' in tool)
+  ) === true
+  if (isTrimmed) values['messages'] = marked.messages
+  if (isReordered) values['tools'] = marked.tools
+  const spliced = {
+    ...marked,
+    ...isTrimmed && { messages: request.messages },
+    ...isReordered && { tools: request.tools }
+  }
+  return { text: text === undefined ? undefined : spliceStrings(text, request, spliced), request: spliced }
 }
 
 /** Returns the fields that are sent in place of the caller's. */

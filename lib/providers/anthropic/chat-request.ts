@@ -5,6 +5,7 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
+import { markPrompt } from '../../chat/cache-marks.ts'
 import { chatTraits, type ChatTraits } from './chat-traits.ts'
 import { wireConversation } from './messages.ts'
 import { requestedServiceTier } from './service-tier.ts'
@@ -47,7 +48,7 @@ export function messagesRequest ({
   const stop = [request.stop ?? []].flat().filter(text => text !== '')
   const userId = anonymousUserId(request)
   const tier = requestedServiceTier(request.service_tier)
-  return {
+  const body: MessagesRequest = {
     model: route.model,
     ...thinking,
     ...conversation,
@@ -58,6 +59,7 @@ export function messagesRequest ({
     ...userId !== undefined && { metadata: { user_id: userId } },
     ...tier !== undefined && { service_tier: tier }
   }
+  return route.minMarkedTokens === undefined ? body : markPrompt(body, route.minMarkedTokens)
 }
 
 function checkSupported ({ response_format: format, audio, modalities }: ChatInput): void {

@@ -21,15 +21,16 @@ import { callWith, folded, framesOf } from './answer.ts'
 import type { ChatBatch } from '../../../lib/dialects/dialect.ts'
 import type { MessagesContext } from '../../../lib/dialects/messages/input.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
+import type { Route } from '../../../lib/core/route.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 import type { AdapterInput } from '../../../lib/providers/provider.ts'
 import type { AnswerBlock, MessagesAnswer } from '../../../schemas/messages-answer.ts'
 import type { MessagesRequest } from '../../../schemas/messages-request.ts'
 
-function sentBody (text: string, parts: Partial<ChatInput> = {}): string {
+function sentBody (text: string, parts: Partial<ChatInput> = {}, to: Route = route): string {
   const request = JSON.parse(text) as MessagesRequest // as if it had been checked
   const { context, request: input } = messagesInput({ ...routedCall(request), callerBody: () => ({ text: () => text, print: JSON.stringify }) })
-  const { body } = directRequest({ ...routedCall<ChatInput>({ ...input, ...parts }), callerBody: () => ({ text: () => text, print: JSON.stringify }) }, { route }, context)
+  const { body } = directRequest({ ...routedCall<ChatInput>({ ...input, ...parts }), callerBody: () => ({ text: () => text, print: JSON.stringify }) }, { route: to }, context)
   if (typeof body !== 'string') throw new TypeError('a small request is a text')
   return body
 }
@@ -68,6 +69,43 @@ t.test('unknown fields, blocks and tools that stand anywhere in a request reach 
 t.test('a limit of the gateway takes the place of a greater one', async t => {
   const text = '{"model":"a","max_tokens":500,"messages":[{"role":"user","content":"hi"}]}'
   t.equal(sentBody(text, { max_completion_tokens: 20 }), '{"model":"m","max_tokens":20,"messages":[{"role":"user","content":"hi"}]}')
+})
+
+t.test('marks for the cache are written into the text of the caller', async t => {
+  const marking: Route = { ...route, minMarkedTokens: 1 }
+  const mark = ',"cache_control":{"type":"ephemeral"}'
+  const used = '{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"n":1.0}}]}'
+  const result = '{"type":"tool_result","tool_use_id":"a","content":"\\u0041"'
+  const tools = '[{"name":"f","input_schema":{"type":"object","maximum":9223372036854775807}'
+  const messages = `[{"role":"user", "content":[{"type":"text","text":"hi"}]}, ${used}, {"role":"user","content":[${result}}]}]`
+  const text = `{"model":"a","max_tokens":5,"tools":${tools}}],"system":"Be kind.", "messages":${messages}}`
+  t.equal(sentBody(text, {}, marking), text.replace('"a"', '"m"')
+    .replace('"Be kind."', `[{"type":"text","text":"Be kind."${mark}}]`)
+    .replace(`${tools}}`, `${tools}${mark}}`).replace('"hi"', `"hi"${mark}`).replace(result, result + mark))
+  t.equal(sentBody(text), text.replace('"a"', '"m"'), 'only where the route does so')
+  const marked = text.replace('"text":"hi"', `"text":"hi"${mark}`)
+  t.equal(sentBody(marked, {}, marking), marked.replace('"a"', '"m"'), 'nothing, where the caller has')
+})
+
+t.test('marks come with what is sent in place of the fields of the caller: sorted tools, thinking of others', async t => {
+  const foreign = { type: 'thinking', thinking: 'x', signature: '' }
+  const [a, b] = ['a', 'b'].map(name => ({ name, description: 'd', input_schema: { type: 'object' } }))
+  const mark = { cache_control: { type: 'ephemeral' } }
+  const [hi, more] = ['hi', 'more'].map(said => [{ type: 'text', text: said }])
+  const ok = { type: 'text', text: 'ok' }
+  const rest = { max_tokens: 5, system: [{ type: 'text', text: 's' }] }
+  const messages = [{ role: 'user', content: hi }, { role: 'assistant', content: [foreign, ok] }, { role: 'user', content: more }]
+  const text = JSON.stringify({ model: 'a', ...rest, tools: [b, a], messages })
+  t.same(JSON.parse(sentBody(text, {}, { ...route, minMarkedTokens: 1 })), {
+    model: 'm', max_tokens: 5,
+    system: [{ type: 'text', text: 's', ...mark }],
+    tools: [a, { ...b, ...mark }],
+    messages: [
+      { role: 'user', content: [{ ...hi?.[0], ...mark }] },
+      { role: 'assistant', content: [ok] },
+      { role: 'user', content: [{ ...more?.[0], ...mark }] }
+    ]
+  })
 })
 
 /** Returns an answer of Anthropic as the events of a stream. */

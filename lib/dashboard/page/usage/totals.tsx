@@ -22,6 +22,7 @@ const stats: readonly Stat[] = [
   { label: 'Calls', value: totals => totals.calls, show: totals => shortCount(totals.calls) },
   { label: 'Error rate', value: errorRate, show: totals => share(errorRate(totals)), worse: true, isShare: true },
   { label: 'Tokens', value: tokens, show: totals => shortCount(tokens(totals)) },
+  { label: 'From cache', value: cacheShare, show: totals => share(cacheShare(totals)), isShare: true },
   { label: 'Latency, p95', value: totals => totals.latency_ms?.p95, show: ({ latency_ms }) => latency_ms === null ? '–' : duration(latency_ms.p95), worse: true },
   { label: 'First token, p50', value: totals => totals.first_byte_ms?.p50, show: ({ first_byte_ms }) => first_byte_ms === null ? '–' : duration(first_byte_ms.p50), worse: true }
 ]
@@ -62,6 +63,11 @@ function Change ({ now, before, shown, worse, isShare }: ChangeProps): JSX.Eleme
 
 function errorRate ({ calls, errors }: Totals): number {
   return calls === 0 ? 0 : errors / calls
+}
+
+/** Returns the share of the prompt tokens that were read from a cache. */
+export function cacheShare ({ prompt_tokens, cached_tokens }: Totals): number {
+  return prompt_tokens === 0 ? 0 : cached_tokens / prompt_tokens
 }
 
 function tokens ({ prompt_tokens, completion_tokens }: Totals): number {

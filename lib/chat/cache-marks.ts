@@ -1,0 +1,105 @@
+/**
+ * Marks what a prompt shares with the next call of its session, so that Anthropic caches it: the tools, the
+ * system prompt, and the conversation up to its last two user messages. Writing to the cache costs more than
+ * reading once, so a conversation is marked from its second call on.
+ *
+ * @see https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+ */
+
+import { charactersPerToken } from '../core/usage.ts'
+import { hasMember, isContainer } from '../json/guards.ts'
+
+/** The parts of a request to Anthropic that may be marked, in the order in which they are cached. */
+export interface MarkablePrompt {
+  readonly tools?: readonly object[] | undefined
+  readonly system?: string | readonly object[] | undefined
+  readonly messages: ReadonlyArray<{ readonly role: string, readonly content: string | readonly object[] }>
+}
+
+const mark = { cache_control: { type: 'ephemeral' } } as const
+
+/** Blocks of a user message that may be marked. */
+const markedBlocks: ReadonlySet<unknown> = new Set([
+  'text', 'image', 'document', 'tool_result', 'search_result'
+])
+
+/**
+ * Returns the request with at most four marks and its tools sorted by name; the same object for the first
+ * call of a conversation and for a prompt that its caller has marked. Parts that do not change are the same
+ * objects.
+ *
+ * @param minTokens the shortest prefix that the model caches
+ */
+export function markPrompt<P extends MarkablePrompt> (prompt: P, minTokens: number): P {
+  const { tools = [], system = [], messages } = prompt
+  const last = messages.findLastIndex(isOfUser)
+  const earlier = messages.slice(0, Math.max(0, last))
+  const before = earlier.findLastIndex(isOfUser)
+  if (!earlier.some(({ role }) => role === 'assistant') || hasMember(prompt, 'cache_control')) return prompt
+  const size = new PromptSize(minTokens * charactersPerToken)
+  const ordered = sortedByName(tools)
+  const marked: { -readonly [F in keyof MarkablePrompt]: MarkablePrompt[F] } = { messages }
+  if (size.reachedWith(tools)) marked.tools = markLast(ordered, tool => !('defer_loading' in tool))
+  else if (ordered !== tools) marked.tools = ordered
+  if (size.reachedWith(system) && system.length > 0) marked.system = markContent(system)
+  if (!size.reachedWith(messages)) return { ...prompt, ...marked }
+  marked.messages = messages.map((message, index) =>
+    index === last || index === before ? { ...message, content: markContent(message.content) } : message
+  )
+  return { ...prompt, ...marked } // the fields of `P` with a mark more
+}
+
+function isOfUser ({ role }: { readonly role: string }): boolean {
+  return role === 'user'
+}
+
+/** Tool servers list their tools in any order, and another order is another prompt. */
+function sortedByName (tools: readonly object[]): readonly object[] {
+  const sorted = tools.toSorted((a, b) => compare(nameOf(a), nameOf(b)))
+  return sorted.every((tool, index) => tool === tools[index]) ? tools : sorted
+}
+
+function nameOf (tool: object): string {
+  return String(Reflect.get(tool, 'name') ?? Reflect.get(tool, 'mcp_server_name') ?? '')
+}
+
+function compare (a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+function markContent (content: string | readonly object[]): string | readonly object[] {
+  if (typeof content !== 'string') return markLast(content, isMarkable)
+  return content === '' ? content : [{ type: 'text', text: content, ...mark }]
+}
+
+/** Empty texts and thinking may not be marked. */
+function isMarkable (block: object): boolean {
+  return markedBlocks.has(Reflect.get(block, 'type')) && Reflect.get(block, 'text') !== ''
+}
+
+function markLast (parts: readonly object[], may: (part: object) => boolean): readonly object[] {
+  const place = parts.findLastIndex(may)
+  return parts.map((part, index) => index === place ? { ...part, ...mark } : part)
+}
+
+/** Adds up the characters of a prompt until there are enough. */
+class PromptSize {
+  #missing: number
+
+  constructor (minCharacters: number) {
+    this.#missing = minCharacters
+  }
+
+  /** Adds a part. @returns true once the prompt, up to here, is long enough */
+  reachedWith (value: unknown): boolean {
+    if (this.#missing <= 0) return true
+    if (typeof value === 'string') this.#missing -= value.length
+    else if (isContainer(value)) {
+      for (const name in value) {
+        if (!Array.isArray(value)) this.#missing -= name.length
+        if (this.reachedWith(Reflect.get(value, name))) return true
+      }
+    }
+    return this.#missing <= 0
+  }
+}
