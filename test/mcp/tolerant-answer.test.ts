@@ -155,6 +155,15 @@ t.test('a refusal in JSON-RPC reaches the model under any status, and one of ano
   }
 })
 
+t.test('a result without the structured content that its tool announces is read', async t => {
+  const outputSchema = { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] }
+  const tools = [{ name: 'count', inputSchema: { type: 'object' }, outputSchema }]
+  const server = await start(t, ({ method, id }) => (
+    method === 'tools/list' ? { body: JSON.stringify({ jsonrpc: '2.0', id, result: { tools } }) } : undefined
+  ))
+  t.match(await call(await server.open(), 'count'), { text, result: { isError: false }, failure: undefined })
+})
+
 t.test('tools without a name are named by their place, and the others are offered', async t => {
   const server = await start(t, ({ method, id }) => method === 'tools/list'
     ? { body: JSON.stringify({ jsonrpc: '2.0', id, result: { tools: [{ description: 'a' }, { name: 'count' }, null] } }) }
