@@ -284,6 +284,10 @@ export interface UsageRow extends Readonly<Record<UnitColumn, number | null>> {
   readonly image_quality: string | null
   /** Billionths of a dollar, at the price of that moment; `null` where no price is known. */
   readonly cost_nano_usd: number | null
+  /** The part of the tokens that requests used which were given up, of whatever model; `null` for none. */
+  readonly wasted_tokens: number | null
+  /** The part of the cost that these have. */
+  readonly wasted_nano_usd: number | null
   /** 1 when the caller brought their own key for the provider, who bills them. */
   readonly own_provider_key: number
   readonly duration_ms: number

@@ -47,7 +47,9 @@ const columns = {
   end_user: 'text',
   session: 'text',
   tags: 'text',
-  metadata: 'text'
+  metadata: 'text',
+  wasted_tokens: 'bigint',
+  wasted_nano_usd: 'bigint'
 } as const satisfies Readonly<Record<Exclude<UsageColumn, UnitColumn>, 'text' | 'bigint'>> &
   Readonly<Partial<Record<UnitColumn, 'bigint'>>>
 

@@ -222,6 +222,8 @@ function detailOf (row: DetailRow, bodies: CallDetail['bodies']): CallDetail {
     // as `usage/usage-row` prints it
     metadata: row.metadata === null ? {} : (JSON.parse(row.metadata) as Record<string, string>),
     turns: row.turns,
+    wasted_tokens: row.wasted_tokens,
+    wasted_usd: row.wasted_nano_usd === null ? null : row.wasted_nano_usd / 1e9,
     ...byUnitColumn(({ column }) => row[column]),
     image_size: row.image_size,
     image_quality: row.image_quality,

@@ -49,6 +49,7 @@ export function usageRow (
   const answer = usageOf(record)
   const wasted = record.wasted?.map(request => wasteOf(request, record, models)) ?? none
   const usage = wasted.reduce<Usage | undefined>((sum, waste) => addUsage(sum, waste.usage), answer.usage)
+  const wastedCost = costOfWasted(record, wasted)
   const estimated = answer.estimated || wasted.some(waste => waste.estimated)
   const cost = callCost(record, answer, models)
   const facts: Omit<UsageRow, UnitColumn> = {
@@ -76,8 +77,10 @@ export function usageRow (
     image_quality: cutOrNull(record.units?.images?.quality),
     cost_nano_usd:
       outcome === 'interrupted'
-        ? interruptedCost(record, chargedCost(record, cost.nanoUsd, wasted))
-        : chargedCost(record, cost.nanoUsd, wasted),
+        ? interruptedCost(record, chargedCost(record, cost.nanoUsd, wastedCost))
+        : chargedCost(record, cost.nanoUsd, wastedCost),
+    wasted_tokens: wasted.length === 0 ? null : tokensOfWasted(wasted),
+    wasted_nano_usd: wasted.length === 0 ? null : boundedInteger(wastedCost),
     own_provider_key: Number(record.ownProviderKey === true),
     duration_ms: Math.round(durationMs),
     first_byte_ms: boundedInteger(record.firstByteMs),
@@ -176,6 +179,16 @@ function wasteOf (
   return { usage: guess, nanoUsd: costNanoUsd(guess, price), estimated: true }
 }
 
+function tokensOfWasted (wasted: readonly Waste[]): number | null {
+  const tokens = wasted.reduce((sum, { usage }) => sum + (usage?.promptTokens ?? 0) + (usage?.completionTokens ?? 0), 0)
+  return boundedInteger(tokens)
+}
+
+/** Returns billionths of a dollar: none where the provider bills the caller. */
+function costOfWasted ({ ownProviderKey }: CallRecord, wasted: readonly Waste[]): number {
+  return ownProviderKey === true ? 0 : wasted.reduce((sum, { nanoUsd = 0 }) => sum + nanoUsd, 0)
+}
+
 /**
  * Returns the cost of the row: of a receipt what is charged for now, of its answer the difference, which may
  * be negative.
@@ -183,12 +196,10 @@ function wasteOf (
 function chargedCost (
   record: CallRecord,
   nanoUsd: number | undefined,
-  wasted: readonly Waste[]
+  wastedNanoUsd: number
 ): number | null {
-  const { chargedNanoUsd, refundedNanoUsd = 0, ownProviderKey } = record
+  const { chargedNanoUsd, refundedNanoUsd = 0 } = record
   if (chargedNanoUsd !== undefined) return boundedInteger(chargedNanoUsd, 1, maxNanoUsd)
-  const wastedNanoUsd =
-    ownProviderKey === true ? 0 : wasted.reduce((sum, waste) => sum + (waste.nanoUsd ?? 0), 0)
   const cost = boundedInteger(nanoUsd, 1, maxNanoUsd)
   if (cost === null && wastedNanoUsd === 0 && refundedNanoUsd === 0) return null
   return Math.min((cost ?? 0) + wastedNanoUsd, maxNanoUsd) - refundedNanoUsd

@@ -126,6 +126,11 @@ export const CallDetail = Type.Object({
     description: 'Pairs of texts of the request, without `tags` and `user_id`.'
   }),
   turns: Count,
+  wasted_tokens: OrNull(
+    Type.Integer(),
+    'The part of the tokens that requests used which were given up; `null` for none.'
+  ),
+  wasted_usd: OrNull(Type.Number(), 'The part of the cost that these have.'),
   ...byUnitColumn(() => Count),
   image_size: Text,
   image_quality: Text,

@@ -61,6 +61,16 @@ t.test('what was not reported is estimated once a provider may have begun, and i
   t.same(estimate({ outcome: 'error', outputCharacters: 4 }), [50, 1, 1, 60_000])
 })
 
+t.test('what requests used that were given up is counted, and kept apart', async t => {
+  const wasted = [{ modelId: 'one/m', usage: undefined }, { modelId: 'one/long', usage: { promptTokens: 3, completionTokens: 4, totalTokens: 7 } }]
+  const estimate = recordedEstimate({ countPrompt: () => 50, countAnswer: () => 1000 })
+  t.match(rowOf({ usage, wasted, estimate }), {
+    prompt_tokens: 153, completion_tokens: 1014, cost_nano_usd: 200_000 + 10_050_000 + 43_000, wasted_tokens: 1057, wasted_nano_usd: 10_093_000, estimated: 1
+  })
+  t.match(rowOf({ usage, wasted, estimate, ownProviderKey: true }), { wasted_tokens: 1057, wasted_nano_usd: 0, cost_nano_usd: 0 })
+  t.match(rowOf({ usage }), { wasted_tokens: null, wasted_nano_usd: null })
+})
+
 t.test('a count that cannot be is not known, and one that is a guess is used instead', async t => {
   const row = rowOf({ usage: { ...usage, promptTokens: -1 }, outputCharacters: 4, units: { pages: 1e300, audioSeconds: Number.NaN } })
   t.same([row?.prompt_tokens, row?.completion_tokens, row?.estimated, row?.pages, row?.audio_ms], [0, 1, 1, null, null])

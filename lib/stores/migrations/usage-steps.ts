@@ -218,5 +218,12 @@ export const usageSteps: readonly Migration[] = [
       create function json_each (list text) returns table (value text) language sql immutable as $$
         select json_array_elements_text(list::json)
       $$`
+  },
+  {
+    // What requests used that were given up, apart from what the answer used.
+    number: 30,
+    sql: `
+      alter table usage add column wasted_tokens bigint;
+      alter table usage add column wasted_nano_usd bigint`
   }
 ]

@@ -67,11 +67,13 @@ function callFacts (call: Call): readonly Fact[] {
 function usageFacts (call: Call): readonly Fact[] {
   return [
     ['Cost', <Cost usd={call.cost_usd} estimated={call.estimated} />],
+    ['… of given-up requests', call.wasted_usd === null ? null : <Cost usd={call.wasted_usd} estimated={call.estimated} />],
     ['Turns', call.turns === null ? null : count(call.turns)],
     ...recordedUnits.filter(({ partOf }) => partOf === undefined).flatMap(unit => [
       unitFact(call, unit),
       ...recordedUnits.filter(({ partOf }) => partOf === unit.column).map(part => unitFact(call, part))
-    ])
+    ]),
+    ['Tokens of given-up requests', call.wasted_tokens === null ? null : count(call.wasted_tokens)]
   ]
 }
 
