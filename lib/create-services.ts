@@ -1,4 +1,5 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
+import { guardedEndpoints } from './guards/stage-scope.ts'
 import { AnswerCache } from './cache/answer-cache.ts'
 import { MemoryEntries, SealedEntries, type SharedTexts } from './cache/entries.ts'
 import { ConfiguredStages } from './guards/configured-stages.ts'
@@ -161,6 +162,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   return {
     settings,
     keys,
+    guardedEndpoints: guardedEndpoints(settings),
     models,
     providers,
     toolServers: tools,

@@ -40,6 +40,8 @@ export interface Services {
   readonly beginTrace?: (headers: Call['headers']) => CallTrace
   /** Absent where no bodies are kept. */
   readonly captureBodies?: CaptureBodies
+  /** Endpoints of which nothing is kept before stages have looked at a request. Absent: there are none. */
+  readonly guardedEndpoints?: ReadonlySet<string>
   /** Returns true for keys that are not to see costs. Absent where all are. */
   readonly hidesCost?: (key: ApiKey) => boolean
   /** Lists the tags that the configuration gives to the calls of a key. Absent where it gives none. */

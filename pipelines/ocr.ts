@@ -80,7 +80,12 @@ export function ocr (services: Services): Handler<Call> {
 
 const replaceTexts: ReplaceTexts<OcrInput> = (call, replace) => {
   const request = replaceDocumentAddress(call.request, replace)
-  return request === call.request ? call : extend(call, { request })
+  if (request === call.request || request.document.kind !== 'address') return call
+  // what a project keeps is what is left
+  const { model, document: { url }, asImage = false } = request
+  const document = asImage ? { type: 'image_url', image_url: url } : { type: 'document_url', document_url: url }
+  call.record.bodies?.takeRequest([Buffer.from(JSON.stringify({ model, document }))])
+  return extend(call, { request })
 }
 
 function documentReader (maxBytes: number) {

@@ -88,6 +88,8 @@ export class BodyRecorder {
     record.bodies = undefined
     if (!(capture instanceof CallCapture)) return
     if (capture.isDropped) this.#dropped++
+    // What is wrong with a request may be said in words of it.
+    if (record.isUnseen && (capture.request?.sizeBytes ?? 0) > 0) capture.forget()
     if (row === undefined || this.#waiting.length >= maxWaiting) return capture.release()
     this.#waiting.push({ capture, row, secrets: secretsIn(headers) })
     this.#work ??= this.#storeAll()

@@ -104,6 +104,12 @@ export class CallCapture implements BodyCapture {
     return reply
   }
 
+  /** Keeps nothing of the call but that there was something. */
+  forget (): void {
+    this.#request = undefined
+    this.#answer = undefined
+  }
+
   /** Lets go of everything. */
   release (): void {
     this.#memory.give(this.#bufferedBytes)

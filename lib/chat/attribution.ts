@@ -1,7 +1,8 @@
 /** Notes whom a call is made for, as its caller says: tags, the end user, the session and metadata. */
 
-import { cutName, type Attribution } from '../core/record.ts'
+import { cutName, unknownCaller, type Attribution } from '../core/record.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
+import { text, type ReplaceText } from '../json/place-table.ts'
 
 /** A longer name is no session. */
 const maxSessionLength = 255
@@ -56,6 +57,28 @@ export function attribute (body: unknown, { headers, record }: AttributedCall): 
   const { tags: _, ...rest } = metadata
   const { metadata: __, ...others } = fields
   return Object.keys(rest).length === 0 ? others : { ...others, metadata: rest }
+}
+
+/** Puts on the record what the request of a call says of it, now that stages have replaced something in it. */
+export function attributeAgain (request: object, { headers, record }: AttributedCall): void {
+  const [byHeaders, byAll] = [{ ...unknownCaller }, { ...unknownCaller }]
+  attribute(undefined, { headers, record: byHeaders })
+  attribute(request, { headers, record: byAll })
+  if (byHeaders.endUser === undefined) record.endUser = byAll.endUser
+  if (byHeaders.session === undefined) record.session = byAll.session
+  record.metadata = byAll.metadata
+}
+
+/**
+ * Replaces what is on the record of a call and no part of its request: what headers say, and tags.
+ */
+export function replaceNames ({ headers, record }: AttributedCall, replace: ReplaceText): void {
+  const byHeaders: Attribution = { ...unknownCaller }
+  attribute(undefined, { headers, record: byHeaders })
+  const { tags, endUser, session } = record
+  if (tags !== undefined) record.tags = tags.map(tag => replace(tag, text))
+  if (endUser !== undefined && byHeaders.endUser !== undefined) record.endUser = replace(endUser, text)
+  if (session !== undefined && byHeaders.session !== undefined) record.session = replace(session, text)
 }
 
 /** Returns the name of an end user; `undefined` where nothing is left of it. */

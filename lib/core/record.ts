@@ -180,6 +180,8 @@ export class CallRecord {
   /** Milliseconds from acceptance to the first output of a streamed answer; of no other answer. */
   firstByteMs: number | undefined = undefined
 
+  /** True while its request may hold what stages mask or refuse: nothing of it is kept then. */
+  isUnseen = false
   /** The stages that look at its texts, for its caller. */
   stages: readonly string[] | undefined = undefined
   /** What stages found in its texts. */
@@ -273,6 +275,11 @@ export class CallRecord {
   constructor (endpoint: string) {
     this.endpoint = endpoint
   }
+}
+
+/** Of a call whose request no stage has looked at yet, whom it is made for is not kept. */
+export const unknownCaller: Attribution = {
+  tags: undefined, endUser: undefined, session: undefined, metadata: undefined
 }
 
 /** Says whom a call is made for. */

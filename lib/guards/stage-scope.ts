@@ -1,5 +1,7 @@
 /** Decides which calls a stage looks at: by `only` and `when`, or since somebody names it. */
 
+import { stageActionOf } from '../../schemas/config/stages.ts'
+import { endpointsWhere } from '../../schemas/endpoints.ts'
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
@@ -19,6 +21,11 @@ export function looksAt (
   return (
     models === undefined || routes.some(({ modelId }) => models.some(pattern => isModel(modelId, pattern)))
   )
+}
+
+/** Returns the endpoints at which a stage may mask or refuse what requests hold. */
+export function guardedEndpoints ({ stages }: Pick<Settings, 'stages'>): ReadonlySet<string> {
+  return new Set(stages.some(stage => stageActionOf(stage) !== 'report') ? endpointsWhere('hasTexts') : [])
 }
 
 /** Returns true for a stage that requests with this key may name. */

@@ -28,7 +28,7 @@ export interface TextPlace {
   readonly part?: 'tool_call' | 'tool_result'
   /** True for a piece of a text that a stream sends in several. */
   readonly isPiece?: true
-  /** True for the name of a member. */
+  /** True for a name or a word that is no sentence. */
   readonly isName?: true
   /** True of data whose members callers or models name: lines `**.name` do not apply below it. */
   readonly isFree?: true
@@ -42,6 +42,8 @@ export const fixed: TextPlace = { kind: 'fixed' }
 export const unlisted: TextPlace = { kind: 'fixed' }
 /** The name of a member that no line of a table has. */
 export const memberName: TextPlace = { kind: 'fixed', isName: true }
+/** A word of the provider's, which could be any text: nothing here knows all of them. */
+export const anyWord: TextPlace = { kind: 'fixed', isName: true }
 /** An address of the web, or data in its place. */
 export const address: TextPlace = { kind: 'text', mayBeData: true }
 /** Data with arbitrary member names, such as a schema. */

@@ -18,10 +18,14 @@ import type { Services } from '../services.ts'
 export function auth ({
   keys,
   captureBodies,
+  guardedEndpoints,
   hidesCost,
   ownTags,
   recordAnswer
-}: Pick<Services, 'keys' | 'captureBodies' | 'hidesCost' | 'ownTags' | 'recordAnswer'>): Stage<Call, AuthedCall> {
+}: Pick<
+  Services,
+  'keys' | 'captureBodies' | 'guardedEndpoints' | 'hidesCost' | 'ownTags' | 'recordAnswer'
+>): Stage<Call, AuthedCall> {
   const findValid = (presented: readonly string[]): ApiKey | undefined => {
     for (const text of presented) {
       const key = keys.check(text)
@@ -42,6 +46,7 @@ export function auth ({
     if (key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
       throw new GatewayError('insufficient_permissions')
     }
+    if (guardedEndpoints?.has(call.record.endpoint) === true) call.record.isUnseen = true
     if (hidesCost !== undefined) call.record.hidesCost = hidesCost(key)
     if (ownTags !== undefined) call.record.tags = ownTags(key)
     if (captureBodies !== undefined) call.record.bodies = captureBodies(key, call.record.endpoint)

@@ -1,5 +1,6 @@
 /** Runs the text filters on a request and replaces their findings, before it is sent. */
 
+import { replaceNames } from '../chat/attribution.ts'
 import { isSlowRequest } from '../core/record.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
@@ -27,8 +28,13 @@ export interface RequestTexts<R> {
  */
 export function requestTexts<R> (
   stages: TextStages,
-  { replaceTexts, asTextAnswer = call => call }: RequestTexts<R>
+  { replaceTexts: replaceRequest, asTextAnswer = call => call }: RequestTexts<R>
 ): Stage<RoutedCall<R>> {
+  const replaceTexts: ReplaceTexts<R> = (call, replace) => {
+    const replaced = replaceRequest(call, replace)
+    replaceNames(replaced, replace)
+    return replaced
+  }
   return map(given => {
     const names = stages.namesFor?.(given)
     if (names !== undefined && names.length > 0) given.record.stages = names
@@ -39,8 +45,13 @@ export function requestTexts<R> (
         replaceBy(layer, call, replaceTexts)
       call = call instanceof Promise ? call.then(replaced) : replaced(call)
     }
-    return call
+    return call instanceof Promise ? call.then(seen) : seen(call)
   })
+}
+
+function seen<R> (call: RoutedCall<R>): RoutedCall<R> {
+  call.record.isUnseen = false
+  return call
 }
 
 function replaceBy<R> (

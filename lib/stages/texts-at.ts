@@ -1,3 +1,4 @@
+import { attributeAgain } from '../chat/attribution.ts'
 import { extend, refine, type RoutedCall } from '../core/call.ts'
 import { property } from '../json/guards.ts'
 import { text, type PlaceTable, type ReplaceText } from '../json/place-table.ts'
@@ -12,6 +13,7 @@ export function textsAt<R extends object> (places: PlaceTable): RequestTexts<R> 
     replaceTexts: (call: RoutedCall<R>, replace) => {
       const request = places.replace(call.request, replace)
       if (request === call.request) return call
+      attributeAgain(request, call)
       // what a project keeps is what is left
       call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(request))])
       return refine(call, { request })
@@ -31,6 +33,7 @@ export function formTextsAt<R extends object> (fields: ReadonlyArray<keyof R & s
       const others = entries.map(([name, value]) => replacedField(value, names.has(name), replace))
       if (others.every((other, at) => other === entries[at]?.[1])) return call
       const request = Object.fromEntries(entries.map(([name], at) => [name, others[at]]))
+      attributeAgain(request, call)
       // what a project keeps is what is left
       call.record.bodies?.takeForm(formOf(request))
       return extend(call, { request: request as R }) // the same fields

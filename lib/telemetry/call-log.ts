@@ -2,7 +2,7 @@
 
 import { candidatesOf, printAttempts } from '../core/explain-route.ts'
 import { clientAddress } from '../net/client-address.ts'
-import { cutName, type CallRecord } from '../core/record.ts'
+import { cutName, unknownCaller, type CallRecord } from '../core/record.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
 import { recordedUnits } from '../../schemas/billed-units.ts'
@@ -29,6 +29,7 @@ function fieldsOf (
   totalMs: number,
   trustProxy: boolean
 ): object {
+  const caller = record.isUnseen ? unknownCaller : record
   return {
     id,
     client: clientAddress(record.remoteAddress, headers['x-forwarded-for'], trustProxy) || undefined,
@@ -39,11 +40,11 @@ function fieldsOf (
     endpoint: record.endpoint,
     request: record.request,
     requested: record.requestedModel === undefined ? undefined : cutName(record.requestedModel),
-    ignored: record.ignoredFields,
-    tags: record.tags,
-    end_user: record.endUser,
-    session: record.session,
-    metadata: record.metadata,
+    ignored: record.isUnseen ? undefined : record.ignoredFields,
+    tags: caller.tags,
+    end_user: caller.endUser,
+    session: caller.session,
+    metadata: caller.metadata,
     model: record.modelId === undefined ? undefined : cutName(record.modelId),
     provider: record.providerId,
     status: record.status,

@@ -8,7 +8,7 @@
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
  */
 
-import { cutName, type CallRecord, type SentRequest, type ToolListing, type ToolRun } from '../core/record.ts'
+import { cutName, unknownCaller, type CallRecord, type SentRequest, type ToolListing, type ToolRun } from '../core/record.ts'
 import type { Finding } from '../core/stage-findings.ts'
 import { operationOf, providerNameOf, usageOf, type KindOf } from './gen-ai.ts'
 import type { Call } from '../core/call.ts'
@@ -84,6 +84,7 @@ function serverSpan (
   row: UsageRow | undefined,
   endedAtMs: number
 ): CallSpan {
+  const { session } = record.isUnseen ? unknownCaller : record
   const { method, path, endpoint, status, outcome, errorCode, firstByteMs, usage, requestedModel } = record
   return {
     name: method === undefined || path === undefined ? endpoint : `${method} ${path}`,
@@ -103,7 +104,7 @@ function serverSpan (
       'http.route': path,
       'http.response.status_code': status,
       'error.type': errorCode,
-      'gen_ai.conversation.id': record.session === undefined ? undefined : cutName(record.session),
+      'gen_ai.conversation.id': session === undefined ? undefined : cutName(session),
       'headgate.call.id': id,
       'headgate.endpoint': endpoint,
       'headgate.key.id': record.keyId,

@@ -7,7 +7,7 @@ import {
   type UnitColumn
 } from '../../schemas/billed-units.ts'
 import { rowId } from '../text/ids.ts'
-import { cutName, estimatedTurn, type CallRecord, type WastedRequest } from '../core/record.ts'
+import { cutName, estimatedTurn, unknownCaller, type CallRecord, type WastedRequest } from '../core/record.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { printSteps } from './call-steps.ts'
 import { printNotes } from './stage-notes.ts'
@@ -44,6 +44,7 @@ export function usageRow (
   outcome: UsageRow['outcome'] = record.outcome ?? 'ok'
 ): UsageRow | undefined {
   const { keyId } = record
+  const caller = record.isUnseen ? unknownCaller : record
   if (keyId === undefined || record.endpoint === 'health') return undefined
   const durationMs = performance.now() - receivedAtMs
   const answer = usageOf(record)
@@ -87,10 +88,10 @@ export function usageRow (
     steps: printSteps(record, receivedAtMs),
     cached: record.cache === 'hit' ? 1 : null,
     findings: record.findings === undefined ? null : printNotes(record.findings),
-    end_user: record.endUser ?? null,
-    session: record.session ?? null,
-    tags: record.tags === undefined ? null : JSON.stringify(record.tags),
-    metadata: record.metadata === undefined ? null : JSON.stringify(record.metadata)
+    end_user: caller.endUser ?? null,
+    session: caller.session ?? null,
+    tags: caller.tags === undefined ? null : JSON.stringify(caller.tags),
+    metadata: caller.metadata === undefined ? null : JSON.stringify(caller.metadata)
   }
   // A spread in the literal takes 1 µs more.
   return Object.assign(

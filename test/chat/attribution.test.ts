@@ -1,5 +1,5 @@
 import t from 'tap'
-import { attribute } from '../../lib/chat/attribution.ts'
+import { attribute, attributeAgain, replaceNames } from '../../lib/chat/attribution.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { sandbox } from '../support/weather-conversation.ts'
 import { fakeUpstream } from '../support/upstream.ts'
@@ -107,4 +107,16 @@ t.test('every dialect and every form says it, and the provider gets no list of t
     endpoint: said[index]?.endpoint, tags: index === 0 ? ['team', 'a'] : ['team'], end_user: 'ada', session: 'run 7', metadata: index === 0 ? { job: '1' } : undefined
   })))
   t.same(JSON.parse(upstream.requests[0]?.text ?? '').metadata, { job: '1' })
+})
+
+t.test('what stages leave of a request counts, and what headers say is replaced by itself', t => {
+  const headers = { 'x-litellm-end-user-id': 'Ann', 'session-id': 'of Ann', 'x-headgate-tags': 'Ann,b' }
+  const rows: ReadonlyArray<readonly [Record<string, string>, object]> = [[{}, { endUser: '?', session: undefined, tags: ['Ann'] }], [headers, { endUser: 'A', session: 'of A', tags: ['A', 'b'] }]]
+  for (const [given, expected] of rows) {
+    const { record } = attributed({ user: 'Ann', metadata: { a: 'Ann', tags: ['Ann'] } }, given)
+    attributeAgain({ user: '?', metadata: { a: '?' } }, { headers: given, record })
+    if (given === headers) replaceNames({ headers: given, record }, text => text.replace('Ann', 'A'))
+    t.match(record, { ...expected, metadata: { a: '?' } })
+  }
+  t.end()
 })

@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox'
 
 const mark = 'a string of the schema'
 
-interface Leaf {
+export interface Leaf {
   readonly path: string
   /** A value with `mark` in that place. */
   readonly value: unknown
@@ -33,6 +33,19 @@ export function forgottenTexts (schema: TSchema, places: PlaceTable): string[] {
     })
   }
   return [...forgotten]
+}
+
+/** Returns a value for each string that a schema has, with a text in its place, and whether a stage sees it there. */
+export function valuesWith (text: string, schema: TSchema, places: PlaceTable): Array<Leaf & { readonly isSeen: boolean }> {
+  return [...leavesOf(schema, '', inner => inner)].map(({ path, value }) => {
+    const own = JSON.parse(JSON.stringify(value).replaceAll(mark, text)) as unknown
+    let isSeen = false
+    places.replace(own, found => {
+      isSeen ||= found.includes(text)
+      return found
+    })
+    return { path, value: own, isSeen }
+  })
 }
 
 /** Counts the strings that a stage sees, so that a test of a table without any fails. */

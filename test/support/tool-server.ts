@@ -26,6 +26,8 @@ export interface ToolServerBehaviour {
   lies?: Record<string, unknown>
   /** Names of further tools. */
   more?: string[]
+  /** What tools say beside the arguments that they got. */
+  says?: string
   /** Tools on a page of the list. */
   pageSize?: number
   /** Characters of each description. */
@@ -180,7 +182,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
         response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id: message.id, result: text('done') })}\n\n`)
         return
       default:
-        answer(response, message, text(`${name}: ${JSON.stringify(args)}`))
+        answer(response, message, text(`${name}: ${JSON.stringify(args)}${behaviour.says ?? ''}`))
     }
   }
 

@@ -10,6 +10,7 @@ import {
   toolArguments,
   toolCall,
   toolResult,
+  anyWord,
   unseen,
   type Places,
   type TextPlace
@@ -71,8 +72,8 @@ export const messagesRequestTexts = new PlaceTable({
   'tools[].description': text,
   'tools[].input_schema.**': freeText,
   'tool_choice.name': name,
-  'thinking.display': unseen('one of a few words'),
-  'output_config.effort': unseen('one of a few words'),
+  'thinking.display': anyWord,
+  'output_config.effort': anyWord,
   'output_config.format.schema.**': freeText,
   'context_management.**': fixed,
   'thread.**': fixed,

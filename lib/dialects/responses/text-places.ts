@@ -11,6 +11,7 @@ import {
   toolArguments,
   toolCall,
   toolResult,
+  anyWord,
   unseen,
   type Places,
   type TextPlace
@@ -119,7 +120,7 @@ const repeated: Places = {
   user: text,
   safety_identifier: text,
   prompt_cache_key: text,
-  prompt_cache_retention: word,
+  prompt_cache_retention: anyWord,
   'cache.**': unseen('compared here, and not sent'),
   'fallbacks.**': unseen('names of models'),
   service_tier: word
@@ -132,7 +133,7 @@ export const responsesRequestTexts = new PlaceTable({
   ...item('input[]'),
   'conversation.**': id,
   'prompt.id': id,
-  'prompt.version': word,
+  'prompt.version': anyWord,
   'prompt.**': fixed,
   'prompt.variables.**': freeText,
   'mcp_servers.**': fixed,

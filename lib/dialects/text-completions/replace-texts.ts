@@ -1,3 +1,4 @@
+import { attributeAgain } from '../../chat/attribution.ts'
 import { refine, type RoutedCall } from '../../core/call.ts'
 import { completionRequestTexts } from './text-places.ts'
 import type { TextInput } from '../../chat/input.ts'
@@ -13,6 +14,7 @@ export function replaceCompletionTexts (
   const asCame = { ...rest, prompt: given, ...others.suffix !== undefined && { suffix: others.suffix } }
   const replaced = completionRequestTexts.replace(asCame, replace)
   if (replaced === asCame) return call
+  attributeAgain(replaced, call)
   // what a project keeps is what is left
   call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(replaced))])
   const { prompt, suffix, ...fields } = replaced
