@@ -13,13 +13,12 @@ import { aliasEndpoints } from '../pipelines/aliases.ts'
 import { dashboardEndpoints } from '../pipelines/dashboard.ts'
 import { createEndpoints } from '../pipelines/index.ts'
 import { withTimeout } from './async/with-timeout.ts'
-import { errorCode } from './config/environment.ts'
-import { ConfigError } from './config/problems.ts'
 import { GatewayError } from './core/errors.ts'
 import { errorFormatOf } from './dialects/error-format.ts'
 import { CallRecords, type CallObserver } from './gateway/call-records.ts'
 import { DeferredWork } from './gateway/deferred-work.ts'
 import { LiveServices } from './gateway/live-services.ts'
+import { openTracer } from './gateway/open-telemetry.ts'
 import { allowedHosts } from './http/allowed-hosts.ts'
 import { createApp, type App, type Middleware } from './http/app.ts'
 import { createHttpServer, type HttpServer } from './http/create-server.ts'
@@ -388,33 +387,6 @@ async function judgesOf (settings: Settings, services: () => Services): Promise<
   if (settings.stages.every(({ use }) => stageKindOf(use) === 'pattern')) return new Map()
   const { openJudges } = await import('./judges/open-judges.ts')
   return await openJudges(settings, services)
-}
-
-/** The packages that `telemetry.otlp` needs, optional peers of this one. */
-const otlpPackages = [
-  '@opentelemetry/api',
-  '@opentelemetry/exporter-trace-otlp-http',
-  '@opentelemetry/exporter-trace-otlp-proto',
-  '@opentelemetry/resources',
-  '@opentelemetry/sdk-trace-base'
-] as const
-
-/**
- * Opens the exporter of spans, loaded where a configuration has one. @throws ConfigError where its packages
- * are not installed
- */
-async function openTracer (
-  { telemetry: { otlp, maxSampledPerSecond } }: Settings,
-  log: Log
-): Promise<CallTracer | undefined> {
-  if (otlp === undefined) return undefined
-  const { openCallTracer } = await import('./telemetry/call-tracer.ts').catch((error: unknown) => {
-    const code = errorCode(error)
-    if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error
-    const message = `needs packages that are not installed; run \`npm install ${otlpPackages.join(' ')}\``
-    throw new ConfigError([{ file: '', line: 0, column: 0, path: 'telemetry.otlp', message }])
-  })
-  return openCallTracer(otlp, { log, maxSampledPerSecond })
 }
 
 /** Creates the HTTP server of an app. @throws where the certificate cannot be used */

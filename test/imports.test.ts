@@ -31,9 +31,16 @@ const page = /^lib\/dashboard\/page\//
 /** Packages that belong to one place. */
 const owners: Readonly<Record<string, RegExp>> = {
   '@opentelemetry/api': /^lib\/telemetry\//,
+  '@opentelemetry/api-logs': /^lib\/telemetry\/otlp-logs/,
+  '@opentelemetry/exporter-logs-otlp-http': /^lib\/telemetry\/otlp-logs/,
+  '@opentelemetry/exporter-logs-otlp-proto': /^lib\/telemetry\/otlp-logs/,
+  '@opentelemetry/exporter-metrics-otlp-http': /^lib\/telemetry\/otlp-metrics/,
+  '@opentelemetry/exporter-metrics-otlp-proto': /^lib\/telemetry\/otlp-metrics/,
   '@opentelemetry/exporter-trace-otlp-http': /^lib\/telemetry\/call-tracer/,
   '@opentelemetry/exporter-trace-otlp-proto': /^lib\/telemetry\/call-tracer/,
-  '@opentelemetry/resources': /^lib\/telemetry\/call-tracer/,
+  '@opentelemetry/resources': /^lib\/telemetry\/otlp-target/,
+  '@opentelemetry/sdk-logs': /^lib\/telemetry\/otlp-logs/,
+  '@opentelemetry/sdk-metrics': /^lib\/telemetry\/otlp-metrics/,
   '@opentelemetry/sdk-trace-base': /^lib\/telemetry\//,
   koa: /^lib\/http\/|^examples\/mounted-gateway/,
   '@koa/router': /^lib\/http\//,

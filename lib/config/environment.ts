@@ -21,6 +21,9 @@ const prefixesById = new Map(
   )
 )
 
+/** Values of `OTEL_…_EXPORTER`. */
+const switches: Readonly<Record<string, unknown>> = { otlp: true, none: false }
+
 /** Variables that stand for one entry each. */
 export const overrides = [
   { variable: 'PORT', path: ['server', 'port'], numeric: true },
@@ -44,6 +47,33 @@ export const overrides = [
     within: ['telemetry', 'otlp']
   },
   {
+    variable: 'OTEL_TRACES_EXPORTER',
+    path: ['telemetry', 'otlp', 'traces'],
+    numeric: false,
+    within: ['telemetry', 'otlp'],
+    values: switches
+  },
+  {
+    variable: 'OTEL_METRICS_EXPORTER',
+    path: ['telemetry', 'otlp', 'metrics'],
+    numeric: false,
+    within: ['telemetry', 'otlp'],
+    values: switches
+  },
+  {
+    variable: 'OTEL_LOGS_EXPORTER',
+    path: ['telemetry', 'otlp', 'logs'],
+    numeric: false,
+    within: ['telemetry', 'otlp'],
+    values: switches
+  },
+  {
+    variable: 'OTEL_METRIC_EXPORT_INTERVAL',
+    path: ['telemetry', 'otlp', 'metrics_interval_ms'],
+    numeric: true,
+    within: ['telemetry', 'otlp']
+  },
+  {
     variable: 'OTEL_TRACES_SAMPLER',
     path: ['telemetry', 'otlp', 'sampler'],
     numeric: false,
@@ -64,6 +94,8 @@ interface Override {
   readonly numeric: boolean
   /** A map without which the variable has no effect. */
   readonly within?: Path
+  /** Entries by the text of the variable. Default: the text itself, or the number that it is. */
+  readonly values?: Readonly<Record<string, unknown>>
 }
 
 const others = [
@@ -154,7 +186,8 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
     const text = environment.get(variable)
     if (text === undefined) continue
     if ('within' in override && !isObject(entryAt(value, override.within))) continue
-    write(path, numeric && /^\d{1,15}(?:\.\d{1,15})?$/.test(text) ? Number(text) : text, variable)
+    const entry = numeric && /^\d{1,15}(?:\.\d{1,15})?$/.test(text) ? Number(text) : text
+    write(path, 'values' in override ? (override.values[text] ?? text) : entry, variable)
   }
   for (const [id, prefixes] of prefixesById) {
     const isSet = (name: Variable): boolean => environment.get(name) !== undefined

@@ -44,6 +44,8 @@ export class LogOutput {
   #startedMs: number | undefined
   #idle: Array<() => void> = []
   #isClosed = false
+  /** Takes each line as well. */
+  copy: ((line: string) => void) | undefined
 
   /** @param format makes what is written of a line */
   constructor (system: System = fs, format = (line: string): string => line) {
@@ -56,6 +58,7 @@ export class LogOutput {
   write (line: string): void {
     this.#lines += this.#format(line)
     if (this.#lines.length >= maxBufferedLength) this.#send()
+    this.copy?.(line)
   }
 
   /** Calls back once all lines so far are written or dropped. */

@@ -61,6 +61,16 @@ export function writeLine (
 }
 
 /**
+ * Passes each further line of the log of the process on as well: JSON, whatever is written.
+ *
+ * @param copy `undefined` to end it
+ */
+export function copyLines (log: Log, copy: ((line: string) => void) | undefined): void {
+  const stream = streams.get(log)
+  if (stream instanceof LogOutput) stream.copy = copy
+}
+
+/**
  * Resolves when all lines so far are written, or cannot be: nothing may read standard output any more.
  * The lines that are left after a second are dropped; the end of the process would wait for them forever.
  */

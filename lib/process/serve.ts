@@ -5,6 +5,7 @@ import { LiveConfiguration } from '../config/live-configuration.ts'
 import { formatProblems, formatWarnings, type Problem } from '../config/problems.ts'
 import { watchSettings, type SettingsWatch } from '../config/watch-settings.ts'
 import { createGateway, type Gateway } from '../gateway.ts'
+import { openLogsExport, openMetricsExport } from '../gateway/open-telemetry.ts'
 import { openKeyStore, type KeyStore } from '../keys/key-store.ts'
 import type { Database } from '../stores/database.ts'
 import { openDatabase } from '../stores/open-database.ts'
@@ -15,7 +16,8 @@ import type { Address } from '../http/listen.ts'
 import type { AppliedConfiguration, ConfigSources } from '../config/read-settings.ts'
 import type { ServerSettings, Settings } from '../core/settings.ts'
 import type { Family } from '../telemetry/metric-families.ts'
-import type { Log } from '../log/log.ts'
+import { copyLines, type Log } from '../log/log.ts'
+import type { OtlpMetrics } from '../telemetry/otlp-metrics.ts'
 import { listenError } from './listen-error.ts'
 import type { Coordination, CoordinationParts } from './open-coordination.ts'
 import { databasePath, isEmptyFile } from '../stores/sqlite/database-file.ts'
@@ -105,7 +107,19 @@ export async function serve ({
     coordination?.onKeyChange(keys.poll)
     const key = await prepare?.(keys)
     const linkToken = await prepareLink?.(database)
-    const metrics = settings.metrics === undefined ? undefined : new Metrics(() => gateway)
+    const { otlp } = settings.telemetry
+    const logs = otlp?.logs === true ? await openLogsExport(otlp, log) : undefined
+    if (logs !== undefined) {
+      copyLines(log, logs.write)
+      closing.unshift(async () => {
+        copyLines(log, undefined)
+        await logs.close()
+      })
+    }
+    let exported: OtlpMetrics | undefined
+    const metrics = settings.metrics === undefined && otlp?.metrics !== true
+      ? undefined
+      : new Metrics(() => gateway, () => ({ logsDropped: logs?.dropped(), metricsFailed: exported?.failed() }))
     let isInvalid = false
     const configuration = new LiveConfiguration(sources, started, current)
     const gateway: Gateway = await createGateway(settings, {
@@ -131,6 +145,11 @@ export async function serve ({
       // Closed last, so that the drain can be observed.
       if (publishMetrics === undefined) closing.unshift(await startMetrics(settings.metrics, families, log))
       else publishMetrics(families)
+    }
+    if (metrics !== undefined && otlp?.metrics === true) {
+      exported = await openMetricsExport(otlp, () => metrics.families(), log)
+      // After the calls that a stop waits for.
+      closing.unshift(exported.close)
     }
     const address = await listen(gateway, settings.server, waitToListen)
     const reload = async (next: AppliedConfiguration): Promise<void> => {

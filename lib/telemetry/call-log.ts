@@ -37,6 +37,7 @@ function fieldsOf (
     key_name: record.keyName,
     refused_key: record.refusedKey,
     trace_id: record.trace?.traceId,
+    span_id: record.trace?.spanId,
     endpoint: record.endpoint,
     request: record.request,
     requested: record.requestedModel === undefined ? undefined : cutName(record.requestedModel),

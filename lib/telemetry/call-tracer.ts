@@ -20,12 +20,6 @@ import {
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import {
-  envDetector,
-  defaultResource,
-  detectResources,
-  resourceFromAttributes
-} from '@opentelemetry/resources'
-import {
   AlwaysOnSampler,
   BasicTracerProvider,
   BatchSpanProcessor,
@@ -34,14 +28,12 @@ import {
   type SpanExporter,
   type SpanProcessor
 } from '@opentelemetry/sdk-trace-base'
-import { hostname } from 'node:os'
-import { withTimeout } from '../async/with-timeout.ts'
-import { loggableError } from '../text/describe-error.ts'
-import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { version } from '../text/version.ts'
 import { randomHex } from '../text/ids.ts'
 import { callSpans, type CallSpan } from './call-spans.ts'
 import type { KindOf } from './gen-ai.ts'
+import { ExportCounter } from './export-counter.ts'
+import { exporterOptions, flushAtStop, serviceResource } from './otlp-target.ts'
 import { recoveredSpan } from './recovered-span.ts'
 import { beginTrace } from './trace-context.ts'
 import { TraceSampler } from './trace-sampler.ts'
@@ -57,17 +49,10 @@ export interface CallTracerOptions {
   readonly maxSampledPerSecond: number
 }
 
-/** Milliseconds that a stop waits for the collector. */
-const flushMs = 2000
-/** `ExportResultCode.SUCCESS`, of a package that is not needed for anything else. */
-const exportSucceeded = 0
-/** Milliseconds between two lines of the log about spans that were dropped. */
-const sayEveryMs = 60_000
-
 export class CallTracer {
   readonly #options: CallTracerOptions
   readonly #provider: BasicTracerProvider
-  readonly #queue: BoundedQueue
+  readonly #counter: ExportCounter
   readonly #ids = new GivenIds()
   readonly #sampler: TraceSampler
   readonly #tracer: Tracer
@@ -76,19 +61,17 @@ export class CallTracer {
   constructor (exporter: SpanExporter, { sampler, sample, maxQueuedSpans }: OtlpSettings, options: CallTracerOptions) {
     this.#options = options
     this.#sampler = new TraceSampler({ sampler, sample, maxPerSecond: options.maxSampledPerSecond })
-    this.#queue = new BoundedQueue(exporter, maxQueuedSpans, options.log)
+    this.#counter = new ExportCounter(
+      maxQueuedSpans,
+      options.log,
+      'spans were dropped: the queue was full, or the collector refused them'
+    )
     this.#provider = new BasicTracerProvider({
-      spanProcessors: [this.#queue],
+      spanProcessors: [new SpanQueue(exporter, maxQueuedSpans, this.#counter)],
       // Whether a call is sent was decided when it began.
       sampler: new AlwaysOnSampler(),
       idGenerator: this.#ids,
-      resource: defaultResource()
-        .merge(resourceFromAttributes({
-          'service.name': 'headgate',
-          'service.version': version,
-          'service.instance.id': `${hostname()}:${process.pid}`
-        }))
-        .merge(detectResources({ detectors: [envDetector] }))
+      resource: serviceResource()
     })
     this.#tracer = this.#provider.getTracer('headgate', version)
   }
@@ -129,16 +112,13 @@ export class CallTracer {
 
   /** Spans that were dropped since the start: the queue was full, or the collector did not take them. */
   get dropped (): number {
-    return this.#queue.dropped
+    return this.#counter.dropped
   }
 
   /** Sends what waits, for up to two seconds. */
   async close (): Promise<void> {
-    const closed = this.#provider.shutdown().catch((error: unknown) => {
-      this.#options.log.warn({ cause: loggableError(error) }, 'failed to send the last spans')
-    })
-    await withTimeout(flushMs, closed)
-    this.#queue.dropWaiting()
+    await flushAtStop(async () => await this.#provider.shutdown(), this.#options.log, 'spans')
+    this.#counter.dropWaiting()
   }
 
   /** @param parentId the span above it; absent for the first of a trace */
@@ -194,27 +174,17 @@ function known (attributes: CallSpan['attributes']): Attributes {
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
 }
 
-/** Bounds and counts what the batches of OpenTelemetry hold: by themselves they drop spans without a word. */
-class BoundedQueue implements SpanProcessor {
+/** Queues spans when they end. */
+class SpanQueue implements SpanProcessor {
   readonly #batches: BatchSpanProcessor
-  readonly #maxSpans: number
-  readonly #log: Log
-  #waiting = 0
-  #dropped = 0
-  #saidAtMs = -Infinity
+  readonly #counter: ExportCounter
 
-  constructor (exporter: SpanExporter, maxSpans: number, log: Log) {
-    this.#maxSpans = maxSpans
-    this.#log = log
+  constructor (exporter: SpanExporter, maxSpans: number, counter: ExportCounter) {
+    this.#counter = counter
     this.#batches = new BatchSpanProcessor(
       {
         export: (spans, onResult) => {
-          exporter.export(spans, result => {
-            this.#waiting -= spans.length
-            const code: number = result.code
-            if (code !== exportSucceeded) this.#drop(spans.length, result.error)
-            onResult(result)
-          })
+          counter.send<ReadableSpan[]>(exporter, spans, spans.length, onResult)
         },
         shutdown: async () => await exporter.shutdown(),
         forceFlush: async () => await exporter.forceFlush?.()
@@ -223,19 +193,10 @@ class BoundedQueue implements SpanProcessor {
     )
   }
 
-  get dropped (): number {
-    return this.#dropped
-  }
-
   onStart (): void { /* spans are queued when they end */ }
 
   onEnd (span: ReadableSpan): void {
-    if (this.#waiting >= this.#maxSpans) {
-      this.#drop(1)
-      return
-    }
-    this.#waiting++
-    this.#batches.onEnd(span)
+    if (this.#counter.add()) this.#batches.onEnd(span)
   }
 
   async forceFlush (): Promise<void> {
@@ -244,23 +205,6 @@ class BoundedQueue implements SpanProcessor {
 
   async shutdown (): Promise<void> {
     await this.#batches.shutdown()
-  }
-
-  /** Counts what was not sent before a stop. */
-  dropWaiting (): void {
-    if (this.#waiting > 0) this.#drop(this.#waiting)
-    this.#waiting = 0
-  }
-
-  #drop (spans: number, error?: Error): void {
-    this.#dropped += spans
-    const nowMs = performance.now()
-    if (nowMs - this.#saidAtMs < sayEveryMs) return
-    this.#saidAtMs = nowMs
-    this.#log.warn(
-      { dropped: this.#dropped, ...error !== undefined && { cause: loggableError(error) } },
-      'spans were dropped: the queue was full, or the collector refused them'
-    )
   }
 }
 
@@ -271,9 +215,6 @@ const exporters: Readonly<Record<OtlpSettings['protocol'], typeof ProtobufExport
 
 /** Opens the tracer of a configuration. */
 export function openCallTracer (settings: OtlpSettings, options: CallTracerOptions): CallTracer {
-  const headers = Object.fromEntries(
-    Object.entries(settings.headers).map(([name, value]) => [name, value.reveal()])
-  )
-  const url = `${withoutTrailingSlashes(settings.endpoint)}/v1/traces`
-  return new CallTracer(new exporters[settings.protocol]({ url, headers }), settings, options)
+  const exporter = new exporters[settings.protocol](exporterOptions(settings, 'traces'))
+  return new CallTracer(exporter, settings, options)
 }

@@ -62,6 +62,14 @@ export interface ObservedGateway {
   readonly load: () => Load
 }
 
+/** What a collector did not get since the start. */
+export interface ExportLoad {
+  /** Absent where no logs are sent. */
+  readonly logsDropped?: number | undefined
+  /** Requests with metrics that failed; absent where none are sent. */
+  readonly metricsFailed?: number | undefined
+}
+
 interface Reloads {
   ok: number
   /** The new configuration cannot be used: the one before stays in effect. */
@@ -70,13 +78,18 @@ interface Reloads {
 
 export class Metrics {
   readonly #gateway: () => ObservedGateway
+  readonly #exports: () => ExportLoad
   readonly #calls: CallMetrics
   readonly #process = new ProcessMetrics()
   readonly #reloads: Reloads = { ok: 0, failed: 0 }
 
-  /** @param gateway not called before the first call has ended or the first scrape */
-  constructor (gateway: () => ObservedGateway) {
+  /**
+   * @param gateway not called before the first call has ended or the first scrape
+   * @param exports counts what a collector did not get, where metrics or logs are sent to one
+   */
+  constructor (gateway: () => ObservedGateway, exports: () => ExportLoad = () => ({})) {
     this.#gateway = gateway
+    this.#exports = exports
     this.#calls = new CallMetrics(
       modelId => isKnown(modelId, gateway().services),
       providerId => gateway().services.settings.providers.find(({ id }) => id === providerId)?.kind
@@ -96,6 +109,7 @@ export class Metrics {
       ...this.#calls.families(),
       reloadFamily(this.#reloads),
       ...gatewayFamilies(this.#gateway()),
+      ...exportFamilies(this.#exports()),
       ...this.#process.families()
     ]
   }
@@ -108,6 +122,22 @@ function reloadFamily (reloads: Reloads): Family {
     type: 'counter',
     samples: Object.entries(reloads).map(([result, value]: [string, number]) => ({ labels: { result }, value }))
   }
+}
+
+function exportFamilies ({ logsDropped, metricsFailed }: ExportLoad): Family[] {
+  return [
+    ...logsDropped === undefined
+      ? []
+      : [single('counter', 'headgate_log_records_dropped_total', 'Log records that no collector got.', logsDropped)],
+    ...metricsFailed === undefined
+      ? []
+      : [single(
+          'counter',
+          'headgate_metric_exports_failed_total',
+          'Requests with metrics that no collector took.',
+          metricsFailed
+        )]
+  ]
 }
 
 function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {

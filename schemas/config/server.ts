@@ -158,7 +158,7 @@ const samplers = [
 const OtlpConfig = Closed(
   {
     endpoint: Type.Unsafe<string>({
-      ...HttpUrl('Address of a collector; spans are sent to `/v1/traces` below it.'),
+      ...HttpUrl('Address of a collector; what is sent goes to `/v1/traces` and the like below it.'),
       default: defaultOtlpEndpoint
     }),
     protocol: OneOf(['http/protobuf', 'http/json'], {
@@ -177,6 +177,21 @@ const OtlpConfig = Closed(
       default: 1,
       description: 'Share of the calls that `traceidratio` sends, from 0 to 1.'
     }),
+    traces: Type.Boolean({ default: true, description: 'Sends spans of calls to `/v1/traces`.' }),
+    metrics: Type.Boolean({
+      default: false,
+      description: 'Sends the metrics that Prometheus could read to `/v1/metrics`; with `headgate start` only.'
+    }),
+    metrics_interval_ms: Milliseconds(60_000, 'Time between two requests with metrics.'),
+    logs: Type.Boolean({
+      default: false,
+      description: 'Sends the lines of the log to `/v1/logs` as well; with `headgate start` only.'
+    }),
+    max_queued_logs: Count(
+      8192,
+      'Log records that wait for the collector, per process; further ones are dropped and counted.',
+      100_000
+    ),
     max_queued_spans: Count(
       8192,
       'Spans that wait for the collector, per process; further ones are dropped and counted.',
@@ -185,7 +200,7 @@ const OtlpConfig = Closed(
   },
   {
     description:
-      'Sends spans of calls to an OpenTelemetry collector. Changes need a restart. Default: off; `{}` turns it on.'
+      'Sends spans, metrics and logs to an OpenTelemetry collector. Changes need a restart. Default: off; `{}` turns it on.'
   }
 )
 
@@ -198,5 +213,5 @@ export const TelemetryConfig = Section(
       100_000
     )
   },
-  'Traces of calls.'
+  'Traces of calls, and what is sent beside them.'
 )

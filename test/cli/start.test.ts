@@ -5,6 +5,7 @@ import t from 'tap'
 import { request } from 'undici'
 import { banner } from '../../lib/process/banner.ts'
 import { headgate } from '../support/command.ts'
+import { collector } from '../support/collector.ts'
 import { directoryOf, ask, launch, startGateway } from '../support/headgate.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
@@ -135,6 +136,20 @@ t.test('a changed configuration applies without a restart, an invalid one change
   t.match(await ask(gateway.url, 'a-key-of-24-characters-00', 'quick'), { status: 200 })
   writeFileSync(file, 'server: {keep_alive_ms: 5, public_health: true, port: 1}\nmetrics: {}\n')
   await gateway.line(/"entries":\["server.keep_alive_ms","metrics"\].*require a restart/)
+})
+
+t.test('spans, metrics and lines of the log reach a collector, the last of them at a stop', async t => {
+  const seen = await collector(t)
+  const directory = directoryOf(t, { 'headgate.yaml': 'providers:\n  sandbox: {}\n' })
+  const otel = { OTEL_EXPORTER_OTLP_ENDPOINT: seen.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_METRICS_EXPORTER: 'otlp', OTEL_LOGS_EXPORTER: 'otlp' }
+  const gateway = await startGateway(t, directory, { HEADGATE_API_KEYS: 'a-key-of-24-characters-00', ...otel })
+  t.match(await ask(gateway.url, 'a-key-of-24-characters-00'), { status: 200 })
+  gateway.child.kill('SIGTERM')
+  t.match(await gateway.ended, { code: 0 })
+  const span = seen.spans().find(({ kind }) => kind === 2)
+  t.match(seen.logs().filter(({ body }) => body === 'call'), [{ severityText: 'INFO', traceId: span?.traceId, spanId: span?.spanId, attributes: { model: 'sandbox/echo' } }])
+  t.match(seen.metrics().find(({ name }) => name === 'headgate_calls_total')?.points, [{ attributes: { model: 'sandbox/echo', status: '200' }, value: 1 }])
+  t.match(seen.metrics().find(({ name }) => name === 'gen_ai.client.token.usage')?.points, [{ attributes: { 'gen_ai.token.type': 'input' } }, { attributes: { 'gen_ai.token.type': 'output' } }])
 })
 
 t.test('changes of the configuration are counted, those that cannot be used as well', async t => {

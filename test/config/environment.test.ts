@@ -42,13 +42,16 @@ t.test('.env.example lists exactly the variables that are read, and those of sev
 
 t.test('the address of a collector switches traces on, its protocol and a sampler do not', async t => {
   const address = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
-  const defaults = { endpoint: 'http://localhost:4318', protocol: 'http/protobuf', headers: {}, sampler: 'parentbased_traceidratio', sample: 1, maxQueuedSpans: 8192 }
+  const defaults = { endpoint: 'http://localhost:4318', protocol: 'http/protobuf', headers: {}, sampler: 'parentbased_traceidratio', sample: 1, traces: true, metrics: false, metricsIntervalMs: 60_000, logs: false, maxQueuedLogs: 8192, maxQueuedSpans: 8192 }
   const maxSampledPerSecond = 100
   t.same(load(t, '', { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_TRACES_SAMPLER: 'always_on', OTEL_TRACES_SAMPLER_ARG: '1' }).telemetry, { maxSampledPerSecond })
   t.same(load(t, 'telemetry: {otlp: {}}').telemetry, { otlp: defaults, maxSampledPerSecond })
   t.same(load(t, '', address).telemetry, { otlp: { ...defaults, endpoint: 'http://collector:4318' }, maxSampledPerSecond })
   t.match(load(t, '', { ...address, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }).telemetry, { otlp: { protocol: 'http/json' } })
   t.match(load(t, '', { ...address, OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' }).telemetry, { otlp: { sampler: 'traceidratio', sample: 0.5 } })
+  const switches = { OTEL_TRACES_EXPORTER: 'none', OTEL_METRICS_EXPORTER: 'otlp', OTEL_LOGS_EXPORTER: 'otlp', OTEL_METRIC_EXPORT_INTERVAL: '5000' }
+  t.match(load(t, '', { ...address, ...switches }).telemetry, { otlp: { traces: false, metrics: true, logs: true, metricsIntervalMs: 5000 } })
+  t.match(lines(t, '', { ...address, OTEL_METRICS_EXPORTER: 'prometheus' }), [/OTEL_METRICS_EXPORTER.*true or false/])
   t.match(lines(t, '', { ...address, OTEL_TRACES_SAMPLER: 'jaeger_remote' }), [/OTEL_TRACES_SAMPLER.*always_on/])
   t.match(lines(t, '', { ...address, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }), [/OTEL_EXPORTER_OTLP_PROTOCOL.*http\/protobuf/])
 })

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { collector, type Collector, type SeenSpan } from '../support/collector.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { settings } from '../support/settings.ts'
+import { otlpSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { remoteServer } from '../support/tool-servers.ts'
 import { until } from '../support/until.ts'
@@ -23,7 +23,7 @@ const parentId = '00f067aa0ba902b7'
 const context = { traceparent: `00-${traceId}-${parentId}-01`, tracestate: 'a=1', baggage: 'user=1' }
 
 const telemetryAt = (endpoint: string): Settings['telemetry'] => ({
-  maxSampledPerSecond: 100, otlp: { endpoint, protocol: 'http/json', headers: {}, sampler: 'parentbased_traceidratio', sample: 1, maxQueuedSpans: 1000 }
+  maxSampledPerSecond: 100, otlp: otlpSettings(endpoint)
 })
 
 interface Traced {

@@ -1,4 +1,4 @@
-/** A collector of OpenTelemetry for tests: takes traces in JSON, and says what came. */
+/** A collector of OpenTelemetry for tests: takes traces, metrics and logs in JSON, and says what came. */
 
 import { fakeUpstream, type Script, type SeenRequest } from './upstream.ts'
 import type { Test } from 'tap'
@@ -20,9 +20,35 @@ export interface Collector {
   readonly url: string
   readonly requests: SeenRequest[]
   readonly spans: () => SeenSpan[]
+  /** The metrics of the last request. */
+  readonly metrics: () => SeenMetric[]
+  readonly logs: () => SeenLog[]
 }
 
-interface JsonValue { readonly stringValue?: string, readonly intValue?: number | string, readonly doubleValue?: number, readonly boolValue?: boolean, readonly arrayValue?: { readonly values: JsonValue[] } }
+export interface SeenMetric {
+  readonly name: string
+  readonly unit: string
+  readonly kind: 'sum' | 'gauge' | 'histogram'
+  readonly points: ReadonlyArray<{
+    readonly attributes: Readonly<Record<string, unknown>>
+    /** Of a histogram its sum. */
+    readonly value: number
+    readonly counts?: readonly number[]
+    readonly bounds?: readonly number[]
+  }>
+}
+
+export interface SeenLog {
+  readonly body: unknown
+  readonly severity: number
+  readonly severityText: string
+  readonly atMs: number
+  readonly traceId: string | undefined
+  readonly spanId: string | undefined
+  readonly attributes: Readonly<Record<string, unknown>>
+}
+
+interface JsonValue { readonly stringValue?: string, readonly intValue?: number | string, readonly doubleValue?: number, readonly boolValue?: boolean, readonly arrayValue?: { readonly values: JsonValue[] }, readonly kvlistValue?: { readonly values: JsonAttribute[] } }
 interface JsonAttribute { readonly key: string, readonly value: JsonValue }
 interface JsonSpan {
   readonly name: string
@@ -35,6 +61,42 @@ interface JsonSpan {
   readonly status: { readonly code?: number }
   readonly attributes: JsonAttribute[]
   readonly events: ReadonlyArray<{ readonly name: string, readonly timeUnixNano: string }>
+}
+interface JsonPoint {
+  readonly attributes: JsonAttribute[]
+  readonly asDouble?: number
+  readonly asInt?: number | string
+  readonly sum?: number
+  readonly bucketCounts?: ReadonlyArray<number | string>
+  readonly explicitBounds?: readonly number[]
+}
+interface JsonMetrics {
+  readonly resourceMetrics: ReadonlyArray<{
+    readonly scopeMetrics: ReadonlyArray<{
+      readonly metrics: ReadonlyArray<{
+        readonly name: string
+        readonly unit: string
+        readonly sum?: { readonly dataPoints: JsonPoint[] }
+        readonly gauge?: { readonly dataPoints: JsonPoint[] }
+        readonly histogram?: { readonly dataPoints: JsonPoint[] }
+      }>
+    }>
+  }>
+}
+interface JsonLogs {
+  readonly resourceLogs: ReadonlyArray<{
+    readonly scopeLogs: ReadonlyArray<{
+      readonly logRecords: ReadonlyArray<{
+        readonly body: JsonValue
+        readonly severityNumber: number
+        readonly severityText: string
+        readonly timeUnixNano: string
+        readonly traceId?: string
+        readonly spanId?: string
+        readonly attributes: JsonAttribute[]
+      }>
+    }>
+  }>
 }
 interface JsonTraces {
   readonly resourceSpans: ReadonlyArray<{
@@ -50,7 +112,10 @@ export async function collector (t: Test, script: Script = { pieces: ['{}'] }): 
   return {
     url: server.url,
     requests: server.requests,
-    spans: () => server.requests.flatMap(({ json }) => spansIn(json as JsonTraces)) // sent as http/json
+    // All are sent as http/json.
+    spans: () => server.requests.flatMap(({ path, json }) => path === '/v1/traces' ? spansIn(json as JsonTraces) : []),
+    metrics: () => metricsIn(server.requests.findLast(({ path }) => path === '/v1/metrics')?.json as JsonMetrics | undefined),
+    logs: () => server.requests.flatMap(({ path, json }) => path === '/v1/logs' ? logsIn(json as JsonLogs) : [])
   }
 }
 
@@ -75,11 +140,38 @@ function spansIn ({ resourceSpans }: JsonTraces): SeenSpan[] {
   }))))
 }
 
+function metricsIn (json: JsonMetrics | undefined): SeenMetric[] {
+  const metrics = json?.resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(scope => scope.metrics)) ?? []
+  return metrics.map(({ name, unit, sum, gauge, histogram }) => ({
+    name,
+    unit,
+    kind: sum === undefined ? (gauge === undefined ? 'histogram' : 'gauge') : 'sum',
+    points: (sum ?? gauge ?? histogram)?.dataPoints.map(point => ({
+      attributes: attributesOf(point.attributes),
+      value: Number(point.asDouble ?? point.asInt ?? point.sum),
+      ...point.bucketCounts !== undefined && { counts: point.bucketCounts.map(Number), bounds: point.explicitBounds ?? [] }
+    })) ?? []
+  }))
+}
+
+function logsIn ({ resourceLogs }: JsonLogs): SeenLog[] {
+  return resourceLogs.flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords.map(record => ({
+    body: valueOf(record.body),
+    severity: record.severityNumber,
+    severityText: record.severityText,
+    atMs: Number(record.timeUnixNano) / 1e6,
+    traceId: record.traceId,
+    spanId: record.spanId,
+    attributes: attributesOf(record.attributes)
+  }))))
+}
+
 function attributesOf (attributes: readonly JsonAttribute[]): Record<string, unknown> {
   return Object.fromEntries(attributes.map(({ key, value }) => [key, valueOf(value)]))
 }
 
 function valueOf (value: JsonValue): unknown {
+  if (value.kvlistValue !== undefined) return attributesOf(value.kvlistValue.values)
   if (value.arrayValue !== undefined) return value.arrayValue.values.map(valueOf)
   return value.stringValue ?? value.doubleValue ?? value.boolValue ?? Number(value.intValue)
 }

@@ -2,7 +2,7 @@
 
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Provider } from '../../lib/providers/provider.ts'
-import type { Timeouts, ModelSettings, ProviderSettings, Settings } from '../../lib/core/settings.ts'
+import type { Timeouts, ModelSettings, OtlpSettings, ProviderSettings, Settings } from '../../lib/core/settings.ts'
 
 const timeouts: Timeouts = {
   connectMs: 1_000, firstByteMs: 1_000, responseMs: 1_000, idleBytesMs: 1_000, idleEventsMs: 1_000
@@ -129,5 +129,13 @@ export function provider (id: string, enabled = true): Provider {
     quirks: {},
     traits: {},
     adapters: {}
+  }
+}
+
+/** Settings of a collector that gets spans and nothing else. */
+export function otlpSettings (endpoint: string, parts: Partial<OtlpSettings> = {}): OtlpSettings {
+  return {
+    endpoint, protocol: 'http/json', headers: {}, sampler: 'parentbased_traceidratio', sample: 1, traces: true, metrics: false, logs: false,
+    metricsIntervalMs: 60_000, maxQueuedSpans: 1000, maxQueuedLogs: 1000, ...parts
   }
 }

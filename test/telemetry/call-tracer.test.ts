@@ -3,6 +3,7 @@ import { Secret } from '../../lib/core/secret.ts'
 import { collector, resourceOf, type Collector, type SeenSpan } from '../support/collector.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
+import { otlpSettings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { OtlpSettings, Settings } from '../../lib/core/settings.ts'
@@ -27,7 +28,7 @@ async function traced (
   const calls: Call[] = []
   const api = await testGateway(t, {
     providers: [upstreamAt(`${upstream.url}/v1`, 'one', 'openai-compatible')],
-    telemetry: { maxSampledPerSecond: 100, otlp: { endpoint, protocol: 'http/json', headers: {}, sampler: 'parentbased_traceidratio', sample: 1, maxQueuedSpans: 1000, ...otlp } },
+    telemetry: { maxSampledPerSecond: 100, otlp: otlpSettings(endpoint, otlp) },
     ...parts
   }, {}, { observers: [call => calls.push(call)] })
   return { api, calls }

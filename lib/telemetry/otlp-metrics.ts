@@ -1,0 +1,118 @@
+/**
+ * Sends the metrics that Prometheus reads to a collector, by OpenTelemetry's packages: loaded where the
+ * configuration has `telemetry.otlp` with `metrics`. Values are totals since the start, so that a request
+ * that fails loses none.
+ */
+
+import { ValueType, type HrTime } from '@opentelemetry/api'
+import { OTLPMetricExporter as JsonExporter } from '@opentelemetry/exporter-metrics-otlp-http'
+import { OTLPMetricExporter as ProtobufExporter } from '@opentelemetry/exporter-metrics-otlp-proto'
+import {
+  AggregationTemporality,
+  DataPointType,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+  type DataPoint,
+  type Histogram,
+  type MetricData,
+  type PushMetricExporter,
+  type ResourceMetrics
+} from '@opentelemetry/sdk-metrics'
+import { version } from '../text/version.ts'
+import { ExportCounter } from './export-counter.ts'
+import { exporterOptions, flushAtStop, serviceResource } from './otlp-target.ts'
+import type { Family, Sample } from './metric-families.ts'
+import type { HistogramValue } from '../core/histogram.ts'
+import type { OtlpSettings } from '../core/settings.ts'
+import type { Log } from '../log/log.ts'
+
+export interface OtlpMetrics {
+  /** Requests to the collector that failed since the start. */
+  readonly failed: () => number
+  /** Sends the last values, for up to two seconds. */
+  readonly close: () => Promise<void>
+}
+
+type Exporter = new (options: ReturnType<typeof exporterOptions>) => PushMetricExporter
+
+const exporters: Readonly<Record<OtlpSettings['protocol'], Exporter>> = {
+  'http/protobuf': ProtobufExporter,
+  'http/json': JsonExporter
+}
+
+/** Begins to send metrics. @param families called for each request to the collector */
+export function openOtlpMetrics (
+  settings: OtlpSettings,
+  families: () => readonly Family[],
+  log: Log
+): OtlpMetrics {
+  const exporter = new exporters[settings.protocol](exporterOptions(settings, 'metrics'))
+  const counter = new ExportCounter(1, log, 'metrics were not sent: the collector did not take them')
+  const resource = serviceResource()
+  const startTime = hrTime(Date.now())
+  const reader = new PeriodicExportingMetricReader({
+    exportIntervalMillis: settings.metricsIntervalMs,
+    exportTimeoutMillis: settings.metricsIntervalMs,
+    exporter: {
+      export: (metrics, onResult) => {
+        counter.add()
+        counter.send<ResourceMetrics>(exporter, metrics, 1, onResult)
+      },
+      forceFlush: async () => await exporter.forceFlush(),
+      shutdown: async () => await exporter.shutdown()
+    },
+    metricProducers: [{
+      collect: async () => ({
+        resourceMetrics: {
+          resource,
+          scopeMetrics: [{
+            scope: { name: 'headgate', version },
+            metrics: families().map(family => metricOf(family, startTime, hrTime(Date.now())))
+          }]
+        },
+        errors: []
+      })
+    }]
+  })
+  const provider = new MeterProvider({ resource, readers: [reader] })
+  return {
+    failed: () => counter.dropped,
+    close: async () => {
+      await flushAtStop(async () => await provider.shutdown(), log, 'metrics')
+      counter.dropWaiting()
+    }
+  }
+}
+
+function hrTime (ms: number): HrTime {
+  return [Math.floor(ms / 1000), (ms % 1000) * 1e6]
+}
+
+/** Converts a metric, with its name and labels as Prometheus has them or with dots, as a convention has. */
+export function metricOf (family: Family, startTime: HrTime, endTime: HrTime): MetricData {
+  const { name, help, type, unit = '', samples } = family
+  const point = <T>({ labels }: Sample, value: T): DataPoint<T> =>
+    ({ startTime, endTime, attributes: labels, value })
+  const metric = {
+    descriptor: { name, description: help, unit, valueType: ValueType.DOUBLE },
+    aggregationTemporality: AggregationTemporality.CUMULATIVE
+  }
+  if (type === 'histogram') {
+    const dataPoints = samples.flatMap(sample =>
+      typeof sample.value === 'number' ? [] : point(sample, histogramOf(sample.value)))
+    return { ...metric, dataPointType: DataPointType.HISTOGRAM, dataPoints }
+  }
+  const dataPoints = samples.flatMap(sample =>
+    typeof sample.value === 'number' ? point(sample, sample.value) : [])
+  return type === 'counter'
+    ? { ...metric, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints }
+    : { ...metric, dataPointType: DataPointType.GAUGE, dataPoints }
+}
+
+function histogramOf ({ bounds, counts, sum }: HistogramValue): Histogram {
+  return {
+    buckets: { boundaries: [...bounds], counts: [...counts] },
+    count: counts.reduce((total, count) => total + count, 0),
+    sum
+  }
+}

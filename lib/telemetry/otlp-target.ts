@@ -1,0 +1,48 @@
+/** Where spans, metrics and log records go, and who sends them. */
+
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+  type Resource
+} from '@opentelemetry/resources'
+import { hostname } from 'node:os'
+import { withTimeout } from '../async/with-timeout.ts'
+import { loggableError } from '../text/describe-error.ts'
+import { version } from '../text/version.ts'
+import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
+import type { OtlpSettings } from '../core/settings.ts'
+import type { Log } from '../log/log.ts'
+
+/** Milliseconds that a stop waits for the collector. */
+const flushMs = 2000
+
+/** Describes this process. What `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say wins. */
+export function serviceResource (): Resource {
+  return defaultResource()
+    .merge(resourceFromAttributes({
+      'service.name': 'headgate',
+      'service.version': version,
+      'service.instance.id': `${hostname()}:${process.pid}`
+    }))
+    .merge(detectResources({ detectors: [envDetector] }))
+}
+
+/** Returns the options of an exporter. */
+export function exporterOptions (
+  { endpoint, headers }: OtlpSettings,
+  signal: 'traces' | 'metrics' | 'logs'
+): { readonly url: string, readonly headers: Record<string, string> } {
+  return {
+    url: `${withoutTrailingSlashes(endpoint)}/v1/${signal}`,
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()]))
+  }
+}
+
+/** Sends what waits, for up to two seconds. */
+export async function flushAtStop (shutdown: () => Promise<void>, log: Log, what: string): Promise<void> {
+  await withTimeout(flushMs, shutdown().catch((error: unknown) => {
+    log.warn({ cause: loggableError(error) }, `failed to send the last ${what}`)
+  }))
+}
