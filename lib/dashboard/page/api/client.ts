@@ -10,7 +10,9 @@
 import type { Static, TSchema } from 'typebox'
 import type { AdminRoute, AdminRoutes } from '../../../../schemas/admin/routes.ts'
 
-export type Answer<R extends AdminRoute> = Static<AdminRoutes[R]['answer']>
+/** What each route answers with. Looked up by the route, so that the compiler reads the types of that one alone. */
+type Answers = { readonly [R in AdminRoute]: Static<AdminRoutes[R]['answer']> }
+export type Answer<R extends AdminRoute> = Answers[R]
 export type RequestBody<R extends AdminRoute> = AdminRoutes[R] extends { request: infer S extends TSchema }
   ? Static<S>
   : never
@@ -26,12 +28,17 @@ type ParameterNames<Path extends string> = Path extends `${string}:${infer Name}
 type Parameters<R extends AdminRoute> = Readonly<Record<ParameterNames<R>, string>>
 
 /** @property keepalive true for requests that outlive the page */
-export type CallOptions<R extends AdminRoute> = {
+type OptionsOf<R extends AdminRoute> = {
   readonly signal?: AbortSignal
   readonly keepalive?: boolean
   readonly query?: Query<R>
 } & ([RequestBody<R>] extends [never] ? object : { readonly body: RequestBody<R> }) &
   ([ParameterNames<R>] extends [never] ? object : { readonly at: Parameters<R> })
+
+/** What follows the route: options, which may be left out where none is required. */
+type Arguments = {
+  readonly [R in AdminRoute]: object extends OptionsOf<R> ? [OptionsOf<R>?] : [OptionsOf<R>]
+}
 
 /** The parts that all options have, as the implementation reads them. */
 interface AnyOptions {
@@ -95,9 +102,7 @@ export function whenSignedOut (listener: () => void): void {
 
 export async function api<R extends AdminRoute> (
   route: R,
-  ...[options]: Pick<CallOptions<R>, 'signal' | 'keepalive'> extends CallOptions<R>
-    ? [CallOptions<R>?]
-    : [CallOptions<R>]
+  ...[options]: Arguments[R]
 ): Promise<Answer<R>> {
   const response = await request(route, 'application/json', options ?? {})
   // The server validates nothing it sends: that its answers have these types is tested there.
