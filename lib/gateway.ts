@@ -22,6 +22,7 @@ import { openTracer } from './gateway/open-telemetry.ts'
 import { allowedHosts } from './http/allowed-hosts.ts'
 import { createApp, type App, type Middleware } from './http/app.ts'
 import { createHttpServer, type HttpServer } from './http/create-server.ts'
+import { addLitellmHeaders } from './http/litellm-headers.ts'
 import { listen, type Address } from './http/listen.ts'
 import { openFiles } from './http/open-files.ts'
 import { stopAccepting } from './http/node-internals.ts'
@@ -255,6 +256,7 @@ async function openGateway (
     draining: () => stopped,
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
     beginTrace: tracer?.begin,
+    ...settings.server.litellmHeaders && { addHeaders: addLitellmHeaders },
     beforeLastByte: records.answered,
     onUploadDeleteFailed: error =>
       log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),

@@ -11,6 +11,7 @@ import {
   imageEdits, imageEditsDocs, imageVariations, imageVariationsDocs, images, imagesDocs
 } from './images.ts'
 import { listModels, listModelsDocs, retrieveModel, retrieveModelDocs } from './models.ts'
+import { modelInfo, modelInfoDocs } from './model-info.ts'
 import { countTokens, countTokensDocs, messages, messagesDocs } from './messages.ts'
 import { ocr, ocrDocs } from './ocr.ts'
 import { openApi, openApiDocs } from './openapi.ts'
@@ -37,7 +38,7 @@ import { speech, speechDocs } from './speech.ts'
 import { version } from '../lib/text/version.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Endpoint } from '../lib/core/endpoint.ts'
-import type { Limits } from '../lib/core/settings.ts'
+import type { Limits, ServerSettings } from '../lib/core/settings.ts'
 import type { Services } from '../lib/services.ts'
 import type { EndpointName } from '../schemas/endpoints.ts'
 import type { EndpointDoc } from '../lib/wire/endpoint-doc.ts'
@@ -201,6 +202,14 @@ const table: readonly EndpointRow[] = [
   { ...get, name: 'models', path: '/v1/models/*model', docs: retrieveModelDocs, pipeline: retrieveModel },
   {
     ...get,
+    isAlias: true,
+    name: 'models',
+    path: '/v1/model/info',
+    docs: modelInfoDocs,
+    pipeline: modelInfo
+  },
+  {
+    ...get,
     name: 'health',
     path: '/health',
     docs: healthDocs,
@@ -213,23 +222,35 @@ const table: readonly EndpointRow[] = [
     name: 'openapi',
     path: '/openapi.json',
     docs: openApiDocs,
-    pipeline: ({ settings }) =>
-      openApi(settings.server.aliases ? [...endpointDocs, ...aliasDocs(endpointDocs)] : endpointDocs, version)
+    pipeline: ({ settings }) => {
+      const docs = servedDocs(settings.server)
+      return openApi(settings.server.aliases ? [...docs, ...aliasDocs(docs)] : docs, version)
+    }
   },
   ...adminRows
 ]
 
 /** The documentation of every endpoint, as `/openapi.json` serves it. */
-export const endpointDocs: readonly EndpointDoc[] = table.map(({ method, path, docs }) => ({
-  method,
-  path,
-  ...docs
-}))
+export const endpointDocs: readonly EndpointDoc[] = table.map(docOf)
+
+/** Returns the documentation of the endpoints that are served. */
+function servedDocs (server: Pick<ServerSettings, 'aliases'>): EndpointDoc[] {
+  return table.filter(row => isServed(row, server)).map(docOf)
+}
+
+function docOf ({ method, path, docs }: EndpointRow): EndpointDoc {
+  return { method, path, ...docs }
+}
+
+/** Returns true unless a row is there for programs of another gateway, and these are not wanted. */
+function isServed ({ isAlias = false }: EndpointRow, { aliases }: Pick<ServerSettings, 'aliases'>): boolean {
+  return !isAlias || aliases
+}
 
 /** Builds the pipelines: the same endpoints in the same order for any services. */
 export function createEndpoints (services: Services): Endpoint[] {
-  const { limits } = services.settings
-  return table.map(({ docs: _, pipeline, maxBodyBytes, ...row }) => ({
+  const { limits, server } = services.settings
+  return table.filter(row => isServed(row, server)).map(({ docs: _, pipeline, maxBodyBytes, ...row }) => ({
     ...row, maxBodyBytes: maxBodyBytes?.(limits) ?? 0, handle: pipeline(services)
   }))
 }

@@ -10,6 +10,7 @@ import type { ModelEntry } from '../lib/core/model.ts'
 import { isPattern } from '../lib/models/name-patterns.ts'
 import { listsName, mayUseModel } from '../lib/models/scope.ts'
 import { modelInfo, modelPage } from '../lib/dialects/messages/model-list.ts'
+import type { ModelRegistry } from '../lib/models/model-registry.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { toJsonReply, type Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
@@ -41,7 +42,7 @@ export const retrieveModelDocs: Docs = {
   errors: ['model_not_found']
 }
 
-type ModelServices = Pick<Services, 'settings' | 'keys' | 'models'>
+export type ModelServices = Pick<Services, 'settings' | 'keys' | 'models'>
 
 /** Serves GET /v1/models: the models this key may use. */
 export function listModels (services: ModelServices): Handler<Call> {
@@ -51,8 +52,7 @@ export function listModels (services: ModelServices): Handler<Call> {
   const names = configuredNames(settings)
   const list = ({ key }: AuthedCall): ModelList => {
     const named = [...names].flatMap(([name, isListed]) => isListed ? describeName(name, key) ?? [] : [])
-    const known = models.list().filter(({ id }) => mayUseModel(key, id) && !names.has(id)).map(describe)
-    return { object: 'list', data: [...named, ...known] }
+    return { object: 'list', data: [...named, ...otherModels(models, names, key).map(describe)] }
   }
   return pipeline(
     auth(services),
@@ -103,8 +103,17 @@ function anthropicReply (value: unknown, { id }: Call): Reply {
   return { ...reply, headers: { ...reply.headers, 'request-id': id } }
 }
 
+/** Returns the models that a key may use by their ids: those that no route and no alias is named like. */
+export function otherModels (
+  models: Pick<ModelRegistry, 'list'>,
+  names: ReadonlyMap<string, boolean>,
+  key: ApiKey
+): readonly ModelEntry[] {
+  return models.list().filter(({ id }) => mayUseModel(key, id) && !names.has(id))
+}
+
 /** Returns the names of routes and aliases, and whether each is listed. */
-function configuredNames ({ routes, models }: Settings): ReadonlyMap<string, boolean> {
+export function configuredNames ({ routes, models }: Settings): ReadonlyMap<string, boolean> {
   const aliases = models.filter(({ id, alias }) => alias !== undefined && !isPattern(id))
   return new Map([
     ...aliases.map(({ id, hidden }) => [id, !hidden] as const),
@@ -112,26 +121,33 @@ function configuredNames ({ routes, models }: Settings): ReadonlyMap<string, boo
   ])
 }
 
-/**
- * Describes a route or an alias by what all models behind it have in common that the key may use;
- * `undefined` when there is none.
- */
-function nameDescriber ({
+/** Makes the look-up of the models behind a route or an alias that a key may use, in their order. */
+export function modelsBehind ({
   settings,
   models
-}: ModelServices): (name: string, key: ApiKey) => Model | undefined {
-  const describe = modelDescriber(settings.providers)
+}: Omit<ModelServices, 'keys'>): (name: string, key: ApiKey) => readonly ModelEntry[] {
   const kinds = kindsById(settings)
-  return (name, key) => {
-    const usable = models
+  return (name, key) =>
+    models
       .routes(name)
       .filter(({ modelId }) => listsName(key, name) || mayUseModel(key, modelId))
-    const [first, ...others] = usable
-      .toSorted((a, b) => (a.modelId < b.modelId ? -1 : 1))
       .map(
         ({ modelId, providerId, model }) =>
           models.find(modelId) ?? unknownModelEntry(providerId, model, kinds.get(providerId))
       )
+}
+
+/**
+ * Describes a route or an alias by what all models behind it have in common that the key may use;
+ * `undefined` when there is none.
+ */
+function nameDescriber (
+  services: Omit<ModelServices, 'keys'>
+): (name: string, key: ApiKey) => Model | undefined {
+  const describe = modelDescriber(services.settings.providers)
+  const modelsOf = modelsBehind(services)
+  return (name, key) => {
+    const [first, ...others] = modelsOf(name, key).toSorted((a, b) => (a.id < b.id ? -1 : 1))
     if (first === undefined) return undefined
     const only = others.length === 0
     const capabilities = others.reduce(

@@ -8,6 +8,7 @@ const restartOnly = {
   host: 'server.host',
   acceptedHosts: 'server.accepted_hosts',
   aliases: 'server.aliases',
+  litellmHeaders: 'server.litellm_headers',
   port: 'server.port',
   tls: 'server.tls',
   corsOrigins: 'server.cors_origins',

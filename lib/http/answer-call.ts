@@ -6,7 +6,7 @@ import { noteError } from '../core/record.ts'
 import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
 import { OpenCall, type OpenCalls } from './open-calls.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
-import { writeReply } from './write-reply.ts'
+import { writeReply, type AddHeaders } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import type { Call, RecordAnswer } from '../core/call.ts'
@@ -35,6 +35,8 @@ export interface AnswerOptions {
   readonly writeTimeoutMs?: number
   /** Begins the trace of a call by the headers of its request. Default: calls have none. */
   readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
+  /** Adds headers to those of every answer. Default: nothing. */
+  readonly addHeaders?: AddHeaders | undefined
   /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
   readonly beforeLastByte?: RecordAnswer
   /** Called with the error when uploaded files of a call could not be deleted. */
@@ -149,10 +151,11 @@ class CallInFlight extends OpenCall implements StalledCaller {
     const noted = this.call.record.bodies?.watch(reply) ?? reply
     const {
       admission,
-      options: { beforeLastByte }
+      options: { beforeLastByte, addHeaders }
     } = this.#parts
     await writeReply(this.#response, noted, this.call, {
       graceMs: this.#graceMs,
+      addHeaders,
       beforeLastByte,
       onWait: waits => admission.setStalled(this, waits)
     })

@@ -11,9 +11,14 @@ import type { Reply } from '../core/reply.ts'
 /** A longer body is written in pieces of this size. */
 const pieceBytes = 64 * 1024
 
+/** Adds headers of a call to those that its answer has. */
+export type AddHeaders = (headers: Record<string, string>, call: Call) => void
+
 export interface WriteOptions {
   /** Milliseconds that the last bytes may take to leave once the call's signal has aborted. Default: 5000. */
   readonly graceMs?: number | undefined
+  /** Adds headers to those of every answer. */
+  readonly addHeaders?: AddHeaders | undefined
   /** Called once the answer is complete but for its last byte, which waits for the result. */
   readonly beforeLastByte?: RecordAnswer | undefined
   /** Called with true when bytes wait for the caller to read, and with false when it reads on. */
@@ -49,7 +54,7 @@ async function writeComplete (
   await options.beforeLastByte?.(call) // first: the headers say what the call cost
   if (response.destroyed) return
   response.writeHead(reply.status, {
-    ...headersOf(reply, call),
+    ...headersOf(reply, call, options),
     'content-length': String(Buffer.byteLength(body))
   })
   if (body.length > pieceBytes) {
@@ -80,7 +85,8 @@ async function writeInPieces (
 }
 
 /** Returns the headers of an answer, with the id of the call and the time that the gateway itself took. */
-function headersOf (reply: Reply, { id, record }: Call): Record<string, string> {
+function headersOf (reply: Reply, call: Call, { addHeaders }: WriteOptions): Record<string, string> {
+  const { id, record } = call
   const headers: Record<string, string> = {
     'x-request-id': id,
     'x-headgate-overhead-ms': (record.overheadMs ?? 0).toFixed(2)
@@ -99,11 +105,13 @@ function headersOf (reply: Reply, { id, record }: Call): Record<string, string> 
   if (record.upstreamRequestId !== undefined) {
     headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
   }
-  return Object.assign(headers, reply.headers, record.limitHeaders, record.costHeaders)
+  Object.assign(headers, reply.headers, record.limitHeaders, record.costHeaders)
+  addHeaders?.(headers, call)
+  return headers
 }
 
 /** Replaces what a header value cannot hold: a model name may have any character. */
-function printable (text: string): string {
+export function printable (text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 256)
 }
 
@@ -151,7 +159,7 @@ class StreamWriter extends TimedMember {
   start (reply: Reply): void {
     const { keepAlive } = reply
     try {
-      this.#response.writeHead(reply.status, headersOf(reply, this.#options.call))
+      this.#response.writeHead(reply.status, headersOf(reply, this.#options.call, this.#options))
     } catch (error) {
       return this.#settle(this.#break(error))
     }

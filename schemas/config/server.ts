@@ -63,6 +63,11 @@ export const ServerConfig = Section(
       description:
         'Serve every endpoint also without `/v1`, under `/openai/…` and `/anthropic/v1/…`, and the health probes under the names that LiteLLM gives them.'
     }),
+    litellm_headers: Type.Boolean({
+      default: false,
+      description:
+        'Give answers the headers that LiteLLM gives them as well: `x-litellm-call-id`, `x-litellm-model-id`, `x-litellm-response-cost` and others.'
+    }),
     public_url: Type.Optional(
       HttpUrl(
         'The address by which people reach the gateway, for links of the dashboard and passkeys. Default: that of their request.'

@@ -20,7 +20,7 @@ t.test('without a file and an environment everything has its default', async t =
       logFormat: 'auto',
       dataDir: join(cwd, '.headgate'),
       exposeStages: true,
-      publicHealth: false, aliases: true,
+      publicHealth: false, aliases: true, litellmHeaders: false,
       trustProxy: false,
       shutdownDelayMs: 500,
       drainMs: 8_000,

@@ -21,6 +21,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       publicHealth: false,
       exposeStages: true,
       aliases: true,
+      litellmHeaders: false,
       trustProxy: false,
       corsOrigins: [],
       shutdownDelayMs: 0,
