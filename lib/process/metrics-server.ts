@@ -19,8 +19,8 @@ export async function serveMetrics (
   log: Log
 ): Promise<MetricsServer> {
   const isAllowed = allowedHosts({ host: at.host, acceptedHosts: [] })
-  const server = createServer(({ method, url, headers }, response) => {
-    if (!isAllowed(headers.host ?? '')) {
+  const server = createServer(({ method, url, headersDistinct }, response) => {
+    if (!(headersDistinct['host'] ?? ['']).every(isAllowed)) {
       response.writeHead(421).end()
       return
     }
