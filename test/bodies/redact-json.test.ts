@@ -49,3 +49,16 @@ t.test('media in base64 are left out, and what is longer than is kept is cut', a
   t.ok(text.isTruncated)
   t.notMatch(text.text, /canary|secret/)
 })
+
+t.test('a name is not found inside a longer text, nor anything that is encoded, but a pattern is', async t => {
+  const secret = JSON.stringify({ ssn: 'Project Falcon' })
+  const [inside, encoded, address] = [`Here it is: ${secret}`, Buffer.from(secret).toString('base64'), `https://a/?q=${encodeURIComponent(secret)}`]
+  t.same(JSON.parse(await redacted(JSON.stringify({ inside, encoded, address }))), {
+    inside: 'Here it is: {"ssn":"[redacted]"}', encoded, address
+  })
+  t.same(JSON.parse(await redacted(JSON.stringify({ inside: 'Here it is: {"ssn":"078-05-1120"}' }))), {
+    inside: 'Here it is: {"ssn":"078-05-1120"}'
+  })
+  const parts = { content: [{ text: 'Project' }, { text: ' Falcon' }] }
+  t.same(JSON.parse(await redacted(JSON.stringify(parts))), parts, 'of two parts each is looked at by itself')
+})
