@@ -20,7 +20,7 @@ const layers: ReadonlyArray<readonly string[]> = [
   ['lib/keys', 'lib/deferred', 'lib/dashboard', 'lib/config', 'lib/accounts', 'lib/import'],
   ['lib/services.ts', 'lib/judges', 'lib/replies', 'lib/stages', 'pipelines'],
   ['lib/http', 'lib/create-services.ts', 'lib/gateway', 'lib/gateway.ts', 'lib/public'],
-  ['lib/load', 'lib/process', 'lib/cli', 'lib/main.ts']
+  ['lib/load', 'lib/apply', 'lib/process', 'lib/cli', 'lib/main.ts']
 ]
 
 const order = layers.flat()
@@ -46,7 +46,7 @@ const owners: Readonly<Record<string, RegExp>> = {
   '@koa/router': /^lib\/http\//,
   'koa-body': /^lib\/http\//,
   formidable: /^lib\/http\//,
-  ajv: /^lib\/(?:validation\/load-ajv|config\/(?:check-shape|read-catalogue)|judges\/own-module)/,
+  ajv: /^lib\/(?:validation\/load-ajv|config\/(?:check-shape|check-document)|judges\/own-module)/,
   'it-pipe': /^(?:pipelines|lib\/public)\//,
   typebox: /^(?:schemas|pipelines|lib\/(?:dashboard\/page|dialects|keys|stages|validation|config|models))\/|^lib\/wire\/(?:openapi|endpoint-doc)\.ts$/,
   undici: /^lib\/(?:client\/|mcp\/|net\/load-undici)/,

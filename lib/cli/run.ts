@@ -33,6 +33,10 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     summary: 'create, list and revoke keys of the admin API',
     load: async () => (await import('./admin-keys-command.ts')).adminKeys
   }],
+  ['apply', {
+    summary: 'make projects, users and keys as a file says',
+    load: async () => (await import('./apply.ts')).apply
+  }],
   ['dashboard', {
     summary: 'print a link that signs in to the dashboard',
     load: async () => (await import('./dashboard.ts')).dashboard

@@ -137,7 +137,10 @@ function describe (error: ErrorObject, path: Path, report: Report): void {
       return report.add(path, String(parentSchema.propertyNames.patternErrorMessage), { part: 'name' })
     case 'required': return report.add([...path, String(params.missingProperty)], 'is missing')
     case 'minimum': return report.add(path, `must be at least ${params.limit}`)
+    case 'exclusiveMinimum': return report.add(path, `must be more than ${params.limit}`)
     case 'maximum': return report.add(path, `must be at most ${params.limit}`)
+    case 'maxLength': return report.add(path, `must have at most ${params.limit} characters`)
+    case 'maxItems': return report.add(path, `must have at most ${params.limit} entries`)
     case 'minLength': return report.add(path, 'must not be empty')
     case 'minItems': return report.add(path, 'must not be an empty list')
     default: {

@@ -3,14 +3,11 @@
  * mistyped price is a wrong bill that goes unnoticed.
  */
 
-import type { ErrorObject } from 'ajv/dist/2019.js'
-import { Check } from 'typebox/schema'
 import { Catalogue } from '../../schemas/catalogue.ts'
 import { isObject } from '../json/guards.ts'
 import { builtInModels } from '../models/catalogue.ts'
 import { catalogueOf, isPriceMap } from '../models/price-map.ts'
-import { loadAjv } from '../validation/load-ajv.ts'
-import { reportErrors } from './check-shape.ts'
+import { checkDocument } from './check-document.ts'
 import { readDocument } from './config-document.ts'
 import { errorCode } from './environment.ts'
 import type { NamedFiles } from './named-files.ts'
@@ -58,7 +55,7 @@ function parse (text: string, shown: string): Catalogue {
   const document = readDocument(text, shown)
   const report = createReport(document, new Map())
   const { value } = document
-  if (!Check(Catalogue, value)) reportErrors(errorsOf(value), value, report)
+  checkDocument(Catalogue, value, report)
   checkIds(value, report)
   checkPatterns(value, report)
   report.throwIfAny()
@@ -72,17 +69,6 @@ function parsedJson (text: string): unknown {
   } catch {
     return undefined
   }
-}
-
-function errorsOf (value: unknown): ErrorObject[] {
-  const check = new (loadAjv())({
-    allErrors: true,
-    verbose: true,
-    meta: false,
-    validateSchema: false
-  }).compile(Catalogue)
-  check(value)
-  return check.errors ?? []
 }
 
 function checkIds ({ models }: Record<string, unknown>, report: Report): void {

@@ -19,8 +19,8 @@ export interface Terminal {
   readonly error: (text: string) => void
 }
 
-/** 0 success, 1 failure, 2 wrong usage. */
-export type ExitCode = 0 | 1 | 2
+/** 0 success, 1 failure, 2 wrong usage, 3 a plan with changes. */
+export type ExitCode = 0 | 1 | 2 | 3
 
 /** Reports a failure that its message explains. */
 export class CommandError extends Error {

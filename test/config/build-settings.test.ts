@@ -99,6 +99,7 @@ routes:
     ['routes: {a: {models: [5]}}', '1:23  routes.a.models[0]  must be text or a map'],
     ['routes: {a: {models: [{model: openai/gpt-5, wight: 1}]}}', '1:45  routes.a.models[0].wight  unknown entry; did you mean routes.a.models[0].weight?'],
     ['routes: {a: {models: [{model: openai/gpt-5, weight: -1}]}}', '1:53  routes.a.models[0].weight  must be at least 0'],
+    ['limits: {default_key_limits: {budget: {usd: -1}}}', '1:45  limits.default_key_limits.budget.usd  must be more than 0'],
     ['routes: {a: {models: [a]}}', '1:23  routes.a.models[0]  refers back to itself'],
     ['routes: {a: {models: [{model: opneai/gpt-5}]}}', '1:23  routes.a.models[0]  names a provider that is not configured; did you mean openai/gpt-5?']
   ]

@@ -1,0 +1,28 @@
+/** Checks files that are not the configuration by a schema, with its places and words. */
+
+import type { ErrorObject } from 'ajv/dist/2019.js'
+import type { Static, TSchema } from 'typebox'
+import { Check } from 'typebox/schema'
+import { loadAjv } from '../validation/load-ajv.ts'
+import { reportErrors } from './check-shape.ts'
+import type { Report } from './report.ts'
+
+/** Reports every entry that is unknown, missing or wrong; true when there is none. */
+export function checkDocument<T extends TSchema> (
+  schema: T, value: unknown, report: Report
+): value is Static<T> {
+  if (Check(schema, value)) return true
+  reportErrors(errorsOf(schema, value), value, report)
+  return false
+}
+
+function errorsOf (schema: TSchema, value: unknown): ErrorObject[] {
+  const check = new (loadAjv())({
+    allErrors: true,
+    verbose: true,
+    meta: false,
+    validateSchema: false
+  }).compile(schema)
+  check(value)
+  return check.errors ?? []
+}
