@@ -86,8 +86,8 @@ Translated requests keep to these rules of the providers; a request in a provide
 the model are traits of its family in the catalogue (\`efforts\`, \`default_effort\`, \`sampling\`, \`penalties\`, \`thinking\`, \`thinking_budget\`, \`tools_at_responses\`,
 \`min_output_tokens\`), which a file under \`catalogue:\` or \`models:\` in the configuration changes. Rules of servers are \`quirks\` of their entries.
 Each row of the catalogue names its source and the day on which it was read. Where that says *by way of*, the page of the provider was not read
-itself, but reports that agree about it: of Grok 4.5 (low, medium and high) and of Gemini 3 Pro (low and high), both on 2026-11-26. The provider
-decides: change the row where it refuses what is sent.
+itself, but reports that agree about it: of Grok 4.5 (low, medium and high) and of Gemini 3 Pro (low and high), both on 2026-11-26, and of the
+thinking budgets of Gemini 2.5, for which they quote its table, on 2026-11-27. The provider decides: change the row where it refuses what is sent.
 `
 
 const decisions = `

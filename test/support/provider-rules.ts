@@ -125,6 +125,17 @@ export const providerRules: readonly ProviderRule[] = [
     }
   },
   {
+    kinds: ['google'],
+    rule: 'A thinking budget is one that the model takes: Gemini 2.5 Pro 128 to 32,768, Flash 0 to 24,576, ' +
+      'Flash-Lite 0 or 512 to 24,576; others take none.',
+    source: 'https://ai.google.dev/gemini-api/docs/thinking#set-budget',
+    asOf: '2026-11-27',
+    isBroken: ({ model, generationConfig }) => {
+      const budget = objectOf(objectOf(generationConfig)?.['thinkingConfig'])?.['thinkingBudget']
+      return budget !== undefined && !isGeminiBudget(String(model), Number(budget))
+    }
+  },
+  {
     kinds: ['xai', 'mistral', 'groq', 'vllm', 'openai-compatible'], rule: 'A choice among some tools is made by offering no others.', source: 'https://docs.x.ai/developers/rest-api-reference/inference/chat', asOf,
     isBroken: ({ tool_choice: choice }) => objectOf(choice)?.['type'] === 'allowed_tools'
   },
@@ -133,6 +144,15 @@ export const providerRules: readonly ProviderRule[] = [
     isBroken: ({ model, reasoning_effort: effort }) => effort !== undefined && !(/qwen/.test(String(model)) ? ['none', 'default'] : ['low', 'medium', 'high']).includes(effort as string)
   }
 ]
+
+function isGeminiBudget (model: string, budget: number): boolean {
+  switch (model) {
+    case 'gemini-2.5-pro': return budget >= 128 && budget <= 32_768
+    case 'gemini-2.5-flash': return budget >= 0 && budget <= 24_576
+    case 'gemini-2.5-flash-lite': return budget === 0 || (budget >= 512 && budget <= 24_576)
+    default: return false
+  }
+}
 
 function isUnknownEffort (known: Readonly<Record<string, readonly string[]>>, model: unknown, effort: unknown): boolean {
   return effort !== undefined && known[String(model)]?.some(name => name === effort) === false

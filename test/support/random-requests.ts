@@ -14,7 +14,7 @@ import type { ProviderKind } from '../../schemas/providers.ts'
 export const requestedModels: Readonly<Partial<Record<ProviderKind, readonly string[]>>> = {
   openai: ['gpt-4.1', 'gpt-5', 'gpt-5.1', 'gpt-5.4', 'gpt-5.6-sol', 'gpt-6-astra', 'o4-mini', 'gpt-5-pro', 'gpt-5-chat-latest'],
   anthropic: ['claude-haiku-4-5', 'claude-opus-4-6', 'claude-opus-4-8', 'claude-opus-5', 'claude-sonnet-5-5', 'claude-3-5-sonnet'],
-  google: ['gemini-2.5-flash', 'gemini-2.5-pro', 'gemini-3-flash-preview', 'gemini-3-pro-preview'],
+  google: ['gemini-2.5-flash', 'gemini-2.5-flash-lite', 'gemini-2.5-pro', 'gemini-3-flash-preview', 'gemini-3-pro-preview'],
   mistral: ['mistral-small-latest'], xai: ['grok-4.6', 'grok-4.5', 'grok-4.3', 'grok-4-0709'], groq: ['qwen/qwen3.8-27b', 'openai/gpt-oss-120b'],
   vllm: ['m'], 'openai-compatible': ['m']
 }
