@@ -427,6 +427,48 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('the calls of a session, an end user and a tag are listed with what they came to', async t => {
+    const place = await adminGateway(t, { providers: [sandbox] })
+    const row = { at_ms: Date.now() - 60_000, model: 'sandbox/echo', provider: 'sandbox', cost_nano_usd: 25e7 }
+    await place.database.insertUsage([
+      usageRowOf(1, { ...row, call_id: 'turn-one', end_user: markup, session: 'run 7', tags: '["search","beta"]', metadata: '{"job":"4711"}' }),
+      usageRowOf(2, { ...row, call_id: 'turn-two', end_user: markup, session: 'run 7', tags: '["search"]' }),
+      usageRowOf(3, { ...row, call_id: 'other', session: 'run 8', model: 'sandbox/story' })
+    ])
+    const { page, faults } = await visit(browser, place.api.url)
+    await enter(page, place)
+    const { url: origin } = place.api
+    const spend = page.locator('.stat', { hasText: 'Spend' }).locator('dd').first()
+    const rows = page.locator('tbody tr')
+    await page.goto(`${origin}/dashboard/calls/turn-one`)
+    await page.getByText('4711').waitFor()
+    await page.getByRole('link', { name: 'run 7' }).click()
+    await eventually(async () => await spend.textContent().catch(() => ''), text => text === '$0.50', 'what the session cost')
+    t.equal(await rows.count(), 2, 'its calls')
+    t.same(await accessibilityFaults(page), [])
+    await page.goto(`${origin}/dashboard/calls/turn-one`)
+    await page.getByRole('link', { name: 'beta' }).click()
+    await eventually(async () => await rows.count(), count => count === 1, 'the call with this tag')
+    await page.getByLabel('Add a filter').selectOption('Status')
+    await page.getByLabel('Status', { exact: true }).fill('200')
+    await eventually(async () => await spend.count(), count => count === 0, 'no sums for what sums cannot be narrowed by')
+
+    await page.goto(`${origin}/dashboard/?group=tag`)
+    const breakdown = page.getByRole('table', { name: 'Breakdown' })
+    for (const [group, names] of [['Tag', ['search', 'None', 'beta']], ['Session', ['run 7', 'run 8']], ['End user', [markup, 'None']]] as const) {
+      await page.getByLabel('Group by').selectOption(group)
+      await eventually(async () => (await breakdown.locator('tbody tr td:first-child').allTextContents()).join(), text => text === names.join(), names.join())
+    }
+    await page.getByLabel('Add a filter').selectOption('Tag')
+    await page.keyboard.type('beta')
+    await eventually(async () => await spend.textContent(), text => text === '$0.25', 'what calls with this tag cost')
+    t.same(await accessibilityFaults(page), [])
+    await breakdown.getByRole('link', { name: markup }).click()
+    await page.waitForURL(address => address.searchParams.get('tag') === 'beta' && address.searchParams.get('end_user') === markup)
+    t.same(faults, [])
+    await page.context().close()
+  })
+
   t.test('tools of a server by its URL run in the playground, and markup in arguments, results and errors is text', async t => {
     const { url: server } = await startToolServer(t)
     const place = await adminGateway(t, { providers: [sandbox], tools: { ...settings().tools, allowedHosts: ['127.0.0.1'], connectMs: 10_000, callMs: 10_000, loopMs: 20_000 } })

@@ -52,6 +52,10 @@ function callFacts (call: Call): readonly Fact[] {
     ['Endpoint', `${call.endpoint}${call.streamed ? ', streamed' : ''}`],
     ['Key', <a href={at(`/keys/${encodeURIComponent(call.key_id)}`)}>{call.key_name ?? call.key_id}</a>],
     ['Project', projectName(call.project_id)],
+    ['End user', call.end_user === null ? null : <CallsOf name='end_user' value={call.end_user} />],
+    ['Session', call.session === null ? null : <CallsOf name='session' value={call.session} />],
+    ['Tags', call.tags.length === 0 ? null : <span class='row'>{call.tags.map(tag => <CallsOf key={tag} name='tag' value={tag} />)}</span>],
+    ...Object.entries(call.metadata),
     ['Requested', requested_model],
     [call.outcome === 'error' ? 'Tried last' : 'Served by', model === null ? null : `${model}${provider === null || model.startsWith(`${provider}/`) ? '' : ` at ${provider}`}`],
     ['Attempts', call.cached ? 'none: from the cache' : String(call.attempts)],
@@ -62,6 +66,11 @@ function callFacts (call: Call): readonly Fact[] {
     ['Trace', trace_id === null ? null : <span class='row still'><code class='break'>{trace_id}</code><Copy text={trace_id} label='Copy trace id' /></span>],
     ['Provider key', call.own_provider_key ? 'the caller’s own' : null]
   ]
+}
+
+/** Leads to the other calls of whom a call is made for, in the last 30 days. */
+function CallsOf ({ name, value }: { readonly name: 'end_user' | 'session' | 'tag', readonly value: string }): JSX.Element {
+  return <a class='break' href={at(`/calls?${new URLSearchParams({ [name]: value, period: 'month' })}`)}>{value}</a>
 }
 
 function usageFacts (call: Call): readonly Fact[] {

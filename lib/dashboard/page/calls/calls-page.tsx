@@ -12,12 +12,14 @@ import { Page } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { usePages } from '../state/pages.ts'
 import { currentPeriod, type Period } from '../state/period.ts'
+import { useResource } from '../state/resource.ts'
 import { at, query } from '../state/router.ts'
 import { CallsFilters } from './calls-filters.tsx'
 import { columns, placeOf } from './columns.tsx'
-import { clearFilters, currentFilters } from './filters.ts'
+import { clearFilters, currentFilters, haveSums, type CallFilters } from './filters.ts'
 import { useLiveCalls, type LiveTail } from './live.ts'
 import type { CallSummary } from './outcome.tsx'
+import { Totals } from '../usage/totals.tsx'
 
 export function CallsPage (): JSX.Element {
   const live = useSignal(false)
@@ -35,6 +37,7 @@ export function CallsPage (): JSX.Element {
       <CallsFilters live={live.value} onLive={on => { live.value = on }} />
       {live.value ? <Live tail={tail} /> : (
         <>
+          {haveSums(filters) && <Sums filters={filters} />}
           <Failure error={error} retry={() => void reload()} />
           {(error === undefined || rows !== undefined) && (
             <section class='card'>
@@ -68,6 +71,15 @@ function Live ({ tail }: { readonly tail: LiveTail }): JSX.Element {
       </section>
     </div>
   )
+}
+
+/** What the calls of an end user, a session or a tag came to: nothing for periods that have no such sums. */
+function Sums ({ filters }: { readonly filters: CallFilters }): JSX.Element | null {
+  const period = currentPeriod()
+  const { data } = useResource(query.value.toString(), async signal => period.name === 'all' || period.name === 'quarter'
+    ? undefined
+    : await api('GET /admin/v1/usage', { query: { ...filters, from_ms: period.fromMs, until_ms: period.untilMs, bucket: 'day' }, signal }))
+  return data === undefined ? null : <Totals usage={data} />
 }
 
 function CallTable ({ rows, stale, empty }: { readonly rows: readonly CallSummary[] | undefined, readonly stale: boolean, readonly empty: JSX.Element }): JSX.Element {

@@ -2,6 +2,7 @@
 
 import { recordedUnits } from '../../../../schemas/billed-units.ts'
 import type { callQuery } from '../../../../schemas/admin/calls.ts'
+import { attributionFilters, usageFilters } from '../../../../schemas/admin/usage.ts'
 import { setQuery, query } from '../state/router.ts'
 import { outcomes } from './outcome.tsx'
 
@@ -45,6 +46,13 @@ const range = (name: RangeName, label: string, unit?: string): AddedFilter => ({
   control: { kind: 'range', ...unit !== undefined && { unit } }
 })
 
+/** The filters by whom calls are made for, of calls and of sums. */
+export const attributions = [
+  text('end_user', 'End user', 'customer-42'),
+  text('session', 'Session', 'of x-session-id'),
+  text('tag', 'Tag', 'search')
+] as const
+
 /** The filters that are added one by one: by what, by a fact, by a number. */
 export const addedFilters: readonly AddedFilter[] = [
   choice('key', 'Key', 'keys'),
@@ -52,6 +60,7 @@ export const addedFilters: readonly AddedFilter[] = [
   text('requested_model', 'Requested model', 'fast'),
   choice('provider', 'Provider', 'providers'),
   choice('endpoint', 'Endpoint', 'endpoints'),
+  ...attributions,
   text('status', 'Status', '429'),
   text('error', 'Error code', 'rate_limit_exceeded'),
   text('request_id', 'Request id', 'of x-request-id'),
@@ -82,6 +91,14 @@ const names: readonly FilterName[] = ['search', 'project', 'outcome', ...addedFi
 
 export function isSet (filter: AddedFilter): boolean {
   return namesOf(filter).some(name => query.value.has(name))
+}
+
+/** The filters that sums can be narrowed by as well. */
+const summed: ReadonlySet<string> = new Set(['project', ...Object.keys(usageFilters), ...Object.keys(attributionFilters)])
+
+/** Returns true where calls are narrowed by whom they are made for, and by nothing that sums cannot be. */
+export function haveSums (filters: CallFilters): boolean {
+  return attributions.some(isSet) && Object.keys(filters).every(name => summed.has(name))
 }
 
 export const outcomeChoices = [{ value: '', label: 'All outcomes' }, ...outcomes]

@@ -17,21 +17,23 @@ import { cacheShare } from './totals.tsx'
 type Group = Usage['groups'][number]
 
 export const groupings: readonly Choice[] = [
-  { value: 'model', label: 'Model' }, { value: 'key', label: 'Key' }, { value: 'project', label: 'Project' }, { value: 'provider', label: 'Provider' }, { value: 'endpoint', label: 'Endpoint' }
+  { value: 'model', label: 'Model' }, { value: 'key', label: 'Key' }, { value: 'project', label: 'Project' }, { value: 'provider', label: 'Provider' }, { value: 'endpoint', label: 'Endpoint' },
+  { value: 'end_user', label: 'End user' }, { value: 'session', label: 'Session' }, { value: 'tag', label: 'Tag' }
 ]
 
 export interface BreakdownProps {
   readonly usage: Usage | undefined
   readonly group: string
-  readonly project: string
+  /** What the overview is narrowed by, besides its period. */
+  readonly filters: Readonly<Record<string, string>>
   readonly onGroup: (group: string) => void
 }
 
-export function Breakdown ({ usage, group, project, onGroup }: BreakdownProps): JSX.Element {
+export function Breakdown ({ usage, group, filters, onGroup }: BreakdownProps): JSX.Element {
   useEffect(() => { void loadCatalogue() }, [])
   const total = usage?.totals.cost_usd ?? 0
   // Neither the rest of the groups nor what is not known is a filter.
-  const callsOf = ({ id }: Group): string | undefined => id === null || !may('member') ? undefined : `/calls?${new URLSearchParams({ ...periodQuery(), ...project !== '' && { project }, [group]: id })}`
+  const callsOf = ({ id }: Group): string | undefined => id === null || !may('member') ? undefined : `/calls?${new URLSearchParams({ ...periodQuery(), ...filters, [group]: id })}`
   const columns: ReadonlyArray<Column<Group>> = [
     {
       title: groupings.find(({ value }) => value === group)?.label ?? '',

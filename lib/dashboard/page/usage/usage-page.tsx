@@ -17,6 +17,7 @@ import { choosePeriod, currentPeriod, periodChoices } from '../state/period.ts'
 import { useResource } from '../state/resource.ts'
 import { at, query, setQuery } from '../state/router.ts'
 import { may } from '../state/session.ts'
+import { AttributionFilters, narrowings } from './attribution-filters.tsx'
 import { Breakdown, groupings } from './breakdown.tsx'
 import { MeasureCard } from './measure-card.tsx'
 import { measures } from './measures.ts'
@@ -28,7 +29,8 @@ export function UsagePage (): JSX.Element {
   const project = query.value.get('project') ?? ''
   const group = groupings.find(({ value }) => value === query.value.get('group'))?.value ?? 'model'
   const split = query.value.get('split') === 'group'
-  const parameters = { from_ms: period.fromMs, until_ms: period.untilMs, compare: true, group_by: group, project }
+  const filters = narrowings()
+  const parameters = { from_ms: period.fromMs, until_ms: period.untilMs, compare: true, group_by: group, ...filters }
   const { data, error, loading, reload } = useResource(query.value.toString(), async signal => {
     const usage = await api('GET /admin/v1/usage', { query: parameters, signal })
     const beganMs = period.name === 'custom' ? undefined : firstCalls(usage)
@@ -51,6 +53,7 @@ export function UsagePage (): JSX.Element {
         </>
       )}
     >
+      <AttributionFilters />
       <Failure error={csv.error} />
       <Failure error={error} retry={() => void reload()} />
       {data === undefined && error !== undefined ? null : data?.totals.calls === 0 && (data.previous?.totals.calls ?? 0) === 0 ? <NothingYet /> : (
@@ -59,15 +62,19 @@ export function UsagePage (): JSX.Element {
           <div class='row end'>
             <Segments
               label='Charts show' value={split ? 'group' : 'all'} onChange={value => setQuery({ split: value === 'group' ? value : undefined })}
-              choices={[{ value: 'all', label: 'Compared with before' }, { value: 'group', label: `By ${group}` }]}
+              choices={[{ value: 'all', label: 'Compared with before' }, { value: 'group', label: `By ${labelOf(group)}` }]}
             />
           </div>
           <div class='grid two'>{measures.map(measure => <MeasureCard key={measure.title} measure={measure} usage={data} byGroup={split} />)}</div>
-          <Breakdown usage={data} group={group} project={project} onGroup={value => setQuery({ group: value === 'model' ? undefined : value })} />
+          <Breakdown usage={data} group={group} filters={filters} onGroup={value => setQuery({ group: value === 'model' ? undefined : value })} />
         </div>
       )}
     </Page>
   )
+}
+
+function labelOf (group: string): string {
+  return groupings.find(({ value }) => value === group)?.label.toLowerCase() ?? group
 }
 
 function NothingYet (): JSX.Element {
