@@ -10,6 +10,7 @@ import { health, healthDocs, livez, livezDocs, readyz, readyzDocs } from './heal
 import {
   imageEdits, imageEditsDocs, imageVariations, imageVariationsDocs, images, imagesDocs
 } from './images.ts'
+import { describeKey, keyDocs } from './key.ts'
 import { listModels, listModelsDocs, retrieveModel, retrieveModelDocs } from './models.ts'
 import { modelInfo, modelInfoDocs } from './model-info.ts'
 import { countTokens, countTokensDocs, messages, messagesDocs } from './messages.ts'
@@ -200,6 +201,7 @@ const table: readonly EndpointRow[] = [
   },
   { ...get, name: 'models', path: '/v1/models', docs: listModelsDocs, pipeline: listModels },
   { ...get, name: 'models', path: '/v1/models/*model', docs: retrieveModelDocs, pipeline: retrieveModel },
+  { ...get, name: 'key', path: '/v1/key', docs: keyDocs, pipeline: describeKey },
   {
     ...get,
     isAlias: true,

@@ -5,7 +5,7 @@ interface EndpointFacts {
   readonly hasTexts?: boolean
   /** Little is billed but the tokens of a prompt, whose number follows from the size of the body. */
   readonly billsPrompt?: boolean
-  /** Anyone may call it, so there is nothing to grant to a key. */
+  /** Anyone may call it, or every key, so there is nothing to grant to one. */
   readonly isOpen?: boolean
 }
 
@@ -21,6 +21,7 @@ const rows = {
   images: { hasTexts: true },
   ocr: { hasTexts: true },
   models: {},
+  key: { isOpen: true },
   openapi: { isOpen: true },
   health: { isOpen: true },
   livez: { isOpen: true },

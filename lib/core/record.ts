@@ -222,6 +222,10 @@ export class CallRecord {
   limitHeaders: Readonly<Record<string, string>> | undefined = undefined
   /** True where the project of its key is not to see costs. */
   hidesCost = false
+  /**
+   * What was left of the budget with the least left when the call was admitted, in billionths of a dollar.
+   */
+  budgetLeftNanoUsd: number | undefined = undefined
   /** What it costs, as headers of a complete answer. */
   costHeaders: Readonly<Record<string, string>> | undefined = undefined
   /** The id of its reservation, to be settled with what it used. */

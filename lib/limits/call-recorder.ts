@@ -62,7 +62,7 @@ export class CallRecorder {
     const recorded = known !== undefined && isUpToDate(known.row, call) ? known.row : undefined
     const row = recorded ?? usageRow(call, models(), known?.row)
     if (row === undefined) return undefined
-    if (showsCost) record.costHeaders = costHeaders(row)
+    if (showsCost) record.costHeaders = costHeaders(row, record.budgetLeftNanoUsd)
     return recorded === undefined ? ledger && journal(call, row, ledger) : known?.written
   }
 

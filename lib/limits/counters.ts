@@ -38,8 +38,8 @@ export interface ReservationRequest {
    */
   readonly rowId?: string
   /**
-   * True for a call that was admitted earlier and only counts now: no limit refuses it, and it is no open
-   * call.
+   * True for a call that was admitted earlier and only counts now: no limit refuses it, and it is neither a
+   * request nor an open call.
    */
   readonly alreadyAdmitted?: boolean
 }
@@ -92,7 +92,14 @@ export interface AccountRefusal {
   readonly endMs?: number
 }
 
-export type LimitDecision = { readonly rateLimits: RateLimits } & (
+/** Describes the limits of a call with a decision on it. */
+export interface LimitStatus {
+  readonly rateLimits: RateLimits
+  /** What was used of each sum, in the order of the accounts; empty where that is not known. */
+  readonly used: readonly number[]
+}
+
+export type LimitDecision = LimitStatus & (
   | { readonly admitted: true, readonly reservation: number, readonly granted: Granted }
   | { readonly admitted: false } & AccountRefusal
 )
@@ -235,8 +242,10 @@ export class LimitCounters {
     const nowMs = this.#now()
     const counters = accounts.map(account => counterOf(account, nowMs))
     const refusal = alreadyAdmitted ? undefined : this.#refusalOf(counters, wanted, nowMs)
+    const used: number[] = []
+    for (const { name, period } of counters) if (period !== undefined) used.push(this.#sumOf(name, period).used)
     if (refusal !== undefined) {
-      return { admitted: false, ...refusal, rateLimits: this.#statusesOf(counters, nowMs) }
+      return { admitted: false, ...refusal, used, rateLimits: this.#statusesOf(counters, nowMs) }
     }
     const granted = this.#grantOf(counters, wanted)
     const parts = counters.map((counter): Part => (
@@ -245,7 +254,7 @@ export class LimitCounters {
     for (const { counter, amount } of parts) this.#change(counter, amount, nowMs)
     const reservation = ++this.#last
     this.#reservations.set(reservation, { parts, holder, rowId })
-    return { admitted: true, reservation, granted, rateLimits: this.#statusesOf(counters, nowMs) }
+    return { admitted: true, reservation, granted, used, rateLimits: this.#statusesOf(counters, nowMs) }
   }
 
   /**
@@ -470,7 +479,7 @@ export function amountOf (
   const { unit } = account
   switch (account.counting) {
     case 'open': return alreadyAdmitted ? 0 : 1
-    case 'rate': return amountOfRate(account, wanted)
+    case 'rate': return alreadyAdmitted && unit === 'requests' ? 0 : amountOfRate(account, wanted)
     case 'sum': return account.strict ? granted[unit] ?? 0 : boundsOf(account, wanted).most
   }
   return account satisfies never

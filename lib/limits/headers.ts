@@ -54,6 +54,22 @@ export function refusalHeaders (
   }
 }
 
+/**
+ * Returns what is left of the budget that has the least left, in billionths of a dollar; `undefined` where
+ * there is none, or it is not known.
+ */
+export function budgetLeft (accounts: readonly Account[], used: readonly number[]): number | undefined {
+  let least: number | undefined
+  let place = 0
+  for (const account of accounts) {
+    if (account.counting !== 'sum') continue
+    const usedOf = used[place++]
+    if (account.unit !== 'nanoUsd' || usedOf === undefined) continue
+    least = Math.min(least ?? Infinity, Math.max(0, account.amount - usedOf))
+  }
+  return least
+}
+
 function addHeaders (
   to: Record<string, string>,
   name: (typeof names)[keyof typeof names],

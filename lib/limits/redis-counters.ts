@@ -7,7 +7,7 @@ import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
 import { partyName, type Account, type SumAccount, type Unit } from './call-accounts.ts'
 import {
-  amountOf, boundsOf, mostOf, nameRefusal, settledChange, sumOf, type ActualUsage, type LimitDecision,
+  amountOf, boundsOf, mostOf, nameRefusal, settledChange, sumOf, type ActualUsage, type LimitDecision, type LimitStatus,
   type RecordedUsage, type ReservationRequest, type SumKey
 } from './counters.ts'
 import { periodOf, type Period } from './windows.ts'
@@ -144,7 +144,10 @@ export class RedisCounters {
       amount: amountOf(part.account, wanted, granted, alreadyAdmitted)
     }))
     const reservation = { ...planned, parts }
-    if (refusal === undefined) return { used, reservation, decision: { admitted: true, granted, rateLimits } }
+    const amounts = used.map(sum => sum.used)
+    if (refusal === undefined) {
+      return { used, reservation, decision: { admitted: true, granted, rateLimits, used: amounts } }
+    }
     const refused = accounts[refusal.account] as Account // the script counts those it was given
     return {
       used,
@@ -153,7 +156,8 @@ export class RedisCounters {
         admitted: false,
         account: refusal.account,
         ...this.#reasonOf(refused, refusal),
-        rateLimits
+        rateLimits,
+        used: amounts
       }
     }
   }
@@ -254,7 +258,7 @@ export class RedisCounters {
   #reasonOf (
     account: Account,
     { reason, wait_ms: waitMs }: NonNullable<Reply['refusal']>
-  ): Omit<Extract<LimitDecision, { readonly admitted: false }>, 'admitted' | 'account' | 'rateLimits'> {
+  ): Omit<Extract<LimitDecision, { readonly admitted: false }>, 'admitted' | 'account' | keyof LimitStatus> {
     if (account.counting !== 'sum') return { reason: account.refusal, waitMs }
     return {
       ...nameRefusal(account.name, reason === 'too_small' || reason === 'reserved' ? reason : ''),

@@ -96,7 +96,7 @@ export class RedisLimiter implements Limiter {
   async reserve (request: ReservationRequest): Promise<LimitDecision> {
     const { accounts, wanted } = request
     if (accounts.length === 0) {
-      return { admitted: true, reservation: ++this.#last, granted: mostOf(wanted), rateLimits: {} }
+      return { admitted: true, reservation: ++this.#last, granted: mostOf(wanted), rateLimits: {}, used: [] }
     }
     return (await this.#reserveShared(request)) ?? (await this.#reserveAlone(request))
   }
@@ -138,6 +138,7 @@ export class RedisLimiter implements Limiter {
     let { wanted } = request
     let granted: Granted = mostOf(wanted)
     let rateLimits: RateLimits = {}
+    const amounts: number[] = []
     const release = (): void => { for (const reservation of held) this.#settleSoon(reservation, noUse) }
     for (const { accounts, places } of partiesOf(request.accounts)) {
       const own = { ...request, accounts, wanted }
@@ -147,9 +148,10 @@ export class RedisLimiter implements Limiter {
         )
         for (const { sum, used: counted } of used) this.#note(sum, { counted, countedAtMs: this.#now() })
         rateLimits = Object.assign({}, decision.rateLimits, rateLimits)
+        amounts.push(...decision.used)
         if (!decision.admitted) {
           release()
-          return { ...decision, account: places[decision.account] ?? 0, rateLimits }
+          return { ...decision, account: places[decision.account] ?? 0, rateLimits, used: amounts }
         }
         held.push(reservation)
         granted = decision.granted
@@ -169,7 +171,8 @@ export class RedisLimiter implements Limiter {
         return undefined
       }
     }
-    return { admitted: true, granted, rateLimits, reservation: this.#admit({ held, isShared: true }) }
+    const reservation = this.#admit({ held, isShared: true })
+    return { admitted: true, granted, rateLimits, used: amounts, reservation }
   }
 
   /** @throws GatewayError `overloaded` where the configuration says to refuse */
@@ -198,7 +201,8 @@ export class RedisLimiter implements Limiter {
         admitted: true,
         reservation: this.#admit({ held: heldOf(granted), isShared: false }),
         granted,
-        rateLimits: {}
+        rateLimits: {},
+        used: []
       }
     }
     const share = this.#share ??= this.#newShare()

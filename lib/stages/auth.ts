@@ -8,6 +8,16 @@ import { refine, type AuthedCall, type Call } from '../core/call.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { Services } from '../services.ts'
 
+type AuthServices = Pick<
+  Services,
+  'keys' | 'captureBodies' | 'guardedEndpoints' | 'hidesCost' | 'ownTags' | 'recordAnswer'
+>
+
+export interface AuthOptions {
+  /** True for an endpoint that is for every key, whatever endpoints it may use. Default: false. */
+  readonly everyKey?: boolean
+}
+
 /**
  * Authenticates a call: one in, the same one with its key out (`keys/presented-keys` has the headers). Some
  * clients fill several: one good key is enough.
@@ -15,17 +25,10 @@ import type { Services } from '../services.ts'
  * @throws GatewayError `invalid_api_key` alike for a missing, wrong, disabled or expired key;
  *   `insufficient_permissions` for one that may not use this endpoint
  */
-export function auth ({
-  keys,
-  captureBodies,
-  guardedEndpoints,
-  hidesCost,
-  ownTags,
-  recordAnswer
-}: Pick<
-  Services,
-  'keys' | 'captureBodies' | 'guardedEndpoints' | 'hidesCost' | 'ownTags' | 'recordAnswer'
->): Stage<Call, AuthedCall> {
+export function auth (
+  { keys, captureBodies, guardedEndpoints, hidesCost, ownTags, recordAnswer }: AuthServices,
+  { everyKey = false }: AuthOptions = {}
+): Stage<Call, AuthedCall> {
   const findValid = (presented: readonly string[]): ApiKey | undefined => {
     for (const text of presented) {
       const key = keys.check(text)
@@ -43,7 +46,7 @@ export function auth ({
     call.record.keyId = key.id
     call.record.keyName = key.name
     call.record.keyCheckedAtMs = performance.now()
-    if (key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
+    if (!everyKey && key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
       throw new GatewayError('insufficient_permissions')
     }
     if (guardedEndpoints?.has(call.record.endpoint) === true) call.record.isUnseen = true

@@ -8,7 +8,8 @@ import { usageLimits } from '../limits/limit-table.ts'
 import { isInsteadOfTokens, wantedUnits } from '../limits/units.ts'
 import { accountsOf, limitedParties, partyNames, type Account, type Party } from '../limits/call-accounts.ts'
 import { requestBytes, type RecordedEstimate } from '../core/record.ts'
-import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
+import { budgetLeftHeader, usdText } from '../usage/cost-header.ts'
+import { budgetLeft, rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { rowId } from '../text/ids.ts'
 import { abortable } from '../async/cancellation.ts'
 import { sleep } from '../async/sleep.ts'
@@ -83,6 +84,11 @@ export function limits<R = unknown> (
       record.limitHeaders = decision.admitted
         ? rateLimitHeaders(decision.rateLimits)
         : refusalHeaders(decision, accounts)
+      const left = record.hidesCost || budgets.length === 0 ? undefined : budgetLeft(accounts, decision.used)
+      if (left !== undefined) {
+        record.budgetLeftNanoUsd = left
+        record.limitHeaders = { ...record.limitHeaders, [budgetLeftHeader]: usdText(left) }
+      }
       if (!decision.admitted) {
         record.refusedBy = decision.reason
         throw refusal(decision, accounts)

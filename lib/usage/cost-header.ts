@@ -7,15 +7,22 @@ import type { UsageRow } from '../stores/tables.ts'
 /**
  * Returns `x-headgate-cost-usd`, the amount of the usage record, and `x-headgate-cost-status` where that is
  * an estimate or no price is known. `undefined` for a call that had no model.
+ *
+ * @param budgetLeftNanoUsd what was left of its budget before the call. Default: it has none
  */
 export function costHeaders (
-  { model, cost_nano_usd: nanoUsd, estimated }: Pick<UsageRow, 'model' | 'cost_nano_usd' | 'estimated'>
+  { model, cost_nano_usd: nanoUsd, estimated }: Pick<UsageRow, 'model' | 'cost_nano_usd' | 'estimated'>,
+  budgetLeftNanoUsd?: number
 ): Record<string, string> | undefined {
   if (model === null) return undefined
   if (nanoUsd === null) return { 'x-headgate-cost-status': 'unpriced' }
-  const headers = { 'x-headgate-cost-usd': usdText(nanoUsd) }
+  const headers: Record<string, string> = { 'x-headgate-cost-usd': usdText(nanoUsd) }
+  if (budgetLeftNanoUsd !== undefined) headers[budgetLeftHeader] = usdText(Math.max(0, budgetLeftNanoUsd - nanoUsd))
   return estimated === 1 ? { ...headers, 'x-headgate-cost-status': 'estimated' } : headers
 }
+
+/** Names the header with what is left of the budget that has the least left. */
+export const budgetLeftHeader = 'x-headgate-budget-remaining-usd'
 
 /** Formats an amount without an exponent, to the billionth of a dollar. */
 export function usdText (nanoUsd: number): string {

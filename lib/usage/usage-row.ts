@@ -32,8 +32,12 @@ const maxNanoUsd = 1e15
 /** The identity of a row: of those with the same one, the last counts. */
 export type RowIdentity = Pick<UsageRow, 'id' | 'at_ms'>
 
+/** Endpoints that programs ask again and again, and that use nothing. */
+const unrecorded: ReadonlySet<string> = new Set(['health', 'key'])
+
 /**
- * Makes the row of a call; `undefined` for a call without a valid key and for probes of `/health`.
+ * Makes the row of a call; `undefined` for a call without a valid key, for probes of `/health` and for keys
+ * that ask about themselves.
  * Costs are computed with the present prices of the models.
  *
  * @param recorded the row in the journal that this one replaces. Default: none
@@ -45,7 +49,7 @@ export function usageRow (
 ): UsageRow | undefined {
   const { keyId } = record
   const caller = record.isUnseen ? unknownCaller : record
-  if (keyId === undefined || record.endpoint === 'health') return undefined
+  if (keyId === undefined || unrecorded.has(record.endpoint)) return undefined
   const durationMs = performance.now() - receivedAtMs
   const answer = usageOf(record)
   const wasted = record.wasted?.map(request => wasteOf(request, record, models)) ?? none

@@ -33,6 +33,8 @@ export interface EndpointDoc {
   readonly open?: boolean
   /** For an endpoint of the admin API: those who may use it, instead of callers with a key. */
   readonly access?: 'open' | 'session' | 'administration'
+  /** True where every key will do, whatever endpoints it may use. */
+  readonly everyKey?: boolean
   /** Descriptions of headers that a request may have. */
   readonly requestHeaders?: Readonly<Record<string, string>>
   /** For endpoints that route: the answer to a dry run. */

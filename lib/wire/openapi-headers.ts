@@ -115,6 +115,12 @@ const routeHeaders: { [key: string]: Json } = {
       'Absent where no price is known, and where `usage.expose_cost` is off.',
     schema: { type: 'number' }
   },
+  'x-headgate-budget-remaining-usd': {
+    description:
+      'What is left in USD of the budget that has the least left: after a complete answer with a known cost, else when the call was admitted. ' +
+      'Absent without a budget, and where `usage.expose_cost` is off.',
+    schema: { type: 'number' }
+  },
   'x-headgate-cost-status': {
     description: '`estimated`: the cost is an estimate. `unpriced`: no price is known. Absent for others.',
     schema: { type: 'string', enum: ['estimated', 'unpriced'] }

@@ -8,7 +8,8 @@ import { json, print, type Json, type Names } from './openapi-schemas.ts'
 
 const alwaysPossible: readonly ErrorCode[] = ['internal_error', 'overloaded', 'shutting_down']
 
-const withKey: readonly ErrorCode[] = ['invalid_api_key', 'insufficient_permissions']
+const withEveryKey: readonly ErrorCode[] = ['invalid_api_key']
+const withKey: readonly ErrorCode[] = [...withEveryKey, 'insufficient_permissions']
 
 /** Statuses beside that of the table. */
 const otherStatuses: Partial<Record<ErrorCode, readonly number[]>> = {
@@ -86,9 +87,9 @@ function answersOf (endpoint: EndpointDoc, names: Names): Record<string, Respons
 
 /** Codes of one status are one response that lists them. */
 function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Response> {
-  const { request, errors = [], open = false, errorBody } = endpoint
+  const { request, errors = [], open = false, everyKey = false, errorBody } = endpoint
   const possible = new Set([
-    ...(open ? [] : withKey), ...(request === undefined ? [] : withBody), ...errors, ...alwaysPossible
+    ...(open ? [] : everyKey ? withEveryKey : withKey), ...(request === undefined ? [] : withBody), ...errors, ...alwaysPossible
   ])
   const statuses = new Map<number, ErrorCode[]>()
   for (const code of possible) {

@@ -113,7 +113,7 @@ keys:
     'headgate.yaml:2:41  providers.sandbox.options.words_per_second  must be a number, 0 or more',
     'headgate.yaml:3:35  providers.play.options.word_per_second  unknown entry; did you mean words_per_second?',
     'headgate.yaml:5:47  keys[0].endpoints[1]  must be one of chat, completions, messages, responses, embeddings, speech, transcriptions, ' +
-      'translations, images, ocr, models, openapi, health, livez, readyz; did you mean embeddings?'
+      'translations, images, ocr, models, key, openapi, health, livez, readyz; did you mean embeddings?'
   ])
   t.same(lines(t, 'server: {port: 1}', { PORT: 'http', OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'api' }), [
     'environment  OPENAI_BASE_URL  must be an http:// or https:// address without user, query and fragment',
@@ -137,7 +137,7 @@ routes:
     'headgate.yaml:4:5  keys[2].key  is missing',
     'headgate.yaml:5:45  keys[3].endpoints[1]  must be text',
     'headgate.yaml:5:48  keys[3].endpoints[2]  must be one of chat, completions, messages, responses, embeddings, speech, transcriptions, ' +
-      'translations, images, ocr, models, openapi, health, livez, readyz; did you mean chat?',
+      'translations, images, ocr, models, key, openapi, health, livez, readyz; did you mean chat?',
     'headgate.yaml:5:68  keys[3].expires_at  is not a date',
     'headgate.yaml:6:12  keys[4].name  another key has this name',
     'headgate.yaml:6:36  keys[4].models[0]  must be text',

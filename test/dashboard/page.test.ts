@@ -460,6 +460,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       await eventually(async () => (await breakdown.locator('tbody tr td:first-child').allTextContents()).join(), text => text === names.join(), names.join())
     }
     await page.getByLabel('Add a filter').selectOption('Tag')
+    await page.locator(':focus').and(page.getByLabel('Tag', { exact: true })).waitFor()
     await page.keyboard.type('beta')
     await eventually(async () => await spend.textContent(), text => text === '$0.25', 'what calls with this tag cost')
     t.same(await accessibilityFaults(page), [])

@@ -191,7 +191,7 @@ const recording = (here: string): Json => ({ model: 'openai/whisper-1', prompt: 
 const asks = (model: string, here: string): Json => ({ model, messages: [{ role: 'user', content: `in ${here}` }] })
 
 /** Requests of the other endpoints, and whether their answers hold text. */
-const others: Readonly<Record<Exclude<EndpointName, 'chat' | 'completions' | 'models' | 'openapi' | 'health' | 'livez' | 'readyz'>, ReadonlyArray<readonly [path: string, request: (here: string) => Json, answers: boolean]>>> = {
+const others: Readonly<Record<Exclude<EndpointName, 'chat' | 'completions' | 'models' | 'key' | 'openapi' | 'health' | 'livez' | 'readyz'>, ReadonlyArray<readonly [path: string, request: (here: string) => Json, answers: boolean]>>> = {
   messages: [['/v1/messages/count_tokens', here => asks('openai/m-codex', here), false]],
   responses: [
     ['/v1/responses/input_tokens', here => ({ model: 'openai/m-codex', input: `in ${here}` }), false],

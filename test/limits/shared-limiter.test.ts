@@ -204,7 +204,7 @@ t.test('what comes up while a worker waits for decisions is sent after them, as 
   await nextTurn()
   await nextTurn()
   t.equal(sent.length, 1)
-  const decision: LimitDecision = { admitted: true, reservation: 8, granted: { nanoUsd: 0 }, rateLimits: { requests: { limit: 10, remaining: 9, resetMs: 6000 } } }
+  const decision: LimitDecision = { admitted: true, reservation: 8, granted: { nanoUsd: 0 }, used: [], rateLimits: { requests: { limit: 10, remaining: 9, resetMs: 6000 } } }
   answer({ limits: 'decisions', decisions: [{ request: 1, decision }], isLate: false })
   t.same(await first, { ...decision, nanoUsd: 0 })
   await until(() => sent.length === 2, 'the second message')

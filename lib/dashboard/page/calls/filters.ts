@@ -2,7 +2,7 @@
 
 import { recordedUnits } from '../../../../schemas/billed-units.ts'
 import type { callQuery } from '../../../../schemas/admin/calls.ts'
-import { attributionFilters, usageFilters } from '../../../../schemas/admin/usage.ts'
+import type { usageQuery } from '../../../../schemas/admin/usage.ts'
 import { setQuery, query } from '../state/router.ts'
 import { outcomes } from './outcome.tsx'
 
@@ -94,7 +94,9 @@ export function isSet (filter: AddedFilter): boolean {
 }
 
 /** The filters that sums can be narrowed by as well. */
-const summed: ReadonlySet<string> = new Set(['project', ...Object.keys(usageFilters), ...Object.keys(attributionFilters)])
+const summed: ReadonlySet<string> = new Set<keyof typeof usageQuery>([
+  'project', 'key', 'model', 'provider', 'endpoint', 'end_user', 'session', 'tag'
+])
 
 /** Returns true where calls are narrowed by whom they are made for, and by nothing that sums cannot be. */
 export function haveSums (filters: CallFilters): boolean {

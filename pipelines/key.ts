@@ -1,0 +1,47 @@
+import { pipeline, type Handler } from './pipeline.ts'
+import { KeyStatus } from '../schemas/key-status.ts'
+import { projectNamesOf } from '../lib/core/key.ts'
+import { toJsonReply } from '../lib/core/reply.ts'
+import { limitedParties } from '../lib/limits/call-accounts.ts'
+import { limitStatuses } from '../lib/limits/key-status.ts'
+import { replyWith } from '../lib/replies/reply-with.ts'
+import { auth } from '../lib/stages/auth.ts'
+import type { AuthedCall, Call } from '../lib/core/call.ts'
+import type { Services } from '../lib/services.ts'
+import type { Docs } from './docs.ts'
+
+export const keyDocs: Docs = {
+  operationId: 'key',
+  group: 'Service',
+  summary: 'Describe the key that the call is made with: what it may use, its limits and what is left of them.',
+  everyKey: true,
+  answers: [{ description: 'The key, without its text.', schema: KeyStatus }]
+}
+
+/** Serves GET /v1/key: to any key, about itself. */
+export function describeKey (
+  services: Pick<Services, 'keys' | 'limiter' | 'settings' | 'hidesCost'>
+): Handler<Call> {
+  const { limiter, settings } = services
+  const statusOf = async ({ key, record }: AuthedCall): Promise<KeyStatus> => {
+    const [projectId, projectName] = projectNamesOf(key)
+    return {
+      object: 'key',
+      id: key.id,
+      name: key.name,
+      project: { id: projectId, name: projectName },
+      models: key.models === undefined ? null : [...key.models],
+      endpoints: key.endpoints === undefined ? null : [...key.endpoints],
+      expires_at: key.expiresAtMs === undefined ? null : Math.floor(key.expiresAtMs / 1000),
+      limits: await limitStatuses(
+        limiter,
+        limitedParties(key, settings.limits.defaultKeyLimits),
+        record.hidesCost
+      )
+    }
+  }
+  return pipeline(
+    auth(services, { everyKey: true }),
+    replyWith(async (call: AuthedCall) => toJsonReply(await statusOf(call)))
+  )
+}
