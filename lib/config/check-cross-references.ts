@@ -313,14 +313,15 @@ function checkStageKind (path: Path, stage: StageConfig, report: Report): void {
   }
 }
 
-/** Reports a model for moderation that no provider of the configuration can have. */
+/** Reports a model of a stage that no provider of the configuration can have. */
 function checkStageModel (
   path: Path,
   { use, model }: StageConfig,
   providers: Config['providers'],
   report: Report
 ): void {
-  if (model === undefined || stageKindOf(use) !== 'moderation') return
+  const kind = stageKindOf(use)
+  if (model === undefined || (kind !== 'moderation' && kind !== 'prompt_injection')) return
   const [id = ''] = model.split('/', 1)
   const entry = providers[id]
   if (entry === undefined || !entry.enabled || id === model) {
@@ -328,7 +329,7 @@ function checkStageModel (
     return
   }
   const { adapters } = kinds[kindOf(id, entry.kind)]
-  if (typeof adapters !== 'function' && adapters.moderation === undefined) {
+  if (typeof adapters !== 'function' && kind === 'moderation' && adapters.moderation === undefined) {
     report.add([...path, 'model'], 'is of a provider without an API for moderations')
   }
 }

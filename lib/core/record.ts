@@ -68,6 +68,13 @@ export interface WastedRequest {
   readonly usage?: Usage | undefined
 }
 
+/** A request of a stage to a model, which is billed with the call. */
+export interface JudgedRequest {
+  readonly modelId: string
+  readonly usage: Usage
+  readonly estimated: boolean
+}
+
 /** Estimates what a request uses: for what is reserved, and for usage that its provider has not reported. */
 export interface RecordedEstimate {
   /** Counts the tokens of the request. */
@@ -204,6 +211,8 @@ export class CallRecord {
   estimate: RecordedEstimate | undefined = undefined
   /** Requests that a provider has done and will bill, although their answer could not be used. */
   wasted: WastedRequest[] | undefined = undefined
+  /** Requests of stages to models. */
+  judged: JudgedRequest[] | undefined = undefined
   /** The present turn of a tool loop, after the first, until its provider has reported its usage. */
   openTurn: OpenTurn | undefined = undefined
   /** True when a turn had to be estimated. */

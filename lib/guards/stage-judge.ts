@@ -11,7 +11,7 @@ import type { RoutedCall } from '../core/call.ts'
 import type { Settings } from '../core/settings.ts'
 import type { TextPlace } from '../json/place-table.ts'
 import type { JudgeLayer, TextPoint } from './text-filter.ts'
-import type { Judge, JudgeWindow, PointedText, TextJudge, Verdict } from './text-judge.ts'
+import type { Judge, JudgeSpending, JudgeWindow, PointedText, TextJudge, Verdict } from './text-judge.ts'
 
 type StageSettings = Settings['stages'][number]
 
@@ -36,6 +36,10 @@ export class StageJudge implements JudgeLayer {
     this.#judge = judge
     this.#at = points === undefined ? settings.at : settings.at.filter(point => points.includes(point))
     this.#onUnavailable = onUnavailable
+  }
+
+  spends (call: RoutedCall<unknown>): JudgeSpending | undefined {
+    return looksAt(this.#settings, call) ? this.#judge.spends : undefined
   }
 
   judge (call: RoutedCall<unknown>, point: TextPoint): TextJudge | undefined {

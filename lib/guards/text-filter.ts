@@ -3,7 +3,7 @@
 import type { GatewayError } from '../core/errors.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
-import type { OwnStages, TextJudge } from './text-judge.ts'
+import type { JudgeSpending, OwnStages, TextJudge } from './text-judge.ts'
 
 /**
  * The texts that a stage sees: all of the request, all of the answer, what tools are called with, what they
@@ -62,12 +62,19 @@ export interface JudgeLayer {
    * @returns `undefined`: nothing does
    */
   readonly judge: (call: RoutedCall<unknown>, point: TextPoint) => TextJudge | undefined
+  /** Returns what each look at a call may cost. Absent: nothing. */
+  readonly spends?: ((call: RoutedCall<unknown>) => JudgeSpending | undefined) | undefined
 }
 
 /** A stage of the operator's own, which calls pass as those of a pipeline. */
 export interface StageLayer {
   /** Returns the stages that a call passes. */
   readonly stages: (call: RoutedCall<unknown>) => OwnStages
+}
+
+/** Lists what looks at a request may be billed with. */
+export function spendingOn ({ layers }: TextStages, call: RoutedCall<unknown>): JudgeSpending[] {
+  return layers.flatMap(layer => 'judge' in layer ? layer.spends?.(call) ?? [] : [])
 }
 
 /** Returns true for a call whose answer a stage may change or refuse. */

@@ -1,5 +1,6 @@
 /** Judges look at texts and wait for something meanwhile: a service, a model or a module. */
 
+import type { Route } from '../core/route.ts'
 import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { GatewayError } from '../core/errors.ts'
@@ -35,10 +36,19 @@ export interface OwnStages {
   readonly answer?: Stage<Batch<unknown, ChatEvent>> | undefined
 }
 
+/** What a stage may spend on a model for one look, beside the tokens of the texts. */
+export interface JudgeSpending {
+  readonly route: Route
+  readonly promptTokens: number
+  readonly answerTokens: number
+}
+
 /** One stage of the configuration. */
 export interface Judge {
   /** The points that it knows what to do at. Default: all. */
   readonly points?: readonly StagePoint[]
+  /** Default: its looks are not billed. */
+  readonly spends?: JudgeSpending
   /** Anything it throws means that it could not look. */
   readonly look: (texts: readonly PointedText[], context: JudgeContext) => Promise<Verdict>
   /** Stages of its own that calls and answers pass as well. Default: none. */

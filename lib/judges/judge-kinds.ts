@@ -6,6 +6,7 @@
 import { openModeration } from './moderation.ts'
 import { openModule } from './own-module.ts'
 import { openPresidio } from './presidio.ts'
+import { openPromptInjection } from './prompt-injection.ts'
 import { openWebhook } from './webhook.ts'
 import type { Judge } from '../guards/text-judge.ts'
 import type { StageKind } from '../../schemas/config/stages.ts'
@@ -16,6 +17,7 @@ type OpenJudge = (input: JudgeInput) => Judge | Promise<Judge>
 
 export const judgeKinds: Readonly<Record<Exclude<StageKind, 'pattern'>, OpenJudge>> = {
   moderation: openModeration,
+  prompt_injection: openPromptInjection,
   presidio: ({ settings }) => openPresidio({ settings }),
   webhook: ({ settings }) => openWebhook(settings),
   module: async ({ settings }) => await openModule(settings)

@@ -20,6 +20,7 @@ import type { EstimatedUnits } from '../core/usage.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import { maxMediaTokens, noMedia } from '../limits/media-tokens.ts'
+import { spendingOn } from '../guards/text-filter.ts'
 import { answerTokens, type Estimate, type EstimateRequest } from '../limits/estimate.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { LimitDecision, ReservationRequest, Wanted } from '../limits/counters.ts'
@@ -46,7 +47,7 @@ const maxPauseMs = 1000
  *   `insufficient_quota` when the budget is used up; `insufficient_permissions` for a model without a price
  */
 export function limits<R = unknown> (
-  { limiter, models, settings }: Pick<Services, 'limiter' | 'models' | 'settings'>,
+  { limiter, models, settings, textStages }: Pick<Services, 'limiter' | 'models' | 'settings' | 'textStages'>,
   { estimate, waitForCapacity = false }: LimitsOptions<R> = {}
 ): PassThroughStage<RoutedCall<R>> {
   const waits = (decision: LimitDecision): decision is Refused =>
@@ -70,6 +71,7 @@ export function limits<R = unknown> (
     const isStrict =
       estimate !== undefined &&
       accounts.some(account => account.counting === 'sum' && account.unit === 'nanoUsd' && account.strict)
+    const beside = budgets.length === 0 ? 0 : costOfStages(call, tokens)
     const request: ReservationRequest = {
       accounts,
       // Where it counts in a sum, its record settles the reservation should this process be killed.
@@ -77,7 +79,7 @@ export function limits<R = unknown> (
       wanted: {
         tokens: { most: tokens.units === undefined ? tokens.prompt + tokens.completion : 0 },
         ...units,
-        ...budgets.length > 0 && { nanoUsd: costsOf(tokens, routes, isStrict, requestBytes(record)) }
+        ...budgets.length > 0 && { nanoUsd: more(costsOf(tokens, routes, isStrict, requestBytes(record)), beside) }
       }
     }
     const admit = (decision: LimitDecision): C => {
@@ -98,7 +100,8 @@ export function limits<R = unknown> (
         record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : request.wanted.nanoUsd?.usual
       }
       if (isStrict) {
-        record.maxCostNanoUsd = decision.granted.nanoUsd
+        const { nanoUsd: granted } = decision.granted
+        record.maxCostNanoUsd = granted && granted - beside
         const media = { counts: tokens.media ?? noMedia, bodyBytes: requestBytes(record), prompts: 1 }
         estimated.mediaTokens = Math.max(
           ...routes.map(({ modelId }) => maxMediaTokens(media, models.find(modelId)))
@@ -168,6 +171,14 @@ export function limits<R = unknown> (
       }),
       usual
     }
+  }
+  /** Returns the most that stages may spend on models: a look at the request, and one at the results of each turn. */
+  const costOfStages = (call: RoutedCall<R>, { prompt, maxPrompt = prompt, answers = 1, units }: Estimate): number => {
+    if (textStages === undefined) return 0
+    const textTokens = units === undefined ? maxPrompt : requestBytes(call.record)
+    return spendingOn(textStages, call).reduce((sum, { route, promptTokens, answerTokens }) => sum + maxCostOf(
+      [route], models, { prompt: answers * (promptTokens + textTokens), completion: answers * answerTokens }
+    ), 0)
   }
   return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {
     const { key, record } = call
@@ -273,6 +284,15 @@ export function countOnly ({
     const parties = limitedParties(call.key, settings.limits.defaultKeyLimits)
     return parties.length === 0 ? call : reserve(call, parties)
   })
+}
+
+/** Returns an amount with something added to each part. */
+function more ({ most, least, usual }: Wanted, amount: number): Wanted {
+  return {
+    most: most + amount,
+    ...least !== undefined && { least: least + amount },
+    ...usual !== undefined && { usual: usual + amount }
+  }
 }
 
 type Refused = Extract<LimitDecision, { readonly admitted: false }>

@@ -7,7 +7,7 @@ import {
   type UnitColumn
 } from '../../schemas/billed-units.ts'
 import { rowId } from '../text/ids.ts'
-import { cutName, estimatedTurn, unknownCaller, type CallRecord, type WastedRequest } from '../core/record.ts'
+import { cutName, estimatedTurn, unknownCaller, type CallRecord, type JudgedRequest, type WastedRequest } from '../core/record.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { printSteps } from './call-steps.ts'
 import { printNotes } from './stage-notes.ts'
@@ -53,9 +53,11 @@ export function usageRow (
   const durationMs = performance.now() - receivedAtMs
   const answer = usageOf(record)
   const wasted = record.wasted?.map(request => wasteOf(request, record, models)) ?? none
-  const usage = wasted.reduce<Usage | undefined>((sum, waste) => addUsage(sum, waste.usage), answer.usage)
+  const { judged = [] } = record
+  const usage = [...wasted, ...judged].reduce<Usage | undefined>((sum, one) => addUsage(sum, one.usage), answer.usage)
   const wastedCost = costOfWasted(record, wasted)
-  const estimated = answer.estimated || wasted.some(waste => waste.estimated)
+  const beside = wastedCost + costOfJudged(judged, models)
+  const estimated = answer.estimated || [...wasted, ...judged].some(one => one.estimated)
   const cost = callCost(record, answer, models)
   const facts: Omit<UsageRow, UnitColumn> = {
     id: recorded?.id ?? record.rowId ?? rowId(),
@@ -82,8 +84,8 @@ export function usageRow (
     image_quality: cutOrNull(record.units?.images?.quality),
     cost_nano_usd:
       outcome === 'interrupted'
-        ? interruptedCost(record, chargedCost(record, cost.nanoUsd, wastedCost))
-        : chargedCost(record, cost.nanoUsd, wastedCost),
+        ? interruptedCost(record, chargedCost(record, cost.nanoUsd, beside))
+        : chargedCost(record, cost.nanoUsd, beside),
     wasted_tokens: wasted.length === 0 ? null : tokensOfWasted(wasted),
     wasted_nano_usd: wasted.length === 0 ? null : boundedInteger(wastedCost),
     own_provider_key: Number(record.ownProviderKey === true),
@@ -189,6 +191,11 @@ function tokensOfWasted (wasted: readonly Waste[]): number | null {
   return boundedInteger(tokens)
 }
 
+/** Returns billionths of a dollar. Stages use the gateway's own keys. */
+function costOfJudged (judged: readonly JudgedRequest[], models: Pick<ModelRegistry, 'find'>): number {
+  return judged.reduce((sum, { modelId, usage }) => sum + (costNanoUsd(usage, models.find(modelId)?.price) ?? 0), 0)
+}
+
 /** Returns billionths of a dollar: none where the provider bills the caller. */
 function costOfWasted ({ ownProviderKey }: CallRecord, wasted: readonly Waste[]): number {
   return ownProviderKey === true ? 0 : wasted.reduce((sum, { nanoUsd = 0 }) => sum + nanoUsd, 0)
@@ -201,13 +208,13 @@ function costOfWasted ({ ownProviderKey }: CallRecord, wasted: readonly Waste[])
 function chargedCost (
   record: CallRecord,
   nanoUsd: number | undefined,
-  wastedNanoUsd: number
+  besideNanoUsd: number
 ): number | null {
   const { chargedNanoUsd, refundedNanoUsd = 0 } = record
   if (chargedNanoUsd !== undefined) return boundedInteger(chargedNanoUsd, 1, maxNanoUsd)
   const cost = boundedInteger(nanoUsd, 1, maxNanoUsd)
-  if (cost === null && wastedNanoUsd === 0 && refundedNanoUsd === 0) return null
-  return Math.min((cost ?? 0) + wastedNanoUsd, maxNanoUsd) - refundedNanoUsd
+  if (cost === null && besideNanoUsd === 0 && refundedNanoUsd === 0) return null
+  return Math.min((cost ?? 0) + besideNanoUsd, maxNanoUsd) - refundedNanoUsd
 }
 
 /**

@@ -34,6 +34,11 @@ const serviceEntries = ['headers', 'retries', 'max_bytes'] as const
 export const stageKinds = {
   pattern: { needs: ['patterns'], takes: [], actions: ['mask', 'refuse', 'report'] },
   moderation: { needs: ['model'], takes: ['categories', ...judgeEntries], actions: ['refuse', 'report'] },
+  prompt_injection: {
+    needs: ['model'],
+    takes: ['prompt', 'timeout_ms', 'when_unavailable'],
+    actions: ['refuse', 'report']
+  },
   presidio: {
     needs: ['analyzer_url', 'anonymizer_url'],
     takes: ['language', 'entities', 'score_threshold', ...serviceEntries, ...judgeEntries],
@@ -103,7 +108,12 @@ const kindEntries = {
   options: Type.Optional(Type.Record(Type.String(), Type.Unknown(), {
     description: 'Of a module: passed to it.'
   })),
-  model: Type.Optional(Text('Of `moderation`: the model, as `provider/model`.')),
+  model: Type.Optional(Text('Of `moderation` and `prompt_injection`: the model, as `provider/model`.')),
+  prompt: Type.Optional(Type.String({
+    minLength: 1,
+    maxLength: 20_000,
+    description: 'Of `prompt_injection`: the instructions of the model. Default: to look for attempts to give orders to the model of the call.'
+  })),
   categories: Type.Optional(Type.Array(Text('A category of the model.'), {
     minItems: 1,
     description: 'Of `moderation`: the categories that count. Default: all.'
@@ -197,7 +207,7 @@ export const StageConfig = Closed(
       pattern: `^(${namedStageKinds.join('|')}|\\.{0,2}/.*\\.[cm]?js)$`,
       patternErrorMessage: `must be ${namedStageKinds.map(kind => `\`${kind}\``).join(', ')}, or the path of a module (./stages/mine.js)`,
       description:
-        '`pattern`: looks for patterns. `moderation`: asks a model for moderation. `presidio`: asks the services of Presidio. `webhook`: asks a service of yours. A path such as `./stages/mine.js`, from the directory of this file: a module of your own.'
+        '`pattern`: looks for patterns. `moderation`: asks a model for moderation. `prompt_injection`: asks a model whether a text gives orders to the model of the call. `presidio`: asks the services of Presidio. `webhook`: asks a service of yours. A path such as `./stages/mine.js`, from the directory of this file: a module of your own.'
     }),
     at: Type.Array(OneOf([...stagePoints]), {
       minItems: 1,
@@ -207,7 +217,7 @@ export const StageConfig = Closed(
     }),
     action: Type.Optional(OneOf([...stageActions], {
       description:
-        'What becomes of a finding: the call is refused; something else stands in its place, such as `[name of the pattern]`; or it is only counted. Default: `mask`; of `moderation`, which can only refuse or report, `refuse`.'
+        'What becomes of a finding: the call is refused; something else stands in its place, such as `[name of the pattern]`; or it is only counted. Default: `mask`; of `moderation` and `prompt_injection`, which can only refuse or report, `refuse`.'
     })),
     ...kindEntries,
     when: Type.Optional(OneOf(['always', 'asked'], {

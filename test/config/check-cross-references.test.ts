@@ -118,7 +118,7 @@ t.test('a stage has what its kind needs, and nothing that it does not take', t =
     'headgate.yaml:2:92  stages[1].model  is of a provider without an API for moderations',
     'headgate.yaml:2:113  stages[1].action  `use: moderation` can only refuse or report'
   ])
-  t.same(lines(t, 'stages: [{name: a, use: mine.js}]'), ['headgate.yaml:1:25  stages[0].use  must be `pattern`, `moderation`, `presidio`, `webhook`, or the path of a module (./stages/mine.js)'])
+  t.same(lines(t, 'stages: [{name: a, use: mine.js}]'), ['headgate.yaml:1:25  stages[0].use  must be `pattern`, `moderation`, `prompt_injection`, `presidio`, `webhook`, or the path of a module (./stages/mine.js)'])
   t.end()
 })
 

@@ -1,0 +1,43 @@
+/** Sends one request of a stage to a configured provider, with its key, and reads the complete answer. */
+
+import { GatewayError } from '../core/errors.ts'
+import { parseBounded } from '../json/parse-bounded.ts'
+import type { Adapter, Provider } from '../providers/provider.ts'
+import type { Route } from '../core/route.ts'
+
+const maxAnswerBytes = 4 * 1024 * 1024
+
+/** Returns the route of a model that is named as `provider/model`. */
+export function routeOf (model: string): Route {
+  const [providerId = ''] = model.split('/', 1)
+  return { providerId, modelId: model, model: model.slice(providerId.length + 1) }
+}
+
+/**
+ * Returns the events of the answer.
+ *
+ * @throws GatewayError where the provider fails or its answer is not what its API says, Error for an answer
+ *   that is no JSON
+ */
+export async function askProvider<R, E> (
+  provider: Provider,
+  adapter: Adapter<R, E>,
+  request: R,
+  route: Route,
+  signal: AbortSignal
+): Promise<readonly E[]> {
+  const input = { request, route, quirks: provider.quirks, streamed: false }
+  const response = await provider.transport.send(adapter.request(input), {
+    signal,
+    credential: provider.authorize(),
+    timeouts: provider.timeouts,
+    streamed: false
+  })
+  const text = (await response.body.buffer(maxAnswerBytes)).toString()
+  if (response.status !== 200) {
+    throw new GatewayError('upstream_error', { cause: `status ${response.status} of ${provider.id}` })
+  }
+  const reader = adapter.read(response, input)
+  if (reader.as !== 'json') throw new Error(`the answer of ${provider.id} is no JSON`)
+  return reader.read(parseBounded(text))
+}
