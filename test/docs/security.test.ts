@@ -69,6 +69,49 @@ t.test('every scenario of the soak has a promise in docs/reliability.md', async 
   for (const name of scenarios) t.ok(page.includes(`\n| ${name} | `), name)
 })
 
+const value = /\$\{[^}]*\}/
+
+const escaped = (text: string): string => text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)
+
+/** Returns an expression for what a template prints, with a group for each value. */
+function printedBy (template: string): RegExp {
+  return new RegExp(`^${template.split(value).map(escaped).join('(.+)')}$`)
+}
+
+/** Returns the source of a scenario, the promises it prints, and all its texts, such as names of inputs. */
+function soakSource (scenario: string) {
+  const sources = readdirSync(join(root, 'bench/soak')).map(name => read(`bench/soak/${name}`))
+  const source = sources.find(text => text.includes(`: Scenario = {\n  name: '${scenario}'`)) ?? ''
+  const quoted = String.raw`'([^'\n]+)'|${'`'}([^${'`'}\n]+)${'`'}`
+  const printed = (pattern: string): RegExp[] => {
+    const all = source.matchAll(new RegExp(pattern, 'g'))
+    const templates = Array.from(all, ([, text, template]) => text ?? template ?? '')
+    return templates.filter(text => text.split(value).join('').length > 5).map(printedBy)
+  }
+  return { source, promises: printed(String.raw`finding\((?:${quoted})`), texts: printed(quoted) }
+}
+
+t.test('the table of docs/reliability.md has the promises of the soak, with their bounds', async t => {
+  const page = read('docs/reliability.md')
+  const measurements = page.slice(page.indexOf('## Measured'))
+  const lines = measurements.matchAll(/^\| (.+?) \| (.+?) \| (?:yes|\*\*no\*\*) \| .+ \|$/gm)
+  const rows = Array.from(lines, ([, scenario = '', promise = '']) => ({ scenario, promise }))
+  t.same(rows.filter(row => !scenarios.includes(row.scenario)), [])
+  for (const scenario of scenarios) {
+    const measured = rows.filter(row => row.scenario === scenario).map(({ promise }) => promise)
+    const { source, promises, texts } = soakSource(scenario)
+    t.not(measured.length, 0, scenario)
+    for (const promise of measured) {
+      const has = (value: string): boolean => new RegExp(`(?<!\\w)${escaped(value)}(?!\\w)`).test(source)
+      const prints = (text: RegExp): boolean => text.exec(promise)?.slice(1).every(has) === true
+      t.ok([...promises, ...texts].some(prints), `${scenario} prints "${promise}"`)
+    }
+    for (const promise of promises) {
+      t.ok(measured.some(row => promise.test(row)), `the page has ${String(promise)} of ${scenario}`)
+    }
+  }
+})
+
 t.test('a test that is gone is missed', async t => {
   const [file, title] = ['test/docs/security.test.ts', 'a test that is gone is missed']
   t.same(missing(`\`${file}\`: ${title}; soak: ${scenarios[0]}`), [])
