@@ -67,8 +67,12 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
   }
 
   credential ({ providerId }: Route): number | undefined {
-    const { origin } = this.#call
-    return origin?.providerId === providerId ? this.#placeOf(origin) : undefined
+    const { origin, reasoningAccount: account } = this.#call
+    if (origin?.providerId === providerId) return this.#placeOf(origin)
+    const place = account === undefined ? undefined : this.#placeOf({ providerId, account })
+    return place !== undefined && this.#health.credentials(providerId)?.isReady(place, this.keyId) === true
+      ? place
+      : undefined
   }
 
   onSkip (route: Route, reason: string): void {

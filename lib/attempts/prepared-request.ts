@@ -2,6 +2,7 @@ import { standardSignal } from '../async/cancellation.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { extend, type RecordSent, type RoutedCall } from '../core/call.ts'
 import { isLargeRequest } from '../core/record.ts'
+import { accountDigest } from '../providers/account-digest.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
 import { openParts, usagesIn, type AnyEvent } from './split.ts'
 import type { AbandonedAnswers } from './abandoned-answers.ts'
@@ -26,7 +27,7 @@ export interface SharedByRequests {
 
 /**
  * The request of a call to one route. Its parts are built once and reused for retries; they are rebuilt for
- * an account that holds stored state.
+ * another account, which may not be able to read what this one gets.
  */
 export class PreparedRequest<
   R extends { readonly stream?: boolean | undefined },
@@ -115,12 +116,11 @@ export class PreparedRequest<
     return opened
   }
 
-  #partsFor (place: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
-    const credential = this.#call.origin === undefined ? undefined : place
+  #partsFor (credential: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
     const known = this.#made.find(made => made.credential === credential)
     if (known !== undefined) return known.parts
     const isTranslated = this.#refused || this.#shared.missingApis.isMissing(this.provider)
-    const input = adapterInput(this.#call, this.#route, this.provider, { credential: place, isTranslated })
+    const input = adapterInput(this.#call, this.#route, this.provider, { credential, isTranslated })
     const parts = (this.#adapter.split?.(input) ?? [input]).map(part => ({ ask: part }))
     this.#made.push({ credential, parts })
     return parts
@@ -129,14 +129,17 @@ export class PreparedRequest<
 
 /** Makes the input of the route's adapter: the request with the settings of the route. */
 function adapterInput<R extends { readonly stream?: boolean | undefined }> (
-  call: RoutedCall<R>, route: Route, { quirks }: Provider, options: FitOptions
+  call: RoutedCall<R>, route: Route, provider: Provider, options: FitOptions
 ): AdapterInput<R> {
   // it gives what it takes
   const fitted = call.fit?.(call.request, route, options) as FittedRequest<R> | undefined
   const given = fitted?.request ?? call.request
   const request = route.settings === undefined ? given : mergeSettings(given, route.settings)
   return {
-    request, route, quirks,
+    request, route,
+    quirks: provider.quirks,
+    account: () => accountDigest(provider, call.providerKey, options.credential),
+    sealsReasoning: call.routes.length > 1 || options.credential !== undefined,
     direct: fitted?.direct,
     streamed: request.stream === true,
     isLarge: isLargeRequest(call.record),

@@ -18,7 +18,16 @@ import type { Provider } from '../providers/provider.ts'
 /** The part of a call that its attempts need. */
 export type AttemptedCall = Pick<
   RoutedCall<{ readonly stream?: boolean | undefined }>,
-  'key' | 'request' | 'options' | 'routes' | 'record' | 'signal' | 'providerKey' | 'origin' | 'session'
+  | 'key'
+  | 'request'
+  | 'options'
+  | 'routes'
+  | 'record'
+  | 'signal'
+  | 'providerKey'
+  | 'origin'
+  | 'session'
+  | 'reasoningAccount'
 >
 
 export interface RouteSendOptions {

@@ -1,6 +1,7 @@
 /**
  * Carries a reasoning item of OpenAI's Responses API through a conversation as the signature of a thinking
- * block: opaque to callers, who give thinking back as they got it, and of no use to any other provider.
+ * block: opaque to callers, who give thinking back as they got it, and of no use to any other provider. Only
+ * the account that encrypted the reasoning can read it, so its digest goes along where there are several.
  */
 
 import type { ThinkingBlock } from '../core/events.ts'
@@ -8,7 +9,8 @@ import type { ThinkingBlock } from '../core/events.ts'
 /** As it is sent. */
 export interface ReasoningItem {
   readonly type: 'reasoning'
-  readonly id: string
+  /** Absent where the caller has dropped it. */
+  readonly id?: string
   readonly summary: ReadonlyArray<{ readonly type: 'summary_text', readonly text: string }>
   readonly encrypted_content: string
 }
@@ -39,8 +41,43 @@ export function toReasoningItem ({
       : []
   return {
     type: 'reasoning',
-    id: sealed.slice(prefix.length, end),
+    ...end > prefix.length && { id: sealed.slice(prefix.length, end) },
     summary,
     encrypted_content: sealed.slice(end + 1)
   }
+}
+
+/** Version of the envelope around encrypted content. */
+const envelope = 'hga1.'
+
+/** Returns encrypted content with the account that made it. */
+export function sealContent (content: string, account: string): string {
+  return `${envelope}${account}.${content}`
+}
+
+/**
+ * Returns JSON of a provider with each encrypted content sealed. In a string, the quotes would be escaped.
+ */
+export function sealContents (json: string, account: string): string {
+  return json.replaceAll(/"encrypted_content"\s*:\s*"(?!")/g, start => start + sealContent('', account))
+}
+
+export interface EncryptedContent {
+  readonly content: string
+  /** The digest of the account that made it. Absent where that is not known. */
+  readonly account?: string
+}
+
+/** Returns what was sealed, or content that came without an account. */
+export function openContent (sealed: string): EncryptedContent {
+  const end = sealed.startsWith(envelope) ? sealed.indexOf('.', envelope.length) : -1
+  return end === -1
+    ? { content: sealed }
+    : { account: sealed.slice(envelope.length, end), content: sealed.slice(end + 1) }
+}
+
+/** Returns the content as an account gets it; `undefined` where only another one can read it. */
+export function contentFor (sealed: string, readerAccount: (() => string) | undefined): string | undefined {
+  const { content, account } = openContent(sealed)
+  return account === undefined || account === readerAccount?.() ? content : undefined
 }

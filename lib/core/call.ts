@@ -118,6 +118,8 @@ export interface RoutedCall<R> extends ValidCall<R> {
   readonly fit?: (request: unknown, route: Route, options?: FitOptions) => FittedRequest
   /** Absent where calls of a session have nothing to gain from the same provider. */
   readonly session?: CallSession | undefined
+  /** Digest of the account that encrypted reasoning of the history: it is asked first while it is ready. */
+  readonly reasoningAccount?: string
   /** The caller's own key at the provider (`X-Provider-Key`), used instead of the gateway's. */
   readonly providerKey?: Secret
 }

@@ -44,6 +44,10 @@ export interface AdapterInput<R> {
   readonly callerBody?: CallerBody | undefined
   /** Media of the request that short strings stand for. */
   readonly media?: RequestMedia | undefined
+  /** Returns the digest of the account that it is for. Absent: not known. */
+  readonly account?: () => string
+  /** True where another turn may go to another account: encrypted reasoning then names this one. */
+  readonly sealsReasoning?: boolean
   /** The request in the caller's words, where this provider speaks them: sent in place of `request`. */
   readonly direct?: DirectRequest | undefined
 }

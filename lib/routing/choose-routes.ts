@@ -22,7 +22,8 @@ import type { ModelRegistry } from '../models/model-registry.ts'
 import { listsName, mayUseModel } from '../models/scope.ts'
 import { tooLong } from '../validation/too-long.ts'
 import type { Limits, Settings } from '../core/settings.ts'
-import type { Providers } from '../providers/provider.ts'
+import { accountDigest } from '../providers/account-digest.ts'
+import type { Provider, Providers } from '../providers/provider.ts'
 import { inCallerOrder, applyPreferences, readPreferences } from './preferences.ts'
 import type { RouteHealth } from './route-health.ts'
 import { historyFirst, originFirst, skipUnfit, type Requirements } from './requirements.ts'
@@ -38,7 +39,7 @@ export interface ChooseRoutesServices {
   readonly models: ModelRegistry
   readonly providers: Providers
   /** Default: which provider made a tool call is not known. */
-  readonly routeHealth?: Pick<RouteHealth, 'toolCalls'> | undefined
+  readonly routeHealth?: Pick<RouteHealth, 'toolCalls' | 'credentials'> | undefined
   readonly settings: Pick<Settings, 'providers'> & { readonly limits: Pick<Limits, 'modelsPerCall'> }
 }
 
@@ -60,7 +61,8 @@ type RoutingInput<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key' | 'origi
   readonly record: Pick<CallRecord, 'requestedModel' | 'session'>
 }
 
-export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'providerKey' | 'session'> {
+export interface ChosenRoutes
+  extends Pick<RoutedCall<unknown>, 'routes' | 'providerKey' | 'session' | 'reasoningAccount'> {
   /** Models of the request that are not tried, and why. */
   readonly skipped: readonly FailedAttempt[]
 }
@@ -117,7 +119,11 @@ export function chooseRoutes<R extends ModelRequest> (
     preferences === undefined
       ? { routes: ranked, skipped: none }
       : applyPreferences(ranked, preferences, models.find)
-  const needed = wanted.routes.length > 1 ? requirements?.(call.request) : undefined
+  const [first] = wanted.routes
+  const hasChoice =
+    wanted.routes.length > 1 ||
+    (first !== undefined && routeHealth?.credentials(first.providerId) !== undefined)
+  const needed = hasChoice ? requirements?.(call.request) : undefined
   const fitting =
     needed === undefined
       ? { routes: wanted.routes, skipped: none }
@@ -127,6 +133,7 @@ export function chooseRoutes<R extends ModelRequest> (
       ? fitting.routes
       : historyFirst(fitting.routes, needed, {
           marksOf: id => providers.get(id)?.traits.historyMarks ?? [],
+          accountsOf: id => accountsOf(providers.get(id), routeHealth?.credentials(id)?.size),
           providerOf: id => routeHealth?.toolCalls.providerOf(id)
         })
   const continuing = call.origin === undefined ? capable : originFirst(capable, call.origin)
@@ -142,11 +149,18 @@ export function chooseRoutes<R extends ModelRequest> (
     routes: chosen,
     skipped,
     ...gains && { session },
+    ...needed?.account !== undefined && { reasoningAccount: needed.account },
     ...byHeader?.key !== undefined && { providerKey: byHeader.key }
   }
 }
 
 const none: readonly never[] = []
+
+function accountsOf (provider: Provider | undefined, credentials = 1): readonly string[] {
+  return provider === undefined
+    ? []
+    : Array.from({ length: credentials }, (_, place) => accountDigest(provider, undefined, place))
+}
 
 function isFilled<T> (list: readonly T[]): list is readonly [T, ...T[]] {
   return list.length > 0

@@ -60,10 +60,15 @@ export class CredentialPool {
   choose (keyId: string, session?: CallSession): number {
     const places = this.#weights.map((_, place) => place)
     return (
-      this.#draw(places.filter(place => this.#restMs(place, keyId) === 0), session) ??
+      this.#draw(places.filter(place => this.isReady(place, keyId)), session) ??
       places.toSorted((a, b) => this.#restMs(a, keyId) - this.#restMs(b, keyId))[0] ??
       0
     )
+  }
+
+  /** True for a credential that is not cooling down for a gateway key. */
+  isReady (place: number, keyId: string): boolean {
+    return this.#restMs(place, keyId) === 0
   }
 
   /**
@@ -73,7 +78,7 @@ export class CredentialPool {
     return this.#draw(
       this.#weights
         .map((_, place) => place)
-        .filter(place => !tried.has(place) && this.#restMs(place, keyId) === 0)
+        .filter(place => !tried.has(place) && this.isReady(place, keyId))
     )
   }
 

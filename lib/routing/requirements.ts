@@ -3,7 +3,7 @@
  * be able to. Unknown capabilities count as present, and a model without an alternative is never skipped.
  */
 
-import { toReasoningItem } from '../chat/reasoning-item.ts'
+import { openContent, toReasoningItem } from '../chat/reasoning-item.ts'
 import { thoughtSignature } from '../chat/thought-signature.ts'
 import { estimateChat } from '../limits/estimate.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -22,6 +22,8 @@ export interface Requirements {
   readonly promptTokens?: number
   /** Parts of the history that only a provider of their kind can check or continue. */
   readonly history: ReadonlySet<HistoryMark>
+  /** Digest of the account that encrypted its last reasoning, where that is known. */
+  readonly account?: string
   /** Ids of the tool calls of the history. */
   readonly toolCallIds: readonly string[]
 }
@@ -31,6 +33,7 @@ export function chatRequirements (request: ChatInput): Requirements {
   const capabilities = new Set<NeededCapability>()
   const history = new Set<HistoryMark>()
   const toolCallIds: string[] = []
+  let account: string | undefined
   const { tools = [], functions = [], mcp_servers: servers, modalities, response_format: format } = request
   if (tools.length > 0 || functions.length > 0 || servers !== undefined) capabilities.add('tools')
   if (modalities?.includes('audio') === true) capabilities.add('audio')
@@ -44,8 +47,11 @@ export function chatRequirements (request: ChatInput): Requirements {
     }
     if (message.role !== 'assistant') continue
     for (const block of message.thinking_blocks ?? []) {
-      if (toReasoningItem(block) !== undefined) history.add('reasoning_item')
-      else if (isSigned(block)) history.add('signed_thinking')
+      const reasoning = toReasoningItem(block)
+      if (reasoning !== undefined) {
+        history.add('reasoning_item')
+        account = openContent(reasoning.encrypted_content).account ?? account
+      } else if (isSigned(block)) history.add('signed_thinking')
     }
     if (message.tool_calls?.some(call => thoughtSignature(call) !== undefined) === true) {
       history.add('thought_signature')
@@ -54,7 +60,13 @@ export function chatRequirements (request: ChatInput): Requirements {
     if (message.audio !== undefined && message.audio !== null) history.add('stored_audio')
     for (const { id } of message.tool_calls ?? []) toolCallIds.push(id)
   }
-  return { capabilities, history, toolCallIds, promptTokens: estimateChat(request).prompt }
+  return {
+    capabilities,
+    history,
+    toolCallIds,
+    promptTokens: estimateChat(request).prompt,
+    ...account !== undefined && { account }
+  }
 }
 
 /** Anthropic signs its thinking, and encrypts what it does not show. */
@@ -104,17 +116,26 @@ function reasonUnsuitable (
 /** Finds the providers that wrote a history. */
 export interface HistoryOrigins {
   readonly marksOf: (providerId: string) => readonly HistoryMark[]
+  /** Returns the digests of the accounts of a provider. */
+  readonly accountsOf: (providerId: string) => readonly string[]
   /** Returns the provider that made a tool call, if it was made here recently. */
   readonly providerOf: (toolCallId: string) => string | undefined
 }
 
 /**
- * Puts the providers first to which the history is bound: those that made its tool calls, else those of a
- * kind that has signed parts of it or keeps them. The order is otherwise kept.
+ * Puts the providers first to which the history is bound: the one with the account that encrypted its
+ * reasoning, else those that made its tool calls, else those of a kind that has signed parts of it or keeps
+ * them. The order is otherwise kept.
  */
 export function historyFirst (
-  routes: readonly Route[], { history, toolCallIds }: Requirements, { marksOf, providerOf }: HistoryOrigins
+  routes: readonly Route[],
+  { history, toolCallIds, account }: Requirements,
+  { marksOf, accountsOf, providerOf }: HistoryOrigins
 ): readonly Route[] {
+  const reads = account === undefined
+    ? []
+    : routes.filter(({ providerId }) => accountsOf(providerId).includes(account))
+  if (reads.length > 0) return writersFirst(routes, route => reads.includes(route))
   const makers = new Set(toolCallIds.map(providerOf))
   const made = routes.some(({ providerId }) => makers.has(providerId))
   if (!made && history.size === 0) return routes

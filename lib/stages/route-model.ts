@@ -26,12 +26,10 @@ export function routeModel<Extra = unknown> (
 ): GenericStage<RoutingStage<Extra>, Routing> {
   const stage: RoutingStage<Extra> = map(
     <R extends ModelRequest & Extra>(call: ValidCall<R>): RoutedCall<R> => {
-      const { routes, providerKey, session, skipped } = chooseRoutes(call, services, options)
+      const { skipped, ...chosen } = chooseRoutes(call, services, options)
       if (skipped.length > 0) call.record.failedAttempts = [...skipped]
-      if (providerKey !== undefined) call.record.ownProviderKey = true
-      return providerKey === undefined
-        ? refine(call, { routes, session })
-        : refine(call, { routes, session, providerKey })
+      if (chosen.providerKey !== undefined) call.record.ownProviderKey = true
+      return refine(call, chosen)
     }
   )
   return stage

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { toReasoningItem, toThinkingBlock } from '../../lib/chat/reasoning-item.ts'
+import { contentFor, openContent, sealContent, sealContents, toReasoningItem, toThinkingBlock } from '../../lib/chat/reasoning-item.ts'
 
 t.test('a reasoning item comes back from the thinking block that carries it', async t => {
   t.same(toReasoningItem({ ...toThinkingBlock('rs_1', 'gAAA=:+', 'Hm.') }), {
@@ -12,4 +12,24 @@ t.test('the thinking of another provider is no such item', async t => {
   for (const block of [{ type: 'thinking', thinking: 'a', signature: 'EqQB' }, { type: 'redacted_thinking', data: 'x' }, { type: 'thinking', signature: 'oai1:rs_1' }, {}]) {
     t.equal(toReasoningItem(block), undefined)
   }
+})
+
+t.test('an item that its caller has taken the id from comes back without one', async t => {
+  t.same(toReasoningItem({ ...toThinkingBlock('', 'gAAA', '') }), { type: 'reasoning', summary: [], encrypted_content: 'gAAA' })
+})
+
+t.test('sealed content is for the account that made it, and content without an account for any', async t => {
+  const sealed = sealContent('g.A=A', 'a1')
+  t.same(openContent(sealed), { account: 'a1', content: 'g.A=A' })
+  t.equal(contentFor(sealed, () => 'a1'), 'g.A=A')
+  t.equal(contentFor(sealed, () => 'a2'), undefined)
+  t.equal(contentFor(sealed, undefined), undefined, 'an account that is not known is another one')
+  for (const content of ['gAAA', 'hga1.cut off', '']) t.equal(contentFor(content, () => 'a1'), content)
+})
+
+t.test('contents are sealed in the text of an answer, and texts that look like some are not', async t => {
+  const said = JSON.stringify({ text: '"encrypted_content":"x"' })
+  const [before, after] = ['gAAA', sealContent('gAAA', 'a1')].map(content =>
+    `{"a":{"encrypted_content" : "${content}"},"b":[${said},{"encrypted_content":""},{"encrypted_content":null}]}`)
+  t.equal(sealContents(before ?? '', 'a1'), after)
 })

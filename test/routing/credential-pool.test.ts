@@ -33,6 +33,7 @@ t.test('a credential that is rejected rests for the key whose call it was, and f
   const rejected = { code: 'upstream_auth_failed', fault: 'credential', retryAfterSeconds: undefined } as const
   for (const place of [0, 1, 0]) t.equal(pool.onFailure(place, rejected, 'key-1'), 0, 'what this key names may be what is rejected')
   t.same([pool.another(new Set(), 'key-1'), pool.choose('key-2'), pool.ready, pool.cooldownMs], [undefined, 0, 2, 0])
+  t.same(['key-1', 'key-2'].map(key => pool.isReady(0, key)), [false, true])
   t.equal(pool.onFailure(0, rejected, 'key-2'), 60_000)
   t.same([pool.choose('key-2'), pool.choose('key-3'), pool.ready, pool.cooldownMs], [1, 1, 1, 0])
   nowMs = 60_000

@@ -62,7 +62,7 @@ t.test('where none would be left, all are tried', async t => {
 t.test('who wrote the history comes first; the order is otherwise kept', async t => {
   const routes = ['a/1', 'b/2', 'c/3', 'b/4'].map(id => route(id))
   const origins: HistoryOrigins = {
-    marksOf: id => id === 'b' ? ['signed_thinking'] : [], providerOf: id => id === 'call_c' ? 'c' : undefined
+    marksOf: id => id === 'b' ? ['signed_thinking'] : [], accountsOf: id => id === 'a' ? ['a1', 'a2'] : [], providerOf: id => id === 'call_c' ? 'c' : undefined
   }
   t.equal(historyFirst(routes, needs({}), origins), routes)
   t.equal(historyFirst(routes, needs({ history: new Set(['thought_signature']) }), origins), routes, 'none of them wrote it')
@@ -73,4 +73,8 @@ t.test('who wrote the history comes first; the order is otherwise kept', async t
     { ...route('c/3'), preferred: 'wrote_history' }, route('a/1'), route('b/2'), route('b/4')
   ], 'the provider that made a call knows more than the kind of one that signed')
   t.equal(historyFirst(routes, needs({ toolCallIds: ['call_x'] }), origins), routes)
+  t.strictSame(historyFirst(routes, needs({ account: 'a2', history: new Set(['signed_thinking']), toolCallIds: ['call_c'] }), origins), [
+    { ...route('a/1'), preferred: 'wrote_history' }, route('b/2'), route('c/3'), route('b/4')
+  ], 'and an account that encrypted its reasoning more than that')
+  t.same(historyFirst(routes, needs({ account: 'a3', toolCallIds: ['call_c'] }), origins)[0]?.modelId, 'c/3', 'one that is gone says nothing')
 })

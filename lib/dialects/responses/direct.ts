@@ -97,7 +97,7 @@ function conversationFields ({ route, account }: Target, context: ResponsesConte
   const { continuation } = context.stored
   const isHere = (origin: ProviderAccount): boolean =>
     origin.providerId === route.providerId && origin.account === account()
-  const input = sentItems(context, isHere)
+  const input = sentItems(context, isHere, account)
   const values: Record<string, unknown> = { model: route.model }
   if (continuation !== undefined) {
     values['previous_response_id'] =

@@ -5,6 +5,7 @@
  * message, which ends with the last result, and other messages follow that.
  */
 
+import { openContent, toThinkingBlock } from '../../chat/reasoning-item.ts'
 import { nameTools, toolKey, type NamedTool } from '../../chat/tool-names.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { append } from '../../json/append.ts'
@@ -216,12 +217,15 @@ class Reader {
     return turn
   }
 
-  #reasoning ({ summary, encrypted_content: sealed }: ReasoningItem): Message {
+  #reasoning ({ id, summary, encrypted_content: sealed }: ReasoningItem): Message {
     const turn = this.#currentTurn()
+    const text = (summary ?? []).map(part => part.text).join('\n\n')
+    if (typeof sealed === 'string' && openContent(sealed).account !== undefined) {
+      append(turn.thinking_blocks ??= [], [toThinkingBlock(id ?? '', sealed, text)])
+    }
     const state = typeof sealed === 'string' ? openReasoning(sealed) : undefined
     if (state?.blocks !== undefined) append(turn.thinking_blocks ??= [], state.blocks)
     if (state?.callFields !== undefined) this.#callFields = state.callFields
-    const text = (summary ?? []).map(part => part.text).join('\n\n')
     if (text !== '') {
       turn.reasoning_content =
         turn.reasoning_content === undefined ? text : `${turn.reasoning_content}\n\n${text}`

@@ -3,7 +3,7 @@
  * that the request continues.
  */
 
-import { toReasoningItem } from '../../chat/reasoning-item.ts'
+import { contentFor, openContent, toReasoningItem } from '../../chat/reasoning-item.ts'
 import { openReasoning } from './reasoning-state.ts'
 import type { ProviderAccount } from '../../core/call.ts'
 import type { InputItem, ReasoningItem } from '../../../schemas/response-items.ts'
@@ -13,16 +13,18 @@ import type { ResponsesContext } from './input.ts'
  * Returns the items to send; `undefined` when they are those of the request as it came.
  *
  * @param isHere whether an account is the one that they are sent to
+ * @param account returns the digest of that one
  */
 export function sentItems (
   { request: { input }, items, stored }: Pick<ResponsesContext, 'request' | 'items' | 'stored'>,
-  isHere: (origin: ProviderAccount) => boolean
+  isHere: (origin: ProviderAccount) => boolean,
+  account: () => string
 ): readonly object[] | undefined {
   const { continuation } = stored
   if (
     continuation === undefined &&
     (items === input || typeof input === 'string') &&
-    !items.some(isReasoning)
+    !items.some(hasState)
   ) {
     return undefined
   }
@@ -30,34 +32,51 @@ export function sentItems (
     const origin = typeof id === 'string' ? stored.items.get(id)?.origin : undefined
     return origin !== undefined && isHere(origin)
   }
-  const own = items.flatMap(item => sentItem(item, keptHere))
+  const own = items.flatMap(item => sentItem(item, keptHere, account))
   const isSame =
     typeof input === 'string' ||
     (own.length === (input ?? []).length && own.every((item, index) => item === input?.[index]))
   if (continuation === undefined || (continuation.origin !== undefined && isHere(continuation.origin))) {
     return isSame ? undefined : own
   }
-  return [...continuation.items.flatMap(item => sentItem(item, () => false)).map(withoutId), ...own]
+  return [...continuation.items.flatMap(item => sentItem(item, () => false, account)).map(withoutId), ...own]
 }
 
 function isReasoning (item: InputItem): item is ReasoningItem {
   return 'type' in item && item.type === 'reasoning'
 }
 
+function hasState (item: InputItem): boolean {
+  return isReasoning(item) || 'encrypted_content' in item
+}
+
 /**
  * Returns an item as it is sent: reasoning with the state that it needs there. There is none where another
- * provider has reasoned, or where only another account has the state.
+ * provider has reasoned, or where only another account has the state or can read it.
  */
-function sentItem (item: InputItem, isKept: (id: unknown) => boolean): readonly object[] {
-  if (!isReasoning(item)) return [item]
-  const { encrypted_content: state } = item
+function sentItem (
+  item: InputItem,
+  isKept: (id: unknown) => boolean,
+  account: () => string
+): readonly object[] {
+  const state = 'encrypted_content' in item ? item.encrypted_content : undefined
+  if (!isReasoning(item)) {
+    return [typeof state === 'string' ? withState(item, openContent(state).content) : item]
+  }
   if (typeof state !== 'string') return isKept(item.id) ? [item] : []
   const sealed = openReasoning(state)
-  if (sealed === undefined) return [item]
-  return (sealed.blocks ?? []).flatMap(block => {
-    const reasoning = toReasoningItem({ ...block })
-    return reasoning === undefined ? [] : [reasoning]
+  const reasoning = sealed === undefined
+    ? [{ ...item, encrypted_content: state }]
+    : (sealed.blocks ?? []).flatMap(block => toReasoningItem({ ...block }) ?? [])
+  return reasoning.flatMap(each => {
+    const content = contentFor(each.encrypted_content, account)
+    if (content === undefined) return []
+    return [content === state ? item : withState(each, content)]
   })
+}
+
+function withState (item: object, state: string): object {
+  return Reflect.get(item, 'encrypted_content') === state ? item : { ...item, encrypted_content: state }
 }
 
 /** Types of items that need no id; one that was made elsewhere would be looked for. */

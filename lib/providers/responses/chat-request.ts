@@ -45,7 +45,8 @@ export function responsesBody ({
   request: given,
   route,
   quirks,
-  streamed
+  streamed,
+  account
 }: AdapterInput<ChatInput>): ResponsesBody {
   const request = functionsAsTools(fitTuning(given, route.traits))
   refuseUnsupported(request)
@@ -53,7 +54,7 @@ export function responsesBody ({
   const limit = total ?? legacy
   const body: ResponsesBody = {
     model: route.model,
-    input: wireConversation(request.messages),
+    input: wireConversation(request.messages, account),
     store: request.store === true,
     include: [
       'reasoning.encrypted_content',

@@ -4,7 +4,7 @@ import { isContainer, objectOf } from '../../json/guards.ts'
 import { partsOf } from '../answer-parts.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { failedResponse } from './errors.ts'
-import { ResponseReader } from './response-reader.ts'
+import { ResponseReader, sealingAccount } from './response-reader.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { AdapterInput } from '../provider.ts'
@@ -16,9 +16,10 @@ import type { WireResponse } from './wire.ts'
  * @throws ProviderFailure for a response that failed
  * @throws GatewayError `upstream_invalid_response` for one without output
  */
-export function readResponse (body: unknown, { request }: AdapterInput<ChatInput>): ChatEvent[] {
+export function readResponse (body: unknown, input: AdapterInput<ChatInput>): ChatEvent[] {
+  const { request } = input
   const response = checkedResponse(body)
-  const reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request))
+  const reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request), sealingAccount(input))
   const events: ChatEvent[] = []
   reader.start(response, events)
   reader.finish(response, events)

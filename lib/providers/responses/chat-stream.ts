@@ -7,7 +7,7 @@ import { objectOf } from '../../json/guards.ts'
 import { partsOf } from '../answer-parts.ts'
 import { objectIn } from '../json-api.ts'
 import { failedResponse } from './errors.ts'
-import { ResponseReader } from './response-reader.ts'
+import { ResponseReader, sealingAccount } from './response-reader.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -23,8 +23,8 @@ import type { WireStreamEvent } from './wire.ts'
  *   `end` when no event ended the response
  * @see https://developers.openai.com/api/reference/resources/responses/streaming-events
  */
-export function readStream ({ request }: AdapterInput<ChatInput>): StreamReader<ChatEvent> {
-  return new ChatStream(request)
+export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEvent> {
+  return new ChatStream(input)
 }
 
 class ChatStream implements StreamReader<ChatEvent> {
@@ -32,8 +32,11 @@ class ChatStream implements StreamReader<ChatEvent> {
   #started = false
   done = false
 
-  constructor (request: ChatInput) {
-    this.#reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request))
+  constructor (input: AdapterInput<ChatInput>) {
+    const { request } = input
+    this.#reader = new ResponseReader(
+      offersFunctionsOnly(request), callIdsIn(request), sealingAccount(input)
+    )
   }
 
   read ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {

@@ -1,5 +1,6 @@
 /** Requests that come in the words of this API, and their answers: both travel as they are. */
 
+import { sealContents } from '../../chat/reasoning-item.ts'
 import { nonEmptyText, objectOf, objectsOf } from '../../json/guards.ts'
 import { endOfString } from '../../json/object-text.ts'
 import { DirectReader } from '../direct-reader.ts'
@@ -8,6 +9,7 @@ import { ProviderFailure } from '../provider-failure.ts'
 import { checkedResponse, readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
 import { failedResponse, saysMissingPath } from './errors.ts'
+import { sealingAccount } from './response-reader.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { responseUsage } from './usage.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -36,7 +38,8 @@ export function directRequest ({ action, body, headers }: DirectRequest, streame
  * translated.
  */
 export function directReader (input: AdapterInput<ChatInput>): BodyReader<ChatEvent> {
-  const reader = new ResponseReader()
+  // A compacted conversation is of no use without what is encrypted: any account may try it.
+  const reader = new ResponseReader(input.direct?.action === undefined ? sealingAccount(input) : undefined)
   return input.streamed
     ? { as: 'sse', reader, json: value => readInstead(value, input) }
     : { as: 'json', read: (value, bytes) => reader.complete(value, bytes), sse: () => readStream(input) }
@@ -77,7 +80,14 @@ const factual: ReadonlySet<string> = new Set([
 class ResponseReader extends DirectReader {
   /** Ids of the calls so far: an item comes when it begins and when it is done. */
   readonly #ids = new Set<string>()
+  readonly #account: string | undefined
   #response: WireResponse | undefined
+
+  /** @param account that encrypted content is sealed with. Default: it stays as it is */
+  constructor (account: string | undefined) {
+    super()
+    this.#account = account
+  }
 
   protected get reason (): FinishReason | undefined {
     return this.#response && finishReasonOf(this.#response, this.callsTools ? 'tools' : 'none')
@@ -91,7 +101,7 @@ class ResponseReader extends DirectReader {
     refuseOtherApi(objectOf(value))
     this.#response = checkedResponse(value)
     for (const item of objectsOf(this.#response.output)) this.#noteItem(item, into)
-    return json
+    return this.#sealed(json)
   }
 
   protected frameWithoutFacts ({ event: name, data }: EventSourceMessage): ChatEvent | undefined {
@@ -122,10 +132,14 @@ class ResponseReader extends DirectReader {
       case 'response.output_item.done':
         this.#noteItem(objectOf(event.item) ?? {}, into)
     }
-    into.push(frame(type, data))
+    into.push(frame(type, this.#sealed(data)))
     if (type !== 'response.completed' && type !== 'response.incomplete') return
     this.done = true
     this.#response = response
+  }
+
+  #sealed (json: string): string {
+    return this.#account === undefined ? json : sealContents(json, this.#account)
   }
 
   #noteItem ({ type, call_id: id, name }: WireItem, into: ChatEvent[]): void {

@@ -2,7 +2,7 @@
  * Messages as items: one message of the model becomes its reasoning, its text and its calls, in this order.
  */
 
-import { toReasoningItem } from '../../chat/reasoning-item.ts'
+import { contentFor, toReasoningItem } from '../../chat/reasoning-item.ts'
 import { answerText, inputContent } from './content.ts'
 import { toolCallIdOf } from './tool-call-id.ts'
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../../schemas/messages.ts'
@@ -10,9 +10,10 @@ import type { InputItem } from './wire.ts'
 
 /**
  * @param messages without deprecated calls of functions
+ * @param account returns the digest of the one that the request is for. Default: not known
  * @throws GatewayError `unsupported_parameter` for content that this API cannot take
  */
-export function wireConversation (messages: readonly Message[]): InputItem[] {
+export function wireConversation (messages: readonly Message[], account?: () => string): InputItem[] {
   /** Ids of calls with free-form input. */
   const custom = new Set<string>()
   return messages.flatMap((message, index): InputItem[] => {
@@ -29,7 +30,7 @@ export function wireConversation (messages: readonly Message[]): InputItem[] {
         ]
       case 'assistant':
         for (const call of message.tool_calls ?? []) if (call.type === 'custom') custom.add(call.id)
-        return answerItems(message)
+        return answerItems(message, account)
       case 'tool':
         return [resultItem(message, custom)]
       case 'function': // a tool message by now
@@ -38,20 +39,23 @@ export function wireConversation (messages: readonly Message[]): InputItem[] {
   })
 }
 
-function answerItems (message: AssistantMessage): InputItem[] {
+function answerItems (message: AssistantMessage, account: (() => string) | undefined): InputItem[] {
   const text = answerText(message)
   return [
-    ...reasoningItems(message.thinking_blocks),
+    ...reasoningItems(message.thinking_blocks, account),
     ...text === '' ? [] : [{ type: 'message' as const, role: 'assistant' as const, content: text }],
     ...(message.tool_calls ?? []).map(callItem)
   ]
 }
 
-/** Reasoning of other providers is left out: this one could not read it. */
-function reasoningItems (blocks: AssistantMessage['thinking_blocks']): InputItem[] {
+/** Reasoning of other providers and accounts is left out: this one could not read it. */
+function reasoningItems (
+  blocks: AssistantMessage['thinking_blocks'], account: (() => string) | undefined
+): InputItem[] {
   return (blocks ?? []).flatMap((block): InputItem[] => {
     const item = toReasoningItem(block)
-    return item === undefined ? [] : [item]
+    const content = item === undefined ? undefined : contentFor(item.encrypted_content, account)
+    return item === undefined || content === undefined ? [] : [{ ...item, encrypted_content: content }]
   })
 }
 

@@ -3,7 +3,7 @@
  * response item by item; both go through here, so they cannot disagree.
  */
 
-import { toThinkingBlock } from '../../chat/reasoning-item.ts'
+import { sealContent, toThinkingBlock } from '../../chat/reasoning-item.ts'
 import { isList, nonEmptyText, numberOf, objectsOf, type JsonObject } from '../../json/guards.ts'
 import { uniqueCallId } from '../../chat/call-ids.ts'
 import { argumentsText, contentOf, memberType, partsOf } from '../answer-parts.ts'
@@ -12,6 +12,7 @@ import { Retained } from '../retained.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { responseUsage } from './usage.ts'
 import type { ChatEvent } from '../../core/events.ts'
+import type { AdapterInput } from '../provider.ts'
 import type { WireItem, WirePart, WireResponse } from './wire.ts'
 
 /** An item that is not done. Those of the provider's own tools, and unknown ones, are not opened. */
@@ -71,8 +72,16 @@ const choice = 0
 /** More items than any model writes; a provider that goes on is broken. */
 const maxItems = 1024
 
+/** Returns the account that encrypted reasoning of an answer is sealed with, where it is. */
+export function sealingAccount (
+  { sealsReasoning, account }: Pick<AdapterInput<unknown>, 'sealsReasoning' | 'account'>
+): string | undefined {
+  return sealsReasoning === true ? account?.() : undefined
+}
+
 export class ResponseReader {
   readonly #legacy: boolean
+  readonly #account: string | undefined
   /** In the order they began; those that are done stay, because some servers send all items once more. */
   readonly #items: OpenItem[] = []
   readonly #ids: Set<string>
@@ -86,9 +95,11 @@ export class ResponseReader {
   #response: WireResponse | undefined
 
   /** @param legacy the caller offered deprecated functions: one call, in the deprecated form */
-  constructor (legacy: boolean, ids = new Set<string>()) {
+  /** @param account that encrypted reasoning is sealed with. Default: it stays as it is */
+  constructor (legacy: boolean, ids = new Set<string>(), account?: string) {
     this.#legacy = legacy
     this.#ids = ids
+    this.#account = account
   }
 
   /** True once the provider has said how the response ends. */
@@ -220,7 +231,11 @@ export class ResponseReader {
           events.push({
             type: 'thinking-block',
             choice,
-            block: toThinkingBlock(itemId, encryptedContent, open.text)
+            block: toThinkingBlock(
+              itemId,
+              this.#account === undefined ? encryptedContent : sealContent(encryptedContent, this.#account),
+              open.text
+            )
           })
         }
         break

@@ -1,0 +1,159 @@
+/** Encrypted reasoning goes back to the account that made it, and to no other. */
+
+import t from 'tap'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
+import { Secret } from '../../lib/core/secret.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+import type { Test } from 'tap'
+
+interface Turn { readonly account: string, readonly reads: readonly string[] }
+
+interface Provider {
+  readonly upstream: FakeUpstream
+  /** The turns that were answered, by account, with the reasoning that came with them. */
+  readonly turns: Turn[]
+  /** Accounts that answer nothing more. */
+  readonly limited: Set<string>
+}
+
+/** A provider whose accounts refuse the reasoning of each other. */
+async function accounts (t: Test): Promise<Provider> {
+  const turns: Turn[] = []
+  const limited = new Set<string>()
+  const upstream = await fakeUpstream(({ headers, json }): Script => {
+    const account = String(headers.authorization).replace('Bearer ', '')
+    if (limited.has(account)) return { status: 429, headers: { 'retry-after': '30' }, pieces: ['{}'] }
+    const { input, stream = false } = json as { input: unknown, stream?: boolean }
+    const items = Array.isArray(input) ? input as Array<{ encrypted_content?: string }> : []
+    const reads = items.flatMap(item => item.encrypted_content ?? [])
+    if (reads.some(content => content !== `gAAA.${account}`)) {
+      return { status: 400, pieces: [JSON.stringify({ error: { message: 'The encrypted content could not be verified.', code: 'invalid_encrypted_content' } })] }
+    }
+    turns.push({ account, reads })
+    return stream ? { headers: eventStream, pieces: streamed(account) } : { pieces: [JSON.stringify(response(account))] }
+  })
+  t.teardown(upstream.close)
+  return { upstream, turns, limited }
+}
+
+function output (account: string): object[] {
+  return [
+    { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }], encrypted_content: `gAAA.${account}` },
+    { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'ok', annotations: [] }] }
+  ]
+}
+
+function response (account: string): object {
+  const usage = { input_tokens: 5, output_tokens: 5, total_tokens: 10 }
+  return { id: 'resp_1', object: 'response', status: 'completed', model: 'gpt-5', output: output(account), usage }
+}
+
+function streamed (account: string): string[] {
+  const events = [
+    { type: 'response.created', response: { ...response(account), status: 'in_progress', output: [] } },
+    ...output(account).flatMap((item, index) => [
+      { type: 'response.output_item.added', output_index: index, item: { ...item, content: [] } },
+      { type: 'response.output_item.done', output_index: index, item }
+    ]),
+    { type: 'response.completed', response: response(account) }
+  ]
+  return events.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+}
+
+/** Two accounts as providers of one route, or as keys of one provider. */
+const setups: Record<string, (url: string) => Partial<Settings>> = {
+  'two providers': url => ({
+    providers: ['key-a', 'key-b'].map(key => upstreamAt(url, key, 'openai', { apiKey: new Secret(key) })),
+    routes: [{ name: 'shared', models: ['key-a/gpt-5', 'key-b/gpt-5'], strategy: 'weighted', affinity: false }],
+    models: ['key-a', 'key-b'].map(id => ({ id: `${id}/gpt-5`, hidden: false, traits: { responsesOnly: true } }))
+  }),
+  'two keys': url => ({
+    providers: [upstreamAt(url, 'openai', 'openai', { apiKeys: ['key-a', 'key-b'].map(key => ({ key: new Secret(key), weight: 1 })) })],
+    models: [
+      { id: 'openai/gpt-5', hidden: false, traits: { responsesOnly: true } },
+      { id: 'shared', hidden: false, alias: 'openai/gpt-5' }
+    ]
+  })
+}
+
+interface Answer { readonly output?: object[], readonly content?: object[], readonly choices?: Array<{ message: object }> }
+
+/** The first request of a conversation, and the one that goes on with an answer. */
+interface Dialect {
+  readonly first: object
+  readonly next: (answer: Answer) => object
+}
+
+const user = { role: 'user', content: 'hi' }
+const dialects: Record<string, Dialect> = {
+  '/v1/responses': {
+    first: { model: 'shared', store: false, input: [user] },
+    next: ({ output = [] }) => ({ model: 'shared', store: false, input: [user, ...output, user] })
+  },
+  '/v1/messages': {
+    first: { model: 'shared', max_tokens: 100, messages: [user] },
+    next: ({ content = [] }) => ({ model: 'shared', max_tokens: 100, messages: [user, { role: 'assistant', content }, user] })
+  },
+  '/v1/chat/completions': {
+    first: { model: 'shared', messages: [user] },
+    next: ({ choices = [] }) => ({ model: 'shared', messages: [user, choices[0]?.message, user] })
+  }
+}
+
+let sessions = 0
+
+/** Each call is a session of its own: nothing but its reasoning says where it belongs. */
+async function ask (api: TestGateway, path: string, body: object): Promise<Answer> {
+  const answer = await api.post(path, body, { headers: { 'x-session-id': `session ${++sessions}` } })
+  const text = await answer.text()
+  if (answer.status !== 200) throw new Error(`${answer.status} ${text}`)
+  const done = /^event: response\.completed\ndata: (.*)$/m.exec(text)?.[1]
+  return done === undefined ? JSON.parse(text) as Answer : (JSON.parse(done) as { response: Answer }).response
+}
+
+for (const [name, setup] of Object.entries(setups)) {
+  for (const [path, { first, next }] of Object.entries(dialects)) {
+    t.test(`with ${name}, each second turn over ${path} goes to the account of the first`, async t => {
+      const { upstream, turns } = await accounts(t)
+      const api = await testGateway(t, setup(`${upstream.url}/v1`))
+      for (let conversation = 0; conversation < 12; conversation++) {
+        const answer = await ask(api, path, first)
+        await ask(api, path, next(answer))
+        const [one, two] = turns.splice(0)
+        t.same(two, { account: one?.account, reads: [`gAAA.${one?.account}`] })
+      }
+    })
+
+    t.test(`with ${name}, another account gets a turn over ${path} without the reasoning that it cannot read`, async t => {
+      const { upstream, turns, limited } = await accounts(t)
+      const api = await testGateway(t, setup(`${upstream.url}/v1`))
+      const answer = await ask(api, path, first)
+      const [one] = turns.splice(0)
+      limited.add(one?.account ?? '')
+      for (let turn = 0; turn < 2; turn++) await ask(api, path, next(answer)) // the account rests by the second one
+      const other = one?.account === 'key-a' ? 'key-b' : 'key-a'
+      t.same(turns, [{ account: other, reads: [] }, { account: other, reads: [] }])
+    })
+  }
+
+  t.test(`with ${name}, streams carry the account as well`, async t => {
+    const { upstream, turns } = await accounts(t)
+    const api = await testGateway(t, setup(`${upstream.url}/v1`))
+    for (let conversation = 0; conversation < 12; conversation++) {
+      const answer = await ask(api, '/v1/responses', { ...dialects['/v1/responses']?.first, stream: true })
+      await ask(api, '/v1/responses', dialects['/v1/responses']?.next(answer) ?? {})
+      const [one, two] = turns.splice(0)
+      t.same(two, { account: one?.account, reads: [`gAAA.${one?.account}`] })
+    }
+  })
+}
+
+t.test('with one account, reasoning passes as it came', async t => {
+  const { upstream, turns } = await accounts(t)
+  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { apiKey: new Secret('key-a') })] })
+  const answer = await ask(api, '/v1/responses', { model: 'openai/gpt-5', store: false, input: 'hi' })
+  t.match(answer.output?.[0], { encrypted_content: 'gAAA.key-a' })
+  await ask(api, '/v1/responses', { model: 'openai/gpt-5', store: false, input: [user, ...answer.output ?? [], user] })
+  t.same(turns[1]?.reads, ['gAAA.key-a'])
+})
