@@ -16,7 +16,7 @@ import { RunningText } from './running-text.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
 import type { TextPlace } from '../json/place-table.ts'
-import type { TextFilter, TextFilters } from './text-filter.ts'
+import { ReportedEnds, type TextFilter, type TextFilters } from './text-filter.ts'
 
 /** Holds events of an answer until it is known what becomes of their texts. */
 export interface HeldAnswer {
@@ -115,6 +115,7 @@ export class HeldTexts implements HeldAnswer {
 
 class FilteredText extends RunningText {
   readonly filter: TextFilter
+  readonly #reported = new ReportedEnds()
 
   constructor (place: TextPlace, filter: TextFilter) {
     super(place)
@@ -127,7 +128,8 @@ class FilteredText extends RunningText {
     const until = this.isEnded ? Infinity : this.text.length - this.filter.reach
     const from = this.decided - this.start
     if (until <= from) return
-    const edits = this.filter.find(this.text, from, until)
+    this.#reported.partStart = this.start
+    const edits = this.filter.find(this.text, from, until, this.#reported)
     const [first] = edits
     if (first !== undefined && this.place.kind === 'fixed') throw this.filter.refusal(first)
     this.settle(edits, until)

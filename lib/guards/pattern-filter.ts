@@ -4,7 +4,7 @@ import { GatewayError } from '../core/errors.ts'
 import { builtInPatterns, type BuiltInName, type BuiltInPattern } from './built-in-patterns.ts'
 import type { StageFindings } from '../core/stage-findings.ts'
 import type { StageAction, StagePoint } from '../../schemas/config/stages.ts'
-import type { TextEdit, TextFilter } from './text-filter.ts'
+import type { ReportedEnds, TextEdit, TextFilter } from './text-filter.ts'
 
 /** One pattern of a stage. */
 export interface PatternRule {
@@ -53,18 +53,18 @@ export class PatternFilter implements TextFilter {
     return this.#replacing.length > 0
   }
 
-  find (text: string, from: number, until: number): readonly TextEdit[] {
+  find (text: string, from: number, until: number, reported?: ReportedEnds): readonly TextEdit[] {
     const began = performance.now()
     try {
-      return this.#find(text, from, until)
+      return this.#find(text, from, until, reported)
     } finally {
       const durationMs = (performance.now() - began) / this.#stages.size
       for (const stage of this.#stages) this.#findings.noteLook(stage, this.#point, durationMs)
     }
   }
 
-  #find (text: string, from: number, until: number): readonly TextEdit[] {
-    for (const rule of this.#reporting) this.#report(rule, text, from, until)
+  #find (text: string, from: number, until: number, reported?: ReportedEnds): readonly TextEdit[] {
+    for (const rule of this.#reporting) this.#report(rule, text, Math.max(from, reported?.after(rule) ?? 0), until, reported)
     let next = this.#replacing.flatMap(rule => nextMatch(rule, text, from, until) ?? [])
     const edits: TextEdit[] = []
     while (next.length > 0) {
@@ -85,13 +85,14 @@ export class PatternFilter implements TextFilter {
     })
   }
 
-  #report (rule: PatternRule, text: string, from: number, until: number): void {
+  #report (rule: PatternRule, text: string, from: number, until: number, reported?: ReportedEnds): void {
     for (
       let match = nextMatch(rule, text, from, until);
       match !== undefined;
       match = nextMatch(rule, text, match.end, until)
     ) {
       this.#findings.note(rule.stage, this.#point, rule.action)
+      reported?.note(rule, match.end)
     }
   }
 }

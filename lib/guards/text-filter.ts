@@ -18,6 +18,23 @@ export interface TextEdit {
   readonly replacement: string
 }
 
+/** Where findings end that were only counted, in a text that is searched a part at a time: none counts twice. */
+export class ReportedEnds {
+  /** The place in the text of the part that is searched. */
+  partStart = 0
+  readonly #ends = new Map<object, number>()
+
+  /** Returns the place in the part from which on a rule may find something. */
+  after (rule: object): number {
+    return (this.#ends.get(rule) ?? 0) - this.partStart
+  }
+
+  /** @param end in the part */
+  note (rule: object, end: number): void {
+    this.#ends.set(rule, end + this.partStart)
+  }
+}
+
 export interface TextFilter {
   /**
    * Characters of the longest finding, and one more: so many after its beginning decide whether there is one.
@@ -29,9 +46,10 @@ export interface TextFilter {
    * Finds what begins at `from` or behind it and before `until`: in order, without overlaps. What stands
    * before `from` is context.
    *
+   * @param reported what was found in earlier parts of the same text. Default: it is all of the text
    * @throws GatewayError for a finding that refuses the call
    */
-  readonly find: (text: string, from: number, until: number) => readonly TextEdit[]
+  readonly find: (text: string, from: number, until: number, reported?: ReportedEnds) => readonly TextEdit[]
   /** Makes the error for a finding where nothing can be replaced. */
   readonly refusal: (edit: TextEdit) => GatewayError
 }

@@ -240,15 +240,16 @@ export class ToolLoop {
       if (step.done === true) {
         if (this.#call.signal.aborted) throw this.#call.signal.reason
         const byId = new Map(step.value.map(finished => [finished.call.id, finished]))
-        const ran = approved.map(call => byId.get(call.id) ?? this.#notOffered(call))
+        const ran: FinishedToolCall[] = []
+        for (const call of approved) ran.push(byId.get(call.id) ?? await this.#notOffered(call))
         return { ran, events: ran.flatMap(approvedResult) }
       }
     }
   }
 
-  #notOffered (approved: ApprovedCall): FinishedToolCall {
+  async #notOffered (approved: ApprovedCall): Promise<FinishedToolCall> {
     const { serverName, toolName } = approved
-    const call = asTurnCall(approved, toolName)
+    const [call = asTurnCall(approved, toolName)] = await this.#texts.called([asTurnCall(approved, toolName)])
     const { text, result } = notRun(call, this.#open, 'Its server does not offer this tool now.')
     return { call, outcome: { text, result: { ...result, serverName, toolName } } }
   }

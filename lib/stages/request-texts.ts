@@ -5,8 +5,9 @@ import { isSlowRequest } from '../core/record.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
 import {
-  TextFilters, altersAnswer, type TextFilter, type TextLayer, type TextStages
+  ReportedEnds, TextFilters, altersAnswer, type TextFilter, type TextLayer, type TextStages
 } from '../guards/text-filter.ts'
+import { standsForMedia } from '../json/media-strings.ts'
 import { map, once, type Stage } from '../pipeline/stage.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
@@ -31,7 +32,7 @@ export function requestTexts<R> (
   { replaceTexts: replaceRequest, asTextAnswer = call => call }: RequestTexts<R>
 ): Stage<RoutedCall<R>> {
   const replaceTexts: ReplaceTexts<R> = (call, replace) => {
-    const replaced = replaceRequest(call, replace)
+    const replaced = replaceRequest(call, inWhole(call, replace))
     replaceNames(replaced, replace)
     return replaced
   }
@@ -92,6 +93,17 @@ function refuse ({ record }: RoutedCall<unknown>, error: unknown): never {
   throw error
 }
 
+/** A long text without spaces may be taken for media, of which only the beginning is a string. */
+function inWhole ({ media }: RoutedCall<unknown>, replace: ReplaceText): ReplaceText {
+  return (text, place) => {
+    const bytes = standsForMedia(text) ? media?.()?.bytesOf(text) : undefined
+    if (bytes === undefined) return replace(text, place)
+    const whole = bytes.toString('latin1')
+    const other = replace(whole, place)
+    return other === whole ? text : other
+  }
+}
+
 /** Characters that are looked through in a turn of the event loop. */
 const turnLength = 64 * 1024
 
@@ -135,12 +147,14 @@ async function replaceInTurns<R> (
 async function replaceLong (filter: TextFilter, text: string, { kind }: TextPlace): Promise<string> {
   let result = ''
   let from = 0
+  const reported = new ReportedEnds()
   for (let until = turnLength; from < text.length; until = Math.max(from, until) + turnLength) {
     let copied = from
     // A match may look at the character before it, and is shorter than `reach`.
     const start = Math.max(0, from - 1)
     const part = text.slice(start, until + filter.reach)
-    for (const edit of filter.find(part, from - start, until - start)) {
+    reported.partStart = start
+    for (const edit of filter.find(part, from - start, until - start, reported)) {
       if (kind === 'fixed') throw filter.refusal(edit)
       result += text.slice(copied, start + edit.start) + edit.replacement
       copied = start + edit.end

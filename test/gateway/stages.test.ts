@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { dialects, holdsWord, messagesIn, protocols, scriptOf, takenBy, type Json, type Protocol } from '../support/conversations.ts'
-import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { eventStream, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
+import { chatUpstreamAt, testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { chatAnswer, eventStream, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
 import { settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { word } from '../support/word-stages.ts'
@@ -157,5 +157,28 @@ t.test('requests for embeddings and speech are looked at before they are sent', 
       t.same(sent.map(holdsWord), action === 'mask' ? [false] : [], path)
       if (action === 'mask') t.match(sent[0], /in \[island\]/, path)
     }
+  }
+})
+
+t.test('a long text is looked at to its end, and what is found in it counts once', async t => {
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('ok')] })
+  t.teardown(upstream.close)
+  const { limits } = settings()
+  const rules = { name: 'x', match: '[a-w]{2,8}x', maxLength: 8 }
+  const api = await testGateway(t, {
+    providers: [chatUpstreamAt(upstream.url)], limits: { ...limits, jsonBodyBytes: 20e6, jsonBodyTotalBytes: 40e6 },
+    stages: [{ ...island, name: 'counts', action: 'report', at: ['request'], patterns: [rules] }, { ...island, at: ['request'] }]
+  })
+  const ask = async (content: string): Promise<unknown> => {
+    const response = await api.post('/v1/chat/completions', { model: 'openai/m', messages: [{ role: 'user', content }] })
+    t.equal(response.status, 200, await response.text())
+    return api.lines.findLast(({ msg }) => msg === 'call')?.['findings']
+  }
+  t.match(await ask('aaaaaax '.repeat(40_000)), [{ stage: 'counts', count: 40_000 }], 'in turns of the event loop')
+  // Without spaces, as base64 is.
+  for (const length of [100_000, 7 * 1024 * 1024]) {
+    t.match(await ask(`${'A'.repeat(length)}${word}${'A'.repeat(100)}`), [{ stage: 'islands', point: 'request', action: 'mask', count: 1 }], `${length} characters`)
+    t.notOk(holdsWord(upstream.requests.at(-1)?.text ?? word))
+    t.match(upstream.requests.at(-1)?.text.slice(length), /A\[island\]A{100}"/)
   }
 })

@@ -2,6 +2,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { HeldTexts } from '../../lib/guards/held-texts.ts'
 import { TextFilters, replaceFindings } from '../../lib/guards/text-filter.ts'
+import { PatternFilter } from '../../lib/guards/pattern-filter.ts'
+import { StageFindings } from '../../lib/core/stage-findings.ts'
+import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
 import { messages } from '../../lib/dialects/messages/index.ts'
 import { holds } from '../support/property.ts'
 import { routedCall } from '../support/stages.ts'
@@ -128,5 +131,22 @@ t.test('events without text that wait behind a call of a tool are counted', t =>
   for (let count = 0; count < 100; count++) texts.push({ type: 'annotation-delta', choice: 0, annotations: [] }, out)
   t.same(out, [])
   t.ok(texts.characters >= before + 100 * 64, `${texts.characters} characters`)
+  t.end()
+})
+
+t.test('what is only counted counts once, wherever it is cut', t => {
+  const counted = (look: (filter: PatternFilter) => void): number => {
+    const findings = new StageFindings()
+    const rules = ['[ab]+c', 'b+'].map(match => ({ stage: match, action: 'report' as const, label: 'x', pattern: boundedPattern(match, 6) }))
+    look(new PatternFilter(rules, 'answer', findings))
+    return findings.found.reduce((sum, { count }) => sum + count, 0)
+  }
+  holds(t, fc.property(fc.array(fc.stringMatching(/^[abc. ]{1,9}$/), { minLength: 1, maxLength: 12 }), pieces => {
+    const complete = counted(filter => { filter.find(pieces.join(''), 0, Infinity) })
+    const streamed = counted(filter => {
+      through(new HeldTexts(new TextFilters({ filter: () => filter }, routedCall({}), 'answer'), undefined), pieces.map(piece => text(piece)))
+    })
+    return complete === streamed
+  }))
   t.end()
 })

@@ -3,6 +3,7 @@ import { chain } from '../../lib/pipeline/chain.ts'
 import { failureReport, ToolLoop, type AnswerTurn, type LoopOptions } from '../../lib/mcp/tool-loop.ts'
 import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { routedCall } from '../support/stages.ts'
+import { replacement, word, wordStages } from '../support/word-stages.ts'
 import type { ChatInput, RoutedChatCall } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { OfferedTool, OpenTools } from '../../lib/mcp/tool-servers.ts'
@@ -138,6 +139,11 @@ t.test('consent to a call at a server that is not there runs no tool of another 
     { approvalId: 'mcpr_mine', serverName: 'mine', isError: false }
   ])
   t.match(turnCalls[0]?.request.messages, [{}, { content: 'The tool was not called: Its server does not offer this tool now.' }, {}, { content: 'look: seen' }])
+
+  const calls = approved.map(call => ({ ...call, argumentsText: JSON.stringify({ place: word }) }))
+  const looked = await run([[start, ...says('Seen.')]], tools(), { textStages: wordStages(['tool_call']) }, { messages, toolApproval: { isNeeded: () => true, calls, approved: calls } })
+  const [gone] = looked.events.flatMap(event => event.type === 'tool-result' ? [event.result] : [])
+  t.match(gone, { approvalId: 'mcpr_gone', arguments: { place: replacement } }, 'stages that look at calls of tools see those that are not run as well')
 })
 
 t.test('thinking is that of the last turn, or where server tools are reported that of each turn in its place', async t => {
