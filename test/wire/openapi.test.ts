@@ -66,11 +66,11 @@ t.test('every schema is valid, and says what the check of the calls says', async
   const ajv = new Ajv2019({ strict: true, strictTypes: false, formats: { 'date-time': true } })
   ajv.addVocabulary(['openapi', 'info', 'servers', 'security', 'tags', 'paths', 'components'])
   ajv.addSchema({ $id: 'openapi', ...(document as Objects) }) // as printed by the endpoint
+  const paths = new Map<string, string>() // of each schema, once: many endpoints have the same ones
   for (const [path, operations] of Object.entries(at('/paths') as Objects)) { // likewise
-    for (const part of walk(operations)) {
-      if ('schema' in part) t.ok(ajv.compile(absolute(part.schema)), path)
-    }
+    for (const part of walk(operations)) if ('schema' in part) paths.set(JSON.stringify(part.schema), path)
   }
+  for (const [schema, path] of paths) t.ok(ajv.compile(absolute(JSON.parse(schema))), path)
   const request = ajv.getSchema('openapi#/components/schemas/ChatRequest')
   t.equal(request?.({ model: 'a', messages: [{ role: 'user', content: 'hi' }], temperature: null }), true)
   t.equal(request?.({ model: 'a', messages: [{ role: 'bot' }] }), false)
