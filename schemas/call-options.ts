@@ -24,6 +24,13 @@ export const attemptOptions = {
   }),
   timeout: Nullable(Type.Number({ exclusiveMinimum: 0 }), {
     description: 'Seconds after which the call ends with 504, if that is sooner than it would.'
+  }),
+  tags: Nullable(Type.Union([Type.String(), Type.Array(Type.String())]), {
+    description: 'Tags of the call, a list or a text with commas: at most 20, cut at 64 characters.'
+  }),
+  drop_params: Nullable(Type.Boolean(), {
+    description:
+      'Fields that a provider does not know are dropped in any case where the request is translated; `false` has no effect.'
   })
 }
 

@@ -19,6 +19,8 @@ const {
   agent_attributes,
   fallbacks,
   num_retries,
+  tags,
+  drop_params,
   timeout,
   cache
 } = ChatRequest.properties
@@ -72,6 +74,8 @@ export const TextCompletionRequest = Type.Object(
     agent_attributes,
     fallbacks,
     num_retries,
+    tags,
+    drop_params,
     timeout,
     cache,
     stream_options: Nullable(

@@ -49,8 +49,10 @@ export function attribute (body: unknown, { headers, record }: AttributedCall): 
   const endUser =
     headers['x-litellm-end-user-id'] ?? fields['safety_identifier'] ?? fields['user'] ?? claudeUser
   if (typeof endUser === 'string') record.endUser = nameOf(endUser)
-  const sources = [record.tags, headers['x-headgate-tags'], headers['x-litellm-tags'], tags]
-  if ((sources[0] ?? sources[1] ?? sources[2] ?? tags) !== undefined) record.tags = tagsOf(sources)
+  const sources = [record.tags, headers['x-headgate-tags'], headers['x-litellm-tags'], tags, fields['tags']]
+  if ((sources[0] ?? sources[1] ?? sources[2] ?? tags ?? fields['tags']) !== undefined) {
+    record.tags = tagsOf(sources)
+  }
   if (metadata === undefined) return body
   record.metadata = pairsOf(metadata)
   if (!Array.isArray(tags)) return body

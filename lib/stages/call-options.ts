@@ -4,6 +4,7 @@ import { refine, type ValidCall } from '../core/call.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import type { CallOptionFields } from '../../schemas/call-options.ts'
 import type { ModelChoice } from '../../schemas/chat.ts'
+import type { CallRecord } from '../core/record.ts'
 import type { Services } from '../services.ts'
 
 interface Request extends CallOptionFields {
@@ -29,22 +30,26 @@ export function callOptions (
     ...Object.keys(schema.properties),
     ...settings.providers.flatMap(({ id }) => providers.get(id)?.quirks.extraFields ?? [])
   ])
+  const keepsAnswers = settings.cache.answers !== undefined
   return map(<T extends ValidCall<Request>>(call: T): T => {
     const { request, record } = call
     if (known !== undefined) {
-      for (const name in request) {
-        if (!known.has(name) && (record.ignoredFields ??= []).length < maxReportedFields) {
-          record.ignoredFields.push(name.slice(0, maxReportedName))
-        }
-      }
+      for (const name in request) if (!known.has(name)) noteIgnored(record, name)
     }
     const { model, fallbacks, num_retries: maxRetries, timeout } = request
+    if (request.drop_params === false) noteIgnored(record, 'drop_params')
+    if (!keepsAnswers && request.cache !== undefined) noteIgnored(record, 'cache')
     if (timeout !== undefined) call.endAfter?.(timeout * 1000)
     if (fallbacks === undefined && maxRetries === undefined) return call
     const names = fallbacks === undefined ? [] : fallbackNames(fallbacks, model)
     // it only gains a field
     return refine(call, { options: { fallbacks: names, maxRetries } }) as unknown as T
   })
+}
+
+function noteIgnored (record: CallRecord, name: string): void {
+  const ignored = record.ignoredFields ??= []
+  if (ignored.length < maxReportedFields) ignored.push(name.slice(0, maxReportedName))
 }
 
 function fallbackNames (fallbacks: NonNullable<Request['fallbacks']>, model: Request['model']): string[] {

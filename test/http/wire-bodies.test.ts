@@ -121,6 +121,7 @@ const asks: readonly Ask[] = [
   { title: 'an answer', path: '/v1/models/sandbox/echo' },
   { title: 'an unknown model', path: '/v1/models/none' },
   { title: 'an answer', path: '/v1/key', method: 'GET' },
+  { title: 'an answer', method: 'GET', path: '/v1/model/info' },
   { title: 'an answer', path: '/health' },
   { title: 'an answer', path: '/livez' },
   { title: 'an answer', path: '/readyz' },

@@ -66,14 +66,38 @@ t.test('timeout ends the call that takes longer, and prolongs none', async t => 
 
 t.test('fields without effect are named in a header and the log', async t => {
   const { api } = await opened(t, { extraFields: ['min_p'] })
-  const answer = await api.post(chat, { ...question, model: 'openai/gpt-4o', drop_params: true, min_p: 0.1, num_retries: 1 })
-  t.equal(answer.headers.get('x-headgate-ignored'), 'drop_params')
+  const answer = await api.post(chat, { ...question, model: 'openai/gpt-4o', caching: true, min_p: 0.1, num_retries: 1 })
+  t.equal(answer.headers.get('x-headgate-ignored'), 'caching')
   await until(() => api.lines.some(({ endpoint }) => endpoint === 'chat'), 'the line')
-  t.match(api.lines.find(({ endpoint }) => endpoint === 'chat'), { ignored: ['drop_params'] })
+  t.match(api.lines.find(({ endpoint }) => endpoint === 'chat'), { ignored: ['caching'] })
   const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`${'x'.repeat(100)}${index}`, 1]))
   const cut = await api.post(chat, { ...question, model: 'openai/gpt-4o', ...many })
   t.ok((cut.headers.get('x-headgate-ignored') ?? '').length <= 256)
   t.equal((await api.post(chat, { ...question, model: 'openai/gpt-4o' })).headers.get('x-headgate-ignored'), null)
+})
+
+t.test('cache without a cache is named as without effect, and so is drop_params where it asks for more than there is', async t => {
+  const { api } = await opened(t)
+  const ignored = async (fields: object): Promise<string | null> => (await api.post(chat, { ...question, model: 'openai/gpt-4o', ...fields })).headers.get('x-headgate-ignored')
+  t.equal(await ignored({ cache: { 'no-cache': true } }), 'cache')
+  t.equal(await ignored({ drop_params: false, cache: true }), 'drop_params, cache')
+  t.equal(await ignored({ drop_params: true, tags: ['a'] }), null)
+  t.equal((await api.post(chat, { ...question, drop_params: 'yes' })).status, 422)
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('there')] })
+  t.teardown(upstream.close)
+  const provider = upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { quirks: { responsesApi: false } })
+  const caching = await testGateway(t, { providers: [provider], cache: { answers: { ttlMs: 1000, maxBytes: 65_536, scope: 'key', when: 'always' } } })
+  const kept = await caching.post(chat, { ...question, cache: { ttl: 5 } })
+  t.same([kept.status, kept.headers.get('x-headgate-ignored'), kept.headers.get('x-headgate-cache')], [200, null, 'miss'])
+})
+
+t.test('tags beside the metadata are tags as well, as a list or a text', async t => {
+  const { api } = await opened(t)
+  const body = { ...question, model: 'openai/gpt-4o' }
+  t.equal((await api.post(chat, { ...body, tags: ['batch', 'night'] }, { headers: { 'x-litellm-tags': 'first' } })).status, 200)
+  t.equal((await api.post(chat, { ...body, tags: 'batch, day' })).status, 200)
+  await until(() => api.lines.filter(({ tags }) => tags !== undefined).length === 2, 'their lines')
+  t.same(api.lines.flatMap(({ tags }) => tags === undefined ? [] : [tags]), [['first', 'batch', 'night'], ['batch', 'day']])
 })
 
 t.test('a provider of the caller\'s dialect gets none of these fields', async t => {
@@ -84,7 +108,7 @@ t.test('a provider of the caller\'s dialect gets none of these fields', async t 
   const api = await testGateway(t, {
     providers: [upstreamAt(`${upstream.url}/v1`, 'anthropic', 'anthropic'), upstreamAt(`${upstream.url}/v1`, 'openai')]
   })
-  const own = { fallbacks: ['openai/gpt-4o'], num_retries: 1, timeout: 60 }
+  const own = { fallbacks: ['openai/gpt-4o'], num_retries: 1, timeout: 60, tags: ['night'], drop_params: true, cache: { ttl: 60 } }
   const asked = { model: 'anthropic/claude-sonnet-5-5', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], unknown_to_us: 1 }
   t.equal((await api.post('/v1/messages', { ...asked, ...own })).status, 200)
   t.equal((await api.post('/v1/responses', { model: 'openai/gpt-5', input: 'hi', unknown_to_us: 1, ...own })).status, 200)

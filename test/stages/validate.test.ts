@@ -190,6 +190,8 @@ const accepted: Record<string, unknown[]> = {
   fallbacks: [null, ['gpt-5-mini', { model: 'gpt-5-nano' }, { 'gpt-5': ['gpt-5-mini'] }]],
   num_retries: [null, 0, 5],
   timeout: [null, 0.5, 600],
+  tags: [null, 'batch, night', ['batch', 'night']],
+  drop_params: [null, true, false],
   cache: [null, { ttl: 60 }, { 'no-cache': true }],
   model_attributes: [null, { 'gpt-5': { accuracy: 0.95, speed: 0 } }],
   agent_attributes: [null, { complexity: 1 }],

@@ -123,6 +123,7 @@ const repeated: Places = {
   prompt_cache_retention: anyWord,
   'cache.**': unseen('compared here, and not sent'),
   'fallbacks.**': unseen('names of models'),
+  'tags.**': unseen('seen where the call has them'),
   service_tier: word
 }
 

@@ -9,5 +9,6 @@ import { PlaceTable, text, unseen } from '../../json/place-table.ts'
 export const completionRequestTexts = new PlaceTable({
   ...modelTexts, prompt: text, 'prompt[]': text, suffix: text, stop: text, 'stop[]': text, user: text,
   'cache.**': unseen('compared here, and not sent'),
-  'fallbacks.**': unseen('names of models')
+  'fallbacks.**': unseen('names of models'),
+  'tags.**': unseen('seen where the call has them')
 })
