@@ -11,6 +11,7 @@ import {
   imageEdits, imageEditsDocs, imageVariations, imageVariationsDocs, images, imagesDocs
 } from './images.ts'
 import { describeKey, keyDocs } from './key.ts'
+import { keyInfo, keyInfoDocs } from './key-info.ts'
 import { listModels, listModelsDocs, retrieveModel, retrieveModelDocs } from './models.ts'
 import { modelInfo, modelInfoDocs } from './model-info.ts'
 import { countTokens, countTokensDocs, messages, messagesDocs } from './messages.ts'
@@ -210,6 +211,7 @@ const table: readonly EndpointRow[] = [
     docs: modelInfoDocs,
     pipeline: modelInfo
   },
+  { ...get, isAlias: true, name: 'key', path: '/key/info', docs: keyInfoDocs, pipeline: keyInfo },
   {
     ...get,
     name: 'health',

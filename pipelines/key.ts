@@ -18,30 +18,34 @@ export const keyDocs: Docs = {
   answers: [{ description: 'The key, without its text.', schema: KeyStatus }]
 }
 
+export type KeyServices = Pick<Services, 'keys' | 'limiter' | 'settings' | 'hidesCost'>
+
 /** Serves GET /v1/key: to any key, about itself. */
-export function describeKey (
-  services: Pick<Services, 'keys' | 'limiter' | 'settings' | 'hidesCost'>
-): Handler<Call> {
-  const { limiter, settings } = services
-  const statusOf = async ({ key, record }: AuthedCall): Promise<KeyStatus> => {
-    const [projectId, projectName] = projectNamesOf(key)
-    return {
-      object: 'key',
-      id: key.id,
-      name: key.name,
-      project: { id: projectId, name: projectName },
-      models: key.models === undefined ? null : [...key.models],
-      endpoints: key.endpoints === undefined ? null : [...key.endpoints],
-      expires_at: key.expiresAtMs === undefined ? null : Math.floor(key.expiresAtMs / 1000),
-      limits: await limitStatuses(
-        limiter,
-        limitedParties(key, settings.limits.defaultKeyLimits),
-        record.hidesCost
-      )
-    }
-  }
+export function describeKey (services: KeyServices): Handler<Call> {
   return pipeline(
     auth(services, { everyKey: true }),
-    replyWith(async (call: AuthedCall) => toJsonReply(await statusOf(call)))
+    replyWith(async (call: AuthedCall) => toJsonReply(await keyStatusOf(services, call)))
   )
+}
+
+/** Returns what the key of a call may use, its limits and what is left of them. */
+export async function keyStatusOf (
+  { limiter, settings }: Pick<KeyServices, 'limiter' | 'settings'>,
+  { key, record }: AuthedCall
+): Promise<KeyStatus> {
+  const [projectId, projectName] = projectNamesOf(key)
+  return {
+    object: 'key',
+    id: key.id,
+    name: key.name,
+    project: { id: projectId, name: projectName },
+    models: key.models === undefined ? null : [...key.models],
+    endpoints: key.endpoints === undefined ? null : [...key.endpoints],
+    expires_at: key.expiresAtMs === undefined ? null : Math.floor(key.expiresAtMs / 1000),
+    limits: await limitStatuses(
+      limiter,
+      limitedParties(key, settings.limits.defaultKeyLimits),
+      record.hidesCost
+    )
+  }
 }

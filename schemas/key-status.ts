@@ -1,9 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { countedLimitNames } from './config/counted-limits.ts'
+import { OrNull } from './admin/common.ts'
 import { OneOf } from './nullable.ts'
-
-const Nullable = (schema: Parameters<typeof Type.Union>[0][number], description: string) =>
-  Type.Union([schema, Type.Null()], { description })
 
 /** Whose limits hold for a call. */
 export const limitedParties = ['key', 'project', 'member', 'end_user', 'tag', 'model'] as const
@@ -14,15 +12,15 @@ export const LimitStatus = Type.Object({
   id: Type.String({ description: 'The id or name of that.' }),
   name: OneOf([...countedLimitNames, 'budget']),
   limit: Type.Number({ description: 'The most; of a budget in US dollars.' }),
-  remaining: Nullable(
+  remaining: OrNull(
     Type.Number(),
     'What is left now, without what calls in progress may use. `null`: not known, as of concurrent calls, or not to be seen.'
   ),
-  resets_at: Nullable(
+  resets_at: OrNull(
     Type.Integer(),
     'Unix time in seconds: the end of the window, or when a limit per minute is completely available again. `null`: never, or not known.'
   ),
-  window: Nullable(
+  window: OrNull(
     Type.String(),
     'Of a budget: `hour`, `day`, `week`, `month`, `total`, or a length such as `30d`.'
   )
@@ -35,9 +33,9 @@ export const KeyStatus = Type.Object({
   id: Type.String(),
   name: Type.String(),
   project: Type.Object({ id: Type.String(), name: Type.String() }),
-  models: Nullable(Type.Array(Type.String()), 'Ids and patterns; `null`: all.'),
-  endpoints: Nullable(Type.Array(Type.String()), 'Names of endpoints; `null`: all.'),
-  expires_at: Nullable(Type.Integer(), 'Unix time in seconds; `null`: never.'),
+  models: OrNull(Type.Array(Type.String()), 'Ids and patterns; `null`: all.'),
+  endpoints: OrNull(Type.Array(Type.String()), 'Names of endpoints; `null`: all.'),
+  expires_at: OrNull(Type.Integer(), 'Unix time in seconds; `null`: never.'),
   limits: Type.Array(LimitStatus, { description: 'Those of the key first, then those it shares with others.' })
 })
 export type KeyStatus = Static<typeof KeyStatus>

@@ -122,6 +122,8 @@ const asks: readonly Ask[] = [
   { title: 'an unknown model', path: '/v1/models/none' },
   { title: 'an answer', path: '/v1/key', method: 'GET' },
   { title: 'an answer', method: 'GET', path: '/v1/model/info' },
+  { title: 'an answer', path: '/key/info' },
+  { title: 'another key', path: '/key/info?key=sk-1' },
   { title: 'an answer', path: '/health' },
   { title: 'an answer', path: '/livez' },
   { title: 'an answer', path: '/readyz' },
