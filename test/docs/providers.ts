@@ -114,6 +114,8 @@ const decisions = `
 | A spoken answer, or custom tools, of a model without them | 400 with the parameter: the answer would be another one |
 | \`top_k: 0\` for Gemini | left out: it says no limit |
 | \`settings\` of a model that no request has, such as \`include_usage\` or \`timeout\` | without effect |
+| A stream of comments, blank lines or messages that hold nothing | its request ends after \`timeouts.idle_events_ms\`: the next model is tried, or the answer ends with an error. Pings in the caller's own dialect, which it gets, are events |
+| Comments before a complete answer | waited for until \`limits.call_ms\`: some servers send them to requests that queue |
 | A stream that has only begun, with the role | nothing is sent before the first output: a failure until then can become another attempt or a status. A comment follows every 15 seconds |
 | Tokens in place of text for Google's embeddings | 400 on \`input\` |
 | Inputs of embeddings for a model without limits in the catalogue | at most 8,192 tokens each and 300,000 together |
