@@ -16,7 +16,7 @@ const outfile = join(root, 'build/headgate.cjs')
 
 /** Native, or not needed by most starts. */
 const external = [
-  '@modelcontextprotocol/client', '@opentelemetry/*', '@photostructure/sqlite', 'ajv', 'file-type', 'gpt-tokenizer', 'ioredis', 'koa-body', 'openid-client',
+  '@modelcontextprotocol/client', '@opentelemetry/*', '@photostructure/sqlite', 'ajv', 'file-type', 'gpt-tokenizer', 'ioredis', 'koa-body', 'nodemailer', 'openid-client',
   'pg', 'sharp', 'tweetnacl', 'undici', 'unpdf'
 ]
 

@@ -24,6 +24,7 @@ import type { SharedCooldown } from './coordination/cooldown-exchange.ts'
 import { providerDigests, sameProviders } from './routing/same-provider.ts'
 import { describeError, loggableError } from './text/describe-error.ts'
 import { httpTransport } from './client/transport.ts'
+import type { Alerts } from './alerts/alerts.ts'
 import type { BodyRecorder } from './bodies/body-recorder.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
@@ -69,6 +70,8 @@ export interface ServiceParts {
   readonly discoverModels?: boolean
   /** The stages of the settings that are no patterns, by name; they are closed with the services. */
   readonly judges?: ReadonlyMap<string, Judge>
+  /** The alerts of the settings; they are closed with the services. */
+  readonly alerts?: Alerts | undefined
   /** Services of the last configuration: what they know of providers that are still the same is kept. */
   readonly previous?: Pick<Services, 'settings' | 'routeHealth'>
 }
@@ -94,6 +97,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     providers: extraProviders = [],
     discoverModels = true,
     judges = new Map<string, Judge>(),
+    alerts,
     previous
   } = parts
   const closing: Array<() => Promise<void>> = []
@@ -152,6 +156,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   const tools = createToolServers(settings)
   closing.push(tools.close)
 
+  if (alerts !== undefined) closing.push(alerts.close)
   closing.push(...[...judges.values()].map(judge => async () => await judge.close?.()))
 
   const tokens = createTokenCounter()
@@ -184,6 +189,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
         )
       },
     ...admin !== undefined && isDashboardServed(settings) && { admin },
+    ...alerts !== undefined && { alerts },
     ...settings.stages.length > 0 && { textStages: new ConfiguredStages(settings.stages, {
       judges,
       exposesNames: settings.server.exposeStages,

@@ -33,6 +33,7 @@ import { loggableError } from './text/describe-error.ts'
 import { warmUp } from './validation/compile-check.ts'
 import { stageKindOf } from '../schemas/config/stages.ts'
 import type { Admin } from './accounts/admin.ts'
+import type { Alerts } from './alerts/alerts.ts'
 import type { SharedTexts } from './cache/entries.ts'
 import type { LiveConfiguration } from './config/live-configuration.ts'
 import type { CooldownExchange, SharedCooldown } from './coordination/cooldown-exchange.ts'
@@ -144,6 +145,9 @@ const firstRequestMs = 100
  */
 const expireEveryMs = 60_000
 
+/** Milliseconds between two looks for alerts. What does not work in two of them is worth one. */
+const alertEveryMs = 10_000
+
 /**
  * Creates a gateway, which accepts no call before `listen` or `start`. @throws those of the stores and of the
  * certificate
@@ -228,7 +232,8 @@ async function openGateway (
     parts: async settings => ({
       ...parts,
       bodyRecorder: await records.bodyRecorderFor(settings),
-      judges: await judgesOf(settings, services)
+      judges: await judgesOf(settings, services),
+      alerts: await alertsOf(settings, given, degraded)
     }),
     endpoints:
       given.endpoints ??
@@ -264,6 +269,7 @@ async function openGateway (
   })
   const { server, close: closeServer } = await openServer(settings, app, log)
   const expiring = setInterval(() => expire(records, work, log), expireEveryMs).unref()
+  const alerting = setInterval(() => services().alerts?.look(), alertEveryMs).unref()
 
   const prepare = async (): Promise<void> => {
     const listed = live.whenListed()
@@ -352,6 +358,7 @@ async function openGateway (
       await closed
       await work?.stop()
       clearInterval(expiring)
+      clearInterval(alerting)
       await records.close()
       await tracer?.close()
       await admin?.close()
@@ -389,6 +396,23 @@ async function judgesOf (settings: Settings, services: () => Services): Promise<
   if (settings.stages.every(({ use }) => stageKindOf(use) === 'pattern')) return new Map()
   const { openJudges } = await import('./judges/open-judges.ts')
   return await openJudges(settings, services)
+}
+
+/**
+ * Opens alerts, loaded once a configuration has channels for them. @throws ConfigError where a package that
+ * these need is not installed
+ */
+async function alertsOf (
+  settings: Settings,
+  { database, keyStore, log }: GatewayParts,
+  degraded: () => readonly string[]
+): Promise<Alerts | undefined> {
+  const { webhooks, emails } = settings.alerts
+  if (database === undefined || Object.keys({ ...webhooks, ...emails }).length === 0) return undefined
+  const { openAlerts } = await import('./alerts/open-alerts.ts')
+  return await openAlerts(settings, {
+    database, configuredKeys: () => keyStore?.configured() ?? [], degraded, log
+  })
 }
 
 /** Creates the HTTP server of an app. @throws where the certificate cannot be used */

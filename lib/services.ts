@@ -1,6 +1,7 @@
 /** Lists all that a pipeline may depend on, as types: instances are created in `create-services`. */
 
 import type { Admin } from './accounts/admin.ts'
+import type { Alerts } from './alerts/alerts.ts'
 import type { AnswerCache } from './cache/answer-cache.ts'
 import type { TokenCounter } from './embeddings/token-counter.ts'
 import type { Keys } from './keys/keys.ts'
@@ -48,6 +49,8 @@ export interface Services {
   readonly ownTags?: (key: ApiKey) => readonly string[]
   /** Opens what the admin API works with. Absent without a store, and where the dashboard is off. */
   readonly admin?: () => Promise<Admin>
+  /** Absent where none are sent. */
+  readonly alerts?: Alerts
   /** Look at the texts of calls. Absent where nothing does. */
   readonly textStages?: TextStages
   /** Absent where every call is answered anew. */

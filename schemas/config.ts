@@ -8,6 +8,7 @@
 
 import { Type, type Static } from 'typebox'
 import { AccountsConfig } from './config/accounts.ts'
+import { AlertsConfig } from './config/alerts.ts'
 import { CacheConfig } from './config/cache.ts'
 import { CallsConfig } from './config/calls.ts'
 import { DashboardConfig } from './config/dashboard.ts'
@@ -67,6 +68,7 @@ export const Config = Closed(
     store: StoreConfig,
     coordination: CoordinationConfig,
     usage: UsageConfig,
+    alerts: AlertsConfig,
     calls: CallsConfig,
     stages: Type.Array(StageConfig, {
       default: [],

@@ -13,11 +13,14 @@ type Reasons = Readonly<Record<string, readonly [test: string, reason: string]>>
 
 /** Files that only put parts together or name them, or that run in a process or thread of their own. */
 const elsewhere: Reasons = {
+  'alerts/open-alerts': ['pipelines/admin/alerts', 'opens the alerts of a gateway'],
+  'alerts/store-outage': ['alerts/alerts', 'sends what that test receives while the store is away'],
   'bodies/body-rules': ['pipelines/admin/call-bodies', 'finds the rule of a project'],
   'bodies/print-body': ['bodies/call-capture', 'prints what is noted there'],
   'bodies/redaction': ['bodies/redact-json', 'the rules that are applied there'],
   'config/check-draft': ['pipelines/admin/configuration', 'what its route answers'],
   'config/live-configuration': ['pipelines/admin/configuration', 'the file and the reloads that its routes show'],
+  'config/optional-packages': ['package/package', 'names the packages that are not installed there'],
   'config/plain-value': ['config/config-document', 'makes the values of the documents that are read there'],
   'coordination/scripts': ['limits/redis-counters', 'what Redis runs'],
   'core/provider-use': ['stages/check-uses', 'lists what is judged there'],
@@ -69,6 +72,7 @@ const elsewhere: Reasons = {
   'usage/calls-report': ['pipelines/admin/usage', 'the calls of a gateway'],
   'usage/report-worker': ['pipelines/admin/usage', 'the thread of the reports'],
   'usage/usage-report': ['pipelines/admin/usage', 'the sums of a gateway'],
+  'usage/watch-reports': ['alerts/alert-rules', 'reads what is decided on there'],
   'usage/usage-summary': ['pipelines/admin/usage', 'adds up what is read there'],
   'wire/openapi-headers': ['wire/openapi', 'a part of the document'],
   'wire/openapi-responses': ['wire/openapi', 'as above'],
@@ -78,6 +82,7 @@ const elsewhere: Reasons = {
   'keys/key-limits': ['pipelines/admin/keys', 'renames what the admin API sends'],
   'keys/key-rows': ['keys/key-store', 'reads what the store wrote'],
   'keys/spent-of': ['pipelines/admin/keys', 'the spending in its answers'],
+  'keys/watched-parties': ['alerts/alert-rules', 'the keys and projects of the alerts there'],
   'keys/stored-keys': ['pipelines/admin/keys', 'the keys of the store as the admin API shows and changes them'],
   'limits/spending-reader': ['limits/limiter', 'reads for every limiter'],
   'text/parse-pattern': ['text/linear-pattern', 'reads the patterns that are searched for there'],

@@ -122,6 +122,7 @@ async function created (settings: Settings, parts: ServiceParts): Promise<OwnedS
     return createServices(settings, parts)
   } catch (error) {
     if (parts.judges !== undefined) await closeJudges(parts.judges)
+    await parts.alerts?.close()
     throw error
   }
 }

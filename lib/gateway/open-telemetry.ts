@@ -1,7 +1,6 @@
 /** Loads what sends spans, metrics and log records, where the configuration has some. */
 
-import { errorCode } from '../config/environment.ts'
-import { ConfigError } from '../config/problems.ts'
+import { loadOptional } from '../config/optional-packages.ts'
 import type { OtlpSettings, Settings } from '../core/settings.ts'
 import type { Log } from '../log/log.ts'
 import type { CallTracer } from '../telemetry/call-tracer.ts'
@@ -64,12 +63,5 @@ export async function openLogsExport (otlp: OtlpSettings, log: Log): Promise<Otl
 }
 
 async function load<T> (signal: Signal, importModule: () => Promise<T>): Promise<T> {
-  try {
-    return await importModule()
-  } catch (error) {
-    const code = errorCode(error)
-    if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error
-    const message = `needs packages that are not installed; run \`npm install ${packages[signal].join(' ')}\``
-    throw new ConfigError([{ file: '', line: 0, column: 0, path: `telemetry.otlp.${signal}`, message }])
-  }
+  return await loadOptional(importModule, `telemetry.otlp.${signal}`, packages[signal])
 }

@@ -69,7 +69,7 @@ export function allStages (
 }
 
 /** Reads limits that were written here or by the admin API. */
-function parseLimits (text: string): KeyLimits {
+export function parseLimits (text: string): KeyLimits {
   return JSON.parse(text) as KeyLimits // written by us
 }
 

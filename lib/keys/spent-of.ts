@@ -15,7 +15,7 @@ export interface Spent {
 }
 
 /** A strict budget refuses calls that could exceed it, so less than this share of it stays. */
-const leftover = 0.001
+export const leftover = 0.001
 
 export async function spentOf (query: Kysely<Tables>, id: string, limits: KeyLimits = {}): Promise<Spent> {
   const now = Date.now()

@@ -1,6 +1,7 @@
 /** Builds the schema of the store, in numbered steps. */
 
 import { accountSteps } from './migrations/account-steps.ts'
+import { alertSteps } from './migrations/alert-steps.ts'
 import { bodySteps } from './migrations/body-steps.ts'
 import { budgetSteps } from './migrations/budget-steps.ts'
 import { deferredSteps } from './migrations/deferred-steps.ts'
@@ -12,6 +13,7 @@ import { usageSteps } from './migrations/usage-steps.ts'
 /** All steps in their order, which goes across the tables. */
 export const migrations: readonly Migration[] = [
   ...accountSteps,
+  ...alertSteps,
   ...bodySteps,
   ...budgetSteps,
   ...deferredSteps,

@@ -434,6 +434,43 @@ export interface TextPieceRow {
   readonly piece: string
 }
 
+/** A claim of one process to work that all processes on the store would do, until it ends. */
+export interface LeaseRow {
+  readonly name: string
+  readonly until_ms: number
+}
+
+/** An alert, which is sent once to each channel, whichever process noticed. */
+export interface AlertRow {
+  /** The digest of what it is about. */
+  readonly id: string
+  readonly event: string
+  readonly at_ms: number
+  readonly message: string
+  /** JSON of its facts. */
+  readonly data: string
+}
+
+/** The sending of an alert to a channel of the configuration. */
+export interface AlertDeliveryRow {
+  readonly alert_id: string
+  readonly channel: string
+  readonly state: 'pending' | 'delivered' | 'failed'
+  readonly attempts: number
+  /** The time from which it may be tried; while a process tries it, the time at which its lease ends. */
+  readonly next_at_ms: number
+  readonly error: string | null
+  readonly delivered_at_ms: number | null
+}
+
+/** Something that goes wrong for a while, such as a provider that is down. */
+export interface AlertConditionRow {
+  readonly name: string
+  readonly since_ms: number
+  /** The last time at which it was not known to be over. */
+  readonly seen_ms: number
+}
+
 export interface Tables {
   projects: ProjectRow
   users: UserRow
@@ -461,4 +498,8 @@ export interface Tables {
   spending: SpendingRow
   gateways: GatewayRow
   holdings: HoldingRow
+  leases: LeaseRow
+  alerts: AlertRow
+  alert_deliveries: AlertDeliveryRow
+  alert_conditions: AlertConditionRow
 }

@@ -13,10 +13,12 @@ import { endedCalls, findCall, listCalls } from './calls-report.ts'
 import { exportPage } from './export-usage.ts'
 import { stagesReport } from './stages-report.ts'
 import { usageReport } from './usage-report.ts'
+import { activeKeys, failedCalls, hourSpending, spentBy } from './watch-reports.ts'
 
 /** The reports, by name: each takes the store and values that can be sent to a thread. */
 export const reports = {
-  usageReport, attemptsReport, listCalls, findCall, findBodies, endedCalls, exportPage, stagesReport
+  usageReport, attemptsReport, listCalls, findCall, findBodies, endedCalls, exportPage, stagesReport,
+  activeKeys, spentBy, hourSpending, failedCalls
 }
 
 type ReportName = keyof typeof reports

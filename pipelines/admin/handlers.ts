@@ -2,6 +2,7 @@
 
 import type { AdminHandlers } from './handler.ts'
 import { adminKeyHandlers } from './admin-keys.ts'
+import { alertHandlers } from './alerts.ts'
 import { auditHandlers } from './audit.ts'
 import { callBodyHandlers } from './call-bodies.ts'
 import { callHandlers } from './calls.ts'
@@ -27,6 +28,7 @@ export const adminHandlers: AdminHandlers = {
   ...keyHandlers,
   ...adminKeyHandlers,
   ...auditHandlers,
+  ...alertHandlers,
   ...usageHandlers,
   ...callHandlers,
   ...callBodyHandlers,

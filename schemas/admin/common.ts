@@ -75,7 +75,8 @@ const parts = [
   'bodies',
   'models',
   'configuration',
-  'audit'
+  'audit',
+  'alerts'
 ] as const
 export const scopeNames = parts.flatMap(part => [`${part}:read`, `${part}:write`] as const)
 export const Scope = OneOf([...scopeNames])

@@ -24,6 +24,7 @@ import {
   PlaygroundKey,
   PlaygroundKeyRequest
 } from './keys.ts'
+import { AlertChannelList, AlertDelivery, AlertPage, alertQuery, AlertTest } from './alerts.ts'
 import { AuditPage, auditQuery } from './audit.ts'
 import { CallBodies } from './call-bodies.ts'
 import { CallDetail, callExportQuery, callMoment, CallPage, callQuery, LiveCalls, liveQuery } from './calls.ts'
@@ -562,6 +563,30 @@ export const adminRoutes = {
     scope: 'audit:read',
     query: auditQuery,
     answer: AuditPage
+  },
+
+  'GET /admin/v1/alerts': {
+    operationId: 'listAlerts',
+    summary: 'List alerts and their deliveries, the newest first.',
+    role: 'admin',
+    scope: 'alerts:read',
+    query: alertQuery,
+    answer: AlertPage
+  },
+  'GET /admin/v1/alerts/channels': {
+    operationId: 'listAlertChannels',
+    summary: 'List where alerts are sent.',
+    role: 'admin',
+    scope: 'alerts:read',
+    answer: AlertChannelList
+  },
+  'POST /admin/v1/alerts/test': {
+    operationId: 'testAlertChannel',
+    summary: 'Send a test to a channel, once, and say what became of it.',
+    role: 'admin',
+    scope: 'alerts:write',
+    request: AlertTest,
+    answer: AlertDelivery
   }
 } as const satisfies Readonly<Record<`${'GET' | 'POST' | 'DELETE'} /admin/v1/${string}`, AdminRouteSpec>>
 

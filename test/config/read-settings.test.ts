@@ -102,6 +102,7 @@ t.test('without a file and an environment everything has its default', async t =
     calls: { keepBodies: [], keptMemoryBytes: 33_554_432 },
     stages: [],
     cache: {},
+    alerts: { webhooks: {}, emails: {}, errorPercent: 20, keyExpiryDays: 7 },
     telemetry: { maxSampledPerSecond: 100 },
     responses: { store: true, keepMs: 2_592_000_000, maxBytesPerKey: 268_435_456 },
     dashboard: { enabled: true, insecure: false, editConfig: false },

@@ -43,6 +43,10 @@ const mostCharacters: { readonly [T in keyof Tables]: { readonly [C in TextColum
   invitations: { id, digest: id, email: 254, role: word, projects: 10_000, invited_by: ownName },
   admin_keys: { id, name: ownName, digest: id, role: word, scopes: 2000, created_by: id },
   audit: { id, actor: ownName, actor_id: id, action: word, subject: name, subject_name: name, address, before: scope, after: scope },
+  leases: { name: word },
+  alerts: { id, event: word, message: 2000, data: 4000 },
+  alert_deliveries: { alert_id: id, channel: 80, state: word, error: 300 },
+  alert_conditions: { name: 300 },
   idempotent_answers: { id, request: id, answer: 2 * scope },
   responses: {
     id: providerId, key_id: id, previous_id: providerId, root_id: providerId, status: word, response: inRow, input: inRow, origin: 2000, owner: id
@@ -150,6 +154,6 @@ t.test('no caller, provider or member makes the store keep a text of any length'
       }
     }
   }
-  t.same(empty, ['imported', 'passkeys', 'identities', 'gateways', 'holdings'], 'every other table was written to')
+  t.same(empty, ['imported', 'passkeys', 'identities', 'leases', 'alerts', 'alert_deliveries', 'alert_conditions', 'gateways', 'holdings'], 'every other table was written to')
   for (const line of api.lines) t.ok(JSON.stringify(line).length < 5000, JSON.stringify(line).slice(0, 300))
 })

@@ -158,6 +158,10 @@ t.test('a setting that needs other packages names them where they are not instal
     for (const name of packages.split(' ')) named.add(name)
   }
   t.same([...named].toSorted(), Object.keys(manifest.peerDependencies).filter(name => name.startsWith('@opentelemetry/')).toSorted())
+  writeFileSync(join(bare, 'mail.yaml'), 'alerts: {emails: {ops: {server: "smtp://127.0.0.1", from: a@example.com, to: [b@example.com]}}}\nserver: {port: 0}\n')
+  const [code, out] = await run('node', command, 'start', '--config', join(bare, 'mail.yaml'))
+  t.not(code, 0)
+  t.match(out, 'npm install nodemailer')
 })
 
 t.test('the command also runs from its modules', async t => {

@@ -78,7 +78,10 @@ const cases: Readonly<Partial<Record<AdminRoute, Case>>> = {
   'POST /admin/v1/configuration': { least: 'owner', scope: 'configuration:write', body: {} },
   'GET /admin/v1/stages': { least: 'member', scope: 'models:read' },
   'POST /admin/v1/stages/try': { least: 'admin', scope: 'configuration:read', body: {} },
-  'GET /admin/v1/audit': { least: 'admin', scope: 'audit:read' }
+  'GET /admin/v1/audit': { least: 'admin', scope: 'audit:read' },
+  'GET /admin/v1/alerts': { least: 'admin', scope: 'alerts:read' },
+  'GET /admin/v1/alerts/channels': { least: 'admin', scope: 'alerts:read' },
+  'POST /admin/v1/alerts/test': { least: 'admin', scope: 'alerts:write', body: {} }
 }
 
 const roles = ['owner', 'admin', 'member', 'viewer'] as const

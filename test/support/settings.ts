@@ -81,6 +81,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     calls: { keepBodies: [], keptMemoryBytes: 1_000_000 },
     stages: [],
     cache: {},
+    alerts: { webhooks: {}, emails: {}, errorPercent: 20, keyExpiryDays: 7 },
     telemetry: { maxSampledPerSecond: 100 },
     usage: { keepDays: 90, keepRows: 1_000_000, exposeCost: true, projects: [], keys: [] },
     deferred: { forAllProviders: false, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 },

@@ -1,0 +1,172 @@
+/**
+ * Stores alerts and their deliveries, for all processes on one store. An alert that is there already is left as
+ * it is, so each may be raised by any number of processes, and again after a crash.
+ */
+
+import { sql, type Kysely } from 'kysely'
+import { pageOf, beyond, type PageOf, type PageRequest } from '../stores/pages.ts'
+import { retryWhenLocked } from '../stores/retry-when-locked.ts'
+import type { Alert as AlertEntry, AlertDelivery } from '../../schemas/admin/alerts.ts'
+import type { Database } from '../stores/database.ts'
+import type { AlertDeliveryRow, AlertRow, Tables } from '../stores/tables.ts'
+import type { Alert } from './alert.ts'
+
+/** A delivery that this process is to carry out. */
+export interface DueDelivery {
+  readonly alert: Alert
+  readonly channel: string
+  /** Attempts so far, this one included. */
+  readonly attempts: number
+}
+
+/** A condition that nobody has looked at for so long is over: those who looked have gone. */
+const forgottenAfterMs = 10 * 60_000
+
+export class AlertStore {
+  readonly #query: Kysely<Tables>
+  readonly #skipLocked: Database['skipLocked']
+  /** Returns the time by the clock that all processes share. */
+  readonly now: () => number
+
+  constructor ({ query, skipLocked, now }: Pick<Database, 'query' | 'skipLocked' | 'now'>) {
+    this.#query = query
+    this.#skipLocked = skipLocked
+    this.now = now
+  }
+
+  /** Claims work for all processes. @returns false while another claim of that name lasts */
+  async lease (name: string, forMs: number): Promise<boolean> {
+    const now = this.now()
+    const row = { name, until_ms: now + forMs }
+    const claimed = await retryWhenLocked(async () => await this.#query.insertInto('leases').values(row)
+      .onConflict(conflict => conflict.column('name').doUpdateSet(row).where('leases.until_ms', '<=', now))
+      .returning('name').executeTakeFirst())
+    return claimed !== undefined
+  }
+
+  /**
+   * Adds an alert with a delivery to each channel, unless it is there.
+   *
+   * Deliveries come first: they are carried out once their alert is there, so a process that ends in between
+   * leaves nothing half done.
+   */
+  async raise (alert: Alert, deliveries: ReadonlyArray<Omit<AlertDeliveryRow, 'alert_id'>>): Promise<void> {
+    const { id, event, atMs, message, data } = alert
+    const known = await this.#query.selectFrom('alerts').select('id').where('id', '=', id).executeTakeFirst()
+    if (known !== undefined) return
+    if (deliveries.length > 0) {
+      const rows = deliveries.map(delivery => ({ ...delivery, alert_id: id }))
+      await retryWhenLocked(async () => await this.#query.insertInto('alert_deliveries').values(rows)
+        .onConflict(conflict => conflict.doNothing()).execute())
+    }
+    const row = { id, event, at_ms: atMs, message, data: JSON.stringify(data) }
+    await retryWhenLocked(async () => await this.#query.insertInto('alerts').values(row)
+      .onConflict(conflict => conflict.doNothing()).execute())
+  }
+
+  /** Takes deliveries to some channels whose time has come. They are due again when the lease ends. */
+  async takeDue (channels: readonly string[], limit: number, leaseMs: number): Promise<DueDelivery[]> {
+    if (channels.length === 0) return []
+    const now = this.now()
+    const taken = await retryWhenLocked(async () => await this.#query.updateTable('alert_deliveries')
+      .set({ next_at_ms: now + leaseMs, attempts: sql`attempts + 1` })
+      .where(sql<boolean>`(alert_id, channel) in ${this.#skipLocked(
+        this.#query.selectFrom('alert_deliveries').select(['alert_id', 'channel'])
+          .where('state', '=', 'pending').where('next_at_ms', '<=', now).where('channel', 'in', channels)
+          .where('alert_id', 'in', this.#query.selectFrom('alerts').select('id'))
+          .orderBy('next_at_ms').limit(limit)
+      )}`)
+      .returning(['alert_id', 'channel', 'attempts']).execute())
+    if (taken.length === 0) return []
+    const rows = await this.#query.selectFrom('alerts').selectAll()
+      .where('id', 'in', taken.map(({ alert_id: id }) => id)).execute()
+    return taken.flatMap(({ alert_id: id, channel, attempts }) => {
+      const row = rows.find(row => row.id === id)
+      return row === undefined ? [] : [{ alert: alertOfRow(row), channel, attempts }]
+    })
+  }
+
+  /** Writes what became of an attempt. */
+  async finish (
+    alertId: string,
+    channel: string,
+    outcome: Partial<Pick<AlertDeliveryRow, 'state' | 'next_at_ms' | 'error' | 'delivered_at_ms'>>
+  ): Promise<void> {
+    await retryWhenLocked(async () => await this.#query.updateTable('alert_deliveries').set(outcome)
+      .where('alert_id', '=', alertId).where('channel', '=', channel).where('state', '=', 'pending').execute())
+  }
+
+  /** Notes that a condition holds. @returns the time since which it does */
+  async begin (name: string): Promise<number> {
+    const now = this.now()
+    const { since_ms: sinceMs } = await retryWhenLocked(async () => await this.#query
+      .insertInto('alert_conditions').values({ name, since_ms: now, seen_ms: now })
+      .onConflict(conflict => conflict.column('name').doUpdateSet({
+        seen_ms: now,
+        since_ms: sql`case when alert_conditions.seen_ms <= ${now - forgottenAfterMs} then excluded.since_ms else alert_conditions.since_ms end`
+      }))
+      .returning('since_ms').executeTakeFirstOrThrow())
+    return sinceMs
+  }
+
+  /** Notes that a condition, where it has begun, is not known to be over. */
+  async keep (name: string): Promise<void> {
+    const now = this.now()
+    await retryWhenLocked(async () => await this.#query.updateTable('alert_conditions').set({ seen_ms: now })
+      .where('name', '=', name).where('seen_ms', '>', now - forgottenAfterMs).execute())
+  }
+
+  /** Returns the time since which a condition holds; `undefined` for one that does not. */
+  async since (name: string): Promise<number | undefined> {
+    const row = await this.#query.selectFrom('alert_conditions').select('since_ms')
+      .where('name', '=', name).where('seen_ms', '>', this.now() - forgottenAfterMs).executeTakeFirst()
+    return row?.since_ms
+  }
+
+  /** Notes that a condition is over. */
+  async end (name: string): Promise<void> {
+    await retryWhenLocked(async () =>
+      await this.#query.deleteFrom('alert_conditions').where('name', '=', name).execute())
+  }
+
+  /** Lists alerts with their deliveries, the newest first. */
+  async list (event: string | undefined, page: PageRequest): Promise<PageOf<AlertEntry>> {
+    let rows = this.#query.selectFrom('alerts').selectAll().where(beyond(page, 'at_ms', 'id', 'desc'))
+    if (event !== undefined) rows = rows.where('event', '=', event)
+    const found = await rows.orderBy('at_ms', 'desc').orderBy('id', 'desc').limit(page.limit + 1).execute()
+    const deliveries = found.length === 0
+      ? []
+      : await this.#query.selectFrom('alert_deliveries').selectAll()
+        .where('alert_id', 'in', found.map(({ id }) => id)).orderBy('channel').execute()
+    return pageOf(found, page, ({ at_ms: ms, id }) => ({ ms, id }), row => {
+      const { id, event, atMs, message, data } = alertOfRow(row)
+      return {
+        id, event, at_ms: atMs, message, data: { ...data },
+        deliveries: deliveries.filter(({ alert_id: alertId }) => alertId === id).map(deliveryOfRow)
+      }
+    })
+  }
+
+  /** Deletes alerts from before a moment. */
+  async prune (beforeMs: number): Promise<void> {
+    const old = this.#query.selectFrom('alerts').select('id').where('at_ms', '<', beforeMs)
+    await retryWhenLocked(async () =>
+      await this.#query.deleteFrom('alert_deliveries').where('alert_id', 'in', old).execute())
+    await retryWhenLocked(async () =>
+      await this.#query.deleteFrom('alerts').where('at_ms', '<', beforeMs).execute())
+  }
+}
+
+function alertOfRow ({ id, event, at_ms: atMs, message, data }: AlertRow): Alert {
+  // both were written above
+  return { id, event: event as Alert['event'], atMs, message, data: JSON.parse(data) as Alert['data'] }
+}
+
+function deliveryOfRow (row: AlertDeliveryRow): AlertDelivery {
+  const { channel, state, attempts, error, next_at_ms: nextAtMs, delivered_at_ms: deliveredAtMs } = row
+  return {
+    channel, state, attempts, error,
+    next_at_ms: state === 'pending' ? nextAtMs : null,
+    delivered_at_ms: deliveredAtMs
+  }
+}

@@ -1,0 +1,53 @@
+/** Defines an alert: one thing that people should hear of once, whichever process notices it. */
+
+import { createHash } from 'node:crypto'
+import type { AlertEvent } from '../../schemas/config/alerts.ts'
+
+export interface Alert {
+  /** The same from every process and in every attempt, so that receivers can drop repeats. */
+  readonly id: string
+  readonly event: AlertEvent | 'test'
+  /** The time at which it was noticed, in Unix milliseconds. */
+  readonly atMs: number
+  /** One sentence for people. */
+  readonly message: string
+  /** Facts for programs, in JSON. */
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** An alert before it has an id and a time. */
+export type AlertText = Pick<Alert, 'event' | 'message' | 'data'>
+
+/**
+ * Makes an alert.
+ *
+ * @param identity what tells it from other alerts of the event: the party, the threshold, the window
+ */
+export function alertOf (text: AlertText, identity: ReadonlyArray<string | number>, atMs: number): Alert {
+  const digest = createHash('sha256').update(JSON.stringify([text.event, ...identity])).digest('base64url')
+  return { id: `alert_${digest.slice(0, 22)}`, atMs, ...text }
+}
+
+/** Prints the body of an alert, as Standard Webhooks recommends: the same bytes in every attempt. */
+export function alertBody ({ event, atMs, message, data }: Alert): string {
+  const timestamp = new Date(atMs).toISOString()
+  return JSON.stringify({ type: event, timestamp, data: { message, ...data } })
+}
+
+/** Somewhere alerts are sent. */
+export interface Channel {
+  /** Shown to operators: an address without secrets. */
+  readonly target: string
+  readonly events: readonly AlertEvent[]
+  /**
+   * Sends an alert once.
+   *
+   * @returns a note for the log of deliveries; mostly nothing
+   * @throws Undeliverable when another attempt would be in vain, Error when one may succeed
+   */
+  readonly send: (alert: Alert, signal: AbortSignal) => Promise<string | undefined>
+  readonly close: () => Promise<void>
+}
+
+/** The receiver wants no more attempts. */
+export class Undeliverable extends Error {}

@@ -1,0 +1,247 @@
+/**
+ * Sends alerts: looks for what they are about, and delivers those that wait in the store, whichever process
+ * raised them. All it knows is in the store, but for one thing: that the store itself is away.
+ */
+
+import { randomUUID } from 'node:crypto'
+import { loggableError, describeError } from '../text/describe-error.ts'
+import type { AlertDelivery, AlertPage } from '../../schemas/admin/alerts.ts'
+import type { AlertEvent } from '../../schemas/config/alerts.ts'
+import type { Log } from '../log/log.ts'
+import type { PageRequest } from '../stores/pages.ts'
+import type { AlertDeliveryRow } from '../stores/tables.ts'
+import { alertOf, Undeliverable, type Alert, type Channel } from './alert.ts'
+import type { Condition, Findings } from './alert-rules.ts'
+import type { AlertStore, DueDelivery } from './alert-store.ts'
+import { StoreOutage, waiting } from './store-outage.ts'
+
+export interface AlertsOptions {
+  /** By `webhooks.NAME` or `emails.NAME`. */
+  readonly channels: ReadonlyMap<string, Channel>
+  readonly store: AlertStore
+  /** Find what alerts are about in the store, by name. */
+  readonly rules: Readonly<Record<string, (nowMs: number) => Promise<Findings>>>
+  /** Names what does not work in this process, as `/health` does. */
+  readonly degraded: () => readonly string[]
+  readonly log: Log
+  readonly onClose?: () => Promise<void>
+  /** Milliseconds between two looks of all processes at the rules. Default: a minute. */
+  readonly rulesMs?: number
+  /** Longest time of an attempt. Default: 10 seconds. */
+  readonly attemptMs?: number
+  /** Milliseconds after which another process tries what this one has taken, and not finished. */
+  readonly leaseMs?: number
+  /** Milliseconds to wait after each attempt that failed; after the last one there is none. */
+  readonly retryMs?: readonly number[]
+}
+
+const secondMs = 1000
+const minuteMs = 60 * secondMs
+const hourMs = 60 * minuteMs
+const defaultRetryMs = [
+  10 * secondMs, 30 * secondMs, 2 * minuteMs, 10 * minuteMs, 30 * minuteMs,
+  hourMs, 2 * hourMs, 4 * hourMs, 8 * hourMs
+]
+
+/** Deliveries in flight at once. */
+const parallel = 8
+
+/** Longest description of a failure. */
+const maxErrorLength = 300
+
+export class Alerts {
+  readonly #options: Required<AlertsOptions>
+  readonly #closing = new AbortController()
+  readonly #outage: StoreOutage
+  /** What did not work in the last look; what does not in two of them is worth an alert. */
+  #degradedBefore: ReadonlySet<string> = new Set()
+  /** True from an alert about Redis until it is back. */
+  #coordinationAway = false
+  #looking: Promise<void> | undefined
+  #delivering: Promise<void> | undefined
+  #isFailing = false
+
+  constructor (options: AlertsOptions) {
+    this.#options = {
+      onClose: async () => undefined,
+      rulesMs: minuteMs, attemptMs: 10 * secondMs, leaseMs: minuteMs, retryMs: defaultRetryMs, ...options
+    }
+    this.#outage = new StoreOutage({
+      channels: name => this.#channelsOf(name).map(([channel]) => channel),
+      send: async (alert, channel) => await this.#attempt(alert, channel),
+      retryMs: this.#options.retryMs
+    })
+  }
+
+  /** Looks for what to send, and sends what waits. Called every few seconds; a look in progress goes on. */
+  look (): void {
+    this.#looking ??= this.#look().catch(this.#failed).finally(() => { this.#looking = undefined })
+  }
+
+  /** Lists alerts, the newest first. */
+  async list (event: string | undefined, page: PageRequest): Promise<AlertPage> {
+    return await this.#options.store.list(event, page)
+  }
+
+  get channels (): ReadonlyMap<string, Channel> {
+    return this.#options.channels
+  }
+
+  /**
+   * Sends a test to a channel, once.
+   *
+   * @returns what became of it; `undefined` without such a channel
+   */
+  async test (channel: string, by: string): Promise<AlertDelivery | undefined> {
+    const { channels, store, leaseMs } = this.#options
+    if (!channels.has(channel)) return undefined
+    const text = { event: 'test', message: `A test of alerts by ${by}.`, data: { by } } as const
+    const alert = alertOf(text, [randomUUID()], store.now())
+    await store.raise(alert, [{ ...waiting(channel, store.now() + leaseMs), attempts: 1 }])
+    const outcome = await this.#attempt(alert, channel)
+    const delivery = outcome.state === 'delivered' ? outcome : { ...outcome, state: 'failed' as const }
+    await store.finish(alert.id, channel, delivery)
+    return {
+      channel, attempts: 1, next_at_ms: null, delivered_at_ms: null, ...delivery
+    }
+  }
+
+  /** Ends what is in flight; another process sends it, or this one after its next start. */
+  readonly close = async (): Promise<void> => {
+    this.#closing.abort(new Error('the gateway is stopping'))
+    await this.#looking
+    await this.#delivering
+    await Promise.all([...this.#options.channels.values()].map(async ({ close }) => await close()))
+    await this.#options.onClose()
+  }
+
+  async #look (): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    const { store, degraded, rulesMs } = this.#options
+    const now = new Set(degraded())
+    const lasting = new Set([...now].filter(part => this.#degradedBefore.has(part)))
+    this.#degradedBefore = now
+    if (now.has('store') || now.has('ledger')) {
+      if (lasting.has('store') || lasting.has('ledger')) await this.#outage.report(Date.now())
+      return
+    }
+    for (const { alert, deliveries } of this.#outage.over()) await store.raise(alert, deliveries)
+    this.#outage.forget()
+    await this.#watchCoordination(now.has('coordination'), lasting.has('coordination'))
+    if (await store.lease('alert rules', rulesMs)) await this.#checkRules()
+    this.#deliver()
+    this.#isFailing = false
+  }
+
+  async #watchCoordination (isAway: boolean, lasts: boolean): Promise<void> {
+    if (lasts) this.#coordinationAway = true
+    if (!this.#coordinationAway) return
+    await this.#apply({
+      name: 'coordination',
+      holds: isAway,
+      began: {
+        event: 'coordination.away',
+        message: 'Redis cannot be reached: limits are decided without it.',
+        data: {}
+      },
+      ended: { event: 'coordination.back', message: 'Redis can be reached again.', data: {} }
+    })
+    if (!isAway) this.#coordinationAway = false
+  }
+
+  /** One rule that fails keeps no other one from being checked. */
+  async #checkRules (): Promise<void> {
+    const { store, rules, log } = this.#options
+    for (const [name, rule] of Object.entries(rules)) {
+      try {
+        const { alerts = [], conditions = [] } = await rule(store.now())
+        for (const alert of alerts) await this.#raise(alert)
+        for (const condition of conditions) await this.#apply(condition)
+      } catch (error) {
+        log.warn({ rule: name, cause: loggableError(error) }, 'a rule of alerts could not be checked')
+      }
+    }
+    await store.prune(store.now() - keptMs)
+  }
+
+  /** Raises the alert of a condition that begins or ends: that of an end first, so that a crash loses none. */
+  async #apply ({ name, holds, began, ended }: Condition): Promise<void> {
+    const { store } = this.#options
+    if (holds === undefined) await store.keep(name)
+    else if (holds) {
+      const sinceMs = await store.begin(name)
+      await this.#raise(alertOf(began, [name, sinceMs], sinceMs))
+    } else {
+      const sinceMs = await store.since(name)
+      if (sinceMs === undefined) return
+      const since = new Date(sinceMs).toISOString()
+      await this.#raise(alertOf({ ...ended, data: { ...ended.data, since } }, [name, sinceMs], store.now()))
+      await store.end(name)
+    }
+  }
+
+  async #raise (alert: Alert): Promise<void> {
+    const { store } = this.#options
+    const deliveries = this.#channelsOf(alert.event).map(([channel]) => waiting(channel, alert.atMs))
+    await store.raise(alert, deliveries)
+  }
+
+  #channelsOf (event: AlertEvent | 'test'): Array<readonly [name: string, channel: Channel]> {
+    return [...this.#options.channels].filter(([, { events }]) => events.some(wanted => wanted === event))
+  }
+
+  /** Delivers what waits, beside further looks: a receiver may be slow. */
+  #deliver (): void {
+    this.#delivering ??= this.#deliverDue().catch(this.#failed).finally(() => {
+      this.#delivering = undefined
+    })
+  }
+
+  async #deliverDue (): Promise<void> {
+    const { store, channels, leaseMs } = this.#options
+    while (!this.#closing.signal.aborted) {
+      const due = await store.takeDue([...channels.keys()], parallel, leaseMs)
+      if (due.length === 0) return
+      await Promise.all(due.map(async delivery => await this.#carryOut(delivery)))
+    }
+  }
+
+  async #carryOut ({ alert, channel, attempts }: DueDelivery): Promise<void> {
+    const { store, retryMs, log } = this.#options
+    const outcome = await this.#attempt(alert, channel)
+    const waitMs = this.#closing.signal.aborted ? 0 : retryMs[attempts - 1]
+    if (outcome.state === 'pending' && waitMs === undefined) {
+      log.error({ alert: alert.id, channel, error: outcome.error }, 'an alert could not be delivered')
+    }
+    await store.finish(alert.id, channel, outcome.state !== 'pending'
+      ? outcome
+      : { ...outcome, ...waitMs === undefined ? { state: 'failed' } : { next_at_ms: store.now() + waitMs } })
+  }
+
+  /** Sends an alert once. @returns `pending` where another attempt may succeed */
+  async #attempt (
+    alert: Alert,
+    channel: string
+  ): Promise<Pick<AlertDeliveryRow, 'state' | 'error'> & { readonly delivered_at_ms?: number }> {
+    const { channels, attemptMs } = this.#options
+    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(attemptMs)])
+    try {
+      const note = await channels.get(channel)?.send(alert, signal)
+      return { state: 'delivered', error: note ?? null, delivered_at_ms: Date.now() }
+    } catch (error) {
+      const state = error instanceof Undeliverable ? 'failed' : 'pending'
+      return { state, error: describeError(error).slice(0, maxErrorLength) }
+    }
+  }
+
+  /** Logs the first failure of a row of them. */
+  readonly #failed = (error: unknown): void => {
+    if (!this.#isFailing) {
+      this.#options.log.warn({ cause: loggableError(error) }, 'failed to look for alerts in the store')
+    }
+    this.#isFailing = true
+  }
+}
+
+/** Alerts are listed for so long. */
+const keptMs = 90 * 24 * hourMs

@@ -1,0 +1,54 @@
+/** Sends alerts as mail, by SMTP. */
+
+import { createTransport } from 'nodemailer'
+import type { Settings } from '../core/settings.ts'
+import type { Alert, Channel } from './alert.ts'
+
+type EmailSettings = Settings['alerts']['emails'][string]
+
+/** Milliseconds without a byte from the mail server, in each part of the conversation. */
+const silentMs = 10_000
+const defaultPorts = { 'smtp:': 587, 'smtps:': 465 } as const
+
+export function emailChannel (
+  { server, requireTls, user, password, from, to, events }: EmailSettings
+): Channel {
+  const { protocol, hostname, port } = new URL(server)
+  const secure = protocol === 'smtps:'
+  const mailer = createTransport({
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? defaultPorts[secure ? 'smtps:' : 'smtp:'] : Number(port),
+    secure,
+    requireTLS: requireTls,
+    ...user !== undefined && { auth: { user, pass: password?.reveal() ?? '' } },
+    connectionTimeout: silentMs,
+    greetingTimeout: silentMs,
+    socketTimeout: silentMs,
+    disableFileAccess: true,
+    disableUrlAccess: true
+  })
+  return {
+    target: to.join(', '),
+    events,
+    send: async (alert, signal) => {
+      const { rejected } = await mailer.sendMail({
+        from,
+        to: [...to],
+        subject: `[Headgate] ${alert.message}`,
+        text: textOf(alert),
+        // The same in every attempt: mail systems drop a repeat.
+        messageId: `<${alert.id}@${from.slice(from.indexOf('@') + 1)}>`,
+        headers: { 'X-Headgate-Event': alert.event, 'Auto-Submitted': 'auto-generated' },
+        signal
+      })
+      return rejected.length === 0 ? undefined : `refused for ${rejected.join(', ')}`
+    },
+    close: async () => mailer.close()
+  }
+}
+
+function textOf ({ id, event, atMs, message, data }: Alert): string {
+  const facts = Object.entries({ event, at: new Date(atMs).toISOString(), ...data, id })
+    .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  return `${message}\n\n${facts.join('\n')}\n`
+}

@@ -1,0 +1,87 @@
+/**
+ * Alerts about the store itself, which cannot wait in it: this process sends them, and so does every other one
+ * that notices. Their id is the same for the hour, so that receivers can drop repeats. Once the store is back it
+ * has them too.
+ */
+
+import type { AlertDeliveryRow } from '../stores/tables.ts'
+import { alertOf, type Alert } from './alert.ts'
+
+type Delivery = Omit<AlertDeliveryRow, 'alert_id'>
+
+export interface StoreOutageOptions {
+  /** Returns the names of the channels of an event. */
+  readonly channels: (event: 'store.away' | 'store.back') => readonly string[]
+  /** Sends an alert once. */
+  readonly send: (alert: Alert, channel: string) => Promise<Partial<Delivery>>
+  readonly retryMs: readonly number[]
+}
+
+const hourMs = 3_600_000
+
+export class StoreOutage {
+  readonly #options: StoreOutageOptions
+  #alert: Alert | undefined
+  #deliveries: Delivery[] = []
+
+  constructor (options: StoreOutageOptions) {
+    this.#options = options
+  }
+
+  /** Sends the alert that the store is away, to the channels that do not have it. */
+  async report (nowMs: number): Promise<void> {
+    const { channels, send, retryMs } = this.#options
+    if (this.#alert === undefined) {
+      this.#alert = alertOf({
+        event: 'store.away',
+        message: 'The store cannot be reached or written: usage records wait in files.',
+        data: {}
+      }, [hourOf(nowMs)], nowMs)
+      this.#deliveries = channels('store.away').map(channel => waiting(channel, nowMs))
+    }
+    const alert = this.#alert
+    this.#deliveries = await Promise.all(this.#deliveries.map(async (delivery): Promise<Delivery> => {
+      if (delivery.state !== 'pending' || delivery.next_at_ms > nowMs) return delivery
+      const outcome = await send(alert, delivery.channel)
+      const waitMs = retryMs[delivery.attempts]
+      return {
+        ...delivery,
+        attempts: delivery.attempts + 1,
+        next_at_ms: nowMs + (waitMs ?? 0),
+        ...outcome,
+        ...outcome.state === 'pending' && waitMs === undefined && { state: 'failed' }
+      }
+    }))
+  }
+
+  /** Returns what is to be stored now that the store is back; nothing where no alert was sent. */
+  over (): ReadonlyArray<{ readonly alert: Alert, readonly deliveries: readonly Delivery[] }> {
+    const away = this.#alert
+    if (away === undefined) return []
+    const nowMs = Date.now()
+    const back = alertOf({
+      event: 'store.back',
+      message: 'The store can be used again.',
+      data: { since: new Date(away.atMs).toISOString() }
+    }, [hourOf(away.atMs)], nowMs)
+    return [
+      { alert: away, deliveries: this.#deliveries },
+      { alert: back, deliveries: this.#options.channels('store.back').map(channel => waiting(channel, nowMs)) }
+    ]
+  }
+
+  /** Ends the outage, once that is stored. */
+  forget (): void {
+    this.#alert = undefined
+    this.#deliveries = []
+  }
+}
+
+function hourOf (ms: number): number {
+  return ms - ms % hourMs
+}
+
+/** Returns a delivery that is due at a moment. */
+export function waiting (channel: string, atMs: number): Delivery {
+  return { channel, state: 'pending', attempts: 0, next_at_ms: atMs, error: null, delivered_at_ms: null }
+}

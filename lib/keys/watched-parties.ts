@@ -1,0 +1,76 @@
+/** Reads the keys and projects that alerts are about: those with budgets that spend, and keys that expire. */
+
+import type { Kysely } from 'kysely'
+import { defaultProject, type KeyLimits } from '../core/key.ts'
+import type { Tables } from '../stores/tables.ts'
+import { parseLimits, type ListedKey } from './key-rows.ts'
+
+export interface WatchedParty {
+  readonly kind: 'key' | 'project'
+  readonly id: string
+  readonly name: string
+  readonly limits: KeyLimits
+}
+
+/**
+ * Returns the keys and projects with limits, among some keys and their projects.
+ *
+ * @param configured the keys of the configuration
+ * @param defaultLimits those of keys without their own
+ */
+export async function limitedAmong (
+  query: Kysely<Tables>,
+  ids: readonly string[],
+  configured: readonly ListedKey[],
+  defaultLimits: KeyLimits | undefined
+): Promise<WatchedParty[]> {
+  if (ids.length === 0) return []
+  const rows = await query.selectFrom('keys').select(['id', 'name', 'limits', 'project_id'])
+    .where('id', 'in', ids).execute()
+  const keys = [
+    ...rows.map(({ id, name, limits }) => ({ id, name, limits: limits === null ? undefined : parseLimits(limits) })),
+    ...configured.filter(({ id }) => ids.includes(id))
+  ].flatMap(({ id, name, limits = defaultLimits }): WatchedParty[] =>
+    limits === undefined ? [] : [{ kind: 'key', id, name, limits }])
+  const projectIds = new Set([...rows.map(({ project_id: id }) => id), defaultProject])
+  const projects = await query.selectFrom('projects').select(['id', 'name', 'limits'])
+    .where('id', 'in', [...projectIds]).where('archived_at_ms', 'is', null).execute()
+  return [
+    ...keys,
+    ...projects.flatMap(({ id, name, limits }): WatchedParty[] =>
+      limits === null ? [] : [{ kind: 'project', id, name, limits: parseLimits(limits) }])
+  ]
+}
+
+export interface ExpiringKey {
+  readonly id: string
+  readonly name: string
+  readonly expiresAtMs: number
+}
+
+/** Returns the keys that are valid at a moment, and expire before another one. */
+export async function expiringKeys (
+  query: Kysely<Tables>,
+  configured: readonly ListedKey[],
+  nowMs: number,
+  untilMs: number
+): Promise<ExpiringKey[]> {
+  const rows = await query.selectFrom('keys').select(['id', 'name', 'expires_at_ms as expiresAtMs'])
+    .where('expires_at_ms', '>', nowMs).where('expires_at_ms', '<=', untilMs)
+    .where('revoked_at_ms', 'is', null).where('temporary', 'is', null).execute()
+  return [...rows, ...configured].flatMap(({ id, name, expiresAtMs }) => (
+    typeof expiresAtMs === 'number' && expiresAtMs > nowMs && expiresAtMs <= untilMs
+      ? [{ id, name, expiresAtMs }]
+      : []
+  ))
+}
+
+/** Returns the names of projects by their ids. */
+export async function projectNames (
+  query: Kysely<Tables>,
+  ids: readonly string[]
+): Promise<ReadonlyMap<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await query.selectFrom('projects').select(['id', 'name']).where('id', 'in', ids).execute()
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}

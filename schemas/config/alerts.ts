@@ -1,0 +1,81 @@
+/** `alerts` of `headgate.yaml`: what goes wrong, and who should know. */
+
+import { Type } from 'typebox'
+import { OneOf } from '../nullable.ts'
+import { Closed, Count, HttpUrl, Named, Section, Text } from './entries.ts'
+import { Headers, Secret } from './secret.ts'
+
+/** What alerts are about. */
+export const alertEventNames = [
+  'budget.threshold',
+  'spending.unusual',
+  'errors.high',
+  'errors.normal',
+  'provider.down',
+  'provider.up',
+  'key.expiring',
+  'store.away',
+  'store.back',
+  'coordination.away',
+  'coordination.back'
+] as const
+export type AlertEvent = typeof alertEventNames[number]
+
+const Events = Type.Array(OneOf([...alertEventNames]), {
+  default: [...alertEventNames],
+  minItems: 1,
+  description: 'The events that are sent to it. Default: all.'
+})
+
+const channelName = {
+  pattern: '^[a-z0-9][a-z0-9_-]{0,63}$',
+  patternErrorMessage: 'a name is up to 64 lower-case letters, digits, `_` and `-`'
+}
+
+const WebhookConfig = Closed({
+  url: HttpUrl('Where alerts are posted.'),
+  secret: Secret('Signs alerts, as Standard Webhooks says: `whsec_` and a key in base64.'),
+  headers: Headers('Sent with every alert.'),
+  events: Events
+})
+
+const address = {
+  pattern: '^[^\\s@<>",;]+@[^\\s@<>",;]+$',
+  patternErrorMessage: 'must be an address such as ops@example.com'
+}
+
+const EmailConfig = Closed({
+  server: Type.String({
+    pattern: '^smtps?://[^\\s/?#@]+$',
+    patternErrorMessage: 'must be smtp://host:port or smtps://host:port',
+    description:
+      'The mail server. `smtps://` is TLS from the first byte, port 465 by default; `smtp://` begins in the clear, port 587 by default.'
+  }),
+  require_tls: Type.Boolean({
+    default: true,
+    description: 'Of `smtp://`: send nothing unless the server offers STARTTLS.'
+  }),
+  user: Type.Optional(Text('The user at the mail server. Default: no sign-in.')),
+  password: Type.Optional(Secret('The password of that user.')),
+  from: Type.String({ ...address, description: 'The sender.' }),
+  to: Type.Array(Type.String(address), { minItems: 1, maxItems: 50, description: 'The recipients.' }),
+  events: Events
+})
+
+export const AlertsConfig = Section(
+  {
+    webhooks: Named(
+      WebhookConfig,
+      'Services that alerts are posted to, by a name of your choice, as Standard Webhooks says.',
+      channelName
+    ),
+    emails: Named(
+      EmailConfig,
+      'Mail that alerts are sent as, by a name of your choice. Needs the package `nodemailer`.',
+      channelName
+    ),
+    error_percent: Count(20, 'Share of the calls of five minutes, 20 at least, that may fail.', 100),
+    key_expiry_days: Count(7, 'Days before a key expires.', 365)
+  },
+  'Alerts, each sent once for all gateways on one store. Default: none.'
+)
