@@ -53,6 +53,10 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     summary: 'delete the answers that are kept for equal calls',
     load: async () => (await import('./cache.ts')).cache
   }],
+  ['forget', {
+    summary: 'delete what the store has of an end user',
+    load: async () => (await import('./forget.ts')).forget
+  }],
   ['store', {
     summary: 'make the tables of the store, look at it, copy it into another',
     load: async () => (await import('./store.ts')).store

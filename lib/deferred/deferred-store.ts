@@ -10,7 +10,7 @@ import { randomBytes } from 'node:crypto'
 import { isLong, LongTexts, storingMs } from '../stores/long-texts.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import { storeUser, type UseStore } from '../stores/use-store.ts'
-import type { Kysely } from 'kysely'
+import { sql, type Kysely } from 'kysely'
 import type { Database } from '../stores/database.ts'
 import type { Lease } from '../stores/lease.ts'
 import type { DeferredRow, Tables } from '../stores/tables.ts'
@@ -25,6 +25,8 @@ export interface StoredAnswer {
 export interface OwnedRow {
   readonly id: string
   readonly keyId: string
+  /** The user of the caller's application. */
+  readonly endUser?: string | undefined
 }
 
 export interface StoredTask {
@@ -104,7 +106,7 @@ export class DeferredStore {
    * @returns `undefined` when another process fetches it, or it is done
    */
   async claim (
-    { id, keyId }: OwnedRow,
+    { id, keyId, endUser }: OwnedRow,
     lease: Lease,
     expiresAtMs: number,
     nowMs: number
@@ -117,7 +119,8 @@ export class DeferredStore {
       owner: lease.owner,
       lease_until_ms: lease.untilMs,
       expires_at_ms: expiresAtMs,
-      attempts: 0
+      attempts: 0,
+      end_user: endUser ?? null
     }
     const made = await this.#use(async () => await this.#query.insertInto('deferred').values(row)
       .onConflict(conflict => conflict.column('id').doNothing()).returning('id').executeTakeFirst())
@@ -213,7 +216,7 @@ export class DeferredStore {
    *
    * @returns false when there is no place left for this key
    */
-  async add ({ id, keyId, task }: OwnedRow & StoredTask, expiresAtMs: number, max: number): Promise<boolean> {
+  async add ({ id, keyId, endUser, task }: OwnedRow & StoredTask, expiresAtMs: number, max: number): Promise<boolean> {
     // One statement: counting first would be two, between which another process may add one.
     const waiting = this.#query.selectFrom('deferred').select(({ fn }) => fn.countAll<number>().as('count'))
       .where('state', 'in', ['queued', 'running'])
@@ -228,14 +231,15 @@ export class DeferredStore {
         build.val(Buffer.byteLength(task)).as('size'),
         build.val('queued' as const).as('state'),
         build.val(inPieces ? storedByMs : 0).as('lease'),
-        build.val(inPieces ? storedByMs : expiresAtMs).as('expires')
+        build.val(inPieces ? storedByMs : expiresAtMs).as('expires'),
+        sql<string | null>`cast(${endUser ?? null} as text)`.as('user')
       ])
       .where(build => build(build(waiting, '+', own), '<', max))
     const row = await this.#use(
       async () =>
         await this.#query
           .insertInto('deferred')
-          .columns(['id', 'key_id', 'task', 'size_bytes', 'state', 'lease_until_ms', 'expires_at_ms'])
+          .columns(['id', 'key_id', 'task', 'size_bytes', 'state', 'lease_until_ms', 'expires_at_ms', 'end_user'])
           .expression(values)
           .returning('id')
           .executeTakeFirst()

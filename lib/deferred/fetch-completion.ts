@@ -71,8 +71,9 @@ export async function fetchCompletion (
   const { id, call, ticket } = fetch
   const nowMs = deferrals.store.now()
   const lease = { owner: deferrals.owner, untilMs: nowMs + leaseMs }
+  call.record.endUser = ticket.endUser
   const claim = await deferrals.store.claim(
-    { id, keyId: call.key.id },
+    { id, keyId: call.key.id, endUser: ticket.endUser },
     lease,
     expiresAtMs(ticket, options.keepMs),
     nowMs

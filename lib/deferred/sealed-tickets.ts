@@ -14,6 +14,8 @@ export interface DeferredTicket {
   readonly createdSeconds: number
   /** The gateway's name of the model. */
   readonly modelId: string
+  /** The user of the caller's application. */
+  readonly endUser?: string
   /** Absent for a completion that this gateway makes itself. */
   readonly upstream?: {
     readonly providerId: string

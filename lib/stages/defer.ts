@@ -122,12 +122,13 @@ function ticketOf (
   provider: Provider,
   upstreamId: string
 ): DeferredTicket {
-  const { reservedNanoUsd: chargedNanoUsd } = call.record
+  const { reservedNanoUsd: chargedNanoUsd, endUser } = call.record
   call.record.chargedNanoUsd = chargedNanoUsd
   return {
     key: call.key.id,
     createdSeconds: nowSeconds(),
     modelId,
+    ...endUser !== undefined && { endUser },
     upstream: {
       providerId,
       model,
@@ -153,7 +154,7 @@ async function storeTask (
   const task: DeferredTask = { id, key, request: rest, requestedStages, routes, attribution }
   const text = await printText(task)
   const added = await store.add(
-    { id: digest(requestId), keyId: key.id, task: text },
+    { id: digest(requestId), keyId: key.id, endUser: record.endUser, task: text },
     store.now() + keepMs,
     maxPending
   )

@@ -92,7 +92,7 @@ export class CallBodyStore {
             .execute()
       )
       emptied = rows.length
-      await this.#empty(rows.map(({ id }) => id))
+      await this.empty(rows.map(({ id }) => id))
     }
     const old = this.#query
       .selectFrom('call_bodies')
@@ -122,8 +122,8 @@ export class CallBodyStore {
     )
   }
 
-  /** Marks the rows first: what is read meanwhile has expired. */
-  async #empty (ids: readonly string[]): Promise<void> {
+  /** Deletes bodies. Marks the rows first: what is read meanwhile has expired. */
+  async empty (ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     await this.#use(
       async () =>

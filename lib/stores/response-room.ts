@@ -132,7 +132,7 @@ export class ResponseRoom {
             .limit(rowsAtOnce)
             .execute()
       )
-      await this.#drop(rows.map(({ id }) => id))
+      await this.drop(rows.map(({ id }) => id))
       deleted = rows.length
     }
   }
@@ -163,12 +163,12 @@ export class ResponseRoom {
           )
           .executeTakeFirst()
     )
-    if (row !== undefined) await this.#drop([id])
+    if (row !== undefined) await this.drop([id])
     return row?.previous_id
   }
 
-  /** Deletes hidden responses: their rows last, so that another process can go on. */
-  async #drop (ids: readonly string[]): Promise<void> {
+  /** Deletes responses with all that is stored of them: their rows last, so that another process can go on. */
+  async drop (ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     await this.#texts.remove(ids)
     const frames = this.#query

@@ -114,7 +114,7 @@ export class ResponseStore implements ResponseArchive {
   }
 
   async #insert (
-    { keyId, previous, response, input, itemIds, origin }: ResponseToKeep,
+    { keyId, previous, response, input, itemIds, origin, endUser }: ResponseToKeep,
     lease?: Lease
   ): Promise<void> {
     if (response.id.length > maxIdLength) {
@@ -139,6 +139,7 @@ export class ResponseStore implements ResponseArchive {
       status: response.status,
       ...inPieces ? { key_id: '', response: '', input: '', expires_at_ms: nowMs + storingMs } : complete,
       origin: originText,
+      end_user: endUser ?? null,
       size_bytes: sizeBytes,
       stream_bytes: besideBytes,
       created_at_ms: nowMs,

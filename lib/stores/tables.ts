@@ -252,6 +252,8 @@ export interface DeferredRow {
   readonly size_bytes: number
   /** Processes that began to run it and did not give it back. */
   readonly attempts: number
+  /** The user of the caller's application; `null` where it named none. */
+  readonly end_user: string | null
 }
 
 /**
@@ -403,6 +405,8 @@ export interface ResponseRow {
   readonly expires_at_ms: number
   /** JSON of where a provider keeps it as well. */
   readonly origin: string | null
+  /** The user of the caller's application; `null` where it named none. */
+  readonly end_user: string | null
   /** The process that works on it in the background. */
   readonly owner: string | null
   /** The time from which its owner counts as dead. */

@@ -49,7 +49,7 @@ const mostCharacters: { readonly [T in keyof Tables]: { readonly [C in TextColum
   alert_conditions: { name: 300 },
   idempotent_answers: { id, request: id, answer: 2 * scope },
   responses: {
-    id: providerId, key_id: id, previous_id: providerId, root_id: providerId, status: word, response: inRow, input: inRow, origin: 2000, owner: id
+    id: providerId, key_id: id, previous_id: providerId, root_id: providerId, status: word, response: inRow, input: inRow, origin: 2000, owner: id, end_user: name
   },
   response_items: { key_id: id, item_id: providerId, response_id: providerId },
   response_events: { response_id: providerId, frame: inRow },
@@ -58,7 +58,7 @@ const mostCharacters: { readonly [T in keyof Tables]: { readonly [C in TextColum
     id, name: ownName, digest: id, endpoints: 4000, models: scope, mcp_servers: scope, stages: 10_000, limits: 10_000, project_id: id, hint: word, created_by: id, set_by_admin: 1000, previous_digest: id
   },
   secrets: { name: word, value: id },
-  deferred: { id, state: word, owner: id, task: inRow, body: inRow, key_id: id },
+  deferred: { id, state: word, owner: id, task: inRow, body: inRow, key_id: id, end_user: name },
   usage: {
     id, call_id: id, key_id: id, endpoint: word, requested_model: name, model: name, provider: name, outcome: word, error_code: word, image_size: name, image_quality: name, steps: 40_000, findings: 20_000,
     end_user: name, session: name, tags: 4000, metadata: 40_000

@@ -39,6 +39,8 @@ export interface FoundItem {
 export interface ResponseToKeep {
   readonly keyId: string
   readonly previous?: EarlierResponse
+  /** The user of the caller's application. */
+  readonly endUser?: string | undefined
   readonly origin?: ResponseOrigin | undefined
   readonly response: ResponseObject
   /** The items of its own input. */

@@ -82,6 +82,7 @@ export function responsesInput (
       response,
       input,
       itemIds: [...made, ...outputIds],
+      endUser: record.endUser,
       ...continuation !== undefined && { previous: continuation }
     }
   }

@@ -58,5 +58,14 @@ export const responseSteps: readonly Migration[] = [
       alter table responses add column stream_bytes bigint not null default 0;
       drop index responses_by_key;
       create index responses_by_key on responses (key_id, created_at_ms, size_bytes, stream_bytes)`
+  },
+  {
+    // Whom they were made for, by which they are forgotten.
+    number: 31,
+    sql: `
+      alter table responses add column end_user text;
+      create index responses_by_end_user on responses (end_user) where end_user is not null;
+      alter table deferred add column end_user text;
+      create index deferred_by_end_user on deferred (end_user) where end_user is not null`
   }
 ]

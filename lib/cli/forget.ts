@@ -1,0 +1,53 @@
+/** `headgate forget`: deletes what the store has of an end user. */
+
+import { parseArgs } from 'node:util'
+import { loadSettings } from '../config/read-settings.ts'
+import { clearAnswers } from '../process/open-coordination.ts'
+import { CommandError } from '../process/terminal.ts'
+import { forgetEndUser } from '../stores/forget-end-user.ts'
+import { openDatabase } from '../stores/open-database.ts'
+import type { Command } from './command.ts'
+
+const options = {
+  config: { type: 'string', short: 'c' },
+  'end-user': { type: 'string' }
+} as const
+
+export const forget: Command = {
+  usage: `Usage: headgate forget --end-user NAME
+
+Deletes the bodies, stored responses and deferred completions of the calls that were made for an end user, also
+while gateways run, and all answers that Redis keeps for equal calls. Their usage records stay, without end user,
+session, tags, metadata and messages. Calls in progress, logs, traces, backups and providers are not reached.
+
+  --end-user NAME   exactly as it was recorded
+  -c, --config FILE`,
+
+  run: async (args, terminal) => {
+    const { values } = parseArgs({ args: [...args], options })
+    const { config, 'end-user': endUser = '' } = values
+    if (endUser === '') {
+      throw new CommandError('name the end user: headgate forget --end-user NAME', { exitCode: 2 })
+    }
+    const settings = loadSettings({ ...terminal, file: config })
+    const database = await openDatabase(settings)
+    try {
+      const { calls, responses, atProviders, deferred } = await forgetEndUser(database, endUser)
+      terminal.out(
+        `Forgot the end user in ${calls} usage records, and deleted their bodies, ${responses} stored responses and ${deferred} deferred completions.`
+      )
+      if (atProviders > 0) {
+        terminal.out(`Providers keep ${atProviders} of these responses as well: delete them there.`)
+      }
+    } finally {
+      await database.close()
+    }
+    if (settings.cache.answers === undefined) return 0
+    if (settings.coordination.url === undefined) {
+      terminal.out(
+        'Answers that are kept for equal calls are in the memory of each process: reload its configuration.'
+      )
+    } else terminal.out(`Deleted ${await clearAnswers(settings)} answers that were kept for equal calls.`)
+    return 0
+  }
+}
