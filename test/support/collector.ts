@@ -48,7 +48,7 @@ export interface SeenLog {
   readonly attributes: Readonly<Record<string, unknown>>
 }
 
-interface JsonValue { readonly stringValue?: string, readonly intValue?: number | string, readonly doubleValue?: number, readonly boolValue?: boolean, readonly arrayValue?: { readonly values: JsonValue[] }, readonly kvlistValue?: { readonly values: JsonAttribute[] } }
+interface JsonValue { readonly stringValue?: string, readonly intValue?: number | string, readonly doubleValue?: number, readonly boolValue?: boolean, readonly arrayValue?: { readonly values?: JsonValue[] }, readonly kvlistValue?: { readonly values: JsonAttribute[] } }
 interface JsonAttribute { readonly key: string, readonly value: JsonValue }
 interface JsonSpan {
   readonly name: string
@@ -59,11 +59,11 @@ interface JsonSpan {
   readonly startTimeUnixNano: string
   readonly endTimeUnixNano: string
   readonly status: { readonly code?: number }
-  readonly attributes: JsonAttribute[]
-  readonly events: ReadonlyArray<{ readonly name: string, readonly timeUnixNano: string }>
+  readonly attributes?: JsonAttribute[]
+  readonly events?: ReadonlyArray<{ readonly name: string, readonly timeUnixNano: string }>
 }
 interface JsonPoint {
-  readonly attributes: JsonAttribute[]
+  readonly attributes?: JsonAttribute[]
   readonly asDouble?: number
   readonly asInt?: number | string
   readonly sum?: number
@@ -75,10 +75,10 @@ interface JsonMetrics {
     readonly scopeMetrics: ReadonlyArray<{
       readonly metrics: ReadonlyArray<{
         readonly name: string
-        readonly unit: string
-        readonly sum?: { readonly dataPoints: JsonPoint[] }
-        readonly gauge?: { readonly dataPoints: JsonPoint[] }
-        readonly histogram?: { readonly dataPoints: JsonPoint[] }
+        readonly unit?: string
+        readonly sum?: { readonly dataPoints?: JsonPoint[] }
+        readonly gauge?: { readonly dataPoints?: JsonPoint[] }
+        readonly histogram?: { readonly dataPoints?: JsonPoint[] }
       }>
     }>
   }>
@@ -93,7 +93,7 @@ interface JsonLogs {
         readonly timeUnixNano: string
         readonly traceId?: string
         readonly spanId?: string
-        readonly attributes: JsonAttribute[]
+        readonly attributes?: JsonAttribute[]
       }>
     }>
   }>
@@ -109,13 +109,31 @@ interface JsonTraces {
 export async function collector (t: Test, script: Script = { pieces: ['{}'] }): Promise<Collector> {
   const server = await fakeUpstream(script)
   t.teardown(server.close)
+  const seen = (): Signals => signalsIn(server.requests.map(({ json }) => json as object)) // sent as http/json
   return {
     url: server.url,
     requests: server.requests,
-    // All are sent as http/json.
-    spans: () => server.requests.flatMap(({ path, json }) => path === '/v1/traces' ? spansIn(json as JsonTraces) : []),
-    metrics: () => metricsIn(server.requests.findLast(({ path }) => path === '/v1/metrics')?.json as JsonMetrics | undefined),
-    logs: () => server.requests.flatMap(({ path, json }) => path === '/v1/logs' ? logsIn(json as JsonLogs) : [])
+    spans: () => seen().spans,
+    metrics: () => seen().metrics,
+    logs: () => seen().logs
+  }
+}
+
+export interface Signals {
+  readonly spans: SeenSpan[]
+  /** The last values. */
+  readonly metrics: SeenMetric[]
+  readonly logs: SeenLog[]
+}
+
+/** Reads requests in the form of JSON, as they are sent and as collectors write them. */
+export function signalsIn (requests: readonly object[]): Signals {
+  // by the field that each kind has
+  const metrics = requests.findLast(request => 'resourceMetrics' in request) as JsonMetrics | undefined
+  return {
+    spans: requests.flatMap(request => 'resourceSpans' in request ? spansIn(request as JsonTraces) : []),
+    metrics: metricsIn(metrics),
+    logs: requests.flatMap(request => 'resourceLogs' in request ? logsIn(request as JsonLogs) : [])
   }
 }
 
@@ -131,12 +149,12 @@ function spansIn ({ resourceSpans }: JsonTraces): SeenSpan[] {
     kind: span.kind,
     traceId: span.traceId,
     spanId: span.spanId,
-    parentSpanId: span.parentSpanId,
+    parentSpanId: span.parentSpanId === '' ? undefined : span.parentSpanId,
     startMs: Number(span.startTimeUnixNano) / 1e6,
     endMs: Number(span.endTimeUnixNano) / 1e6,
     failed: span.status.code === 2,
     attributes: attributesOf(span.attributes),
-    events: span.events.map(({ name, timeUnixNano }) => ({ name, atMs: Number(timeUnixNano) / 1e6 }))
+    events: (span.events ?? []).map(({ name, timeUnixNano }) => ({ name, atMs: Number(timeUnixNano) / 1e6 }))
   }))))
 }
 
@@ -144,9 +162,9 @@ function metricsIn (json: JsonMetrics | undefined): SeenMetric[] {
   const metrics = json?.resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(scope => scope.metrics)) ?? []
   return metrics.map(({ name, unit, sum, gauge, histogram }) => ({
     name,
-    unit,
+    unit: unit ?? '',
     kind: sum === undefined ? (gauge === undefined ? 'histogram' : 'gauge') : 'sum',
-    points: (sum ?? gauge ?? histogram)?.dataPoints.map(point => ({
+    points: (sum ?? gauge ?? histogram)?.dataPoints?.map(point => ({
       attributes: attributesOf(point.attributes),
       value: Number(point.asDouble ?? point.asInt ?? point.sum),
       ...point.bucketCounts !== undefined && { counts: point.bucketCounts.map(Number), bounds: point.explicitBounds ?? [] }
@@ -160,18 +178,18 @@ function logsIn ({ resourceLogs }: JsonLogs): SeenLog[] {
     severity: record.severityNumber,
     severityText: record.severityText,
     atMs: Number(record.timeUnixNano) / 1e6,
-    traceId: record.traceId,
-    spanId: record.spanId,
+    traceId: record.traceId === '' ? undefined : record.traceId,
+    spanId: record.spanId === '' ? undefined : record.spanId,
     attributes: attributesOf(record.attributes)
   }))))
 }
 
-function attributesOf (attributes: readonly JsonAttribute[]): Record<string, unknown> {
+function attributesOf (attributes: readonly JsonAttribute[] = []): Record<string, unknown> {
   return Object.fromEntries(attributes.map(({ key, value }) => [key, valueOf(value)]))
 }
 
 function valueOf (value: JsonValue): unknown {
   if (value.kvlistValue !== undefined) return attributesOf(value.kvlistValue.values)
-  if (value.arrayValue !== undefined) return value.arrayValue.values.map(valueOf)
+  if (value.arrayValue !== undefined) return (value.arrayValue.values ?? []).map(valueOf)
   return value.stringValue ?? value.doubleValue ?? value.boolValue ?? Number(value.intValue)
 }

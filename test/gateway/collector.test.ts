@@ -1,0 +1,166 @@
+/** Calls of every kind in front of a real collector: what it writes is compared with the records of the calls. */
+
+import t, { type Test } from 'tap'
+import { noCollector, realCollector } from '../support/real-collector.ts'
+import { ask, directoryOf, startGateway } from '../support/headgate.ts'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { otlpSettings, settings } from '../support/settings.ts'
+import { startToolServer } from '../support/tool-server.ts'
+import { remoteServer } from '../support/tool-servers.ts'
+import { until } from '../support/until.ts'
+import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
+import type { SeenSpan } from '../support/collector.ts'
+import type { Call } from '../../lib/core/call.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+import type { UsageRow } from '../../lib/stores/tables.ts'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const path = '/v1/chat/completions'
+const hello = { messages: [{ role: 'user', content: 'to Zanzibar' }], model: 'one/m' }
+const fine: Script = { pieces: [chatAnswer('one')] }
+const stream: Script = { headers: eventStream, pieces: chatFrames(['one', 'two'], { usage: true }) }
+const toolTurn: Script = {
+  pieces: [JSON.stringify({
+    id: 'c1', object: 'chat.completion', created: 1, model: 'm',
+    choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } }] }, finish_reason: 'tool_calls' }]
+  })]
+}
+const stages: Settings['stages'] = [{ name: 'islands', use: 'pattern', at: ['request', 'answer'], action: 'mask', patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }] }]
+
+interface Kind {
+  /** Answers of the first provider, by the number of the request. */
+  readonly script: Script | ((request: unknown, number: number) => Script)
+  readonly body?: object
+  readonly headers?: Record<string, string>
+  readonly settings?: Partial<Settings>
+  readonly leaves?: true
+  /** Names of the spans below that of the call. */
+  readonly children: readonly string[]
+}
+
+const kinds: Readonly<Record<string, Kind>> = {
+  complete: { script: fine, children: ['chat m'] },
+  streamed: { script: stream, body: { stream: true }, children: ['chat m'] },
+  'repeated after a failure': { script: (_, number) => number === 0 ? { status: 500, pieces: ['{}'] } : fine, children: ['chat m', 'chat m'] },
+  'answered by the next model': {
+    script: { status: 500, pieces: ['{}'] }, body: { model: 'both' }, settings: { routes: [{ name: 'both', models: ['one/m', 'two/m'] }] }, children: ['chat m', 'chat m']
+  },
+  hedged: { script: { silent: true }, body: { model: 'quick' }, settings: { routes: [{ name: 'quick', models: ['one/m', 'two/m'], hedgeAfterMs: 20 }] }, children: ['chat m', 'chat m'] },
+  'with tools': { script: (_, number) => number === 0 ? toolTurn : fine, body: { mcp_servers: ['org/test'] }, children: ['chat m', 'chat m', 'tools/call echo', 'tools/list'] },
+  'with a stage': { script: fine, settings: { stages }, children: ['chat m', 'stage islands', 'stage islands'] },
+  refused: { script: fine, headers: { authorization: 'Bearer wrong' }, children: [] },
+  'of a caller who leaves': { script: { ...stream, pieces: chatFrames(['one']).slice(0, 2), then: 'stall' }, body: { stream: true }, leaves: true, children: ['chat m'] }
+}
+
+t.test('a real collector', { skip: noCollector }, async t => {
+  const { url, seen } = await realCollector(t)
+  for (const [name, kind] of Object.entries(kinds)) {
+    await t.test(`has the spans of a call ${name} as its record has them`, async t => {
+      const { api, calls, upstreams } = await gatewayFor(t, url, kind)
+      await makeCall(api, kind)
+      await until(() => calls.length === 1, 'the end of the call')
+      await api.gateway.close()
+      const [{ call, row } = { call: undefined, row: undefined }] = calls
+      if (call === undefined) throw new Error('no call')
+      const { traceId = '', spanId } = call.record.trace ?? {}
+      const mine = (): SeenSpan[] => seen().spans.filter(span => span.traceId === traceId)
+      await until(() => mine().length === kind.children.length + 1, `${kind.children.length + 1} spans, of ${seen().spans.length}`)
+      const server = mine().find(span => span.kind === 2)
+      const children = mine().filter(span => span !== server && span.kind !== 2)
+      t.strictSame(children.map(span => span.name).toSorted(), kind.children.toSorted())
+      t.ok(children.every(span => span.parentSpanId === spanId), 'all below the span of the call')
+      compareServer(t, server, call, row)
+      compareAttempts(t, children.filter(({ name }) => name === 'chat m'), call)
+      // What providers on one's own network got is what the collector has.
+      const sent = upstreams.flatMap(({ requests }) => requests.map(({ headers }) => headers['traceparent']))
+      const attempts = children.filter(({ name }) => name === 'chat m').map(span => `00-${traceId}-${span.spanId}-01`)
+      t.strictSame(sent.map(String).toSorted(), attempts.toSorted())
+    })
+  }
+
+  await t.test('has metrics and lines of the log of a gateway, in the default encoding', async t => {
+    const directory = directoryOf(t)
+    writeFileSync(join(directory, 'headgate.yaml'), `providers: {sandbox: {}}\ntelemetry: {otlp: {endpoint: '${url}', metrics: true, logs: true}}\n`)
+    const gateway = await startGateway(t, directory, { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' })
+    t.match(await ask(gateway.url, 'a-key-of-24-characters-00'), { status: 200 })
+    gateway.child.kill('SIGTERM')
+    t.match(await gateway.ended, { code: 0 })
+    await until(() => seen().metrics.length > 0, 'the metrics')
+    t.match(seen().metrics.find(({ name }) => name === 'headgate_calls_total'), { kind: 'sum', points: [{ attributes: { model: 'sandbox/echo', outcome: 'ok' }, value: 1 }] })
+    const times = seen().metrics.find(({ name }) => name === 'gen_ai.client.operation.duration')
+    t.match(times, { kind: 'histogram', unit: 's', points: [{ attributes: { 'gen_ai.operation.name': 'chat' } }] })
+    t.equal(times?.points[0]?.counts?.reduce((sum, count) => sum + count, 0), 1)
+    const line = seen().logs.find(({ body, attributes }) => body === 'call' && attributes['model'] === 'sandbox/echo')
+    t.match(line, { severity: 9, attributes: { endpoint: 'chat', usage: { prompt: Number } } })
+    t.equal(seen().spans.find(span => span.spanId === line?.spanId)?.traceId, line?.traceId)
+  })
+})
+
+interface Ended {
+  readonly call: Call
+  readonly row: UsageRow | undefined
+}
+
+async function gatewayFor (t: Test, endpoint: string, { script, settings: parts = {} }: Kind): Promise<{ api: TestGateway, calls: Ended[], upstreams: FakeUpstream[] }> {
+  const [one, two, tools] = [await fakeUpstream(script), await fakeUpstream(fine), await startToolServer(t)]
+  t.teardown(one.close)
+  t.teardown(two.close)
+  const calls: Ended[] = []
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${one.url}/v1`, 'one', 'openai-compatible', { retries: 1 }), upstreamAt(`${two.url}/v1`, 'two', 'groq')],
+    tools: { ...settings().tools, connectMs: 10_000, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] },
+    toolServers: [remoteServer('org/test', tools.url)],
+    telemetry: { maxSampledPerSecond: 100, otlp: otlpSettings(endpoint, { protocol: 'http/protobuf' }) },
+    ...parts
+  }, {}, { observers: [(call, row) => calls.push({ call, row })] })
+  return { api, calls, upstreams: [one, two] }
+}
+
+async function makeCall (api: TestGateway, { body, headers = {}, leaves }: Kind): Promise<void> {
+  const leaving = new AbortController()
+  const response = await api.post(path, { ...hello, ...body }, { headers, signal: leaving.signal })
+  if (leaves !== true) {
+    await response.text()
+    return
+  }
+  await response.body?.getReader().read()
+  leaving.abort()
+}
+
+function compareServer (t: Test, server: SeenSpan | undefined, { id, record, receivedAtMs }: Call, row: UsageRow | undefined): void {
+  t.match(server, { name: `POST ${path}`, failed: false, parentSpanId: undefined })
+  const expected = {
+    'headgate.call.id': id, 'http.response.status_code': record.status, 'headgate.outcome': record.outcome, 'headgate.key.id': record.keyId, 'headgate.model': record.modelId,
+    'headgate.provider': record.providerId, 'headgate.attempts': record.attempts, 'headgate.hedges': record.hedges, 'headgate.retries': record.retries, 'headgate.turns': record.turns,
+    'error.type': record.errorCode, 'headgate.usage.input_tokens': row?.prompt_tokens ?? record.usage?.promptTokens, 'headgate.usage.output_tokens': row?.completion_tokens ?? record.usage?.completionTokens
+  }
+  for (const [name, value] of Object.entries(expected)) t.equal(server?.attributes[name], value, name)
+  const output = server?.events.find(({ name }) => name === 'headgate.first_output')
+  t.equal(output === undefined, record.firstByteMs === undefined)
+  if (output !== undefined) near(t, output.atMs - (server?.startMs ?? 0), record.firstByteMs)
+  t.ok((server?.endMs ?? 0) >= (server?.startMs ?? Infinity))
+  t.ok(Number.isFinite(receivedAtMs))
+}
+
+function compareAttempts (t: Test, spans: readonly SeenSpan[], { record, receivedAtMs }: Call): void {
+  const { requests = [] } = record
+  t.equal(spans.length, requests.length)
+  const start = Math.min(...spans.map(({ startMs }) => startMs))
+  const first = Math.min(...requests.map(({ startedAtMs }) => startedAtMs))
+  for (const request of requests) {
+    const span = spans.find(({ spanId }) => spanId === request.span?.spanId)
+    t.equal(span?.attributes['headgate.provider'], request.route.providerId)
+    t.equal(span?.attributes['error.type'], request.reason)
+    t.equal(span?.attributes['http.response.status_code'], request.status)
+    near(t, (span?.startMs ?? 0) - start, request.startedAtMs - first)
+    const endedAtMs = request.reason === undefined || request.completedAtMs !== undefined ? request.completedAtMs : request.endedAtMs
+    if (endedAtMs !== undefined) near(t, (span?.endMs ?? 0) - (span?.startMs ?? 0), endedAtMs - request.startedAtMs)
+  }
+  t.ok(first === Infinity || first >= receivedAtMs)
+}
+
+/** Milliseconds that two clocks may differ after a conversion to nanoseconds. */
+function near (t: Test, ms: number, expectedMs = NaN): void {
+  t.ok(Math.abs(ms - expectedMs) < 0.01, `${ms} ms and ${expectedMs} ms`)
+}
