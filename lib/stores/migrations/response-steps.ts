@@ -61,7 +61,7 @@ export const responseSteps: readonly Migration[] = [
   },
   {
     // Whom they were made for, by which they are forgotten.
-    number: 31,
+    number: 32,
     sql: `
       alter table responses add column end_user text;
       create index responses_by_end_user on responses (end_user) where end_user is not null;
