@@ -470,6 +470,30 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('an admin sends a test to a channel of alerts, and sees what became of it', async t => {
+    let status = 500
+    const { url: receiver } = await httpServer(t, (_request, response) => { response.writeHead(status).end() })
+    const place = await adminGateway(t, {
+      providers: [sandbox],
+      alerts: { ...settings().alerts, webhooks: { ops: { url: `${receiver}/hook`, secret: new Secret('whsec_a2V5'), headers: {}, events: ['provider.down'] } } }
+    })
+    const { page, faults } = await visit(browser, place.api.url)
+    await enter(page, place)
+    await page.getByRole('link', { name: 'Alerts' }).click()
+    await page.getByText('No alerts so far').waitFor()
+    await page.getByText(`${receiver}/hook`).waitFor()
+    const rows = page.getByRole('table', { name: 'Alerts' }).locator('tbody tr')
+    await page.getByRole('button', { name: 'Send a test to webhooks.ops' }).click()
+    await eventually(async () => await rows.allTextContents(), texts => texts.length === 1 && /failed ?webhooks\.ops: the receiver answered with status 500/.test(texts[0] ?? ''), 'the test that failed')
+    status = 204
+    await page.getByRole('button', { name: 'Send a test to webhooks.ops' }).click()
+    await page.getByText('The test was sent to webhooks.ops').waitFor()
+    await eventually(async () => await rows.allTextContents(), texts => texts.length === 2 && /delivered ?webhooks\.ops/.test(texts[0] ?? ''), 'the test that was accepted')
+    t.same(await accessibilityFaults(page), [])
+    t.same(faults, [])
+    await page.context().close()
+  })
+
   t.test('tools of a server by its URL run in the playground, and markup in arguments, results and errors is text', async t => {
     const { url: server } = await startToolServer(t)
     const place = await adminGateway(t, { providers: [sandbox], tools: { ...settings().tools, allowedHosts: ['127.0.0.1'], connectMs: 10_000, callMs: 10_000, loopMs: 20_000 } })
@@ -868,7 +892,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     t.test(`every page ${name}: nothing serious for accessibility, nothing cut off, nothing that the policy forbids`, async t => {
       const view = await visit(browser, url, options)
       await enter(view.page, gateway)
-      for (const path of ['', 'keys', 'keys?new', 'calls', 'playground', 'playground?tab=images', 'models', 'tools', 'configuration', 'projects', 'projects/default', 'members', 'audit', 'profile', 'nowhere']) {
+      for (const path of ['', 'keys', 'keys?new', 'calls', 'playground', 'playground?tab=images', 'models', 'tools', 'alerts', 'configuration', 'projects', 'projects/default', 'members', 'audit', 'profile', 'nowhere']) {
         await look(t, view, `${url}/dashboard/${path}`, options.width === 2560)
       }
       await view.page.context().close()

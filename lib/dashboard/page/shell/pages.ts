@@ -66,6 +66,13 @@ export const menu: readonly MenuGroup[] = [
       { path: '/tools', label: 'Tool servers', icon: 'tools', role: 'member', load: async () => ToolsPage },
       { path: '/stages', label: 'Stages', icon: 'guard', role: 'member', load: async () => StagesPage },
       {
+        path: '/alerts',
+        label: 'Alerts',
+        icon: 'bell',
+        role: 'admin',
+        load: async () => (await import('../alerts/alerts-page.tsx')).AlertsPage
+      },
+      {
         path: '/configuration',
         label: 'Configuration',
         icon: 'settings',
