@@ -4,6 +4,7 @@ import { AnswerCache } from './cache/answer-cache.ts'
 import { MemoryEntries, SealedEntries, type SharedTexts } from './cache/entries.ts'
 import { ConfiguredStages } from './guards/configured-stages.ts'
 import { isDashboardServed } from './dashboard/is-served.ts'
+import { Mirrors } from './deferred/mirrors.ts'
 import { createToolServers } from './mcp/tool-servers.ts'
 import { AbandonedAnswers } from './attempts/abandoned-answers.ts'
 import { createTokenCounter } from './embeddings/token-counter.ts'
@@ -159,6 +160,9 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   if (alerts !== undefined) closing.push(alerts.close)
   closing.push(...[...judges.values()].map(judge => async () => await judge.close?.()))
 
+  const mirrors = settings.routes.some(({ mirror }) => mirror !== undefined) ? new Mirrors() : undefined
+  if (mirrors !== undefined) closing.push(async () => await mirrors.close())
+
   const tokens = createTokenCounter()
   closing.push(tokens.close)
 
@@ -179,6 +183,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...recordAnswer !== undefined && { recordAnswer },
     ...recordSent !== undefined && { recordSent },
     ...beginTrace !== undefined && { beginTrace },
+    ...mirrors !== undefined && { mirrors },
     ...hidesCost !== undefined && { hidesCost },
     ...tagsOfKey !== undefined && { ownTags: tagsOfKey },
     ...bodyRecorder !== undefined &&

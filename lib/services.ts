@@ -16,6 +16,7 @@ import type { CaptureBodies } from './core/body-capture.ts'
 import type { ApiKey } from './core/key.ts'
 import type { Settings } from './core/settings.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
+import type { Mirrors } from './deferred/mirrors.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
 import type { AbandonedAnswers } from './attempts/abandoned-answers.ts'
 import type { ResponseStore } from './stores/response-store.ts'
@@ -53,6 +54,8 @@ export interface Services {
   readonly alerts?: Alerts
   /** Look at the texts of calls. Absent where nothing does. */
   readonly textStages?: TextStages
+  /** Run calls of mirrored routes with other models. Absent where no route is mirrored. */
+  readonly mirrors?: Mirrors
   /** Absent where every call is answered anew. */
   readonly answerCache?: AnswerCache
   readonly tokenCounter: TokenCounter

@@ -22,6 +22,7 @@ import { defer } from '../lib/stages/defer.ts'
 import { fitRoutes } from '../lib/stages/fit-routes.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
+import { mirror } from '../lib/stages/mirror.ts'
 import { namedStages } from '../lib/stages/named-stages.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
@@ -88,7 +89,9 @@ export function conversation<S extends TObject, C> (
       chain(capAnswer(services), providerCall(services, 'deferred')),
       chain(recordUsage<ChatInput, ChatEvent>(), normalise())
     ),
-    fitRoutes(services, dialect),
+    services.mirrors === undefined
+      ? fitRoutes(services, dialect)
+      : chain(fitRoutes(services, dialect), mirror(services, services.mirrors)),
     beforeAnswer,
     answers(
       services,

@@ -53,6 +53,9 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
       checkTarget(path, name, id)
       if (settings !== undefined) checkSettings([...path, 'settings'], settings, report)
     }
+    if (!Array.isArray(entry) && entry.mirror !== undefined) {
+      names.check(['routes', name, 'mirror', 'model'], entry.mirror.model, report)
+    }
     const ends = [...reachedFrom(name, steps)].filter(id => !steps.has(id))
     if (ends.length > 0 && ends.every(id => names.isOff(id))) {
       report.warn(['routes', name], 'refers only to disabled providers', { part: 'name' })

@@ -21,6 +21,8 @@ export interface Route {
   readonly defaults?: Readonly<Record<string, unknown>>
   /** Fewest tokens that the model caches; set where the gateway marks prompts for its cache. */
   readonly minMarkedTokens?: number
+  /** Another model that gets a share of the calls as well; of the first route alone it counts. */
+  readonly mirror?: Mirror
   /** Milliseconds after which the next route is started as well. Default: never. */
   readonly hedgeAfterMs?: number
   /** The reason for its place among the routes, where that is not the order in which they were named. */
@@ -30,6 +32,14 @@ export interface Route {
    * thinking, a header of the caller names it, or it serves the session of the call.
    */
   readonly preferred?: 'wrote_history' | 'caller_order' | 'session'
+}
+
+export interface Mirror {
+  /** A model, an alias or a route, whose first model it is. */
+  readonly model: string
+  /** From 0 to 1. */
+  readonly share: number
+  readonly maxInFlight: number
 }
 
 export interface Ranked {

@@ -14,7 +14,7 @@ import type { ModelEntry } from '../core/model.ts'
  * @param resolved returns the routes of one of its models
  */
 export function orderRoutes (
-  { models, strategy = 'in_order', weights = {}, defaults = {}, hedgeAfterMs, affinity }: RouteSettings,
+  { models, strategy = 'in_order', weights = {}, defaults = {}, hedgeAfterMs, affinity, mirror }: RouteSettings,
   resolved: (id: string) => readonly Route[],
   entries: ReadonlyMap<string, ModelEntry>
 ): Route[] {
@@ -34,13 +34,14 @@ export function orderRoutes (
   }
   const routes = unique(
     models.flatMap(id =>
-      resolved(id).map(({ ranked: _, ...route }): Route => {
+      resolved(id).map(({ ranked: _, mirror: __, ...route }): Route => {
         const place = ranked(route, id)
         const own = defaults[id]
         return {
           ...route,
           ...own !== undefined && { defaults: mergeSettings(route.defaults ?? {}, own) },
           ...hedgeAfterMs !== undefined && { hedgeAfterMs },
+          ...mirror !== undefined && { mirror },
           ...place !== undefined && { ranked: place }
         }
       })

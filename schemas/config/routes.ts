@@ -46,6 +46,25 @@ export const RouteMapConfig = Closed({
         'Keep the calls of a session with the model, and its account, that has their prompt in its cache, where the strategy is `weighted`, `fastest` or `balanced`. Default: where a model of the route has a lower price for cached input.'
     })
   ),
+  mirror: Type.Optional(
+    Closed(
+      {
+        model: Text('The model that they are sent to.'),
+        share: Type.Number({ minimum: 0, maximum: 1, description: 'Share of the calls, from 0 to 1.' }),
+        max_in_flight: Type.Integer({
+          minimum: 1,
+          maximum: 1000,
+          default: 8,
+          description: 'Mirrored calls at once, per process; further ones are left out.'
+        })
+      },
+      {
+        description:
+          'Sends a share of the calls to another model as well, once they have been answered: to compare cost, speed and errors. ' +
+          'Nobody gets its answers, and no budget of a caller counts them. Default: none.'
+      }
+    )
+  ),
   hedge_after_ms: Type.Optional(
     Type.Integer({
       minimum: 1,

@@ -1,0 +1,96 @@
+/** Sends a share of the calls of a route to another model as well, once their callers have their answers. */
+
+import { CallRecord, requestBytes, slowRequestBytes } from '../core/record.ts'
+import { chain } from '../pipeline/chain.ts'
+import { map, once, type PassThroughStage } from '../pipeline/stage.ts'
+import { providerCall } from './provider-call.ts'
+import { recordUsage } from './record-usage.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { ApiKey } from '../core/key.ts'
+import type { ChatEvent } from '../core/events.ts'
+import type { Route } from '../core/route.ts'
+import type { Mirrors } from '../deferred/mirrors.ts'
+import type { Services } from '../services.ts'
+
+/** The key of mirrored calls in rows and lines: those of the callers do not pay for them. */
+const mirrorKey: ApiKey = { id: 'mirror', name: 'mirror' }
+const endpoint = 'mirror'
+
+/**
+ * Notes calls to be mirrored: one in, the same out. The other model gets the request as it left the stages,
+ * translated and once; its tool calls are not run, and nobody gets its answer. Only conversations in text are
+ * mirrored, of 256 KB at most, without tool servers, `store` and a caller's own key at the provider.
+ *
+ * @param random from 0 to 1, without 1
+ */
+export function mirror (
+  services: Pick<Services, 'models' | 'providers' | 'settings' | 'recordSent'>,
+  mirrors: Mirrors,
+  random: () => number = Math.random
+): PassThroughStage<RoutedCall<ChatInput>> {
+  const answer = chain(
+    providerCall({ ...services, routeHealth: mirrors.routeHealth }, 'chat'),
+    recordUsage<ChatInput, ChatEvent>()
+  )
+  const read = async (call: RoutedCall<ChatInput>): Promise<void> => {
+    for await (const _ of answer(once(call))) {
+      if (call.record.streamed === true) call.record.firstByteMs ??= performance.now() - call.receivedAtMs
+    }
+  }
+  return map(<C extends RoutedCall<ChatInput>>(call: C): C => {
+    const [{ mirror: wanted }] = call.routes
+    if (wanted === undefined || random() >= wanted.share || !isMirrored(call)) return call
+    const [route] = services.models.routes(wanted.model, call.request.stream === true)
+    if (route === undefined) return call
+    call.record.mirror = onEnd => {
+      const { outcome, cache } = call.record
+      if ((outcome !== 'ok' && outcome !== 'error') || cache === 'hit') return
+      if (mirrors.inFlight >= wanted.maxInFlight) return
+      const made = (signal: AbortSignal): RoutedCall<ChatInput> => mirroredCall(call, route, signal)
+      mirrors.begin({ call: made, read, onEnd }, services.settings.limits.callMs)
+    }
+    return call
+  })
+}
+
+function isMirrored ({ request, providerKey, record }: RoutedCall<ChatInput>): boolean {
+  return (
+    providerKey === undefined &&
+    request.mcp_servers === undefined &&
+    request.store !== true &&
+    request.audio === undefined &&
+    request.cached_content === undefined &&
+    requestBytes(record) <= slowRequestBytes &&
+    request.messages.every(({ content }) =>
+      !Array.isArray(content) || content.every(({ type }) => type === 'text' || type === 'refusal'))
+  )
+}
+
+function mirroredCall (
+  { id, request, context, fit, record: { requestedModel } }: RoutedCall<ChatInput>,
+  { mirror: _, defaults, ...route }: Route,
+  signal: AbortSignal
+): RoutedCall<ChatInput> {
+  const record = new CallRecord(endpoint)
+  record.keyId = mirrorKey.id
+  record.keyName = mirrorKey.name
+  record.requestedModel = requestedModel
+  return {
+    id,
+    headers: {},
+    params: {},
+    body: async () => undefined,
+    signal,
+    receivedAtMs: performance.now(),
+    record,
+    key: mirrorKey,
+    request,
+    context,
+    routes: [{ ...route, ...defaults !== undefined && { settings: defaults } }],
+    options: { fallbacks: [], maxRetries: 0 },
+    ...fit !== undefined && {
+      fit: (given, to, options) => fit(given, to, { ...options, isTranslated: true })
+    }
+  }
+}
