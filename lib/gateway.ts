@@ -8,29 +8,24 @@
  * ```
  */
 
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { aliasEndpoints } from '../pipelines/aliases.ts'
 import { dashboardEndpoints } from '../pipelines/dashboard.ts'
 import { createEndpoints } from '../pipelines/index.ts'
-import { withTimeout } from './async/with-timeout.ts'
-import { GatewayError } from './core/errors.ts'
 import { errorFormatOf } from './dialects/error-format.ts'
 import { CallRecords, type CallObserver } from './gateway/call-records.ts'
 import { DeferredWork } from './gateway/deferred-work.ts'
 import { LiveServices } from './gateway/live-services.ts'
+import { OpenedGateway } from './gateway/opened-gateway.ts'
 import { openTracer } from './gateway/open-telemetry.ts'
 import { allowedHosts } from './http/allowed-hosts.ts'
 import { createApp, type App, type Middleware } from './http/app.ts'
 import { createHttpServer, type HttpServer } from './http/create-server.ts'
 import { addLitellmHeaders } from './http/litellm-headers.ts'
-import { listen, type Address } from './http/listen.ts'
+import type { Address } from './http/listen.ts'
 import { openFiles } from './http/open-files.ts'
-import { stopAccepting } from './http/node-internals.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
-import { sweepUploads } from './http/upload-directory.ts'
 import { onceRecorded, createLimiter, type Limiter } from './limits/limiter.ts'
 import { loggableError } from './text/describe-error.ts'
-import { warmUp } from './validation/compile-check.ts'
 import { stageKindOf } from '../schemas/config/stages.ts'
 import type { Admin } from './accounts/admin.ts'
 import type { Alerts } from './alerts/alerts.ts'
@@ -133,20 +128,9 @@ export interface GatewayCoordination {
   readonly onTasks: (listener: () => void) => void
 }
 
-/** The first calls of a busy gateway come at once, and compile what they need themselves. */
-const warmUpAfterMs = 200
 
-/** Milliseconds within which a connection that was accepted just before a stop sends its request. */
-const firstRequestMs = 100
 
-/**
- * Milliseconds between two looks for stored responses and bodies of calls that have expired: they are hidden
- * in any case.
- */
-const expireEveryMs = 60_000
 
-/** Milliseconds between two looks for alerts. What does not work in two of them is worth one. */
-const alertEveryMs = 10_000
 
 /**
  * Creates a gateway, which accepts no call before `listen` or `start`. @throws those of the stores and of the
@@ -170,12 +154,7 @@ async function openGateway (
   const { keys, log, database, usageDatabase, coordination } = given
   const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
-  let draining = false
-  /**
-   * True once no connection is accepted: answers say that theirs ends. Before that, a load balancer would
-   * only open another one for each call.
-   */
-  let stopped = false
+  const stop = { isDraining: false, isClosed: false }
   database?.stopWaiting()
 
   const services = (): Services => live.current
@@ -212,7 +191,7 @@ async function openGateway (
     degraded,
     recordAnswer: records.answered,
     limiter: onceRecorded(limiter, () => records.importing),
-    ready: () => !draining,
+    ready: () => !stop.isDraining,
     providers: given.providers ?? [],
     recordSent: records.sent,
     ...tracer !== undefined && { beginTrace: tracer.begin },
@@ -247,7 +226,7 @@ async function openGateway (
       }),
     onReplaced: ({ limits }) => {
       app.applyLimits(limits)
-      server.headersTimeout = limits.headersMs
+      server.server.headersTimeout = limits.headersMs
     },
     whenIdle: async () => await Promise.all([app.whenIdle(), work?.whenIdle()])
   })
@@ -258,7 +237,7 @@ async function openGateway (
     corsOrigins: settings.server.corsOrigins,
     writeTimeoutMs: settings.server.writeTimeoutMs,
     ...given.middleware !== undefined && { middleware: given.middleware },
-    draining: () => stopped,
+    draining: () => stop.isClosed,
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
     beginTrace: tracer?.begin,
     ...settings.server.litellmHeaders && { addHeaders: addLitellmHeaders },
@@ -267,105 +246,25 @@ async function openGateway (
       log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
     onEnd: records.end
   })
-  const { server, close: closeServer } = await openServer(settings, app, log)
-  const expiring = setInterval(() => expire(records, work, log), expireEveryMs).unref()
-  const alerting = setInterval(() => services().alerts?.look(), alertEveryMs).unref()
-
-  const prepare = async (): Promise<void> => {
-    const listed = live.whenListed()
-    await sweepUploads().catch((error: unknown) => {
-      log.warn({ cause: loggableError(error) }, 'failed to delete uploads of an earlier process')
-    })
-    records.importJournals()
-    await listed
-  }
-  const begin = (): void => {
-    work?.start()
-    coordination?.onTasks(() => work?.look())
-    coordination?.cooldowns.listen({
-      digestOf: id => live.digestOf(id),
-      learn: (cooldown, origin) => services().routeHealth.learn(cooldown, origin)
-    })
-    setTimeout(() => {
-      warmUp()
-      services()
-        .toolServers.warmUp()
-        .catch((error: unknown) => log.error({ cause: loggableError(error) }, 'failed to load the client of tool servers'))
-    }, warmUpAfterMs).unref()
-  }
-  /**
-   * Waits until no call is open, and none has come for a while: those that come over open connections
-   * meanwhile are waited for as well.
-   */
-  const waitUntilIdle = async (quietMs: number): Promise<void> => {
-    do {
-      while (app.openCalls() > 0) await app.whenIdle()
-      await sleep(quietMs)
-    } while (app.openCalls() > 0)
-  }
-
-  return {
-    get services () {
-      return services()
-    },
-    start: async () => {
-      await prepare()
-      begin()
-    },
-    middleware: () => app.middleware,
-    listen: async mayListen => {
-      await prepare()
-      const { host, port, tls } = settings.server
-      const address = await listen(server, {
-        host,
-        port: (await mayListen?.()) ?? port,
-        secure: tls !== undefined
-      })
-      // A connection that could not be accepted is no reason to end those that were.
-      server.on('error', error => log.error({ cause: loggableError(error) }, 'server failed to accept a connection'))
-      begin()
-      return address
-    },
-    reload: async next => await live.replace(next),
-    load: () => ({
-      openCalls: app.admission.openCalls,
-      ...records.load,
-      ...tracer !== undefined && { spansDropped: tracer.dropped },
-      queries: database?.queries?.(),
-      degraded: degraded(),
-      coordination: coordination?.load()
-    }),
-    close: async () => {
-      draining = true
-      live.freeze()
-      // A start that failed has no caller to warn.
-      const delayMs = server.listening ? settings.server.shutdownDelayMs : 0
-      if (delayMs > 0) {
-        await sleep(delayMs)
-        // Right after connections were accepted: the system resets those that still wait for it.
-        await nextTurn()
-      }
-      // Not yet `server.close()`: it destroys sockets whose last bytes are still on their way.
-      const closed = stopAccepting(server)
-      stopped = true
-      await withTimeout(settings.server.drainMs, waitUntilIdle(Math.min(delayMs, firstRequestMs)))
-      app.abortAll(new GatewayError('shutting_down'))
-      live.stopAbandoned()
-      await withTimeout(1000, app.whenIdle())
-      closeServer()
-      server.close()
-      server.closeAllConnections()
-      await closed
-      await work?.stop()
-      clearInterval(expiring)
-      clearInterval(alerting)
-      await records.close()
-      await tracer?.close()
+  const server = await openServer(settings, app, log)
+  return new OpenedGateway({
+    settings,
+    log,
+    app,
+    server,
+    live,
+    records,
+    stop,
+    degraded,
+    work,
+    tracer,
+    database,
+    coordination,
+    closeLast: async () => {
       await admin?.close()
       ownLimiter?.close()
-      await live.close()
     }
-  }
+  })
 }
 
 /**
@@ -445,12 +344,4 @@ async function openServer (
   // A caller that expects `100 Continue` before sending a body gets it when the body is read, not before.
   server.on('checkContinue', app.handle).on('checkExpectation', app.handle)
   return opened
-}
-
-/** Deletes responses and bodies of calls whose time is over. */
-function expire (records: CallRecords, work: DeferredWork | undefined, log: Log): void {
-  const failed = (what: string) => (error: unknown) =>
-    log.error({ error: String(error) }, `failed to delete expired ${what}`)
-  work?.responseStore.expire(Date.now()).catch(failed('responses'))
-  records.expire(Date.now()).catch(failed('bodies of calls'))
 }
