@@ -4,7 +4,6 @@
  */
 
 import type { BodyCapture } from './body-capture.ts'
-import type { Call } from './call.ts'
 import type { CallTrace, ChildSpan } from './call-trace.ts'
 import type { StageFindings } from './stage-findings.ts'
 import { asGatewayError, type ErrorCode } from './errors.ts'
@@ -172,8 +171,6 @@ export class CallRecord {
   /** Tool servers that it asked for their tools, or failed to reach. */
   toolListings: ToolListing[] | undefined = undefined
 
-  /** Sends the call to another model, once it has ended. `onEnd` is called when that has ended as well. */
-  mirror: ((onEnd: (call: Call) => void) => void) | undefined = undefined
   /** What came of looking for an equal answer; absent where none are kept. */
   cache: 'hit' | 'miss' | 'bypass' | undefined = undefined
 

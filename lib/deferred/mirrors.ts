@@ -2,21 +2,24 @@
 
 import { startDeadline } from '../async/start-deadline.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
-import { noteError } from '../core/record.ts'
+import { noteError, type CallRecord } from '../core/record.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import type { Call } from '../core/call.ts'
 
-/** Makes the call of a mirror, with the signal that ends it, and reads its answer to the end. */
-export interface MirroredWork<C extends Call> {
-  readonly call: (signal: AbortSignal) => C
-  readonly read: (call: C) => Promise<void>
-  /** Called when it has ended, but for a call that no provider was asked for: it could not be translated. */
-  readonly onEnd: (call: Call) => void
+/** A call that is to be made again. */
+export interface MirroredWork {
+  /** Begins the call, with the signal that ends it; `done` is the end of its answer. */
+  readonly start: (signal: AbortSignal) => { readonly call: Call, readonly done: Promise<void> }
+  /** The longest that it may take. */
+  readonly callMs: number
+  /** It is left out while so many run. */
+  readonly maxInFlight: number
 }
 
 export class Mirrors {
   /** What mirrored calls find out of their providers is kept from all others. */
   readonly routeHealth = new RouteHealth()
+  readonly #planned = new WeakMap<CallRecord, MirroredWork>()
   readonly #stopping = new AbortController()
   readonly #running = new Set<Promise<void>>()
 
@@ -25,10 +28,22 @@ export class Mirrors {
     return this.#running.size
   }
 
-  /** Begins a call, which ends after so many milliseconds at the latest. Its failure is in its record. */
-  begin<C extends Call> (work: MirroredWork<C>, callMs: number): void {
-    if (this.#stopping.signal.aborted) return
-    const done = this.#run(work, callMs).finally(() => this.#running.delete(done))
+  /** Notes what is to begin when a call has ended. */
+  plan (record: CallRecord, work: MirroredWork): void {
+    this.#planned.set(record, work)
+  }
+
+  /**
+   * Begins what was planned for a call, which has ended: not when its caller has left, or when its answer came
+   * from the cache. Failures are in the record of the call that it makes.
+   *
+   * @param onEnd called with that call, unless no provider was asked: it could not be translated
+   */
+  begin ({ record }: Call, onEnd: (call: Call) => void): void {
+    const work = this.#planned.get(record)
+    if (work === undefined || this.#stopping.signal.aborted || this.inFlight >= work.maxInFlight) return
+    if ((record.outcome !== 'ok' && record.outcome !== 'error') || record.cache === 'hit') return
+    const done = this.#run(work, onEnd).finally(() => this.#running.delete(done))
     this.#running.add(done)
   }
 
@@ -38,12 +53,12 @@ export class Mirrors {
     await Promise.all(this.#running)
   }
 
-  async #run<C extends Call> ({ call: make, read, onEnd }: MirroredWork<C>, callMs: number): Promise<void> {
+  async #run ({ start, callMs }: MirroredWork, onEnd: (call: Call) => void): Promise<void> {
     const clock = startDeadline(callMs, this.#stopping.signal, new GatewayError('timeout'))
-    const call = make(clock.signal)
+    const { call, done } = start(clock.signal)
     const { record } = call
     try {
-      await read(call)
+      await done
       record.outcome = 'ok'
       record.status = 200
     } catch (error) {

@@ -147,8 +147,8 @@ export class CallRecords {
     safely(() => this.#bodyRecorder?.end(call, row))
     safely(() => logCall(log, call, row, this.#options.services().settings.server.trustProxy))
     for (const observe of observers) safely(() => observe(call, row))
-    const { mirror } = call.record
-    if (mirror !== undefined) safely(() => mirror(mirrored => this.endDetached(mirrored)))
+    const { mirrors } = this.#options.services()
+    if (mirrors !== undefined) safely(() => mirrors.begin(call, mirrored => this.endDetached(mirrored)))
   }
 
   /** Completes the record of a call that no caller waits for, before anyone can fetch its answer. */

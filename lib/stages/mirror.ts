@@ -43,13 +43,14 @@ export function mirror (
     if (wanted === undefined || random() >= wanted.share || !isMirrored(call)) return call
     const [route] = services.models.routes(wanted.model, call.request.stream === true)
     if (route === undefined) return call
-    call.record.mirror = onEnd => {
-      const { outcome, cache } = call.record
-      if ((outcome !== 'ok' && outcome !== 'error') || cache === 'hit') return
-      if (mirrors.inFlight >= wanted.maxInFlight) return
-      const made = (signal: AbortSignal): RoutedCall<ChatInput> => mirroredCall(call, route, signal)
-      mirrors.begin({ call: made, read, onEnd }, services.settings.limits.callMs)
-    }
+    mirrors.plan(call.record, {
+      start: signal => {
+        const copy = mirroredCall(call, route, signal)
+        return { call: copy, done: read(copy) }
+      },
+      callMs: services.settings.limits.callMs,
+      maxInFlight: wanted.maxInFlight
+    })
     return call
   })
 }

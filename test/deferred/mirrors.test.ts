@@ -1,54 +1,73 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { Mirrors, type MirroredWork } from '../../lib/deferred/mirrors.ts'
+import { Mirrors } from '../../lib/deferred/mirrors.ts'
 import { receivedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
 import type { Call } from '../../lib/core/call.ts'
+import type { CallRecord } from '../../lib/core/record.ts'
 
-const work = (onEnd: MirroredWork<Call>['onEnd'], read: MirroredWork<Call>['read'], attempts = 1): MirroredWork<Call> => ({
-  onEnd,
-  call: signal => {
-    const call = receivedCall({ signal })
-    call.record.attempts = attempts
-    return call
-  },
-  read
-})
+interface Given {
+  readonly read?: (call: Call) => Promise<void>
+  readonly attempts?: number
+  readonly callMs?: number
+  readonly original?: Partial<CallRecord>
+}
 
-/** Waits until the signal of a call aborts, as a provider that does not answer does. */
+/** Waits until the signal of a call aborts, as for a provider that does not answer. */
 const silence = async ({ signal }: Call): Promise<void> => await new Promise((_resolve, reject) => {
   signal.addEventListener('abort', () => reject(signal.reason))
 })
 
-t.test('a call ends with its outcome, and its failure is nobody else\'s', async t => {
+/** Plans the mirror of a call and ends that call. */
+function endOne (mirrors: Mirrors, onEnd: (call: Call) => void, { read = async () => undefined, attempts = 1, callMs = 60_000, original = { outcome: 'ok' } }: Given = {}): void {
+  const call = receivedCall({})
+  Object.assign(call.record, original)
+  mirrors.plan(call.record, {
+    callMs,
+    maxInFlight: 2,
+    start: signal => {
+      const copy = receivedCall({ signal })
+      copy.record.attempts = attempts
+      return { call: copy, done: read(copy) }
+    }
+  })
+  mirrors.begin(call, onEnd)
+}
+
+t.test('a mirrored call ends with its outcome, and its failure is nobody else\'s', async t => {
   const ended: Call[] = []
-  const onEnd = (call: Call): void => { ended.push(call) }
   const mirrors = new Mirrors()
-  mirrors.begin(work(onEnd, async () => undefined), 1000)
-  mirrors.begin(work(onEnd, async () => await Promise.reject(new GatewayError('upstream_error'))), 1000)
+  endOne(mirrors, call => ended.push(call))
+  endOne(mirrors, call => ended.push(call), { read: async () => await Promise.reject(new GatewayError('upstream_error')), original: { outcome: 'error' } })
   t.equal(mirrors.inFlight, 2)
+  endOne(mirrors, call => ended.push(call))
   await until(() => mirrors.inFlight === 0, 'the end of both')
-  t.match(ended.map(({ record }) => [record.outcome, record.status, record.errorCode]), [['ok', 200, undefined], ['error', 502, 'upstream_error']])
+  t.same(ended.map(({ record }) => [record.outcome, record.status, record.errorCode]), [['ok', 200, undefined], ['error', 502, 'upstream_error']], 'the third was left out')
+})
+
+t.test('nothing begins for a call that was not planned, that its caller left, or that the cache answered', async t => {
+  const mirrors = new Mirrors()
+  const onEnd = (): void => { t.fail('there is none') }
+  mirrors.begin(receivedCall({}), onEnd)
+  for (const original of [{ outcome: 'client_closed' }, { outcome: 'client_too_slow' }, { outcome: 'ok', cache: 'hit' }] as const) endOne(mirrors, onEnd, { original })
+  t.equal(mirrors.inFlight, 0)
 })
 
 t.test('a call that no provider was asked for is none', async t => {
-  const ended: Call[] = []
-  const onEnd = (call: Call): void => { ended.push(call) }
   const mirrors = new Mirrors()
-  mirrors.begin(work(onEnd, async () => await Promise.reject(new GatewayError('unsupported_parameter')), 0), 1000)
+  endOne(mirrors, () => { t.fail('there is none') }, { read: async () => await Promise.reject(new GatewayError('unsupported_parameter')), attempts: 0 })
   await until(() => mirrors.inFlight === 0, 'its end')
-  t.same(ended, [])
 })
 
 t.test('calls end at their deadline and with the gateway, after which none begins', async t => {
   const codes: unknown[] = []
   const onEnd = ({ record }: Call): void => { codes.push(record.errorCode) }
   const mirrors = new Mirrors()
-  mirrors.begin(work(onEnd, silence), 5)
+  endOne(mirrors, onEnd, { read: silence, callMs: 5 })
   await until(() => mirrors.inFlight === 0, 'the deadline')
-  mirrors.begin(work(onEnd, silence), 60_000)
+  endOne(mirrors, onEnd, { read: silence })
   await mirrors.close()
-  mirrors.begin(work(onEnd, silence), 60_000)
+  endOne(mirrors, onEnd, { read: silence })
   t.equal(mirrors.inFlight, 0)
   t.same(codes, ['timeout', 'shutting_down'])
 })

@@ -151,13 +151,16 @@ t.test('a call whose caller leaves is not mirrored', async t => {
 t.test('a share of the calls is mirrored', async t => {
   const draws = [0, 0.24, 0.25, 0.9]
   const services = { providers: new Map(), models: { routes: () => [route] }, settings: { limits: {} } } as never // what is read of them
-  const stage = mirror(services, new Mirrors(), () => draws.shift() ?? 1)
+  const mirrors = new Mirrors()
+  const planned = new Set<unknown>()
+  mirrors.plan = record => planned.add(record)
+  const stage = mirror(services, mirrors, () => draws.shift() ?? 1)
   const noted: boolean[] = []
   for (let number = 0; number < 4; number++) {
     const request: ChatInput = { model: 'shared', messages: [{ role: 'user', content: 'hi' }] }
     const call = routedCall(request, { routes: [{ ...route, mirror: { model: 'other/m', share: 0.25, maxInFlight: 1 } }] })
     await collect(stage(once(call)))
-    noted.push(call.record.mirror !== undefined)
+    noted.push(planned.has(call.record))
   }
   t.same(noted, [true, true, false, false])
 })
