@@ -4,6 +4,10 @@
  */
 
 import { LitellmModels, isPlainAddress, milliseconds, type Deployment } from './litellm-models.ts'
+import { readCache } from './litellm-cache.ts'
+import { readGuardrails } from './litellm-guardrails.ts'
+import { readTelemetry } from './litellm-telemetry.ts'
+import { settingNotes } from './litellm-notes.ts'
 import { ImportPlan, type PlanRow, type Verdict } from './plan.ts'
 import { ImportedSecrets, variableIn } from './secrets.ts'
 import { entriesOf, isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
@@ -28,44 +32,6 @@ const strategies: ReadonlyMap<string, readonly [strategy: string, verdict: Verdi
   ['cost-based-routing', ['cheapest', 'approximate']]
 ])
 
-/** Settings that hold here anyway, or that someone has to take care of, and what the plan says about them. */
-const noted: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: string]> = [
-  ['router_settings.cooldown_time', 'approximate', 'a model that fails rests for 5 seconds, then longer'],
-  ['router_settings.allowed_fails', 'approximate', 'five failures in a row, or ten of twenty attempts'],
-  ['router_settings.retry_after', 'approximate', 'what a provider says counts, else 250 ms and longer'],
-  ['router_settings.enable_pre_call_checks', 'exact', 'models that cannot take a prompt are skipped'],
-  ['router_settings.redis_url', 'manual', 'set `coordination.url`'],
-  ['router_settings.redis_host', 'manual', 'set `coordination.url`'],
-  ['router_settings.redis_port', 'manual', 'set `coordination.url`'],
-  ['router_settings.redis_password', 'manual', 'set `coordination.url`'],
-  ['litellm_settings.drop_params', 'exact', 'fields that a provider does not know are dropped'],
-  ['litellm_settings.modify_params', 'exact', 'requests are fitted to each provider'],
-  ['litellm_settings.json_logs', 'exact', 'the log is JSON'],
-  ['litellm_settings.set_verbose', 'exact', '`server.log_level` instead'],
-  ['litellm_settings.telemetry', 'exact', 'nothing is sent to us'],
-  ['litellm_settings.redact_messages_in_exceptions', 'exact', 'errors hold no messages'],
-  [
-    'litellm_settings.turn_off_message_logging',
-    'exact',
-    'messages are kept only where `calls.keep_bodies` says so'
-  ],
-  ['litellm_settings.cache', 'manual', 'see docs/caching.md'],
-  ['litellm_settings.cache_params', 'manual', 'see docs/caching.md'],
-  ['general_settings.master_key', 'manual', 'create an admin key: `headgate admin-keys create`'],
-  ['general_settings.database_url', 'manual', 'keys and teams are not part of the file'],
-  ['general_settings.store_model_in_db', 'manual', 'models of the database are not part of the file'],
-  ['general_settings.salt_key', 'exact', 'nothing here is encrypted with it'],
-  ['general_settings.proxy_batch_write_at', 'exact', 'records are written from a journal'],
-  [
-    'general_settings.background_health_checks',
-    'approximate',
-    'providers are judged by the calls that they get'
-  ],
-  ['general_settings.alerting', 'manual', 'let your monitoring read the metrics'],
-  ['general_settings.ui_username', 'manual', 'sign in with a link of `headgate dashboard`'],
-  ['general_settings.ui_password', 'manual', 'sign in with a link of `headgate dashboard`']
-]
-
 const fallbackEntries: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: string]> = [
   ['fallbacks', 'exact', 'the last models of the route'],
   [
@@ -84,19 +50,24 @@ export function importLitellmConfig (file: JsonObject): ImportedConfig {
   const models = new LitellmModels(file, plan, secrets)
   const routing = new LitellmRouting(file, models, plan)
   const servers = toolServers(file, secrets, plan)
-  const hasMetrics = readCallbacks(file, plan)
-  for (const [index, guardrail] of listOf(file['guardrails']).entries()) {
-    const kind = textOf(objectOf(objectOf(guardrail)['litellm_params'])['guardrail']) ?? 'it'
-    plan.note(`guardrails[${index}]`, 'manual', `${kind}: see \`stages\` in docs/guards.md`)
+  const callbacks = readCallbacks(file, plan, secrets)
+  const stages = readGuardrails(listOf(file['guardrails']), { plan, secrets, models })
+  const cache = readCache(file, plan)
+  for (const [entry, verdict, note] of settingNotes) {
+    const [section = '', field = ''] = entry.split('.')
+    const isOff = verdict === 'unsupported' && objectOf(file[section])[field] === false
+    if (isOff) plan.note(entry, 'exact', 'off')
+    else plan.note(entry, verdict, note)
   }
-  for (const [entry, verdict, note] of noted) plan.note(entry, verdict, note)
   plan.noteOthers()
   return {
     config: {
       providers: Object.fromEntries(models.providers),
       ...routing.sections(),
       ...!isEmpty(servers) && { mcp_servers: servers },
-      ...hasMetrics && { metrics: {} }
+      ...stages.length > 0 && { stages },
+      ...cache !== undefined && { cache },
+      ...callbacks
     },
     secrets: secrets.values,
     rows: plan.rows
@@ -115,20 +86,23 @@ function readVariables (file: JsonObject, secrets: ImportedSecrets, plan: Import
   }
 }
 
-/** Returns true where metrics for Prometheus are wanted. */
-function readCallbacks (file: JsonObject, plan: ImportPlan): boolean {
+/** Returns `metrics` and `telemetry`, where the callbacks ask for them. */
+function readCallbacks (file: JsonObject, plan: ImportPlan, secrets: ImportedSecrets): JsonObject {
   const settings = objectOf(file['litellm_settings'])
-  let hasMetrics = false
+  const sections: Record<string, unknown> = {}
   for (const field of ['callbacks', 'success_callback', 'failure_callback']) {
     for (const [index, callback] of [settings[field] ?? []].flat().entries()) {
       const path = `litellm_settings.${field}${Array.isArray(settings[field]) ? `[${index}]` : ''}`
       if (callback === 'prometheus') {
-        hasMetrics = true
+        sections['metrics'] = {}
         plan.note(path, 'exact', '`metrics`, on a port of their own')
+      } else if (callback === 'otel') {
+        const telemetry = readTelemetry(file, path, plan, secrets)
+        if (telemetry !== undefined) sections['telemetry'] = telemetry
       } else plan.note(path, 'manual', 'each call is in the log and the store: docs/operations.md')
     }
   }
-  return hasMetrics
+  return sections
 }
 
 /** Routes and aliases: the names that callers know. */

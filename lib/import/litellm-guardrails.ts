@@ -1,0 +1,216 @@
+/** Turns the guardrails of LiteLLM into stages, where a stage does the same; others are left to a person. */
+
+import { isPlainAddress, type LitellmModels } from './litellm-models.ts'
+import { entriesOf, isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
+import { builtInNames } from '../guards/built-in-patterns.ts'
+import { boundedPattern } from '../text/bounded-pattern.ts'
+import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
+import type { ImportPlan, Verdict } from './plan.ts'
+import type { ImportedSecrets } from './secrets.ts'
+import type { JsonObject } from '../json/guards.ts'
+
+export interface GuardrailParts {
+  readonly plan: ImportPlan
+  readonly secrets: ImportedSecrets
+  /** Models of which a moderation may be one. */
+  readonly models: Pick<LitellmModels, 'providers'>
+}
+
+interface Guardrail {
+  readonly path: string
+  readonly name: string
+  readonly params: JsonObject
+  readonly parts: GuardrailParts
+}
+
+/** A part of the entries of a stage: several where one guardrail does several things. */
+interface Made {
+  readonly verdict: Verdict
+  readonly note: string
+  readonly stages: ReadonlyArray<JsonObject & { readonly use: string }>
+}
+
+/** Where each mode looks; the second column says what differs. */
+const points: ReadonlyMap<string, readonly [at: string, difference?: string]> = new Map([
+  ['pre_call', ['request']],
+  ['during_call', ['request', 'before the call, not beside it']],
+  ['post_call', ['answer']],
+  ['pre_mcp_call', ['tool_call']],
+  ['during_mcp_call', ['tool_call', 'before the tool runs, not beside it']],
+  ['post_mcp_call', ['tool_result']]
+])
+
+/** Its patterns that are among ours, though not letter for letter. */
+const patternNames: ReadonlyMap<string, string> = new Map([
+  ['email', 'email'],
+  ['credit_card', 'card_number'],
+  ['us_ssn', 'us_ssn'],
+  ['us_phone', 'phone'],
+  ['iban', 'iban'],
+  ['eu_iban_enhanced', 'iban'],
+  ['ipv4', 'ip_address'],
+  ['ipv6', 'ip_address'],
+  ['fr_nir', 'fr_insee'],
+  ['generic_api_key', 'api_key'],
+  ['aws_access_key', 'api_key'],
+  ['github_token', 'api_key'],
+  ['slack_token', 'api_key']
+])
+
+/** Parts of a filter that are no patterns. */
+const unreadParts = ['categories', 'blocked_words_file', 'competitor_intent_config']
+const genericPath = '/beta/litellm_basic_guardrail_api'
+
+const kinds: Readonly<Record<string, (guardrail: Guardrail) => Made | string>> = {
+  presidio: readPresidio,
+  openai_moderation: readModeration,
+  generic_guardrail_api: readGeneric,
+  litellm_content_filter: readFilter
+}
+
+/** Returns `stages` for a list of guardrails. */
+export function readGuardrails (list: readonly unknown[], parts: GuardrailParts): JsonObject[] {
+  const names = new Set<string>()
+  return list.flatMap((entry, index) => {
+    const params = objectOf(objectOf(entry)['litellm_params'])
+    const given = textOf(objectOf(entry)['guardrail_name']) ?? `guardrail-${index + 1}`
+    const path = `guardrails[${index}]`
+    return readGuardrail({ path, name: given, params, parts }, names)
+  })
+}
+
+function readGuardrail (guardrail: Guardrail, names: Set<string>): JsonObject[] {
+  const { path, name, params, parts: { plan } } = guardrail
+  const kind = textOf(params['guardrail']) ?? 'it'
+  const read = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
+  const modes = [params['mode'] ?? []].flat().map(String)
+  const looks = modes.flatMap(mode => points.get(mode) === undefined ? [] : [points.get(mode) ?? ['request']])
+  const made = looks.length === modes.length && modes.length > 0 ? read?.(guardrail) : undefined
+  if (made === undefined || typeof made === 'string') {
+    plan.note(path, 'manual', `${kind}: ${made ?? 'see `stages` in docs/guards.md'}`)
+    return []
+  }
+  const at = [...new Set(looks.map(([point]) => point))]
+  const differences = looks.flatMap(([, difference]) => difference ?? [])
+  const stages = made.stages.map((stage, index) => {
+    const own = freeName(index === 0 ? name : `${name}-${index + 1}`, names)
+    return { name: own, at, ...params['default_on'] !== true && { when: 'asked' }, ...stage }
+  })
+  if (stages[0]?.name !== name) differences.push(`its name is ${String(stages[0]?.name)}`)
+  const isExact = made.verdict === 'exact' && differences.length === 0
+  const note = [`stage ${stages.map(stage => stage.name).join(', ')}`, made.note, ...differences]
+  plan.note(path, isExact ? 'exact' : 'approximate', note.filter(text => text !== '').join('; '))
+  return stages
+}
+
+/** Returns a name in the form of stages that none has. */
+function freeName (wanted: string, names: Set<string>): string {
+  const base = wanted.toLowerCase().replaceAll(/[^a-z0-9_-]+/g, '-').replace(/^[_-]+/, '').slice(0, 60)
+  let name = base === '' ? 'guardrail' : base
+  for (let number = 2; names.has(name); number++) name = `${base}-${number}`
+  names.add(name)
+  return name
+}
+
+function readPresidio ({ params, parts: { plan }, path }: Guardrail): Made | string {
+  const address = (field: string): string | undefined => {
+    const text = textOf(params[field])
+    return text !== undefined && isPlainAddress(text) ? withoutTrailingSlashes(text) : undefined
+  }
+  const [analyzer, anonymizer] = ['presidio_analyzer_api_base', 'presidio_anonymizer_api_base'].map(address)
+  if (analyzer === undefined || anonymizer === undefined) {
+    return 'add it by hand, with the addresses of its analyzer and its anonymizer'
+  }
+  if (params['output_parse_pii'] === true) {
+    plan.note(`${path}.litellm_params.output_parse_pii`, 'manual', 'see masking in docs/guards.md')
+  }
+  const language = textOf(params['presidio_language'])
+  const score = numberOf(objectOf(params['presidio_score_thresholds'])['ALL'])
+  const common = {
+    use: 'presidio',
+    analyzer_url: analyzer,
+    anonymizer_url: anonymizer,
+    ...language !== undefined && { language },
+    ...score !== undefined && score <= 1 && { score_threshold: score }
+  }
+  const byAction = (wanted: string): string[] =>
+    entriesOf(params['pii_entities_config']).flatMap(([entity, action]) => action === wanted ? [entity] : [])
+  const [masked, blocked] = [byAction('MASK'), byAction('BLOCK')]
+  const stages = [
+    ...blocked.length > 0 ? [{ ...common, entities: blocked, action: 'refuse' }] : [],
+    ...masked.length > 0 ? [{ ...common, entities: masked, action: 'mask' }] : []
+  ]
+  return { verdict: 'exact', note: '', stages: stages.length > 0 ? stages : [{ ...common, action: 'mask' }] }
+}
+
+function readModeration ({ params, parts: { models } }: Guardrail): Made | string {
+  const provider = [...models.providers].find(([, { kind }]) => kind === 'openai')?.[0]
+  if (provider === undefined) return 'add it by hand: no model of the file is of OpenAI, whose key it needs'
+  const model = textOf(params['model']) ?? 'omni-moderation-latest'
+  const note = 'with the key of the models'
+  return { verdict: 'exact', note, stages: [{ use: 'moderation', model: `${provider}/${model}` }] }
+}
+
+function readGeneric ({ params, path, name, parts: { secrets } }: Guardrail): Made | string {
+  const base = textOf(params['api_base'])
+  if (base === undefined || !isPlainAddress(base)) return 'add it by hand, with the address of its service'
+  const url = base.endsWith(genericPath) ? base : `${base}${genericPath}`
+  const key = secrets.refer(params['api_key'], `${name}_key`, `${path}.litellm_params.api_key`)
+  const headers = {
+    ...secrets.referAll(params['headers'], name, `${path}.litellm_params.headers`),
+    ...key !== undefined && { 'x-api-key': key }
+  }
+  return {
+    verdict: 'exact',
+    note: '',
+    stages: [{
+      use: 'webhook',
+      format: 'litellm',
+      url,
+      ...!isEmpty(headers) && { headers },
+      ...params['unreachable_fallback'] === 'fail_open' && { when_unavailable: 'pass' }
+    }]
+  }
+}
+
+/** Patterns and words: those that are masked in one stage, those that refuse a call in another. */
+function readFilter ({ params }: Guardrail): Made | string {
+  const found: Array<{ readonly action: unknown, readonly pattern: unknown }> = []
+  for (const entry of listOf(params['patterns']).map(objectOf)) {
+    const ours = patternNames.get(String(entry['pattern_name']))
+    const match = textOf(entry['pattern'])
+    const pattern = match === undefined ? ours : ownPattern(entry['name'] ?? 'pattern', match, found.length)
+    const shown = textOf(entry['pattern_name']) ?? match ?? 'one of its patterns'
+    if (pattern === undefined) return `add it by hand: ${shown} has no counterpart`
+    found.push({ action: entry['action'], pattern })
+  }
+  for (const entry of listOf(params['blocked_words']).map(objectOf)) {
+    const word = textOf(entry['keyword'])
+    if (word === undefined) continue
+    const escaped = word.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    const pattern = ownPattern('word', `(?i)${escaped}`, found.length)
+    if (pattern === undefined) return `add it by hand: the word ${word} has no counterpart`
+    found.push({ action: entry['action'], pattern })
+  }
+  const others = unreadParts.filter(field => !isEmpty(Object(params[field])))
+  if (found.length === 0 || others.length > 0) {
+    return `add it by hand${others.length > 0 ? `: ${others.join(', ')}` : ''}, see docs/guards.md`
+  }
+  const stages = [['BLOCK', 'refuse'], ['MASK', 'mask']].flatMap(([wanted, action]) => {
+    const patterns = [...new Set(found.filter(each => each.action === wanted).map(({ pattern }) => pattern))]
+    return patterns.length === 0 ? [] : [{ use: 'pattern', patterns, action }]
+  })
+  return { verdict: 'approximate', note: 'patterns that are named alike differ in detail', stages }
+}
+
+/** Returns a pattern of an operator; `undefined` for one that is not linear in the length of a text. */
+function ownPattern (name: unknown, match: string, index: number): JsonObject | undefined {
+  const slug = String(name).toLowerCase().replaceAll(/[^a-z0-9_-]+/g, '-').replace(/^[_-]+/, '')
+  try {
+    boundedPattern(match, 256)
+    const isTaken = slug === '' || builtInNames.some(known => known === slug)
+    return { name: `${isTaken ? 'own' : slug}-${index + 1}`, match }
+  } catch {
+    return undefined
+  }
+}

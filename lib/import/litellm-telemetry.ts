@@ -1,0 +1,60 @@
+/** Turns the callback `otel` of LiteLLM into `telemetry.otlp`. */
+
+import { isPlainAddress } from './litellm-models.ts'
+import { objectOf, textOf } from './values.ts'
+import type { ImportPlan } from './plan.ts'
+import type { ImportedSecrets } from './secrets.ts'
+import type { JsonObject } from '../json/guards.ts'
+
+/** Exporters that speak OTLP over HTTP; LiteLLM takes `console` for it once there is an address. */
+const protocols: ReadonlyMap<string, string> = new Map([
+  ['otlp_http', 'http/protobuf'],
+  ['http/protobuf', 'http/protobuf'],
+  ['http/json', 'http/json'],
+  ['console', 'http/protobuf']
+])
+
+/**
+ * Returns `telemetry`; `undefined` where the address of the collector is not in the file, or it is asked by
+ * gRPC.
+ *
+ * @param path of the callback
+ */
+export function readTelemetry (
+  file: JsonObject,
+  path: string,
+  plan: ImportPlan,
+  secrets: ImportedSecrets
+): JsonObject | undefined {
+  const settings = objectOf(objectOf(file['callback_settings'])['otel'])
+  const variables = objectOf(file['environment_variables'])
+  const valueOf = (field: string, ...names: readonly string[]): string | undefined =>
+    textOf(settings[field]) ?? names.map(name => textOf(variables[name])).find(text => text !== undefined)
+  const endpoint = valueOf('endpoint', 'OTEL_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT')
+  const exporter = valueOf('exporter', 'OTEL_EXPORTER', 'OTEL_EXPORTER_OTLP_PROTOCOL') ?? 'otlp_http'
+  const protocol = protocols.get(exporter)
+  if (endpoint === undefined || protocol === undefined || !isPlainAddress(endpoint)) {
+    plan.note(path, 'manual', 'set `telemetry.otlp.endpoint` to a collector by HTTP: docs/telemetry.md')
+    return undefined
+  }
+  const headers = Object.fromEntries(
+    (valueOf('headers', 'OTEL_HEADERS', 'OTEL_EXPORTER_OTLP_HEADERS') ?? '').split(',').flatMap(pair => {
+      const at = pair.indexOf('=')
+      const name = pair.slice(0, Math.max(0, at)).trim()
+      const secret = name === '' ? undefined : secrets.refer(pair.slice(at + 1).trim(), `otlp_${name}`, path)
+      return secret === undefined ? [] : [[name, secret]]
+    })
+  )
+  for (const field of ['endpoint', 'exporter', 'headers']) {
+    plan.note(`callback_settings.otel.${field}`, 'exact', '`telemetry.otlp`')
+  }
+  plan.note(path, 'approximate', '`telemetry.otlp`: spans by the conventions of OpenTelemetry, all of them')
+  return {
+    otlp: {
+      endpoint: endpoint.replace(/\/(?:v1\/traces)?\/?$/, ''),
+      protocol,
+      ...Object.keys(headers).length > 0 && { headers },
+      sample: 1
+    }
+  }
+}
