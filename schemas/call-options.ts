@@ -60,6 +60,20 @@ export const cacheOption = {
   )
 }
 
+/** For requests whose answers have `usage` in the form of chat completions. */
+export const usageOption = {
+  usage: Nullable(
+    Type.Object({
+      include: Type.Optional(
+        Type.Boolean({
+          description: 'Put `cost` into `usage`, and send a last chunk with `usage` in a stream.'
+        })
+      )
+    }),
+    { description: 'What `usage` of the answer has.' }
+  )
+}
+
 /** For requests that other models may answer as well. */
 export const callOptions = {
   fallbacks: Nullable(
@@ -75,7 +89,9 @@ export const callOptions = {
 }
 
 const CallOptions = Type.Object(callOptions)
+const UsageOption = Type.Object(usageOption)
 
 /** Those of a request after `validate`. */
-export type CallOptionFields = WithoutNulls<Static<typeof CallOptions>>
+export type CallOptionFields = WithoutNulls<Static<typeof CallOptions>> &
+  WithoutNulls<Static<typeof UsageOption>>
 export const callOptionNames = Object.keys(callOptions)

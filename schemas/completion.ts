@@ -50,7 +50,15 @@ export const CompletionUsage = Type.Object({
     audio_tokens: Type.Optional(Count),
     accepted_prediction_tokens: Type.Optional(Count),
     rejected_prediction_tokens: Type.Optional(Count)
-  }))
+  })),
+  cost: Type.Optional(
+    Type.Union([Type.Number(), Type.Null()], {
+      description: 'What the call costs in USD, with `usage: {"include": true}`; `null`: no price is known.'
+    })
+  ),
+  cost_status: Type.Optional(
+    OneOf(['estimated', 'unpriced'], { description: 'Absent for a cost that is exact.' })
+  )
 }, { description: 'Tokens as the provider counted them, summed over all turns of the call.' })
 export type CompletionUsage = Static<typeof CompletionUsage>
 

@@ -13,6 +13,7 @@ import type { CallRecord } from './record.ts'
 import type { ApiKey } from './key.ts'
 import type { RequestMedia } from './request-media.ts'
 import type { Route } from './route.ts'
+import type { UsageCost } from './usage.ts'
 import { Secret } from './secret.ts'
 
 export interface Call {
@@ -97,6 +98,11 @@ export interface CallOptions {
   readonly fallbacks: readonly string[]
   /** The most further attempts at one model. Default: as many as its provider has. */
   readonly maxRetries?: number | undefined
+  /**
+   * Returns what the call costs, once its answer has ended; `undefined` where that is not recorded. Absent
+   * where the answer is not to say so.
+   */
+  readonly usageCost?: (() => UsageCost | undefined) | undefined
 }
 
 /** An account at a provider. */

@@ -37,6 +37,15 @@ export function possibleUsage (usage: Usage): Usage | undefined {
  */
 export const charactersPerToken = 4
 
+/** Says what a call costs, as its record does. */
+export interface UsageCost {
+  /** In US dollars; `null` where no price is known. */
+  readonly usd: number | null
+  readonly isEstimated: boolean
+  /** The tokens of its record: an estimate, where the provider reports none. */
+  readonly usage: Usage
+}
+
 /** Adds up what the turns of an answer used; what none of them reported stays absent. */
 export function addUsage (sum: Usage | undefined, usage: Usage | undefined): Usage | undefined {
   if (sum === undefined || usage === undefined) return sum ?? usage

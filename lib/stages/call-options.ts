@@ -2,6 +2,7 @@
 
 import { refine, type ValidCall } from '../core/call.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
+import { usageCostOf } from '../usage/cost-header.ts'
 import type { CallOptionFields } from '../../schemas/call-options.ts'
 import type { ModelChoice } from '../../schemas/chat.ts'
 import type { CallRecord } from '../core/record.ts'
@@ -24,7 +25,7 @@ const maxReportedName = 64
  *   (`quirks.extra_fields`): the record of the call names them. Default: none are looked for.
  */
 export function callOptions (
-  { providers, settings }: Pick<Services, 'providers' | 'settings'>, schema?: FieldNames
+  { models, providers, settings }: Pick<Services, 'models' | 'providers' | 'settings'>, schema?: FieldNames
 ): PassThroughStage<ValidCall<Request>> {
   const known = schema && new Set([
     ...Object.keys(schema.properties),
@@ -40,10 +41,13 @@ export function callOptions (
     if (request.drop_params === false) noteIgnored(record, 'drop_params')
     if (!keepsAnswers && request.cache !== undefined) noteIgnored(record, 'cache')
     if (timeout !== undefined) call.endAfter?.(timeout * 1000)
-    if (fallbacks === undefined && maxRetries === undefined) return call
+    const showsCost = request.usage?.include === true && !record.hidesCost
+    if (request.usage?.include === true && record.hidesCost) noteIgnored(record, 'usage')
+    const usageCost = showsCost ? () => usageCostOf(call, models) : undefined
+    if (fallbacks === undefined && maxRetries === undefined && usageCost === undefined) return call
     const names = fallbacks === undefined ? [] : fallbackNames(fallbacks, model)
     // it only gains a field
-    return refine(call, { options: { fallbacks: names, maxRetries } }) as unknown as T
+    return refine(call, { options: { fallbacks: names, maxRetries, usageCost } }) as unknown as T
   })
 }
 

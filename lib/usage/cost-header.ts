@@ -1,6 +1,10 @@
 /** Tells callers what a call costs, by headers of its complete answer. */
 
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
+import { usageRow } from './usage-row.ts'
+import type { Call } from '../core/call.ts'
+import type { ModelRegistry } from '../models/model-registry.ts'
+import type { UsageCost } from '../core/usage.ts'
 import type { Settings } from '../core/settings.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -19,6 +23,20 @@ export function costHeaders (
   const headers: Record<string, string> = { 'x-headgate-cost-usd': usdText(nanoUsd) }
   if (budgetLeftNanoUsd !== undefined) headers[budgetLeftHeader] = usdText(Math.max(0, budgetLeftNanoUsd - nanoUsd))
   return estimated === 1 ? { ...headers, 'x-headgate-cost-status': 'estimated' } : headers
+}
+
+/**
+ * Returns what a call costs so far, as its record would have it now; `undefined` for one without a record.
+ */
+export function usageCostOf (call: Call, models: Pick<ModelRegistry, 'find'>): UsageCost | undefined {
+  const row = usageRow(call, models)
+  if (row === undefined) return undefined
+  const [promptTokens, completionTokens] = [row.prompt_tokens ?? 0, row.completion_tokens ?? 0]
+  return {
+    usd: row.cost_nano_usd === null ? null : row.cost_nano_usd / 1e9,
+    isEstimated: row.estimated === 1,
+    usage: { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }
+  }
 }
 
 /** Names the header with what is left of the budget that has the least left. */

@@ -97,7 +97,7 @@ t.test('every answer has an id, the time the gateway took, and a line in the log
   const { api } = await start(t, (_request, number) => number === 0
     ? { headers: { 'x-request-id': 'up-7' }, pieces: [chatAnswer('Hi')] }
     : { status: 401, pieces: [JSON.stringify({ error: { message: 'Incorrect API key provided: sk-canary1234' } })] })
-  const good = await api.post(path, { ...question, user: 'canary-body' }, { headers: { 'x-request-id': 'mine-1' } })
+  const good = await api.post(path, { ...question, messages: [{ role: 'user', content: 'canary-body' }], user: 'ada' }, { headers: { 'x-request-id': 'mine-1' } })
   t.equal(good.headers.get('x-request-id'), 'mine-1')
   t.equal(good.headers.get('x-upstream-request-id'), 'up-7')
   t.match(good.headers.get('x-headgate-overhead-ms'), /^\d+\.\d\d$/)

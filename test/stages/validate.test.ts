@@ -191,6 +191,7 @@ const accepted: Record<string, unknown[]> = {
   num_retries: [null, 0, 5],
   timeout: [null, 0.5, 600],
   tags: [null, 'batch, night', ['batch', 'night']],
+  usage: [null, {}, { include: true }],
   drop_params: [null, true, false],
   cache: [null, { ttl: 60 }, { 'no-cache': true }],
   model_attributes: [null, { 'gpt-5': { accuracy: 0.95, speed: 0 } }],

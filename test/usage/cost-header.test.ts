@@ -88,6 +88,40 @@ t.test('`usage.expose_cost` turns it off, and a project may differ, by id or nam
   }
 })
 
+interface UsageOfAnswer { readonly total_tokens: number, readonly cost?: number | null, readonly cost_status?: string }
+
+/** Returns `usage` of a complete answer, or of the last chunk of a stream that has one. */
+async function usageIn (api: TestGateway, body: object): Promise<UsageOfAnswer | undefined> {
+  const text = await (await api.post(path, { messages: 'hi', ...body })).text()
+  if (!text.startsWith('data:')) return (JSON.parse(text) as { usage?: UsageOfAnswer }).usage
+  const chunks = text.split('\n\n').filter(frame => frame.startsWith('data: {')).map(frame => JSON.parse(frame.slice(6)) as { usage?: UsageOfAnswer | null })
+  return chunks.findLast(({ usage }) => usage != null)?.usage ?? undefined
+}
+
+storeTest('`usage` of an answer has the cost of its record where the request wants it, complete and streamed', async (t, open) => {
+  const database = await open()
+  const api = await start(t, {}, { database, usageDatabase: database })
+  const include = { usage: { include: true } }
+  for (const stream of [false, true]) {
+    t.match(await usageIn(api, { model: 'openai/exact', stream, ...include }), { total_tokens: 5, cost: 0.000023, cost_status: undefined })
+    const silent = await usageIn(api, { model: 'openai/silent', stream, ...include })
+    t.equal(silent?.cost_status, 'estimated')
+    t.ok(Number(silent?.cost) > 0 && Number(silent?.total_tokens) > 0)
+    t.match(await usageIn(api, { model: 'openai/free-form', stream, ...include }), { total_tokens: 5, cost: null, cost_status: 'unpriced' })
+    for (const not of [{}, { usage: { include: false } }, { usage: {} }, { usage: null }]) t.notMatch(await usageIn(api, { model: 'openai/exact', stream, stream_options: stream ? { include_usage: true } : undefined, ...not }) ?? {}, { cost: Number })
+  }
+  t.equal(await usageIn(api, { model: 'openai/exact', stream: true }), undefined, 'a stream has no usage that is not wanted')
+  const { settings: first } = api.gateway.services
+  await api.gateway.reload({ ...first, usage: { ...first.usage, exposeCost: false } })
+  const hidden = await api.post(path, { messages: 'hi', model: 'openai/exact', ...include })
+  t.equal(hidden.headers.get('x-headgate-ignored'), 'usage')
+  t.notMatch(await hidden.json(), { usage: { cost: Number } })
+  t.equal((await api.post(path, { messages: 'hi', model: 'openai/exact', usage: { include: 'yes' } })).status, 422)
+  await api.gateway.close()
+  const rows = await database.query.selectFrom('usage').select('cost_nano_usd').where('model', '=', 'openai/silent').execute()
+  t.equal(rows.length, 2)
+})
+
 t.test('nothing is asked of keys where every project sees costs', t => {
   const { usage } = settings()
   t.equal(costHiding(usage), undefined)

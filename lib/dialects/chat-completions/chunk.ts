@@ -7,7 +7,7 @@
 import type { ChatEvent, FinishReason, Logprobs, ToolResult, ToolServerError } from '../../core/events.ts'
 import { withLast } from '../../core/with-last.ts'
 import type { AnswerHead } from '../dialect.ts'
-import type { Usage } from '../../core/usage.ts'
+import type { Usage, UsageCost } from '../../core/usage.ts'
 import { serviceTiers } from '../../../schemas/completion.ts'
 import type {
   ChatCompletionChunk, ChoiceLogprobs, ChunkChoice, ChunkDelta, CompletionUsage, ToolServerResult
@@ -32,13 +32,18 @@ export class ChunkBuilder {
   /** The choices whose role has come. A list: a set takes 0.15 KB for as long as a stream is open. */
   #begun: readonly number[] = []
   readonly #finishes: Array<[number, FinishReason]> = []
+  readonly #costOf: (() => UsageCost | undefined) | undefined
   #usage: Usage | undefined
   #pending: Fields | undefined
   readonly #toolResults: ToolResult[] = []
   #serverErrors: Record<string, ToolServerError> | undefined
 
-  /** @param withUsage usage in a chunk of its own at the end, and `usage: null` in all others */
-  constructor (head: AnswerHead, withUsage: boolean) {
+  /**
+   * @param withUsage usage in a chunk of its own at the end, and `usage: null` in all others
+   * @param costOf returns what usage says of the cost. Default: nothing
+   */
+  constructor (head: AnswerHead, withUsage: boolean, costOf?: () => UsageCost | undefined) {
+    this.#costOf = costOf
     this.#withUsage = withUsage
     // Clients know only the tiers of the schema.
     const tier = serviceTiers.find(tier => tier === head.serviceTier)
@@ -112,8 +117,10 @@ export class ChunkBuilder {
       if (finish !== undefined) finish.finish_reason = reason
       chunks.push(...started)
     }
-    if (this.#withUsage && this.#usage !== undefined) {
-      chunks.push({ ...this.#chunk([]), usage: completionUsage(this.#usage) })
+    const cost = this.#costOf?.()
+    const usage = this.#usage ?? cost?.usage
+    if (this.#withUsage && usage !== undefined) {
+      chunks.push({ ...this.#chunk([]), usage: completionUsage(usage, cost) })
     }
     const last = chunks.at(-1)
     if (last === undefined) return chunks
@@ -194,7 +201,7 @@ function callPiece ({ call, text, kind }: ChatEvent & { type: 'tool-call-delta' 
   }
 }
 
-export function completionUsage (usage: Usage): CompletionUsage {
+export function completionUsage (usage: Usage, cost?: UsageCost): CompletionUsage {
   const promptDetails = reported({
     cached_tokens: usage.cachedTokens,
     cache_write_tokens: usage.cacheWriteTokens,
@@ -215,6 +222,11 @@ export function completionUsage (usage: Usage): CompletionUsage {
   // Without spreads, which take 1 µs more.
   if (promptDetails !== undefined) counts.prompt_tokens_details = promptDetails
   if (completionDetails !== undefined) counts.completion_tokens_details = completionDetails
+  if (cost !== undefined) {
+    counts.cost = cost.usd
+    if (cost.usd === null) counts.cost_status = 'unpriced'
+    else if (cost.isEstimated) counts.cost_status = 'estimated'
+  }
   return counts
 }
 

@@ -3,6 +3,7 @@
 import { ChunkBuilder, type Chunk } from './chunk.ts'
 import type { AnswerHead } from '../dialect.ts'
 import type { ChatEvent } from '../../core/events.ts'
+import type { UsageCost } from '../../core/usage.ts'
 import type {
   AnswerMessage,
   AnswerToolCall,
@@ -31,9 +32,10 @@ type Batches = ReadonlyArray<{ readonly events: readonly ChatEvent[] }>
  * have.
  *
  * @param batches of `normalise`: the first event is a complete `response-start`
+ * @param costOf returns what `usage` says of the cost. Default: nothing
  */
-export function toCompletion (batches: Batches): Completion {
-  const chunks = new ChunkBuilder(batches[0]?.events[0] as AnswerHead, true) // by normalise
+export function toCompletion (batches: Batches, costOf?: () => UsageCost | undefined): Completion {
+  const chunks = new ChunkBuilder(batches[0]?.events[0] as AnswerHead, true, costOf) // by normalise
   const completion = new CompletionFold()
   for (const { events } of batches) for (const event of events) completion.add(chunks.of(event))
   completion.add(chunks.end())

@@ -33,7 +33,9 @@ class Printer implements FramePrinter<ChatEvent> {
   constructor ({ head, call }: AnswerStart) {
     const { stream_options: options } = call.request
     this.#obfuscated = options?.include_obfuscation === true
-    this.#chunks = new ChunkBuilder(head, options?.include_usage === true)
+    const usageCost = call.options?.usageCost
+    const withUsage = options?.include_usage === true || usageCost !== undefined
+    this.#chunks = new ChunkBuilder(head, withUsage, usageCost)
   }
 
   print (events: readonly ChatEvent[]): string {

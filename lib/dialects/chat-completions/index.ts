@@ -26,6 +26,6 @@ export const chatCompletions: Dialect<typeof ChatRequest> = {
     return messages === request.messages ? request : { ...request, messages }
   },
   encode: encodeChunks,
-  complete: (_start, batches) => toCompletion(batches),
+  complete: ({ call }, batches) => toCompletion(batches, call.options?.usageCost),
   errors: chatCompletionsErrors
 }
