@@ -49,7 +49,8 @@ export class EventQueue<T extends RunningText> {
     let running = this.#texts.get(piece.key)
     if (running === undefined) this.#texts.set(piece.key, (running = open()))
     if (!running.isOfCall) this.said += piece.text.length
-    return { ...piece, running, start: running.add(piece.text) }
+    const { key, text, place, with: withText } = piece
+    return { key, text, place, with: withText, running, start: running.add(text) }
   }
 
   /** Ends the texts whose keys begin so, and returns them. */

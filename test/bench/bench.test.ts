@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { scenarios as callers } from '../../bench/dialects.bench.ts'
 import { scenarios as endpoints } from '../../bench/endpoints.bench.ts'
+import { scenarios as guards } from '../../bench/guards.bench.ts'
 import { scenarios as pipelines } from '../../bench/pipelines.bench.ts'
 import { scenarios as providers } from '../../bench/providers.bench.ts'
 import { scenarios as records } from '../../bench/records.bench.ts'
@@ -16,7 +17,7 @@ import { measureLane, startLoad, startMock } from '../../bench/support/measure-l
 import { median, medianError } from '../../bench/support/statistics.ts'
 import { forTensorZero } from '../../bench/support/tensorzero.ts'
 
-const all = [...pipelines, ...providers, ...callers, ...endpoints, ...records, ...stages, ...streams]
+const all = [...guards, ...pipelines, ...providers, ...callers, ...endpoints, ...records, ...stages, ...streams]
 
 t.test('every micro benchmark gives the result it checks for', async t => {
   for (const { name, run, check } of all) {
