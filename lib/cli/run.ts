@@ -96,7 +96,7 @@ const usage = `Usage: headgate COMMAND [OPTIONS]
 Commands
 ${[...commands].map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}`).join('\n')}
 
-Run "headgate COMMAND --help" for details. Exit codes: 0 success, 1 failure, 2 wrong usage.`
+Run "headgate COMMAND --help" for details. Exit codes: 0 success, 1 failure, 2 wrong usage; of "apply --plan" also 3.`
 
 /** Runs one command line and returns its exit code. */
 export async function run (args: readonly string[], terminal: Terminal): Promise<ExitCode> {
