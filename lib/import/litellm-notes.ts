@@ -33,7 +33,7 @@ export const settingNotes: ReadonlyArray<readonly [entry: string, verdict: Verdi
     'approximate',
     'providers are judged by the calls that they get'
   ],
-  ['general_settings.alerting', 'manual', 'let your monitoring read the metrics'],
+  ['general_settings.alerting', 'manual', 'set `alerts`: docs/alerts.md'],
   ['general_settings.ui_username', 'manual', 'sign in with a link of `headgate dashboard`'],
   ['general_settings.ui_password', 'manual', 'sign in with a link of `headgate dashboard`'],
   ['litellm_settings.allowed_fails', 'approximate', 'five failures in a row, or ten of twenty attempts'],
@@ -88,9 +88,9 @@ export const settingNotes: ReadonlyArray<readonly [entry: string, verdict: Verdi
   ['general_settings.maximum_spend_logs_retention_interval', 'exact', 'old records go by themselves'],
   ['general_settings.disable_spend_logs', 'exact', 'each call has a record, which holds no prompt'],
   ['general_settings.allow_requests_on_db_unavailable', 'exact', 'calls go on while the store is away'],
-  ['general_settings.alerting_threshold', 'manual', 'let your monitoring read the metrics'],
-  ['general_settings.alert_types', 'manual', 'let your monitoring read the metrics'],
-  ['general_settings.alerting_args', 'manual', 'let your monitoring read the metrics'],
+  ['general_settings.alerting_threshold', 'manual', 'set `alerts`: docs/alerts.md'],
+  ['general_settings.alert_types', 'manual', 'set `alerts`: docs/alerts.md'],
+  ['general_settings.alerting_args', 'manual', 'set `alerts`: docs/alerts.md'],
   ['general_settings.proxy_budget_rescheduler_min_time', 'exact', 'periods of budgets begin on time'],
   ['general_settings.proxy_budget_rescheduler_max_time', 'exact', 'periods of budgets begin on time'],
   [
