@@ -41,7 +41,6 @@ const elsewhere: Reasons = {
   'gateway/deferred-work': ['pipelines/deferred', 'runs the deferred calls of a gateway'],
   'gateway/live-services': ['gateway/reload', 'replaces the services of a gateway'],
   'gateway/opened-gateway': ['process/serve', 'starts and stops a gateway: each file of test/gateway'],
-  'judges/ask-provider': ['judges/moderation', 'asks a provider for stages: each kind that does'],
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
   'routing/learned-cooldowns': ['routing/route-health', 'what it knows of others'],
   'guards/event-queue': ['guards/held-texts', 'holds the events that wait there'],
