@@ -29,6 +29,11 @@ export class AdminClient {
     return await this.#fetch(route, params, '', body) as Answer // as its caller read in the table
   }
 
+  /** Reads an answer that depends on a query. @throws AdminApiError */
+  async read<Answer> (route: AdminRoute & `GET ${string}`, query: URLSearchParams): Promise<Answer> {
+    return await this.#fetch(route, {}, `?${query.toString()}`) as Answer // as its caller read in the table
+  }
+
   /** Reads all pages of a list. @throws AdminApiError */
   async list<Entry> (
     route: AdminRoute & `GET ${string}`, params: Params = {}, query: Params = {}

@@ -81,6 +81,10 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     summary: 'settings of Claude Code, Codex and OpenCode for this gateway',
     load: async () => (await import('./connect-client.ts')).connectClient
   }],
+  ['compare', {
+    summary: 'compare two periods, routes or gateways by cost, errors and times',
+    load: async () => (await import('./compare.ts')).compare
+  }],
   ['bench', {
     summary: 'compare two gateways under the same load',
     load: async () => (await import('./bench.ts')).bench
