@@ -14,6 +14,7 @@ import type { JsonObject } from '../json/guards.ts'
 import { printDocument } from '../config/print-document.ts'
 import { CommandError, type Terminal } from '../process/terminal.ts'
 import { describeError } from '../text/describe-error.ts'
+import { otherUpstreamApi } from '../providers/kinds.ts'
 import { benchNotes, benchTable, limitsOfComparison } from './bench-report.ts'
 import type { Command } from './command.ts'
 
@@ -200,7 +201,7 @@ function listenOf (given: string): { readonly host: string, readonly port: numbe
 /** Returns the entries of Headgate's configuration. */
 function entryOf (address: string, gateways: readonly Gateway[]): JsonObject {
   const names = [...new Set(gateways.map(({ provider }) => provider))]
-  const provider = { kind: 'openai-compatible', base_url: `${address}/v1`, list_models: false }
+  const provider = { kind: otherUpstreamApi, base_url: `${address}/v1`, list_models: false }
   const models = names.flatMap(modelNames)
   return {
     providers: Object.fromEntries(names.map(name => [name, { ...provider }])),
