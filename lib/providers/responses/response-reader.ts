@@ -72,13 +72,6 @@ const choice = 0
 /** More items than any model writes; a provider that goes on is broken. */
 const maxItems = 1024
 
-/** Returns the account that encrypted reasoning of an answer is sealed with, where it is. */
-export function sealingAccount (
-  { sealsReasoning, account }: Pick<AdapterInput<unknown>, 'sealsReasoning' | 'account'>
-): string | undefined {
-  return sealsReasoning === true ? account?.() : undefined
-}
-
 export class ResponseReader {
   readonly #legacy: boolean
   readonly #account: string | undefined
@@ -350,6 +343,13 @@ export class ResponseReader {
     })
     return this.#open({ ...labels, type: 'call', call, kind, isDone: false, isWritten: false, text: '' })
   }
+}
+
+/** Returns the account that encrypted reasoning of an answer is sealed with, where it is. */
+export function sealingAccount (
+  { sealsReasoning, account }: Pick<AdapterInput<unknown>, 'sealsReasoning' | 'account'>
+): string | undefined {
+  return sealsReasoning === true ? account?.() : undefined
 }
 
 function addReasoning (open: ReasoningItem, part: unknown, value: unknown, events: ChatEvent[]): void {
