@@ -167,10 +167,11 @@ function writeFiles (
   if (imported.secrets.size > 0) checkReplaceable(secrets, values.secrets)
   replaceFile(out, `${mark}\n${printDocument(imported.config)}`, 0o644, file => {
     checkConfiguration(file, variables, terminal)
+    // Before the configuration takes its place: a gateway that watches it needs them.
+    if (imported.secrets.size > 0) {
+      replaceFile(secrets, `${mark}\n${printVariables(imported.secrets)}`, 0o600)
+    }
   })
-  if (imported.secrets.size > 0) {
-    replaceFile(secrets, `${mark}\n${printVariables(imported.secrets)}`, 0o600)
-  }
   if (!values.json) sayWritten(values, imported, variables, terminal)
 }
 
@@ -264,6 +265,9 @@ function replaceFile (
     writeFileSync(written, text, { mode, flag: 'wx' })
     check(written)
     renameSync(written, path)
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    throw new CommandError(`${path} cannot be written: ${errorCode(error)}.`, { cause: error })
   } finally {
     rmSync(written, { force: true })
   }

@@ -118,6 +118,8 @@ class AccessReader {
   readonly #windows = new Map<string, number>()
   readonly #userIds = new Map<string, string>()
   readonly #blockedTeams = new Set<string>()
+  /** Projects with a limit of nothing, which no limit here says: their keys are revoked. */
+  readonly #emptyProjects = new Set<string>()
 
   constructor (options: AccessOptions) {
     this.#options = options
@@ -148,7 +150,8 @@ class AccessReader {
       ...[...limitedUsers.values()].map(row => this.#readUserProject(row, keys))
     ]
     for (const table of notedTables) this.#rows(table, ...nameColumns).forEach(row => row.noteOthers())
-    return { users: people, projects, keys }
+    const isEmpty = ({ project }: ImportedKey): boolean => project !== undefined && this.#emptyProjects.has(project)
+    return { users: people, projects, keys: keys.map(key => isEmpty(key) ? { ...key, isBlocked: true } : key) }
   }
 
   #rows (table: string, ...names: readonly string[]): TableRow[] {
@@ -231,7 +234,8 @@ class AccessReader {
     keys: readonly ImportedKey[]
   ): ImportedProject {
     const sourceId = sourceIdOf(`${kind} ${id}`)
-    const { limits, spent } = this.#readLimits(row, kind, id)
+    const { limits, isNothing, spent } = this.#readLimits(row, kind, id)
+    if (isNothing) this.#emptyProjects.add(sourceId)
     const models = this.#readModels(row, 'of the project')
     this.#noteMetadata(row)
     this.#noteServers(row)

@@ -63,7 +63,12 @@ export class ModelScopes {
   #named (name: string): readonly string[] {
     if (name === noModels) return []
     const group = this.#groups.get(name)
-    if (group !== undefined) return group.flatMap(member => this.#named(member))
+    // A member is a model, also where a group has its name.
+    return group === undefined ? this.#modelsOf(name) : group.flatMap(member => this.#modelsOf(member))
+  }
+
+  /** Lists a model, or the models that a pattern stands for. */
+  #modelsOf (name: string): readonly string[] {
     if (!isPattern(name)) return [name]
     const isNamed = patternFinder([name])
     const target = this.#targets.get(name)

@@ -50,6 +50,13 @@ t.test('a configuration that would not be valid replaces nothing', async t => {
   t.match(await headgate(t, [...args, '--out', 'x', '--secrets', './x'], directory), { code: 2, error: /--out and --secrets name the same file/ })
 })
 
+t.test('without a place for secrets no configuration is written', async t => {
+  const directory = t.testdir({ 'config.yaml': config })
+  const args = ['import', 'litellm', '--config', 'config.yaml', '--apply', '--secrets', 'missing/secrets.env']
+  t.match(await headgate(t, args, directory), { code: 1, error: /missing\/secrets\.env cannot be written: ENOENT/ })
+  t.same(readdirSync(directory), ['config.yaml'])
+})
+
 t.test('names of the file move no cursor', async t => {
   const directory = t.testdir({ 'config.yaml': 'model_list: [{ model_name: "a\\e[2Jb", litellm_params: { model: "x\\ny/z" } }]' })
   t.match(await headgate(t, ['import', 'litellm', '--config', 'config.yaml'], directory), { code: 1, out: /^unsupported +model_list\[0\] +x\?y\/z: / })

@@ -40,6 +40,24 @@ t.test('teams and users with limits are projects, whose keys do not count twice'
   t.match(notesOf(all)['LiteLLM_UserTable.user_id'], /^manual: the master key/)
 })
 
+t.test('keys of a team or a user that may spend nothing are revoked', async t => {
+  for (const limit of [{ max_budget: 0 }, { rpm_limit: 0 }]) {
+    const all = await importedTables(tables => {
+      for (const name of ['LiteLLM_TeamTable', 'LiteLLM_UserTable']) {
+        for (const row of tables[name] ?? []) if (['Research', 'Bob'].includes(String(row['team_alias'] ?? row['user_alias']))) Object.assign(row, limit)
+      }
+    })
+    const { projects, keys } = all.organisation
+    const empty = projects.filter(({ name }) => ['Research', 'Keys of Bob'].includes(name)).map(({ sourceId }) => sourceId)
+    t.equal(empty.length, 2)
+    for (const project of empty) {
+      const own = keys.filter(key => key.project === project)
+      t.ok(own.length > 0 && own.every(({ isBlocked }) => isBlocked), JSON.stringify(limit))
+    }
+    t.equal(keyNamed(all, 'plain')?.isBlocked, false)
+  }
+})
+
 t.test('what is not the same is said, with the rows that it is about', async t => {
   const all = await importedTables(tables => {
     tables['LiteLLM_SpendLogs'] = [{}]

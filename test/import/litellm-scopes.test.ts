@@ -7,7 +7,9 @@ const scopes = new ModelScopes({
     { model_name: 'gpt', model_info: { access_groups: ['all of ours', 'good'] } },
     { model_name: 'gpt' },
     { model_name: 'claude', model_info: { access_groups: ['all of ours'] } },
-    { model_name: 'openai/*', model_info: { access_groups: ['open'] } }
+    { model_name: 'openai/*', model_info: { access_groups: ['open'] } },
+    { model_name: 'same', model_info: { access_groups: ['same', 'other'] } },
+    { model_name: 'other', model_info: { access_groups: ['same'] } }
   ]
 }, { 'openai/*': { alias: 'openai-2/*' }, claude: { alias: 'anthropic/claude' } })
 
@@ -15,7 +17,7 @@ const lists: ReadonlyArray<readonly [list: string[], models: string[] | undefine
   [[], undefined], [['all-proxy-models'], undefined], [['gpt', 'all-team-models'], undefined], [['no-default-models'], []],
   [['gpt'], ['gpt']], [['all of ours'], ['gpt', 'claude']], [['good', 'claude', 'gpt'], ['gpt', 'claude']],
   [['openai/*'], ['openai/*', 'openai-2/*']], [['open'], ['openai/*', 'openai-2/*']], [['openai/gpt-5'], ['openai/gpt-5']],
-  [['g*'], ['g*', 'gpt']], [['nothing'], ['nothing'], ['nothing']], [['none/*', 'gpt'], ['none/*', 'gpt'], ['none/*']]
+  [['same'], ['same', 'other']], [['other'], ['same']], [['g*'], ['g*', 'gpt']], [['nothing'], ['nothing'], ['nothing']], [['none/*', 'gpt'], ['none/*', 'gpt'], ['none/*']]
 ]
 
 for (const [list, models, unknown = []] of lists) {
