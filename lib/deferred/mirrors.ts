@@ -47,7 +47,7 @@ export class Mirrors {
     this.#running.add(done)
   }
 
-  /** Ends the calls that run, and lets no other begin. */
+  /** Ends the calls that run, which are recorded then, and lets no other begin. */
   async close (): Promise<void> {
     this.#stopping.abort(new GatewayError('shutting_down'))
     await Promise.all(this.#running)

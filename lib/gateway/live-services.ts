@@ -111,6 +111,11 @@ export class LiveServices {
     for (const { abandonedAnswers } of [this.#current, ...this.#outgoing]) abandonedAnswers.stop()
   }
 
+  /** Ends mirrored calls, and lets no other begin. */
+  async stopMirrors (): Promise<void> {
+    await Promise.all([this.#current, ...this.#outgoing].map(async ({ mirrors }) => await mirrors?.close()))
+  }
+
   async close (): Promise<void> {
     await this.#current.close()
   }

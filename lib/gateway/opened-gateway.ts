@@ -142,6 +142,8 @@ export class OpenedGateway {
     const closed = stopAccepting(server)
     stop.isClosed = true
     await withTimeout(settings.server.drainMs, this.#waitUntilIdle(Math.min(delayMs, firstRequestMs)))
+    // First: a call that is aborted would be mirrored.
+    await live.stopMirrors()
     app.abortAll(new GatewayError('shutting_down'))
     live.stopAbandoned()
     await withTimeout(1000, app.whenIdle())

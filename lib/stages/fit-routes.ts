@@ -26,11 +26,11 @@ export function fitRoutes<C> (
       fit: (
         given: unknown,
         route: Route,
-        { credential, isTranslated = false }: FitOptions = {}
+        { credential, isTranslated = false, record = call.record }: FitOptions = {}
       ): FittedRequest => {
         const model = models.find(route.modelId)
         // `given` is of this call, perhaps with other limits
-        const request = withinModel(given as ChatInput, model, call.record)
+        const request = withinModel(given as ChatInput, model, record)
         const provider = providers.get(route.providerId)
         const account = (): string =>
           provider === undefined ? '' : accountDigest(provider, call.providerKey, credential)
@@ -56,7 +56,7 @@ export function fitRoutes<C> (
 }
 
 /** Providers refuse more tokens than their model can write. */
-function withinModel (request: ChatInput, model: ModelEntry | undefined, record: CallRecord): ChatInput {
+function withinModel (request: ChatInput, model: ModelEntry | undefined, record: Pick<CallRecord, 'maxTokens'>): ChatInput {
   const limit = model?.capabilities['output_token_limit']
   const wanted = request.max_completion_tokens ?? request.max_tokens
   if (typeof limit !== 'number' || wanted === undefined || wanted <= limit) return request

@@ -13,7 +13,7 @@ import type { Route } from '../core/route.ts'
 import type { Mirrors } from '../deferred/mirrors.ts'
 import type { Services } from '../services.ts'
 
-/** The key of mirrored calls in rows and lines: those of the callers do not pay for them. */
+/** The key of mirrored calls in rows and lines: the keys of callers are not charged. */
 const mirrorKey: ApiKey = { id: 'mirror', name: 'mirror' }
 const endpoint = 'mirror'
 
@@ -78,7 +78,7 @@ function mirroredCall (
   record.keyName = mirrorKey.name
   record.requestedModel = requestedModel
   return {
-    id,
+    id: `${id}:${endpoint}`,
     headers: {},
     params: {},
     body: async () => undefined,
@@ -91,7 +91,7 @@ function mirroredCall (
     routes: [{ ...route, ...defaults !== undefined && { settings: defaults } }],
     options: { fallbacks: [], maxRetries: 0 },
     ...fit !== undefined && {
-      fit: (given, to, options) => fit(given, to, { ...options, isTranslated: true })
+      fit: (given, to, options) => fit(given, to, { ...options, isTranslated: true, record })
     }
   }
 }

@@ -16,7 +16,7 @@ const maxCalls = 10_000
 
 /**
  * Counts attempts by provider. A provider that another one stood in for has its failures here, and none of
- * callers' mistakes.
+ * callers' mistakes. Mirrored calls do not count.
  *
  * @param projects whose calls count; absent: all
  */
@@ -24,7 +24,7 @@ export async function attemptsReport (
   query: Kysely<Tables>,
   { fromMs, projects }: { readonly fromMs: number, readonly projects?: readonly string[] | undefined }
 ): Promise<Record<string, AttemptCounts>> {
-  const rows = await filteredCalls(query, { fromMs, projects }).where(sql<boolean>`record.attempts > 0`)
+  const rows = await filteredCalls(query, { fromMs, projects }).where(sql<boolean>`record.attempts > 0`).where('record.endpoint', '<>', 'mirror')
     .select(['record.provider', 'record.steps']).orderBy('record.at_ms', 'desc').limit(maxCalls).execute()
   const counts: Record<string, AttemptCounts> = {}
   for (const { provider, failed } of rows.flatMap(attemptsOf)) {

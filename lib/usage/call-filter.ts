@@ -50,8 +50,11 @@ export type MeasuredColumn = keyof typeof callNumbers | 'cost_nano_usd'
 
 export type CallQuery = SelectQueryBuilder<Tables & { record: Tables['usage'] }, 'record', object>
 
-/** The project of a record: that of its key, and the default one for keys of the configuration. */
-export const projectOfRecord = sql<string>`coalesce((select project_id from keys where keys.id = record.key_id), 'default')`
+/**
+ * The project of a record: that of its key, and the default one for keys of the configuration. Mirrored calls
+ * are copies of calls of any project: no member sees them.
+ */
+export const projectOfRecord = sql<string>`case when record.endpoint = 'mirror' then 'mirror' else coalesce((select project_id from keys where keys.id = record.key_id), 'default') end`
 
 /** Returns the condition that a `record` of usage is of such calls. */
 export function madeBy (origin: CallOrigin): RawBuilder<boolean> {

@@ -99,14 +99,14 @@ export interface FailedCalls {
 
 /**
  * Counts calls and those of them that failed: with a status of 500 and more, within a stream, or with their
- * process. What a caller did wrong, and refusals by a limit, are no failures.
+ * process. What a caller did wrong, and refusals by a limit, are no failures; mirrored calls have no caller.
  */
 export async function failedCalls (query: Kysely<Tables>, sinceMs: number): Promise<FailedCalls> {
   const { rows: [counts] } = await sql<FailedCalls>`
     select count(*) as calls, coalesce(sum(
       case when outcome in ('error', 'interrupted') and coalesce(status, 500) not between 400 and 499 then 1 else 0 end
     ), 0) as failed from (
-      select outcome, status from usage where at_ms >= ${sinceMs} order by at_ms desc limit ${sql.lit(maxCalls)}
+      select outcome, status from usage where at_ms >= ${sinceMs} and endpoint <> 'mirror' order by at_ms desc limit ${sql.lit(maxCalls)}
     ) as recent`.execute(query)
   return counts ?? { calls: 0, failed: 0 }
 }

@@ -187,6 +187,7 @@ storeTest('too many calls fail when more than a fifth of twenty do; those of cal
   t.equal(await state(), undefined, 'eighteen calls say little')
   await spend('key-1', 0, undefined, { outcome: 'interrupted', status: null })
   for (let number = 0; number < 6; number++) await spend('key-1', 0, undefined, { outcome: 'error', status: 429 })
+  for (let number = 0; number < 20; number++) await spend('mirror', 0, undefined, { endpoint: 'mirror', outcome: 'error', status: 500 })
   t.equal(await state(), false, 'four of twenty-five')
   await spend('key-1', 0, undefined, { outcome: 'error', status: 200 })
   await spend('key-1', 0, undefined, { outcome: 'error', status: 500 })

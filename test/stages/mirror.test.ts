@@ -17,6 +17,7 @@ const price = { input: 1, output: 1, asOf: '2026-01-01' }
 
 interface Mirrored {
   readonly api: TestGateway
+  readonly one: FakeUpstream
   readonly other: FakeUpstream
   readonly rows: UsageRow[]
   /** Waits for the row of a mirrored call. */
@@ -38,6 +39,7 @@ async function start (t: Test, scripts: { one?: Script, other?: Script } = {}, k
   const found = (): UsageRow[] => rows.filter(({ endpoint }) => endpoint === 'mirror')
   return {
     api,
+    one,
     other,
     rows,
     mirrored: async (count = 1) => {
@@ -61,7 +63,7 @@ t.test('the other model gets the request once its caller has the answer, and its
   t.match(other.requests.map(({ json }) => json), [{ model: 'm', messages, temperature: 0.5 }])
   const [own, copy] = rows
   t.match(own, { endpoint: 'chat', key_id: 'key-1', model: 'one/m', attempts: 1 })
-  t.equal(copy?.call_id, own?.call_id, 'both say which call it was')
+  t.equal(copy?.call_id, `${own?.call_id}:mirror`, 'both say which call it was')
   t.equal(copy?.prompt_tokens, own?.prompt_tokens)
 })
 
@@ -109,6 +111,16 @@ t.test('few calls are mirrored at once; those that wait hold up neither callers 
   await api.gateway.close()
   t.same(rows.filter(({ endpoint }) => endpoint === 'mirror').map(({ key_id: key, error_code: code }) => [key, code]), [['mirror', 'shutting_down'], ['mirror', 'shutting_down']])
   t.equal(rows.filter(({ key_id: key }) => key === 'key-2').length, 5)
+})
+
+t.test('a stop mirrors none of the calls that it ends', async t => {
+  const { api, other, rows, one } = await start(t, { one: { silent: true } })
+  const answer = api.post(path, { model: 'shared', messages })
+  await until(() => one.requests.length === 1, 'the call at its provider')
+  await api.gateway.close()
+  t.equal((await answer).status, 503)
+  t.match(rows, [{ endpoint: 'chat', error_code: 'shutting_down' }])
+  t.equal(other.requests.length, 0)
 })
 
 t.test('tools are offered, and nothing runs them', async t => {

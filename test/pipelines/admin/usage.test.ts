@@ -74,7 +74,8 @@ t.test('a provider has the requests that were sent to it and failed there, whoev
     row(undefined), row([at('bad', 'upstream_error'), at('bad', 'upstream_timeout'), at('good')]), row([at('bad')], { provider: 'bad' }),
     row([at('bad', 'upstream_invalid_request')], { provider: 'bad', outcome: 'error' }), row([at('bad', 'model_not_found')], { provider: 'bad', outcome: 'error' }),
     row([at('good', 'slower'), at('bad')], { provider: 'bad' }), row([at('good', 'invalid_provider_key')], { outcome: 'error' }), row([], { attempts: 0 }),
-    row([at('good', 'rate_limit_exceeded')], { outcome: 'error' }), row([at('bad', 'upstream_error')], { at_ms: atMs - hour, provider: 'bad' })
+    row([at('good', 'rate_limit_exceeded')], { outcome: 'error' }), row([at('bad', 'upstream_error')], { at_ms: atMs - hour, provider: 'bad' }),
+    row([at('bad', 'upstream_error')], { endpoint: 'mirror', key_id: 'mirror' })
   ])
   const { data } = (await (await place.user('owner')).send('GET /admin/v1/providers')).body
   t.same(data.map(({ id, last_hour: { attempts, failed_attempts: failed } }: ProviderHealth) => [id, attempts, failed]), [['bad', 6, 2], ['good', 5, 1]])
@@ -333,7 +334,10 @@ t.test('calls are found and added up by whom they are made for, and a member see
   const sums = (await send('GET /admin/v1/usage.csv?group_by=tag')).body.split('\r\n')
   t.match(sums[0], /^time,tag,tag_name,calls,/)
 
+  await record(place, [{ at_ms: Date.now(), endpoint: 'mirror', key_id: 'mirror', end_user: 'ada, the first' }])
+  t.equal(await list(send, 'endpoint=mirror'), 1)
   const member = await place.user('member', ['default'])
+  t.equal(await list(member.send, 'endpoint=mirror'), 0, 'a copy of a call of any project')
   t.same(await counts(member.send, 'group_by=end_user'), [3, { 'ada, the first': 2, bob: 1 }])
   t.same(await counts(member.send, `group_by=tag&project=${project.id}`), [0, {}])
   t.same([await list(member.send, 'tag=b'), (await member.send('GET /admin/v1/calls.csv')).body.trimEnd().split('\r\n').length], [2, 4])
