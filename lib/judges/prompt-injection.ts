@@ -11,7 +11,7 @@ import { charactersPerToken, type Usage } from '../core/usage.ts'
 import { askProvider, routeOf } from './ask-provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ChatEvent } from '../core/events.ts'
-import type { RoutedCall } from '../core/call.ts'
+import type { JudgedRequest } from '../core/record.ts'
 import type { Judge, PointedText } from '../guards/text-judge.ts'
 import type { JudgeInput } from './judge-input.ts'
 
@@ -39,12 +39,22 @@ export function openPromptInjection ({ settings: { model = '', prompt = defaultP
       if (adapter === undefined) throw new Error(`the provider ${providerId} has no chat models`)
       const words = { found: randomWord(), none: randomWord() }
       const request: ChatInput = { model, ...requestFor(prompt, texts, words) }
-      const events = await askProvider(provider, adapter, request, route, signal)
+      const begun: JudgedRequest = { modelId: model, usage: estimate(request.messages, ''), estimated: true }
+      const judged = call.record.judged ??= []
+      // Its provider bills a look that is given up.
+      judged.push(begun)
+      const end = (used: readonly JudgedRequest[]): void => {
+        judged.splice(judged.indexOf(begun), 1, ...used)
+      }
+      const events = await askProvider(provider, adapter, request, route, signal).catch((error: unknown) => {
+        if (!signal.aborted) end([])
+        throw error
+      })
+      end([usedBy(events, request, model)])
       const answer = textOf(events)
-      noteUsage(call, model, events, request)
-      const isFound = answer.includes(words.found)
-      if (isFound === answer.includes(words.none)) throw new Error('the model gave no verdict')
-      return isFound ? { refusal: 'it looks like prompt injection', findings: 1 } : {}
+      // A text may try to keep the model from a verdict: only the one word lets it pass.
+      const passes = answer.includes(words.none) && !answer.includes(words.found)
+      return passes ? {} : { refusal: 'it looks like prompt injection', findings: 1 }
     }
   }
 }
@@ -69,16 +79,10 @@ function textOf (events: readonly ChatEvent[]): string {
   return events.map(event => event.type === 'text-delta' ? event.text : '').join('')
 }
 
-/** Puts on the record of the call what a look has used; where the provider does not say, an estimate. */
-function noteUsage (
-  { record }: RoutedCall<unknown>,
-  modelId: string,
-  events: readonly ChatEvent[],
-  { messages }: ChatInput
-): void {
+/** Returns what a look has used; where the provider does not say, an estimate. */
+function usedBy (events: readonly ChatEvent[], { messages }: ChatInput, modelId: string): JudgedRequest {
   const usage = events.findLast(event => event.type === 'usage')?.usage
-  record.judged ??= []
-  record.judged.push({ modelId, usage: usage ?? estimate(messages, textOf(events)), estimated: usage === undefined })
+  return { modelId, usage: usage ?? estimate(messages, textOf(events)), estimated: usage === undefined }
 }
 
 function estimate (messages: ChatInput['messages'], answer: string): Usage {

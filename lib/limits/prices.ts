@@ -57,6 +57,25 @@ export function checkPriced (param: string | undefined, budgets: readonly Budget
 }
 
 /**
+ * Checks the models that stages ask about a call.
+ *
+ * @throws GatewayError `insufficient_permissions` for a budget that does not allow a model without a price
+ */
+export function checkStagesPriced (
+  routes: readonly Route[],
+  models: Pick<ModelRegistry, 'find'>,
+  budgets: readonly Budget[]
+): void {
+  if (budgets.every(({ unpriced }) => unpriced === 'allow')) return
+  const unpriced = routes.find(({ modelId }) => models.find(modelId)?.price === undefined)
+  if (unpriced === undefined) return
+  throw new GatewayError('insufficient_permissions', {
+    message: `A stage asks the model \`${unpriced.modelId}\` about calls of this API key, which has a budget, and no price is known for that model. ` +
+      'Set its price in the configuration, or `unpriced: allow` on the budget.'
+  })
+}
+
+/**
  * Returns the routes whose models have a price for what a call may use, so that what they cost counts. The
  * others are in the record as skipped.
  *

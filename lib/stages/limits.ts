@@ -3,7 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { countedLimits, type CountedLimit } from '../../schemas/config/counted-limits.ts'
 import { steadyNow } from '../async/steady-clock.ts'
-import { budgetText } from '../core/key.ts'
+import { budgetText, type Budget } from '../core/key.ts'
 import { usageLimits } from '../limits/limit-table.ts'
 import { isInsteadOfTokens, wantedUnits } from '../limits/units.ts'
 import { accountsOf, limitedParties, partyNames, type Account, type Party } from '../limits/call-accounts.ts'
@@ -14,7 +14,7 @@ import { rowId } from '../text/ids.ts'
 import { abortable } from '../async/cancellation.ts'
 import { sleep } from '../async/sleep.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
-import { maxCompletionOf, maxCostOf, pricedRoutes } from '../limits/prices.ts'
+import { checkStagesPriced, maxCompletionOf, maxCostOf, pricedRoutes } from '../limits/prices.ts'
 import type { Route } from '../core/route.ts'
 import type { EstimatedUnits } from '../core/usage.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
@@ -71,7 +71,7 @@ export function limits<R = unknown> (
     const isStrict =
       estimate !== undefined &&
       accounts.some(account => account.counting === 'sum' && account.unit === 'nanoUsd' && account.strict)
-    const beside = budgets.length === 0 ? 0 : costOfStages(call, tokens)
+    const beside = budgets.length === 0 ? 0 : costOfStages(call, tokens, budgets)
     const request: ReservationRequest = {
       accounts,
       // Where it counts in a sum, its record settles the reservation should this process be killed.
@@ -79,7 +79,7 @@ export function limits<R = unknown> (
       wanted: {
         tokens: { most: tokens.units === undefined ? tokens.prompt + tokens.completion : 0 },
         ...units,
-        ...budgets.length > 0 && { nanoUsd: more(costsOf(tokens, routes, isStrict, requestBytes(record)), beside) }
+        ...budgets.length > 0 && { nanoUsd: withExtra(costsOf(tokens, routes, isStrict, requestBytes(record)), beside) }
       }
     }
     const admit = (decision: LimitDecision): C => {
@@ -173,10 +173,16 @@ export function limits<R = unknown> (
     }
   }
   /** Returns the most that stages may spend on models: a look at the request, and one at the results of each turn. */
-  const costOfStages = (call: RoutedCall<R>, { prompt, maxPrompt = prompt, answers = 1, units }: Estimate): number => {
+  const costOfStages = (
+    call: RoutedCall<R>,
+    { prompt, maxPrompt = prompt, answers = 1, units }: Estimate,
+    budgets: readonly Budget[]
+  ): number => {
     if (textStages === undefined) return 0
     const textTokens = units === undefined ? maxPrompt : requestBytes(call.record)
-    return spendingOn(textStages, call).reduce((sum, { route, promptTokens, answerTokens }) => sum + maxCostOf(
+    const spending = spendingOn(textStages, call)
+    checkStagesPriced(spending.map(({ route }) => route), models, budgets)
+    return spending.reduce((sum, { route, promptTokens, answerTokens }) => sum + maxCostOf(
       [route], models, { prompt: answers * (promptTokens + textTokens), completion: answers * answerTokens }
     ), 0)
   }
@@ -287,7 +293,7 @@ export function countOnly ({
 }
 
 /** Returns an amount with something added to each part. */
-function more ({ most, least, usual }: Wanted, amount: number): Wanted {
+function withExtra ({ most, least, usual }: Wanted, amount: number): Wanted {
   return {
     most: most + amount,
     ...least !== undefined && { least: least + amount },

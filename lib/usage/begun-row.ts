@@ -42,8 +42,8 @@ const promptEndpoints: ReadonlySet<string> = new Set(endpointsWhere('billsPrompt
 const maxBytes = 64 * 1024
 
 /**
- * Prints the row of a call whose prompt is about as long as its body, that has no trace and does not say whom
- * it is made for; `undefined` for others, which need a complete row.
+ * Prints the row of a call whose prompt is about as long as its body, that has no trace, does not say whom it is
+ * made for and has cost nothing so far; `undefined` for others, which need a complete row.
  */
 export function printBegunRow (
   { id: callId, record, receivedAtMs }: Call,
@@ -55,6 +55,7 @@ export function printBegunRow (
     return undefined
   }
   if (trace !== undefined) return undefined // the row has it, for its span after a kill
+  if (record.judged !== undefined) return undefined // stages have spent something
   if (record.tags ?? record.endUser ?? record.session ?? record.metadata) return undefined
   const id = record.rowId ?? rowId()
   const atMs = Math.round(steadyNow() - performance.now() + receivedAtMs)

@@ -41,13 +41,14 @@ interface Started {
   readonly ask: (content: string, more?: object) => Promise<{ readonly status: number, readonly body: string }>
 }
 
-async function start (t: Test, { say = verdict, answer = () => completion({ content: 'Hello.' }), more = {}, limits }: {
-  say?: (asked: Asked) => string, answer?: (number: number) => Script, more?: Partial<StageSettings>, limits?: ApiKey['limits']
+async function start (t: Test, { say = verdict, judge, answer = () => completion({ content: 'Hello.' }), more = {}, limits }: {
+  say?: (asked: Asked) => string, judge?: Script, answer?: (number: number) => Script, more?: Partial<StageSettings>, limits?: ApiKey['limits']
 } = {}): Promise<Started> {
   let answered = 0
   const upstream = await fakeUpstream(({ json }) => {
     const asked = json as Asked
-    return asked.model === 'judge' ? completion({ content: say(asked) }) : answer(answered++)
+    if (asked.model !== 'm') return judge ?? completion({ content: say(asked) })
+    return answer(answered++)
   })
   t.teardown(upstream.close)
   const rows: UsageRow[] = []
@@ -92,12 +93,27 @@ t.test('no text knows the word that lets it pass', async t => {
   t.equal(words.size, 6)
 })
 
-t.test('an answer that is no verdict, or both, means that it could not look', async t => {
-  for (const say of [() => 'yes', ({ messages }: Asked) => messages.at(-1)?.content ?? '']) {
-    const { ask } = await start(t, { say })
-    t.match(await ask('Hello'), { status: 503, body: /stage_unavailable/ })
-    t.match(await (await start(t, { say, more: { whenUnavailable: 'pass' } })).ask('Hello'), { status: 200 })
+t.test('a text that keeps the model from a verdict does not pass', async t => {
+  for (const say of [() => 'yes', () => '', ({ messages }: Asked) => messages.at(-1)?.content ?? '']) {
+    t.match(await (await start(t, { say, more: { whenUnavailable: 'pass' } })).ask('Hello'), { status: 400, body: /it looks like prompt injection/ })
   }
+})
+
+t.test('a look that is given up is paid as an estimate, and one that fails is not', async t => {
+  const failing = await start(t, { judge: { status: 500, pieces: ['{}'] }, more: { whenUnavailable: 'pass' } })
+  t.match(await failing.ask('Hello'), { status: 200 })
+  t.match(failing.rows, [{ cost_nano_usd: 1000 * 1000 + 10 * 2000, prompt_tokens: 1000, estimated: 0 }])
+  const slow = await start(t, { judge: { silent: true }, more: { whenUnavailable: 'pass', timeoutMs: 100 } })
+  t.match(await slow.ask('Hello'), { status: 200 })
+  const [row] = slow.rows
+  t.ok((row?.prompt_tokens ?? 0) > 1100 && (row?.cost_nano_usd ?? 0) > 2_000_000 && row?.estimated === 1, JSON.stringify(row))
+})
+
+t.test('a model without a price looks at no call of a key with a budget that forbids it', async t => {
+  const budget = { usd: 1, per: 'total' } as const
+  const more = { model: 'openai/unpriced' }
+  t.match(await (await start(t, { more, limits: { budget } })).ask('Hello'), { status: 403, body: /no price is known for that model/ })
+  t.match(await (await start(t, { more, limits: { budget: { ...budget, unpriced: 'allow' } } })).ask('Hello'), { status: 200 })
 })
 
 t.test('what tools return is looked at, with a prompt of the configuration', async t => {
