@@ -25,6 +25,7 @@ import type { Address } from './http/listen.ts'
 import { openFiles } from './http/open-files.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
 import { onceRecorded, createLimiter, type Limiter } from './limits/limiter.ts'
+import { closeJudges } from './judges/close-judges.ts'
 import { loggableError } from './text/describe-error.ts'
 import { stageKindOf } from '../schemas/config/stages.ts'
 import type { Admin } from './accounts/admin.ts'
@@ -208,12 +209,16 @@ async function openGateway (
   }
   const live = await LiveServices.open(settings, {
     log,
-    parts: async settings => ({
-      ...parts,
-      bodyRecorder: await records.bodyRecorderFor(settings),
-      judges: await judgesOf(settings, services),
-      alerts: await alertsOf(settings, given, degraded)
-    }),
+    parts: async settings => {
+      const bodyRecorder = await records.bodyRecorderFor(settings)
+      const judges = await judgesOf(settings, services)
+      try {
+        return { ...parts, bodyRecorder, judges, alerts: await alertsOf(settings, given, degraded) }
+      } catch (error) {
+        await closeJudges(judges)
+        throw error
+      }
+    },
     endpoints:
       given.endpoints ??
       (services => {

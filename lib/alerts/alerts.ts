@@ -55,8 +55,8 @@ export class Alerts {
   readonly #outage: StoreOutage
   /** What did not work in the last look; what does not in two of them is worth an alert. */
   #degradedBefore: ReadonlySet<string> = new Set()
-  /** True from an alert about Redis until it is back. */
-  #coordinationAway = false
+  /** True from an alert about Redis until it is back; `undefined` until the store has said whether there is one. */
+  #coordinationAway: boolean | undefined
   #looking: Promise<void> | undefined
   #delivering: Promise<void> | undefined
   #isFailing = false
@@ -134,6 +134,7 @@ export class Alerts {
   }
 
   async #watchCoordination (isAway: boolean, lasts: boolean): Promise<void> {
+    this.#coordinationAway ??= await this.#options.store.since('coordination') !== undefined
     if (lasts) this.#coordinationAway = true
     if (!this.#coordinationAway) return
     await this.#apply({

@@ -1,7 +1,6 @@
 /** Posts alerts as Standard Webhooks. @see https://www.standardwebhooks.com */
 
 import { httpTransport } from '../client/transport.ts'
-import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { signWebhook } from '../wire/sign-webhook.ts'
 import type { Settings } from '../core/settings.ts'
 import { alertBody, Undeliverable, type Channel } from './alert.ts'
@@ -21,9 +20,11 @@ export function webhookChannel (
   now: () => number = Date.now
 ): Channel {
   const { origin, pathname } = new URL(url)
+  const [, folder = ''] = pathname.split('/')
   const transport = httpTransport({ baseUrl: origin, connections: 8, connectMs: wait, headers })
   return {
-    target: url,
+    // What follows may be a secret.
+    target: `${origin}/${folder}`,
     events,
     send: async (alert, signal) => {
       const body = alertBody(alert)
@@ -31,7 +32,7 @@ export function webhookChannel (
       const { status, body: answer } = await transport.send(
         {
           method: 'POST',
-          path: pathname === '/' ? pathname : withoutTrailingSlashes(pathname),
+          path: pathname,
           headers: { 'content-type': 'application/json', ...signature },
           body
         },

@@ -40,14 +40,14 @@ export function attribute (body: unknown, { headers, record }: AttributedCall): 
   const claudeUser = typeof userId === 'string' ? userId : undefined
   // Of any program, Claude Code, Codex and OpenCode.
   const session =
-    headers['x-session-id'] ??
-    headers['x-claude-code-session-id'] ??
-    headers['session-id'] ??
-    headers['session_id'] ??
+    headers['x-session-id'] ||
+    headers['x-claude-code-session-id'] ||
+    headers['session-id'] ||
+    headers['session_id'] ||
     headers['x-session-affinity']
   if ((session ?? claudeUser) !== undefined) record.session = sessionOf(session, claudeUser)
   const endUser =
-    headers['x-litellm-end-user-id'] ?? fields['safety_identifier'] ?? fields['user'] ?? claudeUser
+    headers['x-litellm-end-user-id'] || fields['safety_identifier'] || fields['user'] || claudeUser
   if (typeof endUser === 'string') record.endUser = nameOf(endUser)
   const sources = [record.tags, headers['x-headgate-tags'], headers['x-litellm-tags'], tags, fields['tags']]
   if ((sources[0] ?? sources[1] ?? sources[2] ?? tags ?? fields['tags']) !== undefined) {

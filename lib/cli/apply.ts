@@ -151,9 +151,19 @@ function secretKeeper (
   if (path !== undefined && steps.some(showsSecret)) createFile(path, file)
   return shown => {
     if (shown === undefined) return
-    if (path !== undefined) appendFileSync(path, `${JSON.stringify(shown)}\n`)
+    if (path !== undefined) appendTo(path, shown, out)
     else if (list !== undefined) list.push(shown)
     else out(`${shown.kind} ${printable(shown.name)}: ${shown.secret} (shown once)`)
+  }
+}
+
+/** @throws CommandError for a disk that is full: what cannot be kept there is printed, since it is shown once */
+function appendTo (path: string, shown: ShownOnce, out: Terminal['out']): void {
+  try {
+    appendFileSync(path, `${JSON.stringify(shown)}\n`)
+  } catch (error) {
+    out(`${shown.kind} ${printable(shown.name)}: ${shown.secret} (shown once)`)
+    throw new CommandError(`${path} cannot be written: ${errorCode(error)}. Apply the file again.`, { cause: error })
   }
 }
 

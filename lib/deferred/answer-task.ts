@@ -1,6 +1,7 @@
 /** Answers a deferred call that the gateway runs itself, out of its store. */
 
 import { GatewayError } from '../core/errors.ts'
+import { requireStages } from '../guards/stage-scope.ts'
 import { printText } from '../json/print-in-turns.ts'
 import { parseText } from '../json/parse-text.ts'
 import { runDetached, type CallEvents, type DetachedServices } from './detached-call.ts'
@@ -40,6 +41,7 @@ export function createTaskAnswerer (
         signal,
         events,
         async call => {
+          requireStages(requestedStages, services.settings)
           call.record.bodies?.takeRequest([Buffer.from(await printText(request))])
           const reply = await answer({ ...call, request, requestedStages, routes })
           const { status, body } = call.record.bodies?.watch(reply) ?? reply

@@ -2,6 +2,7 @@
 
 import { stageActionOf } from '../../schemas/config/stages.ts'
 import { endpointsWhere } from '../../schemas/endpoints.ts'
+import { GatewayError } from '../core/errors.ts'
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
@@ -21,6 +22,15 @@ export function looksAt (
   return (
     models === undefined || routes.some(({ modelId }) => models.some(pattern => isModel(modelId, pattern)))
   )
+}
+
+/** @throws GatewayError `stage_unavailable` where the configuration lacks one of these stages */
+export function requireStages (names: readonly string[] = [], { stages }: Pick<Settings, 'stages'>): void {
+  const missing = names.find(name => !stages.some(stage => stage.name === name))
+  if (missing === undefined) return
+  throw new GatewayError('stage_unavailable', {
+    message: `Calls of this key have to pass the stage \`${missing}\`, which is not in the configuration.`
+  })
 }
 
 /** Returns the endpoints at which a stage may mask or refuse what requests hold. */

@@ -78,16 +78,19 @@ class Splicer {
       if (!this.#value(Reflect.get(before, name), Reflect.get(after, name))) return false
       this.#accept(comma)
     }
-    this.#add(after, seen)
+    this.#add(before, after, seen)
     this.#at++
     return true
   }
 
-  /** Writes the members that a value has beside those of the text, in front of its closing brace. */
-  #add (after: object, seen: ReadonlySet<string>): void {
+  /**
+   * Writes the members that a value has beside those of the text and of the value before, in front of its closing
+   * brace.
+   */
+  #add (before: object, after: object, seen: ReadonlySet<string>): void {
     let separator = seen.size === 0 ? '' : ','
     for (const [name, value] of Object.entries(after)) {
-      if (seen.has(name) || value === undefined) continue
+      if (seen.has(name) || Object.hasOwn(before, name) || value === undefined) continue
       this.#result += this.#text.slice(this.#copied, this.#at) +
         `${separator}${JSON.stringify(name)}:${JSON.stringify(value)}`
       this.#copied = this.#at

@@ -5,6 +5,9 @@ import { defaultProject, type KeyLimits } from '../core/key.ts'
 import type { Tables } from '../stores/tables.ts'
 import { parseLimits, type ListedKey } from './key-rows.ts'
 
+/** Ids in one statement, which stores bound. */
+const maxListed = 500
+
 export interface WatchedParty {
   readonly kind: 'key' | 'project'
   readonly id: string
@@ -24,17 +27,21 @@ export async function limitedAmong (
   configured: readonly ListedKey[],
   defaultLimits: KeyLimits | undefined
 ): Promise<WatchedParty[]> {
-  if (ids.length === 0) return []
-  const rows = await query.selectFrom('keys').select(['id', 'name', 'limits', 'project_id'])
-    .where('id', 'in', ids).execute()
+  const active = new Set(ids)
+  const rows = []
+  for (let from = 0; from < ids.length; from += maxListed) {
+    rows.push(...await query.selectFrom('keys').select(['id', 'name', 'limits', 'project_id'])
+      .where('id', 'in', ids.slice(from, from + maxListed)).execute())
+  }
   const keys = [
     ...rows.map(({ id, name, limits }) => ({ id, name, limits: limits === null ? undefined : parseLimits(limits) })),
-    ...configured.filter(({ id }) => ids.includes(id))
+    ...configured.filter(({ id }) => active.has(id))
   ].flatMap(({ id, name, limits = defaultLimits }): WatchedParty[] =>
     limits === undefined ? [] : [{ kind: 'key', id, name, limits }])
   const projectIds = new Set([...rows.map(({ project_id: id }) => id), defaultProject])
-  const projects = await query.selectFrom('projects').select(['id', 'name', 'limits'])
-    .where('id', 'in', [...projectIds]).where('archived_at_ms', 'is', null).execute()
+  const projects = (await query.selectFrom('projects').select(['id', 'name', 'limits'])
+    .where('limits', 'is not', null).where('archived_at_ms', 'is', null).execute())
+    .filter(({ id }) => projectIds.has(id))
   return [
     ...keys,
     ...projects.flatMap(({ id, name, limits }): WatchedParty[] =>

@@ -1,8 +1,8 @@
 /** Finds the stages of the configuration that keys, projects and requests name. */
 
-import { GatewayError, ValidationError } from '../core/errors.ts'
+import { ValidationError } from '../core/errors.ts'
 import { refine, type ValidCall } from '../core/call.ts'
-import { isForKey } from '../guards/stage-scope.ts'
+import { isForKey, requireStages } from '../guards/stage-scope.ts'
 import { isObject } from '../json/guards.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import type { Services } from '../services.ts'
@@ -14,22 +14,17 @@ import type { Services } from '../services.ts'
  *   configuration; ValidationError where the request asks for one that its key cannot have
  */
 export function namedStages (
-  { settings: { stages } }: Pick<Services, 'settings'>
+  { settings }: Pick<Services, 'settings'>
 ): PassThroughStage<ValidCall<object>> {
   return map(<T extends ValidCall<object>>(call: T): T => {
     const { key } = call
-    const missing = key.stages?.find(name => !stages.some(stage => stage.name === name))
-    if (missing !== undefined) {
-      throw new GatewayError('stage_unavailable', {
-        message: `Calls of this key have to pass the stage \`${missing}\`, which is not in the configuration.`
-      })
-    }
+    requireStages(key.stages, settings)
     if (!('guardrails' in call.request)) return call
     const { guardrails, ...request } = call.request
     const requestedStages = [guardrails].flat().flatMap((one: unknown, index) => {
       const name = isObject(one) ? one['guardrail_name'] : one
       if (name === undefined) return []
-      const found = stages.find(stage => stage.name === name && isForKey(stage, key))
+      const found = settings.stages.find(stage => stage.name === name && isForKey(stage, key))
       if (found !== undefined) return found.name
       throw new ValidationError([{
         loc: ['body', 'guardrails', index],

@@ -16,8 +16,9 @@ interface ExportResult {
   readonly error?: Error
 }
 
-/** `ExportResultCode.SUCCESS`, of a package that is not needed for anything else. */
+/** Those of `ExportResultCode`, of a package that is not needed for anything else. */
 const exportSucceeded = 0
+export const exportFailed = 1
 /** Milliseconds between two lines of the log about what was dropped. */
 const sayEveryMs = 60_000
 

@@ -118,7 +118,7 @@ export class Metrics {
 function reloadFamily (reloads: Reloads): Family {
   return {
     name: 'headgate_configuration_reloads_total',
-    help: 'Changes of the configuration that a process noticed: taken over, or of no use.',
+    help: 'Changes of the configuration that a process noticed: applied or rejected.',
     type: 'counter',
     samples: Object.entries(reloads).map(([result, value]: [string, number]) => ({ labels: { result }, value }))
   }

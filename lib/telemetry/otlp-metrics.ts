@@ -19,7 +19,7 @@ import {
   type ResourceMetrics
 } from '@opentelemetry/sdk-metrics'
 import { version } from '../text/version.ts'
-import { ExportCounter } from './export-counter.ts'
+import { ExportCounter, exportFailed } from './export-counter.ts'
 import { exporterOptions, flushAtStop, serviceResource } from './otlp-target.ts'
 import type { Family, Sample } from './metric-families.ts'
 import type { HistogramValue } from '../core/histogram.ts'
@@ -55,7 +55,8 @@ export function openOtlpMetrics (
     exportTimeoutMillis: settings.metricsIntervalMs,
     exporter: {
       export: (metrics, onResult) => {
-        counter.add()
+        // The last ones are still on their way.
+        if (!counter.add()) return onResult({ code: exportFailed })
         counter.send<ResourceMetrics>(exporter, metrics, 1, onResult)
       },
       forceFlush: async () => await exporter.forceFlush(),

@@ -42,8 +42,7 @@ const comparedDays = 14
 
 /**
  * Returns the projects that have spent more than an amount in an hour, with what they spend at that time of
- * the day. Nothing is compared with days before the first record: in its first day a store has no projects
- * here.
+ * the day. Nothing is compared with days before the first record: during its first day a store has none.
  *
  * @param hour its first millisecond
  */

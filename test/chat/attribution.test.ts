@@ -43,6 +43,7 @@ t.test('the end user is the first that is named', async t => {
     [{ user: 'u', safety_identifier: 's', metadata: { user_id: 'm' } }, { 'x-litellm-end-user-id': 'h' }, 'h'],
     [{ user: 'u', safety_identifier: 's', metadata: { user_id: 'm' } }, {}, 's'],
     [{ user: 'u', metadata: { user_id: 'm' } }, {}, 'u'],
+    [{ user: 'u', safety_identifier: '' }, { 'x-litellm-end-user-id': '' }, 'u'],
     [{ user: null, metadata: { user_id: claude } }, {}, 'user_1_account_2'],
     [{ user: 'x'.repeat(300) }, {}, 'x'.repeat(256)],
     [{ user: '\u0000' }, {}, undefined],
@@ -60,6 +61,7 @@ t.test('a session is what the first header says, else what Claude Code says with
   }
   t.equal(sessionIn({}, JSON.stringify({ device_id: 'd', account_uuid: '', session_id: id })), id)
   t.equal(sessionIn({}, `user_abc_account__session_${id}`), id)
+  t.equal(sessionIn({ 'x-session-id': '', 'session-id': 'abc' }), 'abc', 'an empty header names none')
   for (const header of ['', 'x'.repeat(256)]) t.equal(sessionIn({ 'x-session-id': header }, 'someone'), undefined)
 })
 

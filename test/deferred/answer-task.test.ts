@@ -14,14 +14,14 @@ const stored: DeferredTask = { id: 'call-7', key, request: { model: 'm', message
 const ok: Reply = { status: 200, headers: {}, body: '{"a":1}' }
 const never = new AbortController().signal
 
-interface Run { readonly parts?: Parameters<typeof settings>[0], readonly find?: () => ApiKey | undefined, readonly signal?: AbortSignal, readonly admitted?: ApiKey }
+interface Run { readonly parts?: Parameters<typeof settings>[0], readonly find?: () => ApiKey | undefined, readonly signal?: AbortSignal, readonly admitted?: ApiKey, readonly requestedStages?: readonly string[] }
 
-async function run (answer: Parameters<typeof createTaskAnswerer>[1], { parts, find = () => key, signal = never, admitted = key }: Run = {}) {
+async function run (answer: Parameters<typeof createTaskAnswerer>[1], { parts, find = () => key, signal = never, admitted = key, requestedStages }: Run = {}) {
   const ended: Call[] = []
   const task = createTaskAnswerer({ keys: { check: () => undefined, find }, settings: settings(parts) }, answer, {
     onEnd: call => { ended.push(call) }
   })
-  const outcome = await task(JSON.stringify({ ...stored, key: admitted }), signal).catch((error: unknown) => error)
+  const outcome = await task(JSON.stringify({ ...stored, key: admitted, requestedStages }), signal).catch((error: unknown) => error)
   return { outcome, record: ended[0]?.record, ended: ended.length }
 }
 
@@ -51,6 +51,16 @@ t.test('a task counts in the present limits of its key and its project', async t
     }, { find: () => present, admitted: { ...key, project: project(5) } })
     t.strictSame(seen, counted)
   }
+})
+
+t.test('a task that asked for a stage which is gone does not run', async t => {
+  let runs = 0
+  const { outcome } = await run(async () => {
+    runs++
+    return await Promise.resolve(ok)
+  }, { requestedStages: ['gone'] })
+  t.match(outcome, { status: 503, body: /stage_unavailable.*the stage `gone`|the stage `gone`.*stage_unavailable/ })
+  t.equal(runs, 0)
 })
 
 t.test('a failure is the answer, and is on record', async t => {

@@ -136,7 +136,8 @@ const requests = fc.constantFrom(...Object.keys(paths) as Array<keyof typeof pat
 /** Returns the field that an error of a dialect names, in the way of that dialect; nothing for what is no such error. */
 function fieldOf (path: string, body: Holder): string | undefined {
   const { message, type, code, param } = Object(body['error']) as Holder
-  if (typeof message !== 'string' || type !== 'invalid_request_error') return undefined
+  // The other types are those of 403.
+  if (typeof message !== 'string' || !['invalid_request_error', 'authentication_error', 'permission_error'].includes(String(type))) return undefined
   if (!path.startsWith('/v1/messages')) return typeof code === 'string' && typeof param === 'string' ? /^[^.[]*/.exec(param)?.[0] : undefined
   return body['type'] === 'error' && typeof body['request_id'] === 'string' ? /^([^.: ]+)(?:\.[^: ]+)*: /.exec(message)?.[1] : undefined
 }

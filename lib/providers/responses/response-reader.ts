@@ -87,8 +87,10 @@ export class ResponseReader {
   #textLength = 0
   #response: WireResponse | undefined
 
-  /** @param legacy the caller offered deprecated functions: one call, in the deprecated form */
-  /** @param account that encrypted reasoning is sealed with. Default: it stays as it is */
+  /**
+   * @param legacy the caller offered deprecated functions: one call, in the deprecated form
+   * @param account that encrypted reasoning is sealed with. Default: it stays as it is
+   */
   constructor (legacy: boolean, ids = new Set<string>(), account?: string) {
     this.#legacy = legacy
     this.#ids = ids
