@@ -81,6 +81,8 @@ echo 'dashboard: false' > "$layer/root/etc/headgate/headgate.yaml"
 ip link set lo up 2>/dev/null || true
 port=$((20000 + RANDOM % 9000))
 environment+=("PORT=$port")
+# The start fails if a package for these is not in the image. Nothing listens there: the gateway runs all the same.
+environment+=(OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1 OTEL_METRICS_EXPORTER=otlp OTEL_LOGS_EXPORTER=otlp)
 echo "start as $user: ${start[*]}"
 prepare
 "${run[@]}" "${start[@]}" > "$scratch/log" 2>&1 &
