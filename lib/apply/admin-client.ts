@@ -68,6 +68,7 @@ export class AdminClient {
     }).catch((error: unknown) => {
       throw new AdminApiError(`${method} ${path}: ${reasonOf(error)}`, { cause: error })
     })
+    // Of a proxy in front, say, it is no JSON: the status says enough.
     const answer: unknown = await response.json().catch(() => undefined)
     if (response.ok && isObject(answer)) return answer
     throw new AdminApiError(`${method} ${path}: ${refusal(response.status, answer)}`)

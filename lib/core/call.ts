@@ -130,6 +130,17 @@ export interface RoutedCall<R> extends ValidCall<R> {
   readonly providerKey?: Secret
 }
 
+/** Makes a call that no request of a caller carries: it runs later, or beside one. */
+export function detachedCall (parts: Pick<AuthedCall, 'id' | 'key' | 'record' | 'signal'>): AuthedCall {
+  return {
+    ...parts,
+    headers: {},
+    params: {},
+    body: async () => undefined,
+    receivedAtMs: performance.now()
+  }
+}
+
 /**
  * Adds fields to a call, or replaces them, and returns it with the type it has then: for stages after which
  * nothing needs the call as it was. One object for all stages saves 1.6 µs over six copies.

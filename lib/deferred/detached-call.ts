@@ -9,7 +9,7 @@ import { usageLimits } from '../limits/limit-table.ts'
 import { CallRecord, noteError, type Attribution } from '../core/record.ts'
 import type { CaptureBodies } from '../core/body-capture.ts'
 import type { CallTrace } from '../core/call-trace.ts'
-import type { AuthedCall, Call } from '../core/call.ts'
+import { detachedCall, type AuthedCall, type Call } from '../core/call.ts'
 import type { EndpointName } from '../../schemas/endpoints.ts'
 import type { ApiKey, KeyProject } from '../core/key.ts'
 import type { Route } from '../core/route.ts'
@@ -116,16 +116,7 @@ function callOf (
   record.bodies = captureBodies?.(key, endpoint)
   Object.assign(record, attribution)
   record.requestedModel = routes.map(route => route.modelId).join(', ')
-  return {
-    id,
-    headers: {},
-    params: {},
-    body: async () => undefined,
-    signal,
-    receivedAtMs: performance.now(),
-    record,
-    key
-  }
+  return detachedCall({ id, key, record, signal })
 }
 
 /**

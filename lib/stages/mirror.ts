@@ -6,7 +6,7 @@ import { map, once, type PassThroughStage } from '../pipeline/stage.ts'
 import { providerCall } from './provider-call.ts'
 import { recordUsage } from './record-usage.ts'
 import type { ChatInput } from '../chat/input.ts'
-import type { RoutedCall } from '../core/call.ts'
+import { detachedCall, type RoutedCall } from '../core/call.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
@@ -78,14 +78,7 @@ function mirroredCall (
   record.keyName = mirrorKey.name
   record.requestedModel = requestedModel
   return {
-    id: `${id}:${endpoint}`,
-    headers: {},
-    params: {},
-    body: async () => undefined,
-    signal,
-    receivedAtMs: performance.now(),
-    record,
-    key: mirrorKey,
+    ...detachedCall({ id: `${id}:${endpoint}`, key: mirrorKey, record, signal }),
     request,
     context,
     routes: [{ ...route, ...defaults !== undefined && { settings: defaults } }],
