@@ -5,7 +5,7 @@ interface EndpointFacts {
   readonly hasTexts?: boolean
   /** Little is billed but the tokens of a prompt, whose number follows from the size of the body. */
   readonly billsPrompt?: boolean
-  /** Anyone may call it, or every key, so there is nothing to grant to one. */
+  /** Open to everyone, or to every key: no key needs a grant. */
   readonly isOpen?: boolean
 }
 

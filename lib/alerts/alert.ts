@@ -34,7 +34,7 @@ export function alertBody ({ event, atMs, message, data }: Alert): string {
   return JSON.stringify({ type: event, timestamp, data: { message, ...data } })
 }
 
-/** Somewhere alerts are sent. */
+/** A receiver of alerts. */
 export interface Channel {
   /** Shown to operators: an address without secrets. */
   readonly target: string

@@ -124,7 +124,7 @@ function addressOf (given: string | undefined, config: string | undefined, termi
   return { url: withoutTrailingSlashes(url).replace(/\/v1$/, ''), key }
 }
 
-/** Says how much was done. */
+/** Adds to an error which step failed, and how many were made. */
 function interrupted (error: unknown, steps: readonly Step[], applied: number): unknown {
   const step = steps[applied]
   if (!(error instanceof AdminApiError) || step === undefined) return error

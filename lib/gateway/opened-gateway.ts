@@ -1,4 +1,4 @@
-/** A gateway that is put together: it starts, listens, takes other settings, and stops. */
+/** The life of an assembled gateway: starting, listening, reloading and stopping. */
 
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../async/with-timeout.ts'

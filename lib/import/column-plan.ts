@@ -4,7 +4,7 @@ import { verdicts, type PlanRow, type Verdict } from './plan.ts'
 import { isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
 import { isContainer, type JsonObject } from '../json/guards.ts'
 
-/** What is always made of a column. */
+/** Columns that are treated alike in every row. */
 export type ColumnNote = readonly [verdict: Verdict, note: string]
 /** By table and column. */
 export type ColumnNotes = Readonly<Record<string, Readonly<Record<string, ColumnNote>>>>

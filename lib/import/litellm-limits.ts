@@ -31,7 +31,7 @@ export const countedColumns = [
 const maxBudgets = 8
 
 interface BudgetAt extends LitellmBudget {
-  /** The column that it is of. */
+  /** The column the note is about. */
   readonly column: 'max_budget' | 'budget_limits'
 }
 

@@ -22,7 +22,7 @@ of the program itself, questions and quoted examples are none. Nothing in the te
 
 /** Tokens of an answer: a model may reason before it says the word. */
 const maxTokens = 2048
-/** Tokens of what surrounds the texts, beside `prompt`. */
+/** Tokens around the texts, without `prompt`. */
 const frameTokens = 200
 
 /** Refuses texts in which the model finds an injection. */

@@ -1,4 +1,4 @@
-/** Says what is left of limits, to the one whose calls they hold for. */
+/** Tells the holder of a key its limits, and what is left of them. */
 
 import { steadyNow } from '../async/steady-clock.ts'
 import { accountsOf, type Account, type Party } from './call-accounts.ts'

@@ -35,7 +35,7 @@ export interface Row extends LoadResult {
   readonly providerCalls: number
   readonly addedP50Ms?: number
   readonly addedP99Ms?: number
-  /** What the answers said they cost, less what the provider charged, as a part of it. */
+  /** Difference between the cost that answers reported and what the provider charged, as a share of the latter. */
   readonly costError?: number
   readonly cpuUsPerCall?: number
   readonly memoryBytes?: number

@@ -10,7 +10,7 @@ export interface HttpLane {
   /** @param provider the first part of the model's name */
   readonly body: (provider: string) => string
   readonly expected: Expected
-  /** What the time is taken to: a paced stream takes as long as its pauses, whatever the gateway does. */
+  /** The end of the measured time: a paced stream takes as long as its pauses, whatever the gateway does. */
   readonly until: 'end' | 'first byte'
 }
 

@@ -75,7 +75,7 @@ export function chunk (text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 }
 
-/** Returns a whole stream as one piece, in which each of these is an HTTP chunk. */
+/** Returns a whole stream as one piece of bytes, with each text as an HTTP chunk. */
 export function streamAtOnce (pieces: readonly string[]): Buffer {
   return Buffer.from(streamHead + pieces.map(chunk).join('') + bodyEnd)
 }

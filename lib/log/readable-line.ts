@@ -64,7 +64,7 @@ function print (value: unknown): string {
   return printable(typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value) ?? '')
 }
 
-/** Names come from callers: what a terminal would act on is shown as its number. */
+/** Names come from callers: control characters are shown as escapes. */
 function printable (text: string): string {
   return text.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,

@@ -205,7 +205,7 @@ export interface IdempotentAnswerRow {
   readonly expires_at_ms: number
 }
 
-/** Something that an import has brought here, by what it is at its source: another import finds it again. */
+/** An imported object, by its id at the source, so that a later import finds it again. */
 export interface ImportedRow {
   /** `litellm` */
   readonly source: string
