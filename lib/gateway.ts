@@ -293,8 +293,8 @@ function lazyAdmin ({
 }
 
 /**
- * Opens the stages that are no patterns, loaded once a configuration has some. @throws ConfigError for one that
- * cannot be used
+ * Opens the stages that are no patterns, loaded once a configuration has some. @throws ConfigError for one
+ * that cannot be used
  */
 async function judgesOf (settings: Settings, services: () => Services): Promise<ReadonlyMap<string, Judge>> {
   if (settings.stages.every(({ use }) => stageKindOf(use) === 'pattern')) return new Map()

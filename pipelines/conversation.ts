@@ -103,7 +103,9 @@ export function conversation<S extends TObject, C> (
   )
 }
 
-function isStoredBy<C> ({ isStored }: Pick<Dialect<never, C>, 'isStored'>): (call: RoutedChatCall) => boolean {
+function isStoredBy<C> ({
+  isStored
+}: Pick<Dialect<never, C>, 'isStored'>): (call: RoutedChatCall) => boolean {
   return call => isStored?.(call.context as C) ?? false // by the `input` of the same dialect
 }
 

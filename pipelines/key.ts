@@ -13,7 +13,8 @@ import type { Docs } from './docs.ts'
 export const keyDocs: Docs = {
   operationId: 'key',
   group: 'Service',
-  summary: 'Describe the key that the call is made with: what it may use, its limits and what is left of them.',
+  summary:
+    'Describe the key that the call is made with: what it may use, its limits and what is left of them.',
   everyKey: true,
   answers: [{ description: 'The key, without its text.', schema: KeyStatus }]
 }

@@ -82,8 +82,14 @@ const replaceTexts: ReplaceTexts<OcrInput> = (call, replace) => {
   const request = replaceDocumentAddress(call.request, replace)
   if (request === call.request || request.document.kind !== 'address') return call
   // what a project keeps is what is left
-  const { model, document: { url }, asImage = false } = request
-  const document = asImage ? { type: 'image_url', image_url: url } : { type: 'document_url', document_url: url }
+  const {
+    model,
+    document: { url },
+    asImage = false
+  } = request
+  const document = asImage
+    ? { type: 'image_url', image_url: url }
+    : { type: 'document_url', document_url: url }
   call.record.bodies?.takeRequest([Buffer.from(JSON.stringify({ model, document }))])
   return extend(call, { request })
 }

@@ -38,7 +38,10 @@ import { Usage, UsageSeries, UsageTotals } from '../schemas/admin/usage.ts'
 import { KeyLimitsConfig } from '../schemas/config/keys.ts'
 import { jsonReplyHeaders } from '../lib/core/reply.ts'
 
-/** Schemas of several endpoints that have a name of their own in the document; those of one endpoint are in its docs. */
+/**
+ * Schemas of several endpoints that have a name of their own in the document; those of one endpoint are in
+ * its docs.
+ */
 const named = {
   ChatRequest,
   ModelWithSettings,

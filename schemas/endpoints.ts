@@ -1,4 +1,7 @@
-/** The endpoints by name, as keys list them in their scopes, and what the rest of the gateway must know of each. */
+/**
+ * The endpoints by name, as keys list them in their scopes, and what the rest of the gateway must know of
+ * each.
+ */
 
 interface EndpointFacts {
   /** Stages of the configuration look at its texts. */

@@ -36,6 +36,8 @@ export const KeyStatus = Type.Object({
   models: OrNull(Type.Array(Type.String()), 'Ids and patterns; `null`: all.'),
   endpoints: OrNull(Type.Array(Type.String()), 'Names of endpoints; `null`: all.'),
   expires_at: OrNull(Type.Integer(), 'Unix time in seconds; `null`: never.'),
-  limits: Type.Array(LimitStatus, { description: 'Those of the key first, then those it shares with others.' })
+  limits: Type.Array(LimitStatus, {
+    description: 'Those of the key first, then those it shares with others.'
+  })
 })
 export type KeyStatus = Static<typeof KeyStatus>

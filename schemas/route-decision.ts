@@ -62,18 +62,21 @@ export const RouteCandidate = Type.Object({
 })
 export type RouteCandidate = Static<typeof RouteCandidate>
 
-export const RouteDecision = Type.Object({
-  object: Type.Literal('route.decision'),
-  requested: Type.String({ description: 'The requested models.' }),
-  candidates: Type.Array(RouteCandidate, { description: 'In the order in which they would be tried.' }),
-  stages: Type.Optional(
-    Type.Array(
-      Type.Object({ name: Type.String(), use: Type.String(), at: Type.Array(OneOf([...stagePoints])) }),
-      {
-        description:
-          'The stages of the configuration that would look at it, in their order. Absent where the configuration has none.'
-      }
+export const RouteDecision = Type.Object(
+  {
+    object: Type.Literal('route.decision'),
+    requested: Type.String({ description: 'The requested models.' }),
+    candidates: Type.Array(RouteCandidate, { description: 'In the order in which they would be tried.' }),
+    stages: Type.Optional(
+      Type.Array(
+        Type.Object({ name: Type.String(), use: Type.String(), at: Type.Array(OneOf([...stagePoints])) }),
+        {
+          description:
+            'The stages of the configuration that would look at it, in their order. Absent where the configuration has none.'
+        }
+      )
     )
-  )
-}, { description: 'The answer to a dry run. It holds for this moment and the process that gave it.' })
+  },
+  { description: 'The answer to a dry run. It holds for this moment and the process that gave it.' }
+)
 export type RouteDecision = Static<typeof RouteDecision>

@@ -262,7 +262,9 @@ class Import {
       .updateTable('keys')
       .set({
         ...columns,
-        set_by_admin: JSON.stringify(setFieldsOfRow({ ...columns, mcp_urls: row.mcp_urls, stages: row.stages })),
+        set_by_admin: JSON.stringify(
+          setFieldsOfRow({ ...columns, mcp_urls: row.mcp_urls, stages: row.stages })
+        ),
         changes: sql`changes + 1`,
         ...revokedAtMs !== null && { revoked_at_ms: null, name: freeName(row.name, names) }
       })

@@ -28,7 +28,12 @@ export class Projects {
   }
 
   /** @throws GatewayError `conflict` when the name is taken */
-  async create ({ name, models, stages, limits }: ProjectChanges & { readonly name: string }): Promise<Project> {
+  async create ({
+    name,
+    models,
+    stages,
+    limits
+  }: ProjectChanges & { readonly name: string }): Promise<Project> {
     const id = newId('project')
     const added = await this.#use(
       async () =>

@@ -43,7 +43,8 @@ export class Throttle {
     if (untilMs > nowMs) throw tooMany(untilMs - nowMs)
     for (const [kind, key] of counted) {
       const count = this.#counts[kind].get(key)
-      if (count === undefined) this.#counts[kind].set(key, { failures: 1, untilMs: nowMs + windowMs }, windowMs)
+      if (count === undefined)
+        this.#counts[kind].set(key, { failures: 1, untilMs: nowMs + windowMs }, windowMs)
       else count.failures++
     }
   }

@@ -63,18 +63,22 @@ const budgets: Rule = async ({ settings, query, reports, configuredKeys, nowMs }
     const percent = thresholds.find(threshold => used >= (threshold / 100) * (1 - leftover))
     if (percent === undefined) return []
     const { kind, id, name } = party
-    return alertOf({
-      event: 'budget.threshold',
-      message: `The ${partyNames[kind]} ${name} has spent ${percent} % of its budget of ${budgetText(budget)}.`,
-      data: {
-        ...subjectOf(party),
-        percent,
-        spent_usd: (spent[index] ?? 0) / 1e9,
-        budget_usd: budget.usd,
-        from: new Date(fromMs).toISOString(),
-        until: endMs === Infinity ? null : new Date(endMs).toISOString()
-      }
-    }, [kind, id, percent, budget.usd, window, fromMs], nowMs)
+    return alertOf(
+      {
+        event: 'budget.threshold',
+        message: `The ${partyNames[kind]} ${name} has spent ${percent} % of its budget of ${budgetText(budget)}.`,
+        data: {
+          ...subjectOf(party),
+          percent,
+          spent_usd: (spent[index] ?? 0) / 1e9,
+          budget_usd: budget.usd,
+          from: new Date(fromMs).toISOString(),
+          until: endMs === Infinity ? null : new Date(endMs).toISOString()
+        }
+      },
+      [kind, id, percent, budget.usd, window, fromMs],
+      nowMs
+    )
   })
   return { alerts }
 }
@@ -175,7 +179,13 @@ const errors: Rule = async ({ settings: { alerts: { errorPercent } }, reports, n
 }
 
 /** The rules by name, as the log has them. */
-export const alertRules: Readonly<Record<string, Rule>> = { budgets, unusualHours, expiring, providers, errors }
+export const alertRules: Readonly<Record<string, Rule>> = {
+  budgets,
+  unusualHours,
+  expiring,
+  providers,
+  errors
+}
 
 function subjectOf ({ kind, id, name }: Omit<WatchedParty, 'limits'>): Record<string, object> {
   return { [kind]: { id, name } }

@@ -1,6 +1,6 @@
 /**
- * Stores alerts and their deliveries, for all processes on one store. An alert that is there already is left as
- * it is, so each may be raised by any number of processes, and again after a crash.
+ * Stores alerts and their deliveries, for all processes on one store. An alert that is there already is left
+ * as it is, so each may be raised by any number of processes, and again after a crash.
  */
 
 import { sql, type Kysely } from 'kysely'
@@ -92,20 +92,35 @@ export class AlertStore {
     channel: string,
     outcome: Partial<Pick<AlertDeliveryRow, 'state' | 'next_at_ms' | 'error' | 'delivered_at_ms'>>
   ): Promise<void> {
-    await retryWhenLocked(async () => await this.#query.updateTable('alert_deliveries').set(outcome)
-      .where('alert_id', '=', alertId).where('channel', '=', channel).where('state', '=', 'pending').execute())
+    await retryWhenLocked(
+      async () =>
+        await this.#query
+          .updateTable('alert_deliveries')
+          .set(outcome)
+          .where('alert_id', '=', alertId)
+          .where('channel', '=', channel)
+          .where('state', '=', 'pending')
+          .execute()
+    )
   }
 
   /** Notes that a condition holds. @returns the time since which it does */
   async begin (name: string): Promise<number> {
     const now = this.now()
-    const { since_ms: sinceMs } = await retryWhenLocked(async () => await this.#query
-      .insertInto('alert_conditions').values({ name, since_ms: now, seen_ms: now })
-      .onConflict(conflict => conflict.column('name').doUpdateSet({
-        seen_ms: now,
-        since_ms: sql`case when alert_conditions.seen_ms <= ${now - forgottenAfterMs} then excluded.since_ms else alert_conditions.since_ms end`
-      }))
-      .returning('since_ms').executeTakeFirstOrThrow())
+    const { since_ms: sinceMs } = await retryWhenLocked(
+      async () =>
+        await this.#query
+          .insertInto('alert_conditions')
+          .values({ name, since_ms: now, seen_ms: now })
+          .onConflict(conflict =>
+            conflict.column('name').doUpdateSet({
+              seen_ms: now,
+              since_ms: sql`case when alert_conditions.seen_ms <= ${now - forgottenAfterMs} then excluded.since_ms else alert_conditions.since_ms end`
+            })
+          )
+          .returning('since_ms')
+          .executeTakeFirstOrThrow()
+    )
     return sinceMs
   }
 

@@ -55,7 +55,10 @@ export class Alerts {
   readonly #outage: StoreOutage
   /** What did not work in the last look; what does not in two of them is worth an alert. */
   #degradedBefore: ReadonlySet<string> = new Set()
-  /** True from an alert about Redis until it is back; `undefined` until the store has said whether there is one. */
+  /**
+   * True from an alert about Redis until it is back; `undefined` until the store has said whether there is
+   * one.
+   */
   #coordinationAway: boolean | undefined
   #looking: Promise<void> | undefined
   #delivering: Promise<void> | undefined
@@ -165,7 +168,9 @@ export class Alerts {
     await store.prune(store.now() - keptMs)
   }
 
-  /** Raises the alert of a condition that begins or ends: that of an end first, so that a crash loses none. */
+  /**
+   * Raises the alert of a condition that begins or ends: that of an end first, so that a crash loses none.
+   */
   async #apply ({ name, holds, began, ended }: Condition): Promise<void> {
     const { store } = this.#options
     if (holds === undefined) await store.keep(name)

@@ -35,7 +35,9 @@ export async function openAlerts (
   })
 }
 
-async function channelsOf ({ alerts: { webhooks, emails } }: Settings): Promise<ReadonlyMap<string, Channel>> {
+async function channelsOf ({
+  alerts: { webhooks, emails }
+}: Settings): Promise<ReadonlyMap<string, Channel>> {
   const channels = new Map<string, Channel>()
   if (Object.keys(emails).length > 0) {
     const { emailChannel } =

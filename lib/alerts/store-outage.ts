@@ -1,7 +1,7 @@
 /**
- * Alerts about the store itself, which cannot wait in it: this process sends them, and so does every other one
- * that notices. Their id is the same for the hour, so that receivers can drop repeats. Once the store is back it
- * has them too.
+ * Alerts about the store itself, which cannot wait in it: this process sends them, and so does every other
+ * one that notices. Their id is the same for the hour, so that receivers can drop repeats. Once the store is
+ * back it has them too.
  */
 
 import type { AlertDeliveryRow } from '../stores/tables.ts'
@@ -66,7 +66,10 @@ export class StoreOutage {
     }, [hourOf(away.atMs)], nowMs)
     return [
       { alert: away, deliveries: this.#deliveries },
-      { alert: back, deliveries: this.#options.channels('store.back').map(channel => waiting(channel, nowMs)) }
+      {
+        alert: back,
+        deliveries: this.#options.channels('store.back').map(channel => waiting(channel, nowMs))
+      }
     ]
   }
 

@@ -9,7 +9,13 @@ type WebhookSettings = Settings['alerts']['webhooks'][string]
 
 /** The deadline of an attempt, which its signal has, is shorter. */
 const wait = 60_000
-const timeouts = { connectMs: wait, firstByteMs: wait, responseMs: wait, idleBytesMs: wait, idleEventsMs: wait }
+const timeouts = {
+  connectMs: wait,
+  firstByteMs: wait,
+  responseMs: wait,
+  idleBytesMs: wait,
+  idleEventsMs: wait
+}
 
 /** The status by which a receiver says that it wants no more. */
 const gone = 410

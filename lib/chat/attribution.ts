@@ -61,7 +61,9 @@ export function attribute (body: unknown, { headers, record }: AttributedCall): 
   return Object.keys(rest).length === 0 ? others : { ...others, metadata: rest }
 }
 
-/** Puts on the record what the request of a call says of it, now that stages have replaced something in it. */
+/**
+ * Puts on the record what the request of a call says of it, now that stages have replaced something in it.
+ */
 export function attributeAgain (request: object, { headers, record }: AttributedCall): void {
   const [byHeaders, byAll] = [{ ...unknownCaller }, { ...unknownCaller }]
   attribute(undefined, { headers, record: byHeaders })

@@ -157,13 +157,17 @@ function secretKeeper (
   }
 }
 
-/** @throws CommandError for a disk that is full: what cannot be kept there is printed, since it is shown once */
+/**
+ * @throws CommandError for a disk that is full: what cannot be kept there is printed, since it is shown once
+ */
 function appendTo (path: string, shown: ShownOnce, out: Terminal['out']): void {
   try {
     appendFileSync(path, `${JSON.stringify(shown)}\n`)
   } catch (error) {
     out(`${shown.kind} ${printable(shown.name)}: ${shown.secret} (shown once)`)
-    throw new CommandError(`${path} cannot be written: ${errorCode(error)}. Apply the file again.`, { cause: error })
+    throw new CommandError(`${path} cannot be written: ${errorCode(error)}. Apply the file again.`, {
+      cause: error
+    })
   }
 }
 

@@ -15,7 +15,9 @@ export interface Finding {
   readonly text: string
 }
 
-/** Checks Redis, the provider of identities, each tool server and the port of metrics, where there are any. */
+/**
+ * Checks Redis, the provider of identities, each tool server and the port of metrics, where there are any.
+ */
 export async function checkServices (settings: Settings, timeoutMs: number): Promise<Finding[]> {
   const { accounts: { oidc }, toolServers } = settings
   return (
@@ -45,7 +47,11 @@ async function issuer ({ issuer: url }: OidcSettings, timeoutMs: number): Promis
     const address = `${withoutTrailingSlashes(url)}/.well-known/openid-configuration`
     const response = await fetch(address, { signal: AbortSignal.timeout(timeoutMs) })
     const { issuer: named } = Object(await response.json()) as { readonly issuer?: unknown }
-    if (response.ok && typeof named === 'string' && withoutTrailingSlashes(named) === withoutTrailingSlashes(url)) {
+    if (
+      response.ok &&
+      typeof named === 'string' &&
+      withoutTrailingSlashes(named) === withoutTrailingSlashes(url)
+    ) {
       return { about, state: 'ok', text: 'the issuer describes itself' }
     }
     return {
@@ -60,7 +66,10 @@ async function issuer ({ issuer: url }: OidcSettings, timeoutMs: number): Promis
   }
 }
 
-async function metricsPort ({ server }: Settings, { host, port }: NonNullable<Settings['metrics']>): Promise<Finding> {
+async function metricsPort (
+  { server }: Settings,
+  { host, port }: NonNullable<Settings['metrics']>
+): Promise<Finding> {
   const about = 'metrics'
   if (runningAt(server.dataDir) !== undefined) {
     return { about, state: 'ok', text: `at ${host}:${port}, of the gateway that runs` }

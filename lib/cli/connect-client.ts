@@ -97,9 +97,14 @@ async function checkModels (
   const services = createLookupServices({ ...settings, providers }, { log: terminalLog(terminal) })
   try {
     for (const name of new Set(names)) {
-      if (services.models.routes(name).some(({ modelId }) => services.models.find(modelId) !== undefined)) continue
+      if (services.models.routes(name).some(({ modelId }) => services.models.find(modelId) !== undefined)) {
+        continue
+      }
       if (isDefault) {
-        throw new CommandError('--model MODEL is required, since the sandbox is off; "headgate models" lists them', { exitCode: 2 })
+        throw new CommandError(
+          '--model MODEL is required, since the sandbox is off; "headgate models" lists them',
+          { exitCode: 2 }
+        )
       }
       const nearest = nearestWord(name, services.models.list().map(({ id }) => id))
       terminal.notice(

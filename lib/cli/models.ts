@@ -32,7 +32,10 @@ providers list themselves within five seconds.
       const entries = services.models.list()
       if (json) terminal.out(JSON.stringify(entries, null, 2))
       else if (entries.length === 0) terminal.out('No models: no provider is enabled.')
-      else terminal.out(table([['MODEL', 'STATUS', '$/M INPUT', '$/M OUTPUT', 'CAPABILITIES'], ...entries.map(row)]))
+      else
+        terminal.out(
+          table([['MODEL', 'STATUS', '$/M INPUT', '$/M OUTPUT', 'CAPABILITIES'], ...entries.map(row)])
+        )
       return 0
     } finally {
       await services.close()

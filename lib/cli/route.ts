@@ -58,7 +58,10 @@ X-Headgate-Dry-Run: true.
 function decisionOn (
   model: string[], agent: Record<string, number> | undefined, services: OwnedServices
 ): RouteDecision {
-  const record: Pick<CallRecord, 'requestedModel' | 'session'> = { requestedModel: undefined, session: undefined }
+  const record: Pick<CallRecord, 'requestedModel' | 'session'> = {
+    requestedModel: undefined,
+    session: undefined
+  }
   const request = { model, ...agent !== undefined && { agent_attributes: agent } }
   try {
     const key = { id: 'cli', name: 'cli' }

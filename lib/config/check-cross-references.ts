@@ -291,7 +291,9 @@ export function checkStageNames (
   const known = stages.map(({ name }) => name)
   for (const [position, name] of names.entries()) {
     if (known.includes(name)) continue
-    report.add([...path, position], 'is not the name of a stage in stages', { suggestion: nearestWord(name, known) })
+    report.add([...path, position], 'is not the name of a stage in stages', {
+      suggestion: nearestWord(name, known)
+    })
   }
 }
 
@@ -325,7 +327,10 @@ function checkStageModel (
   const [id = ''] = model.split('/', 1)
   const entry = providers[id]
   if (entry === undefined || !entry.enabled || id === model) {
-    report.add([...path, 'model'], 'must be `provider/model`, of a provider of this configuration that is enabled')
+    report.add(
+      [...path, 'model'],
+      'must be `provider/model`, of a provider of this configuration that is enabled'
+    )
     return
   }
   const { adapters } = kinds[kindOf(id, entry.kind)]

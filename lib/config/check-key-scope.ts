@@ -17,8 +17,8 @@ export interface KeyScope {
 }
 
 /**
- * Returns what would be a problem or a warning of a key in the configuration, with `models[0]`, `mcp_servers[0]`
- * or `stages[0]` as its path. All are warnings: the configuration may get these names later.
+ * Returns what would be a problem or a warning of a key in the configuration, with `models[0]`,
+ * `mcp_servers[0]` or `stages[0]` as its path. All are warnings: the configuration may get these names later.
  */
 export function checkKeyScope (
   { models = [], mcpServers = [], stages = [] }: KeyScope,

@@ -28,7 +28,11 @@ function checkAdminKey (text: string, report: Report): void {
   )
 }
 
-export function checkKeyValues ({ keys }: Config, { secrets, ownKeys, adminKey }: KeyValues, report: Report): void {
+export function checkKeyValues (
+  { keys }: Config,
+  { secrets, ownKeys, adminKey }: KeyValues,
+  report: Report
+): void {
   if (adminKey !== undefined) checkAdminKey(adminKey.reveal(), report)
   const seen = new Set<string>()
   for (const [index, { name, key }] of keys.entries()) {

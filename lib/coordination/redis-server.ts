@@ -11,7 +11,13 @@ import { EventEmitter } from 'node:events'
 import { processName } from '../async/process-name.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { withTimeout } from '../async/with-timeout.ts'
-import { createRedisClient, nodesOf, type RedisClient, type RedisPlace, type ScriptArgument } from './connect-redis.ts'
+import {
+  createRedisClient,
+  nodesOf,
+  type RedisClient,
+  type RedisPlace,
+  type ScriptArgument
+} from './connect-redis.ts'
 import { RedisMessages, type MessageListener } from './redis-messages.ts'
 import type { ScriptName } from './scripts.ts'
 

@@ -26,7 +26,8 @@ export class SharedAnswers {
 
   set (name: string, text: string, ttlMs: number): void {
     if (!this.#server.isUp) return
-    this.#server.set(prefix + name, text, Math.max(1, Math.round(ttlMs))).catch(() => undefined) // it is not kept
+    // it is not kept
+    this.#server.set(prefix + name, text, Math.max(1, Math.round(ttlMs))).catch(() => undefined)
   }
 
   /** Deletes all of them. @returns how many @throws Error when Redis does not reply */

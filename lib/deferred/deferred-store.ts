@@ -216,7 +216,11 @@ export class DeferredStore {
    *
    * @returns false when there is no place left for this key
    */
-  async add ({ id, keyId, endUser, task }: OwnedRow & StoredTask, expiresAtMs: number, max: number): Promise<boolean> {
+  async add (
+    { id, keyId, endUser, task }: OwnedRow & StoredTask,
+    expiresAtMs: number,
+    max: number
+  ): Promise<boolean> {
     // One statement: counting first would be two, between which another process may add one.
     const waiting = this.#query.selectFrom('deferred').select(({ fn }) => fn.countAll<number>().as('count'))
       .where('state', 'in', ['queued', 'running'])
@@ -239,7 +243,16 @@ export class DeferredStore {
       async () =>
         await this.#query
           .insertInto('deferred')
-          .columns(['id', 'key_id', 'task', 'size_bytes', 'state', 'lease_until_ms', 'expires_at_ms', 'end_user'])
+          .columns([
+            'id',
+            'key_id',
+            'task',
+            'size_bytes',
+            'state',
+            'lease_until_ms',
+            'expires_at_ms',
+            'end_user'
+          ])
           .expression(values)
           .returning('id')
           .executeTakeFirst()

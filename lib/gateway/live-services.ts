@@ -96,7 +96,10 @@ export class LiveServices {
       .whenIdle()
       .then(async () => await before.close())
       .catch((error: unknown) =>
-        this.#options.log.error({ cause: loggableError(error) }, 'failed to close services of the previous configuration')
+        this.#options.log.error(
+          { cause: loggableError(error) },
+          'failed to close services of the previous configuration'
+        )
       )
       .finally(() => this.#outgoing.delete(before))
   }

@@ -112,8 +112,16 @@ function isPhone (match: string): boolean {
 }
 
 export const builtInPatterns = {
-  card_number: { expression: /(?<![\d.])[2-6](?:[ \u00a0\u202f-]?\d){12,18}(?!\d)/g, maxLength: 37, endOf: cardEnd },
-  iban: { expression: /\b[A-Za-z]{2}\d\d(?:[ \u00a0\u202f]?[A-Za-z\d]){11,30}\b/g, maxLength: 64, endOf: ibanEnd },
+  card_number: {
+    expression: /(?<![\d.])[2-6](?:[ \u00a0\u202f-]?\d){12,18}(?!\d)/g,
+    maxLength: 37,
+    endOf: cardEnd
+  },
+  iban: {
+    expression: /\b[A-Za-z]{2}\d\d(?:[ \u00a0\u202f]?[A-Za-z\d]){11,30}\b/g,
+    maxLength: 64,
+    endOf: ibanEnd
+  },
   email: {
     expression:
       /(?<![\w.%+-])[\w%+-](?:[\w%+-]|\.(?=[\w%+-])){0,63}@(?:[A-Za-z\d](?:[A-Za-z\d-]{0,62})\.){1,4}[A-Za-z]{2,24}(?![\w-])/g,

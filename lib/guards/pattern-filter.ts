@@ -64,7 +64,9 @@ export class PatternFilter implements TextFilter {
   }
 
   #find (text: string, from: number, until: number, reported?: ReportedEnds): readonly TextEdit[] {
-    for (const rule of this.#reporting) this.#report(rule, text, Math.max(from, reported?.after(rule) ?? 0), until, reported)
+    for (const rule of this.#reporting) {
+      this.#report(rule, text, Math.max(from, reported?.after(rule) ?? 0), until, reported)
+    }
     let next = this.#replacing.flatMap(rule => nextMatch(rule, text, from, until) ?? [])
     const edits: TextEdit[] = []
     while (next.length > 0) {

@@ -18,7 +18,9 @@ export interface TextEdit {
   readonly replacement: string
 }
 
-/** Where findings end that were only counted, in a text that is searched a part at a time: none counts twice. */
+/**
+ * Where findings end that were only counted, in a text that is searched a part at a time: none counts twice.
+ */
 export class ReportedEnds {
   /** The place in the text of the part that is searched. */
   partStart = 0

@@ -73,7 +73,11 @@ async function writeComplete (
 async function writeInPieces (
   body: Piece,
   write: (piece: Uint8Array) => boolean,
-  { response, call: { signal }, onWait }: Pick<StreamWriterOptions, 'call' | 'onWait'> & { readonly response: ServerResponse }
+  {
+    response,
+    call: { signal },
+    onWait
+  }: Pick<StreamWriterOptions, 'call' | 'onWait'> & { readonly response: ServerResponse }
 ): Promise<void> {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   for (let from = 0; from < bytes.length && !response.destroyed; from += pieceBytes) {
@@ -193,7 +197,10 @@ class StreamWriter extends TimedMember {
     if (call.record.streamed === true) call.record.firstByteMs ??= performance.now() - call.receivedAtMs
     try {
       if (given.value.length > pieceBytes) {
-        void writeInPieces(given.value, this.#send, { response, ...this.#options }).then(this.#read, this.#onFailure)
+        void writeInPieces(given.value, this.#send, { response, ...this.#options }).then(
+          this.#read,
+          this.#onFailure
+        )
       } else if (this.#send(given.value) || !flushAndCheckBacklog(response)) this.#read()
       else {
         onWait?.(true)

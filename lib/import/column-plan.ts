@@ -4,7 +4,7 @@ import { verdicts, type PlanRow, type Verdict } from './plan.ts'
 import { isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
 import { isContainer, type JsonObject } from '../json/guards.ts'
 
-/** Columns that are treated alike in every row. */
+/** What becomes of a column, and why. */
 export type ColumnNote = readonly [verdict: Verdict, note: string]
 /** By table and column. */
 export type ColumnNotes = Readonly<Record<string, Readonly<Record<string, ColumnNote>>>>

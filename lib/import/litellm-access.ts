@@ -150,8 +150,13 @@ class AccessReader {
       ...[...limitedUsers.values()].map(row => this.#readUserProject(row, keys))
     ]
     for (const table of notedTables) this.#rows(table, ...nameColumns).forEach(row => row.noteOthers())
-    const isEmpty = ({ project }: ImportedKey): boolean => project !== undefined && this.#emptyProjects.has(project)
-    return { users: people, projects, keys: keys.map(key => isEmpty(key) ? { ...key, isBlocked: true } : key) }
+    const isEmpty = ({ project }: ImportedKey): boolean =>
+      project !== undefined && this.#emptyProjects.has(project)
+    return {
+      users: people,
+      projects,
+      keys: keys.map(key => (isEmpty(key) ? { ...key, isBlocked: true } : key))
+    }
   }
 
   #rows (table: string, ...names: readonly string[]): TableRow[] {

@@ -31,7 +31,7 @@ export const countedColumns = [
 const maxBudgets = 8
 
 interface BudgetAt extends LitellmBudget {
-  /** The column the note is about. */
+  /** The column that sets the budget. */
   readonly column: 'max_budget' | 'budget_limits'
 }
 

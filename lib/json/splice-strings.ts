@@ -84,8 +84,8 @@ class Splicer {
   }
 
   /**
-   * Writes the members that a value has beside those of the text and of the value before, in front of its closing
-   * brace.
+   * Writes the members that a value has beside those of the text and of the value before, in front of its
+   * closing brace.
    */
   #add (before: object, after: object, seen: ReadonlySet<string>): void {
     let separator = seen.size === 0 ? '' : ','

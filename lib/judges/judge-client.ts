@@ -54,7 +54,12 @@ export function judgeClient (
 ): JudgeClient {
   const { origin, pathname } = new URL(url)
   const prefix = withoutTrailingSlashes(pathname)
-  const transport = httpTransport({ baseUrl: origin, connections, connectMs, ...headers !== undefined && { headers } })
+  const transport = httpTransport({
+    baseUrl: origin,
+    connections,
+    connectMs,
+    ...headers !== undefined && { headers }
+  })
   const send = async (
     path: string,
     body: string,

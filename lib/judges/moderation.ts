@@ -22,7 +22,10 @@ export function openModeration ({ settings: { model = '', categories }, services
       const flagged = found.filter(names => names.length > 0)
       return flagged.length === 0
         ? {}
-        : { refusal: `it was flagged as ${[...new Set(flagged.flat())].join(', ')}`, findings: flagged.length }
+        : {
+            refusal: `it was flagged as ${[...new Set(flagged.flat())].join(', ')}`,
+            findings: flagged.length
+          }
     }
   }
 }

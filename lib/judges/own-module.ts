@@ -1,6 +1,6 @@
 /**
- * Stages of modules of the operator's own. Their default export is an `OwnStage`, or a function that makes one
- * of the `options` of the configuration.
+ * Stages of modules of the operator's own. Their default export is an `OwnStage`, or a function that makes
+ * one of the `options` of the configuration.
  *
  * ```js
  * export default { request: texts => texts.map(text => text.replaceAll('Voldemort', 'You-Know-Who')) }
@@ -41,8 +41,8 @@ export interface OwnStage {
 /**
  * Looks at texts, all of one point of a call.
  *
- * @returns the texts as they may go on, as many as were given; or what refuses the call; or nothing, where all
- *   may go on as it is. What it throws means that it could not look.
+ * @returns the texts as they may go on, as many as were given; or what refuses the call; or nothing, where
+ *   all may go on as it is. What it throws means that it could not look.
  */
 export type LookAtTexts = (
   texts: readonly string[],

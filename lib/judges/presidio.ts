@@ -22,7 +22,10 @@ export function openPresidio ({ settings }: Pick<JudgeInput, 'settings'>): Judge
   const masks = stageActionOf(settings) === 'mask'
   const look = async (text: string, signal: AbortSignal): Promise<Looked> => {
     const found = await analyze(analyzer, { ...question, text }, signal)
-    return { found, text: masks && found.length > 0 ? await anonymize(anonymizer, text, found, signal) : text }
+    return {
+      found,
+      text: masks && found.length > 0 ? await anonymize(anonymizer, text, found, signal) : text
+    }
   }
   return {
     look: async (texts, { signal }) => {
@@ -61,7 +64,11 @@ interface Entity {
 }
 
 /** @throws TypeError for an answer of another form */
-async function analyze (client: JudgeClient, question: object, signal: AbortSignal): Promise<readonly Entity[]> {
+async function analyze (
+  client: JudgeClient,
+  question: object,
+  signal: AbortSignal
+): Promise<readonly Entity[]> {
   const answer = await client.post('/analyze', question, signal)
   if (!Array.isArray(answer)) throw new TypeError('the answer of the analyzer is no list')
   return answer.map((found: unknown) => {

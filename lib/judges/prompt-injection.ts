@@ -26,7 +26,10 @@ const maxTokens = 2048
 const frameTokens = 200
 
 /** Refuses texts in which the model finds an injection. */
-export function openPromptInjection ({ settings: { model = '', prompt = defaultPrompt }, services }: JudgeInput): Judge {
+export function openPromptInjection ({
+  settings: { model = '', prompt = defaultPrompt },
+  services
+}: JudgeInput): Judge {
   const route = routeOf(model)
   const { providerId } = route
   return {

@@ -42,7 +42,9 @@ const forms: Readonly<Record<WebhookFormat, Form>> = {
   litellm: {
     request: (texts, { id, key, routes }) => ({
       texts: texts.map(({ text }) => text),
-      input_type: texts.some(({ point }) => point === 'answer' || point === 'tool_call') ? 'response' : 'request',
+      input_type: texts.some(({ point }) => point === 'answer' || point === 'tool_call')
+        ? 'response'
+        : 'request',
       litellm_call_id: id,
       model: routes[0].modelId,
       request_data: { user_api_key_hash: key.id, user_api_key_alias: key.name }

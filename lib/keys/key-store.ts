@@ -266,8 +266,8 @@ class LoadedKeys {
 }
 
 /**
- * Counts rows and their changes: rows are never deleted, so the counts show every change of a key. The default
- * project may have none.
+ * Counts rows and their changes: rows are never deleted, so the counts show every change of a key. The
+ * default project may have none.
  */
 async function countChanges (query: Database['query']): Promise<string> {
   const { made, revoked, changes, stages } = await query

@@ -34,10 +34,15 @@ export async function limitedAmong (
       .where('id', 'in', ids.slice(from, from + maxListed)).execute())
   }
   const keys = [
-    ...rows.map(({ id, name, limits }) => ({ id, name, limits: limits === null ? undefined : parseLimits(limits) })),
+    ...rows.map(({ id, name, limits }) => ({
+      id,
+      name,
+      limits: limits === null ? undefined : parseLimits(limits)
+    })),
     ...configured.filter(({ id }) => active.has(id))
   ].flatMap(({ id, name, limits = defaultLimits }): WatchedParty[] =>
-    limits === undefined ? [] : [{ kind: 'key', id, name, limits }])
+    limits === undefined ? [] : [{ kind: 'key', id, name, limits }]
+  )
   const projectIds = new Set([...rows.map(({ project_id: id }) => id), defaultProject])
   const projects = (await query.selectFrom('projects').select(['id', 'name', 'limits'])
     .where('limits', 'is not', null).where('archived_at_ms', 'is', null).execute())

@@ -243,7 +243,9 @@ export class LimitCounters {
     const counters = accounts.map(account => counterOf(account, nowMs))
     const refusal = alreadyAdmitted ? undefined : this.#refusalOf(counters, wanted, nowMs)
     const used: number[] = []
-    for (const { name, period } of counters) if (period !== undefined) used.push(this.#sumOf(name, period).used)
+    for (const { name, period } of counters) {
+      if (period !== undefined) used.push(this.#sumOf(name, period).used)
+    }
     if (refusal !== undefined) {
       return { admitted: false, ...refusal, used, rateLimits: this.#statusesOf(counters, nowMs) }
     }

@@ -50,8 +50,8 @@ export interface Estimate {
    */
   readonly searches?: number
   /**
-   * The images that a call with a tool of its provider for them reserves beside its tokens. Default 0. What it
-   * makes beyond that counts when it has ended: no request bounds it.
+   * The images that a call with a tool of its provider for them reserves beside its tokens. Default 0. What
+   * it makes beyond that counts when it has ended: no request bounds it.
    */
   readonly toolImages?: number
   /** The field that changes what a provider bills in a way that no price covers. */
@@ -385,7 +385,9 @@ function maxSearches (request: { readonly tools?: unknown, readonly max_tool_cal
 
 /** Returns an image for a request whose provider may make some with a tool. */
 function imagesOfTools ({ tools }: { readonly tools?: unknown }): number {
-  return Array.isArray(tools) && tools.some(tool => isObject(tool) && tool['type'] === 'image_generation') ? 1 : 0
+  return Array.isArray(tools) && tools.some(tool => isObject(tool) && tool['type'] === 'image_generation')
+    ? 1
+    : 0
 }
 
 function sumOfCounts (values: readonly unknown[]): number {

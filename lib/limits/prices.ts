@@ -70,7 +70,8 @@ export function checkStagesPriced (
   const unpriced = routes.find(({ modelId }) => models.find(modelId)?.price === undefined)
   if (unpriced === undefined) return
   throw new GatewayError('insufficient_permissions', {
-    message: `A stage asks the model \`${unpriced.modelId}\` about calls of this API key, which has a budget, and no price is known for that model. ` +
+    message:
+      `A stage asks the model \`${unpriced.modelId}\` about calls of this API key, which has a budget, and no price is known for that model. ` +
       'Set its price in the configuration, or `unpriced: allow` on the budget.'
   })
 }

@@ -7,8 +7,18 @@ import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
 import { partyName, type Account, type SumAccount, type Unit } from './call-accounts.ts'
 import {
-  amountOf, boundsOf, mostOf, nameRefusal, settledChange, sumOf, type ActualUsage, type LimitDecision, type LimitStatus,
-  type RecordedUsage, type ReservationRequest, type SumKey
+  amountOf,
+  boundsOf,
+  mostOf,
+  nameRefusal,
+  settledChange,
+  sumOf,
+  type ActualUsage,
+  type LimitDecision,
+  type LimitStatus,
+  type RecordedUsage,
+  type ReservationRequest,
+  type SumKey
 } from './counters.ts'
 import { periodOf, type Period } from './windows.ts'
 

@@ -52,8 +52,8 @@ export function wantedUnits ({
 }
 
 /**
- * Returns true for a unit that is billed in place of tokens. A call that uses none of it passes its limit even
- * when the limit is used up.
+ * Returns true for a unit that is billed in place of tokens. A call that uses none of it passes its limit
+ * even when the limit is used up.
  */
 export function isInsteadOfTokens (unit: Unit): unit is ColumnInsteadOfTokens {
   return recordedInsteadOfTokens.some(({ column }) => column === unit)

@@ -35,7 +35,10 @@ export interface Row extends LoadResult {
   readonly providerCalls: number
   readonly addedP50Ms?: number
   readonly addedP99Ms?: number
-  /** Difference between the cost that answers reported and what the provider charged, as a share of the latter. */
+  /**
+   * Difference between the cost that answers reported and what the provider charged, as a share of the
+   * latter.
+   */
   readonly costError?: number
   readonly cpuUsPerCall?: number
   readonly memoryBytes?: number

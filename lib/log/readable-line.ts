@@ -8,13 +8,29 @@ const colours: Readonly<Record<string, string>> = { warn: '33', error: '31', fat
 const leading = new Set(['level', 'time', 'msg'])
 /** Fields that the summary of a call has, or that only a program needs. */
 const summarised = new Set([
-  ...leading, 'id', 'client', 'key', 'key_name', 'endpoint', 'requested', 'model', 'provider', 'status', 'outcome',
-  'streamed', 'total_ms', 'first_byte_ms', 'upstream_wait_ms', 'upstream_id', 'usage', 'session'
+  ...leading,
+  'id',
+  'client',
+  'key',
+  'key_name',
+  'endpoint',
+  'requested',
+  'model',
+  'provider',
+  'status',
+  'outcome',
+  'streamed',
+  'total_ms',
+  'first_byte_ms',
+  'upstream_wait_ms',
+  'upstream_id',
+  'usage',
+  'session'
 ])
 
 /**
- * Returns the local time, the level and the message, then the other fields as `name=value`. The line of a call says
- * instead what was called, how it ended, how long it took and how many tokens it used.
+ * Returns the local time, the level and the message, then the other fields as `name=value`. The line of a
+ * call says instead what was called, how it ended, how long it took and how many tokens it used.
  *
  * @param line an object of JSON, as `createLog` writes it
  * @param isColoured true where the level is to have a colour of a terminal
@@ -24,7 +40,10 @@ export function readableLine (line: string, isColoured: boolean): string {
   const { level, time, msg } = fields
   const isCall = msg === 'call'
   const rest = Object.entries(fields)
-    .filter(([name, value]) => !(isCall ? summarised : leading).has(name) && !(name === 'attempts' && Number(value) < 2))
+    .filter(
+      ([name, value]) =>
+        !(isCall ? summarised : leading).has(name) && !(name === 'attempts' && Number(value) < 2)
+    )
     .map(([name, value]) => `${name}=${print(value)}`)
   const label = String(level).padEnd(5)
   const colour = isColoured ? colours[String(level)] : undefined
@@ -61,7 +80,9 @@ function twoDigits (value: number): string {
 }
 
 function print (value: unknown): string {
-  return printable(typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value) ?? '')
+  return printable(
+    typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : (JSON.stringify(value) ?? '')
+  )
 }
 
 /** Names come from callers: control characters are shown as escapes. */

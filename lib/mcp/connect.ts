@@ -142,7 +142,10 @@ interface SessionOptions extends ConnectOptions {
 }
 
 async function connectOver (
-  transport: Transport, { timeoutMs, listTtlMs, probeMs = timeoutMs }: SessionOptions, signal: AbortSignal, leftOut: Set<string>,
+  transport: Transport,
+  { timeoutMs, listTtlMs, probeMs = timeoutMs }: SessionOptions,
+  signal: AbortSignal,
+  leftOut: Set<string>,
   terminate: () => Promise<void> = async () => {}
 ): Promise<Session> {
   const { Client } = await import('@modelcontextprotocol/client')

@@ -97,7 +97,8 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
   }
   if (codes.has(brokenAnswerCode)) {
     return new ToolServerFailure(phase, 'The answer of the tool server was not valid JSON-RPC.', {
-      recommendation: 'Its answers need `jsonrpc: "2.0"`, the `id` of the request, and `result` or `error`, not both.',
+      recommendation:
+        'Its answers need `jsonrpc: "2.0"`, the `id` of the request, and `result` or `error`, not both.',
       cause: error
     })
   }

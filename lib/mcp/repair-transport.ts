@@ -72,11 +72,15 @@ export function repairTransport (transport: Transport, onLeftOut: (names: readon
  * @param error with the issues of zod, those of each kind of message by itself
  */
 function isAboutAnswer (error: unknown): boolean {
-  return isObject(error) && error['name'] === 'ZodError' && issuesOf(error['issues']).some(({ code, keys, message }) => (
-    code === 'unrecognized_keys'
-      ? isList(keys) && (keys.includes('result') || keys.includes('error'))
-      : code === 'invalid_type' && String(message).endsWith('received array')
-  ))
+  return (
+    isObject(error) &&
+    error['name'] === 'ZodError' &&
+    issuesOf(error['issues']).some(({ code, keys, message }) =>
+      code === 'unrecognized_keys'
+        ? isList(keys) && (keys.includes('result') || keys.includes('error'))
+        : code === 'invalid_type' && String(message).endsWith('received array')
+    )
+  )
 }
 
 /** Lists issues, and of a choice between several schemas those of each. */

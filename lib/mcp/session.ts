@@ -94,7 +94,9 @@ export class Session {
    * @throws an error of the client library, or the signal's reason
    */
   async call (
-    name: string, args: Readonly<Record<string, unknown>>, { signal, timeoutMs, onProgress, meta }: SessionCall
+    name: string,
+    args: Readonly<Record<string, unknown>>,
+    { signal, timeoutMs, onProgress, meta }: SessionCall
   ): Promise<CallToolResult> {
     try {
       const request = { name, arguments: { ...args }, ...meta !== undefined && { _meta: { ...meta } } }

@@ -158,7 +158,10 @@ interface ListedTool {
 }
 
 async function openTools (
-  { request, key, reservedNames, signal, trace, onListing }: OpenOptions, settings: ToolSettings, resolve: Resolve, pools: Pools
+  { request, key, reservedNames, signal, trace, onListing }: OpenOptions,
+  settings: ToolSettings,
+  resolve: Resolve,
+  pools: Pools
 ): Promise<OpenTools> {
   const servers = requestedServers(request)
   checkServers(servers, key)

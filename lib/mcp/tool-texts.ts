@@ -4,7 +4,13 @@ import { judgeTexts } from '../guards/found-texts.ts'
 import { replaceFindings, type TextStages } from '../guards/text-filter.ts'
 import { objectOf } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
-import { everywhere, replaceInJson, toolArguments, toolResult, type ReplaceText } from '../json/place-table.ts'
+import {
+  everywhere,
+  replaceInJson,
+  toolArguments,
+  toolResult,
+  type ReplaceText
+} from '../json/place-table.ts'
 import type { RoutedChatCall } from '../chat/input.ts'
 import type { TurnToolCall } from '../chat/turn.ts'
 import type { AssistantMessage } from '../../schemas/messages.ts'
@@ -27,7 +33,9 @@ export class ToolTexts {
 
   /** Returns calls as their tools get them. */
   async called (calls: readonly TurnToolCall[]): Promise<readonly TurnToolCall[]> {
-    return await inTurn(this.#lookAtCalls, calls, (calls, replace) => calls.map(call => calledBy(call, replace)))
+    return await inTurn(this.#lookAtCalls, calls, (calls, replace) =>
+      calls.map(call => calledBy(call, replace))
+    )
   }
 
   /** Returns calls that have ended with their results as the model and the caller get them. */

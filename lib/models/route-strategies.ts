@@ -14,12 +14,21 @@ import type { ModelEntry } from '../core/model.ts'
  * @param resolved returns the routes of one of its models
  */
 export function orderRoutes (
-  { models, strategy = 'in_order', weights = {}, defaults = {}, hedgeAfterMs, affinity, mirror }: RouteSettings,
+  {
+    models,
+    strategy = 'in_order',
+    weights = {},
+    defaults = {},
+    hedgeAfterMs,
+    affinity,
+    mirror
+  }: RouteSettings,
   resolved: (id: string) => readonly Route[],
   entries: ReadonlyMap<string, ModelEntry>
 ): Route[] {
   const bySession =
-    affinity ?? models.some(id => resolved(id).some(({ modelId }) => cachesPrompts(entries.get(modelId)?.price)))
+    affinity ??
+    models.some(id => resolved(id).some(({ modelId }) => cachesPrompts(entries.get(modelId)?.price)))
   const ranked = (route: Route, id: string): Ranked | undefined => {
     switch (strategy) {
       case 'in_order': return undefined

@@ -41,7 +41,9 @@ export async function serveMetrics (
       })
   })
   const address = await listen(server, at)
-  server.on('error', error => log.error({ cause: loggableError(error) }, 'metrics server failed to accept a connection'))
+  server.on('error', error =>
+    log.error({ cause: loggableError(error) }, 'metrics server failed to accept a connection')
+  )
   return {
     address,
     close: async () => await new Promise(resolve => {

@@ -42,8 +42,8 @@ const tasksTopic = 'headgate:tasks'
 /**
  * Connects to Redis where the configuration names one; a Redis that is away is no reason not to start.
  *
- * @throws CommandError when the address is none of Redis, the file of an authority in it cannot be read, or the
- *   data directory cannot be created
+ * @throws CommandError when the address is none of Redis, the file of an authority in it cannot be read, or
+ *   the data directory cannot be created
  */
 export async function openCoordination (
   { coordination: settings }: Pick<Settings, 'coordination'>,

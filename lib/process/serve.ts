@@ -117,9 +117,13 @@ export async function serve ({
       })
     }
     let exported: OtlpMetrics | undefined
-    const metrics = settings.metrics === undefined && otlp?.metrics !== true
-      ? undefined
-      : new Metrics(() => gateway, () => ({ logsDropped: logs?.dropped(), metricsFailed: exported?.failed() }))
+    const metrics =
+      settings.metrics === undefined && otlp?.metrics !== true
+        ? undefined
+        : new Metrics(
+            () => gateway,
+            () => ({ logsDropped: logs?.dropped(), metricsFailed: exported?.failed() })
+          )
     let isInvalid = false
     const configuration = new LiveConfiguration(sources, started, current)
     const gateway: Gateway = await createGateway(settings, {

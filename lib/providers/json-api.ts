@@ -1,4 +1,6 @@
-/** What the adapters of JSON APIs have in common of their requests and of their responses, streamed or not. */
+/**
+ * What the adapters of JSON APIs have in common of their requests and of their responses, streamed or not.
+ */
 
 import { objectOf, onlyObjectOf } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'

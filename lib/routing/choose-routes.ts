@@ -50,7 +50,9 @@ export interface ChooseRoutesOptions<R> {
   readonly settings?: (values: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
   /** Reads the attributes by which several models are ordered. Default: none. */
   readonly attributes?: (request: R) => RequestedAttributes
-  /** Finds the session of a call, whose turns share a prompt. Default: the calls of the endpoint have none. */
+  /**
+   * Finds the session of a call, whose turns share a prompt. Default: the calls of the endpoint have none.
+   */
   readonly session?: (call: RoutingInput<R>) => CallSession
   /** The capabilities a model must have; read where there are several to choose from. Default: nothing. */
   readonly requirements?: (request: R) => Requirements

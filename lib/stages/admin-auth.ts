@@ -127,7 +127,11 @@ function bearerOf ({ headers: { authorization } }: Call): string | undefined {
 }
 
 /** The principal of the key in the environment, which has all rights and no end. */
-const environmentPrincipal: Principal = { id: 'HEADGATE_ADMIN_KEY', name: 'HEADGATE_ADMIN_KEY', role: 'owner' }
+const environmentPrincipal: Principal = {
+  id: 'HEADGATE_ADMIN_KEY',
+  name: 'HEADGATE_ADMIN_KEY',
+  role: 'owner'
+}
 
 async function keyPrincipal (
   { accounts }: Admin,

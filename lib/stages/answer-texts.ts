@@ -127,7 +127,9 @@ async function* looked<R> (
       }
       const heldBytes = held.characters * 2
       if (holds && heldBytes > maxHeldBytes) {
-        throw new GatewayError('upstream_invalid_response', { message: "The provider's answer is too large." })
+        throw new GatewayError('upstream_invalid_response', {
+          message: "The provider's answer is too large."
+        })
       }
       if (heldBytes > countedBytes + uncountedBytes) {
         takeMemory?.(heldBytes - countedBytes)

@@ -12,8 +12,8 @@ import type { Route } from '../core/route.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Fits the request to each route as it is tried: one call in, one out. A limit above what the model can write is
- * lowered to that. A provider that speaks the dialect gets the caller's own text.
+ * Fits the request to each route as it is tried: one call in, one out. A limit above what the model can write
+ * is lowered to that. A provider that speaks the dialect gets the caller's own text.
  */
 export function fitRoutes<C> (
   { models, providers }: Pick<Services, 'models' | 'providers'>,
@@ -56,7 +56,11 @@ export function fitRoutes<C> (
 }
 
 /** Providers refuse more tokens than their model can write. */
-function withinModel (request: ChatInput, model: ModelEntry | undefined, record: Pick<CallRecord, 'maxTokens'>): ChatInput {
+function withinModel (
+  request: ChatInput,
+  model: ModelEntry | undefined,
+  record: Pick<CallRecord, 'maxTokens'>
+): ChatInput {
   const limit = model?.capabilities['output_token_limit']
   const wanted = request.max_completion_tokens ?? request.max_tokens
   if (typeof limit !== 'number' || wanted === undefined || wanted <= limit) return request

@@ -75,11 +75,13 @@ export function limits<R = unknown> (
     const request: ReservationRequest = {
       accounts,
       // Where it counts in a sum, its record settles the reservation should this process be killed.
-      ...accounts.some(({ counting }) => counting === 'sum') && { rowId: record.rowId ??= rowId() },
+      ...accounts.some(({ counting }) => counting === 'sum') && { rowId: (record.rowId ??= rowId()) },
       wanted: {
         tokens: { most: tokens.units === undefined ? tokens.prompt + tokens.completion : 0 },
         ...units,
-        ...budgets.length > 0 && { nanoUsd: withExtra(costsOf(tokens, routes, isStrict, requestBytes(record)), beside) }
+        ...budgets.length > 0 && {
+          nanoUsd: withExtra(costsOf(tokens, routes, isStrict, requestBytes(record)), beside)
+        }
       }
     }
     const admit = (decision: LimitDecision): C => {
@@ -172,7 +174,10 @@ export function limits<R = unknown> (
       usual
     }
   }
-  /** Returns the most that stages may spend on models: a look at the request, and one at the results of each turn. */
+  /**
+   * Returns the most that stages may spend on models: a look at the request, and one at the results of each
+   * turn.
+   */
   const costOfStages = (
     call: RoutedCall<R>,
     { prompt, maxPrompt = prompt, answers = 1, units }: Estimate,

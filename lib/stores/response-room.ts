@@ -167,7 +167,9 @@ export class ResponseRoom {
     return row?.previous_id
   }
 
-  /** Deletes responses with all that is stored of them: their rows last, so that another process can go on. */
+  /**
+   * Deletes responses with all that is stored of them: their rows last, so that another process can go on.
+   */
   async drop (ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     await this.#texts.remove(ids)

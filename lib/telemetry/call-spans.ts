@@ -8,7 +8,14 @@
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
  */
 
-import { cutName, unknownCaller, type CallRecord, type SentRequest, type ToolListing, type ToolRun } from '../core/record.ts'
+import {
+  cutName,
+  unknownCaller,
+  type CallRecord,
+  type SentRequest,
+  type ToolListing,
+  type ToolRun
+} from '../core/record.ts'
 import type { Finding } from '../core/stage-findings.ts'
 import { operationOf, providerNameOf, usageOf, type KindOf } from './gen-ai.ts'
 import type { Call } from '../core/call.ts'
@@ -47,8 +54,8 @@ export interface CallSpans {
 type SpannedCall = Pick<Call, 'id' | 'record' | 'receivedAtMs'>
 
 /**
- * Returns one span for the call, and one for each attempt, each listing and each call of tools, and each stage
- * of the configuration that looked.
+ * Returns one span for the call, and one for each attempt, each listing and each call of tools, and each
+ * stage of the configuration that looked.
  *
  * @param row its usage row; absent for a call without a valid key
  * @param kindOf returns the kind of a provider; `undefined` for one that is gone
@@ -138,7 +145,9 @@ function serverSpan (
 /** Shorter waits are the work of the gateway itself. */
 const noticeableMs = 1
 
-/** Returns the wait between the check of the key and the first request: for the body, a limit, tool servers. */
+/**
+ * Returns the wait between the check of the key and the first request: for the body, a limit, tool servers.
+ */
 function waitEvents ({ keyCheckedAtMs, requests }: CallRecord): SpanEvent[] {
   const startedAtMs = requests?.[0]?.startedAtMs
   if (keyCheckedAtMs === undefined || startedAtMs === undefined) return []

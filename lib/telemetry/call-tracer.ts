@@ -58,7 +58,11 @@ export class CallTracer {
   readonly #tracer: Tracer
 
   /** @param exporter sends batches of spans */
-  constructor (exporter: SpanExporter, { sampler, sample, maxQueuedSpans }: OtlpSettings, options: CallTracerOptions) {
+  constructor (
+    exporter: SpanExporter,
+    { sampler, sample, maxQueuedSpans }: OtlpSettings,
+    options: CallTracerOptions
+  ) {
     this.#options = options
     this.#sampler = new TraceSampler({ sampler, sample, maxPerSecond: options.maxSampledPerSecond })
     this.#counter = new ExportCounter(
@@ -103,9 +107,20 @@ export class CallTracer {
 
   /** Queues the spans of calls that were interrupted with their process. */
   readonly recover = (rows: readonly UsageRow[]): void => {
-    for (const { name, trace, startedAt, endedAt, attributes } of rows.flatMap(row => recoveredSpan(row) ?? [])) {
+    for (const { name, trace, startedAt, endedAt, attributes } of rows.flatMap(
+      row => recoveredSpan(row) ?? []
+    )) {
       const { trace_id: traceId, span_id: spanId, parent_id: parentId } = trace
-      const span = { name, kind: 'server', spanId, startedAtMs: startedAt, endedAtMs: endedAt, attributes, events: [], failed: true } as const
+      const span = {
+        name,
+        kind: 'server',
+        spanId,
+        startedAtMs: startedAt,
+        endedAtMs: endedAt,
+        attributes,
+        events: [],
+        failed: true
+      } as const
       this.#send(span, 0, { traceId, state: undefined }, parentId)
     }
   }

@@ -120,28 +120,49 @@ function reloadFamily (reloads: Reloads): Family {
     name: 'headgate_configuration_reloads_total',
     help: 'Changes of the configuration that a process noticed: applied or rejected.',
     type: 'counter',
-    samples: Object.entries(reloads).map(([result, value]: [string, number]) => ({ labels: { result }, value }))
+    samples: Object.entries(reloads).map(([result, value]: [string, number]) => ({
+      labels: { result },
+      value
+    }))
   }
 }
 
 function exportFamilies ({ logsDropped, metricsFailed }: ExportLoad): Family[] {
   return [
-    ...logsDropped === undefined
+    ...(logsDropped === undefined
       ? []
-      : [single('counter', 'headgate_log_records_dropped_total', 'Log records that no collector got.', logsDropped)],
-    ...metricsFailed === undefined
+      : [
+          single(
+            'counter',
+            'headgate_log_records_dropped_total',
+            'Log records that no collector got.',
+            logsDropped
+          )
+        ]),
+    ...(metricsFailed === undefined
       ? []
-      : [single(
-          'counter',
-          'headgate_metric_exports_failed_total',
-          'Requests with metrics that no collector took.',
-          metricsFailed
-        )]
+      : [
+          single(
+            'counter',
+            'headgate_metric_exports_failed_total',
+            'Requests with metrics that no collector took.',
+            metricsFailed
+          )
+        ])
   ]
 }
 
 function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
-  const { openCalls, rowsWaiting, rowsDropped, bodiesDropped, spansDropped, queries, degraded, coordination } = load()
+  const {
+    openCalls,
+    rowsWaiting,
+    rowsDropped,
+    bodiesDropped,
+    spansDropped,
+    queries,
+    degraded,
+    coordination
+  } = load()
   const open = new Map<string, number>()
   for (const [modelId, isOpen] of services.routeHealth.circuits()) {
     const model = isKnown(modelId, services) ? modelId : 'other'

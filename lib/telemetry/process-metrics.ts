@@ -18,9 +18,11 @@ export class ProcessMetrics {
   families (): Family[] {
     const { rss, heapUsed, external } = process.memoryUsage()
     const { user, system } = process.cpuUsage()
-    const [p50 = 0, p99 = 0, max = 0] = [this.#delay.percentile(50), this.#delay.percentile(99), this.#delay.max].map(
-      lagSeconds
-    )
+    const [p50 = 0, p99 = 0, max = 0] = [
+      this.#delay.percentile(50),
+      this.#delay.percentile(99),
+      this.#delay.max
+    ].map(lagSeconds)
     this.#delay.reset()
     const highest = { merge: 'max' } as const
     return [

@@ -16,7 +16,9 @@ export interface RecoveredSpan {
   readonly attributes: Attributes
 }
 
-/** Returns the span of an interrupted call; `undefined` for any other, and for one without a sampled trace. */
+/**
+ * Returns the span of an interrupted call; `undefined` for any other, and for one without a sampled trace.
+ */
 export function recoveredSpan (row: UsageRow): RecoveredSpan | undefined {
   if (row.outcome !== 'interrupted') return undefined
   const { trace } = readSteps(row)

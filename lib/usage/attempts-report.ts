@@ -24,8 +24,13 @@ export async function attemptsReport (
   query: Kysely<Tables>,
   { fromMs, projects }: { readonly fromMs: number, readonly projects?: readonly string[] | undefined }
 ): Promise<Record<string, AttemptCounts>> {
-  const rows = await filteredCalls(query, { fromMs, projects }).where(sql<boolean>`record.attempts > 0`).where('record.endpoint', '<>', 'mirror')
-    .select(['record.provider', 'record.steps']).orderBy('record.at_ms', 'desc').limit(maxCalls).execute()
+  const rows = await filteredCalls(query, { fromMs, projects })
+    .where(sql<boolean>`record.attempts > 0`)
+    .where('record.endpoint', '<>', 'mirror')
+    .select(['record.provider', 'record.steps'])
+    .orderBy('record.at_ms', 'desc')
+    .limit(maxCalls)
+    .execute()
   const counts: Record<string, AttemptCounts> = {}
   for (const { provider, failed } of rows.flatMap(attemptsOf)) {
     const { attempts = 0, failed: before = 0 } = counts[provider] ?? {}

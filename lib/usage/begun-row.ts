@@ -42,16 +42,30 @@ const promptEndpoints: ReadonlySet<string> = new Set(endpointsWhere('billsPrompt
 const maxBytes = 64 * 1024
 
 /**
- * Prints the row of a call whose prompt is about as long as its body, that has no trace, does not say whom it is
- * made for and has cost nothing so far; `undefined` for others, which need a complete row.
+ * Prints the row of a call whose prompt is about as long as its body, that has no trace, does not say whom it
+ * is made for and has cost nothing so far; `undefined` for others, which need a complete row.
  */
 export function printBegunRow (
   { id: callId, record, receivedAtMs }: Call,
   models: Pick<ModelRegistry, 'find'>
 ): BegunRow | undefined {
-  const { endpoint, bodyBytes, keyId, requestedModel, modelId, providerId, streamed, ownProviderKey, trace } =
-    record
-  if (keyId === undefined || modelId === undefined || bodyBytes > maxBytes || !promptEndpoints.has(endpoint)) {
+  const {
+    endpoint,
+    bodyBytes,
+    keyId,
+    requestedModel,
+    modelId,
+    providerId,
+    streamed,
+    ownProviderKey,
+    trace
+  } = record
+  if (
+    keyId === undefined ||
+    modelId === undefined ||
+    bodyBytes > maxBytes ||
+    !promptEndpoints.has(endpoint)
+  ) {
     return undefined
   }
   if (trace !== undefined) return undefined // the row has it, for its span after a kill

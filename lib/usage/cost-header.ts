@@ -21,7 +21,9 @@ export function costHeaders (
   if (model === null) return undefined
   if (nanoUsd === null) return { 'x-headgate-cost-status': 'unpriced' }
   const headers: Record<string, string> = { 'x-headgate-cost-usd': usdText(nanoUsd) }
-  if (budgetLeftNanoUsd !== undefined) headers[budgetLeftHeader] = usdText(Math.max(0, budgetLeftNanoUsd - nanoUsd))
+  if (budgetLeftNanoUsd !== undefined) {
+    headers[budgetLeftHeader] = usdText(Math.max(0, budgetLeftNanoUsd - nanoUsd))
+  }
   return estimated === 1 ? { ...headers, 'x-headgate-cost-status': 'estimated' } : headers
 }
 
@@ -51,7 +53,10 @@ export function usdText (nanoUsd: number): string {
  * Returns a function that says whether the project of a key, by its id or else its name, is not to see
  * costs; `undefined` where all of them are.
  */
-export function costHiding ({ exposeCost, projects }: Settings['usage']): ((key: ApiKey) => boolean) | undefined {
+export function costHiding ({
+  exposeCost,
+  projects
+}: Settings['usage']): ((key: ApiKey) => boolean) | undefined {
   if (exposeCost && projects.every(project => project.exposeCost)) return undefined
   const exposed = new Map(projects.map(({ project, exposeCost: own }) => [project, own]))
   return key => {

@@ -41,7 +41,12 @@ export async function usageTotals (
 ): Promise<Total[]> {
   const nowMs = Date.now()
   const period = { fromMs: sinceMs, untilMs: nowMs }
-  const rows = await usageParts(query, period, {}, { smallestMs: dayMs, nowMs, by: by.flatMap(attributionOf) })
+  const rows = await usageParts(
+    query,
+    period,
+    {},
+    { smallestMs: dayMs, nowMs, by: by.flatMap(attributionOf) }
+  )
     .select(by.map(grouping => columns[grouping].as(grouping)))
     .select(Object.entries(sums).map(([name, column]) => sql<number>`sum(${sql.ref(column)})`.as(name)))
     .groupBy(by.map(grouping => columns[grouping]))

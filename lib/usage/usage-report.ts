@@ -1,7 +1,12 @@
 /** Sums usage records for the dashboard: totals and series, by one of the groupings. */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
-import { attributionNames, type Usage, type UsageGroup, type groupingNames } from '../../schemas/admin/usage.ts'
+import {
+  attributionNames,
+  type Usage,
+  type UsageGroup,
+  type groupingNames
+} from '../../schemas/admin/usage.ts'
 import type { Tables } from '../stores/tables.ts'
 import { hourMs, rollupSums } from '../stores/usage-rollups.ts'
 import { projectOfRecord, type CallOrigin } from './call-filter.ts'
@@ -164,7 +169,11 @@ async function describe (
 ): Promise<UsageGroup[]> {
   const names = await namesOf(query, by)
   const nameOf = (id: string): string =>
-    id === '' ? (attributionOf(by).length > 0 ? 'None' : 'Not known') : (names.get(id) ?? id.replace(/^configured:/, ''))
+    id === ''
+      ? attributionOf(by).length > 0
+        ? 'None'
+        : 'Not known'
+      : (names.get(id) ?? id.replace(/^configured:/, ''))
   const described = (id: string | null, name: string): UsageGroup[] => {
     const summary = groups.get(id)
     return summary === undefined

@@ -7,7 +7,14 @@ import {
   type UnitColumn
 } from '../../schemas/billed-units.ts'
 import { rowId } from '../text/ids.ts'
-import { cutName, estimatedTurn, unknownCaller, type CallRecord, type JudgedRequest, type WastedRequest } from '../core/record.ts'
+import {
+  cutName,
+  estimatedTurn,
+  unknownCaller,
+  type CallRecord,
+  type JudgedRequest,
+  type WastedRequest
+} from '../core/record.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { printSteps } from './call-steps.ts'
 import { printNotes } from './stage-notes.ts'
@@ -54,7 +61,10 @@ export function usageRow (
   const answer = usageOf(record)
   const wasted = record.wasted?.map(request => wasteOf(request, record, models)) ?? none
   const { judged = [] } = record
-  const usage = [...wasted, ...judged].reduce<Usage | undefined>((sum, one) => addUsage(sum, one.usage), answer.usage)
+  const usage = [...wasted, ...judged].reduce<Usage | undefined>(
+    (sum, one) => addUsage(sum, one.usage),
+    answer.usage
+  )
   const wastedCost = costOfWasted(record, wasted)
   const beside = wastedCost + costOfJudged(judged, models)
   const estimated = answer.estimated || [...wasted, ...judged].some(one => one.estimated)
@@ -187,13 +197,19 @@ function wasteOf (
 }
 
 function tokensOfWasted (wasted: readonly Waste[]): number | null {
-  const tokens = wasted.reduce((sum, { usage }) => sum + (usage?.promptTokens ?? 0) + (usage?.completionTokens ?? 0), 0)
+  const tokens = wasted.reduce(
+    (sum, { usage }) => sum + (usage?.promptTokens ?? 0) + (usage?.completionTokens ?? 0),
+    0
+  )
   return boundedInteger(tokens)
 }
 
 /** Returns billionths of a dollar. Stages use the gateway's own keys. */
 function costOfJudged (judged: readonly JudgedRequest[], models: Pick<ModelRegistry, 'find'>): number {
-  return judged.reduce((sum, { modelId, usage }) => sum + (costNanoUsd(usage, models.find(modelId)?.price) ?? 0), 0)
+  return judged.reduce(
+    (sum, { modelId, usage }) => sum + (costNanoUsd(usage, models.find(modelId)?.price) ?? 0),
+    0
+  )
 }
 
 /** Returns billionths of a dollar: none where the provider bills the caller. */

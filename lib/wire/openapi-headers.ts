@@ -82,7 +82,8 @@ const callHeaders: { [key: string]: Json } = {
     schema: { type: 'number' }
   },
   'x-headgate-trace-id': {
-    description: 'Id of the trace of the call: that of `traceparent`, or a new one. Absent where no traces are sent.',
+    description:
+      'Id of the trace of the call: that of `traceparent`, or a new one. Absent where no traces are sent.',
     schema: { type: 'string' }
   },
   'x-headgate-ignored': {

@@ -89,7 +89,10 @@ function answersOf (endpoint: EndpointDoc, names: Names): Record<string, Respons
 function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Response> {
   const { request, errors = [], open = false, everyKey = false, errorBody } = endpoint
   const possible = new Set([
-    ...(open ? [] : everyKey ? withEveryKey : withKey), ...(request === undefined ? [] : withBody), ...errors, ...alwaysPossible
+    ...(open ? [] : everyKey ? withEveryKey : withKey),
+    ...(request === undefined ? [] : withBody),
+    ...errors,
+    ...alwaysPossible
   ])
   const statuses = new Map<number, ErrorCode[]>()
   for (const code of possible) {

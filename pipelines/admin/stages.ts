@@ -69,7 +69,9 @@ interface Tried {
 const places = textsAt<Tried>(new PlaceTable({ text: textPlace }))
 const route: Route = { providerId: 'none', model: 'none', modelId: 'none' }
 
-/** Has the stages look at a text as at that of a chat completion by a key of no project that asks for some. */
+/**
+ * Has the stages look at a text as at that of a chat completion by a key of no project that asks for some.
+ */
 async function tried (
   stages: TextStages,
   given: AdminRequest<'POST /admin/v1/stages/try'>,

@@ -62,7 +62,10 @@ function reportRequest (
   const origin = { projects, keys, models, providers, endpoints, endUsers, sessions, tags }
   const isByCallers = isAttributed(origin) || (groupBy !== undefined && attributionOf(groupBy).length > 0)
   if (isByCallers && lengthMs > maxAttributedMs) {
-    throw invalid('from_ms', 'Usage by end user, session or tag is for 31 days at most: use a shorter period.')
+    throw invalid(
+      'from_ms',
+      'Usage by end user, session or tag is for 31 days at most: use a shorter period.'
+    )
   }
   return {
     period: { fromMs, untilMs },

@@ -27,7 +27,15 @@ import {
 import { AlertChannelList, AlertDelivery, AlertPage, alertQuery, AlertTest } from './alerts.ts'
 import { AuditPage, auditQuery } from './audit.ts'
 import { CallBodies } from './call-bodies.ts'
-import { CallDetail, callExportQuery, callMoment, CallPage, callQuery, LiveCalls, liveQuery } from './calls.ts'
+import {
+  CallDetail,
+  callExportQuery,
+  callMoment,
+  CallPage,
+  callQuery,
+  LiveCalls,
+  liveQuery
+} from './calls.ts'
 import {
   Deleted,
   Done,
@@ -439,7 +447,8 @@ export const adminRoutes = {
   },
   'GET /admin/v1/calls.csv': {
     operationId: 'exportCalls',
-    summary: 'The usage records of calls as a table, the oldest first, as `headgate usage export` prints them.',
+    summary:
+      'The usage records of calls as a table, the oldest first, as `headgate usage export` prints them.',
     role: 'member',
     scope: 'calls:read',
     query: callExportQuery,

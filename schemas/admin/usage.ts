@@ -1,4 +1,6 @@
-/** Sums over calls: totals and series, by project, key, model, provider, endpoint or whom calls are made for. */
+/**
+ * Sums over calls: totals and series, by project, key, model, provider, endpoint or whom calls are made for.
+ */
 
 import { Type, type Static, type TInteger, type TNumber } from 'typebox'
 import { recordedUnits, type UnitSum } from '../billed-units.ts'

@@ -16,7 +16,8 @@ const AnswerCacheConfig = Closed(
     }),
     scope: OneOf(['key', 'project'], {
       default: 'key',
-      description: 'Whose calls get an answer again: those of the same key, or of all keys of a project that may use the same.'
+      description:
+        'Whose calls get an answer again: those of the same key, or of all keys of a project that may use the same.'
     }),
     when: OneOf(['always', 'asked', 'deterministic'], {
       default: 'always',

@@ -28,4 +28,5 @@ export const headerName = {
 }
 
 /** Returns a map of header names and the places of their values. */
-export const Headers = (description: string) => Named(Secret('Value of this header.'), description, headerName)
+export const Headers = (description: string) =>
+  Named(Secret('Value of this header.'), description, headerName)

@@ -185,7 +185,8 @@ const OtlpConfig = Closed(
     traces: Type.Boolean({ default: true, description: 'Sends spans of calls to `/v1/traces`.' }),
     metrics: Type.Boolean({
       default: false,
-      description: 'Sends the metrics that Prometheus could read to `/v1/metrics`; with `headgate start` only.'
+      description:
+        'Sends the metrics that Prometheus could read to `/v1/metrics`; with `headgate start` only.'
     }),
     metrics_interval_ms: Milliseconds(60_000, 'Time between two requests with metrics.'),
     logs: Type.Boolean({

@@ -7,13 +7,13 @@ import { Closed, HttpUrl, mebibyte, Text } from './entries.ts'
 import { headerName, Secret } from './secret.ts'
 
 export const stagePoints = ['request', 'answer', 'tool_call', 'tool_result'] as const
-export type StagePoint = typeof stagePoints[number]
+export type StagePoint = (typeof stagePoints)[number]
 
 export const stageActions = ['refuse', 'mask', 'report'] as const
-export type StageAction = typeof stageActions[number]
+export type StageAction = (typeof stageActions)[number]
 
 export const webhookFormats = ['headgate', 'litellm'] as const
-export type WebhookFormat = typeof webhookFormats[number]
+export type WebhookFormat = (typeof webhookFormats)[number]
 
 interface StageKindFacts {
   /** Entries that it must have. */
@@ -63,9 +63,13 @@ export function stageKindOf (use: string): StageKind {
 }
 
 /** Returns what becomes of a finding. */
-export function stageActionOf (
-  { use, action }: { readonly use: string, readonly action?: StageAction | undefined }
-): StageAction {
+export function stageActionOf ({
+  use,
+  action
+}: {
+  readonly use: string
+  readonly action?: StageAction | undefined
+}): StageAction {
   return action ?? stageKinds[stageKindOf(use)].actions[0]
 }
 
@@ -92,106 +96,137 @@ type OwnPattern = Static<typeof OwnPattern>
 
 /** Entries that only some kinds have: what they are by default is in their description. */
 const kindEntries = {
-  patterns: Type.Optional(Type.Array(
-    Type.Unsafe<string | OwnPattern>({
-      ...OwnPattern,
-      type: ['string', 'object'],
-      minLength: 1,
-      description: 'A built-in pattern by its name, or one of your own.'
-    }),
-    {
-      minItems: 1,
-      maxItems: 50,
-      description: 'Of `pattern`: built-in patterns by name, or maps of a `name` and what to `match`.'
-    }
-  )),
-  options: Type.Optional(Type.Record(Type.String(), Type.Unknown(), {
-    description: 'Of a module: passed to it.'
-  })),
+  patterns: Type.Optional(
+    Type.Array(
+      Type.Unsafe<string | OwnPattern>({
+        ...OwnPattern,
+        type: ['string', 'object'],
+        minLength: 1,
+        description: 'A built-in pattern by its name, or one of your own.'
+      }),
+      {
+        minItems: 1,
+        maxItems: 50,
+        description: 'Of `pattern`: built-in patterns by name, or maps of a `name` and what to `match`.'
+      }
+    )
+  ),
+  options: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'Of a module: passed to it.'
+    })
+  ),
   model: Type.Optional(Text('Of `moderation` and `prompt_injection`: the model, as `provider/model`.')),
-  prompt: Type.Optional(Type.String({
-    minLength: 1,
-    maxLength: 20_000,
-    description: 'Of `prompt_injection`: the instructions of the model. Default: to look for attempts to give orders to the model of the call.'
-  })),
-  categories: Type.Optional(Type.Array(Text('A category of the model.'), {
-    minItems: 1,
-    description: 'Of `moderation`: the categories that count. Default: all.'
-  })),
-  analyzer_url: Type.Optional(HttpUrl('Of `presidio`: the address of its analyzer; `/analyze` is appended.')),
+  prompt: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 20_000,
+      description:
+        'Of `prompt_injection`: the instructions of the model. Default: to look for attempts to give orders to the model of the call.'
+    })
+  ),
+  categories: Type.Optional(
+    Type.Array(Text('A category of the model.'), {
+      minItems: 1,
+      description: 'Of `moderation`: the categories that count. Default: all.'
+    })
+  ),
+  analyzer_url: Type.Optional(
+    HttpUrl('Of `presidio`: the address of its analyzer; `/analyze` is appended.')
+  ),
   anonymizer_url: Type.Optional(
     HttpUrl('Of `presidio`: the address of its anonymizer; `/anonymize` is appended.')
   ),
   language: Type.Optional(Text('Of `presidio`: the language of texts. Default: `en`.')),
-  entities: Type.Optional(Type.Array(Text('A type of entities, such as `EMAIL_ADDRESS`.'), {
-    minItems: 1,
-    description: 'Of `presidio`: what to look for. Default: all that the analyzer knows.'
-  })),
-  score_threshold: Type.Optional(Type.Number({
-    minimum: 0,
-    maximum: 1,
-    description: 'Of `presidio`: how sure a finding has to be. Default: that of the analyzer.'
-  })),
+  entities: Type.Optional(
+    Type.Array(Text('A type of entities, such as `EMAIL_ADDRESS`.'), {
+      minItems: 1,
+      description: 'Of `presidio`: what to look for. Default: all that the analyzer knows.'
+    })
+  ),
+  score_threshold: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: 1,
+      description: 'Of `presidio`: how sure a finding has to be. Default: that of the analyzer.'
+    })
+  ),
   url: Type.Optional(HttpUrl('Of `webhook`: the address of the service.')),
-  format: Type.Optional(OneOf([...webhookFormats], {
-    description:
-      'Of `webhook`: the form of its requests and answers, Headgate\'s or that of the generic guardrail API of LiteLLM. Default: `headgate`.'
-  })),
-  secret: Type.Optional(Secret(
-    'Of `webhook`: signs its requests, as Standard Webhooks says. Default: they are not signed.'
-  )),
-  headers: Type.Optional(Type.Record(Type.String(), Secret('Value of this header.'), {
-    description: 'Of kinds that ask a service: sent with every request. Default: none.',
-    propertyNames: headerName
-  })),
-  retries: Type.Optional(Type.Integer({
-    minimum: 0,
-    maximum: 10,
-    description:
-      'Of kinds that ask a service: how often a request is sent again after a failure that may pass, within `timeout_ms`. Default: 1.'
-  })),
-  max_bytes: Type.Optional(Type.Integer({
-    minimum: 1024,
-    maximum: 1024 * mebibyte,
-    description:
-      'Of kinds that ask a service: the largest request and answer; what is larger could not be looked at. Default: 4194304.'
-  })),
-  timeout_ms: Type.Optional(Type.Integer({
-    minimum: 1,
-    maximum: 600_000,
-    description: 'Longest time for one look. Default: 5000. Not of `pattern`.'
-  })),
-  when_unavailable: Type.Optional(OneOf(['refuse', 'pass'], {
-    description:
-      'What becomes of a call that it cannot look at, after an error or `timeout_ms`: it is refused, or it passes, and the log, the metrics and the record of the call say so. Default: `refuse`, and `pass` with `action: report`. Not of `pattern`.'
-  })),
-  stream: Type.Optional(OneOf(['windows', 'complete'], {
-    description:
-      'How streamed answers are looked at: a `window` at a time, or once they are complete, until when their callers wait. Default: `windows`. Not of `pattern`.'
-  })),
-  window: Type.Optional(Closed(
-    {
-      characters: Type.Integer({
-        minimum: 1,
-        maximum: 100_000,
-        default: 800,
-        description: 'Characters of a text after which it is looked at.'
-      }),
-      overlap: Type.Integer({
-        minimum: 0,
-        maximum: 100_000,
-        default: 200,
-        description: 'Characters at its end that wait and are looked at again with what follows.'
-      }),
-      max_wait_ms: Type.Integer({
-        minimum: 1,
-        maximum: 600_000,
-        default: 1000,
-        description: 'Longest time that text waits for more of it.'
-      })
-    },
-    { description: 'Of a stream, what is looked at together. Not of `pattern`.' }
-  ))
+  format: Type.Optional(
+    OneOf([...webhookFormats], {
+      description:
+        "Of `webhook`: the form of its requests and answers, Headgate's or that of the generic guardrail API of LiteLLM. Default: `headgate`."
+    })
+  ),
+  secret: Type.Optional(
+    Secret('Of `webhook`: signs its requests, as Standard Webhooks says. Default: they are not signed.')
+  ),
+  headers: Type.Optional(
+    Type.Record(Type.String(), Secret('Value of this header.'), {
+      description: 'Of kinds that ask a service: sent with every request. Default: none.',
+      propertyNames: headerName
+    })
+  ),
+  retries: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 10,
+      description:
+        'Of kinds that ask a service: how often a request is sent again after a failure that may pass, within `timeout_ms`. Default: 1.'
+    })
+  ),
+  max_bytes: Type.Optional(
+    Type.Integer({
+      minimum: 1024,
+      maximum: 1024 * mebibyte,
+      description:
+        'Of kinds that ask a service: the largest request and answer; what is larger could not be looked at. Default: 4194304.'
+    })
+  ),
+  timeout_ms: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 600_000,
+      description: 'Longest time for one look. Default: 5000. Not of `pattern`.'
+    })
+  ),
+  when_unavailable: Type.Optional(
+    OneOf(['refuse', 'pass'], {
+      description:
+        'What becomes of a call that it cannot look at, after an error or `timeout_ms`: it is refused, or it passes, and the log, the metrics and the record of the call say so. Default: `refuse`, and `pass` with `action: report`. Not of `pattern`.'
+    })
+  ),
+  stream: Type.Optional(
+    OneOf(['windows', 'complete'], {
+      description:
+        'How streamed answers are looked at: a `window` at a time, or once they are complete, until when their callers wait. Default: `windows`. Not of `pattern`.'
+    })
+  ),
+  window: Type.Optional(
+    Closed(
+      {
+        characters: Type.Integer({
+          minimum: 1,
+          maximum: 100_000,
+          default: 800,
+          description: 'Characters of a text after which it is looked at.'
+        }),
+        overlap: Type.Integer({
+          minimum: 0,
+          maximum: 100_000,
+          default: 200,
+          description: 'Characters at its end that wait and are looked at again with what follows.'
+        }),
+        max_wait_ms: Type.Integer({
+          minimum: 1,
+          maximum: 600_000,
+          default: 1000,
+          description: 'Longest time that text waits for more of it.'
+        })
+      },
+      { description: 'Of a stream, what is looked at together. Not of `pattern`.' }
+    )
+  )
 }
 
 export const stageKindEntries = Object.keys(kindEntries)
@@ -215,20 +250,27 @@ export const StageConfig = Closed(
       description:
         'The texts that it looks at: those of requests and of answers; what tools are called with, by Headgate or by the caller; what tools return.'
     }),
-    action: Type.Optional(OneOf([...stageActions], {
-      description:
-        'What becomes of a finding: the call is refused; something else stands in its place, such as `[name of the pattern]`; or it is only counted. Default: `mask`; of `moderation` and `prompt_injection`, which can only refuse or report, `refuse`.'
-    })),
+    action: Type.Optional(
+      OneOf([...stageActions], {
+        description:
+          'What becomes of a finding: the call is refused; something else stands in its place, such as `[name of the pattern]`; or it is only counted. Default: `mask`; of `moderation` and `prompt_injection`, which can only refuse or report, `refuse`.'
+      })
+    ),
     ...kindEntries,
-    when: Type.Optional(OneOf(['always', 'asked'], {
-      description:
-        '`always`: it looks at all calls of `only`. `asked`: at calls whose key, project or request names it. Default: `always`.'
-    })),
+    when: Type.Optional(
+      OneOf(['always', 'asked'], {
+        description:
+          '`always`: it looks at all calls of `only`. `asked`: at calls whose key, project or request names it. Default: `always`.'
+      })
+    ),
     only: Type.Optional(
       Closed(
         {
           endpoints: Type.Optional(
-            Type.Array(OneOf(endpointsWhere('hasTexts')), { minItems: 1, description: 'Endpoints. Default: all.' })
+            Type.Array(OneOf(endpointsWhere('hasTexts')), {
+              minItems: 1,
+              description: 'Endpoints. Default: all.'
+            })
           ),
           keys: Type.Optional(
             Type.Array(Text('Name or id of a key.'), { minItems: 1, description: 'Keys. Default: all.' })

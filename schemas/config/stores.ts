@@ -118,19 +118,26 @@ const UsageKeyConfig = Closed(
   { description: 'Settings of one key.' }
 )
 
-export const UsageConfig = Section({
-  keep_days: Count(90, 'Days that usage records, and their sums by hour and day, are kept.', 3650),
-  keep_rows: Count(1_000_000, 'Maximum number of usage records; the oldest are deleted first.', 1_000_000_000),
-  expose_cost: Type.Boolean({
-    default: true,
-    description: 'Tell callers what a call cost, by `x-headgate-cost-usd` of complete answers.'
-  }),
-  projects: Type.Array(UsageProjectConfig, {
-    default: [],
-    description: 'Projects with settings of their own. Default: none.'
-  }),
-  keys: Type.Array(UsageKeyConfig, {
-    default: [],
-    description: 'Keys with settings of their own. Default: none.'
-  })
-}, 'Usage records: calls and their cost.')
+export const UsageConfig = Section(
+  {
+    keep_days: Count(90, 'Days that usage records, and their sums by hour and day, are kept.', 3650),
+    keep_rows: Count(
+      1_000_000,
+      'Maximum number of usage records; the oldest are deleted first.',
+      1_000_000_000
+    ),
+    expose_cost: Type.Boolean({
+      default: true,
+      description: 'Tell callers what a call cost, by `x-headgate-cost-usd` of complete answers.'
+    }),
+    projects: Type.Array(UsageProjectConfig, {
+      default: [],
+      description: 'Projects with settings of their own. Default: none.'
+    }),
+    keys: Type.Array(UsageKeyConfig, {
+      default: [],
+      description: 'Keys with settings of their own. Default: none.'
+    })
+  },
+  'Usage records: calls and their cost.'
+)

@@ -98,7 +98,9 @@ function logprobsOf (value: unknown): TokenLogprob[] | undefined {
 function usageOf (value: unknown): TranscriptionUsage | undefined {
   const usage = objectOf(value)
   const seconds = numberOf(usage?.['seconds'])
-  if (seconds !== undefined) return seconds >= 0 && seconds <= maxCount ? { type: 'duration', seconds } : undefined
+  if (seconds !== undefined) {
+    return seconds >= 0 && seconds <= maxCount ? { type: 'duration', seconds } : undefined
+  }
   const input = countOf(usage?.['input_tokens'])
   const output = countOf(usage?.['output_tokens'])
   if (input === undefined || output === undefined || input > maxCount || output > maxCount) return undefined

@@ -44,5 +44,7 @@ export function typedStream<E> (
 }
 
 function named (message: Message, event: string | undefined): Message {
-  return event === undefined || nonEmptyText(message['type']) !== undefined ? message : { ...message, type: event }
+  return event === undefined || nonEmptyText(message['type']) !== undefined
+    ? message
+    : { ...message, type: event }
 }
