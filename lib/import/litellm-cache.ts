@@ -5,7 +5,7 @@ import type { ImportPlan } from './plan.ts'
 import type { JsonObject } from '../json/guards.ts'
 
 /** Where LiteLLM keeps answers that equal requests get again. Others look for similar ones. */
-const exactKinds = new Set(['local', 'redis'])
+const exactKinds: ReadonlySet<string> = new Set(['local', 'redis'])
 const maxTtlMs = 30 * 24 * 60 * 60 * 1000
 
 /** Returns `cache`; `undefined` where there is none, or none that gives answers to equal requests. */

@@ -5,7 +5,7 @@ import { isPattern, patternFinder } from '../models/name-patterns.ts'
 import { endpointNames } from '../../schemas/endpoints.ts'
 import type { JsonObject } from '../json/guards.ts'
 
-const allModels = new Set(['all-proxy-models', 'all-team-models', '*'])
+const allModels: ReadonlySet<string> = new Set(['all-proxy-models', 'all-team-models', '*'])
 const noModels = 'no-default-models'
 
 export interface ModelScope {

@@ -5,9 +5,9 @@ import { isObject, type JsonObject } from '../json/guards.ts'
 const colours: Readonly<Record<string, string>> = { warn: '33', error: '31', fatal: '31' }
 
 /** Fields that begin the line. */
-const leading = new Set(['level', 'time', 'msg'])
+const leading: ReadonlySet<string> = new Set(['level', 'time', 'msg'])
 /** Fields that the summary of a call has, or that only a program needs. */
-const summarised = new Set([
+const summarised: ReadonlySet<string> = new Set([
   ...leading,
   'id',
   'client',
