@@ -36,7 +36,8 @@ t.test('they are sent again and again, and requests that fail are counted', asyn
   const { failed, close } = openOtlpMetrics(otlpSettings(seen.url, { metricsIntervalMs: 20 }), () => families, createLog('info', { write: line => { lines.push(line) } }))
   await until(() => failed() >= 2, 'two requests that failed')
   await close()
-  t.equal(seen.requests.length, failed())
+  t.ok(seen.requests.length >= 2)
+  t.ok(failed() >= seen.requests.length, 'also what was due while one was on its way')
   t.equal(lines.filter(line => line.includes('metrics were not sent')).length, 1)
 })
 
