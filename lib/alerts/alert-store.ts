@@ -4,6 +4,7 @@
  */
 
 import { sql, type Kysely } from 'kysely'
+import { dayMs } from '../core/day.ts'
 import { pageOf, beyond, type PageOf, type PageRequest } from '../stores/pages.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { Alert as AlertEntry, AlertDelivery } from '../../schemas/admin/alerts.ts'
@@ -45,21 +46,29 @@ export class AlertStore {
   }
 
   /**
-   * Adds an alert with a delivery to each channel, unless it is there.
+   * Adds an alert with a delivery to each channel. One that is there is only kept for longer: a budget without
+   * an end may be spent for years.
    *
    * Deliveries come first: they are carried out once their alert is there, so a process that ends in between
    * leaves nothing half done.
    */
   async raise (alert: Alert, deliveries: ReadonlyArray<Omit<AlertDeliveryRow, 'alert_id'>>): Promise<void> {
     const { id, event, atMs, message, data } = alert
-    const known = await this.#query.selectFrom('alerts').select('id').where('id', '=', id).executeTakeFirst()
-    if (known !== undefined) return
+    const now = this.now()
+    const known = await this.#query.selectFrom('alerts').select('raised_ms')
+      .where('id', '=', id).executeTakeFirst()
+    if (known !== undefined) {
+      if (known.raised_ms > now - dayMs) return
+      await retryWhenLocked(async () => await this.#query.updateTable('alerts').set({ raised_ms: now })
+        .where('id', '=', id).execute())
+      return
+    }
     if (deliveries.length > 0) {
       const rows = deliveries.map(delivery => ({ ...delivery, alert_id: id }))
       await retryWhenLocked(async () => await this.#query.insertInto('alert_deliveries').values(rows)
         .onConflict(conflict => conflict.doNothing()).execute())
     }
-    const row = { id, event, at_ms: atMs, message, data: JSON.stringify(data) }
+    const row = { id, event, at_ms: atMs, message, data: JSON.stringify(data), raised_ms: now }
     await retryWhenLocked(async () => await this.#query.insertInto('alerts').values(row)
       .onConflict(conflict => conflict.doNothing()).execute())
   }
@@ -162,13 +171,13 @@ export class AlertStore {
     })
   }
 
-  /** Deletes alerts from before a moment. */
+  /** Deletes alerts that were last raised before a moment. */
   async prune (beforeMs: number): Promise<void> {
-    const old = this.#query.selectFrom('alerts').select('id').where('at_ms', '<', beforeMs)
+    const old = this.#query.selectFrom('alerts').select('id').where('raised_ms', '<', beforeMs)
     await retryWhenLocked(async () =>
       await this.#query.deleteFrom('alert_deliveries').where('alert_id', 'in', old).execute())
     await retryWhenLocked(async () =>
-      await this.#query.deleteFrom('alerts').where('at_ms', '<', beforeMs).execute())
+      await this.#query.deleteFrom('alerts').where('raised_ms', '<', beforeMs).execute())
   }
 }
 

@@ -453,6 +453,8 @@ export interface AlertRow {
   readonly message: string
   /** JSON of its facts. */
   readonly data: string
+  /** When a rule last found it, to the day. */
+  readonly raised_ms: number
 }
 
 /** The sending of an alert to a channel of the configuration. */

@@ -1,3 +1,4 @@
+import { dayMs } from '../../lib/core/day.ts'
 import { AlertStore } from '../../lib/alerts/alert-store.ts'
 import { alertOf } from '../../lib/alerts/alert.ts'
 import { waiting } from '../../lib/alerts/store-outage.ts'
@@ -98,7 +99,16 @@ storeTest('alerts are listed by event and page, and deleted when they are old', 
   const next = await store.list(undefined, pageRequest(new URLSearchParams({ cursor: page.next_cursor ?? '' })))
   t.match(next, { data: [{ data: { provider: 'a' }, deliveries: [{ channel: 'x' }] }], next_cursor: null })
   t.same((await store.list('provider.up', first)).data, [])
-  await store.prune(2)
-  t.match(await store.list(undefined, first), { data: [{ data: { provider: 'c' } }] })
+})
+
+storeTest('alerts are deleted once nobody has raised them for long', async (t, open) => {
+  let nowMs = 1_000_000
+  const store = new AlertStore({ ...await open(), now: () => nowMs })
+  await store.raise(alertAbout('over', nowMs), [waiting('x', 0)])
+  await store.raise(alertAbout('lasting', nowMs), [waiting('x', 0)])
+  nowMs += 100 * dayMs
+  await store.raise(alertAbout('lasting', nowMs), [waiting('x', 0)])
+  await store.prune(nowMs - dayMs)
+  t.match(await store.list(undefined, first), { data: [{ data: { provider: 'lasting' }, at_ms: 1_000_000 }] })
   t.match(await store.takeDue(['x'], 8, 1000), { length: 1 }, 'with their deliveries')
 })

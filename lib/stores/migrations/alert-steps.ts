@@ -34,5 +34,12 @@ export const alertSteps: readonly Migration[] = [
         since_ms bigint not null,
         seen_ms bigint not null
       ) without rowid`
+  },
+  {
+    number: 33,
+    sql: `
+      alter table alerts add column raised_ms bigint not null default 0;
+      update alerts set raised_ms = at_ms;
+      create index alerts_raised on alerts (raised_ms)`
   }
 ]
