@@ -25,6 +25,7 @@ const slow = {
   configuration: /^pipelines\/admin\/(call-bodies|configuration)/,
   admin: /^pipelines\/admin\//,
   'hostile-callers': /^gateway\/hostile-callers/,
+  dashboard: /^dashboard\//,
   gateway: /^gateway\//,
   process: /^process\//,
   mcp: /^mcp\//,
@@ -43,7 +44,7 @@ const slow = {
   cluster: /^cluster\//,
   stores: /^(accounts|deferred|stores)\//,
   threads: /^(async|client|embeddings|local|ocr)\//,
-  service: /^(config|coordination|dashboard|docs|keys|public|sandbox|support)\/|^setup/,
+  service: /^(config|coordination|docs|keys|public|sandbox|support)\/|^setup/,
   long: /^json\/\w+-in-turns|^routing\/promise|^usage\/call-steps|^validation\/fill-defaults/
 }
 

@@ -23,7 +23,7 @@ t.test('calls are sent when they are due, also while none is answered, and their
   t.equal(result.costUsd, undefined, 'no answer says what it costs')
   const [first = 0, last = 0] = [cameMs[0], cameMs.at(-1)]
   t.ok(last - first > 150, `sent within ${last - first} ms`)
-  t.ok(result.p99Ms > last - first - 20 && result.p50Ms < result.p99Ms - 50, 'the first call waited longest')
+  t.ok(result.p99Ms > last - first - 20 && result.p50Ms < result.p99Ms, 'the first call waited longest')
 })
 
 t.test('refused, wrong and broken answers have failed, each with its reason', async t => {
