@@ -11,7 +11,7 @@ import { createTokenCounter } from './embeddings/token-counter.ts'
 import { costHiding } from './usage/cost-header.ts'
 import { ownTags } from './usage/own-tags.ts'
 import { LocalLimiter, type Limiter } from './limits/limiter.ts'
-import { createModels } from './models/create-models.ts'
+import { createModels, type UpdatableModelRegistry } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
 import { describeListFailure } from './models/model-list-failure.ts'
 import { createProvider } from './providers/index.ts'
@@ -27,13 +27,9 @@ import { describeError, loggableError } from './text/describe-error.ts'
 import { httpTransport } from './client/transport.ts'
 import type { Alerts } from './alerts/alerts.ts'
 import type { BodyRecorder } from './bodies/body-recorder.ts'
-import type { BackgroundRuns } from './deferred/background-runs.ts'
-import type { Deferrals } from './deferred/deferrals.ts'
+import type { CaptureBodies } from './core/body-capture.ts'
 import type { Judge } from './guards/text-judge.ts'
-import type { Keys } from './keys/keys.ts'
-import type { RecordAnswer, RecordSent } from './core/call.ts'
 import type { Provider } from './providers/provider.ts'
-import type { ResponseStore } from './stores/response-store.ts'
 import type { Services } from './services.ts'
 import type { ProviderSettings, Settings } from './core/settings.ts'
 import type { Log } from './log/log.ts'
@@ -45,19 +41,24 @@ export interface OwnedServices extends Services {
   readonly close: () => Promise<void>
 }
 
-export interface ServiceParts {
-  readonly keys: Keys
+/** Services that outlive a configuration: every one gets them as they are. */
+type LastingServices = Pick<
+  Services,
+  | 'keys'
+  | 'ready'
+  | 'degraded'
+  | 'deferrals'
+  | 'responseStore'
+  | 'backgroundRuns'
+  | 'recordAnswer'
+  | 'recordSent'
+  | 'beginTrace'
+>
+
+export interface ServiceParts extends LastingServices {
   readonly log: Log
-  /** Default: one of its own, for services that answer no calls. */
+  /** Default: a new one, for services that answer no calls. */
   readonly limiter?: Limiter
-  readonly ready: () => boolean
-  readonly degraded?: () => readonly string[]
-  readonly deferrals?: Deferrals
-  readonly responseStore?: ResponseStore
-  readonly backgroundRuns?: BackgroundRuns
-  readonly recordAnswer?: RecordAnswer
-  readonly recordSent?: RecordSent
-  readonly beginTrace?: Services['beginTrace']
   readonly admin?: Services['admin']
   /** Keeps the bodies that the configuration says. Default: none are kept. */
   readonly bodyRecorder?: BodyRecorder | undefined
@@ -77,20 +78,14 @@ export interface ServiceParts {
   readonly previous?: Pick<Services, 'settings' | 'routeHealth'>
 }
 
+/** Functions that close what services hold. */
+type Closing = Array<() => Promise<void>>
+
 /** Creates the services of a configuration: everything that holds sockets or state. */
 export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
   const {
-    keys,
     log,
     limiter = new LocalLimiter(),
-    ready,
-    degraded,
-    deferrals,
-    responseStore,
-    backgroundRuns,
-    recordAnswer,
-    recordSent,
-    beginTrace,
     admin,
     bodyRecorder,
     sharedAnswers,
@@ -99,119 +94,53 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     discoverModels = true,
     judges = new Map<string, Judge>(),
     alerts,
-    previous
+    previous,
+    ...lasting
   } = parts
-  const closing: Array<() => Promise<void>> = []
+  const closing: Closing = []
   const lifetime = new AbortController()
-  const abandoned = new AbandonedAnswers()
-  const routeHealth = new RouteHealth(undefined, onCooldown)
-  if (previous !== undefined) {
-    routeHealth.adopt(previous.routeHealth, sameProviders(previous.settings.providers, settings.providers))
-  }
-  const providers = new Map<string, Provider>()
-  for (const entry of settings.providers) providers.set(entry.id, openProvider(entry, closing))
-  for (const { id, apiKeys = [] } of settings.providers) {
-    if (apiKeys.length > 1) routeHealth.addCredentials(id, apiKeys.map(({ weight }) => weight))
-  }
-  for (const provider of extraProviders) providers.set(provider.id, provider)
-
-  const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
-  const models = createModels(settings, enabled, enabled.has(simulatorId) ? sandboxModels : [], {
-    random: Math.random,
-    latency: (modelId, streamed) => routeHealth.latencies(streamed).of(modelId),
-    load: modelId => routeHealth.waiting(modelId),
-    servedAtMs: (sessionId, modelId) => routeHealth.sessions.servedAtMs(sessionId, modelId)
-  })
-  const listing = settings.providers.filter(
-    ({ id, listModels }) => discoverModels && listModels && enabled.has(id)
-  )
-  const onFailure = (provider: string, error: unknown): void => {
-    const entry = settings.providers.find(({ id }) => id === provider)
-    log.warn(
-      { provider, error: entry === undefined ? describeError(error) : describeListFailure(error, entry) },
-      'failed to read the model list of a provider'
-    )
-  }
-  const discovered = startDiscovery(
-    listing.flatMap(({ id, kind }) => {
-      const provider = providers.get(id)
-      return provider === undefined ? [] : [{ provider, kind }]
-    }),
-    models,
-    {
-      signal: lifetime.signal,
-      onFailure
-    }
-  )
-  const local = settings.providers.filter(
-    ({ id, kind }) => kinds[kind].inProcess === 'programs' && enabled.has(id)
-  )
-  const learned = local.map(async ({ id }) => {
-    try {
-      models.setDiscovered(id, await localModels(id))
-    } catch (error) {
-      onFailure(id, error)
-    }
-  })
-
-  const tools = createToolServers(settings)
-  closing.push(tools.close)
-
+  const abandonedAnswers = new AbandonedAnswers()
+  const routeHealth = openRouteHealth(settings, onCooldown, previous)
+  const providers = openProviders(settings, extraProviders, closing)
+  const models = openModels(settings, providers, routeHealth)
+  const enabled = settings.providers.filter(({ id }) => providers.get(id)?.enabled)
+  const listed = learnModels(enabled, { providers, models, log, discoverModels, signal: lifetime.signal })
+  const toolServers = createToolServers(settings)
+  const mirrors = settings.routes.some(({ mirror }) => mirror !== undefined) ? new Mirrors() : undefined
+  const tokenCounter = createTokenCounter()
+  closing.push(toolServers.close, tokenCounter.close)
+  if (mirrors !== undefined) closing.push(async () => await mirrors.close())
   if (alerts !== undefined) closing.push(alerts.close)
   closing.push(...[...judges.values()].map(judge => async () => await judge.close?.()))
 
-  const mirrors = settings.routes.some(({ mirror }) => mirror !== undefined) ? new Mirrors() : undefined
-  if (mirrors !== undefined) closing.push(async () => await mirrors.close())
-
-  const tokens = createTokenCounter()
-  closing.push(tokens.close)
-
   const hidesCost = costHiding(settings.usage)
   const tagsOfKey = ownTags(settings.usage)
+  const captureBodies = capturing(settings, providers, bodyRecorder)
   return {
+    ...lasting,
     settings,
-    keys,
     guardedEndpoints: guardedEndpoints(settings),
     models,
     providers,
-    toolServers: tools,
-    abandonedAnswers: abandoned,
+    toolServers,
+    abandonedAnswers,
     routeHealth,
-    ...deferrals !== undefined && { deferrals },
-    ...responseStore !== undefined && { responseStore },
-    ...backgroundRuns !== undefined && { backgroundRuns },
-    ...recordAnswer !== undefined && { recordAnswer },
-    ...recordSent !== undefined && { recordSent },
-    ...beginTrace !== undefined && { beginTrace },
+    tokenCounter,
+    limiter,
+    listed,
     ...mirrors !== undefined && { mirrors },
     ...hidesCost !== undefined && { hidesCost },
     ...tagsOfKey !== undefined && { ownTags: tagsOfKey },
-    ...bodyRecorder !== undefined &&
-      settings.calls.keepBodies.length > 0 && {
-        captureBodies: bodyRecorder.capturing(
-          settings.calls,
-          [...providers.values()].flatMap(({ secrets }) => secrets)
-        )
-      },
+    ...captureBodies !== undefined && { captureBodies },
     ...admin !== undefined && isDashboardServed(settings) && { admin },
     ...alerts !== undefined && { alerts },
-    ...settings.stages.length > 0 && { textStages: new ConfiguredStages(settings.stages, {
-      judges,
-      exposesNames: settings.server.exposeStages,
-      onUnavailable: (stage, { id }, cause) =>
-        log.warn({ id, stage, cause: loggableError(cause) }, 'a stage could not look at a call')
-    }) },
+    ...settings.stages.length > 0 && { textStages: openStages(settings, judges, log) },
     ...settings.cache.answers !== undefined && {
-      answerCache: openAnswerCache(settings, settings.cache.answers, deferrals?.secret, sharedAnswers)
+      answerCache: openAnswerCache(settings, settings.cache.answers, lasting.deferrals?.secret, sharedAnswers)
     },
-    tokenCounter: tokens,
-    limiter,
-    ready,
-    ...degraded !== undefined && { degraded },
-    listed: Promise.all([discovered, ...learned]).then(() => undefined),
     close: async () => {
       lifetime.abort()
-      abandoned.stop()
+      abandonedAnswers.stop()
       await Promise.all(closing.map(async close => await close()))
     }
   }
@@ -225,19 +154,30 @@ export function createLookupServices (
   return createServices(settings, { ...parts, keys: { check: () => undefined }, ready: () => false })
 }
 
-/** @param secret of the store, which the processes that share answers have in common */
-function openAnswerCache (
-  { stages, providers }: Settings,
-  settings: NonNullable<Settings['cache']['answers']>,
-  secret: Buffer = randomBytes(32),
-  shared: SharedTexts | undefined
-): AnswerCache {
-  return new AnswerCache({
-    settings,
-    entries: shared === undefined ? new MemoryEntries(settings.maxBytes) : new SealedEntries(shared),
-    secret: Buffer.from(hkdfSync('sha256', secret, '', 'cached answers', 32)),
-    configuration: JSON.stringify([stages, [...providerDigests(providers)]])
-  })
+/** Opens the health of routes; what the last configuration knew of the same providers is kept. */
+function openRouteHealth (
+  settings: Settings,
+  onCooldown: ServiceParts['onCooldown'],
+  previous: ServiceParts['previous']
+): RouteHealth {
+  const routeHealth = new RouteHealth(undefined, onCooldown)
+  if (previous !== undefined) {
+    routeHealth.adopt(previous.routeHealth, sameProviders(previous.settings.providers, settings.providers))
+  }
+  for (const { id, apiKeys = [] } of settings.providers) {
+    if (apiKeys.length > 1) routeHealth.addCredentials(id, apiKeys.map(({ weight }) => weight))
+  }
+  return routeHealth
+}
+
+/** Opens the providers of the settings, and adds others, which replace those of the same id. */
+function openProviders (
+  settings: Settings,
+  others: readonly Provider[],
+  closing: Closing
+): ReadonlyMap<string, Provider> {
+  const providers = settings.providers.map(entry => openProvider(entry, closing))
+  return new Map([...providers, ...others].map(provider => [provider.id, provider]))
 }
 
 function openProvider (settings: ProviderSettings, closing: Array<() => Promise<void>>): Provider {
@@ -257,4 +197,99 @@ function openProvider (settings: ProviderSettings, closing: Array<() => Promise<
   })
   closing.push(transport.close)
   return createProvider(settings, transport)
+}
+
+function openModels (
+  settings: Settings,
+  providers: ReadonlyMap<string, Provider>,
+  routeHealth: RouteHealth
+): UpdatableModelRegistry {
+  const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
+  return createModels(settings, enabled, enabled.has(simulatorId) ? sandboxModels : [], {
+    random: Math.random,
+    latency: (modelId, streamed) => routeHealth.latencies(streamed).of(modelId),
+    load: modelId => routeHealth.waiting(modelId),
+    servedAtMs: (sessionId, modelId) => routeHealth.sessions.servedAtMs(sessionId, modelId)
+  })
+}
+
+interface Learning {
+  readonly providers: ReadonlyMap<string, Provider>
+  readonly models: UpdatableModelRegistry
+  readonly log: Log
+  readonly discoverModels: boolean
+  readonly signal: AbortSignal
+}
+
+/**
+ * Reads which models providers have by themselves: over their APIs again and again, of programs of this
+ * machine once. Resolves when each list was read, or could not be.
+ */
+async function learnModels (
+  settings: readonly ProviderSettings[],
+  { providers, models, log, discoverModels, signal }: Learning
+): Promise<void> {
+  const onFailure = (provider: string, error: unknown): void => {
+    const entry = settings.find(({ id }) => id === provider)
+    log.warn(
+      { provider, error: entry === undefined ? describeError(error) : describeListFailure(error, entry) },
+      'failed to read the model list of a provider'
+    )
+  }
+  const discovered = startDiscovery(
+    settings.filter(({ listModels }) => discoverModels && listModels).flatMap(({ id, kind }) => {
+      const provider = providers.get(id)
+      return provider === undefined ? [] : [{ provider, kind }]
+    }),
+    models,
+    { signal, onFailure }
+  )
+  const local = settings.filter(({ kind }) => kinds[kind].inProcess === 'programs')
+  const learned = local.map(async ({ id }) => {
+    try {
+      models.setDiscovered(id, await localModels(id))
+    } catch (error) {
+      onFailure(id, error)
+    }
+  })
+  await Promise.all([discovered, ...learned])
+}
+
+/** Returns what notes the bodies of calls; `undefined` where none are kept. */
+function capturing (
+  { calls }: Settings,
+  providers: ReadonlyMap<string, Provider>,
+  bodyRecorder: BodyRecorder | undefined
+): CaptureBodies | undefined {
+  if (bodyRecorder === undefined || calls.keepBodies.length === 0) return undefined
+  return bodyRecorder.capturing(calls, [...providers.values()].flatMap(({ secrets }) => secrets))
+}
+
+/** Opens the stages of the configuration that look at texts. */
+function openStages (
+  { stages, server }: Settings,
+  judges: ReadonlyMap<string, Judge>,
+  log: Log
+): ConfiguredStages {
+  return new ConfiguredStages(stages, {
+    judges,
+    exposesNames: server.exposeStages,
+    onUnavailable: (stage, { id }, cause) =>
+      log.warn({ id, stage, cause: loggableError(cause) }, 'a stage could not look at a call')
+  })
+}
+
+/** @param secret of the store, which the processes that share answers have in common */
+function openAnswerCache (
+  { stages, providers }: Settings,
+  settings: NonNullable<Settings['cache']['answers']>,
+  secret: Buffer = randomBytes(32),
+  shared: SharedTexts | undefined
+): AnswerCache {
+  return new AnswerCache({
+    settings,
+    entries: shared === undefined ? new MemoryEntries(settings.maxBytes) : new SealedEntries(shared),
+    secret: Buffer.from(hkdfSync('sha256', secret, '', 'cached answers', 32)),
+    configuration: JSON.stringify([stages, [...providerDigests(providers)]])
+  })
 }

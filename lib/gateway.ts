@@ -15,7 +15,7 @@ import { errorFormatOf } from './dialects/error-format.ts'
 import { CallRecords, type CallObserver } from './gateway/call-records.ts'
 import { DeferredWork } from './gateway/deferred-work.ts'
 import { LiveServices } from './gateway/live-services.ts'
-import { OpenedGateway } from './gateway/opened-gateway.ts'
+import { OpenedGateway, type OpenedParts, type StopState } from './gateway/opened-gateway.ts'
 import { openTracer } from './gateway/open-telemetry.ts'
 import { allowedHosts } from './http/allowed-hosts.ts'
 import { createApp, type App, type Middleware } from './http/app.ts'
@@ -35,6 +35,7 @@ import type { LiveConfiguration } from './config/live-configuration.ts'
 import type { CooldownExchange, SharedCooldown } from './coordination/cooldown-exchange.ts'
 import type { Endpoint } from './core/endpoint.ts'
 import type { Settings } from './core/settings.ts'
+import type { ServiceParts } from './create-services.ts'
 import type { KeyStore } from './keys/key-store.ts'
 import type { Judge } from './guards/text-judge.ts'
 import type { Keys } from './keys/keys.ts'
@@ -130,9 +131,6 @@ export interface GatewayCoordination {
 }
 
 
-
-
-
 /**
  * Creates a gateway, which accepts no call before `listen` or `start`. @throws those of the stores and of the
  * certificate
@@ -152,26 +150,14 @@ async function openGateway (
   given: GatewayParts,
   tracer: CallTracer | undefined
 ): Promise<Gateway> {
-  const { keys, log, database, usageDatabase, coordination } = given
+  const { log, database, usageDatabase, coordination } = given
   const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
   const stop = { isDraining: false, isClosed: false }
   database?.stopWaiting()
 
   const services = (): Services => live.current
-  const kindOf = (providerId: string): ProviderKind | undefined =>
-    services().settings.providers.find(({ id }) => id === providerId)?.kind
-  const traced: CallObserver | undefined = tracer && ((call, row) => tracer.observe(call, row, kindOf))
-  const records = new CallRecords({
-    keys,
-    limiter,
-    log,
-    database,
-    usageDatabase,
-    onInterrupted: tracer?.recover,
-    observers: [...given.observers ?? [], ...traced === undefined ? [] : [traced]],
-    services
-  })
+  const records = openRecords(given, limiter, tracer, services)
   const work =
     database &&
     (await DeferredWork.open(database, {
@@ -186,71 +172,18 @@ async function openGateway (
     ...(records.isDegraded ? ['ledger'] : []),
     ...(usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : [])
   ]
-  const parts = {
-    keys,
-    log,
-    degraded,
-    recordAnswer: records.answered,
-    limiter: onceRecorded(limiter, () => records.importing),
-    ready: () => !stop.isDraining,
-    providers: given.providers ?? [],
-    recordSent: records.sent,
-    ...tracer !== undefined && { beginTrace: tracer.begin },
-    ...work !== undefined && {
-      deferrals: work.deferrals,
-      responseStore: work.responseStore,
-      backgroundRuns: work.backgroundRuns
-    },
-    ...admin !== undefined && { admin: admin.open },
-    sharedAnswers: coordination?.answers,
-    ...coordination !== undefined && {
-      onCooldown: (cooldown: SharedCooldown) => coordination.cooldowns.report(cooldown)
-    }
-  }
+  const lasting = lastingParts(given, { limiter, stop, records, work, admin, tracer, degraded })
   const live = await LiveServices.open(settings, {
     log,
-    parts: async settings => {
-      const bodyRecorder = await records.bodyRecorderFor(settings)
-      const judges = await judgesOf(settings, services)
-      try {
-        return { ...parts, bodyRecorder, judges, alerts: await alertsOf(settings, given, degraded) }
-      } catch (error) {
-        await closeJudges(judges)
-        throw error
-      }
-    },
-    endpoints:
-      given.endpoints ??
-      (services => {
-        const endpoints = createEndpoints(services)
-        return [
-          ...endpoints,
-          ...settings.server.aliases ? aliasEndpoints(endpoints) : [],
-          ...dashboardEndpoints(services)
-        ]
-      }),
+    parts: async settings => ({ ...lasting, ...await partsOf(settings, given, records, services, degraded) }),
+    endpoints: given.endpoints ?? (services => allEndpoints(services, settings)),
     onReplaced: ({ limits }) => {
       app.applyLimits(limits)
       server.server.headersTimeout = limits.headersMs
     },
     whenIdle: async () => await Promise.all([app.whenIdle(), work?.whenIdle()])
   })
-  const app = createApp({
-    endpoints: () => live.endpoints,
-    limits: settings.limits,
-    allowsHost: allowedHosts(settings.server),
-    corsOrigins: settings.server.corsOrigins,
-    writeTimeoutMs: settings.server.writeTimeoutMs,
-    ...given.middleware !== undefined && { middleware: given.middleware },
-    draining: () => stop.isClosed,
-    errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
-    beginTrace: tracer?.begin,
-    ...settings.server.litellmHeaders && { addHeaders: addLitellmHeaders },
-    beforeLastByte: records.answered,
-    onUploadDeleteFailed: error =>
-      log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
-    onEnd: records.end
-  })
+  const app = openApp(settings, given, { live, records, tracer, stop })
   const server = await openServer(settings, app, log)
   return new OpenedGateway({
     settings,
@@ -272,14 +205,126 @@ async function openGateway (
   })
 }
 
+/** Opens what records calls; a tracer, if there is one, observes each that has ended. */
+function openRecords (
+  { keys, log, database, usageDatabase, observers = [] }: GatewayParts,
+  limiter: Limiter,
+  tracer: CallTracer | undefined,
+  services: () => Services
+): CallRecords {
+  const kindOf = (providerId: string): ProviderKind | undefined =>
+    services().settings.providers.find(({ id }) => id === providerId)?.kind
+  const traced: CallObserver | undefined = tracer && ((call, row) => tracer.observe(call, row, kindOf))
+  return new CallRecords({
+    keys,
+    limiter,
+    log,
+    database,
+    usageDatabase,
+    onInterrupted: tracer?.recover,
+    observers: traced === undefined ? observers : [...observers, traced],
+    services
+  })
+}
+
+interface Opened {
+  readonly limiter: Limiter
+  readonly stop: StopState
+  readonly records: CallRecords
+  readonly work: DeferredWork | undefined
+  readonly admin: LazyAdmin | undefined
+  readonly tracer: CallTracer | undefined
+  readonly degraded: () => readonly string[]
+}
+
+/** Returns what the services of every configuration are made of. */
+function lastingParts (
+  { keys, log, coordination, providers = [] }: GatewayParts,
+  { limiter, stop, records, work, admin, tracer, degraded }: Opened
+): ServiceParts {
+  return {
+    keys,
+    log,
+    degraded,
+    recordAnswer: records.answered,
+    limiter: onceRecorded(limiter, () => records.importing),
+    ready: () => !stop.isDraining,
+    providers,
+    recordSent: records.sent,
+    ...tracer !== undefined && { beginTrace: tracer.begin },
+    ...work !== undefined && {
+      deferrals: work.deferrals,
+      responseStore: work.responseStore,
+      backgroundRuns: work.backgroundRuns
+    },
+    ...admin !== undefined && { admin: admin.open },
+    sharedAnswers: coordination?.answers,
+    ...coordination !== undefined && {
+      onCooldown: (cooldown: SharedCooldown) => coordination.cooldowns.report(cooldown)
+    }
+  }
+}
+
+/**
+ * Opens what is made anew for each configuration, besides its services. @throws ConfigError; nothing is left
+ * open then
+ */
+async function partsOf (
+  settings: Settings,
+  given: GatewayParts,
+  records: CallRecords,
+  services: () => Services,
+  degraded: () => readonly string[]
+): Promise<Pick<ServiceParts, 'bodyRecorder' | 'judges' | 'alerts'>> {
+  const bodyRecorder = await records.bodyRecorderFor(settings)
+  const judges = await judgesOf(settings, services)
+  try {
+    return { bodyRecorder, judges, alerts: await alertsOf(settings, given, degraded) }
+  } catch (error) {
+    await closeJudges(judges)
+    throw error
+  }
+}
+
+/** Creates every endpoint of the API, its aliases if the settings say so, and the page of the dashboard. */
+function allEndpoints (services: Services, { server }: Settings): readonly Endpoint[] {
+  const endpoints = createEndpoints(services)
+  return [...endpoints, ...server.aliases ? aliasEndpoints(endpoints) : [], ...dashboardEndpoints(services)]
+}
+
+/** Creates the Koa app in front of the endpoints in effect. */
+function openApp (
+  { server, limits }: Settings,
+  { log, middleware }: GatewayParts,
+  { live, records, tracer, stop }: Pick<OpenedParts, 'live' | 'records' | 'tracer' | 'stop'>
+): App {
+  return createApp({
+    endpoints: () => live.endpoints,
+    limits,
+    allowsHost: allowedHosts(server),
+    corsOrigins: server.corsOrigins,
+    writeTimeoutMs: server.writeTimeoutMs,
+    ...middleware !== undefined && { middleware },
+    draining: () => stop.isClosed,
+    errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
+    beginTrace: tracer?.begin,
+    ...server.litellmHeaders && { addHeaders: addLitellmHeaders },
+    beforeLastByte: records.answered,
+    onUploadDeleteFailed: error =>
+      log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
+    onEnd: records.end
+  })
+}
+
+interface LazyAdmin {
+  readonly open: () => Promise<Admin>
+  readonly close: () => Promise<void>
+}
+
 /**
  * Returns what the admin API works with, opened when it is first used; `undefined` without a store of keys.
  */
-function lazyAdmin ({
-  database,
-  keyStore,
-  configuration
-}: GatewayParts): { readonly open: () => Promise<Admin>, readonly close: () => Promise<void> } | undefined {
+function lazyAdmin ({ database, keyStore, configuration }: GatewayParts): LazyAdmin | undefined {
   if (database === undefined || keyStore === undefined) return undefined
   let opened: Promise<Admin> | undefined
   const load = async (): Promise<Admin> => {
