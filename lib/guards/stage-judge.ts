@@ -77,6 +77,8 @@ export class StageJudge implements JudgeLayer {
       verdict = checked(await abortable(this.#judge.look(texts, { call, signal }), signal), given.length)
     } catch (error) {
       call.signal.throwIfAborted()
+      // Who has spent too much for a look must not get past it.
+      if (error instanceof GatewayError && error.code === 'insufficient_quota') throw error
       return this.#unavailable(call, points, given, error)
     } finally {
       deadline.end()

@@ -49,7 +49,10 @@ export interface Judge {
   readonly points?: readonly StagePoint[]
   /** Default: its looks are not billed. */
   readonly spends?: JudgeSpending
-  /** Anything it throws means that it could not look. */
+  /**
+   * A GatewayError `insufficient_quota` ends the call; anything else that it throws means that it could not
+   * look.
+   */
   readonly look: (texts: readonly PointedText[], context: JudgeContext) => Promise<Verdict>
   /** Stages of its own that calls and answers pass as well. Default: none. */
   readonly stages?: OwnStages | undefined

@@ -8,6 +8,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { charactersPerToken, type Usage } from '../core/usage.ts'
+import { checkLookAffordable } from '../limits/affordable.ts'
 import { askProvider, routeOf } from './ask-provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ChatEvent } from '../core/events.ts'
@@ -42,6 +43,11 @@ export function openPromptInjection ({
       if (adapter === undefined) throw new Error(`the provider ${providerId} has no chat models`)
       const words = { found: randomWord(), none: randomWord() }
       const request: ChatInput = { model, ...requestFor(prompt, texts, words) }
+      const { models } = services()
+      checkLookAffordable(call, models, route, {
+        prompt: maxTokensOf(request.messages),
+        completion: maxTokens
+      })
       const begun: JudgedRequest = { modelId: model, usage: estimate(request.messages, ''), estimated: true }
       const judged = call.record.judged ??= []
       // Its provider bills a look that is given up.
@@ -76,6 +82,12 @@ function requestFor (
     messages: [{ role: 'system', content: prompt }, { role: 'user', content }],
     max_completion_tokens: maxTokens
   }
+}
+
+/** Returns the tokens of a prompt at most, as those of a call are estimated. */
+function maxTokensOf (messages: ChatInput['messages']): number {
+  const characters = messages.reduce((sum, { content }) => sum + (content?.length ?? 0), 0)
+  return Math.ceil(2 * characters / charactersPerToken)
 }
 
 function textOf (events: readonly ChatEvent[]): string {

@@ -16,7 +16,7 @@ import { sleep } from '../async/sleep.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { checkStagesPriced, maxCompletionOf, maxCostOf, pricedRoutes } from '../limits/prices.ts'
 import type { Route } from '../core/route.ts'
-import type { EstimatedUnits } from '../core/usage.ts'
+import { charactersPerToken, type EstimatedUnits } from '../core/usage.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import { maxMediaTokens, noMedia } from '../limits/media-tokens.ts'
@@ -102,8 +102,7 @@ export function limits<R = unknown> (
         record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : request.wanted.nanoUsd?.usual
       }
       if (isStrict) {
-        const { nanoUsd: granted } = decision.granted
-        record.maxCostNanoUsd = granted && granted - beside
+        record.maxCostNanoUsd = decision.granted.nanoUsd
         const media = { counts: tokens.media ?? noMedia, bodyBytes: requestBytes(record), prompts: 1 }
         estimated.mediaTokens = Math.max(
           ...routes.map(({ modelId }) => maxMediaTokens(media, models.find(modelId)))
@@ -175,8 +174,8 @@ export function limits<R = unknown> (
     }
   }
   /**
-   * Returns the most that stages may spend on models: a look at the request, and one at the results of each
-   * turn.
+   * Returns what stages may spend on models: for a look at the request, and one at the results of each turn,
+   * each with a token for every character of the request. `checkLookAffordable` holds them to it.
    */
   const costOfStages = (
     call: RoutedCall<R>,
@@ -184,7 +183,8 @@ export function limits<R = unknown> (
     budgets: readonly Budget[]
   ): number => {
     if (textStages === undefined) return 0
-    const textTokens = units === undefined ? maxPrompt : requestBytes(call.record)
+    const textTokens =
+      units === undefined ? Math.max(maxPrompt, charactersPerToken * prompt) : requestBytes(call.record)
     const spending = spendingOn(textStages, call)
     checkStagesPriced(spending.map(({ route }) => route), models, budgets)
     return spending.reduce((sum, { route, promptTokens, answerTokens }) => sum + maxCostOf(

@@ -205,7 +205,10 @@ function tokensOfWasted (wasted: readonly Waste[]): number | null {
 }
 
 /** Returns billionths of a dollar. Stages use the gateway's own keys. */
-function costOfJudged (judged: readonly JudgedRequest[], models: Pick<ModelRegistry, 'find'>): number {
+export function costOfJudged (
+  judged: readonly JudgedRequest[],
+  models: Pick<ModelRegistry, 'find'>
+): number {
   return judged.reduce(
     (sum, { modelId, usage }) => sum + (costNanoUsd(usage, models.find(modelId)?.price) ?? 0),
     0

@@ -143,6 +143,22 @@ t.test('what the looks cost is on the record of the call, of refused ones as wel
   t.match(await (await start(t, { limits: { budget: { ...budget, usd: 0.2 } } })).ask('Hello'), { status: 200 })
 })
 
+t.test('neither texts that grow in JSON nor what tools return make a look cost more than the call has reserved', async t => {
+  const limits = { budget: { usd: 1, per: 'total' } } as const
+  const more = { whenUnavailable: 'pass' } as const
+  const short = { status: 402, body: /too small for a stage to look at this call/ }
+  const growing = await start(t, { limits, more })
+  t.match(await growing.ask('\u0001'.repeat(10_000)), short)
+  t.equal(growing.upstream.requests.length, 0)
+  t.match(await growing.ask('"\n'.repeat(5000)), { status: 200 }, 'quotes and lines are usual')
+
+  const tools = await startToolServer(t, { says: 'x '.repeat(20_000) })
+  const call = { tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } }] }
+  const returning = await start(t, { limits, more, answer: () => completion(call, 'tool_calls') })
+  t.match(await returning.ask('Hello', { mcp_servers: [tools.url], max_turns: 2 }), short)
+  t.equal(returning.judged().length, 1, 'only at the request')
+})
+
 t.test('a report changes nothing', async t => {
   const { ask } = await start(t, { more: { action: 'report' } })
   t.match(await ask(injection), { status: 200 })
