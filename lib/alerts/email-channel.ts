@@ -1,6 +1,7 @@
 /** Sends alerts as mail, by SMTP. */
 
 import { createTransport } from 'nodemailer'
+import { printable } from '../text/printable.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Alert, Channel } from './alert.ts'
 
@@ -34,7 +35,7 @@ export function emailChannel (
       const { rejected } = await mailer.sendMail({
         from,
         to: [...to],
-        subject: `[Headgate] ${alert.message}`,
+        subject: `[Headgate] ${printable(alert.message)}`,
         text: textOf(alert),
         // The same in every attempt: mail systems drop a repeat.
         messageId: `<${alert.id}@${from.slice(from.indexOf('@') + 1)}>`,
@@ -47,8 +48,9 @@ export function emailChannel (
   }
 }
 
+/** Names that others choose begin no line of their own. */
 function textOf ({ id, event, atMs, message, data }: Alert): string {
   const facts = Object.entries({ event, at: new Date(atMs).toISOString(), ...data, id })
-    .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-  return `${message}\n\n${facts.join('\n')}\n`
+    .map(([name, value]) => `${name}: ${printable(typeof value === 'string' ? value : JSON.stringify(value))}`)
+  return `${printable(message)}\n\n${facts.join('\n')}\n`
 }

@@ -14,6 +14,7 @@ import { loadSettings } from '../config/read-settings.ts'
 import { isLoopback } from '../net/loopback.ts'
 import { runningAt } from '../process/running-gateway.ts'
 import { CommandError, type Terminal } from '../process/terminal.ts'
+import { printable } from '../text/printable.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
@@ -188,13 +189,13 @@ function createFile (path: string, shown: string | undefined): void {
 function printPlan (plan: ChangePlan, steps: readonly Step[], prune: boolean, { out }: Terminal): void {
   if (steps.length > 0) {
     out(table(steps.map(({ action, kind, name, fields }) => (
-      [action, kind, printable(name), fields.map(printField).join(', ')]
+      [action, kind, name, fields.map(printField).join(', ')]
     ))))
   }
   for (const sentence of plan.waiting) out(printable(sentence))
   if (!prune && plan.unlisted.length > 0) {
     out(`Not in the file, which --prune would delete:\n${table(plan.unlisted.map(({ action, kind, name }) => (
-      [`  ${action}`, kind, printable(name)]
+      [`  ${action}`, kind, name]
     )))}`)
   }
   out(steps.length === 0 ? 'Nothing differs from the file.' : `${steps.length} changes.`)
@@ -202,12 +203,7 @@ function printPlan (plan: ChangePlan, steps: readonly Step[], prune: boolean, { 
 
 function printField ({ field, before, after }: FieldChange): string {
   const values = before === undefined ? [after] : [before, after]
-  return `${field}: ${values.map(value => printable(JSON.stringify(value))).join(' → ')}`
-}
-
-/** Replaces what would move the cursor of a terminal: names come from elsewhere. */
-function printable (text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, '?')
+  return `${field}: ${values.map(value => JSON.stringify(value)).join(' → ')}`
 }
 
 interface Outcome {

@@ -216,16 +216,11 @@ function print (
   { out }: Terminal
 ): void {
   const sorted = verdicts.toReversed().flatMap(verdict => rows.filter(row => row.verdict === verdict))
-  out(table(sorted.map(({ verdict, path, note }) => [verdict, printable(path), printable(note)])))
+  out(table(sorted.map(({ verdict, path, note }) => [verdict, path, note])))
   const sums = verdicts.map(verdict => `${rows.filter(row => row.verdict === verdict).length} ${verdict}`)
   out(`\n${rows.length} entries: ${sums.join(', ')}.`)
   const found = Object.entries(counts).map(([what, count]) => `${count} ${what}`)
   if (found.length > 0) out(`In the database: ${found.join(', ')}.`)
-}
-
-/** Replaces what would move the cursor of a terminal: names come from the file. */
-function printable (text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, '?')
 }
 
 /** Returns the variables that the configuration reads secrets from. */

@@ -1,6 +1,7 @@
 /** Turns a line of the log into one for a person at a terminal. */
 
 import { isObject, type JsonObject } from '../json/guards.ts'
+import { printable } from '../text/printable.ts'
 
 const colours: Readonly<Record<string, string>> = { warn: '33', error: '31', fatal: '31' }
 
@@ -82,13 +83,5 @@ function twoDigits (value: number): string {
 function print (value: unknown): string {
   return printable(
     typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : (JSON.stringify(value) ?? '')
-  )
-}
-
-/** Names come from callers: control characters are shown as escapes. */
-function printable (text: string): string {
-  return text.replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    character => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`
   )
 }

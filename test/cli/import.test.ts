@@ -59,7 +59,7 @@ t.test('without a place for secrets no configuration is written', async t => {
 
 t.test('names of the file move no cursor', async t => {
   const directory = t.testdir({ 'config.yaml': 'model_list: [{ model_name: "a\\e[2Jb", litellm_params: { model: "x\\ny/z" } }]' })
-  t.match(await headgate(t, ['import', 'litellm', '--config', 'config.yaml'], directory), { code: 1, out: /^unsupported +model_list\[0\] +x\?y\/z: / })
+  t.match(await headgate(t, ['import', 'litellm', '--config', 'config.yaml'], directory), { code: 1, out: /^unsupported +model_list\[0\] +x\\u000ay\/z: / })
 })
 
 t.test('a file of someone else is not replaced', async t => {
