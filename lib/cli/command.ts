@@ -1,6 +1,5 @@
 import type { Terminal, ExitCode } from '../process/terminal.ts'
 
-
 export interface Command {
   /** Printed by `--help`. */
   readonly usage: string

@@ -71,7 +71,6 @@ export const otherUpstreamApi = 'openai-compatible'
 /** The simulator that answers when no other provider is enabled, by its id. */
 export const simulatorId: ProviderKind = 'sandbox'
 
-
 const { chat, embeddings, images, speech, transcription, translation, moderation } = openaiAdapters
 const { ocr } = mistralAdapters
 

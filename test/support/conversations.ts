@@ -230,7 +230,6 @@ export function scriptOf ({ complete, frames }: Protocol): (request: SeenRequest
   }
 }
 
-
 export function messagesIn (body: string): Json[] {
   return body.split('\n').flatMap(line => line.startsWith('data: {') ? [JSON.parse(line.slice('data: '.length)) as Json] : [])
 }
