@@ -29,11 +29,11 @@ export const adminKeys: Command = {
        headgate admin-keys list [--json]
        headgate admin-keys revoke ID
 
-A key of the admin API (/admin/v1) is printed once, when it is created; only its digest is stored.
+A key for the admin API (/admin/v1) is printed once, when it is created; only its digest is stored.
 
-  --name NAME      name in the audit log and in lists
+  --name NAME      name in lists and in the audit log
   --role ROLE      ${roleNames.join(', ')}; default: owner
-  --scopes SCOPE,… what of its role the key may do (see below); default: all
+  --scopes SCOPE,… limit the key to these scopes of its role (see below); default: all
   --expires WHEN   a date (2030-12-31), a time (2030-12-31T18:00:00Z) or a duration (30d, 12h); default: never
   -c, --config FILE
   --json

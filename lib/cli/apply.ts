@@ -24,28 +24,29 @@ const keyName = 'HEADGATE_ADMIN_KEY'
 export const apply: Command = {
   usage: `Usage: headgate apply -f FILE [--plan] [--prune] [--secrets FILE] [--url URL] [-c FILE] [--json]
 
-Makes projects with their members, users, and keys with their limits and budgets as a file says, over the
-admin API. Entries are found by name, users by email. A field that the file leaves out stays as it is, unset
-removes some, and limits are replaced as a whole. It first prints what differs, and does nothing while the
-file has a problem. Applied again, it changes nothing. The file:
+Creates and updates projects with their members, users, and keys with their limits and budgets from a file,
+through the admin API. Entries are matched by name, users by email. A field that the file leaves out stays
+as it is, a field listed under unset is removed, and limits are replaced as a whole. The plan is printed
+first, and nothing is changed if the file has a problem. Applying the same file again changes nothing.
+The file:
 
   projects: [{name, models, stages, limits, unset: [FIELD, …], members: [EMAIL, …]}]
-  users:    [{email, role}]                 those who are not there are invited
+  users:    [{email, role}]                 those who do not exist yet are invited
   keys:     [{name, project, endpoints, models, mcp_servers, limits, expires_at, unset, …}]
 
 The key of the admin API is read from ${keyName}.
 
   -f, --file FILE     YAML or JSON
-  --plan              print what differs, and change nothing
+  --plan              print the plan, and change nothing
   --prune             revoke keys, archive projects and remove members that the file does not list, in the
                       sections and lists that it has; users stay
-  --secrets FILE      write new keys and the links of invitations into a new file, readable by you alone, as
-                      lines of JSON; without it they are printed, once
-  --url URL           of the gateway; default: the one that runs here
-  -c, --config FILE   of the gateway that runs here
+  --secrets FILE      write new keys and invitation links to a new file, readable by you alone, as JSON
+                      Lines; without it they are printed once
+  --url URL           address of the gateway; default: the one that runs here
+  -c, --config FILE   configuration of the gateway that runs here
   --json
 
-Exit codes: 0 as in the file, 1 failure, 2 wrong usage, 3 with --plan: something differs.`,
+Exit codes: 0 success, 1 failure, 2 wrong usage, 3 with --plan when something differs.`,
 
   run: async (args, terminal) => {
     const { values } = parseArgs({

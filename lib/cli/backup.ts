@@ -12,11 +12,11 @@ import type { Command } from './command.ts'
 export const backup: Command = {
   usage: `Usage: headgate backup FILE [-c FILE]
 
-Copies the store (keys, usage records, deferred answers) to FILE, also while gateways use it. The copy
-is complete as of one moment and readable by its owner only. To restore it, stop every gateway, replace
-headgate.db in the data directory by the copy, and delete headgate.db-wal and headgate.db-shm.
+Copies the store (keys, usage records, deferred answers) to FILE, even while gateways use it. The copy
+is a consistent snapshot, readable by its owner only. To restore it, stop every gateway, replace
+headgate.db in the data directory with the copy, and delete headgate.db-wal and headgate.db-shm.
 
-Running gateways write usage records to the store twice a second; those of the last moments may be missing.
+Running gateways write usage records to the store twice a second, so the most recent ones may be missing.
 
   -c, --config FILE   default: HEADGATE_CONFIG, else headgate.yaml if it exists`,
 

@@ -1,9 +1,10 @@
-/** `headgate cache`: forgets the answers that are kept for equal calls. */
+/** `headgate cache`: deletes cached answers. */
 
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
 import { clearAnswers } from '../process/open-coordination.ts'
 import { CommandError } from '../process/terminal.ts'
+import type { Settings } from '../core/settings.ts'
 import type { Command } from './command.ts'
 
 const options = { config: { type: 'string', short: 'c' } } as const
@@ -11,8 +12,8 @@ const options = { config: { type: 'string', short: 'c' } } as const
 export const cache: Command = {
   usage: `Usage: headgate cache clear
 
-Deletes the answers that are kept in Redis, so that every call is answered anew. Answers in the memory of a
-gateway go when its configuration is reloaded.
+Deletes the answers that are cached in Redis. Answers cached in the memory of a gateway are dropped when its
+configuration is reloaded.
 
   -c, --config FILE`,
 
@@ -24,8 +25,13 @@ gateway go when its configuration is reloaded.
     if (positionals.length !== 1 || positionals[0] !== 'clear') {
       throw new CommandError('use clear', { exitCode: 2 })
     }
-    const count = await clearAnswers(loadSettings({ ...terminal, file: config }))
-    terminal.out(count === 1 ? 'Deleted 1 answer.' : `Deleted ${count} answers.`)
+    terminal.out(await clearCache(loadSettings({ ...terminal, file: config })))
     return 0
   }
+}
+
+/** Deletes the answers that are cached in Redis. @returns a sentence that says how many there were */
+export async function clearCache (settings: Settings): Promise<string> {
+  const count = await clearAnswers(settings)
+  return count === 1 ? 'Deleted 1 cached answer.' : `Deleted ${count} cached answers.`
 }

@@ -22,8 +22,8 @@ const words = ['from', 'until', 'url', ...filters] as const
 export const compare: Command = {
   usage: `Usage: headgate compare --a SIDE --b SIDE [-c FILE] [--json]
 
-Compares the recorded calls of two sides by model: number, errors, tokens, cost, time to the first output of
-streams and time in total. A side is a list of these, with commas between them:
+Compares the recorded calls of two sides by model: calls, errors, tokens, cost, time to the first output of
+streams, and total time. A side is a comma-separated list of:
 
   from=WHEN, until=WHEN      a date or a duration (7d, 12h); default: the last 7 days
   model=NAME                 a model, or a route of the configuration, which stands for its models
@@ -31,7 +31,7 @@ streams and time in total. A side is a list of these, with commas between them:
   url=URL                    another gateway, by its admin API; its key is read from ${keyName}_A or
                              ${keyName}_B, else ${keyName}
 
-A filter that comes twice takes either value. Sides without url are read from the store. Examples:
+A filter given twice matches either value. Sides without url are read from the store. Examples:
 
   headgate compare --a from=14d,until=7d --b from=7d                 two weeks
   headgate compare --a model=assistant,endpoint=chat --b endpoint=mirror   a route and its mirror

@@ -1,11 +1,11 @@
-/** `headgate forget`: deletes what the store has of an end user. */
+/** `headgate forget`: deletes the data of an end user. */
 
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
-import { clearAnswers } from '../process/open-coordination.ts'
 import { CommandError } from '../process/terminal.ts'
 import { forgetEndUser } from '../stores/forget-end-user.ts'
 import { openDatabase } from '../stores/open-database.ts'
+import { clearCache } from './cache.ts'
 import type { Command } from './command.ts'
 
 const options = {
@@ -16,9 +16,9 @@ const options = {
 export const forget: Command = {
   usage: `Usage: headgate forget --end-user NAME
 
-Deletes the bodies, stored responses and deferred completions of the calls that were made for an end user, also
-while gateways run, and all answers that Redis keeps for equal calls. Their usage records stay, without end user,
-session, tags, metadata and messages. Calls in progress, logs, traces, backups and providers are not reached.
+Deletes the kept bodies, stored responses and deferred completions of an end user's calls, even while gateways
+run, and every answer cached in Redis. The usage records stay, without end user, session, tags, metadata and
+messages. Calls in progress, logs, traces, backups and providers are not covered.
 
   --end-user NAME   exactly as it was recorded
   -c, --config FILE`,
@@ -45,9 +45,9 @@ session, tags, metadata and messages. Calls in progress, logs, traces, backups a
     if (settings.cache.answers === undefined) return 0
     if (settings.coordination.url === undefined) {
       terminal.out(
-        'Answers that are kept for equal calls are in the memory of each process: reload its configuration.'
+        'Cached answers are in the memory of each process: reload its configuration to drop them.'
       )
-    } else terminal.out(`Deleted ${await clearAnswers(settings)} answers that were kept for equal calls.`)
+    } else terminal.out(await clearCache(settings))
     return 0
   }
 }

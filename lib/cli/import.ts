@@ -46,27 +46,26 @@ const options = {
 export const importCommand: Command = {
   usage: `Usage: headgate import litellm [--config FILE] [--database URL] [--apply] [OPTIONS]
 
-Makes a configuration of the config.yaml of LiteLLM's proxy, and brings its keys, teams, users, budgets and
-what was spent of them from its database. Without --apply it only says what would become of each entry and
-each column: exact, approximate, manual (you have to do something) or unsupported. LiteLLM is not changed.
+Converts the config.yaml of LiteLLM's proxy, and brings its keys, teams, users, budgets and spending from its
+database. Without --apply it only prints the plan, which says of each entry and each column: exact,
+approximate, manual (you have to do something) or unsupported. LiteLLM is never changed.
 
-Keys go on working unchanged. Run it again while both gateways serve: what has changed in LiteLLM is brought
-up to date, and keys that are blocked or gone there are revoked.
+Existing keys keep working. Run it again while both gateways serve: changes in LiteLLM are carried over, and
+keys that were blocked or deleted there are revoked.
 
 Exits with 1 when an entry is unsupported.
 
   --config FILE       the config.yaml of LiteLLM
   --database URL      the PostgreSQL of LiteLLM, postgres://user:password@host/name, or env:NAME for a
-                      variable with such an address; it is only read. What is encrypted there is opened
+                      variable that holds the address; it is only read. Encrypted values are decrypted
                       with LITELLM_SALT_KEY, else with the master key
-  --apply             write the files, and the store of the configuration; files that this command wrote
-                      before are replaced
-  --keep-config       leave the configuration as it is: only keys, projects and users
+  --apply             write the files and fill the store; files written by an earlier run are replaced
+  --keep-config       leave the configuration as it is; bring keys, projects and users only
   --out FILE          the configuration to write (default: headgate.yaml)
-  --secrets FILE      for secrets that stand in config.yaml in clear or are encrypted in the database:
-                      variables, readable by you alone (default: headgate.env)
-  --json              print {"rows": [...], "config": {...}, "variables": [...]}, with --database and
-                      "keys", "projects" and "users", which are numbers`,
+  --secrets FILE      where to write secrets found in config.yaml or in the database, as variables,
+                      readable by you alone (default: headgate.env)
+  --json              print {"rows": [...], "config": {...}, "variables": [...]}, and with --database the
+                      numbers "keys", "projects" and "users"`,
 
   run: async (args, terminal) => {
     const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })

@@ -76,30 +76,32 @@ export const keys: Command = {
        headgate keys rotate ID|NAME [--overlap DURATION]
        headgate keys revoke ID|NAME
 
-update changes what is given and leaves the rest. rotate gives the key a new text and keeps its limits and what it has spent; the text
-before works for the overlap (24h, 7d) as well, by default not at all. A key is printed once, when it is created or rotated; only its digest is stored. A running gateway that uses the
-same store accepts it within a second.
+update changes the given fields and leaves the rest. rotate replaces the secret of a key and keeps its limits
+and spending; the old secret keeps working during the overlap (24h, 7d), by default not at all. A key is
+printed once, when it is created or rotated; only its digest is stored. A running gateway on the same store
+accepts it within a second.
 
   --name NAME                name in logs and lists
   --endpoints NAME,…         endpoints the key may call (see below); default: all
   --models ID,…              models the key may use, or patterns such as "openai/*"; default: all
-  --mcp-servers SLUG,…       tool servers calls of the key may name, or "*"; default: all
+  --mcp-servers SLUG,…       tool servers that calls of the key may name, or "*"; default: all
   --mcp-urls, --no-mcp-urls  allow or refuse tool servers named by URL; default: allowed if the key may
                              name all tool servers
   --provider-objects         allow files, containers and threads in the gateway's accounts at providers,
                              which all such keys share; default: not allowed
-  --stages NAME,…            stages of the configuration that look at all calls of the key; an empty value: none
+  --stages NAME,…            stages that every call of the key passes; an empty value: none
   --expires WHEN             a date (2030-12-31), a time (2030-12-31T18:00:00Z) or a duration (30d, 12h)
 ${limitFields.map(({ name, row: { help } }) => `  --${optionOf(name)} N`.padEnd(29) + help).join('\n')}
-  --budget USD/PERIOD        most the key may spend per hour, day, week, month or in total, in UTC: 20/month, or in the days
-                             of a time zone: 20/month@Europe/Berlin, or in periods of a length from a time on:
-                             50/30d@2030-01-31T00:00:00Z; several hold all at once
+  --budget USD/PERIOD        most the key may spend per hour, day, week, month or in total, in UTC: 20/month, in a time zone:
+                             20/month@Europe/Berlin, or in periods of a fixed length that start at a given time:
+                             50/30d@2030-01-31T00:00:00Z; of several, all apply
   --unpriced allow|refuse    with a budget: models and fields without a known price, which count as free; default: refuse
-  --strict, --no-strict      with a budget: answers are shortened to what is left of it, or not; default: they are
+  --strict, --no-strict      with a budget: limit answers to what is left of it, or do not; default: limit them
   -c, --config FILE
   --json
 
-Options with lists are repeatable. There is a warning for models, tool servers and stages that the configuration does not know.
+Options that take lists may be repeated. Models, tool servers and stages unknown to the configuration cause a
+warning.
 Without any limit option, limits.default_key_limits of the configuration applies.
 
 Endpoints: ${endpointNames.join(', ')}`,

@@ -34,7 +34,7 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     load: async () => (await import('./admin-keys-command.ts')).adminKeys
   }],
   ['apply', {
-    summary: 'make projects, users and keys as a file says',
+    summary: 'create and update projects, users and keys from a file',
     load: async () => (await import('./apply.ts')).apply
   }],
   ['dashboard', {
@@ -46,19 +46,19 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     load: async () => (await import('./usage.ts')).usage
   }],
   ['backup', {
-    summary: 'copy the store, also while gateways use it',
+    summary: 'copy the store, even while gateways use it',
     load: async () => (await import('./backup.ts')).backup
   }],
   ['cache', {
-    summary: 'delete the answers that are kept for equal calls',
+    summary: 'delete cached answers',
     load: async () => (await import('./cache.ts')).cache
   }],
   ['forget', {
-    summary: 'delete what the store has of an end user',
+    summary: 'delete the data of an end user',
     load: async () => (await import('./forget.ts')).forget
   }],
   ['store', {
-    summary: 'make the tables of the store, look at it, copy it into another',
+    summary: 'migrate, inspect or copy the store',
     load: async () => (await import('./store.ts')).store
   }],
   ['models', {
@@ -70,7 +70,7 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     load: async () => (await import('./route.ts')).route
   }],
   ['import', {
-    summary: 'make a configuration of that of LiteLLM',
+    summary: 'convert a LiteLLM configuration; bring its keys and budgets',
     load: async () => (await import('./import.ts')).importCommand
   }],
   ['doctor', {
@@ -78,7 +78,7 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     load: async () => (await import('./doctor.ts')).doctor
   }],
   ['connect', {
-    summary: 'settings of Claude Code, Codex and OpenCode for this gateway',
+    summary: 'set up Claude Code, Codex or OpenCode for this gateway',
     load: async () => (await import('./connect-client.ts')).connectClient
   }],
   ['compare', {

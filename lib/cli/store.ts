@@ -24,12 +24,12 @@ export const store: Command = {
        headgate store check
        headgate store copy --from STORE --to STORE
 
-migrate makes or changes the tables of the store, as a start does. check says whether it can be written,
-and what is in it. copy copies everything into another store and compares both; stop every gateway before.
-A copy that was interrupted goes on when it is started again.
+migrate brings the tables of the store up to date, as a start does. check says whether the store can be
+written, and how many rows it has. copy copies everything into another store and verifies the copy; stop
+every gateway first. Run copy again to resume one that was interrupted.
 
   --from, --to STORE  sqlite:DIRECTORY (the data directory), postgres://user:password@host/name, or
-                      env:NAME for a variable with such an address
+                      env:NAME for a variable that holds the address
   -c, --config FILE`,
 
   run: async (args, terminal) => {
@@ -61,7 +61,7 @@ const actions: ReadonlyMap<
 ])
 
 async function migrate (settings: Settings, { out }: Terminal): Promise<ExitCode> {
-  await using(settings, async ({ name }) => out(`The tables of ${name} are those of this version.`))
+  await using(settings, async ({ name }) => out(`The tables of ${name} are up to date.`))
   return 0
 }
 

@@ -22,10 +22,10 @@ export const usage: Command = {
   usage: `Usage: headgate usage [--since WHEN] [--by GROUPING] [--json]
        headgate usage export [--format csv|jsonl] [--since WHEN] [--until WHEN]
 
-Reports calls and their cost, also while a gateway runs. Each call has the price of its time. Calls of
-models without a price are counted as UNPRICED, at no cost. ~ marks a cost that is in part estimated.
-CANCELLED calls ended because the client disconnected. export prints the record of each call, by the time
-at which it was accepted: as lines of JSON, or as CSV.
+Reports calls and their cost, even while a gateway runs. Each call is priced at the prices of its time. Calls
+of models without a price are counted as UNPRICED, at no cost. ~ marks a cost that is partly estimated.
+CANCELLED calls ended because the client disconnected. export prints one record per call, ordered by the
+time at which the call was accepted, as JSON Lines or CSV.
 
   --since WHEN    a date (2025-11-01), a time (2025-11-01T18:00:00Z) or a duration (7d, 12h);
                   default: 30d

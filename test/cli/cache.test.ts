@@ -32,6 +32,6 @@ t.test('it deletes the answers in Redis', { skip: noRedis }, async t => {
   const config = `providers: { sandbox: { enabled: true } }\ncoordination: { url: 'env:REDIS' }\n`
   answers.set('a', 'text', 60_000)
   await until(async () => (await answers.get('a')) === 'text', 'the answer')
-  t.equal(await run(t, ['clear'], config, redis.url), 'Deleted 1 answer.')
-  t.equal(await run(t, ['clear'], config, redis.url), 'Deleted 0 answers.')
+  t.equal(await run(t, ['clear'], config, redis.url), 'Deleted 1 cached answer.')
+  t.equal(await run(t, ['clear'], config, redis.url), 'Deleted 0 cached answers.')
 })

@@ -36,14 +36,14 @@ t.test('it forgets the end user that is named, and no other', async t => {
 })
 
 t.test('it says where cached answers are, and deletes those in Redis', async t => {
-  t.same(await run(t, ['--end-user', 'ada'], 'cache: { answers: {} }\n'), [done, 'Answers that are kept for equal calls are in the memory of each process: reload its configuration.'])
+  t.same(await run(t, ['--end-user', 'ada'], 'cache: { answers: {} }\n'), [done, 'Cached answers are in the memory of each process: reload its configuration to drop them.'])
   await t.test('Redis', { skip: noRedis }, async t => {
     const redis = await startRedis(t)
     const answers = new SharedAnswers(await redis.connect(t))
     answers.set('a', 'text', 60_000)
     await until(async () => (await answers.get('a')) === 'text', 'the answer')
     const config = `cache: { answers: {} }\ncoordination: { url: 'env:REDIS' }\n`
-    t.same(await run(t, ['--end-user', 'ada'], config, redis.url), [done, 'Deleted 1 answers that were kept for equal calls.'])
+    t.same(await run(t, ['--end-user', 'ada'], config, redis.url), [done, 'Deleted 1 cached answer.'])
     t.equal(await answers.get('a'), undefined)
   })
 })
