@@ -130,7 +130,6 @@ export interface GatewayCoordination {
   readonly onTasks: (listener: () => void) => void
 }
 
-
 /**
  * Creates a gateway, which accepts no call before `listen` or `start`. @throws those of the stores and of the
  * certificate
