@@ -31,6 +31,7 @@ import type { CaptureBodies } from './core/body-capture.ts'
 import type { Judge } from './guards/text-judge.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
+import type { CaptureContent } from './telemetry/span-content.ts'
 import type { ProviderSettings, Settings } from './core/settings.ts'
 import type { Log } from './log/log.ts'
 
@@ -62,6 +63,8 @@ export interface ServiceParts extends LastingServices {
   readonly admin?: Services['admin']
   /** Keeps the bodies that the configuration says. Default: none are kept. */
   readonly bodyRecorder?: BodyRecorder | undefined
+  /** Has the texts of calls noted for their spans. Default: spans have none. */
+  readonly captureContent?: CaptureContent | undefined
   /** Keeps answers for several processes. Default: each keeps its own. */
   readonly sharedAnswers?: SharedTexts | undefined
   /** Called with each cooldown of a provider or a model that begins or ends here. */
@@ -88,6 +91,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     limiter = new LocalLimiter(),
     admin,
     bodyRecorder,
+    captureContent,
     sharedAnswers,
     onCooldown,
     providers: extraProviders = [],
@@ -115,7 +119,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
 
   const hidesCost = costHiding(settings.usage)
   const tagsOfKey = ownTags(settings.usage)
-  const captureBodies = capturing(settings, providers, bodyRecorder)
+  const captureBodies = capturing(settings, providers, bodyRecorder, captureContent)
   return {
     ...lasting,
     settings,
@@ -259,10 +263,12 @@ async function learnModels (
 function capturing (
   { calls }: Settings,
   providers: ReadonlyMap<string, Provider>,
-  bodyRecorder: BodyRecorder | undefined
+  bodyRecorder: BodyRecorder | undefined,
+  captureContent: CaptureContent | undefined
 ): CaptureBodies | undefined {
-  if (bodyRecorder === undefined || calls.keepBodies.length === 0) return undefined
-  return bodyRecorder.capturing(calls, [...providers.values()].flatMap(({ secrets }) => secrets))
+  const secrets = [...providers.values()].flatMap(provider => provider.secrets)
+  const kept = calls.keepBodies.length > 0 ? bodyRecorder?.capturing(calls, secrets) : undefined
+  return captureContent === undefined ? kept : captureContent(secrets, kept)
 }
 
 /** Opens the stages of the configuration that look at texts. */

@@ -250,7 +250,7 @@ function lastingParts (
     ready: () => !stop.isDraining,
     providers,
     recordSent: records.sent,
-    ...tracer !== undefined && { beginTrace: tracer.begin },
+    ...tracer !== undefined && { beginTrace: tracer.begin, captureContent: tracer.captureContent },
     ...work !== undefined && {
       deferrals: work.deferrals,
       responseStore: work.responseStore,

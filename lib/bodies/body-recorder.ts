@@ -6,10 +6,10 @@
 
 import { withTimeout } from '../async/with-timeout.ts'
 import { projectIdOf } from '../core/key.ts'
-import { bodyRules } from './body-rules.ts'
-import { CallCapture, type BodyMemory } from './call-capture.ts'
+import { bodyRules, hasBodies, type CallRule } from './body-rules.ts'
+import { BoundedMemory, CallCapture, type BodyMemory } from './call-capture.ts'
 import { printBody, type PrintOptions } from './print-body.ts'
-import { presentedKeys } from '../core/presented-keys.ts'
+import { secretsIn, takeCapture } from './several-captures.ts'
 import type { CaptureBodies } from '../core/body-capture.ts'
 import type { Call } from '../core/call.ts'
 import type { Secret } from '../core/secret.ts'
@@ -24,14 +24,13 @@ export interface BodyRecorderOptions {
   readonly onFailure: (error: unknown) => void
 }
 
+class KeptCapture extends CallCapture<CallRule> {}
+
 interface EndedCall {
-  readonly capture: CallCapture
+  readonly capture: KeptCapture
   readonly row: Pick<UsageRow, 'id' | 'at_ms'>
   readonly secrets: readonly string[]
 }
-
-/** Lists of models are the same for every call. */
-const endpointsWithout: ReadonlySet<string> = new Set(['models'])
 
 /**
  * Calls that wait to be stored, those with dropped bodies included: of further ones it is not even noted that
@@ -47,7 +46,6 @@ export class BodyRecorder {
   readonly #options: BodyRecorderOptions
   readonly #memory: BodyMemory
   #waiting: EndedCall[] = []
-  #bufferedBytes = 0
   #dropped = 0
   #fails = false
   #work: Promise<void> | undefined
@@ -55,14 +53,7 @@ export class BodyRecorder {
   constructor (store: Pick<CallBodyStore, 'add'>, options: BodyRecorderOptions) {
     this.#store = store
     this.#options = options
-    this.#memory = {
-      take: bytes => {
-        if (this.#bufferedBytes + bytes > options.maxMemoryBytes()) return false
-        this.#bufferedBytes += bytes
-        return true
-      },
-      give: bytes => { this.#bufferedBytes -= bytes }
-    }
+    this.#memory = new BoundedMemory(options.maxMemoryBytes)
   }
 
   /** Calls whose bodies were dropped since the start. */
@@ -77,19 +68,16 @@ export class BodyRecorder {
   capturing (calls: Settings['calls'], secrets: readonly Secret[]): CaptureBodies {
     const ruleOf = bodyRules(calls)
     return (key, endpoint) => {
-      const rule = endpointsWithout.has(endpoint) ? undefined : ruleOf(key)
-      return rule && new CallCapture({ ...rule, projectId: projectIdOf(key), secrets }, this.#memory)
+      const rule = hasBodies(endpoint) ? ruleOf(key) : undefined
+      return rule && new KeptCapture({ ...rule, projectId: projectIdOf(key), secrets }, this.#memory)
     }
   }
 
   /** Takes the bodies of a call that has ended. @param row its usage row; without one nothing is stored */
   end ({ headers, record }: Call, row: UsageRow | undefined): void {
-    const capture = record.bodies
-    record.bodies = undefined
-    if (!(capture instanceof CallCapture)) return
+    const capture = takeCapture(record, KeptCapture)
+    if (capture === undefined) return
     if (capture.isDropped) this.#dropped++
-    // What is wrong with a request may be said in words of it.
-    if (record.isUnseen && (capture.request?.sizeBytes ?? 0) > 0) capture.forget()
     if (row === undefined || this.#waiting.length >= maxWaiting) return capture.release()
     this.#waiting.push({ capture, row, secrets: secretsIn(headers) })
     this.#work ??= this.#storeAll()
@@ -142,10 +130,4 @@ export class BodyRecorder {
       answer: answer && await printBody(answer, options)
     })
   }
-}
-
-/** Returns the keys that came in the headers of a call: a body may repeat them. */
-function secretsIn (headers: Call['headers']): string[] {
-  const providerKey = [headers['x-provider-key'] ?? ''].flat()
-  return [...presentedKeys(headers), ...providerKey].filter(key => key !== '')
 }

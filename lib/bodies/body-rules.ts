@@ -2,7 +2,7 @@
 
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import { Redaction } from './redaction.ts'
-import type { Secret } from '../core/secret.ts'
+import type { CaptureRule } from './call-capture.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Role } from '../../schemas/admin/common.ts'
 
@@ -15,13 +15,20 @@ export interface BodyRule {
 }
 
 /** Says what is kept of one call. */
-export interface CallRule extends BodyRule {
+export interface CallRule extends BodyRule, CaptureRule {
   readonly projectId: string
-  /** Secrets of the gateway, which must not show. */
-  readonly secrets: readonly Secret[]
 }
 
-const anyProject = '*'
+/** Stands for every project without a rule. */
+export const anyProject = '*'
+
+/** Lists of models are the same for every call. */
+const endpointsWithout: ReadonlySet<string> = new Set(['models'])
+
+/** Returns true for an endpoint whose calls have bodies worth keeping. */
+export function hasBodies (endpoint: string): boolean {
+  return !endpointsWithout.has(endpoint)
+}
 
 /**
  * Returns a function that finds the rule of the project of a key: by its id, by its name, or the one for all

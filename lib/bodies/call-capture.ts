@@ -6,8 +6,9 @@
 import { done } from '../async/peek.ts'
 import type { BodyCapture } from '../core/body-capture.ts'
 import type { Reply } from '../core/reply.ts'
+import type { Secret } from '../core/secret.ts'
 import type { UploadForm } from '../core/upload.ts'
-import type { CallRule } from './body-rules.ts'
+import type { Redaction } from './redaction.ts'
 
 type Piece = string | Uint8Array
 
@@ -31,6 +32,34 @@ export interface BodyMemory {
   readonly give: (bytes: number) => void
 }
 
+export class BoundedMemory implements BodyMemory {
+  readonly #maxBytes: () => number
+  #bytes = 0
+
+  constructor (maxBytes: () => number) {
+    this.#maxBytes = maxBytes
+  }
+
+  take (bytes: number): boolean {
+    if (this.#bytes + bytes > this.#maxBytes()) return false
+    this.#bytes += bytes
+    return true
+  }
+
+  give (bytes: number): void {
+    this.#bytes -= bytes
+  }
+}
+
+/** Says how the bodies of a call are printed. */
+export interface CaptureRule {
+  /** Of what is printed. */
+  readonly maxBytes: number
+  readonly redaction: Redaction
+  /** Secrets of the gateway, which must not show. */
+  readonly secrets: readonly Secret[]
+}
+
 /**
  * Bytes in memory for each byte that is stored: events of a token each take some hundred bytes, and media are
  * left out.
@@ -41,8 +70,8 @@ const maxBufferedBytes = 4 * 1024 * 1024
 /** The memory of a capture itself. */
 const overheadBytes = 1024
 
-export class CallCapture implements BodyCapture {
-  readonly rule: CallRule
+export class CallCapture<Rule extends CaptureRule = CaptureRule> implements BodyCapture {
+  readonly rule: Rule
   readonly #maxBytes: number
   readonly #memory: BodyMemory
   #bufferedBytes = 0
@@ -50,7 +79,7 @@ export class CallCapture implements BodyCapture {
   #answer: GrowingBody | undefined
   #isDropped = false
 
-  constructor (rule: CallRule, memory: BodyMemory) {
+  constructor (rule: Rule, memory: BodyMemory) {
     this.rule = rule
     this.#memory = memory
     this.#maxBytes = Math.min(rule.maxBytes * bufferShare, maxBufferedBytes)

@@ -37,7 +37,7 @@ export async function printBody (
     }
   }
   const { text, isRedacted, isTruncated } = await redacted(pieces, mediaType, isCut, options)
-  const cut = withinBytes(text, options.maxBytes)
+  const cut = cutText(text, options.maxBytes)
   return {
     media_type: mediaType ?? null,
     size_bytes: sizeBytes,
@@ -93,7 +93,7 @@ async function parsed (data: string): Promise<unknown> {
 }
 
 /** Returns as much of a text as has so many bytes in UTF-8, in complete characters. */
-function withinBytes (text: string, maxBytes: number): string {
+export function cutText (text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes) return text
   const bytes = Buffer.from(text)
   if (bytes.length <= maxBytes) return text

@@ -375,15 +375,27 @@ function checkUsageEntries ({ usage }: Config, report: Report): void {
   }
 }
 
-function checkKeptBodies ({ calls }: Config, report: Report): void {
+function checkKeptBodies ({ calls, telemetry }: Config, report: Report): void {
+  const content = telemetry.otlp?.content
+  if (content !== undefined) {
+    checkRedaction(['telemetry', 'otlp', 'content', 'redact'], content.redact, report)
+  }
   const projects = new Set<string>()
   for (const [index, { project, redact }] of calls.keep_bodies.entries()) {
     const path = ['calls', 'keep_bodies', index]
     if (projects.has(project)) report.add([...path, 'project'], 'another entry has this project')
     projects.add(project)
-    for (const [position, pattern] of redact.patterns.entries()) {
-      checkPattern([...path, 'redact', 'patterns', position], pattern, report)
-    }
+    checkRedaction([...path, 'redact'], redact, report)
+  }
+}
+
+function checkRedaction (
+  path: Path,
+  { patterns }: { readonly patterns: readonly string[] },
+  report: Report
+): void {
+  for (const [index, pattern] of patterns.entries()) {
+    checkPattern([...path, 'patterns', index], pattern, report)
   }
 }
 

@@ -1,8 +1,9 @@
+import type { CallTrace } from './call-trace.ts'
 import type { ApiKey } from './key.ts'
 import type { Reply } from './reply.ts'
 import type { UploadForm } from './upload.ts'
 
-/** Notes what a call receives and sends, for a project that keeps it. */
+/** Notes what a call receives and sends, for a project that keeps it or for its spans. */
 export interface BodyCapture {
   /** Notes a body that has come completely, in its pieces. */
   readonly takeRequest: (pieces: readonly Uint8Array[]) => void
@@ -11,5 +12,9 @@ export interface BodyCapture {
   readonly watch: (reply: Reply) => Reply
 }
 
-/** Begins to note the bodies of a call of this key; `undefined` where its project keeps none. */
-export type CaptureBodies = (key: ApiKey, endpoint: string) => BodyCapture | undefined
+/** Begins to note the bodies of a call of this key; `undefined` where nobody is to read them. */
+export type CaptureBodies = (
+  key: ApiKey,
+  endpoint: string,
+  trace?: Pick<CallTrace, 'isSampled'>
+) => BodyCapture | undefined

@@ -258,7 +258,7 @@ export class CallRecord {
   /** The limit for which it was refused. */
   refusedBy: Refusal | undefined = undefined
 
-  /** Notes its bodies, where its project keeps them. */
+  /** Notes its bodies, where its project keeps them or its spans have them. */
   bodies: BodyCapture | undefined = undefined
 
   // Kept by `limits/call-recorder`.

@@ -113,7 +113,7 @@ function callOf (
   record.bodyBytes = bodyBytes
   record.trace = beginTrace?.({})
   if (providerKey !== undefined) record.ownProviderKey = true
-  record.bodies = captureBodies?.(key, endpoint)
+  record.bodies = captureBodies?.(key, endpoint, record.trace)
   Object.assign(record, attribution)
   record.requestedModel = routes.map(route => route.modelId).join(', ')
   return detachedCall({ id, key, record, signal })

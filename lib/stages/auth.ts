@@ -52,7 +52,9 @@ export function auth (
     if (guardedEndpoints?.has(call.record.endpoint) === true) call.record.isUnseen = true
     if (hidesCost !== undefined) call.record.hidesCost = hidesCost(key)
     if (ownTags !== undefined) call.record.tags = ownTags(key)
-    if (captureBodies !== undefined) call.record.bodies = captureBodies(key, call.record.endpoint)
+    if (captureBodies !== undefined) {
+      call.record.bodies = captureBodies(key, call.record.endpoint, call.record.trace)
+    }
     return refine(call, { key, recordAnswer })
   })
 }

@@ -2,7 +2,7 @@
  * Makes the spans of a call from its record, once it has ended: nothing is traced while it runs.
  *
  * Names are those of OpenTelemetry's conventions for HTTP, generative AI and MCP. What they have no name for
- * is `headgate.…`. No text of a prompt, an answer, arguments or results is here.
+ * is `headgate.…`. Prompts and answers are added where the configuration says so (`withContent`).
  *
  * @see https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
@@ -19,6 +19,7 @@ import {
 import type { Finding } from '../core/stage-findings.ts'
 import { operationOf, providerNameOf, usageOf, type KindOf } from './gen-ai.ts'
 import type { Call } from '../core/call.ts'
+import type { Content } from './span-content.ts'
 import type { Usage } from '../core/usage.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -37,6 +38,8 @@ export interface CallSpan {
   readonly events: readonly SpanEvent[]
   /** True where the operation failed, rather than its caller. */
   readonly failed: boolean
+  /** True for an attempt whose answer was used. */
+  readonly isAnswer?: boolean
 }
 
 export interface SpanEvent {
@@ -83,6 +86,30 @@ export function callSpans (
   return {
     server: serverSpan(call, row, endedAtMs),
     children: children.toSorted((a, b) => a.startedAtMs - b.startedAtMs)
+  }
+}
+
+/**
+ * Returns the spans with the texts of the call: on the attempt that answered it where there is one, else on
+ * the span of the call.
+ */
+export function withContent ({ server, children }: CallSpans, content: Content): CallSpans {
+  const answers = children.filter(({ isAnswer }) => isAnswer)
+  const target = answers.length === 1 ? answers[0] : server
+  const added = (span: CallSpan): CallSpan => span === target
+    ? { ...span, attributes: { ...span.attributes, ...contentAttributes(content) } }
+    : span
+  return { server: added(server), children: children.map(added) }
+}
+
+function contentAttributes ({ system, input, output, isTruncated }: Content): Attributes {
+  const printed = (list: readonly object[]): string | undefined =>
+    list.length === 0 ? undefined : JSON.stringify(list)
+  return {
+    'gen_ai.system_instructions': printed(system),
+    'gen_ai.input.messages': printed(input),
+    'gen_ai.output.messages': printed(output),
+    'headgate.content_truncated': isTruncated ? true : undefined
   }
 }
 
@@ -179,6 +206,7 @@ function requestSpan (
     startedAtMs,
     endedAtMs: completedAtMs ?? (isAnswer ? endedAtMs : firstAtMs ?? endedAtMs),
     failed: reason !== undefined && !givenUp.has(reason),
+    isAnswer,
     events:
       streamed === true && firstAtMs !== undefined && isAnswer
         ? [{ name: 'headgate.first_output', atMs: firstAtMs }]

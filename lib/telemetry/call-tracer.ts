@@ -28,13 +28,15 @@ import {
   type SpanExporter,
   type SpanProcessor
 } from '@opentelemetry/sdk-trace-base'
+import { loggableError } from '../text/describe-error.ts'
 import { version } from '../text/version.ts'
 import { randomHex } from '../text/ids.ts'
-import { callSpans, type CallSpan } from './call-spans.ts'
+import { callSpans, withContent, type CallSpan, type CallSpans } from './call-spans.ts'
 import type { KindOf } from './gen-ai.ts'
 import { ExportCounter } from './export-counter.ts'
 import { exporterOptions, flushAtStop, serviceResource } from './otlp-target.ts'
 import { recoveredSpan } from './recovered-span.ts'
+import { SpanContent, type CaptureContent, type TakenContent } from './span-content.ts'
 import { beginTrace } from './trace-context.ts'
 import { TraceSampler } from './trace-sampler.ts'
 import type { Call } from '../core/call.ts'
@@ -56,14 +58,21 @@ export class CallTracer {
   readonly #ids = new GivenIds()
   readonly #sampler: TraceSampler
   readonly #tracer: Tracer
+  readonly #content: SpanContent | undefined
+  /** Texts are read one call after the other. */
+  #reading = Promise.resolve()
+  /** Has the texts of calls noted; `undefined` where spans have none. */
+  readonly captureContent: CaptureContent | undefined
 
   /** @param exporter sends batches of spans */
   constructor (
     exporter: SpanExporter,
-    { sampler, sample, maxQueuedSpans }: OtlpSettings,
+    { sampler, sample, maxQueuedSpans, content }: OtlpSettings,
     options: CallTracerOptions
   ) {
     this.#options = options
+    this.#content = content && new SpanContent(content)
+    this.captureContent = this.#content?.capturing
     this.#sampler = new TraceSampler({ sampler, sample, maxPerSecond: options.maxSampledPerSecond })
     this.#counter = new ExportCounter(
       maxQueuedSpans,
@@ -95,11 +104,33 @@ export class CallTracer {
     kindOf: KindOf
   ): void {
     const { trace: callTrace = this.begin({}) } = call.record
-    if (!callTrace.isSampled) return
+    const content = this.#content?.take(call)
+    if (!callTrace.isSampled) {
+      content?.release()
+      return
+    }
     const nowMs = performance.now()
-    const { server, children } = callSpans(call, row, nowMs, kindOf)
+    const spans = callSpans(call, row, nowMs, kindOf)
     // `performance.timeOrigin` would not know that the clock has been set since the process began.
     const epochMs = Date.now() - nowMs
+    if (content === undefined) this.#sendAll(spans, epochMs, callTrace)
+    else this.#reading = this.#reading.then(async () => {
+      this.#sendAll(await this.#withContent(spans, content), epochMs, callTrace)
+    })
+  }
+
+  /** Never rejects: without its texts a call has its spans all the same. */
+  async #withContent (spans: CallSpans, content: TakenContent): Promise<CallSpans> {
+    try {
+      return withContent(spans, await content.read())
+    } catch (error) {
+      const cause = loggableError(error)
+      this.#options.log.warn({ cause }, 'failed to read the texts of a call for its spans')
+      return spans
+    }
+  }
+
+  #sendAll ({ server, children }: CallSpans, epochMs: number, callTrace: CallTrace): void {
     const { traceId, spanId, parentId } = callTrace
     this.#send(server, epochMs, callTrace, parentId)
     for (const child of children) this.#send(child, epochMs, { traceId, state: callTrace.state }, spanId)
@@ -132,7 +163,10 @@ export class CallTracer {
 
   /** Sends what waits, for up to two seconds. */
   async close (): Promise<void> {
-    await flushAtStop(async () => await this.#provider.shutdown(), this.#options.log, 'spans')
+    await flushAtStop(async () => {
+      await this.#reading
+      await this.#provider.shutdown()
+    }, this.#options.log, 'spans')
     this.#counter.dropWaiting()
   }
 

@@ -4,6 +4,32 @@ import { Type, type Static } from 'typebox'
 import { OneOf } from '../nullable.ts'
 import { Bytes, Closed, day, mebibyte, Milliseconds, Section, Text } from './entries.ts'
 
+/** What does not show of requests and answers that are kept or sent. */
+export const Redact = Section(
+  {
+    fields: Type.Array(Text('Name of a member of JSON.'), {
+      default: [],
+      maxItems: 100,
+      description:
+        'Members whose values are replaced, at any depth and without regard to case. Those that hold credentials always are.'
+    }),
+    patterns: Type.Array(
+      Type.String({
+        minLength: 1,
+        maxLength: 500,
+        description: 'A regular expression, without lookaround and back references.'
+      }),
+      {
+        default: [],
+        maxItems: 50,
+        description:
+          'Regular expressions of texts and numbers that are replaced. `(?i)` at the beginning ignores the case of letters.'
+      }
+    )
+  },
+  'What is replaced by `[redacted]`.'
+)
+
 const KeepBodiesConfig = Closed(
   {
     project: Text(
@@ -16,30 +42,7 @@ const KeepBodiesConfig = Closed(
       default: 64 * 1024,
       description: 'Maximum size of a body; the rest of a longer one is dropped.'
     }),
-    redact: Section(
-      {
-        fields: Type.Array(Text('Name of a member of JSON.'), {
-          default: [],
-          maxItems: 100,
-          description:
-            'Members whose values are replaced, at any depth and without regard to case. Those that hold credentials always are.'
-        }),
-        patterns: Type.Array(
-          Type.String({
-            minLength: 1,
-            maxLength: 500,
-            description: 'A regular expression, without lookaround and back references.'
-          }),
-          {
-            default: [],
-            maxItems: 50,
-            description:
-              'Regular expressions of texts and numbers that are replaced. `(?i)` at the beginning ignores the case of letters.'
-          }
-        )
-      },
-      'What is replaced by `[redacted]` before a body is stored.'
-    ),
+    redact: Redact,
     readable_by: OneOf(['owner', 'admin', 'member'], {
       default: 'admin',
       description: 'The least role that may read them.'

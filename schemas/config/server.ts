@@ -2,6 +2,7 @@
 
 import { Type } from 'typebox'
 import { OneOf } from '../nullable.ts'
+import { Redact } from './calls.ts'
 import { Closed, Count, HttpUrl, Milliseconds, Section, Text, hour } from './entries.ts'
 import { Headers } from './secret.ts'
 
@@ -160,6 +161,26 @@ const samplers = [
   'parentbased_traceidratio'
 ] as const
 
+const ContentConfig = Closed(
+  {
+    projects: Type.Array(
+      Text('Name or id of a project; `*` stands for all of them, and `default` for the one without a name.'),
+      { minItems: 1, maxItems: 1000, default: ['*'], description: 'Projects whose calls have it.' }
+    ),
+    max_bytes: Type.Integer({
+      minimum: 256,
+      maximum: 64 * 1024,
+      default: 8192,
+      description: 'Maximum size of the instructions, the messages and the answer in JSON, each; the rest is dropped.'
+    }),
+    redact: Redact
+  },
+  {
+    description:
+      'Sends prompts and answers in spans, as stages left them. Default: off; `{}` turns it on for every project.'
+  }
+)
+
 const OtlpConfig = Closed(
   {
     endpoint: Type.Unsafe<string>({
@@ -193,6 +214,7 @@ const OtlpConfig = Closed(
       default: false,
       description: 'Sends the lines of the log to `/v1/logs` as well; with `headgate start` only.'
     }),
+    content: Type.Optional(ContentConfig),
     max_queued_logs: Count(
       8192,
       'Log records that wait for the collector, per process; further ones are dropped and counted.',

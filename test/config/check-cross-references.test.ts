@@ -73,6 +73,13 @@ t.test('bodies are kept by one entry for each project, with patterns that take o
   ])
 })
 
+t.test('prompts and answers in spans are redacted by patterns that take one pass', async t => {
+  t.match(load(t, 'telemetry: {otlp: {content: {}}}').telemetry, { otlp: { content: { projects: ['*'], maxBytes: 8192, redact: { fields: [], patterns: [] } } } })
+  t.same(lines(t, "telemetry: {otlp: {content: {redact: {patterns: ['(?=a)b']}}}}"), [
+    'headgate.yaml:1:50  telemetry.otlp.content.redact.patterns[0]  has a lookaround or a group with flags, which cannot be searched for in linear time'
+  ])
+})
+
 t.test('settings of usage have one entry for each project and key', async t => {
   const { usage } = load(t, 'usage: {expose_cost: false, projects: [{project: Support}, {project: b, expose_cost: false}]}')
   t.same([usage.exposeCost, usage.projects], [false, [{ project: 'Support', exposeCost: true, tags: [] }, { project: 'b', exposeCost: false, tags: [] }]])

@@ -10,7 +10,9 @@ import { otlpSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { remoteServer } from '../support/tool-servers.ts'
 import { until } from '../support/until.ts'
-import { chatAnswer, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
+import { dialects, protocols } from '../support/conversations.ts'
+import { word } from '../support/word-stages.ts'
+import { chatAnswer, eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
 import type { Propagation } from '../../lib/core/call-trace.ts'
 import type { GatewayParts } from '../../lib/gateway.ts'
 import type { Database } from '../../lib/stores/database.ts'
@@ -168,6 +170,56 @@ t.test('each stage that looked has a span within the call, with what became of w
     t.ok(look.startMs >= (top?.startMs ?? Infinity) && look.endMs <= (top?.endMs ?? 0) && look.endMs >= look.startMs)
   }
   t.strictSame(looks.find(({ attributes }) => attributes['headgate.stage.point'] === 'request')?.attributes['headgate.stage.findings'], ['mask 1'])
+})
+
+const islands: Settings['stages'] = [{ name: 'islands', use: 'pattern', at: ['request', 'answer'], action: 'mask', patterns: [{ name: 'island', match: word, maxLength: word.length }] }]
+const everyText: Settings['telemetry']['otlp'] = otlpSettings('', { content: { projects: ['*'], maxBytes: 8192, redact: { fields: [], patterns: [] } } })
+
+for (const [dialectName, { path, request }] of Object.entries(dialects)) {
+  for (const stream of [false, true]) {
+    t.test(`where the configuration says so, a span has prompts and answers as stages left them: ${dialectName} ${stream ? 'streamed' : 'complete'}`, async t => {
+      const { complete, frames } = protocols.chat
+      const seen = await collector(t)
+      const telemetry = { maxSampledPerSecond: 1, otlp: { ...everyText, endpoint: seen.url } }
+      const script = stream ? { headers: eventStream, pieces: [...frames] } : { pieces: [JSON.stringify(complete)] }
+      const { api } = await traced(t, { telemetry, stages: islands }, undefined, script)
+      const response = await api.post(path, { ...request('one/m', word), stream })
+      t.equal(response.status, 200, await response.text())
+      await api.gateway.close()
+      const [server, attempt] = [2, 3].map(kind => seen.spans().find(span => span.kind === kind))
+      const { 'gen_ai.input.messages': input, 'gen_ai.output.messages': output } = attempt?.attributes ?? {}
+      const messagesOf = (text: unknown): unknown[] => JSON.parse(String(text)) as unknown[]
+      t.ok(messagesOf(input).length > 0)
+      t.match(String(input), '[island]')
+      t.match(messagesOf(output), [{ role: 'assistant' }])
+      t.match(String(output), 'I went to [island].')
+      t.notOk(JSON.stringify(seen.spans()).includes(word), 'the word that is masked is in no span')
+      t.notOk('gen_ai.input.messages' in (server?.attributes ?? {}), 'once')
+    })
+  }
+}
+
+t.test('texts are on the span of the call where several answers made it, or a stage refused it, and then without them', async t => {
+  const server = await startToolServer(t)
+  const content = (endpoint: string): Settings['telemetry'] => ({ maxSampledPerSecond: 1, otlp: { ...everyText, endpoint } })
+  const seen = await collector(t)
+  const { api } = await traced(t, { tools, toolServers: [remoteServer('org/test', server.url)], telemetry: content(seen.url), stages: islands.map(stage => ({ ...stage, action: 'refuse' })) }, undefined, toolTurns)
+  await (await api.post(path, { ...hello, mcp_servers: ['org/test'] })).text()
+  t.equal((await api.post(path, { ...hello, messages: [{ role: 'user', content: word }] })).status, 400)
+  await api.gateway.close()
+  const [looped, refused] = seen.spans().filter(({ kind }) => kind === 2)
+  t.match(looped?.attributes, { 'gen_ai.input.messages': '[{"role":"user","parts":[{"type":"text","content":"hi"}]}]', 'gen_ai.output.messages': '[{"role":"assistant","parts":[{"type":"text","content":"ok"}],"finish_reason":"stop"}]' })
+  t.equal(seen.spans().filter(({ attributes }) => 'gen_ai.input.messages' in attributes).length, 1)
+  t.equal(refused?.attributes['gen_ai.input.messages'], undefined)
+  t.notOk(JSON.stringify(seen.spans()).includes(word))
+})
+
+t.test('as long as the configuration does not say so, no text of a call is in a span', async t => {
+  const { api, spans } = await traced(t, {}, undefined, { pieces: [chatAnswer('a word of the answer')] })
+  await (await api.post(path, { ...hello, messages: [{ role: 'user', content: 'a word of the prompt' }] })).text()
+  const all = await spans()
+  t.equal(all.length, 2)
+  t.notMatch(JSON.stringify(all), /a word of/)
 })
 
 t.test('the call of a process that was killed has the span that its provider got as parent, once', async t => {

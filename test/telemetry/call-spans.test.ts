@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CallRecord, noteUsage, type SentRequest } from '../../lib/core/record.ts'
 import { StageFindings } from '../../lib/core/stage-findings.ts'
-import { callSpans, type CallSpans } from '../../lib/telemetry/call-spans.ts'
+import { callSpans, withContent, type CallSpans } from '../../lib/telemetry/call-spans.ts'
 import { providerKinds } from '../../schemas/providers.ts'
 import { route } from '../support/routes.ts'
 import { usageRowOf } from '../support/usage.ts'
@@ -149,4 +149,19 @@ t.test('a stage that could not look has a span that failed', async t => {
   findings.noteLook('pii', 'request', 2)
   findings.note('pii', 'request', 'unavailable')
   t.match(spansOf({ findings }).children, [{ name: 'stage pii', failed: true, attributes: { 'error.type': 'unavailable', 'headgate.stage.findings': ['unavailable 1'] } }])
+})
+
+t.test('texts of a call are on the attempt that answered, else on the span of the call', async t => {
+  const content = { system: [], input: [{ role: 'user', parts: [] }], output: [], isTruncated: true }
+  const added = { 'gen_ai.input.messages': '[{"role":"user","parts":[]}]', 'headgate.content_truncated': true }
+  const places = (requests: SentRequest[]): boolean[] => {
+    const { server, children } = withContent(spansOf({ requests }), content)
+    return [server, ...children].map(({ attributes }) => {
+      const found = Object.fromEntries(Object.entries(present(attributes)).filter(([name]) => /messages|content|system_instructions/.test(name)))
+      return Object.keys(found).length > 0 && t.strictSame(found, added)
+    })
+  }
+  t.strictSame(places([sent({ reason: 'upstream_error' }), sent({})]), [false, false, true])
+  t.strictSame(places([sent({}), sent({})]), [true, false, false])
+  t.strictSame(places([]), [true])
 })
