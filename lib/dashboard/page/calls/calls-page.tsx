@@ -31,12 +31,12 @@ export function CallsPage (): JSX.Element {
   const filtered = query.value.size > 0
   return (
     <Page
-      title='Calls' wide subtitle='Every call with its tokens, its cost and how it went.'
+      title='Calls' wide subtitle='Every call, with its tokens, cost and outcome.'
       actions={!live.value && <Button icon='refresh' label='Load again' busy={loading} onClick={() => void reload()} />}
     >
       <CallsFilters live={live.value} onLive={on => { live.value = on }} />
       {live.value ? <Live tail={tail} /> : (
-        <>
+        <div class='stack'>
           {haveSums(filters) && <Sums filters={filters} />}
           <Failure error={error} retry={() => void reload()} />
           {(error === undefined || rows !== undefined) && (
@@ -50,7 +50,7 @@ export function CallsPage (): JSX.Element {
               <More onClick={more} label={searchedFromMs === undefined ? undefined : `Search before ${dateTime(searchedFromMs)}`} />
             </section>
           )}
-        </>
+        </div>
       )}
     </Page>
   )

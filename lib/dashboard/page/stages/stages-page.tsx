@@ -41,7 +41,7 @@ function scopeOf (only: NonNullable<Stage['only']>): string {
 export function StagesPage (): JSX.Element {
   const { data, error, reload } = useResource('stages', signal => api('GET /admin/v1/stages', { signal }))
   return (
-    <Page title='Stages' subtitle='They look at the texts of calls, in this order. Counts are of the last day.'>
+    <Page title='Stages' subtitle='Stages check the texts of calls, in this order. Counts cover the last 24 hours.'>
       <Failure error={error} retry={() => void reload()} />
       <div class='stack'>
         {error === undefined && (

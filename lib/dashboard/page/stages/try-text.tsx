@@ -29,17 +29,17 @@ export function TryText (): JSX.Element {
     })
   }
   return (
-    <Card title='Try a text' subtitle='As that of a chat completion by a key of no project. Stages that call others do so here as well.'>
+    <Card title='Try a text' subtitle='Checked like a chat completion of a key without a project. Stages that call other services call them here, too.'>
       <form class='stack tight' onSubmit={look}>
         <Field label='Text'>
           {control => <textarea {...control} class='textarea' rows={4} maxLength={maxLength} value={text.value} onInput={event => { text.value = event.currentTarget.value }} />}
         </Field>
         <div class='row'>
           <PlainSelect
-            name='Looked at as' value={point.value} onChange={value => { point.value = value === 'answer' ? 'answer' : 'request' }}
+            name='Checked as' value={point.value} onChange={value => { point.value = value === 'answer' ? 'answer' : 'request' }}
             choices={[{ value: 'request', label: 'As a request' }, { value: 'answer', label: 'As an answer' }]}
           />
-          <Button kind='primary' type='submit' busy={busy} disabled={text.value === ''}>Look</Button>
+          <Button kind='primary' type='submit' busy={busy} disabled={text.value === ''}>Check</Button>
         </div>
         <Failure error={error} />
         {result.value !== undefined && <Outcome result={result.value} />}
@@ -52,7 +52,7 @@ function Outcome ({ result: { text, refusal, findings, duration_ms: durationMs }
   return (
     <div class='stack tight' role='status'>
       {refusal !== null && <Notice tone='bad'>{refusal}</Notice>}
-      {text !== null && <Code text={text} label='what is left' />}
+      {text !== null && <Code text={text} label='the text afterwards' />}
       <div class='row wrap'>
         {findings.length === 0 && <span class='muted'>Nothing was found.</span>}
         {findings.map(({ stage, action, count }) => <Badge key={`${stage} ${action}`} tone={action === 'refuse' ? 'bad' : action === 'mask' ? 'warn' : 'neutral'}>{`${stage}: ${action} ${count}`}</Badge>)}

@@ -31,6 +31,7 @@ export const measures: readonly Measure[] = [
     title: 'Calls',
     kind: 'bars',
     format: shortCount,
+    axisFormat: wholeCount,
     parts: [
       {
         label: 'Succeeded',
@@ -44,6 +45,7 @@ export const measures: readonly Measure[] = [
     title: 'Tokens',
     kind: 'bars',
     format: shortCount,
+    axisFormat: wholeCount,
     parts: [
       { label: 'Prompt', values: series => series.prompt_tokens },
       { label: 'Completion', values: series => series.completion_tokens }
@@ -55,6 +57,7 @@ export const measures: readonly Measure[] = [
     title: 'Errors',
     kind: 'bars',
     format: shortCount,
+    axisFormat: wholeCount,
     parts: [{ label: 'Errors', values: series => series.errors }],
     one: series => series.errors
   },
@@ -120,4 +123,9 @@ export function seriesOf (
     rest.reduce((total, { series }) => total + (one(series)[index] ?? 0), 0)
   )
   return [...named, { label: `${rest.length} others`, values: sum, colour: 6 }]
+}
+
+/** Formats a count for an axis, whose steps may be fractions. */
+function wholeCount (value: number): string {
+  return Number.isInteger(value) ? shortCount(value) : ''
 }
