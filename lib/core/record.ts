@@ -110,6 +110,8 @@ export class CallRecord {
   maxTokens: number | undefined = undefined
   keyId: string | undefined = undefined
   keyName: string | undefined = undefined
+  /** Absent for a key that is in no other project than the default one. */
+  projectName: string | undefined = undefined
   /** The key that was refused, as far as it may be logged. */
   refusedKey: string | undefined = undefined
   /** The method of its request; absent for a call that no request made. */

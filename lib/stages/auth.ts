@@ -45,6 +45,7 @@ export function auth (
     }
     call.record.keyId = key.id
     call.record.keyName = key.name
+    call.record.projectName = key.project?.name
     call.record.keyCheckedAtMs = performance.now()
     if (!everyKey && key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
       throw new GatewayError('insufficient_permissions')

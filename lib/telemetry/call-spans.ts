@@ -2,7 +2,7 @@
  * Makes the spans of a call from its record, once it has ended: nothing is traced while it runs.
  *
  * Names are those of OpenTelemetry's conventions for HTTP, generative AI and MCP. What they have no name for
- * is `headgate.…`. Prompts and answers are added where the configuration says so (`withContent`).
+ * is `headgate.…`. Prompts and answers are added where the configuration says so (`contentAttributes`).
  *
  * @see https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
@@ -18,6 +18,7 @@ import {
 } from '../core/record.ts'
 import type { Finding } from '../core/stage-findings.ts'
 import { operationOf, providerNameOf, usageOf, type KindOf } from './gen-ai.ts'
+import { defaultProject } from '../core/key.ts'
 import type { Call } from '../core/call.ts'
 import type { Content } from './span-content.ts'
 import type { Usage } from '../core/usage.ts'
@@ -90,19 +91,27 @@ export function callSpans (
 }
 
 /**
- * Returns the spans with the texts of the call: on the attempt that answered it where there is one, else on
- * the span of the call.
+ * Returns the spans with further attributes.
+ *
+ * @param content the texts of the call: passed with the attempt that answered it where there is one, else
+ *   with the span of the call
  */
-export function withContent ({ server, children }: CallSpans, content: Content): CallSpans {
+export function withAttributes (
+  { server, children }: CallSpans,
+  content: Content | undefined,
+  attributesOf: (span: CallSpan, content: Content | undefined) => Attributes
+): CallSpans {
   const answers = children.filter(({ isAnswer }) => isAnswer)
   const target = answers.length === 1 ? answers[0] : server
-  const added = (span: CallSpan): CallSpan => span === target
-    ? { ...span, attributes: { ...span.attributes, ...contentAttributes(content) } }
-    : span
+  const added = (span: CallSpan): CallSpan => {
+    const more = attributesOf(span, span === target ? content : undefined)
+    return { ...span, attributes: { ...span.attributes, ...more } }
+  }
   return { server: added(server), children: children.map(added) }
 }
 
-function contentAttributes ({ system, input, output, isTruncated }: Content): Attributes {
+/** Returns the texts of a call under the names of OpenTelemetry's conventions. */
+export function contentAttributes ({ system, input, output, isTruncated }: Content): Attributes {
   const printed = (list: readonly object[]): string | undefined =>
     list.length === 0 ? undefined : JSON.stringify(list)
   return {
@@ -118,7 +127,7 @@ function serverSpan (
   row: UsageRow | undefined,
   endedAtMs: number
 ): CallSpan {
-  const { session } = record.isUnseen ? unknownCaller : record
+  const { session, endUser, tags, metadata } = record.isUnseen ? unknownCaller : record
   const { method, path, endpoint, status, outcome, errorCode, firstByteMs, usage, requestedModel } = record
   return {
     name: method === undefined || path === undefined ? endpoint : `${method} ${path}`,
@@ -139,10 +148,15 @@ function serverSpan (
       'http.response.status_code': status,
       'error.type': errorCode,
       'gen_ai.conversation.id': session === undefined ? undefined : cutName(session),
+      'session.id': session === undefined ? undefined : cutName(session),
+      'user.id': endUser === undefined ? undefined : cutName(endUser),
+      'headgate.tags': tags === undefined ? undefined : [...tags],
+      'headgate.metadata': metadata === undefined ? undefined : JSON.stringify(metadata),
       'headgate.call.id': id,
       'headgate.endpoint': endpoint,
       'headgate.key.id': record.keyId,
       'headgate.key.name': record.keyName,
+      'headgate.project.name': record.keyId === undefined ? undefined : record.projectName ?? defaultProject,
       'headgate.requested_model': requestedModel === undefined ? undefined : cutName(requestedModel),
       'headgate.model': record.modelId === undefined ? undefined : cutName(record.modelId),
       'headgate.provider': record.providerId,

@@ -31,12 +31,13 @@ import {
 import { loggableError } from '../text/describe-error.ts'
 import { version } from '../text/version.ts'
 import { randomHex } from '../text/ids.ts'
-import { callSpans, withContent, type CallSpan, type CallSpans } from './call-spans.ts'
+import { callSpans, contentAttributes, withAttributes, type CallSpan, type CallSpans } from './call-spans.ts'
 import type { KindOf } from './gen-ai.ts'
 import { ExportCounter } from './export-counter.ts'
 import { exporterOptions, flushAtStop, serviceResource } from './otlp-target.ts'
+import { openInference } from './open-inference.ts'
 import { recoveredSpan } from './recovered-span.ts'
-import { SpanContent, type CaptureContent, type TakenContent } from './span-content.ts'
+import { SpanContent, type CaptureContent, type Content, type TakenContent } from './span-content.ts'
 import { beginTrace } from './trace-context.ts'
 import { TraceSampler } from './trace-sampler.ts'
 import type { Call } from '../core/call.ts'
@@ -44,6 +45,9 @@ import type { CallTrace } from '../core/call-trace.ts'
 import type { OtlpSettings } from '../core/settings.ts'
 import type { Log } from '../log/log.ts'
 import type { UsageRow } from '../stores/tables.ts'
+
+/** Messages in OpenInference have many of them; the SDK would drop those beyond 128. */
+const maxAttributes = 1000
 
 export interface CallTracerOptions {
   readonly log: Log
@@ -59,6 +63,7 @@ export class CallTracer {
   readonly #sampler: TraceSampler
   readonly #tracer: Tracer
   readonly #content: SpanContent | undefined
+  readonly #hasOpenInference: boolean
   /** Texts are read one call after the other. */
   #reading = Promise.resolve()
   /** Has the texts of calls noted; `undefined` where spans have none. */
@@ -67,11 +72,12 @@ export class CallTracer {
   /** @param exporter sends batches of spans */
   constructor (
     exporter: SpanExporter,
-    { sampler, sample, maxQueuedSpans, content }: OtlpSettings,
+    { sampler, sample, maxQueuedSpans, content, openinference }: OtlpSettings,
     options: CallTracerOptions
   ) {
     this.#options = options
     this.#content = content && new SpanContent(content)
+    this.#hasOpenInference = openinference
     this.captureContent = this.#content?.capturing
     this.#sampler = new TraceSampler({ sampler, sample, maxPerSecond: options.maxSampledPerSecond })
     this.#counter = new ExportCounter(
@@ -84,6 +90,7 @@ export class CallTracer {
       // Whether a call is sent was decided when it began.
       sampler: new AlwaysOnSampler(),
       idGenerator: this.#ids,
+      spanLimits: { attributeCountLimit: maxAttributes },
       resource: serviceResource()
     })
     this.#tracer = this.#provider.getTracer('headgate', version)
@@ -113,7 +120,7 @@ export class CallTracer {
     const spans = callSpans(call, row, nowMs, kindOf)
     // `performance.timeOrigin` would not know that the clock has been set since the process began.
     const epochMs = Date.now() - nowMs
-    if (content === undefined) this.#sendAll(spans, epochMs, callTrace)
+    if (content === undefined) this.#sendAll(this.#completed(spans), epochMs, callTrace)
     else this.#reading = this.#reading.then(async () => {
       this.#sendAll(await this.#withContent(spans, content), epochMs, callTrace)
     })
@@ -122,12 +129,21 @@ export class CallTracer {
   /** Never rejects: without its texts a call has its spans all the same. */
   async #withContent (spans: CallSpans, content: TakenContent): Promise<CallSpans> {
     try {
-      return withContent(spans, await content.read())
+      return this.#completed(spans, await content.read())
     } catch (error) {
       const cause = loggableError(error)
       this.#options.log.warn({ cause }, 'failed to read the texts of a call for its spans')
-      return spans
+      return this.#completed(spans)
     }
+  }
+
+  /** Adds what the configuration has in spans besides. */
+  #completed (spans: CallSpans, content?: Content): CallSpans {
+    if (content === undefined && !this.#hasOpenInference) return spans
+    return withAttributes(spans, content, (span, texts) => ({
+      ...texts && contentAttributes(texts),
+      ...this.#hasOpenInference && openInference(span, texts)
+    }))
   }
 
   #sendAll ({ server, children }: CallSpans, epochMs: number, callTrace: CallTrace): void {

@@ -215,6 +215,10 @@ const OtlpConfig = Closed(
       description: 'Sends the lines of the log to `/v1/logs` as well; with `headgate start` only.'
     }),
     content: Type.Optional(ContentConfig),
+    openinference: Type.Boolean({
+      default: false,
+      description: 'Adds the attributes of OpenInference to spans, for Phoenix, Arize and others.'
+    }),
     max_queued_logs: Count(
       8192,
       'Log records that wait for the collector, per process; further ones are dropped and counted.',

@@ -42,7 +42,7 @@ t.test('.env.example lists exactly the variables that are read, and those of sev
 
 t.test('the address of a collector switches traces on, its protocol and a sampler do not', async t => {
   const address = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
-  const defaults = { endpoint: 'http://localhost:4318', protocol: 'http/protobuf', headers: {}, sampler: 'parentbased_traceidratio', sample: 1, traces: true, metrics: false, metricsIntervalMs: 60_000, logs: false, maxQueuedLogs: 8192, maxQueuedSpans: 8192 }
+  const defaults = { endpoint: 'http://localhost:4318', protocol: 'http/protobuf', headers: {}, sampler: 'parentbased_traceidratio', sample: 1, traces: true, metrics: false, metricsIntervalMs: 60_000, logs: false, openinference: false, maxQueuedLogs: 8192, maxQueuedSpans: 8192 }
   const maxSampledPerSecond = 100
   t.same(load(t, '', { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_TRACES_SAMPLER: 'always_on', OTEL_TRACES_SAMPLER_ARG: '1' }).telemetry, { maxSampledPerSecond })
   t.same(load(t, 'telemetry: {otlp: {}}').telemetry, { otlp: defaults, maxSampledPerSecond })

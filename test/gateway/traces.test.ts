@@ -214,6 +214,17 @@ t.test('texts are on the span of the call where several answers made it, or a st
   t.notOk(JSON.stringify(seen.spans()).includes(word))
 })
 
+t.test('the attributes of OpenInference come with a switch, also of a long conversation', async t => {
+  const seen = await collector(t)
+  const { api } = await traced(t, { telemetry: { maxSampledPerSecond: 1, otlp: { ...everyText, endpoint: seen.url, openinference: true } } })
+  const messages = Array.from({ length: 100 }, (_, index) => ({ role: 'user', content: `text ${index}` }))
+  await (await api.post(path, { ...hello, messages, user: 'ann' }, { headers: { 'x-headgate-tags': 'a,b' } })).text()
+  await api.gateway.close()
+  const [server, attempt] = [2, 3].map(kind => seen.spans().find(span => span.kind === kind)?.attributes)
+  t.match(server, { 'openinference.span.kind': 'CHAIN', 'user.id': 'ann', 'tag.tags': ['a', 'b'], 'headgate.tags': ['a', 'b'] })
+  t.match(attempt, { 'openinference.span.kind': 'LLM', 'llm.model_name': 'm', 'llm.input_messages.99.message.content': 'text 99', 'llm.output_messages.0.message.content': 'one' })
+})
+
 t.test('as long as the configuration does not say so, no text of a call is in a span', async t => {
   const { api, spans } = await traced(t, {}, undefined, { pieces: [chatAnswer('a word of the answer')] })
   await (await api.post(path, { ...hello, messages: [{ role: 'user', content: 'a word of the prompt' }] })).text()

@@ -138,6 +138,6 @@ export function provider (id: string, enabled = true): Provider {
 export function otlpSettings (endpoint: string, parts: Partial<OtlpSettings> = {}): OtlpSettings {
   return {
     endpoint, protocol: 'http/json', headers: {}, sampler: 'parentbased_traceidratio', sample: 1, traces: true, metrics: false, logs: false,
-    metricsIntervalMs: 60_000, maxQueuedSpans: 1000, maxQueuedLogs: 1000, ...parts
+    metricsIntervalMs: 60_000, openinference: false, maxQueuedSpans: 1000, maxQueuedLogs: 1000, ...parts
   }
 }

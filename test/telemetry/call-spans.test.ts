@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CallRecord, noteUsage, type SentRequest } from '../../lib/core/record.ts'
 import { StageFindings } from '../../lib/core/stage-findings.ts'
-import { callSpans, withContent, type CallSpans } from '../../lib/telemetry/call-spans.ts'
+import { callSpans, contentAttributes, withAttributes, type CallSpans } from '../../lib/telemetry/call-spans.ts'
 import { providerKinds } from '../../schemas/providers.ts'
 import { route } from '../support/routes.ts'
 import { usageRowOf } from '../support/usage.ts'
@@ -26,7 +26,7 @@ t.test('the span of a call has its route, key, usage and cost', async t => {
   findings.noteLook('pii', 'request', 2)
   findings.note('pii', 'request', 'mask', 3)
   const { server, children } = spansOf({
-    keyId: 'key-1', keyName: 'ci', session: 's-1', requestedModel: 'smart', modelId: 'one/a', providerId: 'one', status: 200, outcome: 'ok',
+    keyId: 'key-1', keyName: 'ci', projectName: 'Support', session: 's-1', endUser: 'ann', tags: ['a', 'b'], metadata: { run: '1' }, requestedModel: 'smart', modelId: 'one/a', providerId: 'one', status: 200, outcome: 'ok',
     attempts: 1, firstByteMs: 50, overheadMs: 1, upstreamWaitMs: 40, findings, cache: 'miss'
   }, row)
   t.match(children, [{ name: 'stage pii', kind: 'internal', attributes: { 'headgate.stage.findings': ['mask 3'], 'headgate.stage.looks': 1, 'headgate.stage.look_ms': 2 } }])
@@ -36,7 +36,8 @@ t.test('the span of a call has its route, key, usage and cost', async t => {
   })
   t.strictSame(present(server.attributes), {
     'http.request.method': 'POST', 'http.route': '/v1/chat/completions', 'http.response.status_code': 200, 'gen_ai.conversation.id': 's-1',
-    'headgate.call.id': 'call-1', 'headgate.endpoint': 'chat', 'headgate.key.id': 'key-1', 'headgate.key.name': 'ci',
+    'session.id': 's-1', 'user.id': 'ann', 'headgate.tags': ['a', 'b'], 'headgate.metadata': '{"run":"1"}',
+    'headgate.call.id': 'call-1', 'headgate.endpoint': 'chat', 'headgate.key.id': 'key-1', 'headgate.key.name': 'ci', 'headgate.project.name': 'Support',
     'headgate.requested_model': 'smart', 'headgate.model': 'one/a', 'headgate.provider': 'one', 'headgate.outcome': 'ok', 'headgate.attempts': 1,
     'headgate.cache': 'miss', 'headgate.findings': ['pii request mask 3'], 'headgate.overhead_ms': 1, 'headgate.upstream_wait_ms': 40,
     'headgate.usage.input_tokens': 3, 'headgate.usage.output_tokens': 4, 'headgate.usage.estimated': false, 'headgate.cost_usd': 0.0025
@@ -155,7 +156,7 @@ t.test('texts of a call are on the attempt that answered, else on the span of th
   const content = { system: [], input: [{ role: 'user', parts: [] }], output: [], isTruncated: true }
   const added = { 'gen_ai.input.messages': '[{"role":"user","parts":[]}]', 'headgate.content_truncated': true }
   const places = (requests: SentRequest[]): boolean[] => {
-    const { server, children } = withContent(spansOf({ requests }), content)
+    const { server, children } = withAttributes(spansOf({ requests }), content, (_, texts) => texts === undefined ? {} : contentAttributes(texts))
     return [server, ...children].map(({ attributes }) => {
       const found = Object.fromEntries(Object.entries(present(attributes)).filter(([name]) => /messages|content|system_instructions/.test(name)))
       return Object.keys(found).length > 0 && t.strictSame(found, added)

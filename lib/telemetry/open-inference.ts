@@ -1,0 +1,94 @@
+/**
+ * The attributes of OpenInference, which Phoenix, Arize and others read, made of those of OpenTelemetry's
+ * conventions.
+ *
+ * @see https://arize-ai.github.io/openinference/spec/semantic_conventions.html
+ */
+
+import type { Attributes, CallSpan } from './call-spans.ts'
+import type { Content } from './span-content.ts'
+import type { Message, Part } from './span-messages.ts'
+
+type SpanFacts = Pick<CallSpan, 'kind' | 'attributes'>
+
+/** Names by those of OpenTelemetry, with the same values. */
+const renamed: ReadonlyArray<readonly [from: string, to: string]> = [
+  ['gen_ai.provider.name', 'llm.system'],
+  ['gen_ai.provider.name', 'llm.provider'],
+  ['gen_ai.usage.input_tokens', 'llm.token_count.prompt'],
+  ['gen_ai.usage.output_tokens', 'llm.token_count.completion'],
+  ['gen_ai.usage.cache_read.input_tokens', 'llm.token_count.prompt_details.cache_read'],
+  ['gen_ai.usage.cache_write.input_tokens', 'llm.token_count.prompt_details.cache_write'],
+  ['gen_ai.usage.reasoning.output_tokens', 'llm.token_count.completion_details.reasoning'],
+  ['gen_ai.usage.cost', 'llm.cost.total'],
+  ['gen_ai.tool.name', 'tool.name'],
+  ['headgate.tags', 'tag.tags'],
+  ['headgate.metadata', 'metadata']
+]
+
+/** Values of `openinference.span.kind` by those of `gen_ai.operation.name`. */
+const kinds: Readonly<Record<string, string>> = {
+  chat: 'LLM',
+  text_completion: 'LLM',
+  embeddings: 'EMBEDDING',
+  execute_tool: 'TOOL'
+}
+
+/** Messages are flattened to attributes, of which a span has so many at the most. */
+const maxMessageAttributes = 500
+
+/** Returns the attributes of a span in OpenInference. @param content the texts of the call, on their span */
+export function openInference ({ kind, attributes }: SpanFacts, content?: Content): Attributes {
+  const spanKind = kind === 'internal'
+    ? 'GUARDRAIL'
+    : kinds[String(attributes['gen_ai.operation.name'])] ?? 'CHAIN'
+  const { 'gen_ai.request.model': model, 'gen_ai.conversation.id': session } = attributes
+  return {
+    'openinference.span.kind': spanKind,
+    'session.id': session,
+    [spanKind === 'EMBEDDING' ? 'embedding.model_name' : 'llm.model_name']: model,
+    ...Object.fromEntries(renamed.map(([from, to]) => [to, attributes[from]])),
+    ...content && contentAttributes(content)
+  }
+}
+
+function contentAttributes ({ system, input, output }: Content): Attributes {
+  const asked = system.length === 0 ? input : [{ role: 'system', parts: system }, ...input]
+  const flat = [...flattened('llm.input_messages', asked), ...flattened('llm.output_messages', output)]
+  return {
+    ...asked.length > 0 && { 'input.value': JSON.stringify(asked), 'input.mime_type': 'application/json' },
+    ...output.length > 0 && { 'output.value': JSON.stringify(output), 'output.mime_type': 'application/json' },
+    ...Object.fromEntries(flat.slice(0, maxMessageAttributes))
+  }
+}
+
+function flattened (name: string, messages: readonly Message[]): Array<[string, string]> {
+  return messages.flatMap(({ role, parts }, index) => {
+    const path = `${name}.${index}.message`
+    const texts = parts.flatMap(part => part.type === 'reasoning' ? [] : part.content ?? responseOf(part))
+    const answered = parts.find(part => part.type === 'tool_call_response')?.id
+    const calls = parts.filter(({ type }) => type === 'tool_call')
+    return [
+      [`${path}.role`, role],
+      ...texts.length > 0 ? [[`${path}.content`, texts.join('\n')] as [string, string]] : [],
+      ...answered !== undefined ? [[`${path}.tool_call_id`, answered] as [string, string]] : [],
+      ...calls.flatMap((call, number) => callAttributes(`${path}.tool_calls.${number}.tool_call`, call))
+    ]
+  })
+}
+
+function responseOf ({ type, response }: Part): string | [] {
+  return type === 'tool_call_response' ? printed(response) : []
+}
+
+function callAttributes (path: string, { id, name, arguments: given }: Part): Array<[string, string]> {
+  return [
+    ...id !== undefined ? [[`${path}.id`, id] as [string, string]] : [],
+    ...name !== undefined ? [[`${path}.function.name`, name] as [string, string]] : [],
+    [`${path}.function.arguments`, printed(given)]
+  ]
+}
+
+function printed (value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value) ?? ''
+}
