@@ -154,7 +154,9 @@ function usageOf (record: CallRecord): AnswerUsage {
 
 /** Returns true when a provider may have begun to work, and so may bill the call. */
 function isBegun (record: CallRecord): boolean {
-  return record.outputCharacters !== undefined || (record.attempts > 0 && !hasFailed(record))
+  const { chosen, outputCharacters, attempts } = record
+  // An answer may begin with what is no text, such as the name of a tool.
+  return chosen !== undefined || outputCharacters !== undefined || (attempts > 0 && !hasFailed(record))
 }
 
 /** Returns the usage of a turn of a tool loop that was cut off, if a provider may have begun it. */

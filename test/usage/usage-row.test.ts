@@ -58,6 +58,7 @@ t.test('what was not reported is estimated once a provider may have begun, and i
   t.same(estimate({ outputCharacters: 9 }), [50, 3, 1, 80_000])
   t.same(estimate({ outcome: 'client_closed' }), [50, 0, 1, 50_000])
   t.same(estimate({ outcome: 'error' }), [null, null, 0, 0], 'a failure before any output is not billed')
+  t.same(estimate({ outcome: 'error', chosen: { providerId: 'one', modelId: 'one/m', model: 'm' } }), [50, 0, 1, 50_000], 'one of an answer that has begun without text is')
   t.same(estimate({ outcome: 'error', outputCharacters: 4 }), [50, 1, 1, 60_000])
 })
 
