@@ -10,12 +10,15 @@ import { textsAt } from '../../lib/stages/texts-at.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
 import type { Batch } from '../../lib/core/batch.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
+import type { Settings } from '../../lib/core/settings.ts'
 import type { Route } from '../../lib/core/route.ts'
 import type { TextStages } from '../../lib/guards/text-filter.ts'
 import type { StageSummary, StageTrial, StageTrialResult } from '../../schemas/admin/stages.ts'
 import { principalOf } from './acts.ts'
 import { visibleProjects } from './call-filter.ts'
 import type { AdminHandlers, AdminRequest } from './handler.ts'
+
+type StageScope = NonNullable<Settings['stages'][number]['only']>
 
 const dayMs = 86_400_000
 const nothing: StageSummary['last_day'] = {
@@ -38,7 +41,7 @@ export const stageHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/
           at: [...at],
           action: action ?? null,
           when,
-          only: only === undefined ? null : { ...only },
+          only: only === undefined ? null : visibleScope(call, only),
           last_day: known === undefined
             ? nothing
             : {
@@ -60,6 +63,13 @@ export const stageHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/
     const asked = settings.stages.filter(({ when }) => when === 'asked').map(({ name }) => name)
     return await tried(textStages, call, asked)
   }
+}
+
+/** Returns the scope of a stage, for people of some projects without the names of keys and projects. */
+function visibleScope (call: AdminRequest<'GET /admin/v1/stages'>, only: StageScope): StageScope {
+  if (principalOf(call).projects === undefined) return { ...only }
+  const { keys: _, projects: __, ...others } = only
+  return others
 }
 
 interface Tried {

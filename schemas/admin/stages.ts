@@ -15,7 +15,7 @@ export const StageSummary = Type.Object({
   }),
   only: OrNull(
     Type.Unsafe<Record<string, readonly string[]>>({ type: 'object' }),
-    'The calls that it looks at; `null`: all.'
+    'The calls that it looks at; `null`: all. Keys and projects are left out for members and viewers.'
   ),
   last_day: Type.Object(
     {

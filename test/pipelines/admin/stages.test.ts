@@ -9,7 +9,7 @@ import type { Settings } from '../../../lib/core/settings.ts'
 
 const stages: Settings['stages'] = [
   { name: 'tickets', use: 'pattern', at: ['request', 'answer'], action: 'mask', patterns: [{ name: 'ticket', match: 'TCK-\\d{6}', maxLength: 10 }] },
-  { name: 'secrets', use: 'pattern', at: ['answer'], action: 'refuse', patterns: [{ name: 'secret', match: 'hush', maxLength: 4 }], only: { endpoints: ['chat'] } },
+  { name: 'secrets', use: 'pattern', at: ['answer'], action: 'refuse', patterns: [{ name: 'secret', match: 'hush', maxLength: 4 }], only: { endpoints: ['chat'], projects: ['default'] } },
   { name: 'names', use: 'pattern', at: ['request'], action: 'report', patterns: [{ name: 'name', match: 'Ada', maxLength: 3 }] }
 ]
 
@@ -36,11 +36,12 @@ t.test('a call says which stages looked at it, and the list adds them up', async
   const { body: list } = await send('GET /admin/v1/stages')
   t.match(list.data, [
     { name: 'tickets', use: 'pattern', at: ['request', 'answer'], action: 'mask', only: null, last_day: { calls: 1, calls_with_findings: 1, findings: 3, unavailable: 0, took_ms: { p50: Number } } },
-    { name: 'secrets', only: { endpoints: ['chat'] }, last_day: { calls: 1, calls_with_findings: 0, findings: 0 } },
+    { name: 'secrets', only: { endpoints: ['chat'], projects: ['default'] }, last_day: { calls: 1, calls_with_findings: 0, findings: 0 } },
     { name: 'names', action: 'report', last_day: { findings: 1 } }
   ])
   const member = await place.user('member', ['default'])
-  t.equal((await member.send('GET /admin/v1/stages')).status, 200)
+  const { body: seen } = await member.send('GET /admin/v1/stages')
+  t.same(seen.data.map(({ only }: { only: unknown }) => only), [null, { endpoints: ['chat'] }, null], 'names of keys and projects are for those who see them all')
   t.equal((await (await place.user('viewer')).send('GET /admin/v1/stages')).status, 403)
 })
 
