@@ -9,12 +9,12 @@ import { printDocument } from '../config/print-document.ts'
 import { ConfigError, formatProblems } from '../config/problems.ts'
 import { readSettings } from '../config/read-settings.ts'
 import { Secret } from '../core/secret.ts'
-import { importLitellmConfig, type ImportedConfig } from '../import/litellm-config.ts'
+import { importBifrostConfig } from '../import/bifrost-config.ts'
+import { importLitellmConfig } from '../import/litellm-config.ts'
 import {
   importLitellmDatabase,
   litellmTables,
-  tablePrefix,
-  type ImportedDatabase
+  tablePrefix
 } from '../import/litellm-database.ts'
 import { decryption, loadOpenBox } from '../import/litellm-decryption.ts'
 import { verdicts, type PlanRow } from '../import/plan.ts'
@@ -25,13 +25,18 @@ import { openDatabase } from '../stores/open-database.ts'
 import { readForeignTables, type ForeignTables } from '../stores/postgres/read-foreign-tables.ts'
 import { serverAddress } from '../stores/postgres/server-address.ts'
 import { CommandError, type Terminal } from '../process/terminal.ts'
+import type { ImportedConfig } from '../import/imported-config.ts'
 import type { ImportedOrganisation } from '../accounts/imported-organisation.ts'
 import type { JsonObject } from '../json/guards.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
 
+/** Gateways whose configuration is read, and the file that they have it in. */
+const sources = { bifrost: 'config.json', litellm: 'config.yaml' } as const
+type Source = keyof typeof sources
+
 /** The first line of what this command writes: a file without it is not replaced. */
-const mark = '# Written by "headgate import litellm".'
+const markOf = (source: Source): string => `# Written by "headgate import ${source}".`
 
 const options = {
   config: { type: 'string', short: 'c' },
@@ -45,38 +50,46 @@ const options = {
 
 export const importCommand: Command = {
   usage: `Usage: headgate import litellm [--config FILE] [--database URL] [--apply] [OPTIONS]
+       headgate import bifrost --config FILE [--apply] [OPTIONS]
 
 Converts the config.yaml of LiteLLM's proxy, and brings its keys, teams, users, budgets and spending from its
-database. Without --apply it only prints the plan, which says of each entry and each column: exact,
-approximate, manual (you have to do something) or unsupported. LiteLLM is never changed.
+database; or converts the config.json of Bifrost, which holds its virtual keys as well. Without --apply it only
+prints the plan, which says of each entry and each column: exact, approximate, manual (you have to do
+something) or unsupported. The other gateway is never changed.
 
-Existing keys keep working. Run it again while both gateways serve: changes in LiteLLM are carried over, and
-keys that were blocked or deleted there are revoked.
+Existing keys keep working. Run it again while both gateways serve: changes there are carried over, and keys
+that were blocked or deleted there are revoked.
 
 Exits with 1 when an entry is unsupported.
 
-  --config FILE       the config.yaml of LiteLLM
+  --config FILE       the config.yaml of LiteLLM, or the config.json of Bifrost
   --database URL      the PostgreSQL of LiteLLM, postgres://user:password@host/name, or env:NAME for a
                       variable that holds the address; it is only read. Encrypted values are decrypted
                       with LITELLM_SALT_KEY, else with the master key
   --apply             write the files and fill the store; files written by an earlier run are replaced
   --keep-config       leave the configuration as it is; bring keys, projects and users only
   --out FILE          the configuration to write (default: headgate.yaml)
-  --secrets FILE      where to write secrets found in config.yaml or in the database, as variables,
-                      readable by you alone (default: headgate.env)
-  --json              print {"rows": [...], "config": {...}, "variables": [...]}, and with --database the
-                      numbers "keys", "projects" and "users"`,
+  --secrets FILE      where to write secrets found in the file or in the database, as variables, readable
+                      by you alone (default: headgate.env)
+  --json              print {"rows": [...], "config": {...}, "variables": [...]}, and with keys the numbers
+                      "keys", "projects" and "users"`,
 
   run: async (args, terminal) => {
     const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
-    if (positionals.length !== 1 || positionals[0] !== 'litellm') {
-      throw new CommandError('name what to import: "headgate import litellm".', { exitCode: 2 })
-    }
-    if (values.config === undefined && values.database === undefined) {
-      const message = '--config is missing: the config.yaml of LiteLLM, or --database.'
+    const [source] = positionals
+    if (positionals.length !== 1 || !isSource(source)) {
+      const message = 'name what to import: "headgate import litellm" or "headgate import bifrost".'
       throw new CommandError(message, { exitCode: 2 })
     }
-    const imported = await read(values, terminal)
+    if (values.database !== undefined && source !== 'litellm') {
+      throw new CommandError('--database is of LiteLLM: leave it out.', { exitCode: 2 })
+    }
+    if (values.config === undefined && values.database === undefined) {
+      const other = source === 'litellm' ? ', or --database' : ''
+      const message = `--config is missing: the ${sources[source]}${other}.`
+      throw new CommandError(message, { exitCode: 2 })
+    }
+    const imported = await read(source, values, terminal)
     const variables = variablesOf(imported)
     const { organisation } = imported
     const counts = organisation === undefined
@@ -91,13 +104,18 @@ Exits with 1 when an entry is unsupported.
       terminal.out(JSON.stringify({ rows, config, variables, ...counts }, null, 2))
     } else print(imported.rows, counts, terminal)
     if (values.apply) {
+      const { missing = [] } = imported
+      // keys that are not read would count as gone
+      if (missing.length > 0) {
+        throw new CommandError(`set ${missing.join(', ')}: virtual keys are read from there.`)
+      }
       // a database without models has no configuration to replace one with
       const hasConfig = values.config !== undefined || !isEmpty(objectOf(imported.config['providers']))
       const writes = hasConfig && !values['keep-config']
-      if (writes) writeFiles(values, imported, variables, terminal)
+      if (writes) writeFiles({ ...values, mark: markOf(source) }, imported, variables, terminal)
       if (organisation !== undefined) {
         const file = writes ? values.out : undefined
-        await fillStore(organisation, { file, variables, isQuiet: values.json }, terminal)
+        await fillStore(organisation, { source, file, variables, isQuiet: values.json }, terminal)
       }
     }
     return imported.rows.some(({ verdict }) => verdict === 'unsupported') ? 1 : 0
@@ -112,12 +130,21 @@ interface Values {
   readonly json: boolean
 }
 
-type Imported = ImportedConfig & Partial<Pick<ImportedDatabase, 'organisation'>>
+interface Imported extends ImportedConfig {
+  readonly organisation?: ImportedOrganisation
+  /** Variables without which some keys cannot be read. */
+  readonly missing?: readonly string[]
+}
 
-async function read ({ config, database }: Values, terminal: Terminal): Promise<Imported> {
+function isSource (name: string | undefined): name is Source {
+  return name !== undefined && Object.hasOwn(sources, name)
+}
+
+async function read (source: Source, { config, database }: Values, terminal: Terminal): Promise<Imported> {
   const file = config === undefined
     ? {}
     : readDocument(readText(resolve(terminal.cwd, config), config), config).value
+  if (source === 'bifrost') return importBifrostConfig(file, terminal.env, Date.now())
   if (database === undefined) return importLitellmConfig(file)
   const tables = await readTables(database, terminal)
   const decrypted = decryption(saltKeyOf(file, terminal), await loadOpenBox())
@@ -155,15 +182,16 @@ function saltKeyOf (file: JsonObject, { env }: Terminal): string {
 
 /** @throws CommandError when a file belongs to someone else, or the configuration would not be valid */
 function writeFiles (
-  values: Values,
+  values: Values & { readonly mark: string },
   imported: Imported,
   variables: readonly string[],
   terminal: Terminal
 ): void {
   const [out, secrets] = [resolve(terminal.cwd, values.out), resolve(terminal.cwd, values.secrets)]
   if (out === secrets) throw new CommandError('--out and --secrets name the same file.', { exitCode: 2 })
-  checkReplaceable(out, values.out)
-  if (imported.secrets.size > 0) checkReplaceable(secrets, values.secrets)
+  const { mark } = values
+  checkReplaceable(out, values.out, mark)
+  if (imported.secrets.size > 0) checkReplaceable(secrets, values.secrets, mark)
   replaceFile(out, `${mark}\n${printDocument(imported.config)}`, 0o644, file => {
     checkConfiguration(file, variables, terminal)
     // Before the configuration takes its place: a gateway that watches it needs them.
@@ -175,6 +203,7 @@ function writeFiles (
 }
 
 interface Filling {
+  readonly source: Source
   /** The configuration that was written just now; absent: the one that any command reads. */
   readonly file: string | undefined
   readonly variables: readonly string[]
@@ -183,7 +212,7 @@ interface Filling {
 
 async function fillStore (
   organisation: ImportedOrganisation,
-  { file, variables, isQuiet }: Filling,
+  { source, file, variables, isQuiet }: Filling,
   { env, cwd, out }: Terminal
 ): Promise<void> {
   // variables of providers, which the store does not need, are set later
@@ -191,7 +220,7 @@ async function fillStore (
   const { settings } = readSettings({ env: { ...later, ...env }, cwd, file })
   const database = await openDatabase(settings)
   try {
-    const applied = await applyImport(database, 'litellm', organisation)
+    const applied = await applyImport(database, source, organisation)
     if (isQuiet) return
     const { projects, users, added, changed, revoked, left } = applied
     out(`\nIn ${database.name}: ${projects} projects and ${users} users are new.`)
@@ -229,7 +258,7 @@ function variablesOf ({ config }: Imported): string[] {
 }
 
 /** @throws CommandError for a file that someone else wrote */
-function checkReplaceable (path: string, shown: string): void {
+function checkReplaceable (path: string, shown: string, mark: string): void {
   if (existsSync(path) && !readFileSync(path, 'utf8').startsWith(mark)) {
     throw new CommandError(`${shown} exists, and this command did not write it: choose another name.`)
   }

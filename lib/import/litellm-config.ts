@@ -3,24 +3,27 @@
  * entry gets a row in the plan, also what has no counterpart.
  */
 
-import { LitellmModels, isPlainAddress, milliseconds, type Deployment } from './litellm-models.ts'
+import { LitellmModels, type Deployment } from './litellm-models.ts'
 import { readCache } from './litellm-cache.ts'
 import { readGuardrails } from './litellm-guardrails.ts'
 import { readTelemetry } from './litellm-telemetry.ts'
 import { settingNotes } from './litellm-notes.ts'
-import { ImportPlan, type PlanRow, type Verdict } from './plan.ts'
+import { ImportPlan, type Verdict } from './plan.ts'
 import { ImportedSecrets, variableIn } from './secrets.ts'
-import { entriesOf, isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
+import {
+  entriesOf,
+  isEmpty,
+  isPlainAddress,
+  listOf,
+  milliseconds,
+  numberOf,
+  objectOf,
+  textOf
+} from './values.ts'
+import { freeSlug, plainArguments, toolServerSlug } from './imported-tool-servers.ts'
+import type { ImportedConfig } from './imported-config.ts'
 import { isContainer, isObject, type JsonObject } from '../json/guards.ts'
 import { isPattern, patternFinder } from '../models/name-patterns.ts'
-
-export interface ImportedConfig {
-  /** In the shape of `headgate.yaml`. */
-  readonly config: JsonObject
-  /** Secrets that the file held in clear, by the variable that the configuration reads them from. */
-  readonly secrets: ReadonlyMap<string, string>
-  readonly rows: readonly PlanRow[]
-}
 
 /** The strategy of routes for each of LiteLLM's. Those of the same rule are exact. */
 const strategies: ReadonlyMap<string, readonly [strategy: string, verdict: Verdict]> = new Map([
@@ -280,7 +283,7 @@ function toolServers (file: JsonObject, secrets: ImportedSecrets, plan: ImportPl
       plan.note(path, 'manual', 'add it by hand: its address may hold a secret')
       continue
     }
-    const slug = freeSlug(name, servers)
+    const slug = freeSlug(toolServerSlug('litellm', name), servers)
     for (const field of ['authentication_token', 'auth_value', 'auth_type']) {
       const header = `set \`headers\` of ${slug} to a variable that holds the whole value`
       plan.note(`${path}.${field}`, 'manual', header)
@@ -297,29 +300,4 @@ function toolServers (file: JsonObject, secrets: ImportedSecrets, plan: ImportPl
       : { command, ...args.length > 0 && { args }, ...!isEmpty(variables) && { env: variables } }
   }
   return servers
-}
-
-/** Returns what a tool server of LiteLLM is called here, unless another one is. */
-export function toolServerSlug (name: string): string {
-  return `litellm/${name.replaceAll(/[^A-Za-z0-9_-]/g, '-')}`
-}
-
-/** Returns a name for a tool server that none has. */
-function freeSlug (name: string, servers: Readonly<Record<string, unknown>>): string {
-  const wanted = toolServerSlug(name)
-  let slug = wanted
-  for (let number = 2; Object.hasOwn(servers, slug); number++) slug = `${wanted}-${number}`
-  return slug
-}
-
-/** Words in front of a secret, or a text that can hardly be anything else. */
-const secretArgument = /key|token|secret|passw|auth|bearer|credential|^[\w+=-]{24,}$/i
-
-/** Returns the arguments of a command; none where one may be a secret, or follow the name of one. */
-function plainArguments (args: unknown, path: string, plan: ImportPlan): readonly string[] {
-  const texts = listOf(args).map(String)
-  const isPlain = !texts.some(text => secretArgument.test(text))
-  if (isPlain) plan.note(path, 'exact', 'arguments of the command')
-  else plan.note(path, 'manual', 'add them by hand, and let the command read its secrets from `env`')
-  return isPlain ? texts : []
 }

@@ -3,7 +3,9 @@
 import { ColumnPlan, TableRow } from './column-plan.ts'
 import { looksEncrypted, type Decryption } from './litellm-decryption.ts'
 import { readAccess } from './litellm-access.ts'
-import { importLitellmConfig, toolServerSlug, type ImportedConfig } from './litellm-config.ts'
+import { importLitellmConfig } from './litellm-config.ts'
+import { toolServerSlug } from './imported-tool-servers.ts'
+import type { ImportedConfig } from './imported-config.ts'
 import { ModelScopes } from './litellm-scopes.ts'
 import { litellmColumns, otherTables } from './litellm-tables.ts'
 import { entriesOf, isEmpty, listOf, objectOf, textOf } from './values.ts'
@@ -180,7 +182,9 @@ class DocumentReader {
       }
       this.paths.set(`mcp_servers.${row.name}`, `LiteLLM_MCPServerTable[${row.name}]`)
       this.servers.push({
-        id: row.text('server_id') ?? '', slug: toolServerSlug(row.name), isOpen: row.isTrue('allow_all_keys')
+        id: row.text('server_id') ?? '',
+        slug: toolServerSlug('litellm', row.name),
+        isOpen: row.isTrue('allow_all_keys')
       })
     }
     return isEmpty(servers) ? {} : { mcp_servers: servers }

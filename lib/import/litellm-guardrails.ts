@@ -1,7 +1,7 @@
 /** Turns the guardrails of LiteLLM into stages, where a stage does the same; others are left to a person. */
 
-import { isPlainAddress, type LitellmModels } from './litellm-models.ts'
-import { entriesOf, isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
+import type { LitellmModels } from './litellm-models.ts'
+import { entriesOf, isEmpty, isPlainAddress, listOf, numberOf, objectOf, textOf } from './values.ts'
 import { builtInNames } from '../guards/built-in-patterns.ts'
 import { boundedPattern } from '../text/bounded-pattern.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'

@@ -5,7 +5,8 @@
 import { ImportPlan, type Verdict } from './plan.ts'
 import { litellmProviders, splitModel, type ProviderRow } from '../models/litellm-providers.ts'
 import { variableIn, type ImportedSecrets } from './secrets.ts'
-import { isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
+import { isEmpty, isPlainAddress, listOf, milliseconds, numberOf, objectOf, textOf } from './values.ts'
+import { unknownAddress, type ImportedProvider } from './imported-config.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { JsonObject } from '../json/guards.ts'
 
@@ -19,17 +20,6 @@ export interface Deployment {
   readonly settings: JsonObject
   /** Where it stands in the file. */
   readonly path: string
-}
-
-/** A provider as it is in the configuration. */
-export interface ImportedProvider {
-  kind: string
-  base_url?: string
-  api_key?: string
-  headers?: Record<string, string>
-  retries?: number
-  timeouts?: Record<string, number>
-  options?: JsonObject
 }
 
 /** Parameters that are fields of a request. */
@@ -242,16 +232,6 @@ export class LitellmModels {
   }
 }
 
-/** Stands for an address that the file does not hold: no key goes anywhere until it is replaced. */
-const unknownAddress = 'https://base-url.invalid'
-
-/** Returns true for an address that may stand in a configuration: user, query and fragment may be secrets. */
-export function isPlainAddress (address: string): boolean {
-  if (!URL.canParse(address)) return false
-  const { protocol, username, password, search, hash } = new URL(address)
-  return /^https?:$/.test(protocol) && username + password + search + hash === ''
-}
-
 /** Names a provider: by its kind where it is that service, else by its prefix or its host. */
 function nameOf (
   prefix: string,
@@ -267,9 +247,4 @@ function nameOf (
 
 function isOpenAi (address: string): boolean {
   return /^https:\/\/(?:[a-z]+\.)?api\.openai\.com(?:\/|$)/.test(address)
-}
-
-/** Returns seconds as milliseconds within the bounds of a timeout. */
-export function milliseconds (seconds: number): number {
-  return Math.max(1, Math.min(3_600_000, Math.round(seconds * 1000)))
 }

@@ -1,7 +1,6 @@
 /** Turns the callback `otel` of LiteLLM into `telemetry.otlp`. */
 
-import { isPlainAddress } from './litellm-models.ts'
-import { objectOf, textOf } from './values.ts'
+import { isPlainAddress, objectOf, textOf } from './values.ts'
 import type { ImportPlan } from './plan.ts'
 import type { ImportedSecrets } from './secrets.ts'
 import type { JsonObject } from '../json/guards.ts'

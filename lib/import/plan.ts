@@ -44,6 +44,16 @@ export class ImportPlan {
     }
   }
 
+  /** Says the same of several entries of one. */
+  noteFields (path: string, fields: readonly string[], verdict: Verdict, note: string): void {
+    for (const field of fields) this.note(`${path}.${field}`, verdict, note)
+  }
+
+  /** Returns true for an entry of which something was said. */
+  has (path: string): boolean {
+    return this.#rows.has(path)
+  }
+
   /** Notes every entry of which nothing was said, itself or with all that it is in, as not supported. */
   noteOthers (value: unknown = this.#file, path = ''): void {
     if (this.#rows.has(path)) return

@@ -3,26 +3,46 @@ import { isContainer, type JsonObject } from '../json/guards.ts'
 import { textOf } from './values.ts'
 import type { ImportPlan } from './plan.ts'
 
-/** A variable, as LiteLLM refers to it. */
-const reference = /^os\.environ\/([A-Za-z_]\w*)$/
+/** How a configuration refers to variables. */
+export interface ReferenceStyle {
+  /** Its first group is the name of the variable. */
+  readonly pattern: RegExp
+  /** Texts that begin so are references, and never secrets themselves. */
+  readonly starts: readonly string[]
+  /** Begins the names of variables for secrets that stand in the file. */
+  readonly variablePrefix: string
+  /** Variables that the other gateway reads by itself. */
+  readonly defaults: readonly string[]
+}
 
-/** Returns the variable that a value of LiteLLM's configuration refers to. */
-export function variableIn (value: unknown): string | undefined {
-  return typeof value === 'string' ? reference.exec(value)?.[1] : undefined
+export const litellmReferences: ReferenceStyle = {
+  pattern: /^os\.environ\/([A-Za-z_]\w*)$/,
+  starts: ['os.environ/'],
+  variablePrefix: 'LITELLM',
+  defaults: [...litellmProviders.values()].flatMap(({ variable }) => variable ?? [])
+}
+
+/** Returns the variable that a value of a configuration refers to. */
+export function variableIn (
+  value: unknown,
+  { pattern }: ReferenceStyle = litellmReferences
+): string | undefined {
+  return typeof value === 'string' ? pattern.exec(value)?.[1] : undefined
 }
 
 /** Collects secrets that stand in a file in clear, and names a variable for each. */
 export class ImportedSecrets {
   readonly #plan: ImportPlan
+  readonly #style: ReferenceStyle
   /** Names that are in use: a secret stored under one of them would be sent wherever that variable is. */
   readonly #reserved: ReadonlySet<string>
   readonly values = new Map<string, string>()
 
   /** @param file whose variables keep their names */
-  constructor (file: JsonObject, plan: ImportPlan) {
+  constructor (file: JsonObject, plan: ImportPlan, style: ReferenceStyle = litellmReferences) {
     this.#plan = plan
-    const defaults = [...litellmProviders.values()].flatMap(({ variable }) => variable ?? [])
-    this.#reserved = new Set([...variablesIn(file), ...defaults])
+    this.#style = style
+    this.#reserved = new Set([...variablesIn(file, style), ...style.defaults])
   }
 
   /**
@@ -34,16 +54,17 @@ export class ImportedSecrets {
   refer (value: unknown, name: string, path: string): string | undefined {
     const text = textOf(value)
     if (text === undefined) return undefined
-    const variable = variableIn(text)
+    const variable = variableIn(text, this.#style)
     if (variable !== undefined) {
       this.#plan.note(path, 'exact', `env:${variable}`)
       return `env:${variable}`
     }
-    if (text.startsWith('os.environ/')) {
+    if (this.#style.starts.some(start => text.startsWith(start))) {
       this.#plan.note(path, 'unsupported', 'names no variable: letters, digits and `_`')
       return undefined
     }
-    const own = this.#nameFor(`LITELLM_${name.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')}`, text)
+    const wanted = `${this.#style.variablePrefix}_${name}`.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')
+    const own = this.#nameFor(wanted, text)
     this.values.set(own, text)
     this.#plan.note(path, 'exact', `env:${own}, in the file of secrets`)
     return `env:${own}`
@@ -66,8 +87,8 @@ export class ImportedSecrets {
 }
 
 /** Returns the variables that any entry refers to. */
-function variablesIn (value: unknown): string[] {
-  const variable = variableIn(value)
+function variablesIn (value: unknown, style: ReferenceStyle): string[] {
+  const variable = variableIn(value, style)
   if (variable !== undefined) return [variable]
-  return isContainer(value) ? Object.values(value).flatMap(variablesIn) : []
+  return isContainer(value) ? Object.values(value).flatMap(entry => variablesIn(entry, style)) : []
 }

@@ -27,3 +27,15 @@ export function listOf (value: unknown): readonly unknown[] {
 export function isEmpty (object: object): boolean {
   return Object.keys(object).length === 0
 }
+
+/** Returns true for an address that may stand in a configuration: user, query and fragment may be secrets. */
+export function isPlainAddress (address: string): boolean {
+  if (!URL.canParse(address)) return false
+  const { protocol, username, password, search, hash } = new URL(address)
+  return /^https?:$/.test(protocol) && username + password + search + hash === ''
+}
+
+/** Returns seconds as milliseconds within the bounds of a timeout. */
+export function milliseconds (seconds: number): number {
+  return Math.max(1, Math.min(3_600_000, Math.round(seconds * 1000)))
+}

@@ -3,6 +3,8 @@ import { chmodSync, readFileSync, readdirSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import t from 'tap'
 import { headgate } from '../support/command.ts'
+import { directoryOf, launch } from '../support/headgate.ts'
+import { fakeUpstream } from '../support/upstream.ts'
 
 const config = `
 model_list:
@@ -74,7 +76,64 @@ t.test('an entry without counterpart is exit code 1, and wrong usage is 2', asyn
   const directory = t.testdir({ 'config.yaml': 'model_list: [{ model_name: a, litellm_params: { model: bedrock/x } }]', 'bad.yaml': ': [' })
   t.match(await headgate(t, ['import', 'litellm', '--config', 'config.yaml'], directory), { code: 1, out: /^unsupported +model_list\[0\] +bedrock\/x: no provider here serves `bedrock\/…`/ })
   t.match(await headgate(t, ['import', 'litellm'], directory), { code: 2, error: /--config is missing/ })
-  t.match(await headgate(t, ['import', 'portkey', '--config', 'x'], directory), { code: 2, error: /name what to import/ })
+  t.match(await headgate(t, ['import', 'portkey', '--config', 'x'], directory), { code: 2, error: /name what to import: "headgate import litellm" or "headgate import bifrost"/ })
+  t.match(await headgate(t, ['import', 'bifrost', '--config', 'x', '--database', 'env:X'], directory), { code: 2, error: /--database is of LiteLLM/ })
+  t.match(await headgate(t, ['import', 'bifrost'], directory), { code: 2, error: /--config is missing: the config\.json\./ })
   t.match(await headgate(t, ['import', 'litellm', '--config', 'none.yaml'], directory), { code: 1, error: /none\.yaml cannot be read: ENOENT/ })
   t.match(await headgate(t, ['import', 'litellm', '--config', 'bad.yaml'], directory), { code: 1, error: /bad\.yaml/ })
+})
+
+const completion = {
+  id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'gpt-4o', choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hello.' } }],
+  usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 }
+}
+
+/** The configuration of a Bifrost with two accounts of one provider, and keys of a team. */
+function bifrostConfig (address: string): string {
+  const account = (name: string, value: string) => ({ name, value, models: ['*'], weight: 1 })
+  const allowed = (models: readonly string[]) => [{ provider: 'mine', allowed_models: models, key_ids: ['*'], weight: 1 }]
+  return JSON.stringify({
+    client: { enforce_auth_on_inference: true },
+    providers: { mine: { keys: [account('one', 'sk-in-clear'), account('two', 'env.ACCOUNT_TWO')], network_config: { base_url: address }, custom_provider_config: { base_provider_type: 'openai' } } },
+    governance: {
+      teams: [{ id: 'team', name: 'Team', calendar_aligned: true }],
+      budgets: [{ id: 'b', max_limit: 5, reset_duration: '1M', team_id: 'team' }, { id: 'spent', max_limit: 1, current_usage: 2, reset_duration: '1M', virtual_key_id: 'poor' }],
+      virtual_keys: [
+        { id: 'rich', name: 'rich', value: 'env.VK_RICH', team_id: 'team', provider_configs: allowed(['*']) },
+        { id: 'narrow', name: 'narrow', value: 'sk-bf-narrow', team_id: 'team', provider_configs: allowed(['gpt-4o']) },
+        { id: 'poor', name: 'poor', value: 'sk-bf-poor', provider_configs: allowed(['*']) },
+        { id: 'off', name: 'off', value: 'sk-bf-off', is_active: false, provider_configs: allowed(['*']) }
+      ]
+    }
+  })
+}
+
+t.test('a Bifrost moves over: its virtual keys go on working, with their models and budgets', { timeout: 60_000 }, async t => {
+  const upstream = await fakeUpstream(() => ({ pieces: [JSON.stringify(completion)], headers: { 'content-type': 'application/json' } }))
+  t.teardown(upstream.close)
+  const directory = directoryOf(t, { 'config.json': bifrostConfig(upstream.url) })
+  const args = ['import', 'bifrost', '--config', 'config.json']
+  t.match(await headgate(t, args, directory), { code: 0, out: /^manual +governance\.virtual_keys\[0\] +set VK_RICH: [^]*In the database: 3 keys, 1 projects, 0 users\.$/ })
+  t.match(await headgate(t, [...args, '--apply'], directory), { code: 1, error: /: set VK_RICH: virtual keys are read from there\.$/ }, 'it would count as gone')
+  t.same(readdirSync(directory), ['config.json'])
+  const env = { VK_RICH: 'sk-bf-rich' }
+  const applied = await headgate(t, [...args, '--apply'], directory, env)
+  t.match(applied, { code: 0, out: /Written: headgate\.yaml and headgate\.env\.[^]*ACCOUNT_TWO\.[^]*Keys: 4 new, 0 changed, 0 revoked/ }, applied.error)
+  t.equal(statSync(join(directory, 'headgate.env')).mode & 0o777, 0o600)
+  t.notMatch([readFileSync(join(directory, 'headgate.yaml'), 'utf8'), applied.out].join('\n'), /sk-/)
+  t.match(await headgate(t, [...args, '--apply'], directory, env), { code: 0, out: /Keys: 0 new, 0 changed, 0 revoked/ }, 'and again')
+  const variables = { BIFROST_MINE_ONE: 'sk-in-clear', ACCOUNT_TWO: 'sk-two' }
+  t.match(await headgate(t, ['check'], directory, variables), { code: 0, out: /providers: mine/ })
+
+  const running = launch(t, ['start'], directory, { ...variables, PORT: '0' })
+  const [, gateway = ''] = await running.line(/^Headgate listens on (\S+)$/)
+  const call = async (key: string, model: string): Promise<number> => {
+    const response = await fetch(`${gateway}/v1/chat/completions`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }] }) })
+    await response.arrayBuffer()
+    return response.status
+  }
+  t.same([await call('sk-bf-rich', 'mine/gpt-4o'), await call('sk-bf-rich', 'gpt-4o'), await call('sk-bf-rich', 'mine/other')], [200, 200, 200])
+  t.same([await call('sk-bf-narrow', 'gpt-4o'), await call('sk-bf-narrow', 'mine/other')], [200, 403])
+  t.same([await call('sk-bf-poor', 'gpt-4o'), await call('sk-bf-off', 'gpt-4o'), await call('sk-bf-none', 'gpt-4o')], [402, 401, 401])
+  t.same(new Set(upstream.requests.map(({ headers }) => headers.authorization)), new Set(['Bearer sk-in-clear', 'Bearer sk-two']), 'both accounts')
 })

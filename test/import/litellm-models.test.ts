@@ -1,5 +1,5 @@
 import t from 'tap'
-import { LitellmModels, milliseconds } from '../../lib/import/litellm-models.ts'
+import { LitellmModels } from '../../lib/import/litellm-models.ts'
 import { ImportPlan } from '../../lib/import/plan.ts'
 import { ImportedSecrets } from '../../lib/import/secrets.ts'
 
@@ -20,8 +20,4 @@ t.test('models with the same settings share a provider, others get one of their 
   t.same([...deployments].map(([name, behind]) => [name, behind.map(({ model }) => model)]), [
     ['a', ['openai/gpt-4o']], ['b', ['openai/gpt-4o']], ['c', ['openai-2/gpt-4o', '10.0.0.1-8000/x']]
   ])
-})
-
-t.test('seconds become milliseconds that a timeout may have', async t => {
-  t.same([0, 0.5, 600, 1e9].map(milliseconds), [1, 500, 600_000, 3_600_000])
 })

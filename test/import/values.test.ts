@@ -1,5 +1,5 @@
 import t from 'tap'
-import { entriesOf, isEmpty, listOf, numberOf, objectOf, textOf } from '../../lib/import/values.ts'
+import { entriesOf, isEmpty, isPlainAddress, listOf, milliseconds, numberOf, objectOf, textOf } from '../../lib/import/values.ts'
 
 t.test('values of another shape count as absent', async t => {
   t.same([textOf('a'), textOf(''), textOf(1)], ['a', undefined, undefined])
@@ -8,4 +8,13 @@ t.test('values of another shape count as absent', async t => {
   t.same([entriesOf({ a: 1 }), entriesOf('ab')], [[['a', 1]], []])
   t.same([listOf([1]), listOf({})], [[1], []])
   t.same([isEmpty({}), isEmpty({ a: undefined })], [true, false])
+})
+
+t.test('seconds become milliseconds that a timeout may have', async t => {
+  t.same([0, 0.5, 600, 1e9].map(milliseconds), [1, 500, 600_000, 3_600_000])
+})
+
+t.test('an address may stand in a configuration without a user, a query and a fragment', async t => {
+  t.same(['https://a.example/v1', 'http://10.0.0.1:8000', 'https://u:p@a.example', 'https://a.example?key=x', 'https://a.example#x', 'ftp://a.example', 'a.example'].map(isPlainAddress),
+    [true, true, false, false, false, false, false])
 })

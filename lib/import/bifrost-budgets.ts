@@ -1,0 +1,78 @@
+/** Reads the budgets of Bifrost: periods of the calendar, or of one length after the other. */
+
+import { budgetText, type Budget } from '../core/key.ts'
+import { computePeriod, windowOfBudget } from '../limits/windows.ts'
+import { numberOf, textOf } from './values.ts'
+import type { ImportedSpending } from '../accounts/imported-organisation.ts'
+import type { JsonObject } from '../json/guards.ts'
+import type { Verdict } from './plan.ts'
+
+export interface BifrostBudget {
+  readonly path: string
+  /** Dollars; 0 refuses every call. */
+  readonly amount: number
+  readonly budget: Budget
+  readonly verdict: Verdict
+  readonly note: string
+  /** What was spent in the period that runs here. */
+  readonly spent: ImportedSpending
+}
+
+export interface BudgetPlace {
+  readonly path: string
+  /** True for periods of the calendar. */
+  readonly isAligned: boolean
+  readonly nowMs: number
+}
+
+const calendar: Readonly<Record<string, Budget['per']>> = {
+  '1h': 'hour',
+  '1d': 'day',
+  '1w': 'week',
+  '1M': 'month'
+}
+/** A month is 30 days there, and a year 365. */
+const daysOf: Readonly<Record<string, number>> = { w: 7, M: 30, Y: 365 }
+const maxUsd = 1_000_000
+/** The beginning of a period, where the file does not say when the last one began. */
+const someBeginning = '2024-01-01T00:00:00Z'
+
+/** Returns a budget as it is here; `undefined` where it has no amount or no known length. */
+export function readBifrostBudget (
+  row: JsonObject,
+  { path, isAligned, nowMs }: BudgetPlace
+): BifrostBudget | undefined {
+  const amount = numberOf(row['max_limit'])
+  const duration = textOf(row['reset_duration']) ?? ''
+  const every = lengthOf(duration)
+  if (amount === undefined || every === undefined) return undefined
+  const resetMs = Date.parse(textOf(row['last_reset']) ?? '')
+  const isKnown = !Number.isNaN(resetMs)
+  const per = isAligned ? calendar[duration] : undefined
+  const from = isKnown ? new Date(resetMs).toISOString().replace(/\.\d+Z$/, 'Z') : someBeginning
+  // a model without a price costs nothing there
+  const common = { usd: Math.min(amount, maxUsd), unpriced: 'allow' } as const
+  const budget: Budget = per === undefined ? { ...common, every, from } : { ...common, per }
+  const { fromMs } = computePeriod(windowOfBudget(budget), nowMs)
+  const isOver = isKnown && resetMs < fromMs - 999
+  const isExact = per !== undefined || (!isAligned && isKnown)
+  const difference = isAligned ? 'not of the calendar' : `in periods from ${someBeginning.slice(0, 10)} on`
+  const text = amount === 0 ? 'revoked: nothing may be spent' : budgetText(budget)
+  return {
+    path,
+    amount,
+    budget,
+    verdict: isExact || amount === 0 ? 'exact' : 'approximate',
+    note: isExact || amount === 0 ? text : `${text}, ${difference}`,
+    spent: { fromMs, nanoUsd: isOver ? 0 : Math.round((numberOf(row['current_usage']) ?? 0) * 1e9) }
+  }
+}
+
+/** Returns a length in units of ours. */
+function lengthOf (duration: string): string | undefined {
+  const [, count = '', unit = ''] = /^([1-9]\d{0,3})(s|m|h|d|w|M|Y)$/.exec(duration) ?? []
+  if (count === '') return undefined
+  const days = daysOf[unit]
+  const length = days === undefined ? duration : `${Number(count) * days}d`
+  return /^\d{1,5}[smhd]$/.test(length) ? length : undefined
+}

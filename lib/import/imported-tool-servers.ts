@@ -1,0 +1,28 @@
+/** Reads what the tool servers of every gateway have. */
+
+import { listOf } from './values.ts'
+import type { ImportPlan } from './plan.ts'
+
+/** Returns what a tool server of another gateway is called here, unless another one is. */
+export function toolServerSlug (source: string, name: string): string {
+  return `${source}/${name.replaceAll(/[^A-Za-z0-9_-]/g, '-')}`
+}
+
+/** Returns a name for a tool server that none has. */
+export function freeSlug (wanted: string, servers: Readonly<Record<string, unknown>>): string {
+  let slug = wanted
+  for (let number = 2; Object.hasOwn(servers, slug); number++) slug = `${wanted}-${number}`
+  return slug
+}
+
+/** Words in front of a secret, or a text that can hardly be anything else. */
+const secretArgument = /key|token|secret|passw|auth|bearer|credential|^[\w+=-]{24,}$/i
+
+/** Returns the arguments of a command; none where one may be a secret, or follow the name of one. */
+export function plainArguments (args: unknown, path: string, plan: ImportPlan): readonly string[] {
+  const texts = listOf(args).map(String)
+  const isPlain = !texts.some(text => secretArgument.test(text))
+  if (isPlain) plan.note(path, 'exact', 'arguments of the command')
+  else plan.note(path, 'manual', 'add them by hand, and let the command read its secrets from `env`')
+  return isPlain ? texts : []
+}
