@@ -24,11 +24,13 @@ export interface Usage extends
 export const maxCount = 1e9
 
 /**
- * Returns the usage that a provider reported; `undefined` where a count is beyond what is possible: no caller
- * reads such a number, and what was used is estimated.
+ * Returns the usage that a provider reported; `undefined` where a count is beyond what is possible, or where
+ * all are zero, which servers say that count nothing: no caller reads such numbers, and what was used is
+ * estimated.
  */
 export function possibleUsage (usage: Usage): Usage | undefined {
-  return Object.values(usage).every(count => count <= maxCount) ? usage : undefined
+  const counts = Object.values(usage)
+  return counts.every(count => count <= maxCount) && counts.some(count => count > 0) ? usage : undefined
 }
 
 /**

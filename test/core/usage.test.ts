@@ -1,5 +1,5 @@
 import t from 'tap'
-import { addUsage } from '../../lib/core/usage.ts'
+import { addUsage, possibleUsage } from '../../lib/core/usage.ts'
 
 const one = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
 
@@ -12,4 +12,11 @@ t.test('one of the two alone is the sum, and nothing is nothing', async t => {
   t.equal(addUsage(undefined, one), one)
   t.equal(addUsage(one, undefined), one)
   t.equal(addUsage(undefined, undefined), undefined)
+})
+
+t.test('no usage are counts that cannot be, and zeros alone', async t => {
+  t.equal(possibleUsage(one), one)
+  t.equal(possibleUsage({ ...one, cachedTokens: 2e9 }), undefined)
+  t.equal(possibleUsage({ promptTokens: 0, completionTokens: 0, totalTokens: 0 }), undefined)
+  t.ok(possibleUsage({ promptTokens: 0, completionTokens: 0, totalTokens: 0, searches: 1 }))
 })

@@ -129,6 +129,21 @@ t.test('a count that is impossible reaches neither caller nor sums', async t => 
   }
 })
 
+t.test('a server that counts nothing reports zeros, and what was used is estimated', async t => {
+  const counts = {
+    prompt_tokens: 0, input_tokens: 0, output_tokens: 0, completion_tokens: 0, total_tokens: 0, promptTokenCount: 0, candidatesTokenCount: 0
+  }
+  for (const [name, question] of Object.entries(chatQuestions)) {
+    const [body] = question.answer.pieces as readonly [string] // as they are above
+    const { api } = await start(t, { pieces: [JSON.stringify({ ...JSON.parse(body), [question.providers[0] === 'google' ? 'usageMetadata' : 'usage']: counts })] })
+    const response = await ask(api, question, [`${question.providers[0]}/${question.model}`])
+    t.equal(response.status, 200, name)
+    await response.text()
+    await until(() => api.lines.length === 1, 'the line of the call')
+    t.match(api.lines, [{ usage: { estimated: true } }], name)
+  }
+})
+
 t.test('a server that keeps a connection alive by comments before its JSON is understood', async t => {
   for (const [name, question] of Object.entries(chatQuestions)) {
     const comments = [': PROCESSING\n\n', ':\r\n\r\n', ' : again\n']

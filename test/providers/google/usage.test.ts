@@ -5,7 +5,7 @@ t.test('thoughts are part of the answer, results of tools part of the prompt, an
   t.same(usageOf({ promptTokenCount: 5, toolUsePromptTokenCount: 2, candidatesTokenCount: 3, thoughtsTokenCount: 4, cachedContentTokenCount: 1 }), {
     promptTokens: 7, completionTokens: 7, totalTokens: 14, cachedTokens: 1, reasoningTokens: 4
   })
-  t.same(usageOf({ promptTokenCount: -5 }), { promptTokens: 0, completionTokens: 0, totalTokens: 0 })
+  t.same(usageOf({ promptTokenCount: -5, candidatesTokenCount: 3 }), { promptTokens: 0, completionTokens: 3, totalTokens: 3 })
 })
 
 t.test('half a report is none, but for what its total says', async t => {
