@@ -1,6 +1,6 @@
 /** Where answers are kept: in the memory of this process, or sealed in what several processes share. */
 
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { openText, sealText } from '../text/sealed-text.ts'
 
 /** Stands for a request. */
 export interface RequestDigest {
@@ -82,9 +82,6 @@ export class MemoryEntries implements Entries {
   }
 }
 
-const algorithm = 'aes-256-gcm'
-const [ivBytes, tagBytes] = [12, 16]
-
 /** Keeps texts in what several processes share, where nobody can read one who does not know its request. */
 export class SealedEntries implements Entries {
   readonly #shared: SharedTexts
@@ -95,29 +92,10 @@ export class SealedEntries implements Entries {
 
   async get (digest: RequestDigest): Promise<string | undefined> {
     const sealed = await this.#shared.get(digest.name)
-    return sealed === undefined ? undefined : open(sealed, digest)
+    return sealed === undefined ? undefined : openText(sealed, digest.key, digest.name)
   }
 
   set (digest: RequestDigest, text: string, ttlMs: number): void {
-    this.#shared.set(digest.name, seal(text, digest), ttlMs)
-  }
-}
-
-function seal (text: string, { name, key }: RequestDigest): string {
-  const iv = randomBytes(ivBytes)
-  const cipher = createCipheriv(algorithm, key, iv).setAAD(Buffer.from(name))
-  return Buffer.concat([iv, cipher.update(text), cipher.final(), cipher.getAuthTag()]).toString('base64')
-}
-
-/** Returns the text; `undefined` for what was not sealed with this digest. */
-function open (sealed: string, { name, key }: RequestDigest): string | undefined {
-  const bytes = Buffer.from(sealed, 'base64')
-  if (bytes.length < ivBytes + tagBytes) return undefined
-  const decipher = createDecipheriv(algorithm, key, bytes.subarray(0, ivBytes)).setAAD(Buffer.from(name))
-  decipher.setAuthTag(bytes.subarray(-tagBytes))
-  try {
-    return decipher.update(bytes.subarray(ivBytes, -tagBytes), undefined, 'utf8') + decipher.final('utf8')
-  } catch {
-    return undefined // someone else wrote it
+    this.#shared.set(digest.name, sealText(text, digest.key, digest.name), ttlMs)
   }
 }
