@@ -138,7 +138,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...captureBodies !== undefined && { captureBodies },
     ...admin !== undefined && isDashboardServed(settings) && { admin },
     ...alerts !== undefined && { alerts },
-    ...settings.stages.length > 0 && { textStages: openStages(settings, judges, log) },
+    ...settings.stages.length > 0 && { textStages: openStages(settings, judges, log, lasting.deferrals?.secret) },
     ...settings.cache.answers !== undefined && {
       answerCache: openAnswerCache(settings, settings.cache.answers, lasting.deferrals?.secret, sharedAnswers)
     },
@@ -271,15 +271,21 @@ function capturing (
   return captureContent === undefined ? kept : captureContent(secrets, kept)
 }
 
-/** Opens the stages of the configuration that look at texts. */
+/**
+ * Opens the stages of the configuration that look at texts.
+ *
+ * @param secret of the store: names what reversible stages find
+ */
 function openStages (
   { stages, server }: Settings,
   judges: ReadonlyMap<string, Judge>,
-  log: Log
+  log: Log,
+  secret: Buffer | undefined
 ): ConfiguredStages {
   return new ConfiguredStages(stages, {
     judges,
     exposesNames: server.exposeStages,
+    secret,
     onUnavailable: (stage, { id }, cause) =>
       log.warn({ id, stage, cause: loggableError(cause) }, 'a stage could not look at a call')
   })

@@ -21,6 +21,7 @@ import { checkUses } from '../lib/stages/check-uses.ts'
 import { defer } from '../lib/stages/defer.ts'
 import { fitRoutes } from '../lib/stages/fit-routes.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
+import { joinPlaceholders } from '../lib/stages/join-placeholders.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { mirror } from '../lib/stages/mirror.ts'
 import { namedStages } from '../lib/stages/named-stages.ts'
@@ -63,6 +64,10 @@ export function conversation<S extends TObject, C> (
 ): Handler<Call> {
   const { textStages, answerCache } = services
   const admitted = checkAddresses(services, dialect)
+  const joined =
+    textStages?.reversible === undefined
+      ? admitted
+      : chain(admitted, joinPlaceholders(services, textStages.reversible, dialect))
   return pipeline(
     auth(services),
     validate(dialect.schema),
@@ -83,7 +88,7 @@ export function conversation<S extends TObject, C> (
     checkUses(services, chatUses, dialect),
     answerEmpty(services, dialect),
     limits(services, { estimate: estimateChat }),
-    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, dialect)),
+    textStages === undefined ? admitted : chain(joined, requestTexts(textStages, dialect)),
     defer(
       services,
       chain(capAnswer(services), providerCall(services, 'deferred')),

@@ -8,9 +8,12 @@ import { inputItemPage } from '../lib/dialects/responses/input-item-list.ts'
 import { toLargeReply, eventStream } from '../lib/replies/answer-reply.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { PrintedJson, toJsonReply, type Reply } from '../lib/core/reply.ts'
+import { responsesDirectTexts, responsesListTexts } from '../lib/dialects/responses/text-places.ts'
+import { withRestoredTexts } from '../lib/replies/restored-texts.ts'
 import { ownProviderKey } from '../lib/routing/provider-choice.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { deleteAtProvider } from '../lib/attempts/delete-response.ts'
+import { splitFrames } from '../lib/wire/sse.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import type { Secret } from '../lib/core/secret.ts'
@@ -88,27 +91,70 @@ export function retrieveResponse (services: Services): Handler<Call> {
     const text = await services.responseStore?.findText(call.key.id, id, call.takeMemory)
     if (text === undefined) throw notFound(id)
     const { stream, after } = readQuery(call.query ?? '')
-    return stream ? await replay(services, call, id, after + 1) : toJsonReply(new PrintedJson(text))
+    return stream
+      ? await replay(services, call, id, after + 1)
+      : await restored(services, call, toJsonReply(new PrintedJson(text)))
   }))
+}
+
+/** Returns a reply about a stored response as its caller gets it: with values in place of placeholders. */
+async function restored (
+  { responseStore, textStages }: Services,
+  call: AuthedCall,
+  reply: Reply,
+  texts = responsesDirectTexts
+): Promise<Reply> {
+  const { reversible } = textStages ?? {}
+  const sealed = reversible && await responseStore?.placeholders(call.key.id, idOf(call))
+  return reversible === undefined || sealed === undefined
+    ? reply
+    : withRestoredTexts(reply, reversible.open(call.key, sealed), texts)
 }
 
 /**
  * Streams a response from one event on. @throws GatewayError `invalid_value` for one that was not made as a
  * stream in the background
  */
-async function replay (
-  { responseStore, backgroundRuns }: Services,
-  { key, signal }: AuthedCall,
-  id: string,
-  from: number
-): Promise<Reply> {
+async function replay (services: Services, call: AuthedCall, id: string, from: number): Promise<Reply> {
+  const { responseStore, backgroundRuns } = services
+  const { key, signal } = call
   if (backgroundRuns === undefined || (await responseStore?.frames.has(id)) !== true) {
     throw new GatewayError('invalid_value', {
       param: 'stream',
       message: 'Only responses that were created with `background` and `stream` can be streamed.'
     })
   }
-  return eventStream(backgroundRuns.stream(key.id, id, from, signal))
+  const fromStart = await restored(services, call, eventStream(backgroundRuns.stream(key.id, id, 0, signal)))
+  const { forCaller } = fromStart
+  if (forCaller === undefined) return eventStream(backgroundRuns.stream(key.id, id, from, signal))
+  // Events before the one to begin with may hold the first half of a placeholder.
+  return {
+    ...fromStart,
+    forCaller: noted => {
+      const reply = forCaller(noted)
+      return { ...reply, body: framesFrom(from, reply.body as AsyncIterable<string>) } // an event stream
+    }
+  }
+}
+
+/** Yields the frames of a stream of ours from the event of a number on. */
+async function* framesFrom (
+  from: number,
+  pieces: AsyncIterable<string>
+): AsyncGenerator<string, void, undefined> {
+  for await (const piece of pieces) {
+    const rest = splitFrames(piece).filter(frame => numberOf(frame) >= from).join('')
+    if (rest !== '') yield rest
+  }
+}
+
+const dataField = 'data: '
+
+/** Returns the number of an event; the end of a stream comes last. */
+function numberOf (frame: string): number {
+  const json = frame.slice(frame.indexOf(dataField) + dataField.length)
+  if (!json.startsWith('{')) return Infinity
+  return (JSON.parse(json) as { readonly sequence_number: number }).sequence_number // as they are stored
 }
 
 /** Serves POST /v1/responses/{response_id}/cancel. */
@@ -125,7 +171,8 @@ export function cancelResponse (services: Services): Handler<Call> {
           message: 'Only responses that were created with `background` can be cancelled.'
         })
       }
-      return await toLargeReply((await services.backgroundRuns?.cancel(call.key.id, found)) ?? found)
+      const reply = await toLargeReply((await services.backgroundRuns?.cancel(call.key.id, found)) ?? found)
+      return await restored(services, call, reply)
     })
   )
 }
@@ -186,7 +233,8 @@ export function listInputItems (services: Services): Handler<Call> {
     const id = idOf(call)
     const items = await services.responseStore?.inputItems(call.key.id, id, call.takeMemory)
     if (items === undefined) throw notFound(id)
-    return await toLargeReply(inputItemPage(items, call.query ?? ''))
+    const reply = await toLargeReply(inputItemPage(items, call.query ?? ''))
+    return await restored(services, call, reply, responsesListTexts)
   }))
 }
 

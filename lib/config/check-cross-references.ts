@@ -4,7 +4,9 @@ import { budgetProblems } from '../keys/check-budgets.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { stageKindEntries, stageKindOf, stageKinds, type StageConfig } from '../../schemas/config/stages.ts'
+import {
+  stageActionOf, stageKindEntries, stageKindOf, stageKinds, type StageConfig
+} from '../../schemas/config/stages.ts'
 import type { Config } from '../../schemas/config.ts'
 import { isDashboardUnsafe } from '../dashboard/is-served.ts'
 import { endpointNames } from '../../schemas/endpoints.ts'
@@ -313,6 +315,22 @@ function checkStageKind (path: Path, stage: StageConfig, report: Report): void {
   if (action !== undefined && !actions.some(one => one === action)) {
     report.add([...path, 'action'], `\`use: ${use}\` can only ${actions.join(' or ')}`)
   }
+  checkReversible(path, stage, report)
+}
+
+/** Reports what a stage that gives back what it found cannot do. */
+function checkReversible (
+  path: Path,
+  { use, action, at, reversible = false, unmask_for: unmaskFor = [] }: StageConfig,
+  report: Report
+): void {
+  if (reversible && stageActionOf({ use, action }) !== 'mask') {
+    report.add([...path, 'reversible'], 'needs `action: mask`')
+  }
+  if (unmaskFor.length === 0) return
+  if (!reversible) report.add([...path, 'unmask_for'], 'needs `reversible: true`')
+  // A tool may repeat in its result what it was called with.
+  if (!at.includes('tool_result')) report.add([...path, 'unmask_for'], 'needs `tool_result` in `at`')
 }
 
 /** Reports a model of a stage that no provider of the configuration can have. */

@@ -5,6 +5,7 @@
 
 import type { BodyCapture } from './body-capture.ts'
 import type { CallTrace, ChildSpan } from './call-trace.ts'
+import type { Placeholders } from './placeholders.ts'
 import type { StageFindings } from './stage-findings.ts'
 import { asGatewayError, type ErrorCode } from './errors.ts'
 import type { Route } from './route.ts'
@@ -195,6 +196,8 @@ export class CallRecord {
   stages: readonly string[] | undefined = undefined
   /** What stages found in its texts. */
   findings: StageFindings | undefined = undefined
+  /** The values in whose place its texts have placeholders, for its caller alone: nothing prints them. */
+  placeholders: Placeholders | undefined = undefined
 
   /** Ids of the tool calls in the answer. */
   toolCallIds: string[] | undefined = undefined

@@ -9,6 +9,7 @@ import { completionTooLarge } from './stored-reply.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { Attribution } from '../core/record.ts'
 import type { Reply } from '../core/reply.ts'
+import type { TextStages } from '../guards/text-filter.ts'
 import type { StoredAnswer } from './deferred-store.ts'
 
 /** A stored call, as JSON: what is needed to run it, without any credential. */
@@ -20,6 +21,13 @@ export interface DeferredTask {
   readonly requestedStages?: readonly string[] | undefined
   readonly routes: RoutedChatCall['routes']
   readonly attribution?: Attribution
+  /** The placeholders of its request with their values, sealed. Absent: it has none. */
+  readonly placeholders?: string | undefined
+}
+
+/** `textStages` look at the answer. Absent: nothing does. */
+interface TaskServices extends DetachedServices {
+  readonly textStages?: TextStages
 }
 
 /**
@@ -29,10 +37,11 @@ export interface DeferredTask {
  * @returns the answer, error answers included; rejects with the signal's reason when that aborts
  */
 export function createTaskAnswerer (
-  services: DetachedServices, answer: (call: RoutedChatCall) => Promise<Reply>, events: CallEvents
+  services: TaskServices, answer: (call: RoutedChatCall) => Promise<Reply>, events: CallEvents
 ): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
   return async (task, signal) => {
-    const { request, requestedStages, routes, ...admitted } = await parseText(task) as DeferredTask // by us
+    const { request, requestedStages, routes, placeholders: sealed, ...admitted } =
+      await parseText(task) as DeferredTask // by us
     try {
       return await runDetached(
         services,
@@ -43,12 +52,20 @@ export function createTaskAnswerer (
         async call => {
           requireStages(requestedStages, services.settings)
           call.record.bodies?.takeRequest([Buffer.from(await printText(request))])
+          if (sealed !== undefined) {
+            call.record.placeholders = services.textStages?.reversible?.open(call.key, sealed)
+          }
           const reply = await answer({ ...call, request, requestedStages, routes })
           const { status, body } = call.record.bodies?.watch(reply) ?? reply
           if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
             throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })
           }
-          return { status, body: textWithin(body, services.settings.limits.storedBodyBytes) }
+          const sealedNow = call.record.placeholders?.sealed()
+          return {
+            status,
+            body: textWithin(body, services.settings.limits.storedBodyBytes),
+            ...sealedNow !== undefined && { placeholders: sealedNow }
+          }
         }
       )
     } catch (error) {

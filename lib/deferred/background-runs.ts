@@ -146,11 +146,13 @@ export class BackgroundRuns {
   }
 
   /**
-   * Replaces a response that runs here by what became of it. @throws GatewayError `file_too_large`,
-   * `overloaded`
+   * Replaces a response that runs here by what became of it.
+   *
+   * @param placeholders those of its texts, sealed
+   * @throws GatewayError `file_too_large`, `overloaded`
    */
-  async finish (response: ResponseObject, origin?: ResponseOrigin): Promise<void> {
-    await this.#store.finish(response, this.#owner, origin)
+  async finish (response: ResponseObject, origin?: ResponseOrigin, placeholders?: string): Promise<void> {
+    await this.#store.finish(response, this.#owner, origin, placeholders)
   }
 
   /** Ends a response that runs anywhere. @returns it as it is then. @throws GatewayError `overloaded` */

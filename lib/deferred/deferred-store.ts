@@ -19,6 +19,8 @@ export interface StoredAnswer {
   readonly status: number
   /** JSON. */
   readonly body: string
+  /** The placeholders of its texts with their values, sealed. Absent: it has none. */
+  readonly placeholders?: string | undefined
 }
 
 /** A row and the key it belongs to. */
@@ -39,6 +41,8 @@ export interface LeasedTask extends StoredTask {
   /** Times that it was leased and not given back, this one included. */
   readonly attempts: number
 }
+
+const placeholdersName = 'placeholders'
 
 /** Rows that are deleted at once. */
 const rowsAtOnce = 16
@@ -187,10 +191,13 @@ export class DeferredStore {
   ): Promise<{ readonly isStored: boolean, readonly isNew: boolean }> {
     const textName = `body-${owner}`
     const body = await this.#texts.put(id, textName, answer.body)
+    if (answer.placeholders !== undefined) {
+      await this.#texts.putInPieces(id, placeholdersName, answer.placeholders)
+    }
     const row = await this.#use(async () => await this.#query.updateTable('deferred')
       .set({
         state: 'done', task: null, owner: null, status: answer.status, body,
-        size_bytes: Buffer.byteLength(answer.body), expires_at_ms: expiresAtMs
+        size_bytes: Buffer.byteLength(answer.body) + (answer.placeholders?.length ?? 0), expires_at_ms: expiresAtMs
       })
       .where('id', '=', id).where('owner', '=', owner).where('state', '!=', 'done')
       .returning('id').executeTakeFirst())
@@ -200,6 +207,11 @@ export class DeferredStore {
       .where('id', '=', id).where('state', '=', 'done').where('body', '=', body).executeTakeFirst())
     if (stored === undefined) await this.#texts.remove([id], [textName])
     return { isStored: stored !== undefined, isNew: false }
+  }
+
+  /** Returns the placeholders of an answer, as it was stored with them; `undefined` where it has none. */
+  async placeholders (id: string): Promise<string | undefined> {
+    return await this.#texts.find(id, placeholdersName)
   }
 
   /** Returns the bytes stored for a key: tasks and answers. */

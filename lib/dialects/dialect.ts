@@ -115,11 +115,15 @@ export interface AnswerDialect<C = unknown> {
   readonly headers?: (call: Call) => Readonly<Record<string, string>>
   /** Says where answers of providers of this dialect hold text. Default: none are passed on as they came. */
   readonly directTexts?: DirectTexts
+  /** Says where answers hold text as their callers get them. Default: as `directTexts` says. */
+  readonly printedTexts?: DirectTexts
+  /** Returns the id of the stored response that a request continues. Default: it continues none. */
+  readonly continues?: (context: C) => string | undefined
   /** True when the answer begins with the number of tokens of the prompt, which has to be estimated then. */
   readonly startsWithUsage?: boolean
 }
 
-/** The texts of answers that their callers get as they came. */
+/** The texts of answers in the form of a dialect. */
 export interface DirectTexts {
   /** Those of a complete answer. */
   readonly answer: PlaceTable

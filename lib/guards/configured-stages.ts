@@ -1,13 +1,18 @@
 /** The stages of the configuration. */
 
+import { randomBytes } from 'node:crypto'
 import { stageActionOf, stageKindOf } from '../../schemas/config/stages.ts'
+import { projectIdOf, type ApiKey } from '../core/key.ts'
 import { StageFindings } from '../core/stage-findings.ts'
 import { boundedPattern } from '../text/bounded-pattern.ts'
 import { PatternFilter, builtInPattern, type PatternRule } from './pattern-filter.ts'
+import { KeyedPlaceholders } from './keyed-placeholders.ts'
+import { LookalikeFilter } from './placeholder-filter.ts'
 import { StageJudge, type UnavailableStage } from './stage-judge.ts'
 import { looksAt } from './stage-scope.ts'
+import type { Placeholders } from '../core/placeholders.ts'
 import type { Settings } from '../core/settings.ts'
-import type { FilterLayer, TextLayer, TextStages } from './text-filter.ts'
+import type { FilterLayer, ReversibleStages, TextLayer, TextStages } from './text-filter.ts'
 import type { Judge } from './text-judge.ts'
 
 export type StageSettings = Settings['stages'][number]
@@ -20,6 +25,8 @@ export interface JudgeParts {
   readonly onUnavailable: UnavailableStage
   /** True: callers may know which stages look at their calls. Default: false. */
   readonly exposesNames?: boolean
+  /** Names what reversible stages find, 32 bytes. Default: made here. */
+  readonly secret?: Buffer | undefined
 }
 
 interface FilterStage {
@@ -30,6 +37,7 @@ interface FilterStage {
 export class ConfiguredStages implements TextStages {
   readonly layers: readonly TextLayer[]
   readonly namesFor: TextStages['namesFor']
+  readonly reversible: TextStages['reversible']
 
   /**
    * Neighbouring patterns look at a text at once, in the order of the configuration.
@@ -40,11 +48,16 @@ export class ConfiguredStages implements TextStages {
    */
   constructor (settings: Settings['stages'], parts?: JudgeParts) {
     const layers: Array<TextLayer & { readonly group?: FilterStage[] }> = []
+    const reversible = reversibleStages(settings.filter(stage => stage.reversible === true), parts?.secret)
+    if (reversible !== undefined) {
+      this.reversible = reversible
+      layers.push(lookalikeLayer(reversible))
+    }
     for (const stage of settings) {
       if (stageKindOf(stage.use) === 'pattern') {
         const one = { settings: stage, rules: rulesOf(stage) }
         const group = layers.at(-1)?.group
-        if (group === undefined) layers.push(patternLayer([one]))
+        if (group === undefined) layers.push(patternLayer([one], reversible))
         else group.push(one)
         continue
       }
@@ -63,7 +76,47 @@ export class ConfiguredStages implements TextStages {
   }
 }
 
-function patternLayer (group: FilterStage[]): FilterLayer & { readonly group: FilterStage[] } {
+function reversibleStages (
+  stages: readonly StageSettings[],
+  secret: Buffer = randomBytes(32)
+): ReversibleStages | undefined {
+  if (stages.length === 0) return undefined
+  const create = (key: ApiKey): Placeholders =>
+    new KeyedPlaceholders(secret, { keyId: key.id, projectId: projectIdOf(key) })
+  const restores: ReversibleStages['restores'] = call => {
+    const looking = stages.filter(stage => looksAt(stage, call))
+    if (looking.length === 0) return undefined
+    return { forServers: looking.every(({ unmaskFor = [] }) => unmaskFor.includes('server')) }
+  }
+  return {
+    restores,
+    placeholdersOf: call => {
+      if (restores(call) === undefined) return undefined
+      return (call.record.placeholders ??= create(call.key))
+    },
+    open: (key, sealed) => {
+      const placeholders = create(key)
+      placeholders.join(sealed)
+      return placeholders
+    }
+  }
+}
+
+/** Requests and results of tools may hold text that looks like a placeholder; an answer repeats placeholders. */
+function lookalikeLayer ({ placeholdersOf }: ReversibleStages): FilterLayer {
+  return {
+    filter: (call, points) => {
+      if (points.includes('answer') || points.includes('tool_call')) return undefined
+      const placeholders = placeholdersOf(call)
+      return placeholders && new LookalikeFilter(placeholders)
+    }
+  }
+}
+
+function patternLayer (
+  group: FilterStage[],
+  reversible: ReversibleStages | undefined
+): FilterLayer & { readonly group: FilterStage[] } {
   return {
     group,
     filter: (call, points) => {
@@ -73,17 +126,22 @@ function patternLayer (group: FilterStage[]): FilterLayer & { readonly group: Fi
       const point = points.at(-1)
       return rules.length === 0 || point === undefined
         ? undefined
-        : new PatternFilter(rules, point, (call.record.findings ??= new StageFindings()))
+        : new PatternFilter(
+            rules,
+            point,
+            (call.record.findings ??= new StageFindings()),
+            reversible?.placeholdersOf(call)
+          )
     }
   }
 }
 
-function rulesOf ({ name: stage, use, action, patterns = [] }: StageSettings): PatternRule[] {
+function rulesOf ({ name: stage, use, action, reversible, patterns = [] }: StageSettings): PatternRule[] {
   return patterns.map(given => {
     const own = typeof given === 'string' ? undefined : given
     const label = typeof given === 'string' ? given : given.name
     const pattern = own === undefined ? builtInPattern(label) : boundedPattern(own.match, own.maxLength)
     if (pattern === undefined) throw new Error(`no built-in pattern is named ${label}`)
-    return { stage, action: stageActionOf({ use, action }), label, pattern }
+    return { stage, action: stageActionOf({ use, action }), label, pattern, isReversible: reversible === true }
   })
 }

@@ -16,7 +16,7 @@ import { RunningText } from './running-text.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
 import type { TextPlace } from '../json/place-table.ts'
-import { ReportedEnds, type TextFilter, type TextFilters } from './text-filter.ts'
+import { ReportedEnds, type PlaceFilters, type TextFilter } from './text-filter.ts'
 
 /** Holds events of an answer until it is known what becomes of their texts. */
 export interface HeldAnswer {
@@ -43,11 +43,11 @@ export interface HeldAnswer {
 
 /** Events of one answer go in, in order; those that are decided come out. */
 export class HeldTexts implements HeldAnswer {
-  readonly #filters: TextFilters
+  readonly #filters: PlaceFilters
   readonly #direct: DirectTexts | undefined
   readonly #queues = new Map<number, EventQueue<FilteredText>>()
 
-  constructor (filters: TextFilters, direct: DirectTexts | undefined) {
+  constructor (filters: PlaceFilters, direct: DirectTexts | undefined) {
     this.#filters = filters
     this.#direct = direct
   }

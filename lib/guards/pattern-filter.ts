@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { builtInPatterns, type BuiltInName, type BuiltInPattern } from './built-in-patterns.ts'
+import type { Placeholders } from '../core/placeholders.ts'
 import type { StageFindings } from '../core/stage-findings.ts'
 import type { StageAction, StagePoint } from '../../schemas/config/stages.ts'
 import type { ReportedEnds, TextEdit, TextFilter } from './text-filter.ts'
@@ -13,6 +14,8 @@ export interface PatternRule {
   /** The name of the pattern. */
   readonly label: string
   readonly pattern: BuiltInPattern
+  /** True: findings are replaced by placeholders, in place of which the caller gets them back. */
+  readonly isReversible?: boolean
 }
 
 /** Returns the rule of a built-in pattern; `undefined` for a name that is none. */
@@ -38,15 +41,25 @@ export class PatternFilter implements TextFilter {
   readonly #stages: ReadonlySet<string>
   readonly #point: StagePoint
   readonly #findings: StageFindings
+  readonly #placeholders: Placeholders | undefined
 
-  /** @param rules in the order of their stages, at least one */
-  constructor (rules: readonly PatternRule[], point: StagePoint, findings: StageFindings) {
+  /**
+   * @param rules in the order of their stages, at least one
+   * @param placeholders of the call. Absent: no rule is reversible
+   */
+  constructor (
+    rules: readonly PatternRule[],
+    point: StagePoint,
+    findings: StageFindings,
+    placeholders?: Placeholders
+  ) {
     this.#stages = new Set(rules.map(({ stage }) => stage))
     this.#reporting = rules.filter(({ action }) => action === 'report')
     this.#replacing = rules.filter(({ action }) => action !== 'report')
     this.reach = Math.max(...rules.map(({ pattern }) => pattern.maxLength)) + 1
     this.#point = point
     this.#findings = findings
+    this.#placeholders = placeholders
   }
 
   get alters (): boolean {
@@ -71,13 +84,18 @@ export class PatternFilter implements TextFilter {
     const edits: TextEdit[] = []
     while (next.length > 0) {
       const first = next.reduce((best, match) => match.start < best.start ? match : best)
-      const { rule: { stage, action, label }, start, end } = first
+      const { rule: { stage, action }, start, end } = first
       this.#findings.note(stage, this.#point, action)
       if (action === 'refuse') throw refusal(first.rule)
-      edits.push({ start, end, replacement: `[${label}]` })
+      edits.push({ start, end, replacement: this.#replacementOf(first, text) })
       next = next.flatMap(match => match.start >= end ? match : nextMatch(match.rule, text, end, until) ?? [])
     }
     return edits
+  }
+
+  #replacementOf ({ rule: { label, isReversible }, start, end }: Match, text: string): string {
+    const placeholders = isReversible === true ? this.#placeholders : undefined
+    return placeholders?.nameOf(label, text.slice(start, end)) ?? `[${label}]`
   }
 
   /** Says in its own words which stage may not change what it found. */

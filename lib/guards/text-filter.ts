@@ -2,6 +2,8 @@
 
 import type { GatewayError } from '../core/errors.ts'
 import type { RoutedCall } from '../core/call.ts'
+import type { ApiKey } from '../core/key.ts'
+import type { Placeholders } from '../core/placeholders.ts'
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
 import type { JudgeSpending, OwnStages, TextJudge } from './text-judge.ts'
 
@@ -44,6 +46,8 @@ export interface TextFilter {
   readonly reach: number
   /** False for one that only counts. */
   readonly alters: boolean
+  /** True for one that does not look at what cannot be changed. Default: a finding there refuses the call. */
+  readonly skipsFixed?: true
   /**
    * Finds what begins at `from` or behind it and before `until`: in order, without overlaps. What stands
    * before `from` is context.
@@ -61,6 +65,24 @@ export interface TextStages {
   readonly layers: readonly TextLayer[]
   /** Returns the names of those that look at a call, in their order. Absent: its caller is not to know. */
   readonly namesFor?: ((call: RoutedCall<unknown>) => readonly string[]) | undefined
+  /** Absent: what they find is not given back. */
+  readonly reversible?: ReversibleStages | undefined
+}
+
+/** The stages whose findings callers get back. */
+export interface ReversibleStages {
+  /** Says who gets values in place of placeholders; `undefined`: a call has none. */
+  readonly restores: (call: RoutedCall<unknown>) => Restoration | undefined
+  /** Returns the placeholders of a call, which are made where it has none; `undefined` as above. */
+  readonly placeholdersOf: (call: RoutedCall<unknown>) => Placeholders | undefined
+  /** Opens those that are stored with an answer of a key. */
+  readonly open: (key: ApiKey, sealed: string) => Placeholders
+}
+
+/** Who gets the values that placeholders stand for, beside the caller. */
+export interface Restoration {
+  /** True: tools of servers as well. */
+  readonly forServers: boolean
 }
 
 /** One after the other looks at what the one before has left. */
@@ -98,16 +120,23 @@ export function spendingOn ({ layers }: TextStages, call: RoutedCall<unknown>): 
 }
 
 /** Returns true for a call whose answer a stage may change or refuse. */
-export function altersAnswer ({ layers }: TextStages, call: RoutedCall<unknown>): boolean {
-  return layers.some(layer => {
+export function altersAnswer ({ layers, reversible }: TextStages, call: RoutedCall<unknown>): boolean {
+  return reversible?.restores(call) !== undefined || layers.some(layer => {
     if ('filter' in layer) return layer.filter(call, ['answer', 'tool_call', 'tool_result'])?.alters === true
     if ('judge' in layer) return layer.judge(call, 'answer')?.alters === true
     return layer.stages(call).answer !== undefined
   })
 }
 
+/** The filters of a value, by place. */
+export interface PlaceFilters {
+  readonly at: (place: TextPlace) => TextFilter | undefined
+  /** Replaces what is found in a complete text. @throws GatewayError for a finding that refuses the call */
+  readonly replace: ReplaceText
+}
+
 /** The filters of a call for its request or its answer, by place. */
-export class TextFilters {
+export class TextFilters implements PlaceFilters {
   readonly #all: TextFilter | undefined
   readonly #calls: TextFilter | undefined
   readonly #results: TextFilter | undefined
@@ -124,7 +153,12 @@ export class TextFilters {
     return this.#all === undefined && this.#calls === undefined && this.#results === undefined
   }
 
-  at ({ part }: TextPlace): TextFilter | undefined {
+  at ({ part, kind }: TextPlace): TextFilter | undefined {
+    const filter = this.#of(part)
+    return kind === 'fixed' && filter?.skipsFixed === true ? undefined : filter
+  }
+
+  #of (part: TextPlace['part']): TextFilter | undefined {
     switch (part) {
       case undefined: return this.#all
       case 'tool_call': return this.#calls

@@ -153,7 +153,7 @@ class CallInFlight extends OpenCall implements StalledCaller {
       admission,
       options: { beforeLastByte, addHeaders }
     } = this.#parts
-    await writeReply(this.#response, noted, this.call, {
+    await writeReply(this.#response, noted.forCaller?.(noted) ?? noted, this.call, {
       graceMs: this.#graceMs,
       addHeaders,
       beforeLastByte,

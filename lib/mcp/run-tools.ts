@@ -4,6 +4,7 @@ import type { TurnToolCall } from '../chat/turn.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { CallTrace, ChildSpan } from '../core/call-trace.ts'
 import type { ToolRun } from '../core/record.ts'
+import type { JsonObject } from '../json/guards.ts'
 import type { Refusals } from './loop-limits.ts'
 import type { OpenTools, ToolCallOptions, ToolOutcome } from './tool-servers.ts'
 
@@ -13,6 +14,8 @@ export interface FinishedToolCall {
   readonly outcome: ToolOutcome | undefined
 }
 
+type SentArguments = (given: JsonObject) => JsonObject
+
 export interface RunOptions {
   readonly signal: AbortSignal
   /** True when the caller requested progress events. */
@@ -20,6 +23,8 @@ export interface RunOptions {
   readonly seesImages: boolean
   /** By the place of the call: one that is refused gets the reason as its result. */
   readonly refusals: Refusals
+  /** Returns the arguments as a server gets them. Default: as they are. */
+  readonly sentArguments?: SentArguments | undefined
   /** The trace of the call. */
   readonly trace?: CallTrace | undefined
   /** Takes each call that has ended. */
@@ -34,10 +39,10 @@ export interface RunOptions {
 export async function* runTools (
   calls: readonly TurnToolCall[],
   open: OpenTools,
-  { signal, emitProgress, seesImages, refusals, trace, onEnd }: RunOptions
+  { signal, emitProgress, seesImages, refusals, sentArguments, trace, onEnd }: RunOptions
 ): AsyncGenerator<ChatEvent[], FinishedToolCall[]> {
   const buffer = new EventBuffer()
-  const options = { signal, seesImages }
+  const options = { signal, seesImages, sentArguments }
   const shown = emitProgress ? buffer : undefined
   const runOrRefuse = async (
     call: TurnToolCall,
@@ -121,8 +126,10 @@ function asEvent (fields: ToolEvent): ChatEvent {
   return { type: 'extra', scope: 'answer', alone: true, fields: { tool_event: fields } }
 }
 
+type OneOptions = ToolCallOptions & Pick<RunOptions, 'sentArguments'>
+
 async function runOne (
-  call: TurnToolCall, open: OpenTools, options: ToolCallOptions, shown?: EventBuffer
+  call: TurnToolCall, open: OpenTools, options: OneOptions, shown?: EventBuffer
 ): Promise<FinishedToolCall> {
   const offered = open.byName.get(call.name)
   const facts = {
@@ -154,11 +161,14 @@ async function runOne (
 async function outcomeOf (
   call: TurnToolCall,
   open: OpenTools,
-  options: ToolCallOptions
+  { sentArguments, ...options }: OneOptions
 ): Promise<ToolOutcome | undefined> {
-  if (call.arguments === undefined) return notRun(call, open, 'The arguments must be a JSON object.')
+  const { arguments: given } = call
+  if (given === undefined) return notRun(call, open, 'The arguments must be a JSON object.')
   try {
-    return await open.call(call.name, call.arguments, options)
+    if (sentArguments === undefined) return await open.call(call.name, given, options)
+    const outcome = await open.call(call.name, sentArguments(given), options)
+    return { ...outcome, result: { ...outcome.result, arguments: given } }
   } catch (error) {
     if (options.signal.aborted) return undefined
     throw error

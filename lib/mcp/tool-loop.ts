@@ -172,6 +172,7 @@ export class ToolLoop {
         emitProgress,
         seesImages,
         refusals,
+        sentArguments: this.#texts.sentArguments,
         trace: record.trace,
         onEnd: run => toolRuns.push(run)
       }

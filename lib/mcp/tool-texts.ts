@@ -1,8 +1,9 @@
 /** Has the texts of calls of server tools looked at: what a tool is called with, and what it returns. */
 
 import { judgeTexts } from '../guards/found-texts.ts'
+import { PlaceholderFilter } from '../guards/placeholder-filter.ts'
 import { replaceFindings, type TextStages } from '../guards/text-filter.ts'
-import { objectOf } from '../json/guards.ts'
+import { objectOf, type JsonObject } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import {
   everywhere,
@@ -24,11 +25,17 @@ type Look = <T>(value: T, replaceTexts: (value: T, replace: ReplaceText) => T) =
 export class ToolTexts {
   readonly #lookAtCalls: readonly Look[]
   readonly #lookAtResults: readonly Look[]
+  /** Returns the arguments of a call as servers get them; absent where that is as they are. */
+  readonly sentArguments: ((given: JsonObject) => JsonObject) | undefined
 
   /** @param stages what looks at texts. Default: nothing does */
   constructor (stages: TextStages | undefined, call: RoutedChatCall) {
     this.#lookAtCalls = looks(stages, call, 'tool_call')
     this.#lookAtResults = looks(stages, call, 'tool_result')
+    const { placeholders } = call.record
+    if (placeholders === undefined || stages?.reversible?.restores(call)?.forServers !== true) return
+    const { replace } = new PlaceholderFilter(placeholders)
+    this.sentArguments = given => everywhere('tool_call').replace(given, replace)
   }
 
   /** Returns calls as their tools get them. */

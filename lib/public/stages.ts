@@ -22,6 +22,7 @@ export { dryRun } from '../stages/dry-run.ts'
 export { checkUses } from '../stages/check-uses.ts'
 export { countOnly, limits } from '../stages/limits.ts'
 export { embeddingsUsage, estimateChat, estimateEmbeddings } from '../limits/estimate.ts'
+export { joinPlaceholders } from '../stages/join-placeholders.ts'
 export { requestTexts } from '../stages/request-texts.ts'
 export { formTextsAt, textsAt } from '../stages/texts-at.ts'
 export { answerTexts } from '../stages/answer-texts.ts'
@@ -79,7 +80,8 @@ export type { Reply } from '../core/reply.ts'
 export type { Route } from '../core/route.ts'
 export type { Usage } from '../core/usage.ts'
 export type {
-  FilterLayer, JudgeLayer, StageLayer, TextEdit, TextFilter, TextLayer, TextPoint, TextStages
+  FilterLayer, JudgeLayer, Restoration, ReversibleStages, StageLayer, TextEdit, TextFilter, TextLayer, TextPoint,
+  TextStages
 } from '../guards/text-filter.ts'
 export type {
   Judge, JudgeContext, JudgeWindow, OwnStages, PointedText, TextJudge, Verdict

@@ -5,6 +5,7 @@ import { PrintedJson, jsonReplyHeaders, toJsonReply, type Reply } from '../core/
 import type { AnswerDialect, AnswerHead, AnswerStart, ChatBatch } from '../dialects/dialect.ts'
 import { printInTurns } from '../json/print-in-turns.ts'
 import { sseFrames } from '../wire/sse-frames.ts'
+import { withRestoredTexts } from './restored-texts.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import type { Batch } from '../core/batch.ts'
 import type { CallRecord } from '../core/record.ts'
@@ -25,7 +26,13 @@ const largeAnswerBytes = 1024 * 1024
  * Answers with chat events in the caller's dialect. Waits for the first batch of `normalise`, which decides
  * the status: a source that fails before it rejects.
  */
-export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>): Sink<ChatBatch, Reply> {
+export function answerReply<C> ({
+  encode,
+  complete,
+  headers,
+  directTexts,
+  printedTexts = directTexts
+}: AnswerDialect<C>): Sink<ChatBatch, Reply> {
   return async source => {
     const { first, all } = await peek(source)
     const start = answerStart<C>(first)
@@ -35,6 +42,10 @@ export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>)
       const printer = encode(start)
       reply = eventStream(sseFrames<ChatBatch>(() => printer)(all), printer.keepAlive?.bind(printer))
     } else reply = await toAnswerReply(await complete(start, await collected(all)), call.record)
+    const { placeholders } = call.record
+    if (placeholders !== undefined && printedTexts !== undefined) {
+      reply = withRestoredTexts(reply, placeholders, printedTexts)
+    }
     // Spreading `reply` in front of `headers` costs 3 µs.
     return headers === undefined
       ? reply

@@ -151,7 +151,9 @@ async function storeTask (
   const requestId = tickets.seal({ key: key.id, createdSeconds: nowSeconds(), modelId: routes[0].modelId })
   const { deferred: _, credentials: _credentials, ...rest } = request
   const attribution = attributionIn(record)
-  const task: DeferredTask = { id, key, request: rest, requestedStages, routes, attribution }
+  const task: DeferredTask = {
+    id, key, request: rest, requestedStages, routes, attribution, placeholders: record.placeholders?.sealed()
+  }
   const text = await printText(task)
   const added = await store.add(
     { id: digest(requestId), keyId: key.id, endUser: record.endUser, task: text },

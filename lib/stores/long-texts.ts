@@ -45,7 +45,11 @@ export class LongTexts {
    * @returns what its row has for it: the text itself, unless it is long
    */
   async put (ownerId: string, name: string, text: string): Promise<string> {
-    if (!isLong(text)) return text
+    return isLong(text) ? await this.putInPieces(ownerId, name, text) : text
+  }
+
+  /** Stores a text in pieces, however long it is. @returns as above */
+  async putInPieces (ownerId: string, name: string, text: string): Promise<string> {
     let number = 0
     for (const piece of splitText(text, pieceLength)) {
       const row = { owner_id: ownerId, name, number: number++, piece }
@@ -83,6 +87,20 @@ export class LongTexts {
       await yieldFairly()
     }
     return text
+  }
+
+  /** Returns a text that has no place in the row of its owner; `undefined` where there is none. */
+  async find (ownerId: string, name: string): Promise<string | undefined> {
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('text_pieces')
+          .select(({ fn }) => fn.countAll<number>().as('count'))
+          .where('owner_id', '=', ownerId)
+          .where('name', '=', name)
+          .executeTakeFirstOrThrow()
+    )
+    return row.count === 0 ? undefined : await this.get(ownerId, `long:${name}:${row.count}`)
   }
 
   /** Deletes the texts of these owners. @param names those of these names only */

@@ -54,6 +54,8 @@ const inProgress: readonly string[] = ['queued', 'in_progress']
 /** Bytes of a stream for each byte of a response as it may be stored. */
 const maxStreamShare = 16
 
+const placeholdersName = 'placeholders'
+
 /** Bytes of a row of an item, without its id. */
 const rowBytes = 80
 
@@ -114,7 +116,7 @@ export class ResponseStore implements ResponseArchive {
   }
 
   async #insert (
-    { keyId, previous, response, input, itemIds, origin, endUser }: ResponseToKeep,
+    { keyId, previous, response, input, itemIds, origin, endUser, placeholders }: ResponseToKeep,
     lease?: Lease
   ): Promise<void> {
     if (response.id.length > maxIdLength) {
@@ -123,7 +125,8 @@ export class ResponseStore implements ResponseArchive {
     const [responseText, inputText] = [await this.#printed(response), await this.#printed(input)]
     const sizeBytes = Buffer.byteLength(responseText) + Buffer.byteLength(inputText)
     const originText = origin === undefined ? null : JSON.stringify(origin)
-    const besideBytes = idBytes(itemIds) + Buffer.byteLength(originText ?? '')
+    const besideBytes =
+      idBytes(itemIds) + Buffer.byteLength(originText ?? '') + (placeholders?.length ?? 0)
     const nowMs = this.now()
     const complete = {
       key_id: keyId,
@@ -131,7 +134,7 @@ export class ResponseStore implements ResponseArchive {
       input: inputText,
       expires_at_ms: nowMs + this.#options().keepMs
     }
-    const inPieces = isLong(responseText) || isLong(inputText)
+    const inPieces = isLong(responseText) || isLong(inputText) || placeholders !== undefined
     const inserted = await this.#use(async () => await this.#query.insertInto('responses').values({
       id: response.id,
       previous_id: previous?.id ?? null,
@@ -148,6 +151,7 @@ export class ResponseStore implements ResponseArchive {
     }).onConflict(conflict => conflict.column('id').doNothing()).returning('id').executeTakeFirst())
     if (inserted === undefined) return
     if (inPieces) {
+      await this.#putPlaceholders(response.id, placeholders)
       const texts = {
         response: await this.#texts.put(response.id, response.status, responseText),
         input: await this.#texts.put(response.id, 'input', inputText)
@@ -165,6 +169,21 @@ export class ResponseStore implements ResponseArchive {
     }
     await this.#conversations.noteItems(keyId, response.id, itemIds)
     await this.#makeRoom(keyId, response.id, sizeBytes + besideBytes)
+  }
+
+  async #putPlaceholders (id: string, placeholders: string | undefined): Promise<void> {
+    if (placeholders !== undefined) await this.#texts.putInPieces(id, placeholdersName, placeholders)
+  }
+
+  /**
+   * Returns the placeholders of a response of a key, as it was stored with them; `undefined` where it has
+   * none, or is hidden.
+   *
+   * @throws GatewayError `overloaded`
+   */
+  async placeholders (keyId: string, id: string): Promise<string | undefined> {
+    if ((await this.status(keyId, id)) === undefined) return undefined
+    return await this.#texts.find(id, placeholdersName)
   }
 
   async #makeRoom (keyId: string, id: string, addedBytes: number): Promise<void> {
@@ -193,11 +212,18 @@ export class ResponseStore implements ResponseArchive {
    * Replaces a response that is in progress by what became of it.
    *
    * @param origin of one that its provider keeps as well
+   * @param placeholders those of its texts, sealed
    * @returns false as `update` does
    * @throws GatewayError `file_too_large` for one that is larger than what is stored, which is still in
    *   progress then
    */
-  async finish (response: ResponseObject, owner: string, origin?: ResponseOrigin): Promise<boolean> {
+  async finish (
+    response: ResponseObject,
+    owner: string,
+    origin?: ResponseOrigin,
+    placeholders?: string
+  ): Promise<boolean> {
+    await this.#putPlaceholders(response.id, placeholders)
     return await this.#replace(response, await this.#printed(response), owner, origin)
   }
 

@@ -32,7 +32,7 @@ const serviceEntries = ['headers', 'retries', 'max_bytes'] as const
 
 /** The kinds of stages, by what `use` says; `module` is the path of a file. */
 export const stageKinds = {
-  pattern: { needs: ['patterns'], takes: [], actions: ['mask', 'refuse', 'report'] },
+  pattern: { needs: ['patterns'], takes: ['reversible', 'unmask_for'], actions: ['mask', 'refuse', 'report'] },
   moderation: { needs: ['model'], takes: ['categories', ...judgeEntries], actions: ['refuse', 'report'] },
   prompt_injection: {
     needs: ['model'],
@@ -110,6 +110,18 @@ const kindEntries = {
         description: 'Of `pattern`: built-in patterns by name, or maps of a `name` and what to `match`.'
       }
     )
+  ),
+  reversible: Type.Optional(
+    Type.Boolean({
+      description:
+        'Of `pattern`: with `true`, a finding is replaced by a placeholder such as `<EMAIL_k7q2m3xw>`, and the caller gets an answer with the findings in the place of their placeholders. Default: false.'
+    })
+  ),
+  unmask_for: Type.Optional(
+    Type.Array(OneOf(['server']), {
+      description:
+        'Of `pattern` with `reversible`: who gets findings in the place of placeholders beside the caller; `server`: tools that Headgate calls. Default: nobody.'
+    })
   ),
   options: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), {

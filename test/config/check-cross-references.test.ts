@@ -113,6 +113,19 @@ t.test('stages have names of their own and patterns that can be searched for', t
   t.end()
 })
 
+t.test('a stage that gives back what it found masks, and sees what the tools return that get it', t => {
+  t.match(load(t, 'stages: [{name: a, use: pattern, patterns: [email], reversible: true, unmask_for: [server]}]').stages, [{ reversible: true, unmaskFor: ['server'] }])
+  t.same(lines(t, 'stages: [{name: a, use: pattern, patterns: [email], action: refuse, reversible: true}, {name: b, use: pattern, patterns: [email], at: [request], unmask_for: [server]}, {name: c, use: ./mine.js, reversible: true}]'), [
+    'headgate.yaml:1:81  stages[0].reversible  needs `action: mask`',
+    'headgate.yaml:1:146  stages[1].unmask_for  needs `reversible: true`',
+    'headgate.yaml:1:195  stages[2].reversible  `use: ./mine.js` has no such entry'
+  ])
+  t.same(lines(t, 'stages: [{name: b, use: pattern, patterns: [email], at: [request], reversible: true, unmask_for: [server]}]'), [
+    'headgate.yaml:1:86  stages[0].unmask_for  needs `tool_result` in `at`'
+  ])
+  t.end()
+})
+
 t.test('a stage has what its kind needs, and nothing that it does not take', t => {
   t.match(load(t, 'stages: [{name: mine, use: ./stages/mine.js, options: {word: a}, timeout_ms: 5}]').stages, [{ use: /\/stages\/mine\.js$/, options: { word: 'a' }, timeoutMs: 5 }])
   t.same(lines(t, 'stages: [{name: a, use: pattern, timeout_ms: 5}, {name: b, use: ./mine.js, patterns: [email]}]'), [

@@ -44,6 +44,8 @@ export interface TestToolServer {
   readonly headers: ReadonlyArray<IncomingMessage['headers']>
   /** `_meta` of each request, with its method. */
   readonly metas: ReadonlyArray<{ readonly method: string, readonly meta: Readonly<Record<string, unknown>> | undefined }>
+  /** The arguments of each call of a tool. */
+  readonly calls: unknown[]
   /** Ids of calls that were cancelled. */
   readonly cancelled: unknown[]
   /** Sessions that are known now. */
@@ -65,6 +67,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
   const counts: Record<string, number> = {}
   const clients: unknown[] = []
   const headers: Array<IncomingMessage['headers']> = []
+  const calls: unknown[] = []
   const metas: Array<TestToolServer['metas'][number]> = []
   const cancelled: unknown[] = []
   const sessions = new Set<string>()
@@ -141,6 +144,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
 
   function callTool (message: RpcMessage, response: ServerResponse): void {
     const { name = '', arguments: args = {}, _meta: meta } = message.params ?? {}
+    calls.push(args)
     count(`tool ${name}`)
     const text = (words: string): unknown => ({ content: [{ type: 'text', text: words }] })
     switch (name) {
@@ -209,6 +213,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
     clients,
     counts,
     headers,
+    calls,
     metas,
     cancelled,
     sessions,

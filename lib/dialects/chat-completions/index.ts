@@ -9,6 +9,7 @@ import { chatInput } from './input.ts'
 import { toCompletion } from './complete.ts'
 import { replaceChatTexts, type ChatContext } from './replace-texts.ts'
 import { chatSizes } from './sizes.ts'
+import { chatPrintedTexts } from './text-places.ts'
 import { fitSystemMessages } from '../system-messages.ts'
 import type { Dialect } from '../dialect.ts'
 
@@ -27,5 +28,6 @@ export const chatCompletions: Dialect<typeof ChatRequest> = {
   },
   encode: encodeChunks,
   complete: ({ call }, batches) => toCompletion(batches, call.options?.usageCost),
-  errors: chatCompletionsErrors
+  errors: chatCompletionsErrors,
+  printedTexts: chatPrintedTexts
 }

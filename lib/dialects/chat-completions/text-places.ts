@@ -1,15 +1,17 @@
 /**
- * Where requests of this dialect hold text. Its answers are made of events, whose texts are in
- * `guards/event-texts`.
+ * Where requests of this dialect hold text. Stages look at its answers as events, whose texts are in
+ * `guards/event-texts`; where values are put in the place of placeholders, answers are printed already.
  */
 
 import { modelTexts } from '../../chat/model-texts.ts'
+import { objectOf } from '../../json/guards.ts'
 import {
   PlaceTable,
   address,
   anyWord,
   fixed,
   freeText,
+  pieceOf,
   text,
   toolArguments,
   toolCall,
@@ -18,6 +20,7 @@ import {
   type Places,
   type TextPlace
 } from '../../json/place-table.ts'
+import type { DirectTexts } from '../dialect.ts'
 
 const id = unseen('pairs a call with its result')
 const name = unseen('the name of a tool, by which its calls are found')
@@ -131,3 +134,39 @@ export const chatRequestTexts = new PlaceTable({
   'tags.**': unseen('seen where the call has them'),
   'handoff_config.**': idle
 })
+
+/** In any part of an answer. */
+const printed: Places = {
+  '**.thinking_blocks': fixed,
+  '**.signature': unseen('belongs to the thinking that it signs'),
+  '**': text
+}
+
+/** Of a complete message, and of a piece of one. */
+function said (path: string, place: (whole: TextPlace) => TextPlace): Places {
+  return {
+    [`${path}.content`]: place(text),
+    [`${path}.refusal`]: place(text),
+    [`${path}.reasoning_content`]: place(text),
+    [`${path}.tool_calls[].function.arguments`]: place(toolArguments),
+    [`${path}.tool_calls[].custom.input`]: place(toolCall),
+    [`${path}.function_call.arguments`]: place(toolArguments)
+  }
+}
+
+/** A text is that of a field of a choice, or of one of its calls; all end with the choice. */
+const chunkTextOf: DirectTexts['textOf'] = (_, { choices }) => {
+  const { index, delta, finish_reason: finish } = objectOf(Array.isArray(choices) ? choices[0] : {}) ?? {}
+  const choice = `${String(index)};`
+  if (typeof finish === 'string') return { key: '', ends: choice }
+  const { tool_calls: calls, ...fields } = objectOf(delta) ?? {}
+  const call = objectOf(Array.isArray(calls) ? calls[0] : undefined)?.['index']
+  const field = Object.keys(fields).find(name => name !== 'role')
+  return { key: choice + (call === undefined ? String(field) : `call ${JSON.stringify(call)}`) }
+}
+
+export const chatPrintedTexts: DirectTexts = {
+  answer: new PlaceTable({ ...printed, ...said('choices[].message', place => place) }),
+  frames: new PlaceTable({ ...printed, ...said('choices[].delta', pieceOf) }),
+  textOf: chunkTextOf
+}

@@ -47,6 +47,8 @@ export interface ResponseToKeep {
   readonly input: readonly StoredItem[]
   /** The ids that the gateway made for items of it: only by these can they be referred to. */
   readonly itemIds: readonly string[]
+  /** The placeholders of its texts with their values, sealed. Absent: it has none. */
+  readonly placeholders?: string | undefined
 }
 
 /** Counts memory before it is used, as `takeMemory` of a call does. */

@@ -32,6 +32,7 @@ export function compaction (archive?: ResponseArchive): Dialect<typeof CompactRe
     directDialect: 'responses',
     directRequest: compactRequest,
     directTexts: responsesDirectTexts,
+    continues: ({ stored }) => stored.continuation?.id,
     replaceTexts: (call, replace) => replaceResponseTexts(call, replace, {}),
     uses: responsesUses,
     encode: encodeResponse,

@@ -38,6 +38,7 @@ export function responsesDialect (
     directDialect: 'responses',
     directRequest,
     directTexts: responsesDirectTexts,
+    continues: ({ stored }) => stored.continuation?.id,
     replaceTexts: (call, replace) => replaceResponseTexts(call, replace, { archive, recordAnswer }),
     asTextAnswer: call => withoutTokens(call, { archive, recordAnswer }),
     isStored: ({ keep }) => keep !== undefined,

@@ -83,6 +83,7 @@ export function responsesInput (
       input,
       itemIds: [...made, ...outputIds],
       endUser: record.endUser,
+      placeholders: record.placeholders?.sealed(),
       ...continuation !== undefined && { previous: continuation }
     }
   }

@@ -219,3 +219,9 @@ export const responsesDirectTexts: DirectTexts = {
   frames: responsesFrameTexts,
   textOf: responsesTextOf
 }
+
+/** The items of a stored response, as they are listed. */
+export const responsesListTexts: DirectTexts = {
+  ...responsesDirectTexts,
+  answer: new PlaceTable({ ...anywhere, ...item('data[]') })
+}

@@ -6,10 +6,12 @@
 import { chatCompletionsErrors } from '../chat-completions/errors.ts'
 import { completeText } from './complete.ts'
 import { encodeText } from './encode.ts'
+import { completionPrintedTexts } from './text-places.ts'
 import type { AnswerDialect } from '../dialect.ts'
 
 export const textCompletions: AnswerDialect = {
   encode: encodeText,
   complete: completeText,
-  errors: chatCompletionsErrors
+  errors: chatCompletionsErrors,
+  printedTexts: completionPrintedTexts
 }

@@ -1,10 +1,12 @@
 /**
- * Where requests of this dialect hold text. Its answers are made of events, whose texts are in
- * `guards/event-texts`.
+ * Where requests of this dialect hold text. Stages look at its answers as events, whose texts are in
+ * `guards/event-texts`; where values are put in the place of placeholders, answers are printed already.
  */
 
 import { modelTexts } from '../../chat/model-texts.ts'
-import { PlaceTable, text, unseen } from '../../json/place-table.ts'
+import { objectOf } from '../../json/guards.ts'
+import { PlaceTable, pieceOf, text, unseen } from '../../json/place-table.ts'
+import type { DirectTexts } from '../dialect.ts'
 
 export const completionRequestTexts = new PlaceTable({
   ...modelTexts, prompt: text, 'prompt[]': text, suffix: text, stop: text, 'stop[]': text, user: text,
@@ -12,3 +14,13 @@ export const completionRequestTexts = new PlaceTable({
   'fallbacks.**': unseen('names of models'),
   'tags.**': unseen('seen where the call has them')
 })
+
+export const completionPrintedTexts: DirectTexts = {
+  answer: new PlaceTable({ '**': text }),
+  frames: new PlaceTable({ '**': text, 'choices[].text': pieceOf(text) }),
+  textOf: (_, { choices }) => {
+    const { index, finish_reason: finish } = objectOf(Array.isArray(choices) ? choices[0] : {}) ?? {}
+    const key = `${String(index)};`
+    return typeof finish === 'string' ? { key: '', ends: key } : { key }
+  }
+}

@@ -5,11 +5,13 @@ import { extend, type AuthedCall } from '../../core/call.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import { pendingReply, storedReply } from '../../deferred/stored-reply.ts'
 import { credentialDigest, notFound, openTicket } from '../../deferred/open-ticket.ts'
+import { chatPrintedTexts } from '../../dialects/chat-completions/text-places.ts'
+import { withRestoredTexts } from '../../replies/restored-texts.ts'
 import { ownProviderKey } from '../../routing/provider-choice.ts'
 import type { CompletionFetch } from '../../deferred/fetch-completion.ts'
 import type { Services } from '../../services.ts'
 
-type OpenServices = Pick<Services, 'deferrals' | 'providers' | 'settings'>
+type OpenServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'textStages'>
 
 /** A call for a completion that its provider has. */
 export interface FetchCall extends AuthedCall {
@@ -28,7 +30,8 @@ export interface FetchCall extends AuthedCall {
 export function openDeferred ({
   deferrals,
   providers,
-  settings
+  settings,
+  textStages
 }: OpenServices): Stage<AuthedCall, FetchCall> {
   const { keepMs } = settings.deferred
   return map(async call => {
@@ -38,7 +41,13 @@ export function openDeferred ({
     if (stored !== undefined && stored.state === 'done') {
       const reply = storedReply(stored)
       if (reply.status >= 400) call.record.outcome = 'error'
-      throw new EarlyReply(reply)
+      const { reversible } = textStages ?? {}
+      const sealed = reversible && await deferrals.store.placeholders(id)
+      throw new EarlyReply(
+        reversible === undefined || sealed === undefined
+          ? reply
+          : withRestoredTexts(reply, reversible.open(call.key, sealed), chatPrintedTexts)
+      )
     }
     const { upstream } = ticket
     if (upstream === undefined) {

@@ -6,11 +6,13 @@ import { asGatewayError } from '../../core/errors.ts'
 import { EarlyReply } from '../../pipeline/early-reply.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import { nowSeconds, toJsonReply, type Reply } from '../../core/reply.ts'
-import { attributionIn, requestBytes } from '../../core/record.ts'
+import { attributionIn, requestBytes, type CallRecord } from '../../core/record.ts'
 import { runDetached } from '../../deferred/detached-call.ts'
 import { failedCode } from '../../dialects/responses/errors.ts'
 import { startedResponse } from '../../dialects/responses/response-object.ts'
+import { responsesDirectTexts } from '../../dialects/responses/text-places.ts'
 import { eventStream } from '../../replies/answer-reply.ts'
+import { withRestoredTexts } from '../../replies/restored-texts.ts'
 import { printText } from '../../json/print-in-turns.ts'
 import { sseEvent } from '../../wire/sse.ts'
 import type { RoutedChatCall } from '../../chat/input.ts'
@@ -53,8 +55,9 @@ export function answerInBackground (
             const own: ResponsesContext = {
               ...context,
               queued,
-              keep: keepIn(runs, async () => await services.recordAnswer?.(detached))
+              keep: keepIn(runs, call.record, async () => await services.recordAnswer?.(detached))
             }
+            detached.record.placeholders = call.record.placeholders
             detached.record.bodies?.takeRequest([Buffer.from(await printText(context.request))])
             const reply = await answer({ ...call, ...detached, context: own })
             return await written(detached.record.bodies?.watch(reply) ?? reply, write)
@@ -62,8 +65,12 @@ export function answerInBackground (
         )
       }
     })
+    const reply = isStreamed
+      ? eventStream(runs.stream(call.key.id, queued.id, 0, call.signal))
+      : toJsonReply(queued)
+    const { placeholders } = call.record
     throw new EarlyReply(
-      isStreamed ? eventStream(runs.stream(call.key.id, queued.id, 0, call.signal)) : toJsonReply(queued)
+      placeholders === undefined ? reply : withRestoredTexts(reply, placeholders, responsesDirectTexts)
     )
   })
 }
@@ -80,10 +87,14 @@ function queuedResponse (call: RoutedChatCall, context: ResponsesContext): Respo
 }
 
 /** @param record puts the call on record, before its response can be fetched */
-function keepIn (runs: BackgroundRuns, record: () => Promise<void>): KeepResponse {
+function keepIn (
+  runs: BackgroundRuns,
+  { placeholders }: Pick<CallRecord, 'placeholders'>,
+  record: () => Promise<void>
+): KeepResponse {
   return async (response, origin) => {
     await record()
-    await runs.finish(response, origin)
+    await runs.finish(response, origin, placeholders?.sealed())
     return response
   }
 }

@@ -1,0 +1,94 @@
+/**
+ * Makes placeholders such as `<EMAIL_k7q2m3xw>` for values in the texts of one call, and keeps the values.
+ *
+ * A name is an HMAC of the value with a secret of the key and its project: a value has the same name in every
+ * turn of a conversation, so the cache of the provider still finds the prompt, and no two keys share a name.
+ * The values stay with the call; a response that is stored takes them along, encrypted.
+ */
+
+import { createHmac } from 'node:crypto'
+import { openText, sealText } from '../text/sealed-text.ts'
+import type { Placeholders } from '../core/placeholders.ts'
+
+/** Whose values they are. */
+export interface PlaceholderOwner {
+  readonly keyId: string
+  readonly projectId: string
+}
+
+/** Characters of a name after its label, of five bits each; more where a name is taken. */
+export const minTagLength = 8
+export const maxTagLength = 32
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567'
+
+export class KeyedPlaceholders implements Placeholders {
+  readonly #nameKey: Buffer
+  readonly #sealingKey: Buffer
+  readonly #keyId: string
+  readonly #values = new Map<string, string>()
+  readonly #names = new Map<string, string>()
+  readonly #labels = new Set<string>()
+  readonly #joined = new Set<string>()
+
+  /** @param secret of the store, or of this process where there is none */
+  constructor (secret: Buffer, { keyId, projectId }: PlaceholderOwner) {
+    this.#nameKey = digestOf(secret, JSON.stringify(['placeholders', projectId, keyId]))
+    this.#sealingKey = digestOf(secret, JSON.stringify(['sealed placeholders', keyId]))
+    this.#keyId = keyId
+  }
+
+  get size (): number {
+    return this.#values.size
+  }
+
+  get labels (): ReadonlySet<string> {
+    return this.#labels
+  }
+
+  nameOf (label: string, value: string): string {
+    const prefix = label.toUpperCase().replaceAll('-', '_')
+    const known = this.#names.get(`${prefix} ${value}`)
+    if (known !== undefined) return known
+    const digest = digestOf(this.#nameKey, `${prefix} ${value}`)
+    const tag = [...digest].map(byte => alphabet[byte % alphabet.length]).join('')
+    let length = minTagLength
+    while (length < maxTagLength && this.#values.has(`<${prefix}_${tag.slice(0, length)}>`)) length++
+    const name = `<${prefix}_${tag.slice(0, length)}>`
+    this.#add(name, value)
+    return name
+  }
+
+  valueOf (name: string): string | undefined {
+    return this.#values.get(name)
+  }
+
+  isJoined (name: string): boolean {
+    return this.#joined.has(name)
+  }
+
+  join (sealed: string): void {
+    const text = openText(sealed, this.#sealingKey, this.#keyId)
+    if (text === undefined) return
+    for (const [name, value] of JSON.parse(text) as Array<[string, string]>) { // sealed here
+      this.#add(name, value)
+      this.#joined.add(name)
+    }
+  }
+
+  sealed (): string | undefined {
+    return this.#values.size === 0
+      ? undefined
+      : sealText(JSON.stringify([...this.#values]), this.#sealingKey, this.#keyId)
+  }
+
+  #add (name: string, value: string): void {
+    const label = name.slice(1, name.lastIndexOf('_'))
+    this.#values.set(name, value)
+    this.#names.set(`${label} ${value}`, name)
+    this.#labels.add(label)
+  }
+}
+
+function digestOf (secret: Buffer, text: string): Buffer {
+  return createHmac('sha256', secret).update(text).digest()
+}

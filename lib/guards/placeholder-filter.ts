@@ -1,0 +1,112 @@
+/** Filters for placeholders: one escapes what looks like one, the other puts values in their place. */
+
+import { GatewayError } from '../core/errors.ts'
+import { maxTagLength, minTagLength } from './keyed-placeholders.ts'
+import type { Placeholders } from '../core/placeholders.ts'
+import type { ReplaceText, TextPlace } from '../json/place-table.ts'
+import { replaceFindings, type PlaceFilters, type TextEdit, type TextFilter } from './text-filter.ts'
+
+/** Characters of the longest label, which is the name of a pattern. */
+const maxLabelLength = 64
+
+const lookalike = /<[A-Z\d][A-Z\d_]{0,63}_[a-z2-7]{8,32}>/g
+
+/**
+ * Replaces text that looks like a placeholder by a placeholder of that text, so that no value is ever put in
+ * its place. What cannot be changed, such as signed thinking, is passed by.
+ */
+export class LookalikeFilter implements TextFilter {
+  readonly reach = maxLabelLength + maxTagLength + '<_>'.length + 1
+  readonly alters = true
+  readonly skipsFixed = true
+  readonly #placeholders: Placeholders
+
+  constructor (placeholders: Placeholders) {
+    this.#placeholders = placeholders
+  }
+
+  find (text: string, from: number, until: number): readonly TextEdit[] {
+    const edits: TextEdit[] = []
+    if (!text.includes('<', from)) return edits
+    lookalike.lastIndex = from
+    for (let found = lookalike.exec(text); found !== null; found = lookalike.exec(text)) {
+      const { 0: name, index: start } = found
+      if (start >= until) break
+      if (this.#placeholders.isJoined(name)) continue
+      edits.push({ start, end: start + name.length, replacement: this.#placeholders.nameOf('text', name) })
+    }
+    return edits
+  }
+
+  /** Never called: it passes by what cannot be changed. */
+  refusal (): GatewayError {
+    return new GatewayError('internal_error')
+  }
+}
+
+/**
+ * Finds placeholders as models repeat them: in other case, with spaces or hyphens for `_`, escaped for
+ * Markdown or HTML, or without brackets.
+ */
+export class PlaceholderFilter implements TextFilter, PlaceFilters {
+  readonly alters = true
+  readonly skipsFixed = true
+  readonly #placeholders: Placeholders
+  #labels = 0
+  #expression = /(?!)/g
+  #reach = 1
+
+  constructor (placeholders: Placeholders) {
+    this.#placeholders = placeholders
+  }
+
+  get reach (): number {
+    this.#prepare()
+    return this.#reach
+  }
+
+  find (text: string, from: number, until: number): readonly TextEdit[] {
+    this.#prepare()
+    const edits: TextEdit[] = []
+    const expression = this.#expression
+    expression.lastIndex = from
+    for (let found = expression.exec(text); found !== null; found = expression.exec(text)) {
+      const [match, ...parts] = found
+      if (found.index >= until) break
+      const [label = '', tag = ''] = parts.filter(part => part !== undefined)
+      const name = `<${label.toUpperCase().replaceAll(/\\?[_ -]/g, '_')}_${tag.toLowerCase()}>`
+      const value = this.#placeholders.valueOf(name)
+      if (value === undefined) expression.lastIndex = found.index + 1
+      else edits.push({ start: found.index, end: found.index + match.length, replacement: value })
+    }
+    return edits
+  }
+
+  /** Never called: it passes by what cannot be changed. */
+  refusal (): GatewayError {
+    return new GatewayError('internal_error')
+  }
+
+  at ({ kind }: TextPlace): TextFilter | undefined {
+    return kind === 'fixed' ? undefined : this
+  }
+
+  readonly replace: ReplaceText = (text, place) =>
+    this.at(place) === undefined ? text : replaceFindings(this, text)
+
+  /** Results of tools may bring new labels while an answer is made. */
+  #prepare (): void {
+    const { labels } = this.#placeholders
+    if (labels.size === this.#labels) return
+    this.#labels = labels.size
+    const longest = Math.max(...[...labels].map(label => label.length))
+    const names = [...labels].map(label => label.replaceAll('_', '\\\\?[_ -]')).join('|')
+    const name = `(${names})\\\\?[_ -]([a-z2-7]{${minTagLength},${maxTagLength}})`
+    // One bracket alone is text of its own.
+    const forms = [
+      `< ?${name} ?>`, `\\\\< ?${name} ?\\\\>`, `&lt; ?${name} ?&gt;`, `(?<![a-z\\d])${name}(?![a-z\\d])`
+    ]
+    this.#expression = new RegExp(forms.join('|'), 'gi')
+    this.#reach = 2 * longest + maxTagLength + '&lt; \\_ &gt;'.length + 1
+  }
+}

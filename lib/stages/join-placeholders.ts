@@ -1,0 +1,28 @@
+/** Brings along the placeholders of a stored response that a call continues: its text has them. */
+
+import { map, type PassThroughStage } from '../pipeline/stage.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { Dialect } from '../dialects/dialect.ts'
+import type { ReversibleStages } from '../guards/text-filter.ts'
+import type { Services } from '../services.ts'
+
+/**
+ * Joins the placeholders of the stored response that a call continues with its own: one call in, the same
+ * call out.
+ *
+ * @throws GatewayError `overloaded` while the store cannot be used
+ */
+export function joinPlaceholders<C> (
+  { responseStore }: Pick<Services, 'responseStore'>,
+  { placeholdersOf }: ReversibleStages,
+  { continues = () => undefined }: Pick<Dialect<never, C>, 'continues'>
+): PassThroughStage<RoutedCall<object>> {
+  return map(async <T extends RoutedCall<object>>(call: T): Promise<T> => {
+    const id = continues(call.context as C) // by the `input` of the same dialect
+    const placeholders = id === undefined ? undefined : placeholdersOf(call)
+    if (id === undefined || placeholders === undefined) return call
+    const sealed = await responseStore?.placeholders(call.key.id, id)
+    if (sealed !== undefined) placeholders.join(sealed)
+    return call
+  })
+}

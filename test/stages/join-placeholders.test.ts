@@ -1,0 +1,34 @@
+import { randomBytes } from 'node:crypto'
+import t from 'tap'
+import { KeyedPlaceholders } from '../../lib/guards/keyed-placeholders.ts'
+import { joinPlaceholders } from '../../lib/stages/join-placeholders.ts'
+import { once } from '../../lib/pipeline/stage.ts'
+import { collect, routedCall } from '../support/stages.ts'
+import type { ReversibleStages } from '../../lib/guards/text-filter.ts'
+import type { ResponseStore } from '../../lib/stores/response-store.ts'
+
+const secret = randomBytes(32)
+const create = (): KeyedPlaceholders => new KeyedPlaceholders(secret, { keyId: 'one', projectId: 'default' })
+const before = create()
+const name = before.nameOf('email', 'ada@example.com')
+
+/** Runs the stage on a call that continues a response. @returns the placeholders that the call has then */
+async function joined (continued: string | undefined, isReversible = true): Promise<KeyedPlaceholders> {
+  const placeholders = create()
+  const reversible: ReversibleStages = { restores: () => undefined, open: create, placeholdersOf: () => isReversible ? placeholders : undefined }
+  const responseStore = { placeholders: async (_key: string, id: string) => id === 'resp_1' ? before.sealed() : undefined } as Partial<ResponseStore> as ResponseStore // all that it reads
+  const call = routedCall({})
+  const stage = joinPlaceholders({ responseStore }, reversible, { continues: () => continued })
+  t.same(await collect(stage(once(call))), [call])
+  return placeholders
+}
+
+t.test('the placeholders of the response that a call continues are joined', async t => {
+  const placeholders = await joined('resp_1')
+  t.equal(placeholders.isJoined(name), true)
+  t.equal(placeholders.valueOf(name), 'ada@example.com')
+})
+
+t.test('nothing is joined where the call continues nothing, its response has none, or no stage is reversible', async t => {
+  for (const placeholders of [await joined(undefined), await joined('resp_2'), await joined('resp_1', false)]) t.equal(placeholders.size, 0)
+})
