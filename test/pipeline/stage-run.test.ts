@@ -128,7 +128,10 @@ t.test('leaving reaches the source at once, also while a read of it waits', asyn
   const said: string[] = []
   const same = transform(() => ({ push: (value: number) => value }))
   for (const stages of [[same], [flatMap(() => silent(said)), same], [map((value: number) => value)]]) {
-    const iterator = fuse(stages).reduce<AsyncIterable<unknown>>((source, stage) => stage(source as AsyncIterable<never>), stages.length === 2 ? once(1) : silent(said))[Symbol.asyncIterator]()
+    const values = fuse(stages).reduce<AsyncIterable<unknown>>(
+      (source, stage) => stage(source as AsyncIterable<never>), stages.length === 2 ? once(1) : silent(said)
+    )
+    const iterator = values[Symbol.asyncIterator]()
     void iterator.next()
     await new Promise(resolve => { setImmediate(resolve) })
     t.same(await iterator.return?.(), { done: true, value: undefined })
