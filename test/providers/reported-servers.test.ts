@@ -17,6 +17,8 @@ interface Row {
   /** A complete answer, or the bytes of a stream. */
   readonly sends: string
   readonly path: '/v1/chat/completions' | '/v1/messages' | '/v1/responses'
+  /** Default: `m`. */
+  readonly model?: string
   /** Without the model. */
   readonly request: JsonObject
   readonly callerGets?: Partial<Facts>
@@ -71,6 +73,10 @@ function piece (label: JsonObject, text: unknown, name?: string): JsonObject {
   return { tool_calls: [{ ...label, type: 'function', function: { name, arguments: text } }] }
 }
 
+function responsesCall (text: string): JsonObject {
+  return { type: 'function_call', id: 'fc', call_id: 'k', name: 'weather', arguments: text }
+}
+
 /** Prints a complete answer in the manner of Anthropic. */
 function claudeAnswer (...content: readonly JsonObject[]): string {
   const answer = { id: 'up', type: 'message', role: 'assistant', content, stop_reason: 'tool_use' }
@@ -106,6 +112,13 @@ function end (reason: string, counts: JsonObject = {}): readonly JsonObject[] {
   return [{ type: 'message_delta', delta: { stop_reason: reason }, usage }, { type: 'message_stop' }]
 }
 
+/** Prints a stream of the Responses API; `response` is its end. */
+function responsesStream (events: readonly JsonObject[], response: JsonObject): string {
+  const created = { type: 'response.created', response: { id: 'up', status: 'in_progress' } }
+  const completed = { type: 'response.completed', response: { id: 'up', status: 'completed', ...response } }
+  return [created, ...events, completed].map(event => `data: ${JSON.stringify(event)}\n\n`).join('')
+}
+
 const rows: readonly Row[] = [
   {
     title: 'arguments stand under another index than the name of their call: Messages',
@@ -138,6 +151,46 @@ const rows: readonly Row[] = [
     path: chat,
     request: askChat,
     callerGets: { calls: [['weather', bern]], end: 'tool_calls' }
+  },
+  {
+    title: 'arguments come complete, in no pieces, and the item that ends has none',
+    provider: 'openai',
+    model: 'gpt-6-sol',
+    sends: responsesStream([
+      { type: 'response.output_item.added', output_index: 0, item: responsesCall('') },
+      { type: 'response.function_call_arguments.done', output_index: 0, item_id: 'fc', arguments: bern },
+      { type: 'response.output_item.done', output_index: 0, item: responsesCall('') }
+    ], {}),
+    path: messages,
+    request: { ...askMessages, stream: true },
+    callerGets: { calls: [['weather', bern]], ids: 1, end: 'tool_use' }
+  },
+  {
+    title: 'parts of a text come complete, in no pieces',
+    provider: 'openai',
+    model: 'gpt-6-sol',
+    sends: responsesStream([
+      { type: 'response.output_item.added', output_index: 0, item: { type: 'message', id: 'msg' } },
+      { type: 'response.output_text.done', item_id: 'msg', content_index: 0, text: 'hel' },
+      { type: 'response.output_text.done', item_id: 'msg', content_index: 1, text: 'lo' },
+      { type: 'response.output_item.done', output_index: 0, item: { type: 'message', id: 'msg' } }
+    ], {}),
+    path: chat,
+    request: askChat,
+    callerGets: { text: 'hello', end: 'stop' }
+  },
+  {
+    title: 'a text that came in pieces comes complete as well',
+    provider: 'openai',
+    model: 'gpt-6-sol',
+    sends: responsesStream([
+      { type: 'response.output_text.delta', item_id: 'msg', content_index: 0, delta: 'hello' },
+      { type: 'response.output_text.done', item_id: 'msg', content_index: 0, text: 'hello' },
+      { type: 'response.output_text.done', text: 'hello' }
+    ], {}),
+    path: chat,
+    request: askChat,
+    callerGets: { text: 'hello', end: 'stop' }
   },
   {
     title: 'a template takes one system message, and that first',
@@ -346,7 +399,7 @@ t.test('habits of servers and clients', async t => {
   for (const { title, provider, path, request, callerGets, serverGets, ...row } of rows) {
     await t.test(title, async t => {
       sends = row.sends
-      const answer = await post(path, { ...request, model: `${provider}/m` })
+      const answer = await post(path, { ...request, model: `${provider}/${row.model ?? 'm'}` })
       const body = await answer.text()
       t.equal(answer.status, 200, body)
       if (callerGets !== undefined) t.has(factsOf(body), callerGets)

@@ -65,6 +65,20 @@ class ChatStream implements StreamReader<ChatEvent> {
       case 'response.custom_tool_call_input.delta':
         this.#reader.addToCall(event, delta, into)
         break
+      case 'response.output_text.done':
+        this.#reader.addWhole(event, 'text-delta', event.text, into)
+        break
+      case 'response.refusal.done':
+        this.#reader.addWhole(event, 'refusal-delta', event.refusal, into)
+        break
+      case 'response.reasoning_summary_text.done':
+      case 'response.reasoning_text.done':
+        this.#reader.addWhole(event, 'reasoning-delta', event.text, into)
+        break
+      case 'response.function_call_arguments.done':
+      case 'response.custom_tool_call_input.done':
+        this.#reader.addWhole(event, 'tool-call-delta', event.arguments ?? event.input, into)
+        break
       case 'response.output_item.done':
         for (const item of partsOf(event.item, 'an item')) this.#reader.endItem(event, item, into)
         break

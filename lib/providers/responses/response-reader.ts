@@ -68,6 +68,14 @@ const itemTypes = {
   content: 'message'
 }
 
+/** The type of the items that deltas are of. */
+const typesOfDeltas = {
+  'text-delta': 'message',
+  'refusal-delta': 'message',
+  'reasoning-delta': 'reasoning',
+  'tool-call-delta': 'call'
+} as const
+
 const choice = 0
 /** More items than any model writes; a provider that goes on is broken. */
 const maxItems = 1024
@@ -80,6 +88,8 @@ export class ResponseReader {
   readonly #ids: Set<string>
   /** True once there was an item, of any type. */
   #hasOutput = false
+  /** Those of which deltas came. */
+  readonly #streamed = new Set<OpenItem>()
   readonly #retained = new Retained()
   /** True once there were arguments of a call that had not begun. */
   #hasLost = false
@@ -149,7 +159,9 @@ export class ResponseReader {
     events: ChatEvent[]
   ): void {
     const open = this.#itemAt(place, 'message', events)
-    if (open !== undefined) this.#addText(open, type, value, logprobs, events)
+    if (open === undefined) return
+    this.#streamed.add(open)
+    this.#addText(open, type, value, logprobs, events)
   }
 
   #addText (
@@ -175,6 +187,7 @@ export class ResponseReader {
     const open = this.#itemAt(place, 'reasoning', events)
     if (open?.type !== 'reasoning') return
     this.#retained.add(nonEmptyText(value)?.length ?? 0)
+    this.#streamed.add(open)
     addReasoning(open, part, value, events)
   }
 
@@ -192,9 +205,41 @@ export class ResponseReader {
       return
     }
     if (open.isDone) return
+    this.#streamed.add(open)
     this.#retained.add(text.length)
     open.text += text
     events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: open.kind })
+  }
+
+  /** Appends a part of an item that is complete, where no deltas of the item came: some servers send none. */
+  addWhole (
+    place: Place & { readonly summary_index?: unknown },
+    type: 'text-delta' | 'refusal-delta' | 'reasoning-delta' | 'tool-call-delta',
+    value: unknown,
+    events: ChatEvent[]
+  ): void {
+    const itemType = typesOfDeltas[type]
+    const itemThere = (): OpenItem | undefined =>
+      this.#find(labelsOf(place), itemType) ?? this.#items.findLast(item => item.type === itemType)
+    const open = itemThere()
+    if (open !== undefined && (open.isDone || this.#streamed.has(open))) return
+    switch (type) {
+      case 'text-delta':
+      case 'refusal-delta':
+        this.addText(place, type, value, undefined, events)
+        break
+      case 'reasoning-delta':
+        this.addReasoning(place, place.summary_index, value, events)
+        break
+      case 'tool-call-delta':
+        this.addToCall(place, value, events)
+        break
+      default:
+        return type satisfies never
+    }
+    const added = itemThere()
+    // The parts that follow may be complete as well; a call has one.
+    if (added !== undefined && added.type !== 'call') this.#streamed.delete(added)
   }
 
   /** Ends an item; what was not streamed of it is taken from it. */

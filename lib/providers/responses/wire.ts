@@ -47,6 +47,10 @@ export interface WireStreamEvent {
   item?: unknown
   delta?: unknown
   logprobs?: unknown
+  text?: unknown
+  refusal?: unknown
+  arguments?: unknown
+  input?: unknown
 }
 
 export type InputPart =
