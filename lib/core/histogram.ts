@@ -1,9 +1,20 @@
+/** A call whose value was counted, by its trace. */
+export interface Exemplar {
+  readonly traceId: string
+  readonly spanId: string
+  readonly value: number
+  /** Unix milliseconds. */
+  readonly atMs: number
+}
+
 /** Counts of values by size: plain data, so that it can be sent to another process. */
 export interface HistogramValue {
   readonly bounds: readonly number[]
   /** One more than bounds: the last counts values above all of them. */
   readonly counts: readonly number[]
   readonly sum: number
+  /** The last one of each bucket that has any. */
+  readonly exemplars?: Readonly<Record<number, Exemplar>>
 }
 
 /** Bounds for times of a server beside the gateway, in seconds. */
@@ -16,6 +27,7 @@ export class Histogram {
   readonly #bounds: readonly number[]
   readonly #counts: number[]
   #sum = 0
+  #exemplars: Record<number, Exemplar> | undefined
 
   /** @param bounds ascending; a value counts in the first that it does not exceed */
   constructor (bounds: readonly number[]) {
@@ -23,7 +35,8 @@ export class Histogram {
     this.#counts = Array.from({ length: bounds.length + 1 }, () => 0)
   }
 
-  observe (value: number): void {
+  /** @param span of a trace that is sent, where a reader may look for it */
+  observe (value: number, span?: Pick<Exemplar, 'traceId' | 'spanId'>): void {
     let bucket = 0
     for (const bound of this.#bounds) {
       if (value <= bound) break
@@ -31,10 +44,18 @@ export class Histogram {
     }
     this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1
     this.#sum += value
+    if (span === undefined) return
+    this.#exemplars ??= {}
+    this.#exemplars[bucket] = { traceId: span.traceId, spanId: span.spanId, value, atMs: Date.now() }
   }
 
   get value (): HistogramValue {
-    return { bounds: this.#bounds, counts: [...this.#counts], sum: this.#sum }
+    return {
+      bounds: this.#bounds,
+      counts: [...this.#counts],
+      sum: this.#sum,
+      ...this.#exemplars !== undefined && { exemplars: { ...this.#exemplars } }
+    }
   }
 
   get isEmpty (): boolean {

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { loggableError } from '../text/describe-error.ts'
 import { allowedHosts } from '../http/allowed-hosts.ts'
 import { listen, type Address } from '../http/listen.ts'
-import { printFamilies, type Family } from '../telemetry/metric-families.ts'
+import { printFamilies, type Family, type MetricsFormat } from '../telemetry/metric-families.ts'
 import type { Log } from '../log/log.ts'
 
 export interface MetricsServer {
@@ -19,7 +19,7 @@ export async function serveMetrics (
   log: Log
 ): Promise<MetricsServer> {
   const isAllowed = allowedHosts({ host: at.host, acceptedHosts: [] })
-  const server = createServer(({ method, url, headersDistinct }, response) => {
+  const server = createServer(({ method, url, headers, headersDistinct }, response) => {
     if (!(headersDistinct['host'] ?? ['']).every(isAllowed)) {
       response.writeHead(421).end()
       return
@@ -31,9 +31,8 @@ export async function serveMetrics (
     Promise.resolve()
       .then(families)
       .then(found => {
-        response
-          .writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
-          .end(printFamilies(found))
+        const format = formatFor(headers.accept)
+        response.writeHead(200, { 'content-type': mediaTypes[format] }).end(printFamilies(found, format))
       })
       .catch((error: unknown) => {
         log.error({ cause: loggableError(error) }, 'failed to render metrics')
@@ -51,4 +50,14 @@ export async function serveMetrics (
       server.closeAllConnections()
     })
   }
+}
+
+const mediaTypes: Readonly<Record<MetricsFormat, string>> = {
+  prometheus: 'text/plain; version=0.0.4; charset=utf-8',
+  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8'
+}
+
+/** Prometheus lists several formats, its favourite ones first; a browser none of them. */
+function formatFor (accept = ''): MetricsFormat {
+  return accept.includes('application/openmetrics-text') ? 'openmetrics' : 'prometheus'
 }

@@ -5,7 +5,7 @@
  * every new one beyond the maximum.
  */
 
-import { Histogram } from '../core/histogram.ts'
+import { Histogram, type Exemplar } from '../core/histogram.ts'
 import { operationOf, providerNameOf, usageOf, type KindOf } from './gen-ai.ts'
 import { printLabels, type Family, type Labels, type Sample } from './metric-families.ts'
 import type { Call } from '../core/call.ts'
@@ -122,7 +122,11 @@ export class CallMetrics {
     const isAnswer = reason === undefined
     const endedAtMs = isAnswer ? completedAtMs : firstAtMs ?? nowMs
     const error = isAnswer ? {} : { 'error.type': reason }
-    this.#operations.observe({ ...labels, ...error }, (endedAtMs - startedAtMs) / 1000)
+    this.#operations.observe(
+      { ...labels, ...error },
+      (endedAtMs - startedAtMs) / 1000,
+      sentSpan(record, request.span?.spanId)
+    )
     if (streamed === true && isAnswer && firstAtMs !== undefined) {
       this.#firstChunks.observe(labels, (firstAtMs - startedAtMs) / 1000)
     }
@@ -167,6 +171,14 @@ export class CallMetrics {
   }
 }
 
+/** Returns a span of the call; `undefined` for one that no collector gets. */
+function sentSpan (
+  { trace }: CallRecord,
+  spanId: string | undefined
+): Pick<Exemplar, 'traceId' | 'spanId'> | undefined {
+  return trace?.isSampled === true && spanId !== undefined ? { traceId: trace.traceId, spanId } : undefined
+}
+
 /** Codes of errors of callers who may not make the call. */
 const unauthorized: ReadonlySet<string> = new Set<ErrorCode>(['invalid_api_key', 'insufficient_permissions'])
 
@@ -197,16 +209,16 @@ class HistogramSeries {
     this.#maxSeries = maxSeries
   }
 
-  observe (labels: Labels, value: number): void {
+  observe (labels: Labels, value: number, span?: Pick<Exemplar, 'traceId' | 'spanId'>): void {
     const key = printLabels(labels)
     let known = this.#series.get(key)
     if (known === undefined) {
       if (this.#series.size >= this.#maxSeries && labels[modelAttribute] !== other) {
-        return this.observe({ ...labels, [modelAttribute]: other }, value)
+        return this.observe({ ...labels, [modelAttribute]: other }, value, span)
       }
       this.#series.set(key, known = { labels, histogram: new Histogram(this.#bounds) })
     }
-    known.histogram.observe(value)
+    known.histogram.observe(value, span)
   }
 
   samples (): Sample[] {
@@ -381,7 +393,7 @@ class CallSeries {
       refundedNanoUsd = 0
     } = record
     this.#statuses.set(status, (this.#statuses.get(status) ?? 0) + 1)
-    this.#duration.observe(seconds)
+    this.#duration.observe(seconds, sentSpan(record, record.trace?.spanId))
     if (firstByteMs !== undefined) this.#firstByte.observe(firstByteMs / 1000)
     this.#retries += retries ?? 0
     this.#hedges += hedges ?? 0

@@ -9,7 +9,7 @@
  * @see https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
  */
 
-import type { HistogramValue } from '../core/histogram.ts'
+import type { Exemplar, HistogramValue } from '../core/histogram.ts'
 
 /** Holds one metric of a process: plain data, so that it can be sent to another process. */
 export interface Family {
@@ -86,32 +86,64 @@ function combined (a: Sample['value'], b: Sample['value'], merge: Family['merge'
   return {
     bounds: a.bounds,
     counts: a.counts.map((count, bucket) => count + (b.counts[bucket] ?? 0)),
-    sum: a.sum + b.sum
+    sum: a.sum + b.sum,
+    ...(a.exemplars ?? b.exemplars) !== undefined && { exemplars: newest(a.exemplars, b.exemplars) }
   }
 }
 
-export function printFamilies (families: readonly Family[]): string {
+function newest (
+  one: HistogramValue['exemplars'] = {},
+  other: HistogramValue['exemplars'] = {}
+): Record<number, Exemplar> {
+  const all = [...Object.entries(one), ...Object.entries(other)]
+  return Object.fromEntries(all.toSorted(([, a], [, b]) => a.atMs - b.atMs))
+}
+
+/** The text formats of Prometheus: its own, and OpenMetrics, which has exemplars. */
+export type MetricsFormat = 'prometheus' | 'openmetrics'
+
+/** @see https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md */
+export function printFamilies (families: readonly Family[], format: MetricsFormat = 'prometheus'): string {
   let text = ''
   for (const family of families) {
     const name = familyName(family)
-    text += `# HELP ${name} ${family.help}\n# TYPE ${name} ${family.type}\n`
+    const title = format === 'openmetrics' && family.type === 'counter' ? name.replace(/_total$/, '') : name
+    text += `# HELP ${title} ${family.help}\n# TYPE ${title} ${family.type}\n`
     for (const { labels, value } of family.samples) {
       text += typeof value === 'number'
         ? `${name}${printLabels(labels)} ${value}\n`
-        : printHistogram(name, labels, value)
+        : printHistogram(name, labels, value, format)
     }
   }
-  return text
+  return format === 'openmetrics' ? `${text}# EOF\n` : text
 }
 
-function printHistogram (name: string, labels: Labels, { bounds, counts, sum }: HistogramValue): string {
+function printHistogram (
+  name: string,
+  labels: Labels,
+  { bounds, counts, sum, exemplars = {} }: HistogramValue,
+  format: MetricsFormat
+): string {
   let text = ''
   let count = 0
   for (const [bucket, more] of counts.entries()) {
     count += more
-    const le = String(bounds[bucket] ?? '+Inf')
-    text += `${name}_bucket${printLabels({ ...labels, le })} ${count}\n`
+    const le = printBound(bounds[bucket], format)
+    const exemplar = format === 'openmetrics' ? printExemplar(exemplars[bucket]) : ''
+    text += `${name}_bucket${printLabels({ ...labels, le })} ${count}${exemplar}\n`
   }
   const series = printLabels(labels)
   return `${text}${name}_sum${series} ${sum}\n${name}_count${series} ${count}\n`
+}
+
+/** OpenMetrics has a point in every bound. */
+function printBound (bound: number | undefined, format: MetricsFormat): string {
+  if (bound === undefined) return '+Inf'
+  return format === 'openmetrics' && Number.isInteger(bound) ? `${bound}.0` : String(bound)
+}
+
+function printExemplar (exemplar: Exemplar | undefined): string {
+  if (exemplar === undefined) return ''
+  const { traceId, spanId, value, atMs } = exemplar
+  return ` # ${printLabels({ trace_id: traceId, span_id: spanId })} ${value} ${atMs / 1000}`
 }

@@ -85,19 +85,23 @@ export async function listCalls (
     : { ...found, next_cursor: cursorBefore(searchedFromMs), searched_from_ms: searchedFromMs }
 }
 
+export interface CallSearch {
+  /** Default: all. */
+  readonly projects?: readonly string[] | undefined
+  /** The time of the call, without which all records are searched. */
+  readonly atMs?: number | undefined
+  /** The setting of this name. */
+  readonly traceUrl?: string | undefined
+}
+
 /**
  * Finds a call by the id of its record, or by its request id: of several with the same request id, which
  * callers may choose, the newest. The id of a record always finds that record.
- *
- * @param atMs the time of the call, without which all records are searched
  */
 export async function findCall (
   query: Kysely<Tables>,
   id: string,
-  {
-    projects,
-    atMs
-  }: { readonly projects?: readonly string[] | undefined, readonly atMs?: number | undefined },
+  { projects, atMs, traceUrl }: CallSearch,
   nowMs = Date.now()
 ): Promise<CallDetail | undefined> {
   const moment = atMs === undefined ? {} : { fromMs: atMs, untilMs: atMs + 1 }
@@ -107,7 +111,7 @@ export async function findCall (
       .orderBy('record.at_ms', 'desc').limit(1).executeTakeFirst()
   )
   const row = (isRowId(id) ? await newestBy(['id']) : undefined) ?? await newestBy(['id', 'call_id'])
-  return row && detailOf(row, await keptOf(query, row, nowMs))
+  return row && detailOf(row, await keptOf(query, row, nowMs), traceUrl)
 }
 
 /** Says what is kept of a call. What is being stored, or is about to be deleted, cannot be read. */
@@ -215,7 +219,11 @@ function summaryOf (row: SummaryRow): CallSummary {
   }
 }
 
-function detailOf (row: DetailRow, bodies: CallDetail['bodies']): CallDetail {
+function detailOf (
+  row: DetailRow,
+  bodies: CallDetail['bodies'],
+  traceUrl: string | undefined
+): CallDetail {
   const steps = readSteps(row)
   return {
     ...summaryOf(row),
@@ -232,6 +240,9 @@ function detailOf (row: DetailRow, bodies: CallDetail['bodies']): CallDetail {
     upstream_wait_ms: steps.upstream_wait_ms ?? null,
     upstream_request_id: steps.upstream_request_id ?? null,
     trace_id: steps.trace?.trace_id ?? null,
+    trace_url: traceUrl !== undefined && steps.trace?.sampled === true
+      ? traceUrl.replace('{trace_id}', steps.trace.trace_id)
+      : null,
     error_message:
       row.error_code === null ? null : (steps.error_message ?? defaultMessage(row.error_code) ?? null),
     timeline: timelineOf(row, steps),

@@ -52,11 +52,12 @@ export const callHandlers: AdminHandlers<
   'GET /admin/v1/calls': async call =>
     await call.admin.reports.make('listCalls', callFilter(call), pageRequest(call.search)),
 
-  'GET /admin/v1/calls/:call_id': async call => {
+  'GET /admin/v1/calls/:call_id': async (call, { settings }) => {
     const { projects } = principalOf(call)
     const found = await call.admin.reports.make('findCall', param(call, 'call_id'), {
       projects: projects && [...projects],
-      atMs: integerOf(call.search, 'at_ms')
+      atMs: integerOf(call.search, 'at_ms'),
+      traceUrl: settings.telemetry.traceUrl
     })
     if (found === undefined) throw notFound('call_id', 'call')
     return found

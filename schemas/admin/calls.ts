@@ -142,6 +142,10 @@ export const CallDetail = Type.Object({
   upstream_wait_ms: OrNull(Type.Number()),
   upstream_request_id: Text,
   trace_id: OrNull(Type.String(), 'Id of its distributed trace, where traces are sent.'),
+  trace_url: OrNull(
+    Type.String(),
+    'Where its trace is shown: `telemetry.trace_url` with its id; `null` for a call whose spans are not sent.'
+  ),
   error_message: OrNull(Type.String(), 'What the caller read of the error, its first 200 characters.'),
   timeline: Type.Array(TimelineEntry, { description: 'The first 16 attempts and 32 tool calls.' }),
   stages: Type.Array(StageLook, {

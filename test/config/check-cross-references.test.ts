@@ -80,6 +80,15 @@ t.test('prompts and answers in spans are redacted by patterns that take one pass
   ])
 })
 
+t.test('the address of a trace has the place of its id, and is one that a browser opens', async t => {
+  for (const url of ['https://x.test/{trace_id}', 'http://localhost:3000/explore?id={trace_id}&tab=a', 'https://x.test/#/t/{trace_id}']) {
+    t.match(load(t, `telemetry: {trace_url: '${url}'}`).telemetry, { traceUrl: url })
+  }
+  for (const url of ['https://x.test/', 'javascript:alert({trace_id})', 'https://{trace_id}.test/', 'https://a@x.test/{trace_id}', 'https://x.test/{trace_id}/{trace_id}', 'https://x.test/{id}/{trace_id}', 'https://x.test/ {trace_id}']) {
+    t.match(lines(t, `telemetry: {trace_url: '${url}'}`), [/telemetry\.trace_url {2}must be an http:\/\/ or https:\/\/ address with \{trace_id\} once/], url)
+  }
+})
+
 t.test('settings of usage have one entry for each project and key', async t => {
   const { usage } = load(t, 'usage: {expose_cost: false, projects: [{project: Support}, {project: b, expose_cost: false}]}')
   t.same([usage.exposeCost, usage.projects], [false, [{ project: 'Support', exposeCost: true, tags: [] }, { project: 'b', exposeCost: false, tags: [] }]])

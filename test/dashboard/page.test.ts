@@ -470,6 +470,24 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('a call leads to its trace where that is shown, if it was sent', async t => {
+    const place = await adminGateway(t, { providers: [sandbox], telemetry: { maxSampledPerSecond: 1, traceUrl: 'https://traces.example/t/{trace_id}?from=headgate' } })
+    const traceId = 'a'.repeat(32)
+    const steps = (sampled: boolean): string => JSON.stringify({ trace: { trace_id: traceId, span_id: 'b'.repeat(16), sampled } })
+    await place.database.insertUsage([true, false].map((sampled, index) => usageRowOf(index, { call_id: `sampled-${sampled}`, steps: steps(sampled) })))
+    const { page, faults } = await visit(browser, place.api.url)
+    await enter(page, place)
+    await page.goto(`${place.api.url}/dashboard/calls/sampled-true`)
+    const link = page.getByRole('link', { name: traceId })
+    t.equal(await link.getAttribute('href'), `https://traces.example/t/${traceId}?from=headgate`)
+    t.same(await accessibilityFaults(page), [])
+    await page.goto(`${place.api.url}/dashboard/calls/sampled-false`)
+    await page.getByText(traceId).waitFor()
+    t.equal(await link.count(), 0)
+    t.same(faults, [])
+    await page.context().close()
+  })
+
   t.test('an admin sends a test to a channel of alerts, and sees what became of it', async t => {
     let status = 500
     const { url: receiver } = await httpServer(t, (_request, response) => { response.writeHead(status).end() })

@@ -92,3 +92,16 @@ t.test('names of models in operations are bounded', async t => {
   const counts = [...printFamilies(metrics.families()).matchAll(/^gen_ai_client_operation_duration_seconds_count\{.*model="([^"]*)"\} (\d+)$/gm)].map(([, model, count]) => [model, count])
   t.strictSame(counts, [['a', '2'], ['b', '1'], ['other', '1']])
 })
+
+t.test('times of calls and of requests to providers have exemplars, of traces that are sent', async t => {
+  const exemplarsOf = (isSampled: boolean): Record<string, unknown> => {
+    const metrics = new CallMetrics(() => true, kindOf)
+    const span = { spanId: 'attempt', headers: () => ({}) }
+    const trace = { traceId: 'trace', spanId: 'call', parentId: undefined, state: undefined, isSampled, child: () => span }
+    metrics.observe({ record: Object.assign(new CallRecord('chat'), { trace, requests: [{ ...sentTo(route('one/a')), span }] }), receivedAtMs: performance.now() })
+    return Object.fromEntries(metrics.families().flatMap(({ name, samples }) => samples.flatMap(({ value }) =>
+      typeof value === 'number' || value.exemplars === undefined ? [] : [[name, Object.values(value.exemplars).map(({ traceId, spanId }) => `${traceId} ${spanId}`)]])))
+  }
+  t.strictSame(exemplarsOf(true), { headgate_call_duration_seconds: ['trace call'], 'gen_ai.client.operation.duration': ['trace attempt'] })
+  t.strictSame(exemplarsOf(false), {})
+})

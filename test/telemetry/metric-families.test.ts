@@ -41,3 +41,23 @@ t.test('histograms of several processes are added bucket by bucket', async t => 
   const value = { bounds: [1], counts: [1, 2], sum: 9 }
   t.strictSame(mergeFamilies([[family([sample('1', value)])], [family([sample('1', value)])]])[0]?.samples, [sample('1', { bounds: [1], counts: [2, 4], sum: 18 })])
 })
+
+t.test('OpenMetrics has exemplars, bounds with a point, counters without their ending, and an end', async t => {
+  const exemplars = { 0: { traceId: 't1', spanId: 's1', value: 0.5, atMs: 1500 }, 2: { traceId: 't2', spanId: 's2', value: 9, atMs: 2000 } }
+  const value = { bounds: [0.5, 5], counts: [1, 2, 1], sum: 17, exemplars }
+  const families = [family([sample('1', 2)], { name: 'calls_total' }), family([{ labels: {}, value }], { name: 'h', type: 'histogram' }), single('gauge', 'open', 'Open.', 3)]
+  t.equal(printFamilies(families, 'openmetrics'), [
+    '# HELP calls Calls.', '# TYPE calls counter', 'calls_total{a="1"} 2',
+    '# HELP h Calls.', '# TYPE h histogram',
+    'h_bucket{le="0.5"} 1 # {trace_id="t1",span_id="s1"} 0.5 1.5', 'h_bucket{le="5.0"} 3', 'h_bucket{le="+Inf"} 4 # {trace_id="t2",span_id="s2"} 9 2', 'h_sum 17', 'h_count 4',
+    '# HELP open Open.', '# TYPE open gauge', 'open 3', '# EOF', ''
+  ].join('\n'))
+  t.notMatch(printFamilies(families), /trace_id|EOF/)
+})
+
+t.test('of the exemplars of several processes the newest are kept', async t => {
+  const of = (atMs: number, ...buckets: number[]): Family[] => [family([sample('1', {
+    bounds: [1], counts: [1, 1], sum: 1, exemplars: Object.fromEntries(buckets.map(bucket => [bucket, { traceId: `at ${atMs}`, spanId: '', value: 1, atMs }]))
+  })])]
+  t.match(mergeFamilies([of(2, 0), of(1, 0, 1)])[0]?.samples, [{ value: { exemplars: { 0: { traceId: 'at 2' }, 1: { traceId: 'at 1' } } } }])
+})

@@ -46,7 +46,7 @@ export function CallPage ({ id }: { readonly id: string }): JSX.Element {
 }
 
 function callFacts (call: Call): readonly Fact[] {
-  const { requested_model, model, provider, upstream_request_id, trace_id, overhead_ms, upstream_wait_ms, first_byte_ms } = call
+  const { requested_model, model, provider, upstream_request_id, trace_id, trace_url, overhead_ms, upstream_wait_ms, first_byte_ms } = call
   return [
     ['Request id', <span class='row still'><code class='break'>{call.request_id}</code><Copy text={call.request_id} label='Copy request id' /></span>],
     ['Endpoint', `${call.endpoint}${call.streamed ? ', streamed' : ''}`],
@@ -63,7 +63,14 @@ function callFacts (call: Call): readonly Fact[] {
     ['Waited for providers', upstream_wait_ms === null ? null : duration(upstream_wait_ms)],
     ['Gateway took', overhead_ms === null ? null : duration(overhead_ms)],
     ['Provider’s id', upstream_request_id === null ? null : <code>{upstream_request_id}</code>],
-    ['Trace', trace_id === null ? null : <span class='row still'><code class='break'>{trace_id}</code><Copy text={trace_id} label='Copy trace id' /></span>],
+    ['Trace', trace_id === null ? null : (
+      <span class='row still'>
+        {trace_url === null
+          ? <code class='break'>{trace_id}</code>
+          : <a class='break' href={trace_url} target='_blank' rel='noopener noreferrer'><code>{trace_id}</code></a>}
+        <Copy text={trace_id} label='Copy trace id' />
+      </span>
+    )],
     ['Provider key', call.own_provider_key ? 'the caller’s own' : null]
   ]
 }
