@@ -60,13 +60,13 @@ export const cacheOption = {
   )
 }
 
-/** For requests whose answers have `usage` in the form of chat completions. */
-export const usageOption = {
+/** For requests whose answers have `usage`. */
+const usageOption = {
   usage: Nullable(
     Type.Object({
       include: Type.Optional(
         Type.Boolean({
-          description: 'Put `cost` into `usage`, and send a last chunk with `usage` in a stream.'
+          description: 'Put `cost` into `usage` of the answer, also of a stream.'
         })
       )
     }),
@@ -85,13 +85,12 @@ export const callOptions = {
   ),
   ...attemptOptions,
   ...cacheOption,
+  ...usageOption,
   ...stagesOption
 }
 
 const CallOptions = Type.Object(callOptions)
-const UsageOption = Type.Object(usageOption)
 
 /** Those of a request after `validate`. */
-export type CallOptionFields = WithoutNulls<Static<typeof CallOptions>> &
-  WithoutNulls<Static<typeof UsageOption>>
+export type CallOptionFields = WithoutNulls<Static<typeof CallOptions>>
 export const callOptionNames = Object.keys(callOptions)

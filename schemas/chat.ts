@@ -6,7 +6,7 @@
  * compare fields with each other are in `lib/chat/rules`.
  */
 
-import { cacheOption, callOptions, usageOption } from './call-options.ts'
+import { cacheOption, callOptions } from './call-options.ts'
 import { Type, type Static } from 'typebox'
 import { Message, TextPart } from './messages.ts'
 import { efforts } from './efforts.ts'
@@ -261,7 +261,6 @@ const routing = {
       'low cost, others for the attribute of that name. Default: the most of everything in `model_attributes`.'
   }),
   ...callOptions,
-  ...usageOption,
   handoff_config: Nullable(AnyObject, { description: 'Reserved; has no effect.' })
 }
 

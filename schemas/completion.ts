@@ -36,6 +36,18 @@ export type ChoiceLogprobs = Static<typeof ChoiceLogprobs>
 
 const Count = Type.Integer({ minimum: 0 })
 
+/** Further fields of `usage`, for who asks for them. */
+export const costFields = {
+  cost: Type.Optional(
+    Type.Union([Type.Number(), Type.Null()], {
+      description: 'What the call costs in USD, with `usage: {"include": true}`; `null`: no price is known.'
+    })
+  ),
+  cost_status: Type.Optional(
+    OneOf(['estimated', 'unpriced'], { description: 'Absent for a cost that is exact.' })
+  )
+}
+
 export const CompletionUsage = Type.Object({
   prompt_tokens: Count,
   completion_tokens: Count,
@@ -51,14 +63,7 @@ export const CompletionUsage = Type.Object({
     accepted_prediction_tokens: Type.Optional(Count),
     rejected_prediction_tokens: Type.Optional(Count)
   })),
-  cost: Type.Optional(
-    Type.Union([Type.Number(), Type.Null()], {
-      description: 'What the call costs in USD, with `usage: {"include": true}`; `null`: no price is known.'
-    })
-  ),
-  cost_status: Type.Optional(
-    OneOf(['estimated', 'unpriced'], { description: 'Absent for a cost that is exact.' })
-  )
+  ...costFields
 }, { description: 'Tokens as the provider counted them, summed over all turns of the call.' })
 export type CompletionUsage = Static<typeof CompletionUsage>
 

@@ -4,6 +4,7 @@
  */
 
 import { Type, type Static } from 'typebox'
+import { costFields } from './completion.ts'
 import { AnyObject, OneOf } from './nullable.ts'
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
@@ -51,7 +52,8 @@ export const MessagesUsage = Type.Object(
     cache_creation_input_tokens: tokens,
     cache_read_input_tokens: tokens,
     output_tokens: tokens,
-    output_tokens_details: Type.Optional(Type.Object({ thinking_tokens: tokens }))
+    output_tokens_details: Type.Optional(Type.Object({ thinking_tokens: tokens })),
+    ...costFields
   },
   {
     description:

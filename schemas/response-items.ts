@@ -1,6 +1,7 @@
 /** The items of the Responses API: what a conversation is made of, in a request and in an answer. */
 
 import { Type, type Static, type TSchema } from 'typebox'
+import { costFields } from './completion.ts'
 import { AnyObject, Nullable, OneOf } from './nullable.ts'
 
 const optionalId = { id: Nullable(Type.String()) }
@@ -226,7 +227,8 @@ export const ResponseUsage = Type.Object({
   input_tokens_details: Type.Object({ cached_tokens: Tokens, cache_write_tokens: Tokens }),
   output_tokens: Tokens,
   output_tokens_details: Type.Object({ reasoning_tokens: Tokens }),
-  total_tokens: Tokens
+  total_tokens: Tokens,
+  ...costFields
 }, { description: 'Tokens used; zero where the provider did not report a detail.' })
 export type ResponseUsage = Static<typeof ResponseUsage>
 

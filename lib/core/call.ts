@@ -99,10 +99,10 @@ export interface CallOptions {
   /** The most further attempts at one model. Default: as many as its provider has. */
   readonly maxRetries?: number | undefined
   /**
-   * Returns what the call costs, once its answer has ended; `undefined` where that is not recorded. Absent
-   * where the answer is not to say so.
+   * Returns what this call costs, or one that does its work, once its answer has ended; `undefined` where
+   * that is not recorded. Absent where the answer is not to say so.
    */
-  readonly usageCost?: (() => UsageCost | undefined) | undefined
+  readonly usageCost?: ((call: Call) => UsageCost | undefined) | undefined
 }
 
 /** An account at a provider. */

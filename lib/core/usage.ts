@@ -48,6 +48,15 @@ export interface UsageCost {
   readonly usage: Usage
 }
 
+/** Returns what `usage` of an answer says of the cost, in any dialect; nothing where it is not to. */
+export function costFields (
+  cost: UsageCost | undefined
+): { readonly cost?: number | null, readonly cost_status?: 'estimated' | 'unpriced' } {
+  if (cost === undefined) return {}
+  if (cost.usd === null) return { cost: null, cost_status: 'unpriced' }
+  return { cost: cost.usd, ...cost.isEstimated && { cost_status: 'estimated' } }
+}
+
 /** Adds up what the turns of an answer used; what none of them reported stays absent. */
 export function addUsage (sum: Usage | undefined, usage: Usage | undefined): Usage | undefined {
   if (sum === undefined || usage === undefined) return sum ?? usage

@@ -143,3 +143,8 @@ function withoutSpace (text: string, end: number): number {
   while (isSpace(text.charCodeAt(end - 1))) end--
   return end
 }
+
+/** Returns the values of fields as JSON, to be put into the text of an object. */
+export function printedFields (fields: object): Map<string, string> {
+  return new Map(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]))
+}

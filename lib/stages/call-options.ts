@@ -1,6 +1,6 @@
 /** Reads the fields of requests that are for the gateway (`schemas/call-options`). */
 
-import { refine, type ValidCall } from '../core/call.ts'
+import { refine, type Call, type ValidCall } from '../core/call.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { usageCostOf } from '../usage/cost-header.ts'
 import type { CallOptionFields } from '../../schemas/call-options.ts'
@@ -43,7 +43,7 @@ export function callOptions (
     if (timeout !== undefined) call.endAfter?.(timeout * 1000)
     const showsCost = request.usage?.include === true && !record.hidesCost
     if (request.usage?.include === true && record.hidesCost) noteIgnored(record, 'usage')
-    const usageCost = showsCost ? () => usageCostOf(call, models) : undefined
+    const usageCost = showsCost ? (answered: Call) => usageCostOf(answered, models) : undefined
     if (fallbacks === undefined && maxRetries === undefined && usageCost === undefined) return call
     const names = fallbacks === undefined ? [] : fallbackNames(fallbacks, model)
     // it only gains a field

@@ -57,7 +57,10 @@ function contentAttributes ({ system, input, output }: Content): Attributes {
   const flat = [...flattened('llm.input_messages', asked), ...flattened('llm.output_messages', output)]
   return {
     ...asked.length > 0 && { 'input.value': JSON.stringify(asked), 'input.mime_type': 'application/json' },
-    ...output.length > 0 && { 'output.value': JSON.stringify(output), 'output.mime_type': 'application/json' },
+    ...output.length > 0 && {
+      'output.value': JSON.stringify(output),
+      'output.mime_type': 'application/json'
+    },
     ...Object.fromEntries(flat.slice(0, maxMessageAttributes))
   }
 }

@@ -7,7 +7,7 @@
 import type { ChatEvent, FinishReason, Logprobs, ToolResult, ToolServerError } from '../../core/events.ts'
 import { withLast } from '../../core/with-last.ts'
 import type { AnswerHead } from '../dialect.ts'
-import type { Usage, UsageCost } from '../../core/usage.ts'
+import { costFields, type Usage, type UsageCost } from '../../core/usage.ts'
 import { serviceTiers } from '../../../schemas/completion.ts'
 import type {
   ChatCompletionChunk, ChoiceLogprobs, ChunkChoice, ChunkDelta, CompletionUsage, ToolServerResult
@@ -222,12 +222,7 @@ export function completionUsage (usage: Usage, cost?: UsageCost): CompletionUsag
   // Without spreads, which take 1 µs more.
   if (promptDetails !== undefined) counts.prompt_tokens_details = promptDetails
   if (completionDetails !== undefined) counts.completion_tokens_details = completionDetails
-  if (cost !== undefined) {
-    counts.cost = cost.usd
-    if (cost.usd === null) counts.cost_status = 'unpriced'
-    else if (cost.isEstimated) counts.cost_status = 'estimated'
-  }
-  return counts
+  return cost === undefined ? counts : { ...counts, ...costFields(cost) }
 }
 
 /** Returns the counts that a provider reported; `undefined` when it reported none. */

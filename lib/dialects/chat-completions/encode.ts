@@ -35,7 +35,7 @@ class Printer implements FramePrinter<ChatEvent> {
     this.#obfuscated = options?.include_obfuscation === true
     const usageCost = call.options?.usageCost
     const withUsage = options?.include_usage === true || usageCost !== undefined
-    this.#chunks = new ChunkBuilder(head, withUsage, usageCost)
+    this.#chunks = new ChunkBuilder(head, withUsage, usageCost && (() => usageCost(call)))
   }
 
   print (events: readonly ChatEvent[]): string {

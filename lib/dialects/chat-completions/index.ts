@@ -27,7 +27,7 @@ export const chatCompletions: Dialect<typeof ChatRequest> = {
     return messages === request.messages ? request : { ...request, messages }
   },
   encode: encodeChunks,
-  complete: ({ call }, batches) => toCompletion(batches, call.options?.usageCost),
+  complete: ({ call }, batches) => toCompletion(batches, () => call.options?.usageCost?.(call)),
   errors: chatCompletionsErrors,
   printedTexts: chatPrintedTexts
 }

@@ -1,7 +1,7 @@
 import { PrintedJson } from '../../core/reply.ts'
 import { objectOf } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
-import { withModel } from './direct-frames.ts'
+import { shownMessage } from './direct-frames.ts'
 import { StreamEvents } from './stream-events.ts'
 import type { AnswerBlock, MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
 import type { AnswerStart, ChatBatch } from '../dialect.ts'
@@ -14,7 +14,7 @@ export function messageReply (
 ): MessagesAnswer | PrintedJson {
   for (const { events } of batches) {
     for (const event of events) {
-      if (event.type === 'direct-answer') return new PrintedJson(withModel(event.json, start.head.model))
+      if (event.type === 'direct-answer') return new PrintedJson(shownMessage(event.json, start))
     }
   }
   return toMessage(start, batches)

@@ -1,16 +1,27 @@
-import { readObjectText, replaceFields, replaceFieldsIn } from '../../json/object-text.ts'
+import { costFields } from '../../core/usage.ts'
+import {
+  printedFields,
+  readObjectText,
+  replaceFields,
+  replaceFieldsIn
+} from '../../json/object-text.ts'
 import { sseFrame } from '../../wire/sse.ts'
 import type { ChatEvent } from '../../core/events.ts'
+import type { AnswerStart } from '../dialect.ts'
+
+type DirectFrame = ChatEvent & { readonly type: 'direct-frame' }
 
 /** Prints the frames of a provider of this dialect as they came, but for the name of the model. */
 export class DirectFrames {
   readonly #fields: ReadonlyMap<string, string>
+  readonly #call: AnswerStart['call']
   /** The last event, which is printed once the provider's stream has ended. */
   #stop = sseFrame('message_stop', '{"type":"message_stop"}')
   begun = false
 
-  constructor (model: string) {
-    this.#fields = new Map([['model', JSON.stringify(model)]])
+  constructor ({ head, call }: Pick<AnswerStart, 'head' | 'call'>) {
+    this.#fields = new Map([['model', JSON.stringify(head.model)]])
+    this.#call = call
   }
 
   print (events: readonly ChatEvent[]): string {
@@ -18,14 +29,16 @@ export class DirectFrames {
     for (const event of events) {
       if (event.type !== 'direct-frame') continue
       this.begun = true
-      const frame = sseFrame(
-        event.name,
-        event.name === 'message_start' ? replaceFieldsIn(event.json, 'message', this.#fields) : event.json
-      )
+      const frame = sseFrame(event.name, this.#shown(event))
       if (event.name === 'message_stop') this.#stop = frame
       else text += frame
     }
     return text
+  }
+
+  #shown ({ name, json }: DirectFrame): string {
+    if (name === 'message_start') return replaceFieldsIn(json, 'message', this.#fields)
+    return name === 'message_delta' ? withCost(json, this.#call) : json
   }
 
   /**
@@ -37,10 +50,16 @@ export class DirectFrames {
   }
 }
 
-/** Returns the text of a message with the name that its model has here. */
-export function withModel (message: string, model: string): string {
+/** Returns the text of a message with the name that its model has here, and with its cost for who asks. */
+export function shownMessage (message: string, { head, call }: Pick<AnswerStart, 'head' | 'call'>): string {
   const text = readObjectText(message)
   return text === undefined || !text.fields.has('model')
     ? message
-    : replaceFields(message, text, new Map([['model', JSON.stringify(model)]]))
+    : withCost(replaceFields(message, text, new Map([['model', JSON.stringify(head.model)]])), call)
+}
+
+/** Adds the cost of the call to `usage` of an object, where the caller asks for it. */
+function withCost (json: string, call: AnswerStart['call']): string {
+  const cost = call.options?.usageCost?.(call)
+  return cost === undefined ? json : replaceFieldsIn(json, 'usage', printedFields(costFields(cost)))
 }

@@ -29,7 +29,7 @@ class DirectPrinter implements FramePrinter<ChatEvent> {
 
   constructor (start: AnswerStart<MessagesContext>) {
     this.#start = start
-    this.#frames = new DirectFrames(start.head.model)
+    this.#frames = new DirectFrames(start)
   }
 
   print (events: readonly ChatEvent[]): string {

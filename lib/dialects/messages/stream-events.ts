@@ -9,7 +9,7 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
-import { charactersPerToken, type Usage } from '../../core/usage.ts'
+import { charactersPerToken, costFields, type Usage } from '../../core/usage.ts'
 import { objectOf } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { sealFields } from './signature.ts'
@@ -104,7 +104,7 @@ export class StreamEvents {
         cause: 'the arguments of a tool call are not a JSON object'
       })
     }
-    const { promptTokens = 0 } = this.#start.head
+    const { head: { promptTokens = 0 }, call } = this.#start
     this.#into.push(
       {
         type: 'message_delta',
@@ -115,10 +115,12 @@ export class StreamEvents {
           refusal: this.#refusal,
           callsTools: this.#callsTools
         }),
-        usage:
-          this.#usage === undefined
+        usage: {
+          ...this.#usage === undefined
             ? estimatedUsage(promptTokens, Math.ceil(this.#characters / charactersPerToken))
-            : messagesUsage(this.#usage)
+            : messagesUsage(this.#usage),
+          ...costFields(call.options?.usageCost?.(call))
+        }
       },
       { type: 'message_stop' }
     )

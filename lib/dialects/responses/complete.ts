@@ -43,14 +43,15 @@ export function toResponse (
   })
   for (const { events } of batches) for (const event of events) items.add(event)
   const { status, reason } = items.end()
-  const { usage } = items
+  const cost = start.call.options?.usageCost?.(start.call)
+  const { usage = cost?.usage } = items
   return {
     ...startedResponse(start),
     status,
     incomplete_details: reason === undefined ? null : { reason },
     completed_at: status === 'completed' ? Math.floor(Date.now() / 1000) : null,
     output: [...items.done],
-    usage: usage === undefined ? null : responseUsage(usage)
+    usage: usage === undefined ? null : responseUsage(usage, cost)
   }
 }
 

@@ -3,7 +3,8 @@
  * here.
  */
 
-import { readObjectText, replaceFields } from '../../json/object-text.ts'
+import { costFields } from '../../core/usage.ts'
+import { printedFields, readObjectText, replaceFields } from '../../json/object-text.ts'
 import { startedResponse } from './response-object.ts'
 import { completeParts } from './text-parts.ts'
 import { ResponseObject } from '../../../schemas/responses.ts'
@@ -70,7 +71,9 @@ function withFields (start: Start, text: string, fields: Partial<ResponseObject>
     for (const name of missing) values.set(name, JSON.stringify(started[name]))
   }
   const usage = outline.fields.get('usage')
-  if (usage !== undefined) values.set('usage', completeUsage(text.slice(usage.start, usage.end)))
+  if (usage !== undefined) {
+    values.set('usage', completeUsage(start.call, text.slice(usage.start, usage.end)))
+  }
   return replaceFields(text, outline, values)
 }
 
@@ -81,8 +84,11 @@ const usageDetails = Object.entries({
 })
 
 /** @param usage the text of an object, or `null` */
-function completeUsage (usage: string): string {
-  const missing = usageDetails.filter(([name]) => !usage.includes(`"${name}"`))
-  const outline = missing.length === 0 ? undefined : readObjectText(usage)
-  return outline === undefined ? usage : replaceFields(usage, outline, new Map(missing))
+function completeUsage (call: Start['call'], usage: string): string {
+  const missing = new Map([
+    ...usageDetails.filter(([name]) => !usage.includes(`"${name}"`)),
+    ...printedFields(costFields(call.options?.usageCost?.(call)))
+  ])
+  const outline = missing.size === 0 ? undefined : readObjectText(usage)
+  return outline === undefined ? usage : replaceFields(usage, outline, missing)
 }

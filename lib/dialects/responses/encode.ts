@@ -30,6 +30,7 @@ const endings = /\.(?:done|completed|incomplete|failed)$/
 const pingsPerKeepaliveEvent = 4
 
 class Printer implements FramePrinter<ChatEvent>, ItemListener {
+  readonly #call: AnswerStart['call']
   readonly #response: ResponseObject
   readonly #items: OutputItems
   #frames = ''
@@ -52,6 +53,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
     this.#ended === undefined && this.#waiting === undefined ? undefined : this.#rest()
 
   constructor (start: AnswerStart<ResponsesContext>) {
+    this.#call = start.call
     this.#keep = start.context.keep
     this.#response = startedResponse(start)
     this.#items = new OutputItems(this, {
@@ -111,11 +113,12 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   }
 
   #finish (changes: Partial<ResponseObject>): string {
-    const { usage, done } = this.#items
+    const cost = this.#call.options?.usageCost?.(this.#call)
+    const { usage = cost?.usage, done } = this.#items
     const response = finished(
       this.#response,
       { ...changes, output: [...done] },
-      usage === undefined ? null : responseUsage(usage)
+      usage === undefined ? null : responseUsage(usage, cost)
     )
     if (this.#keep === undefined) return this.#end(response)
     this.#ended = response

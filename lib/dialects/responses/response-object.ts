@@ -5,7 +5,7 @@ import { failedCode } from './errors.ts'
 import { isRefused, type GatewayError } from '../../core/errors.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ResponsesContext } from './input.ts'
-import type { Usage } from '../../core/usage.ts'
+import { costFields, type Usage, type UsageCost } from '../../core/usage.ts'
 import type { ResponseUsage } from '../../../schemas/response-items.ts'
 import type { ResponseObject, ResponsesTool } from '../../../schemas/responses.ts'
 
@@ -67,7 +67,8 @@ function shownTool (tool: ResponsesTool): JsonObject {
   return shown
 }
 
-export function responseUsage (usage: Usage): ResponseUsage {
+/** @param cost what it says of the cost. Default: nothing */
+export function responseUsage (usage: Usage, cost?: UsageCost): ResponseUsage {
   return {
     input_tokens: usage.promptTokens,
     input_tokens_details: {
@@ -76,7 +77,8 @@ export function responseUsage (usage: Usage): ResponseUsage {
     },
     output_tokens: usage.completionTokens,
     output_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
-    total_tokens: usage.totalTokens
+    total_tokens: usage.totalTokens,
+    ...costFields(cost)
   }
 }
 
