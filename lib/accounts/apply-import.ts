@@ -6,14 +6,17 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
+import { cancelledSpending, historyRows } from './import-history.ts'
 import { AuditLog, commandLineActor } from './audit-log.ts'
 import { newId } from './random-tokens.ts'
 import { defaultProject } from '../core/key.ts'
 import { listText } from '../keys/key-rows.ts'
 import { setFieldsOfRow } from '../keys/limiting-fields.ts'
 import { emptyRow } from '../stores/usage-columns.ts'
+import { importEndpoint } from '../stores/usage-rollups.ts'
 import { rowId } from '../text/ids.ts'
 import type {
+  ImportedDay,
   ImportedKey,
   ImportedOrganisation,
   ImportedProject,
@@ -35,8 +38,6 @@ export interface AppliedImport {
   readonly left: number
 }
 
-/** The endpoint in usage rows of what was spent elsewhere. */
-const importEndpoint = 'import'
 const maxNameLength = 100
 
 /**
@@ -57,7 +58,8 @@ export async function applyImport (
     .execute()
   const moments = [
     ...known.flatMap(({ spent }) => [...parseSpent(spent).keys()]),
-    ...[...wanted.projects, ...wanted.keys].flatMap(({ spent }) => spent.map(({ fromMs }) => fromMs))
+    ...[...wanted.projects, ...wanted.keys].flatMap(({ spent }) => spent.map(({ fromMs }) => fromMs)),
+    ...wanted.keys.flatMap(({ history = [] }) => history.map(({ atMs }) => atMs))
   ]
   return await database.transaction(moments, async within => await new Import(within, source).apply(wanted))
 }
@@ -70,6 +72,8 @@ class Import {
   /** By kind and id at the source. */
   readonly #known = new Map<string, ImportedRow>()
   readonly #usage: UsageRow[] = []
+  /** By the id of the key. */
+  readonly #histories = new Map<string, readonly ImportedDay[]>()
   readonly #counts = { projects: 0, users: 0, added: 0, changed: 0, revoked: 0, left: 0 }
 
   constructor ({ query, insertUsage }: Within, source: string) {
@@ -87,7 +91,8 @@ class Import {
     for (const row of rows) this.#known.set(`${row.kind} ${row.source_id}`, row)
     for (const user of users) await this.#applyUser(user)
     await this.#applyProjects(projects)
-    await this.#applyKeys(keys)
+    await this.#applyKeys(keys, projects)
+    this.#usage.push(...await historyRows(this.#query, this.#histories))
     await this.#insertUsage(this.#usage)
     const log = new AuditLog(this.#query, async work => await work())
     await log.add(commandLineActor, { action: `import.${this.#source}`, after: this.#counts })
@@ -179,7 +184,7 @@ class Import {
     }
   }
 
-  async #applyKeys (keys: readonly ImportedKey[]): Promise<void> {
+  async #applyKeys (keys: readonly ImportedKey[], projects: readonly ImportedProject[]): Promise<void> {
     const rows = await this.#query.selectFrom('keys').selectAll().execute()
     const byId = new Map(rows.map(row => [row.id, row]))
     const byDigest = new Map(rows.map(row => [row.digest, row]))
@@ -189,16 +194,25 @@ class Import {
       const row = known === undefined ? byDigest.get(key.digest) : byId.get(known.id)
       if (row === undefined) await this.#addKey(key, names)
       else await this.#changeKey(key, row, known, names)
+      const id = this.#idOf('key', key.digest)
+      if (id !== undefined && key.history !== undefined) this.#histories.set(id, key.history)
     }
     const wanted = new Set(keys.map(({ digest }) => digest))
     for (const known of this.#known.values()) {
       if (known.kind !== 'key' || wanted.has(known.source_id)) continue
       const { id, source_id: digest, revoked_at_ms: revokedAtMs } = known
       // what it spent there is in the sum of its project
-      const spent = this.#spend(id, 'key', digest, [])
+      const starts = this.#periodsOf(byId.get(id)?.project_id, projects)
+      const spent = this.#spend(id, 'key', digest, await cancelledSpending(this.#query, id, starts))
       const gone = await this.#remember('key', digest, id, { revokedAtMs, spent })
       if (byId.get(id)?.revoked_at_ms === null) await this.#revoke(gone)
     }
+  }
+
+  /** Returns the beginnings of the periods in which a project of the source has spent. */
+  #periodsOf (id: string | undefined, projects: readonly ImportedProject[]): readonly number[] {
+    const project = projects.find(({ sourceId }) => this.#idOf('project', sourceId) === id)
+    return project?.spent.map(({ fromMs }) => fromMs) ?? []
   }
 
   async #addKey (key: ImportedKey, names: Set<string>): Promise<void> {

@@ -16,6 +16,20 @@ export interface ImportedSpending {
   readonly nanoUsd: number
 }
 
+/** What the calls of a day to one model used at the source. */
+export interface ImportedDay {
+  /** Its first millisecond, UTC. */
+  readonly atMs: number
+  readonly model: string
+  readonly provider: string
+  readonly calls: number
+  readonly promptTokens: number
+  readonly completionTokens: number
+  readonly cachedTokens: number
+  readonly cacheWriteTokens: number
+  readonly nanoUsd: number
+}
+
 interface Party {
   readonly name: string
   /** Absent means all. */
@@ -56,4 +70,9 @@ export interface ImportedKey extends Party {
   /** Source id of the user who made it. */
   readonly createdBy?: string
   readonly isBlocked: boolean
+  /**
+   * What its calls used before, by day: amounts that are not in `spent`. At most one entry for each day, model
+   * and provider.
+   */
+  readonly history?: readonly ImportedDay[]
 }

@@ -11,9 +11,11 @@ import { TableRow, type ColumnNote, type ColumnPlan } from './column-plan.ts'
 import { entriesOf, isEmpty, objectOf, textOf } from './values.ts'
 import { normalEmail } from '../accounts/users.ts'
 import type {
+  ImportedDay,
   ImportedKey,
   ImportedOrganisation,
   ImportedProject,
+  ImportedSpending,
   ImportedUser
 } from '../accounts/imported-organisation.ts'
 import type { Role } from '../../schemas/admin/common.ts'
@@ -28,6 +30,8 @@ export interface AccessOptions {
   /** Slugs of tool servers that every key may use. */
   readonly openServers: readonly string[]
   readonly clock: BudgetClock
+  /** What keys used by day, by their digests in hex. */
+  readonly history: ReadonlyMap<string, readonly ImportedDay[]>
 }
 
 const roles: Readonly<Record<string, readonly [role: Role, isExact: boolean]>> = {
@@ -246,9 +250,9 @@ class AccessReader {
     this.#noteServers(row)
     row.noteOthers()
     const createdAtMs = this.#createdAt(row)
-    const ofKeys = keys.filter(({ project }) => project === sourceId).flatMap(key => key.spent)
-    const countedSince = (fromMs: number): number =>
-      ofKeys.reduce((sum, each) => sum + (each.fromMs >= fromMs ? each.nanoUsd : 0), 0)
+    const ofKeys = keys.filter(({ project }) => project === sourceId)
+      .flatMap(({ spent, history = [] }) => [...spent, ...history.map(costOfDay)])
+    const countedSince = (fromMs: number): number => sumSince(ofKeys, fromMs)
     return {
       sourceId,
       name,
@@ -291,6 +295,8 @@ class AccessReader {
     const createdBy = user === undefined ? undefined : this.#userIds.get(user)
     const [hint, expiresAtMs, previous] = [row.text('key_name'), row.time('expires'), this.#previousOf(token)]
     const createdAtMs = this.#createdAt(row)
+    const history = this.#options.history.get(token)
+    const costs = history?.map(costOfDay) ?? []
     return [{
       digest: digestOf(token),
       ...previous !== undefined && { previous },
@@ -309,7 +315,8 @@ class AccessReader {
         isNothing ||
         this.#blockedTeams.has(team ?? '') ||
         blockedProjects.has(row.text('project_id') ?? ''),
-      spent: spreadSpending(spent, createdAtMs)
+      spent: spreadSpending(spent, createdAtMs, fromMs => sumSince(costs, fromMs)),
+      ...history !== undefined && { history }
     }]
   }
 
@@ -384,6 +391,14 @@ class AccessReader {
   #createdAt (row: TableRow): number {
     return row.time('created_at') ?? this.#options.clock.nowMs - yearMs
   }
+}
+
+function costOfDay ({ atMs, nanoUsd }: ImportedDay): ImportedSpending {
+  return { fromMs: atMs, nanoUsd }
+}
+
+function sumSince (spent: readonly ImportedSpending[], sinceMs: number): number {
+  return spent.reduce((sum, { fromMs, nanoUsd }) => sum + (fromMs >= sinceMs ? nanoUsd : 0), 0)
 }
 
 /** Returns the digest of a key as the store has it. */

@@ -3,6 +3,7 @@
 import { ColumnPlan, TableRow } from './column-plan.ts'
 import { looksEncrypted, type Decryption } from './litellm-decryption.ts'
 import { readAccess } from './litellm-access.ts'
+import { historyTables, noteHistory, readHistory } from './litellm-history.ts'
 import { importLitellmConfig } from './litellm-config.ts'
 import { toolServerSlug } from './imported-tool-servers.ts'
 import type { ImportedConfig } from './imported-config.ts'
@@ -11,11 +12,14 @@ import { litellmColumns, otherTables } from './litellm-tables.ts'
 import { entriesOf, isEmpty, listOf, objectOf, textOf } from './values.ts'
 import { isContainer, isObject, type JsonObject } from '../json/guards.ts'
 import type { ImportedOrganisation } from '../accounts/imported-organisation.ts'
-import type { ForeignTables } from '../stores/postgres/read-foreign-tables.ts'
+import type { ForeignTables, SummedTable } from '../stores/postgres/read-foreign-tables.ts'
 
 /** The names of the tables of LiteLLM begin so. */
 export const tablePrefix = 'LiteLLM_'
-export const litellmTables: ReadonlySet<string> = new Set(Object.keys(litellmColumns))
+export const litellmTables = new Map<string, SummedTable | 'rows'>([
+  ...Object.keys(litellmColumns).map(name => [name, 'rows'] as const),
+  ...historyTables
+])
 
 export interface ImportedDatabase extends ImportedConfig {
   readonly organisation: ImportedOrganisation
@@ -42,8 +46,11 @@ export function importLitellmDatabase (
     scopes: new ModelScopes(document, imported.config['models']),
     servers: new Map(servers.map(({ id, slug }) => [id, slug])),
     openServers: servers.flatMap(({ slug, isOpen }) => (isOpen ? slug : [])),
+    history: readHistory(tables.rows),
     clock: clockOf(document, nowMs)
   })
+  const tokens = (tables.rows.get('LiteLLM_VerificationToken') ?? []).map(row => textOf(row['token']) ?? '')
+  noteHistory(tables.rows, new Set(tokens), plan)
   for (const table of tables.others) {
     const name = table.slice(tablePrefix.length)
     const [, verdict, note] = otherTables.find(([names]) => names.test(name)) ?? []

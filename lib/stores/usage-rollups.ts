@@ -60,9 +60,19 @@ export const isSummed = {
     (attempts > 0 || outcome !== 'ok' || (cost ?? 0) !== 0) && endpoint !== 'models'
 } as const
 
+/**
+ * The endpoint of what was used at another gateway before keys came from there. A row is a day of a key and a
+ * model, whose calls are its `attempts`, or spending alone; it has no duration.
+ */
+export const importEndpoint = 'import'
+const isImportedDay = `endpoint = '${importEndpoint}' and attempts > 1`
+
 /** The amount that a usage row adds to each sum. */
 export const amounts: Readonly<Record<RollupSum, Amount>> = {
-  calls: { sql: '1', of: () => 1 },
+  calls: {
+    sql: `case when ${isImportedDay} then attempts else 1 end`,
+    of: ({ endpoint, attempts }) => (endpoint === importEndpoint && attempts > 1 ? attempts : 1)
+  },
   errors: counted(
     "outcome in ('error', 'interrupted')",
     ({ outcome }) => outcome === 'error' || outcome === 'interrupted'
@@ -87,5 +97,6 @@ export const rollupDurations = { latencies: 'duration_ms', first_bytes: 'first_b
 
 /** Returns the SQL of a row's count in its bucket; null where there is none. */
 export function countSql (duration: typeof rollupDurations[keyof typeof rollupDurations]): string {
-  return `case when outcome = 'ok' and ${duration} is not null then ${bucketSql(duration)} || ':1' end`
+  const isTimed = `outcome = 'ok' and endpoint <> '${importEndpoint}' and ${duration} is not null`
+  return `case when ${isTimed} then ${bucketSql(duration)} || ':1' end`
 }

@@ -33,7 +33,7 @@ const skip = (python === undefined || server === undefined) && 'HEADGATE_TEST_LI
 /** The functions of LiteLLM itself. */
 function litellmFunctions (python: string): LitellmFunctions {
   const output = execFileSync(python, [join(import.meta.dirname, '../../../test/import/litellm-functions.py')], {
-    input: JSON.stringify({ tokens: [...tokens, 'sk-alias'], secrets }), encoding: 'utf8', stdio: ['pipe', 'pipe', 'ignore'],
+    input: JSON.stringify({ tokens: [...tokens, 'sk-alias', 'sk-deleted'], secrets }), encoding: 'utf8', stdio: ['pipe', 'pipe', 'ignore'],
     env: { PATH: process.env['PATH'], LITELLM_SALT_KEY: saltKey, LITELLM_LOCAL_MODEL_COST_MAP: 'True', HOME: '/tmp' }
   })
   const { hashed, encrypted, gcm } = JSON.parse(output.slice(output.lastIndexOf('\n{') + 1)) as Readonly<Record<string, Readonly<Record<string, string>>>>
@@ -111,6 +111,8 @@ t.test('a LiteLLM with its own tables moves over while both serve', { skip, time
   t.equal(await contents(query), before, 'LiteLLM is as it was')
 
   const variables = Object.fromEntries([...readFileSync(join(directory, 'headgate.env'), 'utf8').matchAll(/^(\w+)='?(.*?)'?$/gm)].map(([, name = '', value = '']) => [name, value]))
+  const history = await headgate(t, ['usage', '--by', 'model', '--since', '60d', '--json'], directory, { ...variables, PROVIDER_KEY: 'x' })
+  t.match(history.out, /"model": "openai\/gpt-4o"[^}]*"calls": 8/, `days of its keys, once: ${history.error}`)
   const running: Running = launch(t, ['start'], directory, { ...variables, PROVIDER_KEY: 'sk-provider', PORT: '0' })
   const [, gateway = ''] = await running.line(/^Headgate listens on (\S+)$/)
   const call = async (key: string, model = 'gpt', path = '/chat/completions'): Promise<number> => {

@@ -50,6 +50,14 @@ export function periodEnds (nowMs: number): Readonly<Record<'day' | 'week' | 'mo
   return { day: Date.UTC(year, month, date + 1), week: Date.UTC(year, month, date + 7 - (now.getUTCDay() + 6) % 7), month: Date.UTC(year, month + 1) }
 }
 
+/** Sums of a day of LiteLLM. */
+function daily (token: string, day: Date, row: JsonObject): JsonObject {
+  return {
+    date: day.toISOString().slice(0, 10), api_key: token, model: 'gpt-4o', custom_llm_provider: 'openai', prompt_tokens: 100, completion_tokens: 10, cache_read_input_tokens: 20,
+    cache_creation_input_tokens: 0, api_requests: 4, successful_requests: 4, failed_requests: 0, updated_at: at(day.getTime()), ...row
+  }
+}
+
 /** @param address of the provider of every model */
 export function litellmTables ({ hash, encrypt, encryptGcm }: LitellmFunctions, address: string, nowMs: number): Record<string, JsonObject[]> {
   const ends = periodEnds(nowMs)
@@ -119,6 +127,11 @@ export function litellmTables ({ hash, encrypt, encryptGcm }: LitellmFunctions, 
       key('sk-admin', { allowed_routes: ['management_routes'] }),
       key('sk-blocked-team', { team_id: 'team-3' }),
       key('sk-alias', { key_alias: 'plain', aliases: { fast: 'gpt' }, model_max_budget: { gpt: { max_budget: 1 } } })
+    ],
+    LiteLLM_DailyUserSpend: [
+      daily(hash('sk-plain'), new Date(nowMs - 40 * dayMs), { id: 'day-1', user_id: 'ada', spend: 1.5 }),
+      daily(hash('sk-plain'), new Date(nowMs - 40 * dayMs), { id: 'day-2', user_id: 'ada', spend: 0.5, endpoint: '/embeddings' }),
+      daily(hash('sk-deleted'), new Date(nowMs - 40 * dayMs), { id: 'day-3', user_id: 'ada', spend: 8 })
     ],
     LiteLLM_DeprecatedVerificationToken: [{ id: 'd1', token: hash('sk-before'), active_token_id: hash('sk-plain'), revoke_at: at(nowMs + dayMs) }],
     LiteLLM_BudgetWindowSpend: [

@@ -1,6 +1,7 @@
 /** Reads tables of a database that belongs to another program. */
 
 import { serverAddress } from './server-address.ts'
+import type { Client } from 'pg'
 import type { Secret } from '../../core/secret.ts'
 import type { JsonObject } from '../../json/guards.ts'
 
@@ -9,6 +10,14 @@ export interface ForeignTables {
   readonly rows: ReadonlyMap<string, readonly JsonObject[]>
   /** Other tables that have a row. */
   readonly others: readonly string[]
+}
+
+/** A table of which sums are read, as its rows are too many. */
+export interface SummedTable {
+  /** Columns that tell sums apart. */
+  readonly by: readonly string[]
+  /** Columns of numbers. Those that the table does not have are left out. */
+  readonly sums: readonly string[]
 }
 
 /** Milliseconds for one statement: a table of some million rows takes seconds. */
@@ -20,12 +29,13 @@ const connectMs = 10_000
  *
  * @param url may have `?schema=NAME`, as Prisma writes it
  * @param prefix of the names of the tables to look at
+ * @param wanted tables whose rows are read, and how their sums are made for those that are summed
  * @throws the error of the driver when the database cannot be reached or read
  */
 export async function readForeignTables (
   url: Secret,
   prefix: string,
-  wanted: ReadonlySet<string>
+  wanted: ReadonlyMap<string, SummedTable | 'rows'>
 ): Promise<ForeignTables> {
   const { Client } = await import('pg')
   const connectionString = url.reveal()
@@ -53,9 +63,11 @@ export async function readForeignTables (
     const others: string[] = []
     for (const { table } of found) {
       const name = client.escapeIdentifier(table)
-      if (wanted.has(table)) {
+      const how = wanted.get(table)
+      if (how !== undefined) {
+        const source = how === 'rows' ? name : await summed(client, table, how)
         const { rows: lines } = await client.query<{ line: JsonObject }>(
-          `select to_json(found) as line from ${name} as found order by found::text`
+          `select to_json(found) as line from ${source} as found order by found::text`
         )
         rows.set(table, lines.map(({ line }) => line))
       } else {
@@ -68,4 +80,20 @@ export async function readForeignTables (
   } finally {
     await client.end().catch(() => undefined) // the connection may be broken
   }
+}
+
+/** Returns the query of the sums of a table, in parentheses. */
+async function summed (client: Client, table: string, { by, sums }: SummedTable): Promise<string> {
+  const { rows } = await client.query<{ column: string }>(
+    `select column_name as column from information_schema.columns
+     where table_schema = current_schema() and table_name = $1`,
+    [table]
+  )
+  const present = new Set(rows.map(({ column }) => column))
+  const names = (wanted: readonly string[]): string[] =>
+    wanted.filter(column => present.has(column)).map(column => client.escapeIdentifier(column))
+  const added = names(sums).map(column => `sum(${column}) as ${column}`)
+  const groups = names(by)
+  const name = client.escapeIdentifier(table)
+  return `(select ${[...groups, ...added].join(', ')} from ${name} group by ${groups.join(', ')})`
 }

@@ -5,6 +5,7 @@ import {
   amounts,
   dimensionsOf,
   hourMs,
+  importEndpoint,
   isSummed,
   rollupDurations,
   rollupKey,
@@ -106,7 +107,7 @@ function add ({ sums, latencies, firstBytes }: Group, row: UsageRow): void {
   for (let index = 0; index < amountOf.length; index++) {
     sums[index] = (sums[index] ?? 0) + (amountOf[index]?.(row) ?? 0)
   }
-  if (row.outcome !== 'ok') return
+  if (row.outcome !== 'ok' || row.endpoint === importEndpoint) return
   latencies.add(bucketOf(row.duration_ms), 1)
   if (row.first_byte_ms !== null) firstBytes.add(bucketOf(row.first_byte_ms), 1)
 }
