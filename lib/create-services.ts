@@ -26,6 +26,7 @@ import { providerDigests, sameProviders } from './routing/same-provider.ts'
 import { describeError, loggableError } from './text/describe-error.ts'
 import { httpTransport } from './client/transport.ts'
 import type { Alerts } from './alerts/alerts.ts'
+import type { UsageExports } from './exports/usage-exports.ts'
 import type { BodyRecorder } from './bodies/body-recorder.ts'
 import type { CaptureBodies } from './core/body-capture.ts'
 import type { Judge } from './guards/text-judge.ts'
@@ -77,6 +78,8 @@ export interface ServiceParts extends LastingServices {
   readonly judges?: ReadonlyMap<string, Judge>
   /** The alerts of the settings; they are closed with the services. */
   readonly alerts?: Alerts | undefined
+  /** The exports of the settings; they are closed with the services. */
+  readonly usageExports?: UsageExports | undefined
   /** Services of the last configuration: what they know of providers that are still the same is kept. */
   readonly previous?: Pick<Services, 'settings' | 'routeHealth'>
 }
@@ -98,6 +101,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     discoverModels = true,
     judges = new Map<string, Judge>(),
     alerts,
+    usageExports,
     previous,
     ...lasting
   } = parts
@@ -115,6 +119,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   closing.push(toolServers.close, tokenCounter.close)
   if (mirrors !== undefined) closing.push(async () => await mirrors.close())
   if (alerts !== undefined) closing.push(alerts.close)
+  if (usageExports !== undefined) closing.push(usageExports.close)
   closing.push(...[...judges.values()].map(judge => async () => await judge.close?.()))
 
   const hidesCost = costHiding(settings.usage)
@@ -138,6 +143,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...captureBodies !== undefined && { captureBodies },
     ...admin !== undefined && isDashboardServed(settings) && { admin },
     ...alerts !== undefined && { alerts },
+    ...usageExports !== undefined && { usageExports },
     ...settings.stages.length > 0 && { textStages: openStages(settings, judges, log, lasting.deferrals?.secret) },
     ...settings.cache.answers !== undefined && {
       answerCache: openAnswerCache(settings, settings.cache.answers, lasting.deferrals?.secret, sharedAnswers)

@@ -30,6 +30,7 @@ import { loggableError } from './text/describe-error.ts'
 import { stageKindOf } from '../schemas/config/stages.ts'
 import type { Admin } from './accounts/admin.ts'
 import type { Alerts } from './alerts/alerts.ts'
+import type { UsageExports } from './exports/usage-exports.ts'
 import type { SharedTexts } from './cache/entries.ts'
 import type { LiveConfiguration } from './config/live-configuration.ts'
 import type { CooldownExchange, SharedCooldown } from './coordination/cooldown-exchange.ts'
@@ -169,7 +170,8 @@ async function openGateway (
   const degraded = (): string[] => [
     ...(given.degraded?.() ?? []),
     ...(records.isDegraded ? ['ledger'] : []),
-    ...(usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : [])
+    ...(usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : []),
+    ...((services().usageExports?.failures.size ?? 0) > 0 ? ['exports'] : [])
   ]
   const lasting = lastingParts(given, { limiter, stop, records, work, admin, tracer, degraded })
   const live = await LiveServices.open(settings, {
@@ -274,11 +276,12 @@ async function partsOf (
   records: CallRecords,
   services: () => Services,
   degraded: () => readonly string[]
-): Promise<Pick<ServiceParts, 'bodyRecorder' | 'judges' | 'alerts'>> {
+): Promise<Pick<ServiceParts, 'bodyRecorder' | 'judges' | 'alerts' | 'usageExports'>> {
   const bodyRecorder = await records.bodyRecorderFor(settings)
   const judges = await judgesOf(settings, services)
   try {
-    return { bodyRecorder, judges, alerts: await alertsOf(settings, given, degraded) }
+    const usageExports = await exportsOf(settings, given)
+    return { bodyRecorder, judges, usageExports, alerts: await alertsOf(settings, given, degraded) }
   } catch (error) {
     await closeJudges(judges)
     throw error
@@ -361,6 +364,16 @@ async function alertsOf (
   return await openAlerts(settings, {
     database, configuredKeys: () => keyStore?.configured() ?? [], degraded, log
   })
+}
+
+/** Opens exports of usage, loaded once a configuration has some. */
+async function exportsOf (
+  settings: Settings,
+  { database, log }: GatewayParts
+): Promise<UsageExports | undefined> {
+  if (database === undefined || Object.keys(settings.usage.exports).length === 0) return undefined
+  const { openExports } = await import('./exports/open-exports.ts')
+  return openExports(settings, { database, log })
 }
 
 /** Creates the HTTP server of an app. @throws where the certificate cannot be used */

@@ -18,6 +18,7 @@ import type { Settings } from './core/settings.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Mirrors } from './deferred/mirrors.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
+import type { UsageExports } from './exports/usage-exports.ts'
 import type { AbandonedAnswers } from './attempts/abandoned-answers.ts'
 import type { ResponseStore } from './stores/response-store.ts'
 import type { RouteHealth } from './routing/route-health.ts'
@@ -52,6 +53,8 @@ export interface Services {
   readonly admin?: () => Promise<Admin>
   /** Absent where none are sent. */
   readonly alerts?: Alerts
+  /** Absent where none are written. */
+  readonly usageExports?: UsageExports
   /** Look at the texts of calls. Absent where nothing does. */
   readonly textStages?: TextStages
   /** Run calls of mirrored routes with other models. Absent where no route is mirrored. */

@@ -18,7 +18,7 @@ import type { Reports } from '../usage/reports.ts'
 import { alertOf, type Alert, type AlertText } from './alert.ts'
 
 export interface RuleInput {
-  readonly settings: Pick<Settings, 'alerts' | 'providers' | 'limits'>
+  readonly settings: Pick<Settings, 'alerts' | 'providers' | 'limits' | 'usage'>
   readonly query: Database['query']
   readonly reports: Pick<Reports, 'make'>
   /** Returns the keys of the configuration. */
@@ -178,13 +178,44 @@ const errors: Rule = async ({ settings: { alerts: { errorPercent } }, reports, n
   }
 }
 
+/** Attempts of an export that fail at least: a service may be away for some minutes. */
+const minFailedExports = 3
+
+const exports: Rule = async ({ settings: { usage }, query }) => {
+  const targets = Object.keys(usage.exports)
+  if (targets.length === 0) return {}
+  const failing = await query.selectFrom('usage_exports').select(['target', 'from_ms', 'attempts', 'error'])
+    .where('state', '=', 'waiting').where('target', 'in', targets).where('error', 'is not', null).execute()
+  return {
+    conditions: targets.map(target => {
+      const { attempts, error, from_ms: fromMs = 0 } = failing.find(row => row.target === target) ?? {}
+      const from = new Date(fromMs).toISOString()
+      return {
+        name: `export ${target}`,
+        holds: attempts === undefined ? false : attempts >= minFailedExports || undefined,
+        began: {
+          event: 'export.failing',
+          message: `Usage cannot be exported to ${target}: ${error}`,
+          data: { target, from, error }
+        },
+        ended: {
+          event: 'export.working',
+          message: `Usage is exported to ${target} again.`,
+          data: { target }
+        }
+      }
+    })
+  }
+}
+
 /** The rules by name, as the log has them. */
 export const alertRules: Readonly<Record<string, Rule>> = {
   budgets,
   unusualHours,
   expiring,
   providers,
-  errors
+  errors,
+  exports
 }
 
 function subjectOf ({ kind, id, name }: Omit<WatchedParty, 'limits'>): Record<string, object> {

@@ -16,18 +16,35 @@ export interface Finding {
 }
 
 /**
- * Checks Redis, the provider of identities, each tool server and the port of metrics, where there are any.
+ * Checks Redis, the provider of identities, the port of metrics, where usage is exported to and each tool
+ * server, where there are any.
  */
 export async function checkServices (settings: Settings, timeoutMs: number): Promise<Finding[]> {
   const { accounts: { oidc }, toolServers } = settings
-  return (
-    await Promise.all([
-      ...settings.coordination.url === undefined ? [] : [redis(settings)],
-      ...oidc === undefined ? [] : [issuer(oidc, timeoutMs)],
-      ...settings.metrics === undefined ? [] : [metricsPort(settings, settings.metrics)],
-      ...toolServers.map(async ({ slug }) => await toolServer(settings, slug, timeoutMs))
-    ])
-  )
+  const findings: Array<readonly Finding[] | Finding> = await Promise.all([
+    ...settings.coordination.url === undefined ? [] : [redis(settings)],
+    ...oidc === undefined ? [] : [issuer(oidc, timeoutMs)],
+    ...settings.metrics === undefined ? [] : [metricsPort(settings, settings.metrics)],
+    ...Object.keys(settings.usage.exports).length === 0 ? [] : [usageExports(settings, timeoutMs)],
+    ...toolServers.map(async ({ slug }) => await toolServer(settings, slug, timeoutMs))
+  ])
+  return findings.flat()
+}
+
+async function usageExports (settings: Settings, timeoutMs: number): Promise<Finding[]> {
+  const { exportTargets } = await import('../exports/open-exports.ts')
+  const targets = exportTargets(settings, { workFolder: settings.server.dataDir, requestMs: timeoutMs })
+  return await Promise.all([...targets].map(async ([name, { destination }]) => {
+    const about = `usage.exports.${name}`
+    try {
+      await destination.check(AbortSignal.timeout(timeoutMs))
+      return { about, state: 'ok', text: destination.place }
+    } catch (error) {
+      return { about, state: 'problem', text: `${destination.place}: ${describeError(error)}` }
+    } finally {
+      await destination.close()
+    }
+  }))
 }
 
 async function redis (settings: Settings): Promise<Finding> {

@@ -31,8 +31,8 @@ export const doctor: Command = {
   usage: `Usage: headgate doctor [-c FILE] [--json]
 
 Checks everything a gateway needs: the configuration, the store and its clock, Redis, the provider of
-identities, certificates, the port of metrics, each tool server, which is connected to, and each provider,
-whose model list is requested, which is free. If the
+identities, certificates, the port of metrics, where usage is exported to, each tool server, which is
+connected to, and each provider, whose model list is requested, which is free. If the
 configuration is invalid, prints its problems as "headgate check" does, and nothing else.
 
   -c, --config FILE

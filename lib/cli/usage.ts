@@ -21,11 +21,13 @@ const options = {
 export const usage: Command = {
   usage: `Usage: headgate usage [--since WHEN] [--by GROUPING] [--json]
        headgate usage export [--format csv|jsonl] [--since WHEN] [--until WHEN]
+       headgate usage export --now
 
 Reports calls and their cost, even while a gateway runs. Each call is priced at the prices of its time. Calls
 of models without a price are counted as UNPRICED, at no cost. ~ marks a cost that is partly estimated.
 CANCELLED calls ended because the client disconnected. export prints one record per call, ordered by the
-time at which the call was accepted, as JSON Lines or CSV.
+time at which the call was accepted, as JSON Lines or CSV. export --now writes the files of usage.exports
+that are due, rather than waiting for a gateway.
 
   --since WHEN    a date (2025-11-01), a time (2025-11-01T18:00:00Z) or a duration (7d, 12h);
                   default: 30d

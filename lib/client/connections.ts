@@ -6,7 +6,7 @@
 import type { Dispatcher } from 'undici'
 
 export interface OutgoingRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: string
   readonly headers: Record<string, string>
   readonly body: string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array> | null

@@ -75,12 +75,19 @@ export function buildSettings (
     server,
     ...sections
   } = config
-  const { stages, ...plain } = camelCased(Sections, sections, secret)
+  const { stages, usage, ...plain } = camelCased(Sections, sections, secret)
   const providers = Object.entries(entries).filter(([id, { enabled }]) => enabled || isLabel(id))
   const ids = new Set(providers.map(([id]) => id))
   const { workers, ...serverSettings } = camelCased(Config.properties.server, server, secret)
   return {
     ...plain,
+    usage: {
+      ...usage,
+      exports: Object.fromEntries(Object.entries(usage.exports).map(([name, entry]) => [name, {
+        ...entry,
+        ...entry.directory !== undefined && { directory: resolve(directory, entry.directory) }
+      }]))
+    },
     stages: stages.map(stage => stageKindOf(stage.use) === 'module'
       ? { ...stage, use: resolve(directory, stage.use) }
       : stage),

@@ -19,6 +19,7 @@ import { builtInPattern } from '../guards/pattern-filter.ts'
 import { builtInNames } from '../guards/built-in-patterns.ts'
 import { isServerPattern } from '../mcp/tool-scope.ts'
 import { checkModels, type KnownNames } from './check-models.ts'
+import { isUsageColumn, usageColumns } from '../stores/usage-columns.ts'
 import { parseIsoDate } from './parse-iso-date.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import type { Path } from './path.ts'
@@ -390,6 +391,30 @@ function checkUsageEntries ({ usage }: Config, report: Report): void {
       report.add(['usage', 'projects', index, 'project'], 'another entry has this project')
     }
     projects.add(project)
+  }
+  for (const [name, entry] of Object.entries(usage.exports)) {
+    checkExport(['usage', 'exports', name], entry, report)
+  }
+}
+
+function checkExport (
+  path: Path,
+  { directory, s3, columns = [] }: Config['usage']['exports'][string],
+  report: Report
+): void {
+  if (directory === undefined && s3 === undefined) {
+    report.add(path, 'requires a directory or s3', { part: 'name', unless: [...path, 's3'] })
+  } else if (directory !== undefined && s3 !== undefined) {
+    report.add([...path, 's3'], 'not together with directory', { part: 'name' })
+  }
+  if (s3?.endpoint !== undefined && !URL.canParse(s3.endpoint)) {
+    report.add([...path, 's3', 'endpoint'], 'is not a valid URL')
+  }
+  for (const [index, column] of columns.entries()) {
+    if (isUsageColumn(column)) continue
+    report.add([...path, 'columns', index], 'is not a column of usage records', {
+      suggestion: nearestWord(column, usageColumns)
+    })
   }
 }
 

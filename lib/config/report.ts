@@ -9,7 +9,7 @@ export interface ProblemDetails {
   readonly suggestion?: string | undefined
   /** The part of the entry that is wrong. Default: its value. */
   readonly part?: 'name' | 'value'
-  /** Not reported when this entry is wrong: it would only follow from that. */
+  /** Not reported when this entry, or a part of it, is wrong: it would only follow from that. */
   readonly unless?: Path
   /** The variable at fault. Default: the one that the entry came from. */
   readonly variable?: string
@@ -38,7 +38,7 @@ export function createReport (document: ConfigDocument, origins: Origins): Repor
       if (
         problems.has(text) ||
         found.has(text) ||
-        (unless !== undefined && problems.has(formatPath(unless)))
+        (unless !== undefined && hasWithin(problems, formatPath(unless)))
       ) {
         return
       }
@@ -70,6 +70,10 @@ export function createReport (document: ConfigDocument, origins: Origins): Repor
     },
     warnings: () => inOrder(warnings)
   }
+}
+
+function hasWithin (problems: ReadonlyMap<string, Problem>, entry: string): boolean {
+  return [...problems.keys()].some(path => path === entry || path.startsWith(`${entry}.`) || path.startsWith(`${entry}[`))
 }
 
 /** Returns the report for entries that have moved since they were written. */

@@ -131,6 +131,7 @@ async function created (settings: Settings, parts: ServiceParts): Promise<OwnedS
   } catch (error) {
     if (parts.judges !== undefined) await closeJudges(parts.judges)
     await parts.alerts?.close()
+    await parts.usageExports?.close()
     throw error
   }
 }

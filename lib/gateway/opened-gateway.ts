@@ -68,8 +68,10 @@ const firstRequestMs = 100
  */
 const expireEveryMs = 60_000
 
-/** Milliseconds between two looks for alerts. What does not work in two of them is worth one. */
-const alertEveryMs = 10_000
+/**
+ * Milliseconds between two looks for alerts and exports. What does not work in two of them is worth an alert.
+ */
+const lookEveryMs = 10_000
 
 /** Its public functions may be taken from it and called alone. */
 export class OpenedGateway {
@@ -80,7 +82,7 @@ export class OpenedGateway {
     this.#parts = parts
     this.#timers = [
       setInterval(() => this.#expire(), expireEveryMs).unref(),
-      setInterval(() => this.services.alerts?.look(), alertEveryMs).unref()
+      setInterval(() => this.#look(), lookEveryMs).unref()
     ]
   }
 
@@ -115,6 +117,12 @@ export class OpenedGateway {
     await this.#parts.live.replace(settings)
   }
 
+  #look (): void {
+    const { alerts, usageExports } = this.services
+    alerts?.look()
+    usageExports?.look()
+  }
+
   readonly load = (): Load => {
     const { app, records, tracer, database, degraded, coordination } = this.#parts
     return {
@@ -123,6 +131,7 @@ export class OpenedGateway {
       ...tracer !== undefined && { spansDropped: tracer.dropped },
       queries: database?.queries?.(),
       degraded: degraded(),
+      usageExports: this.services.usageExports?.counts,
       coordination: coordination?.load()
     }
   }

@@ -54,7 +54,7 @@ export interface AdapterInput<R> {
 
 /** One HTTP request to a provider, without its address and its credential. */
 export interface UpstreamRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Appended to the provider's base URL: `/chat/completions`. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>

@@ -45,6 +45,7 @@ const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
   text_pieces: { key: ['owner_id', 'name', 'number'] },
   alerts: { key: ['at_ms', 'id'] },
   alert_deliveries: { key: ['alert_id', 'channel'] },
+  usage_exports: { key: ['target', 'from_ms'] },
   alert_conditions: undefined,
   leases: undefined,
   challenges: undefined,

@@ -5,6 +5,7 @@ import { alertSteps } from './migrations/alert-steps.ts'
 import { bodySteps } from './migrations/body-steps.ts'
 import { budgetSteps } from './migrations/budget-steps.ts'
 import { deferredSteps } from './migrations/deferred-steps.ts'
+import { exportSteps } from './migrations/export-steps.ts'
 import { keySteps } from './migrations/key-steps.ts'
 import type { Migration } from './migrations/migration.ts'
 import { responseSteps } from './migrations/response-steps.ts'
@@ -17,6 +18,7 @@ export const migrations: readonly Migration[] = [
   ...bodySteps,
   ...budgetSteps,
   ...deferredSteps,
+  ...exportSteps,
   ...keySteps,
   ...responseSteps,
   ...usageSteps

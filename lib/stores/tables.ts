@@ -477,6 +477,29 @@ export interface AlertConditionRow {
   readonly seen_ms: number
 }
 
+/** A file of usage records: of a period, for a target of the configuration. */
+export interface UsageExportRow {
+  readonly target: string
+  readonly from_ms: number
+  /** Exclusive. */
+  readonly until_ms: number
+  readonly state: 'waiting' | 'written'
+  readonly file: string | null
+  /** How often it was written. */
+  readonly revision: number
+  readonly rows: number
+  /** What the records added up to before it was last written, as `window-sums` has it. */
+  readonly calls: number
+  readonly bytes: number
+  readonly sums: string | null
+  /** Attempts since it was last written. */
+  readonly attempts: number
+  /** The time from which it may be written; while a process writes it, the time at which its lease ends. */
+  readonly next_at_ms: number
+  readonly error: string | null
+  readonly written_at_ms: number | null
+}
+
 export interface Tables {
   projects: ProjectRow
   users: UserRow
@@ -508,4 +531,5 @@ export interface Tables {
   alerts: AlertRow
   alert_deliveries: AlertDeliveryRow
   alert_conditions: AlertConditionRow
+  usage_exports: UsageExportRow
 }

@@ -59,6 +59,10 @@ export const usageColumns: readonly UsageColumn[] = [
   ...new Set([...named.map(([column]) => column), ...unitColumns])
 ]
 
+export function isUsageColumn (name: string): name is UsageColumn {
+  return usageColumns.some(column => column === name)
+}
+
 /** Columns of text; the others hold integers. */
 export const textColumns: ReadonlySet<UsageColumn> = new Set(
   named.flatMap(([column, type]) => (type === 'text' ? column : []))

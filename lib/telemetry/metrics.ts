@@ -21,7 +21,7 @@ import type { Settings } from '../core/settings.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 /** The parts that `/health` lists as degraded. */
-const degradableParts = ['configuration', 'keys', 'ledger', 'store', 'coordination'] as const
+const degradableParts = ['configuration', 'keys', 'ledger', 'store', 'coordination', 'exports'] as const
 
 /** Describes the current load of a gateway. */
 export interface Load {
@@ -38,6 +38,8 @@ export interface Load {
   readonly queries?: HistogramValue | undefined
   /** The parts that do not work while calls go on. */
   readonly degraded: readonly string[]
+  /** Attempts to export usage since the configuration took effect, by target. Absent where none is. */
+  readonly usageExports?: ReadonlyMap<string, Readonly<Record<'written' | 'failed', number>>> | undefined
   /** Absent where machines do not count together. */
   readonly coordination?: CoordinationLoad | undefined
 }
@@ -161,6 +163,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
     spansDropped,
     queries,
     degraded,
+    usageExports,
     coordination
   } = load()
   const open = new Map<string, number>()
@@ -231,6 +234,17 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
             spansDropped
           )
         ]),
+    ...(usageExports === undefined ? [] : [{
+      ...single(
+        'counter',
+        'headgate_usage_exports_total',
+        'Attempts to write a file of `usage.exports`: written or failed.',
+        0
+      ),
+      samples: [...usageExports].flatMap(([target, counts]) => (
+        Object.entries(counts).map(([result, value]) => ({ labels: { target, result }, value }))
+      ))
+    }]),
     ...(queries === undefined
       ? []
       : [histogram('headgate_postgres_seconds', 'Time of queries on PostgreSQL.', queries)]),

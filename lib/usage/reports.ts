@@ -14,11 +14,12 @@ import { exportPage } from './export-usage.ts'
 import { stagesReport } from './stages-report.ts'
 import { usageReport } from './usage-report.ts'
 import { activeKeys, failedCalls, hourSpending, spentBy } from './watch-reports.ts'
+import { windowSums } from './window-sums.ts'
 
 /** The reports, by name: each takes the store and values that can be sent to a thread. */
 export const reports = {
   usageReport, attemptsReport, listCalls, findCall, findBodies, endedCalls, exportPage, stagesReport,
-  activeKeys, spentBy, hourSpending, failedCalls
+  activeKeys, spentBy, hourSpending, failedCalls, windowSums
 }
 
 type ReportName = keyof typeof reports

@@ -7,6 +7,7 @@ import { auditHandlers } from './audit.ts'
 import { callBodyHandlers } from './call-bodies.ts'
 import { callHandlers } from './calls.ts'
 import { configurationHandlers } from './configuration.ts'
+import { exportHandlers } from './exports.ts'
 import { keyHandlers } from './keys.ts'
 import { oidcHandlers } from './oidc.ts'
 import { passkeyHandlers } from './passkeys.ts'
@@ -30,6 +31,7 @@ export const adminHandlers: AdminHandlers = {
   ...auditHandlers,
   ...alertHandlers,
   ...usageHandlers,
+  ...exportHandlers,
   ...callHandlers,
   ...callBodyHandlers,
   ...resourceHandlers,

@@ -24,6 +24,7 @@ import {
   PlaygroundKey,
   PlaygroundKeyRequest
 } from './keys.ts'
+import { UsageExportPage, usageExportQuery } from './exports.ts'
 import { AlertChannelList, AlertDelivery, AlertPage, alertQuery, AlertTest } from './alerts.ts'
 import { AuditPage, auditQuery } from './audit.ts'
 import { CallBodies } from './call-bodies.ts'
@@ -444,6 +445,14 @@ export const adminRoutes = {
     query: usageQuery,
     answer: AnyObject,
     mediaType: 'text/csv'
+  },
+  'GET /admin/v1/usage-exports': {
+    operationId: 'listUsageExports',
+    summary: 'List the files of `usage.exports` with their state, the newest first.',
+    role: 'admin',
+    scope: 'usage:read',
+    query: usageExportQuery,
+    answer: UsageExportPage
   },
   'GET /admin/v1/calls.csv': {
     operationId: 'exportCalls',

@@ -17,7 +17,9 @@ export const alertEventNames = [
   'store.away',
   'store.back',
   'coordination.away',
-  'coordination.back'
+  'coordination.back',
+  'export.failing',
+  'export.working'
 ] as const
 export type AlertEvent = typeof alertEventNames[number]
 

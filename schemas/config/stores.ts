@@ -4,6 +4,7 @@
 
 import { Type } from 'typebox'
 import { Bytes, Closed, Count, day, mebibyte, Milliseconds, Section, Text } from './entries.ts'
+import { UsageExportsConfig } from './exports.ts'
 import { Secret } from './secret.ts'
 
 export const DeferredConfig = Section(
@@ -137,7 +138,8 @@ export const UsageConfig = Section(
     keys: Type.Array(UsageKeyConfig, {
       default: [],
       description: 'Keys with settings of their own. Default: none.'
-    })
+    }),
+    exports: UsageExportsConfig
   },
   'Usage records: calls and their cost.'
 )

@@ -1,4 +1,5 @@
 import { alertRules, type Findings } from '../../lib/alerts/alert-rules.ts'
+import { ExportStore } from '../../lib/exports/export-store.ts'
 import { openKeyStore } from '../../lib/keys/key-store.ts'
 import { Projects } from '../../lib/accounts/projects.ts'
 import { Reports } from '../../lib/usage/reports.ts'
@@ -194,4 +195,26 @@ storeTest('too many calls fail when more than a fifth of twenty do; those of cal
   t.equal(await state(), true, 'six of twenty-seven')
   t.match((await find('errors')).conditions, [{ began: { event: 'errors.high', message: '22 % of the last 27 calls failed.' } }])
   t.equal(await state(nowMs + 10 * minuteMs), undefined)
+})
+
+storeTest('an export fails after three attempts, until its file is written', async (t, open) => {
+  const how = { format: 'csv', gzip: false, every: 'day' } as const
+  const exports = { files: { ...how, directory: '/a' }, cloud: { ...how, directory: '/b' } }
+  const { database: { query, now }, find } = await world(t, open, { usage: { ...settings().usage, exports } })
+  const store = new ExportStore({ query, now })
+  const holds = async (): Promise<unknown> => Object.fromEntries(((await find('exports')).conditions ?? []).map(({ name, holds }) => [name, holds]))
+  await store.add('files', { fromMs: 0, untilMs: dayMs }, 0)
+  t.same(await holds(), { 'export files': false, 'export cloud': false })
+  for (const expected of [undefined, undefined, true, true]) {
+    const taken = await store.take('files', 1000)
+    if (taken === undefined) throw new Error('nothing to take')
+    await store.finish(taken, { error: 'the disk is full', next_at_ms: 0 })
+    t.same(await holds(), { 'export files': expected, 'export cloud': false })
+  }
+  t.match((await find('exports')).conditions?.[0]?.began, {
+    event: 'export.failing', message: 'Usage cannot be exported to files: the disk is full', data: { target: 'files', from: '1970-01-01T00:00:00.000Z' }
+  })
+  const taken = await store.take('files', 1000)
+  if (taken !== undefined) await store.finish(taken, { state: 'written', error: null, attempts: 0 })
+  t.same(await holds(), { 'export files': false, 'export cloud': false })
 })

@@ -1,15 +1,17 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import t from 'tap'
+import { openBucket } from '../support/bucket.ts'
 import { headgate } from '../support/command.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 
-t.test('doctor looks at Redis, the issuer, the port of metrics and each tool server', async t => {
+t.test('doctor looks at Redis, the issuer, the port of metrics, where usage is exported to and each tool server', async t => {
   const upstream = await fakeUpstream(({ path }) => path.endsWith('openid-configuration') ? { pieces: ['{"issuer":"https://elsewhere.example"}'] } : { status: 404, pieces: ['{}'] })
   t.teardown(upstream.close)
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   t.teardown(() => taken.close())
+  const bucket = await openBucket(t)
   const { port } = taken.address() as AddressInfo // of TCP
   const directory = t.testdir({
     'server.mjs': 'process.exit(3)',
@@ -18,6 +20,11 @@ coordination: {url: env:REDIS, timeout_ms: 100}
 metrics: {port: ${port}}
 accounts:
   oidc: {name: Test, issuer: '${upstream.url}', client_id: x, client_secret: env:OIDC}
+usage:
+  exports:
+    gone: {directory: gone}
+    here: {directory: .}
+    cloud: {s3: {endpoint: '${bucket.url}', bucket: records, access_key: env:OIDC, secret_key: env:OIDC}}
 mcp_servers:
   a/gone: {url: 'http://127.0.0.1:1/mcp'}
   a/exits: {command: '${process.execPath}', args: [server.mjs]}
@@ -30,6 +37,9 @@ mcp_servers:
   t.match(found.get('redis'), { state: 'problem', text: /^Redis cannot be reached: .*(?:ECONNREFUSED|no reply in time)/ })
   t.match(found.get('accounts.oidc'), { state: 'problem', text: 'the issuer calls itself https://elsewhere.example: write that in accounts.oidc.issuer' })
   t.match(found.get('metrics'), { state: 'problem', text: /cannot be used: .*EADDRINUSE/ })
+  t.match(found.get('usage.exports.gone'), { state: 'problem', text: /gone: ENOENT/ })
+  t.match(found.get('usage.exports.here'), { state: 'ok', text: directory })
+  t.match(found.get('usage.exports.cloud'), { state: 'problem', text: `${bucket.url}/records/: the bucket answered with status 403 (InvalidAccessKeyId)` })
   t.match(found.get('a/gone'), { state: 'problem', text: /^The tool server could not be reached/ })
   t.match(found.get('a/exits'), { state: 'problem', text: /^The tool server ended the connection/ })
 })

@@ -1,5 +1,7 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { ExportStore } from '../../lib/exports/export-store.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { headgate } from '../support/command.ts'
 import { directoryOf, launch } from '../support/headgate.ts'
@@ -33,4 +35,23 @@ t.test('it ends at once, and well, when its reader has gone', async t => {
   const { child, ended } = launch(t, ['usage', 'export', '--since', '2025-11-01'], directory)
   child.stdout?.once('data', () => child.stdout?.destroy())
   t.match(await ended, { code: 0, error: '' })
+})
+
+t.test('the files of the configuration are written at once, and a failure is said', async t => {
+  const directory = await directoryWith(t, 3)
+  writeFileSync(join(directory, 'headgate.yaml'), 'usage: {exports: {files: {directory: out}}}')
+  const run = async () => await headgate(t, ['usage', 'export', '--now'], directory)
+  t.match(await run(), { code: 0, out: 'files: wrote 0 files', error: '' }, 'its first day is not over')
+  const database = await openDatabase(join(directory, '.headgate'))
+  await new ExportStore(database).add('files', { fromMs: Date.UTC(2025, 10, 21), untilMs: Date.UTC(2025, 10, 22) }, 0)
+  await database.close()
+  t.match(await run(), { code: 1, out: 'files: wrote 0 files', error: /^files: ENOENT/ })
+  mkdirSync(join(directory, 'out'))
+  t.match(await run(), { code: 0, out: 'files: wrote 1 files', error: '' })
+  t.match(readFileSync(join(directory, 'out', 'usage-20251121T00Z-20251122T00Z.csv'), 'utf8'), /^id,[^\r]*\r\nrow-0,[^\r]*\r\nrow-1,[^\r]*\r\nrow-2,[^\r]*\r\n$/)
+})
+
+t.test('without targets there is nothing to write', async t => {
+  const directory = await directoryWith(t, 0)
+  t.match(await headgate(t, ['usage', 'export', '--now'], directory), { code: 1, error: /add a target to usage\.exports/ })
 })

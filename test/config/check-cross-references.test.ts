@@ -158,3 +158,21 @@ t.test('prompts are marked for the cache of Anthropic alone', t => {
   ])
   t.end()
 })
+
+t.test('an export has a folder or a bucket, and columns that there are', async t => {
+  const s3 = 's3: {bucket: example, access_key: env:A, secret_key: env:B}'
+  const { usage } = load(t, `usage: {exports: {files: {directory: out, columns: [id, at_ms]}, cloud: {${s3}}}}`, { A: 'id', B: 'secret' })
+  t.match(usage.exports, {
+    files: { directory: /^\/.*out$/, format: 'csv', gzip: false, every: 'day', columns: ['id', 'at_ms'] },
+    cloud: { s3: { bucket: 'example', region: 'us-east-1', prefix: '' } }
+  })
+  t.same(lines(t, `usage: {exports: {a: {}, b: {directory: out, ${s3}}, c: {directory: out, columns: [id, cost_usd]}}}`, { A: 'id', B: 'secret' }), [
+    'headgate.yaml:1:19  usage.exports.a  requires a directory or s3',
+    'headgate.yaml:1:46  usage.exports.b.s3  not together with directory',
+    'headgate.yaml:1:142  usage.exports.c.columns[1]  is not a column of usage records'
+  ])
+  t.match(lines(t, 'usage: {exports: {a: {s3: {bucket: Example, prefix: /x, access_key: AKIA, secret_key: env:B}}}}', { B: 'secret' }).join('\n'), /access_key {2}secrets are not written here/)
+  t.match(lines(t, 'usage: {exports: {a: {s3: {bucket: Ex, prefix: /x, access_key: env:B, secret_key: env:B}}}}', { B: 'secret' }), [
+    /bucket {2}must be 3 to 63 lower-case letters/, /prefix {2}must be empty or folders such as usage\//
+  ])
+})

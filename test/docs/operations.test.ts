@@ -10,7 +10,7 @@ import { familyName } from '../../lib/telemetry/metric-families.ts'
 import { Metrics } from '../../lib/telemetry/metrics.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { testGateway } from '../support/gateway.ts'
-import { otlpSettings } from '../support/settings.ts'
+import { otlpSettings, settings } from '../support/settings.ts'
 
 const rows = readFileSync(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8')
   .split('\n').filter(line => /^\| `(?:headgate|gen_ai)_/.test(line))
@@ -30,9 +30,10 @@ t.test('the table has every metric of the gateway, and no other', async t => {
   const coordination = { load: () => ({ isAway: false, decidedAlone: 0, commands: empty }), cooldowns: { listen: silent, report: silent }, notifyOfTasks: silent, onTasks: silent }
   const telemetry = { maxSampledPerSecond: 1, otlp: otlpSettings('http://127.0.0.1:1') }
   const directory = t.testdir()
+  const exports = { files: { directory, format: 'csv', gzip: false, every: 'day' } } as const
   const database = await openDatabase(directory)
   t.teardown(database.close)
-  const { gateway } = await testGateway(t, { telemetry }, {}, { coordination, database: { ...database, queries: () => empty } })
+  const { gateway } = await testGateway(t, { telemetry, usage: { ...settings().usage, exports } }, {}, { coordination, database: { ...database, queries: () => empty } })
   const names = new Metrics(() => gateway, () => ({ logsDropped: 0, metricsFailed: 0 })).families().map(familyName).filter(name => /^(?:headgate|gen_ai)_/.test(name))
   t.same(rows.flatMap(row => codeIn(row.split(' | ')[0] ?? '')).toSorted(), names.toSorted())
 })

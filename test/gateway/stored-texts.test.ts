@@ -46,6 +46,7 @@ const mostCharacters: { readonly [T in keyof Tables]: { readonly [C in TextColum
   leases: { name: word },
   alerts: { id, event: word, message: 2000, data: 4000 },
   alert_deliveries: { alert_id: id, channel: 80, state: word, error: 300 },
+  usage_exports: { target: id, state: word, file: 80, sums: 1000, error: 300 },
   alert_conditions: { name: 300 },
   idempotent_answers: { id, request: id, answer: 2 * scope },
   responses: {
@@ -154,6 +155,6 @@ t.test('no caller, provider or member makes the store keep a text of any length'
       }
     }
   }
-  t.same(empty, ['imported', 'passkeys', 'identities', 'leases', 'alerts', 'alert_deliveries', 'alert_conditions', 'gateways', 'holdings'], 'every other table was written to')
+  t.same(empty, ['imported', 'passkeys', 'identities', 'leases', 'alerts', 'alert_deliveries', 'usage_exports', 'alert_conditions', 'gateways', 'holdings'], 'every other table was written to')
   for (const line of api.lines) t.ok(JSON.stringify(line).length < 5000, JSON.stringify(line).slice(0, 300))
 })

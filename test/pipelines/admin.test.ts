@@ -64,6 +64,7 @@ const cases: Readonly<Partial<Record<AdminRoute, Case>>> = {
   'DELETE /admin/v1/admin-keys/:key_id': { least: 'admin', scope: 'users:write' },
   'GET /admin/v1/usage': { least: 'viewer', scope: 'usage:read' },
   'GET /admin/v1/usage.csv': { least: 'viewer', scope: 'usage:read' },
+  'GET /admin/v1/usage-exports': { least: 'admin', scope: 'usage:read' },
   'GET /admin/v1/calls.csv': { least: 'member', scope: 'calls:read' },
   'GET /admin/v1/calls': { least: 'member', scope: 'calls:read' },
   'GET /admin/v1/calls/:call_id': { least: 'member', scope: 'calls:read' },

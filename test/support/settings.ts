@@ -83,7 +83,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     cache: {},
     alerts: { webhooks: {}, emails: {}, errorPercent: 20, keyExpiryDays: 7 },
     telemetry: { maxSampledPerSecond: 100 },
-    usage: { keepDays: 90, keepRows: 1_000_000, exposeCost: true, projects: [], keys: [] },
+    usage: { keepDays: 90, keepRows: 1_000_000, exposeCost: true, projects: [], keys: [], exports: {} },
     deferred: { forAllProviders: false, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 },
     dashboard: { enabled: true, insecure: false, editConfig: false },
     accounts: {},

@@ -1,0 +1,14 @@
+import { access, constants, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Destination } from './destination.ts'
+
+/** Files are made in the folder itself, so that a rename suffices. @param folder must exist */
+export function directoryDestination (folder: string): Destination {
+  return {
+    place: folder,
+    workFolder: folder,
+    publish: async (file, name) => await rename(file, join(folder, name)),
+    check: async () => await access(folder, constants.W_OK),
+    close: async () => undefined
+  }
+}

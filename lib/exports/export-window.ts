@@ -1,0 +1,32 @@
+/** The periods that files are of: hours or days of UTC. */
+
+import { dayMs } from '../core/day.ts'
+import { hourMs } from '../stores/usage-rollups.ts'
+import type { UsageWindow } from '../usage/window-sums.ts'
+
+const spans = { hour: hourMs, day: dayMs } as const
+
+export type WindowLength = keyof typeof spans
+
+/**
+ * Returns the window that begins at a moment. It ends with the hour or day that the moment is in, so that a
+ * change between them leaves no gap.
+ */
+export function windowFrom (fromMs: number, every: WindowLength): UsageWindow {
+  const spanMs = spans[every]
+  return { fromMs, untilMs: fromMs - fromMs % spanMs + spanMs }
+}
+
+/** Returns the window that a moment is in. */
+export function windowAt (ms: number, every: WindowLength): UsageWindow {
+  return windowFrom(ms - ms % spans[every], every)
+}
+
+/** Names the file of a window by both its ends: `usage-20261127T10Z-20261127T11Z.csv` */
+export function fileName ({ fromMs, untilMs }: UsageWindow, extension: string): string {
+  return `usage-${hourName(fromMs)}-${hourName(untilMs)}.${extension}`
+}
+
+function hourName (ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 13).replaceAll('-', '')}Z`
+}

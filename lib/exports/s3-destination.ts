@@ -1,0 +1,206 @@
+/**
+ * Puts files into a bucket: in one request, or in parts where they are long. An object appears once it is
+ * complete.
+ *
+ * @see https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html
+ * @see https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html
+ */
+
+import { createHash, hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { httpTransport } from '../client/transport.ts'
+import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
+import { encodePath, printQuery, signAws } from '../wire/sign-aws.ts'
+import type { Settings } from '../core/settings.ts'
+import type { UpstreamRequest } from '../providers/provider.ts'
+import type { Destination } from './destination.ts'
+
+type S3Settings = NonNullable<Settings['usage']['exports'][string]['s3']>
+
+/** A request to the bucket. */
+interface BucketRequest {
+  readonly method: UpstreamRequest['method']
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: Piece | string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A part of a file. */
+interface Piece {
+  readonly file: string
+  /** The first byte. */
+  readonly from: number
+  readonly bytes: number
+}
+
+interface BucketAnswer {
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly text: string
+}
+
+export interface S3Options {
+  /** The folder in which files are made before they are sent. */
+  readonly workFolder: string
+  /** Longest time of a request, in milliseconds. */
+  readonly requestMs: number
+  /** Longer files are sent in parts of this size, of 5 MiB at least. Default: 64 MiB. */
+  readonly partBytes?: number
+}
+
+const connectMs = 10_000
+/** Longest answer that is read. */
+const maxAnswerBytes = 64 * 1024
+
+export function s3Destination (
+  { endpoint, bucket, region, prefix, ...secrets }: S3Settings,
+  { workFolder, requestMs, partBytes = 64 * 1024 * 1024 }: S3Options
+): Destination {
+  const base = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`)
+  const root = `${withoutTrailingSlashes(base.pathname)}/${bucket}`
+  const keyOf = (name: string): string => `/${prefix}${name}`
+  const timeouts = {
+    connectMs,
+    firstByteMs: requestMs,
+    responseMs: requestMs,
+    idleBytesMs: requestMs,
+    idleEventsMs: requestMs
+  }
+  const transport = httpTransport({ baseUrl: base.origin, connections: 8, connectMs })
+
+  const send = async (
+    key: string,
+    { method, query = {}, body = '', headers = {} }: BucketRequest,
+    signal: AbortSignal
+  ): Promise<BucketAnswer> => {
+    const path = encodePath(root + key)
+    const signed = signAws(
+      { method, host: base.host, path, query, headers, bodyDigest: await digestOf(body, signal) },
+      { ...secrets, region },
+      Date.now()
+    )
+    const search = printQuery(query)
+    const answer = await transport.send(
+      {
+        method,
+        path: search === '' ? path : `${path}?${search}`,
+        headers: { ...signed, 'content-length': String(lengthOf(body)) },
+        body: typeof body === 'string' ? body : () => readPiece(body)
+      },
+      { signal, credential: {}, timeouts, streamed: false }
+    )
+    const text = (await answer.body.buffer(maxAnswerBytes)).toString()
+    if (answer.status !== 200 && answer.status !== 204) throw new Refusal(answer.status, text)
+    return { headers: answer.headers, text }
+  }
+
+  const sendParts = async (file: string, bytes: number, key: string, signal: AbortSignal): Promise<void> => {
+    const begun = await send(key, { method: 'POST', query: { uploads: '' }, headers: typeOf(key) }, signal)
+    const uploadId = elementOf(begun.text, 'uploadId')
+    if (uploadId === undefined) throw new Error('the bucket answered without the id of an upload')
+    try {
+      const parts: string[] = []
+      for (let from = 0; from < bytes; from += partBytes) {
+        const partNumber = parts.length + 1
+        const { headers } = await send(key, {
+          method: 'PUT',
+          query: { partNumber: String(partNumber), uploadId },
+          body: { file, from, bytes: Math.min(partBytes, bytes - from) }
+        }, signal)
+        const { etag } = headers
+        if (typeof etag !== 'string') throw new Error('the bucket answered to a part without an ETag')
+        parts.push(`<Part><PartNumber>${partNumber}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`)
+      }
+      const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`
+      const { text } = await send(key, { method: 'POST', query: { uploadId }, body }, signal)
+      // It may fail after its status was sent.
+      if (elementOf(text, 'etag') === undefined) throw new Refusal(200, text)
+    } catch (error) {
+      await abandon(key, uploadId, error)
+      throw error
+    }
+  }
+
+  /** Has the bucket delete the parts that it got. */
+  const abandon = async (key: string, uploadId: string, cause: unknown): Promise<void> => {
+    try {
+      await send(key, { method: 'DELETE', query: { uploadId } }, AbortSignal.timeout(connectMs))
+    } catch {
+      throw new Error('a part failed, and the bucket keeps those before', { cause })
+    }
+  }
+
+  return {
+    place: `${base.origin}${root}/${prefix}`,
+    workFolder,
+    publish: async (file, name, signal) => {
+      const { size: bytes } = await stat(file)
+      const key = keyOf(name)
+      if (bytes > partBytes) await sendParts(file, bytes, key, signal)
+      else await send(key, { method: 'PUT', body: { file, from: 0, bytes }, headers: typeOf(key) }, signal)
+    },
+    check: async signal => {
+      try {
+        await send('', { method: 'GET', query: { 'list-type': '2', 'max-keys': '1', prefix } }, signal)
+      } catch (error) {
+        // A key may be allowed to put files and not to list them.
+        if (!(error instanceof Refusal && error.code === 'AccessDenied')) throw error
+      }
+    },
+    close: transport.close
+  }
+}
+
+const types = [['.csv', 'text/csv'], ['.jsonl', 'application/jsonl'], ['.gz', 'application/gzip']] as const
+
+function typeOf (name: string): Readonly<Record<string, string>> {
+  const [, type = 'application/octet-stream'] = types.find(([end]) => name.endsWith(end)) ?? []
+  return { 'content-type': type }
+}
+
+function lengthOf (body: Piece | string): number {
+  return typeof body === 'string' ? Buffer.byteLength(body) : body.bytes
+}
+
+async function digestOf (body: Piece | string, signal: AbortSignal): Promise<string> {
+  if (typeof body === 'string') return hash('sha256', body)
+  const digest = createHash('sha256')
+  for await (const bytes of readPiece(body)) {
+    signal.throwIfAborted()
+    digest.update(bytes)
+  }
+  return digest.digest('hex')
+}
+
+async function * readPiece ({ file, from, bytes }: Piece): AsyncGenerator<Buffer> {
+  if (bytes === 0) return
+  // a file that was opened without an encoding is read as buffers
+  yield * createReadStream(file, { start: from, end: from + bytes - 1 }) as AsyncIterable<Buffer>
+}
+
+/** Says what the bucket answered: of its text the code alone, which has no part of the request in it. */
+class Refusal extends Error {
+  readonly code: string | undefined
+
+  constructor (status: number, text: string) {
+    const code = elementOf(text, 'code')?.slice(0, 64)
+    super(`the bucket answered with status ${status}${code === undefined ? '' : ` (${code})`}`)
+    this.code = code
+  }
+}
+
+const elements = {
+  code: /<Code>([^<]+)<\/Code>/,
+  etag: /<ETag>([^<]+)<\/ETag>/,
+  uploadId: /<UploadId>([^<]+)<\/UploadId>/
+} as const
+
+/** Returns the text of the first such element: answers of S3 are short and flat. */
+function elementOf (xml: string, element: keyof typeof elements): string | undefined {
+  const text = elements[element].exec(xml)?.[1]
+  return text?.replaceAll('&quot;', '"').replaceAll('&amp;', '&')
+}
+
+function escaped (text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
+}

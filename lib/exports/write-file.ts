@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+
+const temporary = /^\.headgate-[\w-]+\.tmp$/
+
+/**
+ * Writes pieces of text to a new file in a folder, and waits until the disk has it: as fast as the disk
+ * takes them, a piece at a time in memory.
+ *
+ * @param use gets the path of the file and its size; it is deleted afterwards where it is still there
+ * @throws where the file could not be written, or the signal aborts
+ */
+export async function withFile (
+  folder: string,
+  pieces: AsyncIterable<string>,
+  { gzip, signal }: { readonly gzip: boolean, readonly signal: AbortSignal },
+  use: (file: string, bytes: number) => Promise<void>
+): Promise<void> {
+  const file = join(folder, `.headgate-${randomUUID()}.tmp`)
+  const output = createWriteStream(file, { flags: 'wx', flush: true })
+  try {
+    const source = Readable.from(pieces, { objectMode: true, highWaterMark: 1 })
+    await (gzip ? pipeline(source, createGzip(), output, { signal }) : pipeline(source, output, { signal }))
+    await use(file, output.bytesWritten)
+  } finally {
+    await rm(file, { force: true })
+  }
+}
+
+/** Deletes what processes that were killed left in a folder. */
+export async function removeLeftovers (folder: string, beforeMs: number): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (!temporary.test(name)) continue
+    const path = join(folder, name)
+    const { mtimeMs } = await stat(path)
+    if (mtimeMs < beforeMs) await rm(path, { force: true })
+  }
+}

@@ -1,0 +1,40 @@
+import { sql, type Kysely } from 'kysely'
+import { hourMs, rollupSums } from '../stores/usage-rollups.ts'
+import type { Tables } from '../stores/tables.ts'
+
+/** A period of whole hours. */
+export interface UsageWindow {
+  readonly fromMs: number
+  /** Exclusive. */
+  readonly untilMs: number
+}
+
+/** What the records of a period add up to. */
+export interface WindowSums {
+  readonly calls: number
+  /** All their sums: differs where a record was added or replaced. */
+  readonly digest: string
+}
+
+/**
+ * Sums up periods, from the sums by hour. Records that add to no sum, such as lists of models, are not seen.
+ *
+ * @param windows in the order of time, without overlap
+ * @returns the sums of each, in the same order
+ */
+export async function windowSums (
+  query: Kysely<Tables>,
+  windows: readonly UsageWindow[]
+): Promise<WindowSums[]> {
+  const [fromMs, untilMs] = [windows[0]?.fromMs, windows.at(-1)?.untilMs]
+  if (fromMs === undefined || untilMs === undefined) return []
+  const hours = await query.selectFrom('usage_rollups').select('from_ms')
+    .select(rollupSums.map(column => sql<number>`sum(${sql.ref(column)})`.as(column)))
+    .where('span_ms', '=', hourMs).where('from_ms', '>=', fromMs).where('from_ms', '<', untilMs)
+    .groupBy('from_ms').orderBy('from_ms').execute()
+  return windows.map(window => {
+    const within = hours.filter(({ from_ms: ms }) => ms >= window.fromMs && ms < window.untilMs)
+    const sums = rollupSums.map(column => within.reduce((sum, hour) => sum + hour[column], 0))
+    return { calls: within.reduce((sum, { calls }) => sum + calls, 0), digest: sums.join(' ') }
+  })
+}

@@ -1,0 +1,84 @@
+/**
+ * Signs requests to S3, with Signature Version 4.
+ *
+ * @see https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
+ */
+
+import { createHmac, hash } from 'node:crypto'
+import type { Secret } from '../core/secret.ts'
+
+export interface AwsRequest {
+  readonly method: string
+  /** With its port, unless that is the one of the protocol. */
+  readonly host: string
+  /** Encoded by `encodePath`. */
+  readonly path: string
+  readonly query?: Readonly<Record<string, string>>
+  /** All of them are signed. Names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** SHA-256 of the body, in hexadecimal. */
+  readonly bodyDigest: string
+}
+
+export interface AwsKey {
+  readonly accessKey: Secret
+  readonly secretKey: Secret
+  readonly region: string
+}
+
+const algorithm = 'AWS4-HMAC-SHA256'
+const service = 's3'
+
+/** Returns the headers to send, the given ones included. */
+export function signAws (
+  { method, host, path, query = {}, headers = {}, bodyDigest }: AwsRequest,
+  { accessKey, secretKey, region }: AwsKey,
+  atMs: number
+): Readonly<Record<string, string>> {
+  const at = new Date(atMs).toISOString().replace(/[-:]|\.\d+/g, '')
+  const day = at.slice(0, 8)
+  const sent = { ...headers, 'x-amz-content-sha256': bodyDigest, 'x-amz-date': at }
+  const signed = Object.entries({ ...sent, host }).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const names = signed.map(([name]) => name).join(';')
+  const canonical = [
+    method,
+    path,
+    printQuery(query),
+    ...signed.map(([name, value]) => `${name}:${value.trim()}`),
+    '',
+    names,
+    bodyDigest
+  ].join('\n')
+  const scope = [day, region, service, 'aws4_request']
+  const key = scope.reduce<string | Buffer>(hmac, `AWS4${secretKey.reveal()}`)
+  const text = [algorithm, at, scope.join('/'), hash('sha256', canonical)].join('\n')
+  const signature = hmac(key, text).toString('hex')
+  const credential = `${accessKey.reveal()}/${scope.join('/')}`
+  return {
+    ...sent,
+    authorization: `${algorithm} Credential=${credential},SignedHeaders=${names},Signature=${signature}`
+  }
+}
+
+/** Encodes the path of an object; its slashes stay. */
+export function encodePath (path: string): string {
+  return path.split('/').map(encode).join('/')
+}
+
+/** Prints a query in the order that is signed. */
+export function printQuery (query: Readonly<Record<string, string>>): string {
+  return Object.entries(query)
+    .map(([name, value]) => `${encode(name)}=${encode(value)}`)
+    .toSorted()
+    .join('&')
+}
+
+function hmac (key: string | Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest()
+}
+
+/** Encodes all that RFC 3986 reserves, which `encodeURIComponent` does not quite. */
+function encode (text: string): string {
+  return encodeURIComponent(text)
+    .replace(/[!'()*]/g, letter => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)
+}

@@ -1,0 +1,31 @@
+/** Exported files of usage records, and what became of them. */
+
+import { Type, type Static } from 'typebox'
+import { OneOf } from '../nullable.ts'
+import { Milliseconds, OrNull, Page, pageQuery, type QueryParameter } from './common.ts'
+
+export const UsageExport = Type.Object({
+  target: Type.String({ description: 'Its name in `usage.exports`.' }),
+  from_ms: Milliseconds,
+  until_ms: Milliseconds,
+  state: OneOf(['waiting', 'written'], {
+    description: '`waiting` ones are written once their time has come, or once more.'
+  }),
+  file: OrNull(Type.String(), 'Its name; `null` before it was first written.'),
+  revision: Type.Integer({ description: 'How often it was written: more than once after late records.' }),
+  rows: Type.Integer({ description: 'Records in it.' }),
+  bytes: Type.Integer(),
+  attempts: Type.Integer({ description: 'Since it was last written.' }),
+  error: OrNull(Type.String(), 'Why the last attempt failed.'),
+  next_at_ms: OrNull(Milliseconds, 'The time of the next attempt; `null`: there is none.'),
+  written_at_ms: OrNull(Milliseconds)
+})
+export type UsageExport = Static<typeof UsageExport>
+
+export const UsageExportPage = Page(UsageExport)
+export type UsageExportPage = Static<typeof UsageExportPage>
+
+export const usageExportQuery = {
+  target: { description: 'Only this target.', type: 'string' },
+  ...pageQuery
+} as const satisfies Record<string, QueryParameter>
