@@ -127,11 +127,12 @@ class Import {
     const rows = await this.#query.selectFrom('projects').selectAll().execute()
     const byId = new Map(rows.map(row => [row.id, row]))
     const names = new Set(rows.filter(row => row.archived_at_ms === null).map(({ name }) => name))
-    for (const { sourceId, name, models, limits, createdAtMs, members, spent } of projects) {
+    for (const { sourceId, name, models, stages, limits, createdAtMs, members, spent } of projects) {
       const id = this.#idOf('project', sourceId) ?? newId('project')
       const row = byId.get(id)
       const values = {
         models: listText(models),
+        stages: listText(stages) ?? row?.stages ?? null,
         limits: limits === undefined ? null : JSON.stringify(limits)
       }
       if (row === undefined) {
@@ -146,7 +147,9 @@ class Import {
           })
           .execute()
         this.#counts.projects++
-      } else if (row.models !== values.models || row.limits !== values.limits) {
+      } else if (
+        row.models !== values.models || row.stages !== values.stages || row.limits !== values.limits
+      ) {
         await this.#query.updateTable('projects').set(values).where('id', '=', id).execute()
         await this.#query
           .updateTable('keys')
@@ -218,7 +221,7 @@ class Import {
   async #addKey (key: ImportedKey, names: Set<string>): Promise<void> {
     const id = newId('key')
     const revokedAtMs = key.isBlocked ? this.#nowMs : null
-    const columns = this.#columns(key)
+    const columns = this.#columns(key, null)
     await this.#query.insertInto('keys').values({
       id,
       name: key.isBlocked ? key.name : freeName(key.name, names),
@@ -226,7 +229,6 @@ class Import {
       ...columns,
       previous_digest: key.previous?.digest ?? null,
       previous_until_ms: key.previous?.untilMs ?? null,
-      stages: null,
       mcp_urls: null,
       provider_objects: 0,
       created_at_ms: key.createdAtMs,
@@ -234,7 +236,7 @@ class Import {
       hint: key.hint ?? null,
       created_by: key.createdBy === undefined ? null : this.#idOf('user', key.createdBy) ?? null,
       temporary: null,
-      set_by_admin: JSON.stringify(setFieldsOfRow({ ...columns, mcp_urls: null, stages: null }))
+      set_by_admin: JSON.stringify(setFieldsOfRow({ ...columns, mcp_urls: null }))
     }).execute()
     this.#counts.added++
     const spent = this.#spend(id, 'key', key.digest, key.spent)
@@ -263,7 +265,7 @@ class Import {
       return
     }
     const columns = {
-      ...this.#columns(key),
+      ...this.#columns(key, row.stages),
       // a key that was rotated here has another one before
       ...row.digest === key.digest && {
         previous_digest: key.previous?.digest ?? null,
@@ -276,9 +278,7 @@ class Import {
       .updateTable('keys')
       .set({
         ...columns,
-        set_by_admin: JSON.stringify(
-          setFieldsOfRow({ ...columns, mcp_urls: row.mcp_urls, stages: row.stages })
-        ),
+        set_by_admin: JSON.stringify(setFieldsOfRow({ ...columns, mcp_urls: row.mcp_urls })),
         changes: sql`changes + 1`,
         ...revokedAtMs !== null && { revoked_at_ms: null, name: freeName(row.name, names) }
       })
@@ -297,9 +297,17 @@ class Import {
     this.#counts.revoked++
   }
 
-  /** Returns what the source decides about a key, in columns of the store. */
-  #columns ({ endpoints, models, mcpServers, limits, expiresAtMs, project }: ImportedKey) {
+  /**
+   * Returns what the source decides about a key, in columns of the store.
+   *
+   * @param presentStages those that are set here, which stay where the source names none
+   */
+  #columns (
+    { endpoints, models, mcpServers, stages, limits, expiresAtMs, project }: ImportedKey,
+    presentStages: string | null
+  ) {
     return {
+      stages: listText(stages) ?? presentStages,
       endpoints: listText(endpoints),
       models: listText(models),
       mcp_servers: listText(mcpServers),

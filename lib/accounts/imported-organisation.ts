@@ -34,6 +34,8 @@ interface Party {
   readonly name: string
   /** Absent means all. */
   readonly models?: readonly string[]
+  /** Names of stages that look at all calls; absent leaves those that are set here. */
+  readonly stages?: readonly string[]
   readonly limits?: KeyLimits
   readonly createdAtMs: number
   readonly spent: readonly ImportedSpending[]

@@ -8,7 +8,7 @@ import { spreadSpending, type BudgetClock } from './litellm-budgets.ts'
 import { countedColumns, readLimits, type ReadLimits } from './litellm-limits.ts'
 import { endpointsOf, type ModelScopes, type RouteScope } from './litellm-scopes.ts'
 import { TableRow, type ColumnNote, type ColumnPlan } from './column-plan.ts'
-import { entriesOf, isEmpty, objectOf, textOf } from './values.ts'
+import { entriesOf, isEmpty, listOf, objectOf, textOf } from './values.ts'
 import { normalEmail } from '../accounts/users.ts'
 import type {
   ImportedDay,
@@ -32,6 +32,8 @@ export interface AccessOptions {
   readonly clock: BudgetClock
   /** What keys used by day, by their digests in hex. */
   readonly history: ReadonlyMap<string, readonly ImportedDay[]>
+  /** The names of stages by those of guardrails. */
+  readonly stagesOf: ReadonlyMap<string, readonly string[]>
 }
 
 const roles: Readonly<Record<string, readonly [role: Role, isExact: boolean]>> = {
@@ -90,7 +92,6 @@ const metadataNotes: ReadonlyMap<string, ColumnNote> = new Map([
   ['model_tpm_limit', ['unsupported', 'no limits of one model: restrict `models`']],
   ['temp_budget_increase', ['unsupported', 'raise the budget here while it lasts']],
   ['team_member_budget_id', ['unsupported', 'members have no limits of their own: limit their keys']],
-  ['guardrails', ['manual', 'see `only` of stages in docs/guards.md']],
   ['tags', ['manual', 'let the program send its tags with each call']],
   ['logging', ['manual', 'each call is in the log and the store: docs/operations.md']]
 ])
@@ -246,6 +247,7 @@ class AccessReader {
     const { limits, isNothing, spent } = this.#readLimits(row, kind, id)
     if (isNothing) this.#emptyProjects.add(sourceId)
     const models = this.#readModels(row, 'of the project')
+    const stages = this.#readStages(row)
     this.#noteMetadata(row)
     this.#noteServers(row)
     row.noteOthers()
@@ -257,6 +259,7 @@ class AccessReader {
       sourceId,
       name,
       ...models !== undefined && { models },
+      ...stages !== undefined && { stages },
       ...limits !== undefined && { limits },
       createdAtMs,
       members: members.flatMap(
@@ -289,6 +292,7 @@ class AccessReader {
     const { limits, isNothing, spent } = this.#readLimits(row, 'key', token)
     const models = this.#readModels(row, 'of the key')
     const servers = this.#readServers(row)
+    const stages = this.#readStages(row)
     this.#noteKey(row)
     const isOfUser = team === undefined && user !== undefined && limitedUsers.has(user)
     const source = team !== undefined ? `team ${team}` : isOfUser ? `user ${user}` : undefined
@@ -305,6 +309,7 @@ class AccessReader {
       ...scope.endpoints !== undefined && { endpoints: scope.endpoints },
       ...models !== undefined && { models },
       ...servers !== undefined && { mcpServers: servers },
+      ...stages !== undefined && { stages },
       ...limits !== undefined && { limits },
       ...expiresAtMs !== undefined && { expiresAtMs },
       ...source !== undefined && { project: sourceIdOf(source) },
@@ -379,8 +384,21 @@ class AccessReader {
     row.note('object_permission_id', verdict, 'projects have no tool servers of their own: restrict keys')
   }
 
+  /** Returns the stages that look at all calls; none where the row names no guardrail. */
+  #readStages (row: TableRow): readonly string[] | undefined {
+    const names = listOf(row.object('metadata')['guardrails']).map(String)
+    const unknown = names.filter(name => !this.#options.stagesOf.has(name))
+    const stages = names.flatMap(name => this.#options.stagesOf.get(name) ?? [])
+    if (unknown.length > 0) {
+      row.note('metadata.guardrails', 'manual', `no stage is made of ${unknown.join(', ')}: see docs/guards.md`)
+    }
+    if (stages.length > 0) row.note('metadata.guardrails', 'exact', `stages ${stages.join(', ')}`)
+    return stages.length > 0 ? [...new Set(stages)] : undefined
+  }
+
   #noteMetadata (row: TableRow): void {
-    const metadata = row.object('metadata')
+    const { guardrails, ...metadata } = row.object('metadata')
+    if (isContainer(guardrails) && isEmpty(guardrails)) row.note('metadata', 'exact', 'nothing')
     for (const [name, value] of Object.entries(metadata)) {
       const known = metadataNotes.get(name) ?? ['approximate', 'a description, which is not kept']
       if (value === null || (isContainer(value) && isEmpty(value))) row.note('metadata', 'exact', 'nothing')

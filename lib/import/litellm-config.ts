@@ -25,6 +25,11 @@ import type { ImportedConfig } from './imported-config.ts'
 import { isContainer, isObject, type JsonObject } from '../json/guards.ts'
 import { isPattern, patternFinder } from '../models/name-patterns.ts'
 
+export interface ImportedLitellm extends ImportedConfig {
+  /** The names of the stages of each guardrail, which keys and teams may name. */
+  readonly stagesOf: ReadonlyMap<string, readonly string[]>
+}
+
 /** The strategy of routes for each of LiteLLM's. Those of the same rule are exact. */
 const strategies: ReadonlyMap<string, readonly [strategy: string, verdict: Verdict]> = new Map([
   ['simple-shuffle', ['weighted', 'exact']],
@@ -46,7 +51,7 @@ const fallbackEntries: ReadonlyArray<readonly [entry: string, verdict: Verdict, 
 ]
 
 /** @param file the parsed `config.yaml` */
-export function importLitellmConfig (file: JsonObject): ImportedConfig {
+export function importLitellmConfig (file: JsonObject): ImportedLitellm {
   const plan = new ImportPlan(file)
   const secrets = new ImportedSecrets(file, plan)
   readVariables(file, secrets, plan)
@@ -54,7 +59,7 @@ export function importLitellmConfig (file: JsonObject): ImportedConfig {
   const routing = new LitellmRouting(file, models, plan)
   const servers = toolServers(file, secrets, plan)
   const callbacks = readCallbacks(file, plan, secrets)
-  const stages = readGuardrails(listOf(file['guardrails']), { plan, secrets, models })
+  const { stages, stagesOf } = readGuardrails(listOf(file['guardrails']), { plan, secrets, models })
   const cache = readCache(file, plan)
   for (const [entry, verdict, note] of settingNotes) {
     const [section = '', field = ''] = entry.split('.')
@@ -73,7 +78,8 @@ export function importLitellmConfig (file: JsonObject): ImportedConfig {
       ...callbacks
     },
     secrets: secrets.values,
-    rows: plan.rows
+    rows: plan.rows,
+    stagesOf
   }
 }
 

@@ -47,6 +47,7 @@ export function importLitellmDatabase (
     servers: new Map(servers.map(({ id, slug }) => [id, slug])),
     openServers: servers.flatMap(({ slug, isOpen }) => (isOpen ? slug : [])),
     history: readHistory(tables.rows),
+    stagesOf: imported.stagesOf,
     clock: clockOf(document, nowMs)
   })
   const tokens = (tables.rows.get('LiteLLM_VerificationToken') ?? []).map(row => textOf(row['token']) ?? '')

@@ -68,15 +68,26 @@ const kinds: Readonly<Record<string, (guardrail: Guardrail) => Made | string>> =
   litellm_content_filter: readFilter
 }
 
-/** Returns `stages` for a list of guardrails. */
-export function readGuardrails (list: readonly unknown[], parts: GuardrailParts): JsonObject[] {
+export interface ReadGuardrails {
+  /** `stages` of the configuration. */
+  readonly stages: readonly JsonObject[]
+  /** The names of the stages of each guardrail. */
+  readonly stagesOf: ReadonlyMap<string, readonly string[]>
+}
+
+/** Reads a list of guardrails. */
+export function readGuardrails (list: readonly unknown[], parts: GuardrailParts): ReadGuardrails {
   const names = new Set<string>()
-  return list.flatMap((entry, index) => {
+  const stagesOf = new Map<string, readonly string[]>()
+  const stages = list.flatMap((entry, index) => {
     const params = objectOf(objectOf(entry)['litellm_params'])
     const given = textOf(objectOf(entry)['guardrail_name']) ?? `guardrail-${index + 1}`
     const path = `guardrails[${index}]`
-    return readGuardrail({ path, name: given, params, parts }, names)
+    const made = readGuardrail({ path, name: given, params, parts }, names)
+    if (made.length > 0) stagesOf.set(given, made.map(stage => String(stage['name'])))
+    return made
   })
+  return { stages, stagesOf }
 }
 
 function readGuardrail (guardrail: Guardrail, names: Set<string>): JsonObject[] {

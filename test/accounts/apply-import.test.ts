@@ -139,3 +139,18 @@ storeTest('an import that fails changes nothing', async (t, open) => {
   await applyImport(database, 'litellm', organisation)
   t.match(await check(database, 'sk-one'), { name: 'sk-one' })
 })
+
+storeTest('stages of keys and projects come over, and those that are set here stay where the source names none', async (t, open) => {
+  const database = await open()
+  const [project] = organisation.projects
+  const wanted = { ...organisation, projects: project === undefined ? [] : [{ ...project, stages: ['mask'] }], keys: [keyOf('sk-one', { project: 't1', stages: ['pii'] }), keyOf('sk-two')] }
+  const stagesOf = async (text: string): Promise<unknown> => (await check(database, text))?.stages?.toSorted()
+  await applyImport(database, 'litellm', wanted)
+  t.same([await stagesOf('sk-one'), await stagesOf('sk-two')], [['mask', 'pii'], undefined])
+  await database.query.updateTable('keys').set({ stages: '["here"]' }).execute()
+  await database.query.updateTable('projects').set({ stages: '["there"]' }).where('name', '=', 'Research').execute()
+  const less = { ...organisation, keys: [keyOf('sk-one', { project: 't1', stages: ['pii'] }), keyOf('sk-two')] }
+  t.match(await applyImport(database, 'litellm', less), { changed: 1 })
+  t.same([await stagesOf('sk-one'), await stagesOf('sk-two')], [['pii', 'there'], ['here']])
+  t.same((await database.query.selectFrom('keys').select('set_by_admin').where('name', '=', 'sk-one').execute()), [{ set_by_admin: '["stages"]' }])
+})

@@ -1,5 +1,7 @@
 import t from 'tap'
 import { importedTables, notesOf, ownFunctions, periodEnds, testNowMs as nowMs } from '../support/litellm-tables.ts'
+import { listOf, objectOf } from '../../lib/import/values.ts'
+import type { JsonObject } from '../../lib/json/guards.ts'
 import type { ImportedDatabase } from '../../lib/import/litellm-database.ts'
 
 function keyNamed ({ organisation: { keys } }: ImportedDatabase, name: string) {
@@ -69,7 +71,7 @@ t.test('what is not the same is said, with the rows that it is about', async t =
     'LiteLLM_VerificationToken.model_max_budget': 'unsupported: no limits of one model: restrict `models` (plain)',
     'LiteLLM_VerificationToken.allowed_routes': /^(?:manual: administers LiteLLM|approximate: endpoints embeddings, without \/v1\/rerank)/,
     'LiteLLM_VerificationToken.metadata.tags': /^manual: let the program send its tags with each call \(plain\)$/,
-    'LiteLLM_TeamTable.metadata.guardrails': /^manual: see `only` of stages/,
+    'LiteLLM_TeamTable.metadata.guardrails': /^manual: no stage is made of pii: see docs\/guards.md \(Research\)$/,
     'LiteLLM_TeamTable.members_with_roles': /^approximate: members; an admin of a team is a member here \(Research\)$/,
     'LiteLLM_TeamTable.a_new_column': 'unsupported: no counterpart (New)',
     'LiteLLM_TeamMembership.budget_id': /^unsupported: members have no limits of their own/,
@@ -77,4 +79,23 @@ t.test('what is not the same is said, with the rows that it is about', async t =
     LiteLLM_SpendLogs: 'approximate: the history stays there (it has rows)',
     LiteLLM_AgentsTable: 'unsupported: no counterpart (it has rows)'
   })
+})
+
+t.test('guardrails of keys and teams are stages that look at all of their calls', async t => {
+  const all = await importedTables(tables => {
+    const guardrail = (name: string): JsonObject => ({
+      guardrail_name: name, litellm_params: { guardrail: 'litellm_content_filter', mode: 'pre_call', blocked_words: [{ keyword: name, action: 'BLOCK' }, { keyword: `${name}!`, action: 'MASK' }] }
+    })
+    tables['LiteLLM_GuardrailsTable'] = [guardrail('pii'), guardrail('No Secrets')]
+    for (const key of tables['LiteLLM_VerificationToken'] ?? []) {
+      if (key['key_alias'] === 'plain') key['metadata'] = { guardrails: ['No Secrets', 'pii', 'elsewhere'] }
+      if (key['key_alias'] === 'rate') key['metadata'] = { guardrails: [] }
+    }
+  })
+  const named = listOf(all.config['stages']).map(stage => objectOf(stage)['name'])
+  t.same(named, ['pii', 'pii-2', 'no-secrets', 'no-secrets-2'], 'one for each action')
+  t.same(keyNamed(all, 'plain')?.stages, ['no-secrets', 'no-secrets-2', 'pii', 'pii-2'])
+  t.equal(keyNamed(all, 'rate')?.stages, undefined)
+  t.same(all.organisation.projects.map(({ stages }) => stages), [['pii', 'pii-2'], undefined, undefined, undefined])
+  t.match(notesOf(all), { 'LiteLLM_VerificationToken.metadata.guardrails': /^manual: no stage is made of elsewhere/, 'LiteLLM_TeamTable.metadata.guardrails': undefined })
 })
