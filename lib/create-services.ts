@@ -9,7 +9,7 @@ import { createToolServers } from './mcp/tool-servers.ts'
 import { AbandonedAnswers } from './attempts/abandoned-answers.ts'
 import { createTokenCounter } from './embeddings/token-counter.ts'
 import { costHiding } from './usage/cost-header.ts'
-import { ownTags } from './usage/own-tags.ts'
+import { ownTags, routeTags } from './usage/own-tags.ts'
 import { LocalLimiter, type Limiter } from './limits/limiter.ts'
 import { createModels, type UpdatableModelRegistry } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
@@ -30,6 +30,7 @@ import type { UsageExports } from './exports/usage-exports.ts'
 import type { BodyRecorder } from './bodies/body-recorder.ts'
 import type { CaptureBodies } from './core/body-capture.ts'
 import type { Judge } from './guards/text-judge.ts'
+import type { NamedBudgets } from './limits/named-budgets.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
 import type { CaptureContent } from './telemetry/span-content.ts'
@@ -80,6 +81,8 @@ export interface ServiceParts extends LastingServices {
   readonly alerts?: Alerts | undefined
   /** The exports of the settings; they are closed with the services. */
   readonly usageExports?: UsageExports | undefined
+  /** The budgets of the settings that tags, models and end users have. */
+  readonly namedBudgets?: NamedBudgets | undefined
   /** Services of the last configuration: what they know of providers that are still the same is kept. */
   readonly previous?: Pick<Services, 'settings' | 'routeHealth'>
 }
@@ -102,6 +105,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     judges = new Map<string, Judge>(),
     alerts,
     usageExports,
+    namedBudgets,
     previous,
     ...lasting
   } = parts
@@ -125,6 +129,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   const hidesCost = costHiding(settings.usage)
   const tagsOfKey = ownTags(settings.usage)
   const captureBodies = capturing(settings, providers, bodyRecorder, captureContent)
+  const tagsOfRoutes = routeTags(settings.usage)
   return {
     ...lasting,
     settings,
@@ -141,6 +146,8 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...hidesCost !== undefined && { hidesCost },
     ...tagsOfKey !== undefined && { ownTags: tagsOfKey },
     ...captureBodies !== undefined && { captureBodies },
+    ...tagsOfRoutes !== undefined && { routeTags: tagsOfRoutes },
+    ...namedBudgets !== undefined && { namedBudgets },
     ...admin !== undefined && isDashboardServed(settings) && { admin },
     ...alerts !== undefined && { alerts },
     ...usageExports !== undefined && { usageExports },

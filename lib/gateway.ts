@@ -8,6 +8,7 @@
  * ```
  */
 
+import { randomBytes } from 'node:crypto'
 import { aliasEndpoints } from '../pipelines/aliases.ts'
 import { dashboardEndpoints } from '../pipelines/dashboard.ts'
 import { createEndpoints } from '../pipelines/index.ts'
@@ -25,6 +26,7 @@ import type { Address } from './http/listen.ts'
 import { openFiles } from './http/open-files.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
 import { onceRecorded, createLimiter, type Limiter } from './limits/limiter.ts'
+import type { NamedBudgets } from './limits/named-budgets.ts'
 import { closeJudges } from './judges/close-judges.ts'
 import { loggableError } from './text/describe-error.ts'
 import { stageKindOf } from '../schemas/config/stages.ts'
@@ -151,7 +153,9 @@ async function openGateway (
   tracer: CallTracer | undefined
 ): Promise<Gateway> {
   const { log, database, usageDatabase, coordination } = given
-  const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
+  const ownLimiter = given.limiter === undefined
+    ? createLimiter(usageDatabase, log, () => services().settings.limits.withoutStore)
+    : undefined
   const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
   const stop = { isDraining: false, isClosed: false }
   database?.stopWaiting()
@@ -176,7 +180,11 @@ async function openGateway (
   const lasting = lastingParts(given, { limiter, stop, records, work, admin, tracer, degraded })
   const live = await LiveServices.open(settings, {
     log,
-    parts: async settings => ({ ...lasting, ...await partsOf(settings, given, records, services, degraded) }),
+    parts: async settings => ({
+      ...lasting,
+      namedBudgets: await namedBudgetsOf(settings, given, work?.deferrals.secret),
+      ...await partsOf(settings, given, records, services, degraded)
+    }),
     endpoints: given.endpoints ?? (services => allEndpoints(services, settings)),
     onReplaced: ({ limits }) => {
       app.applyLimits(limits)
@@ -347,6 +355,23 @@ async function judgesOf (settings: Settings, services: () => Services): Promise<
   if (settings.stages.every(({ use }) => stageKindOf(use) === 'pattern')) return new Map()
   const { openJudges } = await import('./judges/open-judges.ts')
   return await openJudges(settings, services)
+}
+
+/**
+ * Finds budgets by names that calls have, loaded once a configuration has some.
+ *
+ * @param secret of the store
+ */
+async function namedBudgetsOf (
+  settings: Settings,
+  { usageDatabase }: GatewayParts,
+  secret: Buffer = randomBytes(32)
+): Promise<NamedBudgets | undefined> {
+  const { limits: { tags, models }, endUsers } = settings
+  const hasBudgets = endUsers.defaultBudget !== undefined || endUsers.budgets !== undefined
+  if (tags.length + models.length === 0 && !endUsers.required && !hasBudgets) return undefined
+  const { openNamedBudgets } = await import('./limits/named-budgets.ts')
+  return openNamedBudgets(settings, secret, usageDatabase)
 }
 
 /**

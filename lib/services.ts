@@ -7,6 +7,7 @@ import type { TokenCounter } from './embeddings/token-counter.ts'
 import type { Keys } from './keys/keys.ts'
 import type { TextStages } from './guards/text-filter.ts'
 import type { Limiter } from './limits/limiter.ts'
+import type { NamedBudgets } from './limits/named-budgets.ts'
 import type { ToolServers } from './mcp/tool-servers.ts'
 import type { ModelRegistry } from './models/model-registry.ts'
 import type { Providers } from './providers/provider.ts'
@@ -49,6 +50,10 @@ export interface Services {
   readonly hidesCost?: (key: ApiKey) => boolean
   /** Lists the tags that the configuration gives to the calls of a key. Absent where it gives none. */
   readonly ownTags?: (key: ApiKey) => readonly string[]
+  /** Lists the tags that the configuration gives to routes by name. Absent where it gives none. */
+  readonly routeTags?: (names: readonly string[]) => readonly string[]
+  /** Finds budgets of tags, models and end users. Absent where there are none. */
+  readonly namedBudgets?: NamedBudgets | undefined
   /** Opens what the admin API works with. Absent without a store, and where the dashboard is off. */
   readonly admin?: () => Promise<Admin>
   /** Absent where none are sent. */

@@ -1,6 +1,9 @@
 import { pipeline, type Handler } from './pipeline.ts'
 import { KeyStatus } from '../schemas/key-status.ts'
+import { steadyNow } from '../lib/async/steady-clock.ts'
+import { attribute } from '../lib/chat/attribution.ts'
 import { projectNamesOf } from '../lib/core/key.ts'
+import { unknownCaller } from '../lib/core/record.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
 import { limitedParties } from '../lib/limits/call-accounts.ts'
 import { limitStatuses } from '../lib/limits/key-status.ts'
@@ -19,7 +22,7 @@ export const keyDocs: Docs = {
   answers: [{ description: 'The key, without its text.', schema: KeyStatus }]
 }
 
-export type KeyServices = Pick<Services, 'keys' | 'limiter' | 'settings' | 'hidesCost'>
+export type KeyServices = Pick<Services, 'keys' | 'limiter' | 'settings' | 'hidesCost' | 'namedBudgets'>
 
 /** Serves GET /v1/key: to any key, about itself. */
 export function describeKey (services: KeyServices): Handler<Call> {
@@ -31,9 +34,19 @@ export function describeKey (services: KeyServices): Handler<Call> {
 
 /** Returns what the key of a call may use, its limits and what is left of them. */
 export async function keyStatusOf (
-  { limiter, settings }: Pick<KeyServices, 'limiter' | 'settings'>,
-  { key, record }: AuthedCall
+  { limiter, settings, namedBudgets }: Pick<KeyServices, 'limiter' | 'settings' | 'namedBudgets'>,
+  { key, record, headers }: AuthedCall
 ): Promise<KeyStatus> {
+  const caller = { ...unknownCaller }
+  attribute(undefined, { headers, record: caller })
+  const named = await namedBudgets?.partiesOf(
+    { key, record: caller }, steadyNow(), { mayBeAnonymous: true }
+  ) ?? []
+  const limits = await limitStatuses(
+    limiter,
+    [...limitedParties(key, settings.limits.defaultKeyLimits), ...named],
+    record.hidesCost
+  )
   const [projectId, projectName] = projectNamesOf(key)
   return {
     object: 'key',
@@ -43,10 +56,6 @@ export async function keyStatusOf (
     models: key.models === undefined ? null : [...key.models],
     endpoints: key.endpoints === undefined ? null : [...key.endpoints],
     expires_at: key.expiresAtMs === undefined ? null : Math.floor(key.expiresAtMs / 1000),
-    limits: await limitStatuses(
-      limiter,
-      limitedParties(key, settings.limits.defaultKeyLimits),
-      record.hidesCost
-    )
+    limits: limits.map(limit => limit.of === 'end_user' ? { ...limit, id: caller.endUser ?? limit.id } : limit)
   }
 }

@@ -12,6 +12,7 @@ import { AlertsConfig } from './config/alerts.ts'
 import { CacheConfig } from './config/cache.ts'
 import { CallsConfig } from './config/calls.ts'
 import { DashboardConfig } from './config/dashboard.ts'
+import { EndUsersConfig } from './config/end-users.ts'
 import { Closed, Named, Text } from './config/entries.ts'
 import { KeyConfig } from './config/keys.ts'
 import { LimitsConfig } from './config/limits.ts'
@@ -61,6 +62,7 @@ export const Config = Closed(
     }),
     keys: Type.Array(KeyConfig, { default: [], description: 'Keys that may call.' }),
     limits: LimitsConfig,
+    end_users: EndUsersConfig,
     tools: ToolsConfig,
     server: ServerConfig,
     metrics: Type.Optional(MetricsConfig),

@@ -9,7 +9,7 @@ export const limitedParties = ['key', 'project', 'member', 'end_user', 'tag', 'm
 /** A limit that holds for the calls of a key. */
 export const LimitStatus = Type.Object({
   of: OneOf([...limitedParties], { description: 'Whose limit it is.' }),
-  id: Type.String({ description: 'The id or name of that.' }),
+  id: Type.String({ description: 'The id or name of that. Of an end user the name that the request gives.' }),
   name: OneOf([...countedLimitNames, 'budget']),
   limit: Type.Number({ description: 'The most; of a budget in US dollars.' }),
   remaining: OrNull(
@@ -20,6 +20,7 @@ export const LimitStatus = Type.Object({
     Type.Integer(),
     'Unix time in seconds: the end of the window, or when a limit per minute is completely available again. `null`: never, or not known.'
   ),
+  soft: Type.Boolean({ description: 'True for a budget that refuses nothing.' }),
   window: OrNull(
     Type.String(),
     'Of a budget: `hour`, `day`, `week`, `month`, `total`, or a length such as `30d`.'
@@ -37,7 +38,7 @@ export const KeyStatus = Type.Object({
   endpoints: OrNull(Type.Array(Type.String()), 'Names of endpoints; `null`: all.'),
   expires_at: OrNull(Type.Integer(), 'Unix time in seconds; `null`: never.'),
   limits: Type.Array(LimitStatus, {
-    description: 'Those of the key first, then those it shares with others.'
+    description: 'Those of the key first, then those it shares with others: its project, its owner, its tags, and the end user that a header names.'
   })
 })
 export type KeyStatus = Static<typeof KeyStatus>

@@ -116,7 +116,8 @@ class Import {
         password: null,
         created_at_ms: createdAtMs,
         last_seen_at_ms: null,
-        disabled_at_ms: null
+        disabled_at_ms: null,
+        limits: null
       }).execute()
       this.#counts.users++
     }
@@ -222,6 +223,7 @@ class Import {
     const id = newId('key')
     const revokedAtMs = key.isBlocked ? this.#nowMs : null
     const columns = this.#columns(key, null)
+    const owner = key.createdBy === undefined ? null : this.#idOf('user', key.createdBy) ?? null
     await this.#query.insertInto('keys').values({
       id,
       name: key.isBlocked ? key.name : freeName(key.name, names),
@@ -234,7 +236,8 @@ class Import {
       created_at_ms: key.createdAtMs,
       revoked_at_ms: revokedAtMs,
       hint: key.hint ?? null,
-      created_by: key.createdBy === undefined ? null : this.#idOf('user', key.createdBy) ?? null,
+      created_by: owner,
+      owner_id: owner,
       temporary: null,
       set_by_admin: JSON.stringify(setFieldsOfRow({ ...columns, mcp_urls: null }))
     }).execute()

@@ -18,7 +18,7 @@ import type { Actor } from './audit-log.ts'
 export async function createKey (
   { keys, accounts }: Admin, actor: Actor, wanted: NewKey, { byAdmin = true, temporary = false } = {}
 ): Promise<CreatedKey> {
-  const created = await keys.create(wanted, actor.name, { byAdmin, temporary })
+  const created = await keys.create(wanted, actor, { byAdmin, temporary })
   await accounts.audit.add(actor, {
     action: 'key.create',
     subject: created.key,
@@ -74,6 +74,7 @@ export async function revokeKey ({ keys, accounts }: Admin, actor: Actor, id: st
 export function keySettings ({
   name,
   project_id,
+  owner_id,
   endpoints,
   models,
   mcp_servers,
@@ -86,6 +87,7 @@ export function keySettings ({
   return {
     name,
     project_id,
+    owner_id,
     endpoints,
     models,
     mcp_servers,

@@ -1,9 +1,13 @@
 /** The users of the organisation: their roles, names and passwords. */
 
-import type { ExpressionBuilder, Kysely } from 'kysely'
+import { sql, type ExpressionBuilder, type Kysely } from 'kysely'
 import type { Role } from '../../schemas/admin/common.ts'
-import type { User } from '../../schemas/admin/organisation.ts'
+import type { User, UserChange } from '../../schemas/admin/organisation.ts'
 import { GatewayError } from '../core/errors.ts'
+import { fromKeyLimits, toKeyLimits } from '../keys/key-limits.ts'
+import { parseLimits } from '../keys/key-rows.ts'
+import { spentOf, type Spent } from '../keys/spent-of.ts'
+import { partyName } from '../limits/call-accounts.ts'
 import type { Database } from '../stores/database.ts'
 import type { Tables, UserRow } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
@@ -26,6 +30,8 @@ export interface UserChanges {
   readonly emailByOther?: boolean
   readonly role?: Role | undefined
   readonly disabled?: boolean | undefined
+  /** Of all keys that they own together; `null` for none. */
+  readonly limits?: UserChange['limits'] | undefined
   /** The hash of it; `null` for none. */
   readonly password?: string | null | undefined
 }
@@ -127,7 +133,8 @@ export class Users {
       password: password ?? null,
       created_at_ms: Date.now(),
       last_seen_at_ms: null,
-      disabled_at_ms: null
+      disabled_at_ms: null,
+      limits: null
     }
     const added = await this.#use(
       async () =>
@@ -150,7 +157,7 @@ export class Users {
    */
   async update (
     id: string,
-    { name, email, emailByOther = false, role, disabled, password }: UserChanges,
+    { name, email, emailByOther = false, role, disabled, limits, password }: UserChanges,
     ifRole?: Role
   ): Promise<UserRow | undefined> {
     if (email !== undefined && ((await this.findByEmail(email)) ?? { id }).id !== id) throw emailTaken()
@@ -160,16 +167,30 @@ export class Users {
       ...email !== undefined && { email: normalEmail(email), email_by_other: emailByOther ? 1 : null },
       ...role !== undefined && { role },
       ...password !== undefined && { password },
-      ...disabled !== undefined && { disabled_at_ms: disabled ? Date.now() : null }
+      ...disabled !== undefined && { disabled_at_ms: disabled ? Date.now() : null },
+      ...limits !== undefined && { limits: limits === null ? null : JSON.stringify(toKeyLimits(limits)) }
     }
     let change = this.#withOwners().updateTable('users').set(values).where('id', '=', id)
     if ((role !== undefined && role !== 'owner') || disabled === true) {
       change = change.where(leavesAnOwner(id))
     }
     if (ifRole !== undefined) change = change.where('role', '=', ifRole)
-    return (
+    const changed =
       (await this.#use(async () => await change.returningAll().executeTakeFirst())) ??
       (await this.#whyUnchanged(id, ifRole))
+    if (limits !== undefined) await this.#touchKeys(id)
+    return changed
+  }
+
+  /** Makes every process read the keys again, with the limits that their owner has now. */
+  async #touchKeys (id: string): Promise<void> {
+    await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('keys')
+          .set({ changes: sql`changes + 1` })
+          .where('owner_id', '=', id)
+          .execute()
     )
   }
 
@@ -183,6 +204,7 @@ export class Users {
     if (ifRole !== undefined) removal = removal.where('role', '=', ifRole)
     const { numDeletedRows } = await this.#use(async () => await removal.executeTakeFirstOrThrow())
     if (numDeletedRows === 0n) await this.#whyUnchanged(id, ifRole)
+    else await this.#touchKeys(id)
     return numDeletedRows > 0n
   }
 
@@ -212,17 +234,27 @@ export class Users {
     )
     const ids = found.map(({ id }) => id)
     const [projects, passkeys] = [await this.projectsOf(ids), await this.#passkeysOf(ids)]
+    const spent = new Map(
+      await Promise.all(found.map(async row => [row.id, await this.#spentBy(row)] as const))
+    )
     return pageOf(
       found,
       page,
       ({ created_at_ms: ms, id }) => ({ ms, id }),
-      row => describeUser(row, projects.get(row.id), passkeys.get(row.id))
+      row => describeUser(row, spent.get(row.id), projects.get(row.id), passkeys.get(row.id))
     )
   }
 
   async describe (row: UserRow): Promise<User> {
     const [projects, passkeys] = [await this.projectsOf([row.id]), await this.#passkeysOf([row.id])]
-    return describeUser(row, projects.get(row.id), passkeys.get(row.id))
+    return describeUser(row, await this.#spentBy(row), projects.get(row.id), passkeys.get(row.id))
+  }
+
+  /** Returns what the keys of a user with limits have spent. */
+  async #spentBy ({ id, limits }: UserRow): Promise<Spent | undefined> {
+    if (limits === null) return undefined
+    const party = partyName({ party: 'member', partyId: id })
+    return await this.#use(async () => await spentOf(this.#query, party, parseLimits(limits)))
   }
 
   /** Returns the projects of each of some users that are a member of any. */
@@ -357,7 +389,12 @@ export function normalEmail (email: string): string {
   return email.trim().toLowerCase()
 }
 
-function describeUser (row: UserRow, projects: string[] = [], passkeys = 0): User {
+function describeUser (
+  row: UserRow,
+  spent: Spent | undefined,
+  projects: string[] = [],
+  passkeys = 0
+): User {
   const {
     id,
     name,
@@ -366,7 +403,8 @@ function describeUser (row: UserRow, projects: string[] = [], passkeys = 0): Use
     password,
     created_at_ms,
     last_seen_at_ms,
-    disabled_at_ms: disabledAtMs
+    disabled_at_ms: disabledAtMs,
+    limits
   } = row
   return {
     id,
@@ -377,6 +415,9 @@ function describeUser (row: UserRow, projects: string[] = [], passkeys = 0): Use
     has_password: password !== null,
     passkeys,
     projects,
+    limits: limits === null ? null : fromKeyLimits(parseLimits(limits)),
+    spent_usd: spent?.usd ?? null,
+    exhausted: spent?.isExhausted === true,
     created_at_ms,
     last_seen_at_ms
   }

@@ -8,7 +8,7 @@ import { dayMs } from '../core/day.ts'
 import { budgetText, nanoUsdOf } from '../core/key.ts'
 import { expiringKeys, limitedAmong, projectNames, type WatchedParty } from '../keys/watched-parties.ts'
 import { leftover } from '../keys/spent-of.ts'
-import { budgetsIn, partyNames } from '../limits/call-accounts.ts'
+import { budgetsIn, partyName, partyNames } from '../limits/call-accounts.ts'
 import { computePeriod, windowOfBudget } from '../limits/windows.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
 import type { ListedKey } from '../keys/key-rows.ts'
@@ -51,12 +51,20 @@ const thresholds = [100, 80, 50] as const
 
 const budgets: Rule = async ({ settings, query, reports, configuredKeys, nowMs }) => {
   const active = await reports.make('activeKeys', nowMs - activeMs)
-  const parties = await limitedAmong(query, active, configuredKeys(), settings.limits.defaultKeyLimits)
+  const parties = [
+    ...await limitedAmong(query, active, configuredKeys(), settings.limits.defaultKeyLimits),
+    ...settings.limits.tags.map(({ tag, ...limits }): WatchedParty => ({ kind: 'tag', id: tag, name: tag, limits })),
+    ...settings.limits.models.map(({ model, ...limits }): WatchedParty => (
+      { kind: 'model', id: model, name: model, limits }
+    ))
+  ]
   const windows = parties.flatMap(party => budgetsIn(party.limits).map(budget => (
     { party, budget, period: computePeriod(windowOfBudget(budget), nowMs) }
   )))
   const spent = await reports.make(
-    'spentBy', windows.map(({ party: { id }, period: { fromMs } }) => ({ id, fromMs })), nowMs
+    'spentBy', windows.map(({ party: { kind, id }, period: { fromMs } }) => (
+      { party: partyName({ party: kind, partyId: id }), fromMs }
+    )), nowMs
   )
   const alerts = windows.flatMap(({ party, budget, period: { name: window, fromMs, endMs } }, index) => {
     const used = (spent[index] ?? 0) / nanoUsdOf(budget)
@@ -66,7 +74,7 @@ const budgets: Rule = async ({ settings, query, reports, configuredKeys, nowMs }
     return alertOf(
       {
         event: 'budget.threshold',
-        message: `The ${partyNames[kind]} ${name} has spent ${percent} % of its budget of ${budgetText(budget)}.`,
+        message: `The ${partyNames[kind]} ${name} has spent ${percent} % of its ${budget.soft === true ? 'soft ' : ''}budget of ${budgetText(budget)}.`,
         data: {
           ...subjectOf(party),
           percent,

@@ -94,13 +94,14 @@ function projectSteps (wanted: FileProject, { projects }: GatewayState): Step[] 
 }
 
 function userSteps (
-  { email, role }: FileUser, projects: readonly FileProject[], state: GatewayState, waiting: string[]
+  wanted: FileUser, projects: readonly FileProject[], state: GatewayState, waiting: string[]
 ): Step[] {
+  const { email, role, unset } = wanted
   const address = normalEmail(email)
   const user = state.users.get(address)
   const open = state.invitations.get(address)
   if (user !== undefined) {
-    return change('user', address, differences(user, { role }), async (client, fields) => {
+    return change('user', address, differences(user, { role, ...canonical(wanted), ...removed(unset) }), async (client, fields) => {
       await client.send('POST /admin/v1/users/:user_id', { user_id: user.id }, fields)
     })
   }
@@ -108,6 +109,9 @@ function userSteps (
     const other = open.role === role ? '' : ` as ${open.role}: delete the invitation to invite as ${role}`
     waiting.push(`${address} is invited${other}.`)
     return []
+  }
+  if (wanted.limits !== undefined) {
+    waiting.push(`The limits of ${address} can be set once the invitation is accepted: apply the file again then.`)
   }
   const memberOf = projects.filter(({ members = [] }) => members.map(normalEmail).includes(address))
   return [{
@@ -162,9 +166,12 @@ function memberSteps (
 }
 
 function keySteps (
-  wanted: FileKey, listed: readonly FileProject[], { keys, projects }: GatewayState, problems: string[]
+  wanted: FileKey,
+  listed: readonly FileProject[],
+  { keys, projects, users }: GatewayState,
+  problems: string[]
 ): Step[] {
-  const { name, project, expires_at: _expires, unset, ...rest } = wanted
+  const { name, project, owner, expires_at: _expires, unset, ...rest } = wanted
   const before = keys.get(name)
   const known = project === undefined || projects.has(project) || listed.some(each => each.name === project)
   if (!known) {
@@ -172,7 +179,14 @@ function keySteps (
     problems.push(`keys: ${wanted}, which does not exist. List it in projects.`)
     return []
   }
-  const settings = { ...rest, ...canonical(wanted), ...expiryOf(wanted) }
+  const user = owner === undefined ? undefined : users.get(normalEmail(owner))
+  if (owner !== undefined && user === undefined) {
+    problems.push(`keys: ${name} is to be owned by ${owner}, and no user has this email.`)
+    return []
+  }
+  const settings = {
+    ...rest, ...canonical(wanted), ...expiryOf(wanted), ...user !== undefined && { owner_id: user.id }
+  }
   if (before === undefined) {
     const fields = created({ ...project !== undefined && { project }, ...settings })
     return [{

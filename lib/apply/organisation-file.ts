@@ -46,8 +46,8 @@ function checkNames ({ projects = [], users = [], keys = [] }: OrganisationFile,
   unique('keys', 'name', keys.map(({ name }) => name))
 }
 
-function checkLimits ({ projects = [], keys = [] }: OrganisationFile, report: Report): void {
-  for (const [section, entries] of [['projects', projects], ['keys', keys]] as const) {
+function checkLimits ({ projects = [], users = [], keys = [] }: OrganisationFile, report: Report): void {
+  for (const [section, entries] of [['projects', projects], ['users', users], ['keys', keys]] as const) {
     for (const [index, { limits }] of entries.entries()) {
       for (const { path, message } of budgetProblems(limits ?? {})) {
         report.add([section, index, 'limits', ...path] satisfies Path, message)
@@ -56,8 +56,8 @@ function checkLimits ({ projects = [], keys = [] }: OrganisationFile, report: Re
   }
 }
 
-function checkUnset ({ projects = [], keys = [] }: OrganisationFile, report: Report): void {
-  for (const [section, entries] of [['projects', projects], ['keys', keys]] as const) {
+function checkUnset ({ projects = [], users = [], keys = [] }: OrganisationFile, report: Report): void {
+  for (const [section, entries] of [['projects', projects], ['users', users], ['keys', keys]] as const) {
     for (const [index, { unset = [], ...entry }] of entries.entries()) {
       for (const field of unset.filter(field => field in entry)) {
         report.add([section, index, field], 'cannot be set and in `unset`: choose one')

@@ -49,6 +49,7 @@ const options = {
   'mcp-urls': { type: 'boolean' },
   'provider-objects': { type: 'boolean' },
   stages: { type: 'string', multiple: true },
+  owner: { type: 'string' },
   expires: { type: 'string' },
   overlap: { type: 'string' },
   // of each
@@ -57,6 +58,7 @@ const options = {
     { readonly type: 'string' }
   >),
   budget: { type: 'string', multiple: true },
+  'soft-budget': { type: 'string', multiple: true },
   unpriced: { type: 'string' },
   strict: { type: 'boolean' },
   // Names of an earlier version.
@@ -95,6 +97,8 @@ ${limitFields.map(({ name, row: { help } }) => `  --${optionOf(name)} N`.padEnd(
   --budget USD/PERIOD        most the key may spend per hour, day, week, month or in total, in UTC: 20/month, in a time zone:
                              20/month@Europe/Berlin, or in periods of a fixed length that start at a given time:
                              50/30d@2030-01-31T00:00:00Z; of several, all apply
+  --soft-budget USD/PERIOD   a budget that refuses nothing: the log and alerts say that it is used up
+  --owner EMAIL              the user who owns the key, whose limits hold for it as well
   --unpriced allow|refuse    with a budget: models and fields without a known price, which count as free; default: refuse
   --strict, --no-strict      with a budget: limit answers to what is left of it, or do not; default: limit them
   -c, --config FILE
@@ -176,6 +180,7 @@ function wantedOf ({
   stages: stageLists,
   expires,
   json: _json,
+  owner: _owner,
   overlap: _overlap,
   ...values
 }: Values): Wanted {
@@ -203,6 +208,14 @@ function wantedOf ({
   return { change, limits: limitsOf(values), scope: { models, mcpServers, stages } }
 }
 
+/** Returns the id of the user who is to own a key. @throws CommandError for an email that no user has */
+async function ownerOf ({ accounts }: Admin, { owner }: Values): Promise<{ readonly owner_id?: string }> {
+  if (owner === undefined) return {}
+  const user = await accounts.users.findByEmail(owner)
+  if (user === undefined) throw new CommandError(`--owner: no user has the email ${owner}`)
+  return { owner_id: user.id }
+}
+
 function create (values: Values): Perform {
   const { name, json } = values
   if (name === undefined || name.trim() === '') {
@@ -215,7 +228,9 @@ function create (values: Values): Perform {
     const {
       key: { id },
       secret: key
-    } = await createKey(admin, commandLineActor, wanted).catch((error: unknown) => {
+    } = await createKey(
+      admin, commandLineActor, { ...wanted, ...await ownerOf(admin, values) }
+    ).catch((error: unknown) => {
       throw error instanceof GatewayError && error.code === 'conflict'
         ? new DuplicateKeyNameError(name)
         : error
@@ -264,7 +279,7 @@ function checkEndpoint (name: string): void {
 }
 
 type CountOption = OptionOf<CountedLimitName> | 'rpm' | 'tpm' | 'concurrent'
-type LimitOptions = Pick<Values, CountOption | 'budget' | 'unpriced' | 'strict'>
+type LimitOptions = Pick<Values, CountOption | 'budget' | 'soft-budget' | 'unpriced' | 'strict'>
 
 /** Names of an earlier version, by the present ones. */
 const earlierNames: Readonly<Partial<Record<CountOption, CountOption>>> = {
@@ -274,7 +289,9 @@ const earlierNames: Readonly<Partial<Record<CountOption, CountOption>>> = {
 }
 
 /** @throws CommandError for an invalid limit */
-function limitsOf ({ budget, unpriced, strict, ...given }: LimitOptions): KeyLimits | undefined {
+function limitsOf (
+  { budget, 'soft-budget': soft, unpriced, strict, ...given }: LimitOptions
+): KeyLimits | undefined {
   if (budget === undefined && unpriced !== undefined) {
     throw new CommandError('--unpriced needs a budget: give --budget as well', { exitCode: 2 })
   }
@@ -288,13 +305,14 @@ function limitsOf ({ budget, unpriced, strict, ...given }: LimitOptions): KeyLim
   })
   const limits: KeyLimits = {
     ...Object.fromEntries(counts),
-    ...budget !== undefined &&
-      budgetsOf(
-        budget.map(text => ({
-          ...budgetOf(text),
+    ...(budget !== undefined || soft !== undefined) &&
+      budgetsOf([
+        ...(budget ?? []).map(text => ({
+          ...budgetOf(text, '--budget'),
           ...unpriced !== undefined && { unpriced: unpricedOf(unpriced) }
-        }))
-      ),
+        })),
+        ...(soft ?? []).map(text => ({ ...budgetOf(text, '--soft-budget'), soft: true }))
+      ]),
     ...strict !== undefined && { strict }
   }
   return Object.keys(limits).length === 0 ? undefined : limits
@@ -313,7 +331,7 @@ function budgetsOf (budgets: readonly Budget[]): Pick<KeyLimits, 'budget' | 'bud
 /**
  * @throws CommandError for a text that is no amount and period, or a period in a time zone that is not known
  */
-function budgetOf (text: string): Budget {
+function budgetOf (text: string, option: string): Budget {
   const [, dollars, period = '', at] = /^(\d{1,6}(?:\.\d{1,9})?)\/(\w+)(?:@([\w+/:-]+))?$/.exec(text) ?? []
   const per = budgetPeriods.find(known => known === period)
   const usd = Number(dollars)
@@ -329,7 +347,7 @@ function budgetOf (text: string): Budget {
     return { usd, every: period, from: at }
   }
   throw new CommandError(
-    `--budget must be dollars and a period, such as 20/month, 3/week@Europe/Berlin, 100/total or 50/30d@2030-01-31T00:00:00Z, not "${text}"`,
+    `${option} must be dollars and a period, such as 20/month, 3/week@Europe/Berlin, 100/total or 50/30d@2030-01-31T00:00:00Z, not "${text}"`,
     { exitCode: 2 }
   )
 }
@@ -369,7 +387,11 @@ function update (values: Values, [idOrName]: readonly string[]): Perform {
       admin,
       commandLineActor,
       before,
-      { ...change, ...limits !== undefined && { limits: changedLimits(before, limits) } },
+      {
+        ...change,
+        ...await ownerOf(admin, values),
+        ...limits !== undefined && { limits: changedLimits(before, limits) }
+      },
       true
     )
     out(`Changed "${name}" (${before.id}).`)
@@ -521,8 +543,8 @@ function limitsText (limits: KeyLimits = {}): string {
         limits[member] === undefined ? [] : `${name}=${limits[member]}`
       ),
       ...budgetsIn(limits).map(
-        ({ usd, per = 'month', every, from, timeZone }) =>
-          `budget=${usd}/${every ?? per}${atOf(from ?? timeZone)}`
+        ({ usd, per = 'month', every, from, timeZone, soft }) =>
+          `${soft === true ? 'soft_' : ''}budget=${usd}/${every ?? per}${atOf(from ?? timeZone)}`
       ),
       unpriced === undefined ? [] : `unpriced=${unpriced}`,
       strict === undefined ? [] : `strict=${strict}`

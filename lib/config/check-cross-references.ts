@@ -1,6 +1,8 @@
 /** Rules that need more than one entry: names that must differ, and names that must exist. */
 
+import { dayMs } from '../core/day.ts'
 import { budgetProblems } from '../keys/check-budgets.ts'
+import { lengthMs } from '../limits/windows.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
@@ -35,6 +37,7 @@ export function checkCrossReferences (config: Config, known: KnownNames, report:
   checkHosts(config, report)
   checkKeys(config, report)
   checkBudgets(['limits', 'default_key_limits'], config.limits.default_key_limits, report)
+  checkNamedBudgets(config, report)
   checkPorts(config, report)
   checkCoordination(config, report)
   checkUsageEntries(config, report)
@@ -220,6 +223,44 @@ function checkBudgets (path: Path, limits: Config['limits']['default_key_limits'
   for (const { path: at, message } of budgetProblems(limits ?? {})) report.add([...path, ...at], message)
 }
 
+/** A longer window of an end user would outlast what is kept of it. */
+const maxEndUserDays = 366
+
+function checkNamedBudgets ({ limits, end_users: endUsers }: Config, report: Report): void {
+  checkEach(limits.tags.map(({ tag, ...budgets }) => [tag, budgets]), ['limits', 'tags'], 'tag', report)
+  checkEach(limits.models.map(({ model, ...budgets }) => [model, budgets]), ['limits', 'models'], 'model', report)
+  const { default_budget: budget, budgets } = endUsers
+  const given = { ...budget !== undefined && { budget }, ...budgets !== undefined && { budgets } }
+  for (const { path: [first, ...rest], message } of budgetProblems(given)) {
+    const path = ['end_users', first === 'budget' ? 'default_budget' : 'budgets', ...rest]
+    report.add(path, message.replace('`budget`', '`default_budget`'))
+  }
+  const all = [
+    ...budget === undefined ? [] : [{ path: ['default_budget'], each: budget }],
+    ...(budgets ?? []).map((each, place) => ({ path: ['budgets', place], each }))
+  ]
+  for (const { path, each: { per, every } } of all) {
+    if (per === 'total') report.add(['end_users', ...path, 'per'], 'must end: hour, day, week or month')
+    if (every !== undefined && lengthMs(every) > maxEndUserDays * dayMs) {
+      report.add(['end_users', ...path, 'every'], `must be at most ${maxEndUserDays}d`)
+    }
+  }
+}
+
+function checkEach (
+  entries: ReadonlyArray<readonly [name: string, budgets: Config['limits']['default_key_limits']]>,
+  path: Path,
+  field: string,
+  report: Report
+): void {
+  const names = new Set<string>()
+  for (const [index, [name, budgets]] of entries.entries()) {
+    checkBudgets([...path, index], budgets, report)
+    if (names.has(name)) report.add([...path, index, field], `another entry has this ${field}`)
+    names.add(name)
+  }
+}
+
 function checkKeys (config: Config, report: Report): void {
   const { keys } = config
   const names = new Set<string>()
@@ -391,6 +432,11 @@ function checkUsageEntries ({ usage }: Config, report: Report): void {
       report.add(['usage', 'projects', index, 'project'], 'another entry has this project')
     }
     projects.add(project)
+  }
+  const routes = new Set<string>()
+  for (const [index, { route }] of usage.routes.entries()) {
+    if (routes.has(route)) report.add(['usage', 'routes', index, 'route'], 'another entry has this route')
+    routes.add(route)
   }
   for (const [name, entry] of Object.entries(usage.exports)) {
     checkExport(['usage', 'exports', name], entry, report)

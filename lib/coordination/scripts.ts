@@ -170,7 +170,7 @@ const count = lua`${clock}${buckets}
       local results = {}
       for index, account in ipairs(accounts) do
         local result = {}
-        if not refusal then
+        if not refusal and not operation.look then
           if account.counting == 'rate' then take(account.unit, account.amount, account.takes) end
           if account.counting == 'sum' then hold(sum_of(account.place), operation.id, account.strict and granted[account.unit] or account.most) end
           if account.counting ~= 'rate' then is_leased = true end

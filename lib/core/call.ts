@@ -122,6 +122,8 @@ export interface RoutedCall<R> extends ValidCall<R> {
    * @throws GatewayError `unsupported_parameter` when its provider cannot take it
    */
   readonly fit?: (request: unknown, route: Route, options?: FitOptions) => FittedRequest
+  /** The models and routes that its request names. Absent where it names none. */
+  readonly requestedNames?: readonly string[]
   /** Absent where calls of a session have nothing to gain from the same provider. */
   readonly session?: CallSession | undefined
   /** Digest of the account that encrypted reasoning of the history: it is asked first while it is ready. */

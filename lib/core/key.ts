@@ -20,8 +20,12 @@ export interface KeyLimits extends CountedAmounts {
  */
 export type SumName = 'budget' | SumRefusal
 
-/** Names of what can refuse a call, for the log and for metrics. */
-export type Refusal = CountedRefusal | SumName | `${SumName}_${'too_small' | 'reserved'}`
+/**
+ * Names of what can refuse a call, for the log and for metrics. `budget_unread`: the store has not said in time
+ * what an end user has spent.
+ */
+export type Refusal =
+  CountedRefusal | SumName | `${SumName}_${'too_small' | 'reserved'}` | 'budget_unread'
 
 export interface Budget {
   readonly usd: number
@@ -36,6 +40,8 @@ export interface Budget {
    * Decides about models and fields without a known price. Default `refuse`: what they cost would not count.
    */
   readonly unpriced?: 'allow' | 'refuse'
+  /** True: it refuses nothing. Once it is used up, the log and alerts say so. */
+  readonly soft?: boolean
 }
 
 export const budgetPeriods = ['hour', 'day', 'week', 'month', 'total'] as const satisfies ReadonlyArray<
@@ -80,6 +86,8 @@ export interface ApiKey {
   readonly limits?: KeyLimits
   /** Absent for keys of the default one, unless that has limits. */
   readonly project?: KeyProject
+  /** The person who owns it, where limits hold for all their keys together. */
+  readonly member?: KeyMember
 }
 
 /** Returns true for a key that is no longer valid. */
@@ -106,4 +114,13 @@ export interface KeyProject {
   readonly name: string
   /** Limits of all its keys together. */
   readonly limits?: KeyLimits
+}
+
+/** The owner of keys. */
+export interface KeyMember {
+  /** Of the user. */
+  readonly id: string
+  readonly name: string
+  /** Limits of all their keys together. */
+  readonly limits: KeyLimits
 }

@@ -96,6 +96,16 @@ export interface OpenTurn {
   readonly countPrompt: () => number
 }
 
+/** A budget that is used up and refuses nothing. */
+export interface ExceededBudget {
+  /** Its party, as counters name it. */
+  readonly party: string
+  /** In words: `$20 a month`. */
+  readonly budget: string
+  /** The end of its window, in Unix milliseconds. */
+  readonly endMs: number
+}
+
 /**
  * Every field is set from the start, so that all records have one shape: fields added later made each
  * function that reads records megamorphic.
@@ -131,6 +141,12 @@ export class CallRecord {
   endUser: string | undefined = undefined
   /** The session that the call belongs to, as the caller names it. */
   session: string | undefined = undefined
+  /** Parties beside its key, project and member whose budgets it counts in. */
+  parties: readonly string[] | undefined = undefined
+  /** Soft budgets that were used up when it was admitted. */
+  exceededBudgets: readonly ExceededBudget[] | undefined = undefined
+  /** True where it was admitted without what the store says of the spending of its end user. */
+  budgetUnread: boolean | undefined = undefined
   /** Pairs of texts that the caller sent. */
   metadata: Readonly<Record<string, string>> | undefined = undefined
   /** Size of a JSON body, after decompression. */

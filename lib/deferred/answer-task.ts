@@ -19,6 +19,8 @@ export interface DeferredTask {
   readonly request: ChatInput
   /** Absent in tasks of earlier versions. */
   readonly requestedStages?: readonly string[] | undefined
+  /** Absent in tasks of earlier versions. */
+  readonly requestedNames?: readonly string[] | undefined
   readonly routes: RoutedChatCall['routes']
   readonly attribution?: Attribution
   /** The placeholders of its request with their values, sealed. Absent: it has none. */
@@ -40,7 +42,7 @@ export function createTaskAnswerer (
   services: TaskServices, answer: (call: RoutedChatCall) => Promise<Reply>, events: CallEvents
 ): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
   return async (task, signal) => {
-    const { request, requestedStages, routes, placeholders: sealed, ...admitted } =
+    const { request, requestedStages, requestedNames, routes, placeholders: sealed, ...admitted } =
       await parseText(task) as DeferredTask // by us
     try {
       return await runDetached(
@@ -55,7 +57,13 @@ export function createTaskAnswerer (
           if (sealed !== undefined) {
             call.record.placeholders = services.textStages?.reversible?.open(call.key, sealed)
           }
-          const reply = await answer({ ...call, request, requestedStages, routes })
+          const reply = await answer({
+            ...call,
+            request,
+            requestedStages,
+            routes,
+            ...requestedNames !== undefined && { requestedNames }
+          })
           const { status, body } = call.record.bodies?.watch(reply) ?? reply
           if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
             throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })

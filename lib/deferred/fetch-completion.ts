@@ -72,6 +72,7 @@ export async function fetchCompletion (
   const nowMs = deferrals.store.now()
   const lease = { owner: deferrals.owner, untilMs: nowMs + leaseMs }
   call.record.endUser = ticket.endUser
+  call.record.parties = ticket.parties
   const claim = await deferrals.store.claim(
     { id, keyId: call.key.id, endUser: ticket.endUser },
     lease,

@@ -3,6 +3,7 @@
  * keeps.
  */
 
+import { BudgetWarnings } from '../limits/budget-warnings.ts'
 import { CallRecorder } from '../limits/call-recorder.ts'
 import { recordedUsages } from '../limits/units.ts'
 import { CallBodyStore } from '../stores/call-body-store.ts'
@@ -45,12 +46,14 @@ export class CallRecords {
   readonly #ledger: Ledger | undefined
   readonly #recorder: CallRecorder
   readonly #bodyStore: CallBodyStore | undefined
+  readonly #warnings: BudgetWarnings
   #bodyRecorder: BodyRecorder | undefined
   #importing: Promise<void> | undefined
 
   constructor (options: CallRecordsOptions) {
     const { limiter, log, database, usageDatabase, onInterrupted, services } = options
     this.#options = options
+    this.#warnings = new BudgetWarnings(log)
     this.#ledger = usageDatabase && new Ledger(usageDatabase, {
       log,
       retention: () => services().settings.usage,
@@ -72,7 +75,8 @@ export class CallRecords {
     const usages = recordedUsages(
       imported,
       id => keys.find?.(id),
-      services().settings.limits.defaultKeyLimits
+      services().settings.limits.defaultKeyLimits,
+      services().namedBudgets
     )
     await limiter.settleRecorded(usages).catch((error: unknown) => {
       log.warn(
@@ -146,6 +150,8 @@ export class CallRecords {
     const row = safely(() => this.#recorder.end(call))
     safely(() => this.#bodyRecorder?.end(call, row))
     safely(() => logCall(log, call, row, this.#options.services().settings.server.trustProxy))
+    const { exceededBudgets } = call.record
+    if (exceededBudgets !== undefined) safely(() => this.#warnings.note(call, exceededBudgets))
     for (const observe of observers) safely(() => observe(call, row))
     const { mirrors } = this.#options.services()
     if (mirrors !== undefined) safely(() => mirrors.begin(call, mirrored => this.endDetached(mirrored)))

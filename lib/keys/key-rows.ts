@@ -2,7 +2,7 @@
 
 import { defaultProject, isExpired, type ApiKey, type KeyLimits } from '../core/key.ts'
 import { commonModels } from '../models/scope.ts'
-import type { KeyRow, ProjectRow } from '../stores/tables.ts'
+import type { KeyRow, ProjectRow, UserRow } from '../stores/tables.ts'
 
 /** A key with a digest by which it is found. */
 export interface KeyEntry {
@@ -26,17 +26,27 @@ export interface ListedKey extends ApiKey {
  */
 export function entriesOfRow (
   row: KeyRow,
-  project: ProjectRow | undefined
+  project: ProjectRow | undefined,
+  owner?: LimitedUser
 ): Array<readonly [digest: string, entry: KeyEntry]> {
   // Such a key was made while its project was being archived: earlier ones are revoked.
   if (typeof project?.archived_at_ms === 'number') return []
-  const key = inProject(fromRow(row), project)
+  const key = ownedBy(inProject(fromRow(row), project), owner)
   const entry = (digest: string, untilMs?: number): readonly [string, KeyEntry] => [
     digest,
     { key, digest: Buffer.from(digest, 'base64'), untilMs }
   ]
   const { digest, previous_digest: previous, previous_until_ms: untilMs } = row
   return [entry(digest), ...previous === null || untilMs === null ? [] : [entry(previous, untilMs)]]
+}
+
+/** The parts of a user that their keys depend on. */
+export type LimitedUser = Pick<UserRow, 'id' | 'name' | 'limits'>
+
+/** Adds the owner to a key whose limits count in it. */
+function ownedBy (key: ApiKey, owner: LimitedUser | undefined): ApiKey {
+  if (typeof owner?.limits !== 'string') return key
+  return { ...key, member: { id: owner.id, name: owner.name, limits: parseLimits(owner.limits) } }
 }
 
 /** Adds its project to a key, and narrows it to what that allows. */

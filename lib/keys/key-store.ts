@@ -42,6 +42,8 @@ export interface NewKey {
   readonly projectId?: string | undefined
   /** Name of the user or admin key that makes it. */
   readonly createdBy?: string | undefined
+  /** Id of its owner; one that no user has is none. */
+  readonly ownerId?: string | undefined
   /** True for one that lists leave out: the page made it for its own calls. */
   readonly temporary?: boolean | undefined
   /** The fields that members may not change. */
@@ -290,9 +292,15 @@ async function readStored (
   const projects = new Map(
     (await query.selectFrom('projects').selectAll().execute()).map(project => [project.id, project])
   )
+  const owners = new Map(
+    (await query.selectFrom('users').select(['id', 'name', 'limits']).where('limits', 'is not', null).execute())
+      .map(user => [user.id, user])
+  )
   const ownProject = projects.get(defaultProject)
   return {
-    entries: new Map(rows.flatMap(row => entriesOfRow(row, projects.get(row.project_id)))),
+    entries: new Map(rows.flatMap(row => (
+      entriesOfRow(row, projects.get(row.project_id), owners.get(row.owner_id ?? ''))
+    ))),
     defaultStages: ownProject && stagesOf(ownProject)
   }
 }
@@ -312,6 +320,7 @@ async function insertKey (
     limits,
     projectId,
     createdBy,
+    ownerId,
     temporary = false,
     setByAdmin = []
   }: NewKey
@@ -334,6 +343,9 @@ async function insertKey (
     revoked_at_ms: null,
     hint: hintOf(key),
     created_by: createdBy ?? null,
+    owner_id: ownerId === undefined
+      ? null
+      : query => query.selectFrom('users').select('id').where('id', '=', ownerId),
     temporary: temporary ? 1 : null,
     set_by_admin: JSON.stringify(setByAdmin),
     ...projectId !== undefined && { project_id: projectId }

@@ -1,4 +1,4 @@
-/** Reads what a key or a project has spent, of its budgets or, without one, this month. */
+/** Reads what a key, a project or a member has spent, of its budgets or, without one, this month. */
 
 import type { Kysely } from 'kysely'
 import type { Budget, KeyLimits } from '../core/key.ts'
@@ -10,23 +10,26 @@ import { usedSince } from '../usage/spending.ts'
 export interface Spent {
   /** In the current period of the first budget; without one, since the beginning of the month in UTC. */
   readonly usd: number
-  /** True when a budget is used up. */
+  /** True when a budget is used up that refuses calls. */
   readonly isExhausted: boolean
 }
 
 /** A strict budget refuses calls that could exceed it, so less than this share of it stays. */
 export const leftover = 0.001
 
-export async function spentOf (query: Kysely<Tables>, id: string, limits: KeyLimits = {}): Promise<Spent> {
+/** @param party as `partyName` of `limits/call-accounts` names it */
+export async function spentOf (query: Kysely<Tables>, party: string, limits: KeyLimits = {}): Promise<Spent> {
   const now = Date.now()
   const spentIn = async (budget: Budget): Promise<number> => (
-    await usedSince(query, 'nanoUsd', id, periodOf(windowOfBudget(budget), now).fromMs, now) / 1e9
+    await usedSince(query, 'nanoUsd', party, periodOf(windowOfBudget(budget), now).fromMs, now) / 1e9
   )
   const budgets = budgetsIn(limits)
   const counted: readonly Budget[] = budgets.length === 0 ? [{ usd: Infinity, per: 'month' }] : budgets
   const spent = await Promise.all(counted.map(spentIn))
   return {
     usd: spent[0] ?? 0,
-    isExhausted: counted.some(({ usd }, index) => (spent[index] ?? 0) >= usd * (1 - leftover))
+    isExhausted: counted.some(({ usd, soft }, index) => (
+      soft !== true && (spent[index] ?? 0) >= usd * (1 - leftover)
+    ))
   }
 }

@@ -42,18 +42,20 @@ export class StoredKeys {
   /**
    * Creates a key.
    *
+   * @param creator the name, and the id of the user who owns it unless `owner_id` names another one
    * @param options.byAdmin true when members may not change the limits it gets; default true
    * @param options.temporary true for one that lists leave out
-   * @throws GatewayError `conflict` when an active key has the name
+   * @throws GatewayError `conflict` when an active key has the name, `invalid_value` for an unknown owner
    */
   async create (
     wanted: NewKey,
-    createdBy: string,
+    { id: creatorId, name: createdBy }: { readonly id: string | null, readonly name: string },
     { byAdmin = true, temporary = false } = {}
   ): Promise<CreatedKey> {
     const {
       name,
       project_id: projectId,
+      owner_id: ownerId = creatorId ?? undefined,
       endpoints,
       models,
       mcp_servers: mcpServers,
@@ -63,6 +65,7 @@ export class StoredKeys {
       limits,
       expires_at_ms: expiresAtMs
     } = wanted
+    await this.#checkOwner(wanted.owner_id)
     try {
       const { id, key: secret } = await this.#use(
         async () =>
@@ -70,6 +73,7 @@ export class StoredKeys {
             name,
             projectId,
             createdBy,
+            ownerId,
             temporary,
             endpoints,
             models,
@@ -92,12 +96,13 @@ export class StoredKeys {
    * Changes a key; every process notices within a second.
    *
    * @param byAdmin true when members may not change these fields afterwards; those that are `null` they may
-   * @throws GatewayError `conflict` when an active key has the name
+   * @throws GatewayError `conflict` when an active key has the name, `invalid_value` for an unknown owner
    */
   async update (key: Key, change: KeyChange, byAdmin: boolean): Promise<Key> {
     const { id } = key
     const {
       name,
+      owner_id: ownerId,
       endpoints,
       models,
       mcp_servers: mcpServers,
@@ -107,9 +112,11 @@ export class StoredKeys {
       limits,
       expires_at_ms: expiresAtMs
     } = change
+    await this.#checkOwner(ownerId)
     if (name !== undefined && (await this.#isTaken(name, id))) throw nameTaken()
     await this.#change(id, {
       ...name !== undefined && { name },
+      ...ownerId !== undefined && { owner_id: ownerId },
       ...endpoints !== undefined && { endpoints: printed(endpoints) },
       ...models !== undefined && { models: printed(models) },
       ...mcpServers !== undefined && { mcp_servers: printed(mcpServers) },
@@ -226,6 +233,17 @@ export class StoredKeys {
     await this.#use(async () => await this.#keys.refresh())
   }
 
+  /** @throws GatewayError `invalid_value` for a user that does not exist */
+  async #checkOwner (id: string | null | undefined): Promise<void> {
+    if (id === undefined || id === null) return
+    const found = await this.#use(
+      async () => await this.#query.selectFrom('users').select('id').where('id', '=', id).executeTakeFirst()
+    )
+    if (found === undefined) {
+      throw new GatewayError('invalid_value', { param: 'owner_id', message: 'There is no user with this id.' })
+    }
+  }
+
   async #isTaken (name: string, except: string): Promise<boolean> {
     if (this.#keys.configured().some(key => key.name === name)) return true
     return (
@@ -284,6 +302,7 @@ export class StoredKeys {
       spent_usd: spentUsd,
       exhausted: isExhausted,
       created_by: row.created_by,
+      owner_id: row.owner_id,
       created_at_ms: row.created_at_ms,
       expires_at_ms: row.expires_at_ms,
       revoked_at_ms: row.revoked_at_ms,
@@ -341,6 +360,7 @@ function describeConfigured (
     spent_usd: spent.usd,
     exhausted: spent.isExhausted,
     created_by: null,
+    owner_id: null,
     created_at_ms: null,
     expires_at_ms: expiresAtMs ?? null,
     revoked_at_ms: null,

@@ -1,22 +1,23 @@
-/** Reads the keys and projects that alerts are about: those with budgets that spend, and keys that expire. */
+/** Reads the parties that alerts are about: those with budgets that spend, and keys that expire. */
 
 import type { Kysely } from 'kysely'
 import { defaultProject, type KeyLimits } from '../core/key.ts'
 import type { Tables } from '../stores/tables.ts'
+import type { PartyKind } from '../limits/call-accounts.ts'
 import { parseLimits, type ListedKey } from './key-rows.ts'
 
 /** Ids in one statement, which stores bound. */
 const maxListed = 500
 
 export interface WatchedParty {
-  readonly kind: 'key' | 'project'
+  readonly kind: Exclude<PartyKind, 'end_user'>
   readonly id: string
   readonly name: string
   readonly limits: KeyLimits
 }
 
 /**
- * Returns the keys and projects with limits, among some keys and their projects.
+ * Returns the keys, projects and members with limits, among some keys with their projects and owners.
  *
  * @param configured the keys of the configuration
  * @param defaultLimits those of keys without their own
@@ -30,7 +31,7 @@ export async function limitedAmong (
   const active = new Set(ids)
   const rows = []
   for (let from = 0; from < ids.length; from += maxListed) {
-    rows.push(...await query.selectFrom('keys').select(['id', 'name', 'limits', 'project_id'])
+    rows.push(...await query.selectFrom('keys').select(['id', 'name', 'limits', 'project_id', 'owner_id'])
       .where('id', 'in', ids.slice(from, from + maxListed)).execute())
   }
   const keys = [
@@ -47,8 +48,13 @@ export async function limitedAmong (
   const projects = (await query.selectFrom('projects').select(['id', 'name', 'limits'])
     .where('limits', 'is not', null).where('archived_at_ms', 'is', null).execute())
     .filter(({ id }) => projectIds.has(id))
+  const ownerIds = new Set(rows.map(({ owner_id: id }) => id))
+  const members = (await query.selectFrom('users').select(['id', 'name', 'limits'])
+    .where('limits', 'is not', null).execute()).filter(({ id }) => ownerIds.has(id))
   return [
     ...keys,
+    ...members.flatMap(({ id, name, limits }): WatchedParty[] =>
+      limits === null ? [] : [{ kind: 'member', id, name, limits: parseLimits(limits) }]),
     ...projects.flatMap(({ id, name, limits }): WatchedParty[] =>
       limits === null ? [] : [{ kind: 'project', id, name, limits: parseLimits(limits) }])
   ]

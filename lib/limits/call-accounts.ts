@@ -23,6 +23,13 @@ export const partyNames = {
   key: 'API key', project: 'project', member: 'member', end_user: 'end user', tag: 'tag', model: 'model'
 } as const
 
+/** Returns words for the party of an account in a sentence to its caller. */
+export function partyText ({ party, partyId }: Pick<Account, 'party' | 'partyId'>): string {
+  return party === 'tag' || party === 'model'
+    ? `the ${partyNames[party]} \`${partyId}\``
+    : `this ${partyNames[party]}`
+}
+
 export type PartyKind = keyof typeof partyNames
 
 /** A party whose limits hold for a call. */
@@ -56,23 +63,31 @@ export interface SumAccount extends Common {
    * amount is reserved.
    */
   readonly strict: boolean
-  /** The limit that it comes from, where it is one of money. */
+  /** The limit that it comes from, where it is one of money that refuses calls. */
   readonly budget?: Budget
+  /** Budgets of the same window that refuse nothing. */
+  readonly soft?: readonly Budget[]
 }
 
 export type Account = RateAccount | SumAccount
 
-/** Lists whose limits hold for a key: its own, and those that all keys of its project share. */
+/**
+ * Lists whose limits hold for a key: its own, and those that all keys of its project, or of its owner, share.
+ */
 export function limitedParties (
-  { id, limits, project }: ApiKey,
+  { id, limits, project, member }: ApiKey,
   defaultLimits: KeyLimits | undefined
 ): Party[] {
   const parties: Party[] = []
   const own = limits ?? defaultLimits
   if (own !== undefined) parties.push({ kind: 'key', id, limits: own })
   if (project?.limits !== undefined) parties.push({ kind: 'project', id: project.id, limits: project.limits })
+  if (member !== undefined) parties.push({ kind: 'member', id: member.id, limits: member.limits })
   return parties
 }
+
+/** The amount of a sum that only soft budgets look at: none reaches it. */
+const unlimited = Number.MAX_SAFE_INTEGER
 
 /**
  * Lists the accounts of parties, in the order in which they are asked: sums first, as waiting does not help
@@ -81,10 +96,13 @@ export function limitedParties (
 export function accountsOf (parties: readonly Party[], withBudgets = true): Account[] {
   const accounts: Account[] = []
   for (const { kind, id, limits } of parties) {
-    for (const budget of withBudgets ? lowestOf(budgetsIn(limits)) : []) {
+    for (const { window, budget, soft } of withBudgets ? byWindow(budgetsIn(limits)) : []) {
       accounts.push({
-        party: kind, partyId: id, counting: 'sum', unit: 'nanoUsd', name: 'budget', amount: nanoUsdOf(budget),
-        window: windowOfBudget(budget), strict: limits.strict ?? true, budget
+        party: kind, partyId: id, counting: 'sum', unit: 'nanoUsd', name: 'budget', window,
+        amount: budget === undefined ? unlimited : nanoUsdOf(budget),
+        strict: budget !== undefined && (limits.strict ?? true),
+        ...budget !== undefined && { budget },
+        ...soft.length > 0 && { soft }
       })
     }
     const others: Account[] = []
@@ -114,15 +132,24 @@ export function budgetsIn ({
   return budget === undefined ? budgets : [budget, ...budgets]
 }
 
-/** Leaves out budgets of the same window as a lower one: a sum is counted once. */
-function lowestOf (budgets: readonly Budget[]): Budget[] {
-  const lowest = new Map<string, Budget>()
+interface WindowBudgets {
+  readonly window: Window
+  /** The lowest that refuses calls. */
+  readonly budget: Budget | undefined
+  readonly soft: readonly Budget[]
+}
+
+/** Puts budgets of one window together: a sum is counted once. */
+function byWindow (budgets: readonly Budget[]): WindowBudgets[] {
+  const windows = new Map<string, WindowBudgets>()
   for (const budget of budgets) {
-    const name = windowName(windowOfBudget(budget))
-    const known = lowest.get(name)
-    if (known === undefined || budget.usd < known.usd) lowest.set(name, budget)
+    const window = windowOfBudget(budget)
+    const name = windowName(window)
+    const { budget: lowest, soft } = windows.get(name) ?? { budget: undefined, soft: [] }
+    if (budget.soft === true) windows.set(name, { window, budget: lowest, soft: [...soft, budget] })
+    else if (lowest === undefined || budget.usd < lowest.usd) windows.set(name, { window, budget, soft })
   }
-  return [...lowest.values()]
+  return [...windows.values()]
 }
 
 /** Names a party in counters: keys and projects by their ids, which differ. */

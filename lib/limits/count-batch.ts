@@ -16,6 +16,8 @@ export interface CountOperation {
   readonly accounts: readonly CountedAccount[]
   /** True for a call that was admitted earlier. */
   readonly admitted?: boolean
+  /** True to reserve nothing. */
+  readonly look?: boolean
   /** True where Redis knows the call as open. */
   readonly leased?: boolean
 }

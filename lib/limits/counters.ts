@@ -42,6 +42,8 @@ export interface ReservationRequest {
    * request nor an open call.
    */
   readonly alreadyAdmitted?: boolean
+  /** True to describe the limits and to reserve nothing: there is nothing to settle. */
+  readonly onlyLook?: boolean
 }
 
 /** Finds a usage record in the store. */
@@ -100,7 +102,13 @@ export interface LimitStatus {
 }
 
 export type LimitDecision = LimitStatus & (
-  | { readonly admitted: true, readonly reservation: number, readonly granted: Granted }
+  | {
+    readonly admitted: true
+    readonly reservation: number
+    readonly granted: Granted
+    /** True where the store has not said what was used of a sum. */
+    readonly isUnread?: boolean
+  }
   | { readonly admitted: false } & AccountRefusal
 )
 
@@ -236,12 +244,12 @@ export class LimitCounters {
 
   /** Reserves everything a call may use in all its accounts, or nothing. */
   reserve (
-    { accounts, wanted, rowId, alreadyAdmitted = false }: ReservationRequest,
+    { accounts, wanted, rowId, alreadyAdmitted = false, onlyLook = false }: ReservationRequest,
     holder = ''
   ): LimitDecision {
     const nowMs = this.#now()
     const counters = accounts.map(account => counterOf(account, nowMs))
-    const refusal = alreadyAdmitted ? undefined : this.#refusalOf(counters, wanted, nowMs)
+    const refusal = alreadyAdmitted || onlyLook ? undefined : this.#refusalOf(counters, wanted, nowMs)
     const used: number[] = []
     for (const { name, period } of counters) {
       if (period !== undefined) used.push(this.#sumOf(name, period).used)
@@ -249,6 +257,7 @@ export class LimitCounters {
     if (refusal !== undefined) {
       return { admitted: false, ...refusal, used, rateLimits: this.#statusesOf(counters, nowMs) }
     }
+    if (onlyLook) return looked(used, this.#statusesOf(counters, nowMs))
     const granted = this.#grantOf(counters, wanted)
     const parts = counters.map((counter): Part => (
       { counter, amount: amountOf(counter.account, wanted, granted, alreadyAdmitted) }
@@ -453,6 +462,21 @@ export function nameRefusal (
   return refused === ''
     ? { reason: name, waitMs: 0 }
     : { reason: `${name}_${refused}`, waitMs: refused === 'reserved' ? retryAfterMs : 0 }
+}
+
+/** Describes limits of which nothing was reserved. */
+export function looked (used: readonly number[], rateLimits: RateLimits): LimitDecision {
+  return { admitted: true, reservation: 0, granted: {}, used, rateLimits }
+}
+
+/** Refuses a call as the store has not said what was used of one of its sums. */
+export function unreadRefusal (accounts: readonly Account[], { name }: SumKey, nowMs: number): LimitDecision {
+  const account = accounts.findIndex(account => (
+    account.counting === 'sum' && sumOfAccount(account, nowMs).name === name
+  ))
+  return {
+    admitted: false, account, reason: 'budget_unread', waitMs: retryAfterMs, rateLimits: {}, used: []
+  }
 }
 
 /** Returns the most that is wanted of each unit. */

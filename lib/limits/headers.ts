@@ -64,7 +64,7 @@ export function budgetLeft (accounts: readonly Account[], used: readonly number[
   for (const account of accounts) {
     if (account.counting !== 'sum') continue
     const usedOf = used[place++]
-    if (account.unit !== 'nanoUsd' || usedOf === undefined) continue
+    if (account.budget === undefined || usedOf === undefined) continue
     least = Math.min(least ?? Infinity, Math.max(0, account.amount - usedOf))
   }
   return least

@@ -1,15 +1,15 @@
 /** Tells the holder of a key its limits, and what is left of them. */
 
 import { steadyNow } from '../async/steady-clock.ts'
+import { nanoUsdOf } from '../core/key.ts'
 import { accountsOf, type Account, type Party } from './call-accounts.ts'
 import { limitFields } from './limit-table.ts'
-import { periodOf } from './windows.ts'
+import { periodOf, type Window } from './windows.ts'
 import type { Limiter } from './limiter.ts'
 import type { LimitStatus } from '../../schemas/key-status.ts'
 
 /**
- * Describes each limit of parties, in their order. What is used is read where calls are counted, by a
- * reservation that takes nothing.
+ * Describes each limit of parties, in their order. What is used is read where calls are counted.
  *
  * @param hidesCost true where amounts of money that were used are not to be seen
  * @throws what `limiter.reserve` throws
@@ -19,34 +19,44 @@ export async function limitStatuses (
   parties: readonly Party[],
   hidesCost: boolean
 ): Promise<LimitStatus[]> {
-  return await Promise.all(
-    accountsOf(parties).map(async account => await statusOf(limiter, account, hidesCost))
+  const statuses = await Promise.all(
+    accountsOf(parties).map(async account => await statusesOf(limiter, account, hidesCost))
   )
+  return statuses.flat()
 }
 
-async function statusOf (limiter: Limiter, account: Account, hidesCost: boolean): Promise<LimitStatus> {
-  const decision = await limiter.reserve({ accounts: [account], wanted: {}, alreadyAdmitted: true })
-  if (decision.admitted) limiter.settle(decision.reservation, { used: {} })
+async function statusesOf (
+  limiter: Limiter,
+  account: Account,
+  hidesCost: boolean
+): Promise<LimitStatus[]> {
+  const decision = await limiter.reserve({ accounts: [account], wanted: {}, onlyLook: true })
   const { unit, counting, party, partyId, amount } = account
-  const parts = unit === 'nanoUsd' ? 1e9 : 1
-  const named = { of: party, id: partyId, name: nameOf(account), limit: amount / parts }
+  const named = { of: party, id: partyId, name: nameOf(account), limit: amount, soft: false }
   switch (counting) {
-    case 'open': return { ...named, remaining: null, resets_at: null, window: null }
+    case 'open': return [{ ...named, remaining: null, resets_at: null, window: null }]
     case 'rate': {
       const { remaining = null, resetMs } = decision.rateLimits[unit] ?? {}
       const resetsAt = resetMs === undefined ? null : secondsOf(steadyNow() + resetMs)
-      return { ...named, remaining, resets_at: resetsAt, window: null }
+      return [{ ...named, remaining, resets_at: resetsAt, window: null }]
     }
     case 'sum': {
       const [used] = decision.used
-      const isHidden = used === undefined || (hidesCost && unit === 'nanoUsd')
-      const { endMs } = periodOf(account.window, steadyNow())
-      return {
-        ...named,
-        remaining: isHidden ? null : Math.max(0, amount - used) / parts,
-        resets_at: endMs === Infinity ? null : secondsOf(endMs),
-        window: account.budget?.every ?? ('per' in account.window ? account.window.per : null)
+      const { window, budget, soft = [] } = account
+      const { endMs } = periodOf(window, steadyNow())
+      const resetsAt = endMs === Infinity ? null : secondsOf(endMs)
+      if (unit !== 'nanoUsd') {
+        const remaining = used === undefined ? null : Math.max(0, amount - used)
+        return [{ ...named, remaining, resets_at: resetsAt, window: lengthOf(window) }]
       }
+      return [...budget === undefined ? [] : [budget], ...soft].map(each => ({
+        ...named,
+        limit: each.usd,
+        soft: each.soft === true,
+        remaining: used === undefined || hidesCost ? null : Math.max(0, nanoUsdOf(each) - used) / 1e9,
+        resets_at: resetsAt,
+        window: each.every ?? lengthOf(window)
+      }))
     }
   }
   return counting satisfies never
@@ -54,6 +64,10 @@ async function statusOf (limiter: Limiter, account: Account, hidesCost: boolean)
 
 function nameOf ({ unit, counting }: Account): LimitStatus['name'] {
   return limitFields.find(({ row }) => row.unit === unit && row.counting === counting)?.name ?? 'budget'
+}
+
+function lengthOf (window: Window): string | null {
+  return 'per' in window ? window.per : null
 }
 
 function secondsOf (ms: number): number {

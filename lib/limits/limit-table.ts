@@ -41,7 +41,8 @@ const sumNames: readonly SumName[] = [
 /** Names of what can refuse a call, for the log and for metrics. */
 export const refusals: readonly Refusal[] = [
   ...limitFields.flatMap(({ row }) => row.counting === 'sum' ? [] : [row.refusal]),
-  ...sumNames.flatMap(name => [name, `${name}_too_small`, `${name}_reserved`] as const)
+  ...sumNames.flatMap(name => [name, `${name}_too_small`, `${name}_reserved`] as const),
+  'budget_unread'
 ]
 
 /** Keeps the limits that depend on what a call used: the rest was checked when it was admitted. */

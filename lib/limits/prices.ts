@@ -9,7 +9,7 @@ import type { Route } from '../core/route.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Units } from '../core/usage.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
-import { budgetsIn } from './call-accounts.ts'
+import { budgetsIn, limitedParties } from './call-accounts.ts'
 import type { Estimate } from './estimate.ts'
 import { maxMediaTokens, type SentMedia } from './media-tokens.ts'
 
@@ -30,17 +30,20 @@ export interface Amounts {
 }
 
 /**
- * Returns the budgets that a call counts against: those of its key and of its project, unless the caller pays
- * the provider.
+ * Returns the budgets that a call counts against: those of its key, its project and its member, unless the
+ * caller pays the provider.
  */
 export function budgetsOf (
   { key, record }: AuthedCall,
   { limits: { defaultKeyLimits } }: Pick<Settings, 'limits'>
 ): readonly Budget[] {
   if (record.ownProviderKey === true) return []
-  return [key.limits ?? defaultKeyLimits, key.project?.limits].flatMap(limits =>
-    limits === undefined ? [] : budgetsIn(limits)
-  )
+  return limitedParties(key, defaultKeyLimits).flatMap(({ limits }) => budgetsIn(limits))
+}
+
+/** A budget that refuses nothing refuses no model either. */
+function allowsUnpriced ({ unpriced, soft }: Budget): boolean {
+  return unpriced === 'allow' || soft === true
 }
 
 /**
@@ -49,7 +52,7 @@ export function budgetsOf (
  * @throws GatewayError `insufficient_permissions` for a budget that does not allow what has no price
  */
 export function checkPriced (param: string | undefined, budgets: readonly Budget[]): void {
-  if (param === undefined || budgets.every(({ unpriced }) => unpriced === 'allow')) return
+  if (param === undefined || budgets.every(allowsUnpriced)) return
   throw new GatewayError('insufficient_permissions', {
     message: `This API key has a budget, and no price is known for \`${param}\`. Leave it out, or set \`unpriced: allow\` on the budget.`,
     param
@@ -66,7 +69,7 @@ export function checkStagesPriced (
   models: Pick<ModelRegistry, 'find'>,
   budgets: readonly Budget[]
 ): void {
-  if (budgets.every(({ unpriced }) => unpriced === 'allow')) return
+  if (budgets.every(allowsUnpriced)) return
   const unpriced = routes.find(({ modelId }) => models.find(modelId)?.price === undefined)
   if (unpriced === undefined) return
   throw new GatewayError('insufficient_permissions', {
@@ -89,7 +92,7 @@ export function pricedRoutes (
   budget: Budget,
   estimate?: Estimate
 ): RoutedCall<unknown>['routes'] {
-  if (budget.unpriced === 'allow') return routes
+  if (allowsUnpriced(budget)) return routes
   checkPriced(estimate?.unpriced, [budget])
   const unpriced = routes.filter(({ modelId }) => !isPriced(models.find(modelId)?.price, estimate))
   if (unpriced.length === 0) return routes

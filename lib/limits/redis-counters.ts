@@ -108,7 +108,8 @@ export class RedisCounters {
     request: ReservationRequest,
     recordedOf: (sum: SumKey) => number = () => 0
   ): Promise<RedisDecision> {
-    const { accounts, wanted, alreadyAdmitted = false } = request
+    const { accounts, wanted, onlyLook = false } = request
+    const alreadyAdmitted = onlyLook || request.alreadyAdmitted === true
     const planned = this.plan(id, request)
     const { party } = planned
     this.#releaseExited(planned)
@@ -136,7 +137,8 @@ export class RedisCounters {
       kind: 'reserve',
       id,
       accounts: counted,
-      admitted: alreadyAdmitted
+      admitted: alreadyAdmitted,
+      ...onlyLook && { look: true }
     })) as Reply
     const granted: Partial<Record<Unit, number>> = { ...most }
     const rateLimits: Partial<Record<Unit, { limit: number, remaining: number, resetMs: number }>> = {}

@@ -12,7 +12,7 @@ import { partyName, type Account } from './call-accounts.ts'
 import { LimitShare } from './limit-share.ts'
 import { isLeased, RedisCounters, renewEveryMs, type RedisReservation } from './redis-counters.ts'
 import {
-  mostOf, noUse, sumOf, sumOfAccount, type ActualUsage, type Granted, type LimitDecision, type RateLimits,
+  looked, mostOf, noUse, sumOf, sumOfAccount, unreadRefusal, type ActualUsage, type Granted, type LimitDecision, type RateLimits,
   type RecordedUsage, type ReservationRequest, type SumKey
 } from './counters.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
@@ -20,7 +20,7 @@ import { recordedAfterMs } from '../usage/refunds.ts'
 import { SpendingReader, type ReadUsed } from './spending-reader.ts'
 import type { RedisServer } from '../coordination/redis-server.ts'
 import type { Settings } from '../core/settings.ts'
-import type { Limiter } from './limiter.ts'
+import type { Limiter, WithoutStore } from './limiter.ts'
 
 type WithoutCoordination = Settings['limits']['withoutCoordination']
 
@@ -31,6 +31,8 @@ export interface RedisLimiterOptions {
   readonly onFailure: (error: unknown) => void
   /** Says what happens to calls while Redis is away. */
   readonly without: () => WithoutCoordination
+  /** Says what happens to calls whose end user the store says nothing of in time. Default: they pass. */
+  readonly withoutStore?: () => WithoutStore
   /** The time for which a reading of the ledger is used. Default 1000. */
   readonly rereadMs?: number
   /** Milliseconds of a clock that never goes back. */
@@ -130,7 +132,12 @@ export class RedisLimiter implements Limiter {
    */
   async #reserveShared (request: ReservationRequest): Promise<LimitDecision | undefined> {
     if (!this.#server.isUp) return undefined
-    await this.#reader.read(this.#sumsOf(request))
+    const sums = this.#sumsOf(request)
+    await this.#reader.read(sums)
+    const unread = request.alreadyAdmitted === true || request.onlyLook === true ? undefined : this.#reader.unread(sums)
+    if (unread !== undefined && this.#options.withoutStore?.() === 'refuse') {
+      return unreadRefusal(request.accounts, unread, this.#server.now())
+    }
     // Each try of a call has an id of its own: the late settlement of one must not end the next.
     const suffix = request.rowId === undefined ? '' : `-${request.rowId}`
     const id = `${this.#server.id}-${++this.#last}${suffix}`
@@ -166,17 +173,27 @@ export class RedisLimiter implements Limiter {
           ])
         )
       } catch {
+        if (request.onlyLook === true) return undefined
         this.#ended.add(this.#counters.plan(id, own)) // it may be reserved all the same
         release()
         return undefined
       }
     }
+    if (request.onlyLook === true) return looked(amounts, rateLimits)
     const reservation = this.#admit({ held, isShared: true })
-    return { admitted: true, granted, rateLimits, used: amounts, reservation }
+    return {
+      admitted: true,
+      granted,
+      rateLimits,
+      used: amounts,
+      reservation,
+      ...unread !== undefined && { isUnread: true }
+    }
   }
 
   /** @throws GatewayError `overloaded` where the configuration says to refuse */
   async #reserveAlone (request: ReservationRequest): Promise<LimitDecision> {
+    if (request.onlyLook === true) return looked([], {})
     const without = request.alreadyAdmitted === true ? 'allow' : this.#options.without()
     if (without === 'refuse') {
       throw new GatewayError('overloaded', {

@@ -1,4 +1,6 @@
 import { PrunedMap } from '../async/pruned-map.ts'
+import { withTimeout } from '../async/with-timeout.ts'
+import { endUserPrefix } from '../stores/party-spending.ts'
 import type { SumKey } from './counters.ts'
 
 /** Returns what a party used in a period up to a moment, as the usage ledger has it. */
@@ -16,8 +18,17 @@ export interface SpendingReaderOptions {
   readonly rereadMs: number
 }
 
+/** Longest wait for what an end user has spent: callers choose these names, and may choose new ones. */
+export const endUserWaitMs = 250
+
+function isOfEndUser ({ party }: SumKey): boolean {
+  return party.startsWith(endUserPrefix)
+}
+
 interface Reading {
   readonly atMs: number
+  /** True once a reading of the sum has succeeded. */
+  isKnown: boolean
   pending: Promise<void> | undefined
 }
 
@@ -34,19 +45,25 @@ export class SpendingReader {
   }
 
   /**
-   * Reads the sums that are not known; calls that arrive meanwhile share one reading. @returns `undefined`
-   * where all are known
+   * Reads the sums that are not known, for end users a quarter of a second at most; calls that arrive
+   * meanwhile share one reading. @returns `undefined` where all are known
    */
   read (sums: readonly SumKey[]): Promise<void> | undefined {
     if (this.#options.readUsed === undefined) return undefined
-    const pending: Array<Promise<void>> = []
+    const pending: Array<Promise<unknown>> = []
     for (const sum of sums) {
       const last = this.#readings.get(sum.name)
       const isRecent = last !== undefined && performance.now() - last.atMs < this.#options.rereadMs
       const reading = isRecent ? last.pending : this.#begin(sum)
-      if (reading !== undefined) pending.push(reading)
+      if (reading !== undefined) pending.push(isOfEndUser(sum) ? withTimeout(endUserWaitMs, reading) : reading)
     }
     return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined)
+  }
+
+  /** Returns the first sum of an end user of which no reading has succeeded; only these are not waited for. */
+  unread (sums: readonly SumKey[]): SumKey | undefined {
+    if (this.#options.readUsed === undefined) return undefined
+    return sums.find(sum => isOfEndUser(sum) && this.#readings.get(sum.name)?.isKnown !== true)
   }
 
   /** Reads a sum in any case: what was recorded just now may not be in the last reading. */
@@ -55,16 +72,19 @@ export class SpendingReader {
   }
 
   #begin (sum: SumKey): Promise<void> | undefined {
-    const reading: Reading = { atMs: performance.now(), pending: undefined }
-    reading.pending = this.#load(sum).finally(() => { reading.pending = undefined })
+    const isKnown = this.#readings.get(sum.name)?.isKnown === true
+    const reading: Reading = { atMs: performance.now(), isKnown, pending: undefined }
+    reading.pending = this.#load(sum, reading).finally(() => { reading.pending = undefined })
     this.#readings.set(sum.name, reading)
     return reading.pending
   }
 
-  async #load (sum: SumKey): Promise<void> {
+  async #load (sum: SumKey, reading: Reading): Promise<void> {
     const { now, readUsed, onRead, onFailure } = this.#options
     try {
-      if (readUsed !== undefined) onRead(sum, await readUsed(sum, now()))
+      if (readUsed === undefined) return
+      onRead(sum, await readUsed(sum, now()))
+      reading.isKnown = true
     } catch (error) {
       onFailure(error)
     }

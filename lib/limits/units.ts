@@ -6,6 +6,7 @@ import type { UsageRow } from '../stores/tables.ts'
 import { accountsOf, limitedParties, type Unit } from './call-accounts.ts'
 import type { RecordedUsage, Wanted } from './counters.ts'
 import type { Estimate } from './estimate.ts'
+import type { NamedBudgets } from './named-budgets.ts'
 import type { ApiKey, KeyLimits } from '../core/key.ts'
 
 /**
@@ -64,12 +65,16 @@ export function isInsteadOfTokens (unit: Unit): unit is ColumnInsteadOfTokens {
  * are gone are left out.
  */
 export function recordedUsages (
-  rows: readonly UsageRow[], find: (keyId: string) => ApiKey | undefined, defaultLimits: KeyLimits | undefined
+  rows: readonly UsageRow[],
+  find: (keyId: string) => ApiKey | undefined,
+  defaultLimits: KeyLimits | undefined,
+  named?: Pick<NamedBudgets, 'recorded'>
 ): RecordedUsage[] {
   return rows.flatMap(row => {
     const key = find(row.key_id)
     if (key === undefined) return []
-    const accounts = accountsOf(limitedParties(key, defaultLimits))
+    const others = named?.recorded(row.parties) ?? []
+    const accounts = accountsOf([...limitedParties(key, defaultLimits), ...others])
     return [{ row: { id: row.id, atMs: row.at_ms }, used: usedIn(row), accounts }]
   })
 }

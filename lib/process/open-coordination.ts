@@ -31,7 +31,7 @@ export interface Coordination extends GatewayCoordination {
   readonly close: () => Promise<void>
 }
 
-export interface CoordinationParts extends Pick<RedisLimiterOptions, 'without'> {
+export interface CoordinationParts extends Pick<RedisLimiterOptions, 'without' | 'withoutStore'> {
   readonly usageDatabase: Database
   readonly log: Log
 }
@@ -47,7 +47,7 @@ const tasksTopic = 'headgate:tasks'
  */
 export async function openCoordination (
   { coordination: settings }: Pick<Settings, 'coordination'>,
-  { usageDatabase, log, without }: CoordinationParts
+  { usageDatabase, log, without, withoutStore }: CoordinationParts
 ): Promise<Coordination | undefined> {
   if (settings.url === undefined) return undefined
   const { directory } = usageDatabase
@@ -63,6 +63,7 @@ export async function openCoordination (
   })
   const limiter = new RedisLimiter(server, {
     without,
+    ...withoutStore !== undefined && { withoutStore },
     readUsed: readUsedFrom(usageDatabase),
     onFailure: error =>
       log.error(

@@ -91,7 +91,8 @@ export async function serve ({
     const coordination = await coordinationOf(settings, {
       usageDatabase,
       log,
-      without: () => gateway.services.settings.limits.withoutCoordination
+      without: () => gateway.services.settings.limits.withoutCoordination,
+      withoutStore: () => gateway.services.settings.limits.withoutStore
     })
     if (coordination !== undefined) closing.push(coordination.close)
     const keys = await openKeyStore(database, settings.keys, {

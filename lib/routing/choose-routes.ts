@@ -64,7 +64,10 @@ type RoutingInput<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key' | 'origi
 }
 
 export interface ChosenRoutes
-  extends Pick<RoutedCall<unknown>, 'routes' | 'providerKey' | 'session' | 'reasoningAccount'> {
+  extends Pick<
+    RoutedCall<unknown>,
+    'routes' | 'requestedNames' | 'providerKey' | 'session' | 'reasoningAccount'
+  > {
   /** Models of the request that are not tried, and why. */
   readonly skipped: readonly FailedAttempt[]
 }
@@ -88,7 +91,8 @@ export function chooseRoutes<R extends ModelRequest> (
     const param = named.length > limits.modelsPerCall ? 'model' : 'fallbacks'
     throw tooLong([param], choices.length, limits.modelsPerCall)
   }
-  call.record.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
+  const requestedNames = choices.map(nameOf)
+  call.record.requestedModel = requestedNames.join(', ').slice(0, 256)
 
   const session = sessionOf?.(call)
   const byHeader = providerChoice(call.headers, providers)
@@ -149,6 +153,7 @@ export function chooseRoutes<R extends ModelRequest> (
   )
   return {
     routes: chosen,
+    requestedNames,
     skipped,
     ...gains && { session },
     ...needed?.account !== undefined && { reasoningAccount: needed.account },

@@ -122,13 +122,14 @@ function ticketOf (
   provider: Provider,
   upstreamId: string
 ): DeferredTicket {
-  const { reservedNanoUsd: chargedNanoUsd, endUser } = call.record
+  const { reservedNanoUsd: chargedNanoUsd, endUser, parties } = call.record
   call.record.chargedNanoUsd = chargedNanoUsd
   return {
     key: call.key.id,
     createdSeconds: nowSeconds(),
     modelId,
     ...endUser !== undefined && { endUser },
+    ...parties !== undefined && { parties },
     upstream: {
       providerId,
       model,
@@ -141,7 +142,7 @@ function ticketOf (
 }
 
 async function storeTask (
-  { id, key, request, requestedStages, routes, providerKey, record }: RoutedChatCall,
+  { id, key, request, requestedStages, requestedNames, routes, providerKey, record }: RoutedChatCall,
   { tickets, store, events }: Deferrals,
   { keepMs, maxPending }: Services['settings']['deferred']
 ): Promise<string> {
@@ -152,7 +153,14 @@ async function storeTask (
   const { deferred: _, credentials: _credentials, ...rest } = request
   const attribution = attributionIn(record)
   const task: DeferredTask = {
-    id, key, request: rest, requestedStages, routes, attribution, placeholders: record.placeholders?.sealed()
+    id,
+    key,
+    request: rest,
+    requestedStages,
+    requestedNames,
+    routes,
+    attribution,
+    placeholders: record.placeholders?.sealed()
   }
   const text = await printText(task)
   const added = await store.add(

@@ -3,13 +3,14 @@
 import { GatewayError } from '../core/errors.ts'
 import { countedLimits, type CountedLimit } from '../../schemas/config/counted-limits.ts'
 import { steadyNow } from '../async/steady-clock.ts'
-import { budgetText, type Budget } from '../core/key.ts'
+import { budgetText, nanoUsdOf, type Budget } from '../core/key.ts'
 import { usageLimits } from '../limits/limit-table.ts'
 import { isInsteadOfTokens, wantedUnits } from '../limits/units.ts'
-import { accountsOf, limitedParties, partyNames, type Account, type Party } from '../limits/call-accounts.ts'
-import { requestBytes, type RecordedEstimate } from '../core/record.ts'
+import { accountsOf, limitedParties, partyName, partyText, type Account, type Party, type PartyKind } from '../limits/call-accounts.ts'
+import { requestBytes, type ExceededBudget, type RecordedEstimate } from '../core/record.ts'
 import { budgetLeftHeader, usdText } from '../usage/cost-header.ts'
 import { budgetLeft, rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
+import { periodOf } from '../limits/windows.ts'
 import { rowId } from '../text/ids.ts'
 import { abortable } from '../async/cancellation.ts'
 import { sleep } from '../async/sleep.ts'
@@ -33,6 +34,9 @@ export interface LimitsOptions<R> {
   readonly waitForCapacity?: boolean
 }
 
+type LimitsServices =
+  Pick<Services, 'limiter' | 'models' | 'settings' | 'textStages' | 'namedBudgets'>
+
 /** Milliseconds between two tries of a call that waits: reservations of others may end at any time. */
 const maxPauseMs = 1000
 
@@ -47,7 +51,7 @@ const maxPauseMs = 1000
  *   `insufficient_quota` when the budget is used up; `insufficient_permissions` for a model without a price
  */
 export function limits<R = unknown> (
-  { limiter, models, settings, textStages }: Pick<Services, 'limiter' | 'models' | 'settings' | 'textStages'>,
+  { limiter, models, settings, textStages, namedBudgets }: LimitsServices,
   { estimate, waitForCapacity = false }: LimitsOptions<R> = {}
 ): PassThroughStage<RoutedCall<R>> {
   const waits = (decision: LimitDecision): decision is Refused =>
@@ -63,7 +67,9 @@ export function limits<R = unknown> (
     const accounts = accountsOf(parties, record.ownProviderKey !== true).filter(
       ({ unit }) => !isInsteadOfTokens(unit) || units[unit] !== undefined
     )
-    const budgets = accounts.flatMap(account => (account.counting === 'sum' ? (account.budget ?? []) : []))
+    const budgets = accounts.flatMap(account => (
+      account.counting === 'sum' ? account.budget ?? account.soft ?? [] : []
+    ))
     const routes = budgets.reduce<RoutedCall<R>['routes']>(
       (left, budget) => pricedRoutes({ ...call, routes: left }, models, budget, tokens),
       call.routes
@@ -98,7 +104,9 @@ export function limits<R = unknown> (
         throw refusal(decision, accounts)
       }
       record.reservation = decision.reservation
+      if (decision.isUnread === true) record.budgetUnread = true
       if (budgets.length > 0) {
+        record.exceededBudgets = exceededBudgets(accounts, decision.used)
         record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : request.wanted.nanoUsd?.usual
       }
       if (isStrict) {
@@ -191,11 +199,31 @@ export function limits<R = unknown> (
       [route], models, { prompt: answers * (promptTokens + textTokens), completion: answers * answerTokens }
     ), 0)
   }
+  /** Reserves in the parties that a call names as well. */
+  const reserveNamed = <C extends RoutedCall<R>>(
+    call: C,
+    estimated: RequestEstimate<R>,
+    parties: readonly Party[],
+    named: readonly Party[]
+  ): C | Promise<C> => {
+    const all = [...parties, ...named]
+    if (all.length === 0) return call
+    if (named.length > 0) {
+      call.record.parties = named.map(({ kind, id }) => partyName({ party: kind, partyId: id }))
+    }
+    return reserve(call, estimated, all)
+  }
   return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {
     const { key, record } = call
     const estimated = new RequestEstimate(call, estimate)
     if (estimate !== undefined) record.estimate = estimated
     const parties = limitedParties(key, settings.limits.defaultKeyLimits)
+    if (namedBudgets !== undefined) {
+      const named = namedBudgets.partiesOf(call, steadyNow())
+      return named instanceof Promise
+        ? named.then(found => reserveNamed(call, estimated, parties, found))
+        : reserveNamed(call, estimated, parties, named)
+    }
     return parties.length === 0 ? call : reserve(call, estimated, parties)
   })
 }
@@ -311,17 +339,51 @@ type Refused = Extract<LimitDecision, { readonly admitted: false }>
 /** Longest wait that a refusal asks for, in seconds. */
 const maxRetrySeconds = 60
 
+/** The parameters of requests that name parties. */
+const params: Readonly<Partial<Record<PartyKind, string>>> = { end_user: 'user', model: 'model' }
+
+function capitalised (text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** Lists soft budgets that are used up; `undefined` for none. */
+function exceededBudgets (
+  accounts: readonly Account[],
+  used: readonly number[]
+): readonly ExceededBudget[] | undefined {
+  let exceeded: ExceededBudget[] | undefined
+  let place = 0
+  for (const account of accounts) {
+    if (account.counting !== 'sum') continue
+    const usedOf = used[place++] ?? 0
+    for (const budget of account.soft ?? []) {
+      if (usedOf < nanoUsdOf(budget)) continue
+      const { endMs } = periodOf(account.window, steadyNow())
+      ;(exceeded ??= []).push({ party: partyName(account), budget: budgetText(budget), endMs })
+    }
+  }
+  return exceeded
+}
+
 function refusal (
   { account: place, reason, waitMs, endMs }: Refused,
   accounts: readonly Account[]
 ): GatewayError {
   const account = accounts[place] as Account // the limiter counts those it was given
-  const name = partyNames[account.party]
+  const name = partyText(account)
+  const param = params[account.party]
   const retryAfterSeconds = Math.min(maxRetrySeconds, Math.max(1, Math.ceil(waitMs / 1000)))
+  if (reason === 'budget_unread') {
+    return new GatewayError('overloaded', {
+      ...param !== undefined && { param },
+      message: `The spending of ${name} cannot be read at the moment. Try again later.`,
+      retryAfterSeconds
+    })
+  }
   if (account.counting !== 'sum') {
     const { allows, note } = allowed(account)
     return new GatewayError('rate_limit_exceeded', {
-      message: `This ${name} allows ${account.amount} ${allows}.${note === undefined ? '' : ` ${note}`}`,
+      message: `${capitalised(name)} allows ${account.amount} ${allows}.${note === undefined ? '' : ` ${note}`}`,
       retryAfterSeconds
     })
   }
@@ -330,16 +392,17 @@ function refusal (
       ? undefined
       : Math.max(1, Math.ceil((endMs - steadyNow()) / 1000))
   if (account.budget === undefined) {
-    const message = `This ${name} allows ${account.amount} ${allowed(account).allows}.`
+    const message = `${capitalised(name)} allows ${account.amount} ${allowed(account).allows}.`
     return new GatewayError('rate_limit_exceeded', {
       message,
       retryAfterSeconds:
         waitMs > 0 ? retryAfterSeconds : Math.min(maxRetrySeconds, untilEnd ?? maxRetrySeconds)
     })
   }
-  const budget = `budget of this ${name} (${budgetText(account.budget)})`
+  const budget = `budget of ${name} (${budgetText(account.budget)})`
   if (reason === 'budget_reserved') {
     return new GatewayError('rate_limit_exceeded', {
+      ...param !== undefined && { param },
       message: `Calls in progress may use up the ${budget}.`,
       retryAfterSeconds
     })
@@ -349,6 +412,7 @@ function refusal (
       ? `The ${budget} is exhausted.`
       : `The remaining ${budget} is too small for this call.`
   return new GatewayError('insufficient_quota', {
+    ...param !== undefined && { param },
     message,
     ...untilEnd !== undefined && untilEnd <= maxRetrySeconds && { retryAfterSeconds: untilEnd }
   })

@@ -1,5 +1,7 @@
 import { refine, type RoutedCall, type ValidCall } from '../core/call.ts'
 import { map } from '../pipeline/stage.ts'
+import type { CallRecord } from '../core/record.ts'
+import type { Services } from '../services.ts'
 import type { GenericStage, StageKind } from '../pipeline/stage-list.ts'
 import {
   chooseRoutes,
@@ -7,6 +9,9 @@ import {
   type ChooseRoutesServices,
   type ModelRequest
 } from '../routing/choose-routes.ts'
+
+/** The most tags of a call. */
+const maxTags = 20
 
 type RoutingStage<Extra> = <R extends ModelRequest & Extra>(
   source: AsyncIterable<ValidCall<R>>
@@ -22,15 +27,21 @@ interface Routing extends StageKind {
  * @throws what `chooseRoutes` throws
  */
 export function routeModel<Extra = unknown> (
-  services: ChooseRoutesServices, options: ChooseRoutesOptions<Extra> = {}
+  services: ChooseRoutesServices & Pick<Services, 'routeTags'>, options: ChooseRoutesOptions<Extra> = {}
 ): GenericStage<RoutingStage<Extra>, Routing> {
   const stage: RoutingStage<Extra> = map(
     <R extends ModelRequest & Extra>(call: ValidCall<R>): RoutedCall<R> => {
       const { skipped, ...chosen } = chooseRoutes(call, services, options)
       if (skipped.length > 0) call.record.failedAttempts = [...skipped]
       if (chosen.providerKey !== undefined) call.record.ownProviderKey = true
+      if (services.routeTags !== undefined) addTags(call.record, services.routeTags(chosen.requestedNames ?? []))
       return refine(call, chosen)
     }
   )
   return stage
+}
+
+/** Adds the tags of its routes to a call, before those that it has. */
+function addTags (record: CallRecord, tags: readonly string[]): void {
+  if (tags.length > 0) record.tags = [...new Set([...tags, ...record.tags ?? []])].slice(0, maxTags)
 }

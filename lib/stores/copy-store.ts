@@ -37,6 +37,7 @@ const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
   usage: { key: ['at_ms', 'id'], sums: ['cost_nano_usd', ...unitColumns, 'duration_ms'] },
   usage_rollups: { key: ['span_ms', 'from_ms', 'key_id', 'model', 'provider', 'endpoint'], sums: rollupSums },
   spending: { key: ['key_id', 'day_ms'], sums: ['cost_nano_usd'] },
+  party_spending: { key: ['span_ms', 'party', 'from_ms'], sums: ['cost_nano_usd'] },
   call_bodies: { key: ['id'], sums: ['expires_at_ms'] },
   deferred: { key: ['id'], sums: ['size_bytes'] },
   responses: { key: ['id'], sums: ['size_bytes'] },

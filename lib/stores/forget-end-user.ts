@@ -39,7 +39,7 @@ export async function forgetEndUser (database: Database, endUser: string): Promi
     if (ids.length === 0) return []
     await bodies.empty(ids) // first: only these records say whose they are
     // Messages of errors may quote a value of the request.
-    const blank = { end_user: null, session: null, tags: null, metadata: null, steps: null }
+    const blank = { end_user: null, session: null, tags: null, metadata: null, steps: null, parties: null }
     await retryWhenLocked(
       async () =>
         await query.updateTable('usage').set(blank).where('end_user', '=', endUser).where('id', 'in', ids)

@@ -31,6 +31,8 @@ export interface KeyTable {
   readonly expires_at_ms: number | null
   readonly revoked_at_ms: number | null
   readonly project_id: Generated<string>
+  /** Id of the user who owns it; `null` for one that nobody does. */
+  readonly owner_id: string | null
   /** Its first and last characters, by which people know it; `null` in rows of earlier versions. */
   readonly hint: string | null
   /** Id of the user or admin key that created it. */
@@ -79,6 +81,8 @@ export interface UserRow {
   /** Written every minute at most. */
   readonly last_seen_at_ms: number | null
   readonly disabled_at_ms: number | null
+  /** JSON of the `KeyLimits` of all keys that they own together. */
+  readonly limits: string | null
 }
 
 export interface MemberRow {
@@ -307,6 +311,16 @@ export interface UsageRow extends Readonly<Record<UnitColumn, number | null>> {
   readonly tags: string | null
   /** JSON object of texts. */
   readonly metadata: string | null
+  /** JSON list of the parties beside its key, project and member whose budgets it counts in. */
+  readonly parties: string | null
+}
+
+/** The cost of the calls of a party of `usage.parties` in a quarter of an hour or a day. */
+export interface PartySpendingRow {
+  readonly span_ms: number
+  readonly party: string
+  readonly from_ms: number
+  readonly cost_nano_usd: number
 }
 
 /**
@@ -525,6 +539,7 @@ export interface Tables {
   usage_rollups: UsageRollupRow
   call_bodies: CallBodiesRow
   spending: SpendingRow
+  party_spending: PartySpendingRow
   gateways: GatewayRow
   holdings: HoldingRow
   leases: LeaseRow

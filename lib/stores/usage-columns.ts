@@ -49,7 +49,8 @@ const columns = {
   tags: 'text',
   metadata: 'text',
   wasted_tokens: 'bigint',
-  wasted_nano_usd: 'bigint'
+  wasted_nano_usd: 'bigint',
+  parties: 'text'
 } as const satisfies Readonly<Record<Exclude<UsageColumn, UnitColumn>, 'text' | 'bigint'>> &
   Readonly<Partial<Record<UnitColumn, 'bigint'>>>
 

@@ -59,6 +59,8 @@ function fieldsOf (
     failed_attempts: record.failedAttempts && printAttempts(record.failedAttempts),
     candidates: candidatesOf(record),
     findings: printFindings(record),
+    exceeded_budgets: record.exceededBudgets?.map(({ party, budget }) => `${party}: ${budget}`),
+    budget_unread: record.budgetUnread,
     dry_run: record.dryRun,
     upstream_id: record.upstreamRequestId,
     total_ms: rounded(totalMs),

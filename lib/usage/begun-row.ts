@@ -70,7 +70,7 @@ export function printBegunRow (
   }
   if (trace !== undefined) return undefined // the row has it, for its span after a kill
   if (record.judged !== undefined) return undefined // stages have spent something
-  if (record.tags ?? record.endUser ?? record.session ?? record.metadata) return undefined
+  if (record.tags ?? record.endUser ?? record.session ?? record.metadata ?? record.parties) return undefined
   const id = record.rowId ?? rowId()
   const atMs = Math.round(steadyNow() - performance.now() + receivedAtMs)
   const tokens = Math.ceil(bodyBytes / charactersPerToken)

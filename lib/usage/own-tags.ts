@@ -1,4 +1,4 @@
-/** Finds the tags that the configuration gives to the calls of keys and projects. */
+/** Finds the tags that the configuration gives to the calls of keys, projects and routes. */
 
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import type { Settings } from '../core/settings.ts'
@@ -21,4 +21,15 @@ export function ownTags ({
       ...(ofProjects.get(id) ?? ofProjects.get(name) ?? [])
     ]
   }
+}
+
+/**
+ * Returns a function that lists the tags of the routes that a call names; `undefined` where none has any.
+ */
+export function routeTags ({
+  routes
+}: Pick<Settings['usage'], 'routes'>): ((names: readonly string[]) => readonly string[]) | undefined {
+  const ofRoutes = new Map(routes.filter(({ tags }) => tags.length > 0).map(({ route, tags }) => [route, tags]))
+  if (ofRoutes.size === 0) return undefined
+  return names => names.flatMap(name => ofRoutes.get(name) ?? [])
 }

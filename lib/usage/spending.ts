@@ -1,4 +1,4 @@
-/** Reads what the calls of a key or of a project have used since a moment, as the usage ledger has it. */
+/** Reads what the calls of a party have used since a moment, as the usage ledger has it. */
 
 import {
   DummyDriver,
@@ -11,6 +11,7 @@ import {
 } from 'kysely'
 import { unitColumns, type UnitColumn } from '../../schemas/billed-units.ts'
 import { dayMs, dayOf } from '../core/day.ts'
+import { quarterMs } from '../stores/party-spending.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
 import type { Tables } from '../stores/tables.ts'
 
@@ -27,33 +28,33 @@ interface Recorded {
 }
 
 /**
- * Returns what the calls of a key, or of all keys of a project, have used since a moment, with those of all
- * processes that share the store: in billionths of a dollar, or in units. Reads a row for each day, of the
- * first day its hours, and of the first hour its records, where the moment is in the middle of these.
+ * Returns what the calls of a party have used since a moment, with those of all processes that share the
+ * store: in billionths of a dollar, or in units. Reads a row for each day, of the first day its hours, and of
+ * the first hour its records, where the moment is in the middle of these.
  *
- * @param id of a key or of a project
+ * @param party as `partyName` of `limits/call-accounts` names it
  */
 export async function usedSince (
   query: Kysely<Tables>,
   unit: SummedUnit,
-  id: string,
+  party: string,
   fromMs: number,
   untilMs: number
 ): Promise<number> {
   const {
     rows: [found]
-  } = await usedSinceSql(unit, id, fromMs, untilMs).execute(query)
+  } = await usedSinceSql(unit, party, fromMs, untilMs).execute(query)
   return found?.used ?? 0
 }
 
 /** Returns the statement of SQLite that reads it, for a transaction that must not wait. */
 export function usedSinceStatement (
   unit: SummedUnit,
-  id: string,
+  party: string,
   fromMs: number,
   untilMs: number
 ): { readonly sql: string, readonly parameters: ReadonlyArray<string | number> } {
-  const { sql: text, parameters } = usedSinceSql(unit, id, fromMs, untilMs).compile(compiler)
+  const { sql: text, parameters } = usedSinceSql(unit, party, fromMs, untilMs).compile(compiler)
   return { sql: text, parameters: parameters as ReadonlyArray<string | number> } // the id and the times
 }
 
@@ -70,9 +71,40 @@ const compiler = new Kysely<Tables>({
   }
 })
 
-function usedSinceSql (unit: SummedUnit, id: string, fromMs: number, untilMs: number): RawBuilder<Recorded> {
+function usedSinceSql (
+  unit: SummedUnit,
+  party: string,
+  fromMs: number,
+  untilMs: number
+): RawBuilder<Recorded> {
+  const pieces = isNamed(party)
+    ? piecesOfNamed(unit, party, fromMs, untilMs)
+    : piecesOfKeys(unit, keysOf(party), fromMs, untilMs)
+  return sql<Recorded>`select coalesce(sum(amount), 0) as used from (${sql.join(pieces, sql` union all `)}) as parts`
+}
+
+/** True for a party that records name: what it used is no sum of keys. */
+function isNamed (party: string): boolean {
+  return /^(?:tag|end_user|model):/.test(party)
+}
+
+const memberPrefix = 'member:'
+
+/** Returns the condition for what counts in a key, in a project, or in the keys that a member owns. */
+function keysOf (party: string): RawBuilder<boolean> {
+  if (!party.startsWith(memberPrefix))
+    return sql`(key_id = ${party} or key_id in (select id from keys where project_id = ${party}))`
+  const id = party.slice(memberPrefix.length)
+  return sql`(key_id = ${id} or key_id in (select id from keys where owner_id = ${id}))`
+}
+
+function piecesOfKeys (
+  unit: SummedUnit,
+  ofParty: RawBuilder<boolean>,
+  fromMs: number,
+  untilMs: number
+): RawBuilder<unknown>[] {
   const amount = sql.ref(unit === 'nanoUsd' ? 'cost_nano_usd' : unit)
-  const ofParty = sql`(key_id = ${id} or key_id in (select id from keys where project_id = ${id}))`
   const firstHour = Math.ceil(fromMs / hourMs) * hourMs
   const firstDay = Math.ceil(fromMs / dayMs) * dayMs
   const lastDay = dayOf(untilMs)
@@ -95,5 +127,30 @@ function usedSinceSql (unit: SummedUnit, id: string, fromMs: number, untilMs: nu
       sql`select coalesce(${amount}, 0) as amount from usage where ${ofParty} and at_ms >= ${fromMs} and at_ms < ${firstHour}`
     )
   }
-  return sql<Recorded>`select coalesce(sum(amount), 0) as used from (${sql.join(pieces, sql` union all `)}) as parts`
+  return pieces
+}
+
+/** Such parties have budgets and no other sums. */
+function piecesOfNamed (
+  unit: SummedUnit,
+  party: string,
+  fromMs: number,
+  untilMs: number
+): RawBuilder<unknown>[] {
+  if (unit !== 'nanoUsd') return [sql`select 0 as amount`]
+  const firstQuarter = Math.ceil(fromMs / quarterMs) * quarterMs
+  const firstDay = Math.ceil(fromMs / dayMs) * dayMs
+  const sums = sql`select cost_nano_usd as amount from party_spending where party = ${party}`
+  const pieces = [
+    sql`${sums} and span_ms = ${dayMs} and from_ms >= ${firstDay} and from_ms <= ${dayOf(untilMs)}`
+  ]
+  if (firstDay > firstQuarter) {
+    pieces.push(sql`${sums} and span_ms = ${quarterMs} and from_ms >= ${firstQuarter} and from_ms < ${firstDay}`)
+  }
+  if (firstQuarter > fromMs) {
+    pieces.push(
+      sql`select coalesce(cost_nano_usd, 0) as amount from usage where at_ms >= ${fromMs} and at_ms < ${firstQuarter} and exists (select 1 from json_each(usage.parties) as party where party.value = ${party})`
+    )
+  }
+  return pieces
 }

@@ -107,7 +107,8 @@ export function usageRow (
     end_user: caller.endUser ?? null,
     session: caller.session ?? null,
     tags: caller.tags === undefined ? null : JSON.stringify(caller.tags),
-    metadata: caller.metadata === undefined ? null : JSON.stringify(caller.metadata)
+    metadata: caller.metadata === undefined ? null : JSON.stringify(caller.metadata),
+    parties: record.parties === undefined ? null : JSON.stringify(record.parties)
   }
   // A spread in the literal takes 1 µs more.
   return Object.assign(

@@ -13,9 +13,10 @@ export async function activeKeys (query: Kysely<Tables>, sinceMs: number): Promi
   return rows.map(({ key_id: id }) => id)
 }
 
-/** A key or a project, and the beginning of a window. */
+/** A party, and the beginning of a window. */
 export interface SpentQuestion {
-  readonly id: string
+  /** As `partyName` of `limits/call-accounts` names it. */
+  readonly party: string
   readonly fromMs: number
 }
 
@@ -26,7 +27,9 @@ export async function spentBy (
   untilMs: number
 ): Promise<number[]> {
   const spent: number[] = []
-  for (const { id, fromMs } of questions) spent.push(await usedSince(query, 'nanoUsd', id, fromMs, untilMs))
+  for (const { party, fromMs } of questions) {
+    spent.push(await usedSince(query, 'nanoUsd', party, fromMs, untilMs))
+  }
   return spent
 }
 

@@ -42,6 +42,7 @@ export const keyHandlers: AdminHandlers<
   'POST /admin/v1/keys': async (call, { settings }) => {
     const { request } = call
     checkScope(call, request)
+    checkOwner(call, request.owner_id)
     checkStageNames(request.stages, settings)
     await usableProject(call, request.project_id ?? defaultProject)
     return await createKey(call.admin, actorOf(call), request, { byAdmin: isAdmin(call) })
@@ -51,6 +52,7 @@ export const keyHandlers: AdminHandlers<
 
   'POST /admin/v1/keys/:key_id': async (call, { settings }) => {
     checkScope(call, call.request)
+    checkOwner(call, call.request.owner_id)
     checkStageNames(call.request.stages, settings)
     const before = await changeableKey(call)
     if (call.request.provider_objects !== false) checkObjectRights(call, before)
@@ -140,6 +142,16 @@ function checkObjectRights (
     throw new GatewayError('insufficient_permissions', {
       param: 'provider_objects',
       message: 'A key with `provider_objects` needs the role `admin`.'
+    })
+  }
+}
+
+/** @throws GatewayError `insufficient_permissions` for members who would let a key count in other limits */
+function checkOwner (call: AdminCall, ownerId: string | null | undefined): void {
+  if (ownerId !== undefined && ownerId !== principalOf(call).id && !isAdmin(call)) {
+    throw new GatewayError('insufficient_permissions', {
+      param: 'owner_id',
+      message: 'Giving a key to another owner needs the role `admin`.'
     })
   }
 }

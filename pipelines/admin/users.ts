@@ -31,7 +31,7 @@ export const userHandlers: AdminHandlers<
     await call.admin.accounts.users.describe(await requireUser(call)),
 
   'POST /admin/v1/users/:user_id': async call => {
-    const { admin: { accounts }, request: { name, email, role, disabled } } = call
+    const { admin: { accounts }, request: { name, email, role, disabled, limits } } = call
     const user = await changeableUser(call)
     const isNewEmail = email !== undefined && normalEmail(email) !== user.email
     if (role !== undefined) checkGivenRole(call, role)
@@ -44,6 +44,7 @@ export const userHandlers: AdminHandlers<
       name,
       role,
       disabled,
+      limits,
       ...isNewEmail && { email, emailByOther }
     })
     if (changed === undefined) throw notFound('user_id', 'user')

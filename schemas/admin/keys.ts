@@ -53,6 +53,7 @@ export const Key = Type.Object({
   }),
   exhausted: Type.Boolean({ description: 'True when one of its budgets is used up.' }),
   created_by: OrNull(Type.String(), 'Name of the user.'),
+  owner_id: OrNull(Id, 'The user who owns it, whose limits hold for it as well; `null`: nobody.'),
   created_at_ms: OrNull(Milliseconds),
   expires_at_ms: OrNull(Milliseconds),
   revoked_at_ms: OrNull(Milliseconds),
@@ -74,6 +75,9 @@ const scope = {
 export const NewKey = Request({
   name: Name,
   project_id: Type.Optional(Type.Union([Id], { description: 'Default: `default`.' })),
+  owner_id: Type.Optional(Type.Union([Id], {
+    description: 'The user who owns it. Only admins give a key to someone else. Default: who makes it.'
+  })),
   ...Type.Partial(Type.Object(scope)).properties
 })
 export type NewKey = Static<typeof NewKey>
@@ -84,6 +88,7 @@ export type CreatedKey = Static<typeof CreatedKey>
 
 export const KeyChange = Request({
   name: Type.Optional(Name),
+  owner_id: Change(Id),
   endpoints: Change(Endpoints),
   models: Change(Models),
   mcp_servers: Change(ToolServers),

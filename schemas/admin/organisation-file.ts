@@ -6,16 +6,19 @@
 
 import { Type, type Static } from 'typebox'
 import { Email, Name, Request, Role } from './common.ts'
+import { KeyLimitsRequest } from '../config/keys.ts'
 import { KeyChange, NewKey } from './keys.ts'
 import { NewProject, ProjectChange } from './organisation.ts'
 import { OneOf } from '../nullable.ts'
 
 const { name: _projectName, ...projectFields } = NewProject.properties
-const { name: _keyName, project_id: _projectId, expires_at_ms: _expiry, ...keyFields } = NewKey.properties
+const {
+  name: _keyName, project_id: _projectId, owner_id: _ownerId, expires_at_ms: _expiry, ...keyFields
+} = NewKey.properties
 
 const { name: _changedName, ...projectRemovals } = ProjectChange.properties
 const {
-  name: _changedKey, provider_objects: _objects, expires_at_ms: _changedExpiry, ...keyRemovals
+  name: _changedKey, owner_id: _owner, provider_objects: _objects, expires_at_ms: _changedExpiry, ...keyRemovals
 } = KeyChange.properties
 
 /** @param fields those that a change may set to `null` */
@@ -37,12 +40,20 @@ export const FileProject = Request({
 export type FileProject = Static<typeof FileProject>
 
 /** A user who is not there is invited. */
-export const FileUser = Request({ email: Email, role: Role })
+export const FileUser = Request({
+  email: Email,
+  role: Role,
+  limits: Type.Optional(KeyLimitsRequest),
+  unset: Unset(['limits'])
+})
 export type FileUser = Static<typeof FileUser>
 
 export const FileKey = Request({
   name: Name,
   project: Type.Optional(Type.Union([Name], { description: 'The name of its project. Default: `Default`.' })),
+  owner: Type.Optional(Type.Union([Email], {
+    description: 'The email of the user who owns it. Default: as it is.'
+  })),
   ...keyFields,
   expires_at: Type.Optional(Type.String({
     description: 'A day (2030-12-31) or a time (2030-12-31T18:00:00Z).'

@@ -15,6 +15,12 @@ export const User = Type.Object({
   projects: Type.Array(Id, {
     description: 'The projects that the user is a member of. Owners and admins see all.'
   }),
+  limits: OrNull(KeyLimitsConfig, 'Limits of all keys that the user owns together; `null`: none.'),
+  spent_usd: OrNull(
+    Type.Number(),
+    'With limits: what these keys have spent in the current period of the first budget; without a budget, this month.'
+  ),
+  exhausted: Type.Boolean({ description: 'True when one of the budgets is used up.' }),
   created_at_ms: Milliseconds,
   last_seen_at_ms: OrNull(Milliseconds)
 })
@@ -25,7 +31,8 @@ export const UserChange = Request({
   name: Type.Optional(Name),
   email: Type.Optional(Email),
   role: Type.Optional(Role),
-  disabled: Type.Optional(Type.Boolean())
+  disabled: Type.Optional(Type.Boolean()),
+  limits: Change(KeyLimitsRequest)
 })
 export type UserChange = Static<typeof UserChange>
 

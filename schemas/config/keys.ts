@@ -58,6 +58,12 @@ const unpriced = Type.Optional(
       'Whether the key may use models and fields without a known price, which count as free. Default: refuse.'
   })
 )
+const soft = Type.Optional(
+  Type.Boolean({
+    description:
+      'True: it refuses and shortens nothing. Once it is used up, the log says so, and alerts do. Default: false.'
+  })
+)
 const strict = Type.Optional(
   Type.Boolean({
     description:
@@ -72,21 +78,36 @@ const severalNotes = {
 
 /** A budget as the configuration and the admin API have it. */
 export const BudgetConfig = Closed(
-  { usd, per: Type.Optional(per), time_zone: timeZone, every, from, unpriced },
+  { usd, per: Type.Optional(per), time_zone: timeZone, every, from, unpriced, soft },
   { description: 'Budget.' }
 )
 
+const budgets = {
+  budget: Type.Optional(BudgetConfig),
+  budgets: Type.Optional(Type.Array(BudgetConfig, severalNotes)),
+  strict
+}
+
 /** Limits as the configuration and the admin API have them. */
-export const KeyLimitsConfig = Closed(
-  {
-    ...counts,
-    budget: Type.Optional(BudgetConfig),
-    budgets: Type.Optional(Type.Array(BudgetConfig, severalNotes)),
-    strict
-  },
-  limitsNotes
-)
+export const KeyLimitsConfig = Closed({ ...counts, ...budgets }, limitsNotes)
 export const KeyLimitsRequest = KeyLimitsConfig
+
+export const TagBudgetsConfig = Closed(
+  {
+    tag: Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: 'The tag. It counts where a key, a project or a route has it in `usage`; tags of callers do not.'
+    }),
+    ...budgets
+  },
+  { description: 'Budgets of a tag.' }
+)
+
+export const ModelBudgetsConfig = Closed(
+  { model: Text('A model id, an alias or a route, as requests name it.'), ...budgets },
+  { description: 'Budgets of a model.' }
+)
 
 export const KeyConfig = Closed(
   {

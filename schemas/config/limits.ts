@@ -3,7 +3,7 @@
 import { Type } from 'typebox'
 import { OneOf } from '../nullable.ts'
 import { Bytes, Count, mebibyte, Milliseconds, Section } from './entries.ts'
-import { KeyLimitsConfig } from './keys.ts'
+import { KeyLimitsConfig, ModelBudgetsConfig, TagBudgetsConfig } from './keys.ts'
 
 export const LimitsConfig = Section(
   {
@@ -94,6 +94,21 @@ export const LimitsConfig = Section(
       1_000_000
     ),
     default_key_limits: Type.Optional(KeyLimitsConfig),
+    tags: Type.Array(TagBudgetsConfig, {
+      default: [],
+      maxItems: 1000,
+      description: 'Budgets of tags, each of all calls that have it. Default: none.'
+    }),
+    models: Type.Array(ModelBudgetsConfig, {
+      default: [],
+      maxItems: 1000,
+      description: 'Budgets of models and routes, each of all calls to it. Default: none.'
+    }),
+    without_store: OneOf(['allow', 'refuse'], {
+      default: 'allow',
+      description:
+        'Calls of an end user whose spending the store has not said within 250 ms: each process admits them up to the whole budget, or refuses them with 503.'
+    }),
     without_coordination: OneOf(['share', 'allow', 'refuse'], {
       default: 'share',
       description:

@@ -119,6 +119,11 @@ const UsageKeyConfig = Closed(
   { description: 'Settings of one key.' }
 )
 
+const UsageRouteConfig = Closed(
+  { route: Text('Name of the route.'), tags: Tags('Tags of all calls to this route.') },
+  { description: 'Settings of one route.' }
+)
+
 export const UsageConfig = Section(
   {
     keep_days: Count(90, 'Days that usage records, and their sums by hour and day, are kept.', 3650),
@@ -139,7 +144,11 @@ export const UsageConfig = Section(
       default: [],
       description: 'Keys with settings of their own. Default: none.'
     }),
-    exports: UsageExportsConfig
+    exports: UsageExportsConfig,
+    routes: Type.Array(UsageRouteConfig, {
+      default: [],
+      description: 'Routes with settings of their own. Default: none.'
+    })
   },
   'Usage records: calls and their cost.'
 )

@@ -237,3 +237,20 @@ t.test('a gateway that no browser has seen is set up from its first start on', a
   t.equal((await ask(url, secret)).status, 200)
   t.equal((await ask(url, secret, 'sandbox/story')).status, 403)
 })
+
+t.test('users have limits and keys have owners as the file says, as far as these people are there', async t => {
+  const { apply, listed, user, admin } = await gateway(t)
+  const { user: ada } = await user('member')
+  const email = ada.email ?? ''
+  const limits = { budget: { usd: 5, per: 'day' } }
+  const file = { users: [{ email, role: 'member', limits }, { email: 'new@example.com', role: 'member', limits }], keys: [{ name: 'web', owner: email.toUpperCase() }] }
+  const applied = await apply(file)
+  t.equal(applied.code, 0, applied.error)
+  t.match(applied.out, /The limits of new@example\.com can be set once the invitation is accepted/)
+  t.match(await admin.accounts.users.find(ada.id), { limits: JSON.stringify({ budget: { per: 'day', usd: 5 } }) })
+  t.equal((await listed()).keys.find(({ name }) => name === 'web')?.owner_id, ada.id)
+  const unknown = await apply({ keys: [{ name: 'web', owner: 'nobody@example.com' }] })
+  t.match(unknown, { code: 1, error: /web is to be owned by nobody@example\.com, and no user has this email/ })
+  t.match(await apply({ users: [{ email, role: 'member', unset: ['limits'] }] }, '--plan'), { code: 3, out: /^change +user .*limits: .* → null$/m })
+  t.match(await apply({ users: [{ email, role: 'member', limits, unset: ['limits'] }] }), { out: '', error: /cannot be set and in `unset`/ })
+})

@@ -124,3 +124,11 @@ t.test('a key is shown, changed in what is given, and rotated with an overlap', 
     [['rotate', 'deploy', '--overlap', '31d'], { code: 2 }], [['show', 'nobody'], { code: 1, error: /no key has/ }], [['show'], { code: 2 }]
   ] as const) t.match(await headgate(t, ['keys', ...args], directory), expected, args.join(' '))
 })
+
+t.test('a key has soft budgets beside others, and an owner who must be there', async t => {
+  const directory = t.testdir()
+  t.match(await headgate(t, ['keys', 'create', '--name', 'a', '--budget', '5/day', '--soft-budget', '3/day', '--soft-budget', '50/month'], directory), { code: 0 })
+  t.match(await headgate(t, ['keys', 'list'], directory), { out: /budget=5\/day,soft_budget=3\/day,soft_budget=50\/month/ })
+  t.match(await headgate(t, ['keys', 'create', '--name', 'b', '--soft-budget', 'much'], directory), { code: 2, error: /--soft-budget must be dollars and a period/ })
+  t.match(await headgate(t, ['keys', 'update', 'a', '--owner', 'ada@example.com'], directory), { code: 1, error: /--owner: no user has the email ada@example\.com/ })
+})

@@ -176,3 +176,22 @@ t.test('an export has a folder or a bucket, and columns that there are', async t
     /bucket {2}must be 3 to 63 lower-case letters/, /prefix {2}must be empty or folders such as usage\//
   ])
 })
+
+t.test('budgets of tags, models and end users are checked as those of keys, and those of end users end', async t => {
+  t.same(lines(t, `
+limits:
+  tags: [{ tag: a, budget: { usd: 1 }, budgets: [{ usd: 2 }] }, { tag: a, budget: { usd: 1, every: 7d } }]
+  models: [{ model: m, budget: { usd: 1 } }, { model: m, budget: { usd: 1 } }]
+end_users: { default_budget: { usd: 1, per: total }, budgets: [{ usd: 1, every: 500d, from: 2030-01-01T00:00:00Z }] }
+usage: { routes: [{ route: r, tags: [] }, { route: r, tags: [] }] }
+`).map(line => line.replace(/^\S+ +/, '')), [
+    'limits.tags[0].budgets  cannot be set together with `budget`: put all budgets into `budgets`',
+    'limits.tags[1].tag  another entry has this tag',
+    'limits.tags[1].budget.every  needs `from`, the time at which one of these periods begins, such as 2030-01-31T00:00:00Z',
+    'limits.models[1].model  another entry has this model',
+    'end_users.default_budget.per  must end: hour, day, week or month',
+    'end_users.budgets  cannot be set together with `default_budget`: put all budgets into `budgets`',
+    'end_users.budgets[0].every  must be at most 366d',
+    'usage.routes[1].route  another entry has this route'
+  ])
+})

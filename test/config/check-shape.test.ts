@@ -94,8 +94,8 @@ t.test('a problem says its parts separately', async t => {
     `headgate.yaml:1:25  providers.box.kind  must be one of ${providerKinds.join(', ')}; did you mean ollama?`
   ])
   t.same(lines(t, 'usage: {keep: 5, for: 6}'), [
-    'headgate.yaml:1:9  usage.keep  unknown entry; known entries: keep_days, keep_rows, expose_cost, projects, keys, exports',
-    'headgate.yaml:1:18  usage.for  unknown entry; known entries: keep_days, keep_rows, expose_cost, projects, keys, exports'
+    'headgate.yaml:1:9  usage.keep  unknown entry; known entries: keep_days, keep_rows, expose_cost, projects, keys, exports, routes',
+    'headgate.yaml:1:18  usage.for  unknown entry; known entries: keep_days, keep_rows, expose_cost, projects, keys, exports, routes'
   ], 'where nothing is near, all there is')
   t.same(lines(t, 'models:\n  a: {alias: b}\n  b: {alias: a}\nroutes:\n  c: [c]'), [
     'headgate.yaml:2:14  models.a.alias  refers back to itself',

@@ -53,8 +53,12 @@ t.test('without a file and an environment everything has its default', async t =
       callMs: 600_000,
       bodyMs: 60_000,
       headersMs: 30_000,
-      defaultMaxTokens: 8192, withoutCoordination: 'share'
+      defaultMaxTokens: 8192, tags: [],
+      models: [],
+      withoutStore: 'allow',
+      withoutCoordination: 'share'
     },
+    endUsers: { required: false },
     tools: {
       connectMs: 5000,
       callMs: 30_000,
@@ -97,7 +101,7 @@ t.test('without a file and an environment everything has its default', async t =
     keys: [],
     store: { poolSize: 10, connectMs: 5000, statementMs: 10_000, keysStaleMs: 86_400_000 },
     coordination: { cluster: false, timeoutMs: 500 },
-    usage: { keepDays: 90, keepRows: 1_000_000, exposeCost: true, projects: [], keys: [], exports: {} },
+    usage: { keepDays: 90, keepRows: 1_000_000, exposeCost: true, projects: [], keys: [], exports: {}, routes: [] },
     deferred: { forAllProviders: false, keepMs: 86_400_000, maxPending: 1000, maxBytesPerKey: 268_435_456 },
     calls: { keepBodies: [], keptMemoryBytes: 33_554_432 },
     stages: [],

@@ -32,7 +32,7 @@ const [inRow, piece] = [65_536, 131_072]
 
 const mostCharacters: { readonly [T in keyof Tables]: { readonly [C in TextColumn<Tables[T]>]: number } } = {
   projects: { id, name: ownName, models: scope, stages: 10_000, limits: 10_000 },
-  users: { id, name: ownName, email: 254, role: word, password: 256 },
+  users: { id, name: ownName, email: 254, role: word, password: 256, limits: 10_000 },
   imported: { source: word, kind: word, source_id: id, id, spent: 1000 },
   members: { project_id: id, user_id: id },
   sessions: { digest: id, id, user_id: id, csrf_token: id, address, user_agent: 300 },
@@ -56,17 +56,18 @@ const mostCharacters: { readonly [T in keyof Tables]: { readonly [C in TextColum
   response_events: { response_id: providerId, frame: inRow },
   text_pieces: { owner_id: providerId, name: 128, piece },
   keys: {
-    id, name: ownName, digest: id, endpoints: 4000, models: scope, mcp_servers: scope, stages: 10_000, limits: 10_000, project_id: id, hint: word, created_by: id, set_by_admin: 1000, previous_digest: id
+    id, name: ownName, digest: id, endpoints: 4000, models: scope, mcp_servers: scope, stages: 10_000, limits: 10_000, project_id: id, hint: word, created_by: id, owner_id: id, set_by_admin: 1000, previous_digest: id
   },
   secrets: { name: word, value: id },
   deferred: { id, state: word, owner: id, task: inRow, body: inRow, key_id: id, end_user: name },
   usage: {
     id, call_id: id, key_id: id, endpoint: word, requested_model: name, model: name, provider: name, outcome: word, error_code: word, image_size: name, image_quality: name, steps: 40_000, findings: 20_000,
-    end_user: name, session: name, tags: 4000, metadata: 40_000
+    end_user: name, session: name, tags: 4000, metadata: 40_000, parties: 8000
   },
   usage_rollups: { key_id: id, model: name, provider: name, endpoint: word, latencies: 10_000, first_bytes: 10_000 },
   call_bodies: { id, project_id: id, readable_by: word, state: word, request: inRow, answer: inRow },
   spending: { key_id: id },
+  party_spending: { party: name },
   gateways: { id },
   holdings: { gateway_id: id, key_id: id }
 }
@@ -93,6 +94,7 @@ t.test('no caller, provider or member makes the store keep a text of any length'
   t.teardown(upstream.close)
   const place = await adminGateway(t, {
     providers: [upstreamAt(upstream.url, 'openai', 'openai', { quirks: { responsesApi: false } }), upstreamAt(upstream.url, 'direct')],
+    endUsers: { required: false, defaultBudget: { usd: 1000, per: 'day', unpriced: 'allow' } },
     deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1e6 },
     calls: { keptMemoryBytes: 1e7, keepBodies: [{ project: '*', keepMs: 60_000, maxBytes: 500_000, redact: { fields: [], patterns: [] }, readableBy: 'admin' }] }
   })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { accountsOf, partyName } from '../../lib/limits/call-accounts.ts'
+import { accountsOf, limitedParties, partyName, partyText } from '../../lib/limits/call-accounts.ts'
 
 t.test('a call has an account for each limit of each party', async t => {
   const accounts = accountsOf([
@@ -24,4 +24,28 @@ t.test('of two budgets of one window the lower one holds', async t => {
 
 t.test('keys and projects are named by their ids, which counters of earlier versions have, others with their kind', async t => {
   t.same((['key', 'project', 'end_user', 'tag'] as const).map(party => partyName({ party, partyId: 'x' })), ['x', 'x', 'end_user:x', 'tag:x'])
+})
+
+t.test('a soft budget shares the sum of its window, and never refuses', async t => {
+  const budgets = [{ usd: 5, per: 'day' }, { usd: 2, per: 'day', soft: true }, { usd: 1, per: 'week', soft: true }, { usd: 3, per: 'week', soft: true }] as const
+  const accounts = accountsOf([{ kind: 'tag', id: 'x', limits: { budgets } }])
+  t.match(accounts, [
+    { amount: 5e9, strict: true, budget: budgets[0], soft: [budgets[1]] },
+    { amount: Number.MAX_SAFE_INTEGER, strict: false, budget: undefined, soft: [budgets[2], budgets[3]] }
+  ])
+  t.equal(accounts.length, 2)
+})
+
+t.test('limits of an owner hold for all keys that they own, after those of the key and of its project', async t => {
+  const limits = { requestsPerMinute: 1 }
+  const member = { id: 'user-1', name: 'Ada', limits }
+  t.same(limitedParties({ id: 'k', name: 'k', project: { id: 'p', name: 'P', limits }, member }, limits), [
+    { kind: 'key', id: 'k', limits }, { kind: 'project', id: 'p', limits }, { kind: 'member', id: 'user-1', limits }
+  ])
+})
+
+t.test('a refusal names what the configuration names, and otherwise the kind', async t => {
+  t.same((['key', 'member', 'end_user', 'tag', 'model'] as const).map(party => partyText({ party, partyId: 'x' })), [
+    'this API key', 'this member', 'this end user', 'the tag `x`', 'the model `x`'
+  ])
 })

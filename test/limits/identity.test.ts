@@ -5,7 +5,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { accountsOf } from '../../lib/limits/call-accounts.ts'
+import { accountsOf, partyName } from '../../lib/limits/call-accounts.ts'
 import { boundsOf, type ReservationRequest } from '../../lib/limits/counters.ts'
 import { LocalLimiter, readUsedFrom, type Limiter } from '../../lib/limits/limiter.ts'
 import { RedisLimiter } from '../../lib/limits/redis-limiter.ts'
@@ -65,6 +65,7 @@ const steps = 200
 /** What one gateway on a store shows of calls that have just ended: four of them. */
 const shownLate = 480
 let keys = 0
+const kinds = ['key', 'end_user', 'member', 'tag', 'model', 'project'] as const
 
 /** Makes random calls at random nodes until most of the budget is used. */
 async function compare (
@@ -73,7 +74,10 @@ async function compare (
 ): Promise<void> {
   const random = randomFrom(seed)
   const keyId = `key-${keys++}`
-  const accounts = accountsOf([{ kind: 'key', id: keyId, limits }])
+  // Of every kind in turn: what a record counts in is said by its key or by its list of parties.
+  const kind = kinds[keys % kinds.length] ?? 'key'
+  const accounts = accountsOf([{ kind, id: keyId, limits }])
+  const parties = kind === 'tag' || kind === 'end_user' || kind === 'model' ? JSON.stringify([partyName({ party: kind, partyId: keyId })]) : null
   const nodes = await Promise.all(Array.from({ length: count }, async (_, number) => await start(number)))
   let open: OpenCall[] = []
   let waiting: UsedRow[] = []
@@ -82,7 +86,7 @@ async function compare (
   const store = async (rows: readonly UsedRow[]): Promise<void> => {
     if (rows.length === 0) return
     await database.insertUsage(rows.map(({ id, nanoUsd }, at) => (
-      usageRowOf(at, { id, at_ms: atMs, key_id: keyId, cost_nano_usd: nanoUsd })
+      usageRowOf(at, { id, at_ms: atMs, key_id: keyId, parties, cost_nano_usd: nanoUsd })
     )))
   }
   const heldBy = (calls: readonly OpenCall[]): number => calls.reduce((sum, { held }) => sum + held, 0)

@@ -316,3 +316,85 @@ t.test('usage records that cannot be read do not delay calls', async t => {
   t.same(verdicts.map(reasonOf), ['admitted', 'budget_reserved'])
   t.equal(failures.length, 1)
 })
+
+t.test('each party that a call names refuses it by name, other ones go on, and what they spent is known after a restart', async t => {
+  const database = await store(t)
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
+  t.teardown(upstream.close)
+  const budget = { usd: 0.000_026, per: 'month' } as const // two calls
+  const open = async (parts: Partial<Settings>): Promise<TestGateway> => await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)],
+    models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } }), modelSettings('openai/other', { price: { input: 1, output: 10 } })],
+    routes: [{ name: 'smart', models: ['openai/other'] }],
+    ...parts
+  }, {}, { database, usageDatabase: database })
+  const ask = async ({ post }: TestGateway, body: object): Promise<Response> => await post(path, { ...question, max_completion_tokens: 1, ...body })
+  const { limits, usage } = settings()
+  const tagged = { keys: [], projects: [], routes: [{ route: 'smart', tags: ['nightly'] }] }
+  const cases = [
+    ['this end user', 'user', { endUsers: { required: false, defaultBudget: budget, strict: false } }, { user: 'ada' }, { user: 'bob' }],
+    ['the model `openai/gpt-5`', 'model', { limits: { ...limits, models: [{ model: 'openai/gpt-5', budget, strict: false }] } }, {}, { model: 'openai/other' }],
+    ['the tag `nightly`', null, { limits: { ...limits, tags: [{ tag: 'nightly', budget, strict: false }] }, usage: { ...usage, ...tagged } }, { model: 'smart' }, { metadata: { tags: ['nightly'] } }]
+  ] as const
+  for (const [name, param, parts, spending, other] of cases) {
+    const first = await open(parts)
+    t.equal((await ask(first, spending)).status, 200)
+    await until(() => first.lines.length === 1, 'one line in the log')
+    await first.gateway.close()
+    const second = await open(parts)
+    t.equal((await ask(second, spending)).status, 200, 'half of it is left after a restart')
+    await until(() => second.lines.length === 1, 'one line in the log')
+    const refused = await ask(second, spending)
+    t.equal(refused.status, 402)
+    t.match(refused.headers.get('x-headgate-budget-reset'), /^\d{10}$/)
+    t.match(await refused.json(), { error: { code: 'insufficient_quota', param, message: `The budget of ${name} ($0.000026 a month) is exhausted.` } })
+    t.equal((await ask(second, other)).status, 200, 'another one')
+    await second.gateway.close()
+  }
+  const rows = await database.query.selectFrom('usage').select(['parties', 'end_user']).where('parties', 'is not', null).orderBy('at_ms').execute()
+  t.ok(rows.some(({ parties }) => parties === '["tag:nightly"]'))
+  t.notOk(rows.some(({ parties }) => parties?.includes('ada') === true), 'names of end users are in no party')
+})
+
+t.test('a soft budget refuses nothing, needs no price, and is said to be used up once', async t => {
+  const { ask, api, clock } = await start(t, { budgets: [{ usd: 0.000_01, per: 'day', soft: true }] }, { pieces: [chatAnswer('x')] })
+  const calls = 4
+  for (let call = 0; call < calls; call++) {
+    const answer = await ask({ model: call === 0 ? 'openai/unknown' : 'openai/gpt-5' })
+    t.equal(answer.status, 200)
+    t.equal(answer.headers.get('x-headgate-budget-remaining-usd'), null, 'nothing runs out')
+    await until(() => api.lines.filter(({ msg }) => msg === 'call').length === call + 1, 'the line of the call')
+  }
+  const lines = api.lines.filter(({ msg }) => msg === 'call')
+  t.same(lines.map(({ exceeded_budgets: exceeded }) => exceeded), [undefined, undefined, ['key-2: $0.00001 a day'], ['key-2: $0.00001 a day']])
+  const warnings = api.lines.filter(({ msg }) => msg === 'a soft budget is used up')
+  t.match(warnings, [{ level: 'warn', party: 'key-2', budget: '$0.00001 a day' }])
+  t.equal(warnings.length, 1)
+  t.ok(clock.ms > 0)
+})
+
+t.test('an end user whose spending the store does not say waits a quarter of a second, and then passes or is refused as the configuration says', async t => {
+  const wanted = requestOf({ keyId: 'p/x', limits: { budget: { usd: 1, per: 'day' } }, tokens: 0, nanoUsd: 6e8 }, 'end_user')
+  const never = async (): Promise<number> => await new Promise(() => undefined)
+  for (const readUsed of [never, async () => await Promise.reject(new Error('gone'))]) {
+    const began = performance.now()
+    const decision = await new LocalLimiter({ readUsed }).reserve(wanted)
+    t.match(decision, { admitted: true, isUnread: true })
+    t.match(await new LocalLimiter({ readUsed, withoutStore: () => 'refuse' }).reserve(wanted), { admitted: false, reason: 'budget_unread', account: 0, waitMs: 1000 })
+    t.ok(performance.now() - began < 5000)
+  }
+  t.match(await new LocalLimiter({ readUsed: async () => 5e8, withoutStore: () => 'refuse' }).reserve(wanted), { admitted: false, reason: 'budget_too_small' })
+  const api = await testGateway(t, { models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })], endUsers: { required: false, defaultBudget: { usd: 1, per: 'day' } } }, {}, { limiter: new LocalLimiter({ readUsed: never, withoutStore: () => 'refuse' }) })
+  const refused = await api.post(path, { ...question, user: 'ada' })
+  t.equal(refused.status, 404, 'no provider')
+})
+
+t.test('calls to models that name no end user are refused where one is required, and others are not', async t => {
+  const { ask, api } = await start(t, {}, { pieces: [chatAnswer('x')] }, { parts: { endUsers: { required: true } } })
+  const refused = await ask()
+  t.equal(refused.status, 400)
+  t.match(await refused.json(), { error: { param: 'user', message: /needs the end user of each call/ } })
+  t.equal((await ask({ user: 'ada' })).status, 200)
+  t.equal((await ask({}, { headers: { ...headers, 'x-litellm-end-user-id': 'ada' } })).status, 200)
+  t.equal((await api.get('/v1/models')).status, 200)
+})

@@ -2,7 +2,10 @@
 
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { LocalLimiter } from '../../lib/limits/limiter.ts'
+import { LocalLimiter, readUsedFrom } from '../../lib/limits/limiter.ts'
+import { RedisLimiter } from '../../lib/limits/redis-limiter.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import { noRedis, startRedis } from '../support/redis.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { modelSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
@@ -770,4 +773,39 @@ t.test('fields that only the gateway sets change no estimate, and break no call'
   }
   t.equal((await api.post('/v1/completions', { model: 'openai/priced', prompt: 'hi', max_completion_tokens: 'abc' }, { headers: { authorization: 'Bearer limited' } })).status, 200)
   t.equal((await ask({ messages: long })).status, 402, 'the counters are numbers still')
+})
+
+t.test('an end user and a tag with $1 an hour each spend no more, by 250 calls at once over two nodes with Redis', { skip: noRedis }, async t => {
+  const redis = await startRedis(t)
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const hour: Budget = { usd: 1, per: 'hour' }
+  const { limits, usage } = settings()
+  for (const [what, parts, body] of [
+    ['end user', { endUsers: { required: false, defaultBudget: hour } }, { user: 'ada' }],
+    ['tag', { limits: { ...limits, tags: [{ tag: 'nightly', budget: hour }] }, usage: { ...usage, keys: [{ key: 'limited', tags: ['nightly'] }] } }, {}]
+  ] as const) {
+    const provider = await greedyProvider(t)
+    const nodes = await Promise.all([1, 2].map(async () => await testGateway(t, {
+      providers: [upstreamAt(`${provider.upstream.url}/v1`)],
+      models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })],
+      ...parts,
+      limits: { ...limits, ...'limits' in parts && parts.limits, openCalls: 1000 }
+    }, { limited: { id: 'key-2', name: 'limited' } }, {
+      database,
+      usageDatabase: database,
+      limiter: new RedisLimiter(await redis.connect(t), { without: () => 'refuse', readUsed: readUsedFrom(database), onFailure: error => t.error(error) })
+    })))
+    const ask = async (call: number): Promise<number> => {
+      const answer = await nodes[call % 2]?.post(path, { model: 'openai/priced', messages: 'hello', ...body }, { headers: { authorization: 'Bearer limited' } })
+      await answer?.text()
+      return answer?.status ?? 0
+    }
+    const statuses = await Promise.all(Array.from({ length: 250 }, async (_, call) => await ask(call)))
+    for (let more = 0; more < 10; more++) statuses.push(await ask(more))
+    t.ok(provider.usd() <= 1, `${what}: $${provider.usd()}`)
+    t.ok(provider.usd() > 0.9, `${what}: most of it can be used`)
+    t.ok(statuses.every(status => [200, 402, 429].includes(status)), [...new Set(statuses)].join())
+    for (const { gateway } of nodes) await gateway.close()
+  }
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { adminGateway } from '../support/admin.ts'
 import { chatUpstreamAt, testGateway, type TestGateway } from '../support/gateway.ts'
 import { conformance } from '../support/conformance.ts'
-import { modelSettings } from '../support/settings.ts'
+import { modelSettings, settings } from '../support/settings.ts'
 import { eventually } from '../support/until.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
@@ -84,4 +84,27 @@ t.test('an answer says what is left of the budget with the least left: a complet
   t.same(await leftAfter(api, 'other'), [200, null], 'nothing where costs are not to be seen')
   const { limits } = await (await api.get('/v1/key', as('other'))).json() as { limits: Array<{ remaining: number | null }> }
   t.same(limits.map(({ remaining }) => remaining), [null, null])
+})
+
+t.test('a key reads the budgets of its tags, and of the end user that a header names, soft ones as well; to look takes nothing', async t => {
+  const { limits, usage: { keys: _, ...usage } } = settings()
+  const api = await testGateway(t, {
+    ...await provider(t),
+    limits: { ...limits, tags: [{ tag: 'nightly', budgets: [{ usd: 5, per: 'day' }, { usd: 2, per: 'day', soft: true }] }] },
+    endUsers: { required: true, defaultBudget: { usd: 3, per: 'hour' } },
+    usage: { ...usage, keys: [{ key: 'test', tags: ['nightly'] }] }
+  })
+  const read = async (endUser?: string): Promise<Array<Record<string, unknown>>> => {
+    const answer = await api.get('/v1/key', { headers: endUser === undefined ? {} : { 'x-litellm-end-user-id': endUser } })
+    return (await answer.json() as { limits: Array<Record<string, unknown>> }).limits
+  }
+  const ofTag = (remaining: number, soft: number) => [
+    { of: 'tag', id: 'nightly', name: 'budget', limit: 5, remaining, soft: false, window: 'day' }, { of: 'tag', limit: 2, remaining: soft, soft: true, window: 'day' }
+  ]
+  for (let look = 0; look < 3; look++) t.match(await read('ada'), [...ofTag(5, 2), { of: 'end_user', id: 'ada', limit: 3, remaining: 3, window: 'hour' }])
+  t.equal((await read()).length, 2, 'without an end user nothing is required here')
+  await (await api.post('/v1/chat/completions', { model: 'openai/m', messages: 'hi', max_tokens: 1000, user: 'ada' })).text()
+  await eventually(async () => await read(), limits => limits[0]?.['remaining'] !== 5, 'the call to count')
+  t.match(await read('ada'), [...ofTag(3.9, 0.9), { of: 'end_user', id: 'ada', remaining: 1.9 }])
+  t.match(await read('bob'), [...ofTag(3.9, 0.9), { of: 'end_user', id: 'bob', remaining: 3 }])
 })

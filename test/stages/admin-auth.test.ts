@@ -61,7 +61,7 @@ t.test('an admin key needs no token, and no key of callers is one', async t => {
   const admin = await open(t)
   const { secret } = await admin.accounts.adminKeys.create({ name: 'ops', role: 'owner', createdBy: 'test' })
   const expired = await admin.accounts.adminKeys.create({ name: 'old', role: 'owner', expiresAtMs: Date.now(), createdBy: 'test' })
-  const { secret: caller } = await admin.keys.create({ name: 'caller' }, 'test')
+  const { secret: caller } = await admin.keys.create({ name: 'caller' }, { id: null, name: 'test' })
   t.match(await authed(admin, { authorization: `Bearer ${secret}`, 'sec-fetch-site': 'cross-site' }, { method: 'POST' }), { principal: { name: 'ops', session: undefined } })
   t.equal(await authed(admin, { authorization: `Bearer ${secret}` }, { role: 'self' }), 'insufficient_permissions')
   for (const key of [expired.secret, caller, `${secret}x`, 'hga_', '']) t.equal(await authed(admin, { authorization: `Bearer ${key}` }), 'invalid_api_key')

@@ -56,8 +56,12 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       bodyMs: 10_000,
       headersMs: 10_000,
       defaultMaxTokens: 8192,
+      tags: [],
+      models: [],
+      withoutStore: 'allow',
       withoutCoordination: 'share'
     },
+    endUsers: { required: false },
     tools: {
       connectMs: 1_000,
       callMs: 1_000,
@@ -83,7 +87,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     cache: {},
     alerts: { webhooks: {}, emails: {}, errorPercent: 20, keyExpiryDays: 7 },
     telemetry: { maxSampledPerSecond: 100 },
-    usage: { keepDays: 90, keepRows: 1_000_000, exposeCost: true, projects: [], keys: [], exports: {} },
+    usage: { keepDays: 90, keepRows: 1_000_000, exposeCost: true, projects: [], keys: [], exports: {}, routes: [] },
     deferred: { forAllProviders: false, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 },
     dashboard: { enabled: true, insecure: false, editConfig: false },
     accounts: {},

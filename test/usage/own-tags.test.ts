@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ownTags } from '../../lib/usage/own-tags.ts'
+import { ownTags, routeTags } from '../../lib/usage/own-tags.ts'
 import { testGateway } from '../support/gateway.ts'
 import { settings } from '../support/settings.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
@@ -29,4 +29,12 @@ t.test('nothing is asked of keys where none has tags', async t => {
   const { usage } = settings()
   t.equal(ownTags(usage), undefined)
   t.equal(ownTags({ projects: [{ project: 'a', exposeCost: true, tags: [] }], keys: [{ key: 'k', tags: [] }] }), undefined)
+})
+
+t.test('a route gives tags to the calls that name it', async t => {
+  const { usage } = settings()
+  t.equal(routeTags(usage), undefined)
+  const tagsOf = routeTags({ routes: [{ route: 'smart', tags: ['a', 'b'] }, { route: 'none', tags: [] }, { route: 'fast', tags: ['c'] }] })
+  t.same(tagsOf?.(['fast', 'openai/m', 'smart']), ['c', 'a', 'b'])
+  t.same(tagsOf?.(['none']), [])
 })

@@ -10,6 +10,7 @@ import {
   rollupSpans,
   rollupSums
 } from '../usage-rollups.ts'
+import { partySpans } from '../party-spending.ts'
 import { isReplaced } from '../replaced-row.ts'
 import { textColumns, usageColumns } from '../usage-columns.ts'
 import type { ServerConnections } from './server-connections.ts'
@@ -37,6 +38,13 @@ const adding = (rows: string, times = ''): string => `
       select key_id, at_ms - at_ms % ${dayMs} as day_ms, sum(${times}cost_nano_usd) from ${rows}
       where cost_nano_usd <> 0 group by 1, 2 order by 1, 2
     on conflict (key_id, day_ms) do update set cost_nano_usd = spending.cost_nano_usd + excluded.cost_nano_usd
+  ), counted as (
+    insert into party_spending (span_ms, party, from_ms, cost_nano_usd)
+      select span_ms, party.value, at_ms - at_ms % span_ms as from_ms, sum(${times}cost_nano_usd) from ${rows}
+      cross join json_each(parties) as party
+      cross join (values ${partySpans.map(span => `(${span})`).join(', ')}) as spans (span_ms)
+      where cost_nano_usd <> 0 group by 1, 2, 3 order by 1, 2, 3
+    on conflict (span_ms, party, from_ms) do update set cost_nano_usd = party_spending.cost_nano_usd + excluded.cost_nano_usd
   ), used as (
     insert into usage_rollups (${rollupColumns})
       select span_ms, at_ms - at_ms % span_ms, ${Object.values(rollupDimensions).join(', ')},

@@ -1,6 +1,7 @@
 /** Opens a store in PostgreSQL, which several gateways share, through Kysely. */
 
 import { Kysely, PostgresDialect } from 'kysely'
+import { prunePartySpending } from '../party-spending.ts'
 import { pruneRollups } from '../prune-rollups.ts'
 import { StoreError } from '../store-error.ts'
 import { serverAddress, type ServerAddress } from './server-address.ts'
@@ -74,6 +75,7 @@ export async function openPostgres (
       pruneUsage: async (retention, nowMs) => {
         await pruneUsage(partitions, retention, nowMs)
         await pruneRollups(query, retention, nowMs)
+        await prunePartySpending(query, nowMs)
       },
       isReachable: connected.isReachable,
       queries: connected.queries,

@@ -1,6 +1,7 @@
 import { dayOf } from '../../core/day.ts'
 import { isReplaced } from '../replaced-row.ts'
 import { usageColumns } from '../usage-columns.ts'
+import { addPartySpending } from './add-party-spending.ts'
 import { addRollups, subtractRollups } from './add-rollups.ts'
 import { insertRows } from './insert-rows.ts'
 import type { Statement } from './statement-cache.ts'
@@ -18,7 +19,7 @@ type Prepare = (sql: string) => Statement
 
 /**
  * Writes rows in one transaction, and adds what they used to the sums of their hours and days and to the
- * spending of their keys. A row that is there already is left as it is and counts once; that of an open call
+ * spending of their keys and parties. A row that is there already is left as it is and counts once; that of an open call
  * is replaced by a later one.
  *
  * @returns how many rows were written
@@ -61,8 +62,10 @@ function replaceRows (prepare: Prepare, rows: readonly UsageRow[]): UsageRow[] {
 /** @param times -1 subtracts it */
 function addSpending (prepare: Prepare, rows: readonly UsageRow[], times = 1): void {
   const costs = new Map<string, Map<number, number>>()
-  for (const { key_id: keyId, at_ms: atMs, cost_nano_usd: cost } of rows) {
+  for (const row of rows) {
+    const { key_id: keyId, at_ms: atMs, cost_nano_usd: cost, parties } = row
     if (cost === null || cost === 0) continue
+    if (parties !== null) addPartySpending(prepare, row, times * cost)
     let days = costs.get(keyId)
     if (days === undefined) costs.set(keyId, days = new Map())
     const day = dayOf(atMs)

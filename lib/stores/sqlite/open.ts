@@ -9,6 +9,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { Kysely, SqliteDialect } from 'kysely'
+import { prunePartySpending } from '../party-spending.ts'
 import { pruneRollups } from '../prune-rollups.ts'
 import { retryWhenLocked } from '../retry-when-locked.ts'
 import { StoreError } from '../store-error.ts'
@@ -78,6 +79,7 @@ export async function openSqlite (
     pruneUsage: async (retention, nowMs) => {
       await pruneUsage(query, retention, nowMs)
       await pruneRollups(query, retention, nowMs)
+      await prunePartySpending(query, nowMs)
     },
     isReachable: isInPlace,
     checkWritable: async () => {

@@ -236,7 +236,7 @@ t.test('calls are followed within the rights that the caller still has', async t
   const place = await adminGateway(t)
   const { keys, accounts: { adminKeys, projects, users } } = place.admin
   const [left, kept] = [await projects.create({ name: 'left' }), await projects.create({ name: 'kept' })]
-  const [inLeft, inKept] = [await keys.create({ name: 'a', project_id: left.id }, 'test'), await keys.create({ name: 'b', project_id: kept.id }, 'test')]
+  const [inLeft, inKept] = [await keys.create({ name: 'a', project_id: left.id }, { id: null, name: 'test' }), await keys.create({ name: 'b', project_id: kept.id }, { id: null, name: 'test' })]
   const follow = async (headers: Readonly<Record<string, string>>): Promise<AsyncGenerator<LiveCalls, undefined>> => {
     const messages = messagesOf(await fetch(`${place.api.url}/admin/v1/live-calls`, { headers, signal: controller.signal }))
     t.match((await messages.next()).value, { calls: [] })

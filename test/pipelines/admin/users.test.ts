@@ -3,6 +3,7 @@
 import t from 'tap'
 import { Secret } from '../../../lib/core/secret.ts'
 import { adminGateway, sessionOf } from '../../support/admin.ts'
+import { usageRowOf } from '../../support/usage.ts'
 
 t.test('no one changes a user above them, or gives more than they have', async t => {
   const { user } = await adminGateway(t)
@@ -174,4 +175,38 @@ t.test('an admin key sees every project, whatever its role', async t => {
     t.same((await (await user(role)).send('GET /admin/v1/projects')).body.data, [], `a ${role} with a session sees none`)
     t.equal((await (await user(role)).send('POST /admin/v1/admin-keys', { name: 'x' })).status, 403, 'and makes no such key')
   }
+})
+
+t.test('a member has limits that hold for all keys that they own, with what these have spent; a key counts for its next owner from then on', async t => {
+  const { user, api, keys, database } = await adminGateway(t)
+  const [owner, member] = [await user('owner'), await user('member', ['default'])]
+  const route = `POST /admin/v1/users/${member.user.id}`
+  const limits = { budget: { usd: 0.01, per: 'total' } }
+  t.match((await owner.send(route, { limits: { budget: { usd: 1, every: '7d' } } })), { status: 400, body: { error: { param: 'limits.budget.every' } } })
+  t.match((await member.send(route, { limits: null })).status, 403)
+  const own = (await member.send('POST /admin/v1/keys', { name: 'own' })).body
+  const other = (await member.send('POST /admin/v1/keys', { name: 'other' })).body
+  t.match([own.key.owner_id, other.key.owner_id], [member.user.id, member.user.id], 'who makes a key owns it')
+  t.match(await member.send(`POST /admin/v1/keys/${own.key.id}`, { owner_id: null }), { status: 403, body: { error: { param: 'owner_id' } } })
+  t.match(await owner.send(`POST /admin/v1/keys/${own.key.id}`, { owner_id: 'user_none' }), { status: 400, body: { error: { param: 'owner_id' } } })
+  t.match((await owner.send(route, { limits })).body, { limits, spent_usd: 0, exhausted: false })
+  await keys.refresh()
+  t.match(keys.check(own.secret), { member: { id: member.user.id, limits } })
+  await database.insertUsage([usageRowOf(0, { key_id: own.key.id, cost_nano_usd: 4e6 }), usageRowOf(1, { key_id: other.key.id, cost_nano_usd: 6e6 })])
+  t.match((await owner.send(`GET /admin/v1/users/${member.user.id}`)).body, { spent_usd: 0.01, exhausted: true })
+  t.ok((await owner.send('GET /admin/v1/users')).body.data.some(({ id, exhausted }: { id: string, exhausted: boolean }) => id === member.user.id && exhausted))
+  const status = async (secret: string): Promise<unknown> => (await (await api.get('/v1/key', { headers: { authorization: `Bearer ${secret}` } })).json() as { limits: unknown }).limits
+  t.match(await status(other.secret), [{ of: 'member', id: member.user.id, name: 'budget', limit: 0.01, soft: false, window: 'total' }])
+  t.equal((await owner.send(`POST /admin/v1/keys/${own.key.id}`, { owner_id: owner.user.id })).body.owner_id, owner.user.id)
+  t.match((await owner.send(`GET /admin/v1/users/${member.user.id}`)).body, { spent_usd: 0.006, exhausted: false })
+  t.equal(keys.check(own.secret)?.member, undefined)
+  t.equal((await owner.send(route, { limits: null })).body.limits, null)
+  await keys.refresh()
+  t.same(await status(other.secret), [])
+  await owner.send(route, { limits })
+  await keys.refresh()
+  t.match(await status(other.secret), [{ of: 'member' }])
+  await owner.send(`DELETE /admin/v1/users/${member.user.id}`)
+  await keys.refresh()
+  t.same(await status(other.secret), [], 'the limits of someone who is gone hold for nobody')
 })

@@ -2,6 +2,7 @@
 
 import type { JSX } from 'preact'
 import { Button } from '../parts/button.tsx'
+import { Check } from '../parts/check.tsx'
 import { Input } from '../parts/input.tsx'
 import { Select } from '../parts/select.tsx'
 import { budgetPath, type Budget, type BudgetDraft, type LimitsDraft } from './limits-draft.ts'
@@ -26,7 +27,7 @@ export function BudgetFields ({ draft, place, fields, onChange, onRemove }: Budg
   if (budget === undefined) return null
   const set = (change: Partial<BudgetDraft>): void => onChange({ ...budget, ...change })
   const errorOf = (field: Parameters<typeof budgetPath>[2]): string | undefined => fields[budgetPath(draft, place, field)]
-  const { usd, per, every, from, timeZone } = budget
+  const { usd, per, every, from, timeZone, soft } = budget
   const number = place === 0 ? '' : ` ${place + 1}`
   return (
     <>
@@ -58,6 +59,11 @@ export function BudgetFields ({ draft, place, fields, onChange, onRemove }: Budg
           />
         </div>
       )}
+      {usd !== '' && (
+        <Check checked={soft} onChange={next => set({ soft: next })}>
+          {`Only warn${number === '' ? '' : ` of budget${number}`}`}<span class='small faint'> – calls go on when it is used up</span>
+        </Check>
+      )}
       {onRemove !== undefined && (
         <div><Button kind='link' icon='trash' onClick={onRemove}>{`Remove${number === '' ? ' the first' : number}`}</Button></div>
       )}
@@ -66,6 +72,6 @@ export function BudgetFields ({ draft, place, fields, onChange, onRemove }: Budg
 }
 
 /** Says in words when a budget holds. */
-export function periodOf ({ per = 'month', every, time_zone: timeZone }: Budget): string {
-  return `${every === undefined ? periodLabels[per] : `every ${every}`}${timeZone === undefined ? '' : ` (${timeZone})`}`
+export function periodOf ({ per = 'month', every, time_zone: timeZone, soft }: Budget): string {
+  return `${every === undefined ? periodLabels[per] : `every ${every}`}${timeZone === undefined ? '' : ` (${timeZone})`}${soft === true ? ', only warns' : ''}`
 }

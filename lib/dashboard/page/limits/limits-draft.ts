@@ -16,6 +16,8 @@ export interface BudgetDraft {
   readonly from: string
   readonly timeZone: string
   readonly allowUnpriced: boolean
+  /** True for one that only warns. */
+  readonly soft: boolean
 }
 
 export interface LimitsDraft {
@@ -31,7 +33,8 @@ export const emptyBudget: BudgetDraft = {
   every: '',
   from: '',
   timeZone: '',
-  allowUnpriced: false
+  allowUnpriced: false,
+  soft: false
 }
 
 export function draftLimits (limits: Limits | null): LimitsDraft {
@@ -57,7 +60,8 @@ function draftBudget ({
   every,
   from = '',
   time_zone: timeZone = '',
-  unpriced
+  unpriced,
+  soft = false
 }: Budget): BudgetDraft {
   return {
     usd: String(usd),
@@ -65,7 +69,8 @@ function draftBudget ({
     every: every ?? '',
     from,
     timeZone,
-    allowUnpriced: unpriced === 'allow'
+    allowUnpriced: unpriced === 'allow',
+    soft
   }
 }
 
@@ -84,12 +89,13 @@ export function limitsOf ({ counts, budgets: drafts, strict }: LimitsDraft): Lim
   return Object.keys(limits).length === 0 ? null : limits
 }
 
-function budgetOf ({ usd, per, every, from, timeZone, allowUnpriced }: BudgetDraft): Budget {
+function budgetOf ({ usd, per, every, from, timeZone, allowUnpriced, soft }: BudgetDraft): Budget {
   return {
     usd: Number(usd),
     ...per === 'every' ? { every: every.trim(), from: from.trim() } : { per },
     ...per !== 'every' && per !== 'total' && timeZone.trim() !== '' && { time_zone: timeZone.trim() },
-    ...allowUnpriced && { unpriced: 'allow' as const }
+    ...allowUnpriced && { unpriced: 'allow' as const },
+    ...soft && { soft: true }
   }
 }
 

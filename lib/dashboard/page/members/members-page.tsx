@@ -3,6 +3,7 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
+import { Spend } from '../limits/spend.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Clip } from '../parts/clip.tsx'
@@ -29,6 +30,7 @@ export function MembersPage (): JSX.Element {
     { title: 'Name', cell: ({ name, email }) => <><Clip kind='medium'>{name}</Clip><Clip kind='sub'>{email ?? 'no email'}</Clip></>, flexible: true },
     { title: 'Role', cell: ({ role, disabled }) => disabled ? <Badge tone='warn'>disabled</Badge> : role },
     { title: 'Projects', cell: ({ role, projects }) => role === 'owner' || role === 'admin' ? <span class='faint'>All</span> : projects.length === 0 ? <span class='faint'>None</span> : <Clip>{projects.map(projectName).join(', ')}</Clip>, flexible: true },
+    { title: 'Budget', cell: ({ limits, spent_usd: spent, exhausted }) => limits === null || spent === null ? <span class='faint'>None</span> : <><Spend limits={limits} spent={spent} />{exhausted && <Badge tone='bad'>exhausted</Badge>}</> },
     { title: 'Signs in by', cell: user => signInWays(user) },
     { title: 'Last seen', cell: ({ last_seen_at_ms }) => <Moment at={last_seen_at_ms} none='Never' /> },
     {

@@ -3,6 +3,8 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
+import { draftLimits, limitFieldNames, limitsOf } from '../limits/limits-draft.ts'
+import { LimitsFields } from '../limits/limits-fields.tsx'
 import { Button } from '../parts/button.tsx'
 import { Secret } from '../parts/code.tsx'
 import { Confirm } from '../parts/confirm.tsx'
@@ -24,7 +26,7 @@ export interface UserActionsProps {
 }
 
 export function UserActions ({ user, onChanged, onDeleted }: UserActionsProps): JSX.Element | null {
-  const open = useSignal<'role' | 'link' | 'disable' | 'delete' | undefined>(undefined)
+  const open = useSignal<'role' | 'limits' | 'link' | 'disable' | 'delete' | undefined>(undefined)
   const close = (): void => { open.value = undefined }
   const at = { user_id: user.id }
   if (user.id === currentSession().user.id || (user.role === 'owner' && !may('owner'))) return null
@@ -36,11 +38,13 @@ export function UserActions ({ user, onChanged, onDeleted }: UserActionsProps): 
     <>
       <Menu label={`Actions for ${user.name}`} items={[
         { label: 'Change role', icon: 'people', onSelect: () => { open.value = 'role' } },
+        { label: 'Limits', icon: 'key', onSelect: () => { open.value = 'limits' } },
         { label: 'Sign-in link', icon: 'link', onSelect: () => { open.value = 'link' } },
         { label: user.disabled ? 'Enable' : 'Disable', icon: 'lock', onSelect: () => { open.value = 'disable' } },
         { label: 'Delete', icon: 'trash', danger: true, onSelect: () => { open.value = 'delete' } }
       ]} />
       {open.value === 'role' && <ChangeRole user={user} onClose={close} onChanged={onChanged} />}
+      {open.value === 'limits' && <ChangeLimits user={user} onClose={close} onChanged={onChanged} />}
       {open.value === 'link' && <SignInLink user={user} onClose={close} />}
       {open.value === 'disable' && (
         <Confirm title={`${user.disabled ? 'Enable' : 'Disable'} ${user.name}?`} action={user.disabled ? 'Enable' : 'Disable'} onClose={close} onConfirm={enable}>
@@ -79,6 +83,27 @@ function ChangeRole ({ user, onClose, onChanged }: { readonly user: User, readon
         onChange={value => { role.value = roleChoices(true).find(choice => choice.value === value)?.value ?? user.role }}
       />
       <Failure error={error} />
+    </Dialog>
+  )
+}
+
+function ChangeLimits ({ user, onClose, onChanged }: { readonly user: User, readonly onClose: () => void, readonly onChanged: (user: User) => void }): JSX.Element {
+  const limits = useSignal(draftLimits(user.limits))
+  const { run, busy, error } = useAction()
+  const save = (): void => {
+    void run(async () => {
+      onChanged(await api('POST /admin/v1/users/:user_id', { at: { user_id: user.id }, body: { limits: limitsOf(limits.value) } }))
+      toast('Limits changed')
+      onClose()
+    })
+  }
+  return (
+    <Dialog
+      title={`Limits of ${user.name}`} subtitle='They hold for all keys that this person owns, together.' onClose={onClose} onSubmit={save} wide
+      footer={<><Button onClick={onClose}>Cancel</Button><Button kind='primary' type='submit' busy={busy}>Save</Button></>}
+    >
+      <LimitsFields draft={limits.value} onChange={next => { limits.value = next }} error={error} />
+      <Failure error={error} fields={limitFieldNames} />
     </Dialog>
   )
 }

@@ -1,0 +1,39 @@
+/** Says in the log that a soft budget is used up: once for each of its windows, in each process. */
+
+import { PrunedMap } from '../async/pruned-map.ts'
+import type { Call } from '../core/call.ts'
+import type { ExceededBudget } from '../core/record.ts'
+import type { Log } from '../log/log.ts'
+
+export class BudgetWarnings {
+  readonly #log: Pick<Log, 'warn'>
+  readonly #now: () => number
+  /** The ends of the windows that were logged. */
+  readonly #logged = new PrunedMap<number>(endMs => endMs <= this.#now())
+
+  /** @param now milliseconds of Unix time */
+  constructor (log: Pick<Log, 'warn'>, now: () => number = Date.now) {
+    this.#log = log
+    this.#now = now
+  }
+
+  /** Logs those of a call that were not logged in their present window. */
+  note ({ id, record }: Pick<Call, 'id' | 'record'>, exceeded: readonly ExceededBudget[]): void {
+    for (const { party, budget, endMs } of exceeded) {
+      const name = `${party} ${budget}`
+      if (this.#logged.get(name) === endMs) continue
+      this.#logged.set(name, endMs)
+      const endUser = party.startsWith('end_user:') && !record.isUnseen ? record.endUser : undefined
+      this.#log.warn(
+        {
+          id,
+          party,
+          ...endUser !== undefined && { end_user: endUser },
+          budget,
+          ...endMs !== Infinity && { until: new Date(endMs).toISOString() }
+        },
+        'a soft budget is used up'
+      )
+    }
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Bounds how many end users of a project have sums of their own. Callers choose these names: without a bound
+ * a caller could fill memory, Redis and the store with them.
+ */
+
+import { withTimeout } from '../async/with-timeout.ts'
+import { PrunedMap } from '../async/pruned-map.ts'
+import { endUserWaitMs } from './spending-reader.ts'
+
+/** End users of a project with sums of their own in a month of UTC. */
+export const maxEndUsers = 10_000
+/** The name that all others have together. */
+export const otherEndUsers = '(other)'
+
+/** Lists the end users of a project that have spent something since a moment, at most `maxEndUsers`. */
+export type ReadEndUsers = (project: string, sinceMs: number) => Promise<readonly string[]>
+
+interface Month {
+  readonly endMs: number
+  readonly names: Set<string>
+  reading: Promise<void> | undefined
+}
+
+export class EndUserNames {
+  readonly #read: ReadEndUsers | undefined
+  readonly #months: PrunedMap<Month>
+  #nowMs = 0
+
+  /** @param read Default: there is no store */
+  constructor (read: ReadEndUsers | undefined) {
+    this.#read = read
+    this.#months = new PrunedMap(({ endMs }) => endMs <= this.#nowMs)
+  }
+
+  /** Returns the name, or the one for all others. Waits for the store at the first call of a month. */
+  place (project: string, name: string, nowMs: number): string | Promise<string> {
+    this.#nowMs = nowMs
+    const month = this.#monthOf(project, nowMs)
+    return month.reading === undefined ? placed(month, name) : month.reading.then(() => placed(month, name))
+  }
+
+  #monthOf (project: string, nowMs: number): Month {
+    const known = this.#months.get(project)
+    if (known !== undefined && known.endMs > nowMs) return known
+    const now = new Date(nowMs)
+    const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()]
+    const made: Month = { endMs: Date.UTC(year, month + 1), names: new Set(), reading: undefined }
+    this.#months.set(project, made)
+    if (this.#read !== undefined) {
+      const read = this.#read(project, Date.UTC(year, month)).then(
+        names => { for (const name of names) made.names.add(name) },
+        // They get names here when they call.
+        () => undefined
+      )
+      made.reading = withTimeout(endUserWaitMs, read).then(() => { made.reading = undefined })
+    }
+    return made
+  }
+}
+
+function placed ({ names }: Month, name: string): string {
+  if (names.has(name)) return name
+  if (names.size >= maxEndUsers) return otherEndUsers
+  names.add(name)
+  return name
+}

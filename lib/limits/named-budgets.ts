@@ -1,0 +1,166 @@
+/**
+ * Finds the budgets of what a call names: the tags of its key, its project and its route, its end user, and
+ * its models. Loaded once a configuration has some, or requires end users.
+ */
+
+import { createHmac, hkdfSync } from 'node:crypto'
+import { GatewayError } from '../core/errors.ts'
+import { projectIdOf, type ApiKey, type KeyLimits } from '../core/key.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { CallRecord } from '../core/record.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Database } from '../stores/database.ts'
+import { endUsersSince } from '../stores/party-spending.ts'
+import { ownTags, routeTags } from '../usage/own-tags.ts'
+import type { Party, PartyKind } from './call-accounts.ts'
+import { EndUserNames, maxEndUsers, type ReadEndUsers } from './end-user-names.ts'
+
+/** The parts of a call that say what it names. */
+export interface NamingCall extends Partial<Pick<RoutedCall<unknown>, 'requestedNames' | 'routes'>> {
+  readonly key: ApiKey
+  readonly record: Pick<CallRecord, 'endUser'>
+}
+
+type NamedSettings = Pick<Settings, 'endUsers' | 'routes'> & {
+  readonly limits: Pick<Settings['limits'], 'tags' | 'models'>
+  readonly usage: Pick<Settings['usage'], 'keys' | 'projects' | 'routes'>
+}
+
+export interface NamedBudgetsParts {
+  /** Of the store: names of end users are digests with it wherever they are counted. */
+  readonly secret: Buffer
+  /** Lists the end users of a project with spending since a moment. Default: there is no store. */
+  readonly readEndUsers?: ReadEndUsers | undefined
+}
+
+/** Finds them with what a store says of end users. @param secret of the store */
+export function openNamedBudgets (
+  settings: NamedSettings,
+  secret: Buffer,
+  usageDatabase: Pick<Database, 'query'> | undefined
+): NamedBudgets {
+  return new NamedBudgets(settings, {
+    secret,
+    readEndUsers: usageDatabase && (async (project, sinceMs) => (
+      await endUsersSince(usageDatabase.query, project, sinceMs, maxEndUsers)
+    ))
+  })
+}
+
+export class NamedBudgets {
+  readonly #ofTags: ReadonlyMap<string, KeyLimits>
+  readonly #ofModels: ReadonlyMap<string, KeyLimits>
+  readonly #ofEndUser: KeyLimits | undefined
+  readonly #requiresEndUser: boolean
+  readonly #routes: ReadonlySet<string>
+  readonly #tagsOf: (call: NamingCall) => readonly string[]
+  readonly #secret: Buffer
+  readonly #names: EndUserNames
+
+  constructor (
+    { limits, endUsers, routes, usage }: NamedSettings,
+    { secret, readEndUsers }: NamedBudgetsParts
+  ) {
+    this.#ofTags = new Map(limits.tags.map(({ tag, ...budgets }) => [tag, budgets]))
+    this.#ofModels = new Map(limits.models.map(({ model, ...budgets }) => [model, budgets]))
+    this.#ofEndUser = endUserLimits(endUsers)
+    this.#requiresEndUser = endUsers.required
+    this.#routes = new Set(routes.map(({ name }) => name))
+    const [ofKey, ofRoutes] = [ownTags(usage), routeTags(usage)]
+    this.#tagsOf = ({ key, requestedNames = [] }) => [
+      ...ofKey?.(key) ?? [],
+      ...ofRoutes?.(requestedNames) ?? []
+    ]
+    this.#secret = Buffer.from(hkdfSync('sha256', secret, '', 'budgets of end users', 32))
+    this.#names = new EndUserNames(readEndUsers)
+  }
+
+  /**
+   * Lists the parties whose budgets hold for a call. Waits where the end users of its project are read first.
+   *
+   * @param options.mayBeAnonymous true for a call to no model. Default: false
+   * @throws GatewayError `invalid_value` for a call without the end user that the configuration requires
+   */
+  partiesOf (
+    call: NamingCall,
+    nowMs: number,
+    { mayBeAnonymous = false } = {}
+  ): readonly Party[] | Promise<readonly Party[]> {
+    const parties = [...this.#among('tag', this.#tagsOf(call)), ...this.#among('model', this.#modelsOf(call))]
+    const { record: { endUser }, key } = call
+    if (endUser === undefined) {
+      if (this.#requiresEndUser && !mayBeAnonymous) throw missingEndUser()
+      return parties
+    }
+    if (this.#ofEndUser === undefined) return parties
+    const project = projectIdOf(key)
+    const place = this.#names.place(project, this.#digestOf(project, endUser), nowMs)
+    return place instanceof Promise
+      ? place.then(name => this.#withEndUser(parties, project, name))
+      : this.#withEndUser(parties, project, place)
+  }
+
+  /** Lists the parties that a usage record names, those whose budgets the configuration still has. */
+  recorded (names: string | null): readonly Party[] {
+    if (names === null) return []
+    return (JSON.parse(names) as readonly string[]).flatMap(name => { // written by us
+      const [kind = '', ...id] = name.split(':')
+      const limits = this.#limitsOf(kind, id.join(':'))
+      return limits === undefined ? [] : [{ kind: kind as PartyKind, id: id.join(':'), limits }]
+    })
+  }
+
+  #limitsOf (kind: string, id: string): KeyLimits | undefined {
+    switch (kind) {
+      case 'tag': return this.#ofTags.get(id)
+      case 'model': return this.#ofModels.get(id)
+      case 'end_user': return this.#ofEndUser
+      default: return undefined
+    }
+  }
+
+  #among (kind: 'tag' | 'model', ids: readonly string[]): Party[] {
+    return [...new Set(ids)].flatMap(id => {
+      const limits = this.#limitsOf(kind, id)
+      return limits === undefined ? [] : [{ kind, id, limits }]
+    })
+  }
+
+  /** Lists the names in a request, and the models that may answer it unless it names routes alone. */
+  #modelsOf ({ requestedNames = [], routes }: NamingCall): readonly string[] {
+    if (this.#ofModels.size === 0) return []
+    return requestedNames.every(name => this.#routes.has(name))
+      ? requestedNames
+      : [...requestedNames, ...routes?.map(({ modelId }) => modelId) ?? []]
+  }
+
+  #withEndUser (parties: readonly Party[], project: string, name: string): readonly Party[] {
+    if (this.#ofEndUser === undefined) return parties
+    return [...parties, { kind: 'end_user', id: `${project}/${name}`, limits: this.#ofEndUser }]
+  }
+
+  /** Callers choose these names: what counts them keeps 22 characters of each, and tells nobody. */
+  #digestOf (project: string, endUser: string): string {
+    return createHmac('sha256', this.#secret).update(`${project}\0${endUser}`).digest('base64url').slice(0, 22)
+  }
+}
+
+function endUserLimits (
+  { defaultBudget: budget, budgets, strict }: Settings['endUsers']
+): KeyLimits | undefined {
+  if (budget === undefined && budgets === undefined) return undefined
+  return {
+    ...budget !== undefined && { budget },
+    ...budgets !== undefined && { budgets },
+    ...strict !== undefined && { strict }
+  }
+}
+
+function missingEndUser (): GatewayError {
+  return new GatewayError('invalid_value', {
+    param: 'user',
+    message:
+      'This gateway needs the end user of each call: send `user`, `safety_identifier` or the header `x-litellm-end-user-id`.'
+  })
+}
+

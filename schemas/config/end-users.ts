@@ -1,0 +1,27 @@
+/** `end_users` of `headgate.yaml`: the users of callers' applications. */
+
+import { Type } from 'typebox'
+import { Section } from './entries.ts'
+import { BudgetConfig } from './keys.ts'
+
+export const EndUsersConfig = Section(
+  {
+    required: Type.Boolean({
+      default: false,
+      description: 'Refuse calls to models that name no end user.'
+    }),
+    default_budget: Type.Optional(BudgetConfig),
+    budgets: Type.Optional(
+      Type.Array(BudgetConfig, {
+        maxItems: 8,
+        description: 'Several budgets, which hold all at once, in place of `default_budget`.'
+      })
+    ),
+    strict: Type.Optional(
+      Type.Boolean({
+        description: 'Limit the length of each answer to what is left of the budget. Default: true.'
+      })
+    )
+  },
+  "Users of callers' applications. A budget here is that of each one, within each project."
+)
