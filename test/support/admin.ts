@@ -13,6 +13,7 @@ import type { Settings } from '../../lib/core/settings.ts'
 import type { GatewayParts } from '../../lib/gateway.ts'
 import type { Tables, UserRow } from '../../lib/stores/tables.ts'
 import { TableNode, type KyselyPlugin, type QueryId } from 'kysely'
+import type { StorePlace } from '../../lib/stores/database.ts'
 import type { Test } from 'tap'
 
 const operations = Object.keys(adminRoutes).map(route => {
@@ -64,9 +65,9 @@ export function sessionOf ({ body, response }: Awaited<ReturnType<Send>>): Recor
   return { cookie: response.headers.get('set-cookie')?.split(';', 1)[0] ?? '', 'x-headgate-csrf': String(body.csrf_token) }
 }
 
-/** Starts the gateway, on PostgreSQL where there is one for tests. */
-export async function adminGateway (t: Test, parts: Partial<Settings> = {}, more: Partial<GatewayParts> = {}): Promise<AdminGateway> {
-  const place = await testPlace(t)
+/** Starts the gateway. @param given the place of its store. Default: on PostgreSQL where there is one for tests */
+export async function adminGateway (t: Test, parts: Partial<Settings> = {}, more: Partial<GatewayParts> = {}, given?: StorePlace): Promise<AdminGateway> {
+  const place = given ?? await testPlace(t)
   const database = await openDatabase(place)
   const usageDatabase = await openDatabase(place, { busyTimeoutMs: 0, maxConnections: 2 })
   const keys = await openKeyStore(database, parts.keys ?? [], { pollMs: 60_000 })
