@@ -1,65 +1,92 @@
 /**
  * Writes `build/test-groups/`, which is what `npm test` runs: programs that import many test files each. Starting a
- * process with the test runner and the gateway costs about 2 s of CPU, more than most test files need. What takes
+ * process with the test runner and the gateway costs about 1.5 s of CPU, more than most test files need. What takes
  * longest starts first, so that both cores are busy to the end. One file is run by its own path:
- * `npm test -- build/test/http/app.test.js`. `npm run test:quick` runs the rest, the groups named `quick`.
+ * `npm test -- build/test/http/app.test.js`. `npm run test:quick` runs the groups named `quick`: all files that are
+ * pure, which start no gateway, server or process and open no store, but for the long ones.
  */
 
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-const tests = join(root, 'build/test')
-const groups = join(root, 'build/test-groups')
-const filesPerGroup = 60
+const build = join(root, 'build')
+const tests = join(build, 'test')
+const groups = join(build, 'test-groups')
 
 /**
  * The slow files, in the order in which their groups start: a file belongs to the first group that has it. A group of
  * one file measures memory or time, or loads modules its own way.
  */
 const slow = {
+  gateway: /^gateway\/(?!small-heap|hostile-callers)/,
+  process: /^process\//,
+  package: /^package\/(package|release)/,
   'small-heap': /^gateway\/small-heap/,
   ledger: /^cluster\/ledger/,
-  package: /^package\/package/,
-  configuration: /^pipelines\/admin\/(call-bodies|configuration)/,
-  admin: /^pipelines\/admin\//,
   'hostile-callers': /^gateway\/hostile-callers/,
   dashboard: /^dashboard\//,
-  gateway: /^gateway\//,
-  process: /^process\//,
-  mcp: /^mcp\//,
+  configuration: /^pipelines\/admin\/(call-bodies|configuration)/,
+  admin: /^pipelines\/admin\//,
   cli: /^cli\//,
   bench: /^bench\//,
+  mcp: /^mcp\//,
   clients: /^clients\//,
   ocr: /^pipelines\/ocr/,
   generators: /^pipelines\/chat-with-generators/,
   pipelines: /^pipelines\//,
   http: /^http\//,
   limits: /^limits\//,
-  bundle: /^package\/bundle/,
-  examples: /^examples\//,
-  adapters: /^scaling\/(adapters|dialects|google)/,
   scaling: /^scaling\//,
-  cluster: /^cluster\//,
-  stores: /^(accounts|deferred|stores)\//,
-  threads: /^(async|client|embeddings|local|ocr)\//,
-  service: /^(config|coordination|docs|keys|public|sandbox|support)\/|^setup/,
-  long: /^json\/\w+-in-turns|^routing\/promise|^usage\/call-steps|^validation\/fill-defaults/
+  bundle: /^package\/bundle/,
+  cluster: /^(cluster|examples)\//,
+  stores: /^(accounts|deferred|stores|usage)\//
 }
+
+/** Pure files that take longer than the rest of `test:quick` is worth. */
+const long = /^((accounts|embeddings|import|load|local|mcp|ocr)\/|config\/watch-settings|json\/\w+-in-turns|providers\/work|routing\/promise|support\/scaling|validation\/(compile-check|fill-defaults)|wire\/openapi)/
+
+const quickGroups = 4
+
+/** What pure tests do not import: sockets, processes, stores, and what is assembled of everything. */
+const impure = /^(node:(child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)|undici|pg|lib\/(cli|gateway|process|public\/index|stores\/(open-database|sqlite\/open))\b.*|(bench|examples)\/.*)$/
+
+/** Whether modules of the tests are pure, by path. */
+const pure = new Map()
 
 rmSync(groups, { recursive: true, force: true })
 mkdirSync(groups)
 
-let rest = readdirSync(tests, { recursive: true }).filter(name => name.endsWith('.test.js')).sort()
-for (const [index, [name, pattern]] of Object.entries(slow).entries()) {
+const all = readdirSync(tests, { recursive: true }).filter(name => name.endsWith('.test.js')).sort()
+const quick = all.filter(file => !slow.scaling.test(file) && !long.test(file) && isPure(join(tests, file)))
+let rest = all.filter(file => !quick.includes(file))
+for (const [index, [name, pattern]] of [...Object.entries(slow), ['others', /(?:)/]].entries()) {
   write(`${String(index + 1).padStart(2, '0')}-${name}`, rest.filter(file => pattern.test(file)))
   rest = rest.filter(file => !pattern.test(file))
 }
-for (let start = 0; start < rest.length; start += filesPerGroup) {
-  write(`quick-${String(1 + start / filesPerGroup).padStart(2, '0')}`, rest.slice(start, start + filesPerGroup))
+for (let group = 0; group < quickGroups; group++) {
+  write(`quick-${group + 1}`, quick.filter((_, index) => index % quickGroups === group))
 }
 
 function write (name, files) {
   writeFileSync(join(groups, `${name}.test.js`), files.map(file => `import '../test/${file}'\n`).join(''))
+}
+
+/** Returns whether neither a module nor the modules of `test/` that it imports import what pure tests do not. */
+function isPure (file) {
+  if (!pure.has(file)) {
+    pure.set(file, true) // for modules that import each other
+    pure.set(file, importsOf(file).every(name => (
+      !impure.test(name) && (!name.startsWith('test/') || isPure(join(build, name)))
+    )))
+  }
+  return pure.get(file)
+}
+
+/** Lists what a module imports: packages by their names, ours by their paths in `build/`. */
+function importsOf (file) {
+  return [...readFileSync(file, 'utf8').matchAll(/^(?:import|export) (?:.*? from )?'([^']+)';?$|\bimport\('([^']+)'\)/gm)]
+    .map(([, name, later]) => name ?? later)
+    .map(name => name.startsWith('.') ? relative(build, join(dirname(file), name)) : name)
 }

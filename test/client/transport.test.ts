@@ -14,6 +14,7 @@ import { outlast, settles, until } from '../support/until.ts'
 import type { Test } from 'tap'
 import type { HttpTransport } from '../../lib/client/transport.ts'
 import type { SendOptions, UpstreamResponse, UpstreamRequest } from '../../lib/providers/provider.ts'
+import { rounds } from '../support/rounds.ts'
 
 const timeouts = { connectMs: 2000, firstByteMs: 20_000, responseMs: 20_000, idleBytesMs: 20_000, idleEventsMs: 20_000 }
 const question: UpstreamRequest = { method: 'POST', path: '/chat/completions', headers: { 'content-type': 'application/json' }, body: '{"a":1}' }
@@ -324,7 +325,7 @@ t.test('any split of an event stream gives the same messages', async t => {
     for (const size of cuts) messages.push(...reader.push(bytes.subarray(at, at += size)))
     messages.push(...reader.push(bytes.subarray(at)), ...reader.end())
     t.same(messages, expected)
-  }), { numRuns: 500 })
+  }), { numRuns: rounds(500) })
 })
 
 t.test('letters of several bytes survive a cut within them', async t => {

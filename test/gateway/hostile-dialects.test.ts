@@ -7,6 +7,7 @@ import { upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { storingGateway } from '../support/storing-gateway.ts'
 import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 import type { Test } from 'tap'
+import { rounds } from '../support/rounds.ts'
 
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEklEQVR4nGP4z8CAFWEXHbQSACj/P8Fu7N9hAAAAAElFTkSuQmCC'
@@ -155,7 +156,7 @@ t.test('a request with something wrong gets an answer, or a refusal that names t
     const isKnown = field !== undefined && (field === 'model' || field in body || field in paths[path])
     // 403: an item that lacks what it had is a reference to one in the provider's account.
     if (![400, 403].includes(answer.status) || !isKnown) throw new Error(`${answer.status}: ${text}`)
-  }), { numRuns: 300 })
+  }), { numRuns: rounds(300) })
   statuses.delete(403)
   t.same(statuses, new Set([200, 400]))
 })

@@ -4,6 +4,7 @@ import { NestedTooDeepError, NotUtf8Error, parseInTurns } from '../../lib/json/p
 import { deepStrictEqual } from 'node:assert'
 import { countTurns } from '../support/turns.ts'
 import type { Test } from 'tap'
+import { rounds } from '../support/rounds.ts'
 
 const sizes = { runBytes: 4, pieceBytes: 16 }
 
@@ -35,7 +36,7 @@ const texts = fc.tuple(values, fc.constantFrom('', ' ', '\n\t')).map(([value, bl
 t.test('a text gives what JSON.parse gives, at any place where it is cut', async t => {
   holdsAsync(t, await fc.check(fc.asyncProperty(texts, async text => {
     deepStrictEqual(await parsed(text), JSON.parse(text))
-  }), { numRuns: 300 }))
+  }), { numRuns: rounds(300) }))
   const rows = [
     '[]', '{}', ' [ ] ', '[[],[]]', '{"a":{},"b":[]}', '[1,2,3,4,5,6,7]', '{"__proto__":1,"a":[1,2,3,4,5]}', '{"a":[1,2,3,4],"__proto__":{"b":2}}', '{"a":1,"b":2,"a":3}',
     `"${'a'.repeat(40)}"`, `["${String.raw`\\\\`.repeat(20)}"]`, `{"a":"${String.raw`\ud83d\ude00\n`.repeat(9)}","b":1}`, `["${'😀'.repeat(20)}",1]`, `[{"a":"${'x'.repeat(30)}"},{"a":[1,"${'y'.repeat(30)}"]}]`, ' 1 ', 'null'
@@ -61,7 +62,7 @@ t.test('what JSON.parse refuses is refused', async t => {
     if (seen === SyntaxError && wanted !== SyntaxError) return /"(?:[^"\\]|\\.){8,}"\s*:/.test(text)
     deepStrictEqual(seen, wanted)
     return true
-  }), { numRuns: 1000 }))
+  }), { numRuns: rounds(1000) }))
   t.equal(await parsed(`{${long}:1}`), SyntaxError, 'a key longer than a piece')
   t.type(await parseInTurns(Buffer.from([0x22, 0xff, 0x22]), 100).catch(asValue), NotUtf8Error)
   for (const depth of [3, 4, 5]) {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { computePeriod, lengthMs, periodOf, windowOfBudget, type Window } from '../../lib/limits/windows.ts'
+import { rounds } from '../support/rounds.ts'
 
 const hour = 3_600_000
 
@@ -70,6 +71,6 @@ t.test('what is kept is what is computed, in any order of moments', async t => {
       const [kept, computed] = [periodOf(window, ms), computePeriod(window, ms)]
       if (JSON.stringify(kept) !== JSON.stringify(computed)) throw new Error(`${JSON.stringify(kept)} is not ${JSON.stringify(computed)}`)
     }
-  }), { numRuns: 100 })
+  }), { numRuns: rounds(100) })
   t.pass('in a hundred orders')
 })

@@ -3,6 +3,7 @@ import t from 'tap'
 import { rank } from '../../lib/models/ranking.ts'
 import type { Attributes } from '../../lib/core/model.ts'
 import type { Route } from '../../lib/core/route.ts'
+import { rounds } from '../support/rounds.ts'
 
 const route = (model: string): Route => ({ providerId: 'one', model, modelId: `one/${model}` })
 
@@ -51,5 +52,5 @@ t.test('ranking neither loses nor adds a route, goes down in score, and leaves e
       else t.ok(Number(before.ranked?.value) > Number(ranked.value))
       t.ok((ranked?.value ?? 0) >= 0 && (before.ranked?.value ?? 0) <= 1)
     }
-  }), { numRuns: 200 })
+  }), { numRuns: rounds(200) })
 })

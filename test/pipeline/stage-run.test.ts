@@ -4,6 +4,7 @@ import { collectAll } from '../support/collect-young.ts'
 import { fuse } from '../../lib/pipeline/chain.ts'
 import { flatMap, map, once, partsOf, transform, type Stage } from '../../lib/pipeline/stage.ts'
 import type { RunParts } from '../../lib/pipeline/stage-run.ts'
+import { rounds } from '../support/rounds.ts'
 
 /** What stages do, in the plainest way: a generator for each function. */
 function plainly (stage: Stage<number>): Stage<number> {
@@ -109,7 +110,7 @@ t.test('stages give the same one by one, fused into runs, and as a generator for
     const expected = await story(stages.map(plainly), count, fails, taken)
     const [single, fused] = [await story(stages, count, fails, taken), await story(fuse(stages) as Array<Stage<number>>, count, fails, taken)]
     if (single !== expected || fused !== expected) throw new Error(`${expected}, one by one ${single}, fused ${fused}`)
-  }), { numRuns: 2000 })
+  }), { numRuns: rounds(2000) })
 })
 
 /** A source that waits for good, and says that it was left. */

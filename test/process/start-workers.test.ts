@@ -8,6 +8,7 @@ import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 import { gone, slowProvider } from '../support/slow-provider.ts'
 import { eventually, until } from '../support/until.ts'
 import { freePort } from '../support/free-port.ts'
+import { rounds } from '../support/rounds.ts'
 import type { Running } from '../support/headgate.ts'
 
 const limitedKey = 'a-key-with-limits'
@@ -132,7 +133,7 @@ t.test('a worker that replaces another runs with what the others have: the last 
 
 t.test('a worker that is killed again and again, while callers open connections, leaves no call without an end and holds no place', async t => {
   // Two places for each caller: one that is back before the primary knows of the exit still has the place of its former call.
-  const [places, callerCount, kills] = [12, 6, 6]
+  const [places, callerCount, kills] = [12, 6, rounds(6)]
   let isHeld = false
   let release = (): void => undefined
   const released = new Promise<void>(resolve => { release = resolve })

@@ -6,6 +6,7 @@ import { batchesOf, collect, routedCall } from '../support/stages.ts'
 import { countTurns } from '../support/turns.ts'
 import type { EmbeddingsEvent } from '../../lib/core/events.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
+import { rounds } from '../support/rounds.ts'
 
 const request: EmbeddingsRequest = { input: 'a', model: 'm' }
 const floats = (text: string): EmbeddingsEvent => ({ type: 'embeddings', vectors: [{ form: 'float', json: Buffer.from(text) }] })
@@ -61,7 +62,7 @@ t.test('vectors are the same list whatever stands between them in the answer of 
     const data = vectors.map(({ json }, index) => `{"object":"embedding","index":${index},"embedding":${json.toString()}}`)
     const printed = Buffer.concat(await piecesOf(vectors)).toString()
     t.ok(printed === `{"object":"list","data":[${data.join()}],"model":"one/m","usage":{"prompt_tokens":0,"total_tokens":0}}`)
-  }), { numRuns: 200 })
+  }), { numRuns: rounds(200) })
 })
 
 t.test('vectors that stand in the answer of a provider as in this one are not copied; others are put together to larger pieces', async t => {

@@ -2,6 +2,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { user, send, complete, message } from '../support/sandbox.ts'
+import { rounds } from '../support/rounds.ts'
 
 const scalar = fc.oneof(
   fc.record({ type: fc.constant('boolean') }),
@@ -46,7 +47,7 @@ t.test('a value made from a schema validates against it, in every choice', async
       const value: unknown = JSON.parse(message.content ?? '')
       if (!ajv.validate(schema, value)) throw new Error(`${JSON.stringify(value)}: ${ajv.errorsText()}`)
     }
-  }), { numRuns: 300 })
+  }), { numRuns: rounds(300) })
 })
 
 t.test('schemas with references, unions and requirements of their own are met', async t => {

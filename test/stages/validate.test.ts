@@ -11,6 +11,7 @@ import { explain } from '../../lib/validation/explain.ts'
 import { ChatRequest } from '../../schemas/chat.ts'
 import { changed } from '../support/schema-values.ts'
 import { receivedCall } from '../support/stages.ts'
+import { rounds } from '../support/rounds.ts'
 
 const validChat = validate(ChatRequest)
 
@@ -562,7 +563,7 @@ t.test('the walk finds a reason whenever the check says no, and none when it say
       body = JSON.parse(JSON.stringify(body))
       assert.equal(explain(ChatRequest, body).length === 0, matches(body))
     }
-  ), { numRuns: 2_000 })
+  ), { numRuns: rounds(2_000) })
 })
 
 t.test('a fault only the check knows is reported as one of the complete body', async t => {

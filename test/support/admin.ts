@@ -21,13 +21,14 @@ const operations = Object.keys(adminRoutes).map(route => {
   return { method, path: path.replace(/:(\w+)/g, '{$1}'), pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}$`) }
 })
 
-/** The checks of documents, by their text: all gateways of a test serve the same. */
+/** The checks of documents, by the settings of the gateway that serves them: to print a document takes longer than most calls. */
 const documents = new Map<string, Conformance>()
 
-function conformanceTo (text: string): Conformance {
-  const made = documents.get(text) ?? conformance(JSON.parse(text))
-  documents.set(text, made)
-  return made
+async function conformanceOf (url: string, parts: Partial<Settings>): Promise<Conformance> {
+  const settings = JSON.stringify(parts)
+  const checks = documents.get(settings) ?? conformance(await (await fetch(`${url}/openapi.json`)).json())
+  documents.set(settings, checks)
+  return checks
 }
 
 /** Sends a request, and reads the answer as JSON. */
@@ -79,7 +80,7 @@ export async function adminGateway (t: Test, parts: Partial<Settings> = {}, more
     await database.close()
   })
   const admin = new Admin(usageDatabase, keys) // another connection: while an act of `afterRead` runs, that of the gateway is busy
-  const document = conformanceTo(await (await fetch(`${api.url}/openapi.json`)).text())
+  const document = await conformanceOf(api.url, parts)
   const compare = async (method: string, url: string, response: Response): Promise<void> => {
     const matching = operations.filter(({ method: own, pattern }) => own === method && pattern.test(url.split('?', 1)[0] ?? ''))
     const path = (matching.find(({ path }) => !path.includes('{')) ?? matching[0])?.path ?? url

@@ -29,7 +29,7 @@ export interface Growth {
   readonly sizes: readonly number[]
   /** Milliseconds of processor time of the fastest run of each size. */
   readonly times: readonly number[]
-  /** Bytes that one run of each size allocates, garbage included; of a quick look those of the largest first. */
+  /** Bytes that one run of each size allocates, garbage included; of a quick look none, or those of the largest first. */
   readonly bytes: readonly number[]
   /** The size whose run did not end. */
   readonly endless?: number
@@ -62,7 +62,10 @@ export function scalesWith<In> (t: Test, dimension: string, scaling: Scaling<In>
   t.same(faults, [], dimension)
 }
 
-/** Judges a quick look, which has the bytes of the largest size, and of the smallest where it needs them. */
+/**
+ * Judges a quick look, which with `HEADGATE_TEST_ROUNDS=all` has the bytes of the largest size, and of the smallest where it
+ * needs them.
+ */
 function looksLinear (growth: Growth): boolean {
   const { sizes, bytes } = growth
   const [largest = 0, smallest = 0] = bytes
@@ -111,7 +114,7 @@ export function growthOf<In> ({ input, run, from = 128, doublings = allRounds ? 
       bounded(() => {
         times.push(fastest(work, runs))
         // Each look at the heap ends with a full collection, which takes longer than most work.
-        if (runs > quickRuns || size === sizes.at(-1)) bytes.push(allocated(work))
+        if (runs > quickRuns || (allRounds && size === sizes.at(-1))) bytes.push(allocated(work))
       }, patienceMs)
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')) throw error

@@ -10,6 +10,7 @@ import { routedCall } from '../../support/stages.ts'
 import type { AnswerHead } from '../../../lib/dialects/dialect.ts'
 import type { Batch } from '../../../lib/core/batch.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
+import { rounds } from '../../support/rounds.ts'
 
 t.test('all batches of an answer are one completion, compared in full', async t => {
   const head = { type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 } as const
@@ -121,7 +122,7 @@ t.test('folding the chunks of a stream gives the complete answer', async t => {
     const streamed = foldChunks(chunksIn(await encode(batches)))
     const complete: unknown = JSON.parse(JSON.stringify(toCompletion(batches)))
     t.same(JSON.parse(JSON.stringify(streamed)), complete)
-  }), { numRuns: 300 })
+  }), { numRuns: rounds(300) })
 })
 
 t.test('a stream has the role first, one finish per choice, usage only when requested, and one [DONE]', async t => {

@@ -11,6 +11,7 @@ import { anyAnswer } from './any-answer.ts'
 import { complete } from './answer.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { MessagesRequest } from '../../../schemas/messages-request.ts'
+import { rounds } from '../../support/rounds.ts'
 
 function read (request: Partial<MessagesRequest> & Record<string, unknown>): { input: ChatInput, context: MessagesContext } {
   const call = routedCall<MessagesRequest>({ model: 'one/m', max_tokens: 100, messages: [{ role: 'user', content: 'hi' }], ...request })
@@ -242,5 +243,5 @@ t.test('an answer that is sent back keeps its text, its calls, its thinking and 
     })
     if (JSON.stringify(signatures) !== JSON.stringify(isMessage ? given : [])) throw new Error(`${JSON.stringify(signatures)} for ${JSON.stringify(given)}`)
     if (JSON.stringify(found) !== JSON.stringify(wanted)) throw new Error(`${JSON.stringify(found)} for ${JSON.stringify(wanted)}`)
-  }), { numRuns: 200 })
+  }), { numRuns: rounds(200) })
 })

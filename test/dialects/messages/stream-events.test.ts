@@ -6,6 +6,7 @@ import { anyAnswer, choice, text, thought, signed, start, piece, stop, end, usag
 import { complete, folded, framesOf, orderFaults, streamed } from './answer.ts'
 import { MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
+import { rounds } from '../../support/rounds.ts'
 
 const isEvent = Compile(MessagesStreamEvent)
 const isAnswer = Compile(MessagesAnswer)
@@ -109,5 +110,5 @@ t.test('whatever comes, the stream is in order, valid, and folds to the answer i
     const said = events.map(event => (event.type === 'text-delta' || event.type === 'refusal-delta') && event.choice === 0 ? event.text : '').join('')
     const shown = answer.content.map(block => block.type === 'text' ? block.text : '').join('')
     if (said.length !== shown.length) throw new Error(`${shown} for ${said}`)
-  }), { numRuns: 500 })
+  }), { numRuns: rounds(500) })
 })

@@ -36,6 +36,7 @@ import type { Route } from '../../../lib/core/route.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 import type { FramePrinter } from '../../../lib/wire/frame-printer.ts'
 import type { ResponseObject, ResponsesRequest } from '../../../schemas/responses.ts'
+import { rounds } from '../../support/rounds.ts'
 
 const route: Route = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
 const archive: ResponseArchive = { keeps: true, maxBodyBytes: 1_000_000, continuation: async () => undefined, items: async () => new Map(), keep: async () => undefined }
@@ -68,7 +69,7 @@ t.test('unknown fields, items, parts and tools that stand anywhere in a request 
     const place = readObjectText(text)?.fields.get('model')
     if (place === undefined) return false
     return sent(request, {}, text) === text.slice(0, place.start) + '"gpt-5"' + text.slice(place.end)
-  }), { numRuns: 100 })
+  }), { numRuns: rounds(100) })
 })
 
 t.test('fields of the gateway stay here, limits and settings of a route are sent by their names in this API', async t => {
@@ -197,7 +198,7 @@ t.test('random answers are the same on the direct way and translated, streamed a
       results.push(facts(await replyOf(streamed, direct, true)), facts(await replyOf(complete, direct, false)))
     }
     for (const result of results) assert.deepEqual(result, results[0])
-  }), { numRuns: 100 })
+  }), { numRuns: rounds(100) })
   t.pass()
 })
 
@@ -245,7 +246,7 @@ t.test('a caller gets the same stream, wherever it was cut', async t => {
     const frames = events.map((event, at) => (odd[odds[at] ?? odd.length] ?? String)(textOf([event])))
     const bytes = Buffer.from(frames.join(''))
     assert.deepEqual(await passedOn(cutAt(bytes, cuts)), await passedOn([bytes]))
-  }), { numRuns: 150 })
+  }), { numRuns: rounds(150) })
   t.pass()
 })
 
