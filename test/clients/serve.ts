@@ -1,10 +1,12 @@
 /**
  * Starts the gateway as `npm start` does, for clients that are programs of their own: the sandbox, and OpenAI, Anthropic
- * and Gemini as a fake plays them that others wrote. Prints its address and a key, and ends when standard input does.
+ * and Gemini as a fake plays them that others wrote. Models have the names that programs of LiteLLM use, whose key is
+ * `sk-1234`. Prints its address and a key, and ends when standard input does.
  */
 
 import { LLMock } from '@copilotkit/aimock'
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -35,17 +37,28 @@ writeFileSync(join(folder, 'headgate.yaml'), JSON.stringify({
     openai: { api_key: 'env:FAKE_KEY', base_url: `${mock.url}/v1` },
     anthropic: { api_key: 'env:FAKE_KEY', base_url: mock.url },
     google: { api_key: 'env:FAKE_KEY', base_url: mock.url }
-  }
+  },
+  models: {
+    'gpt-3.5-turbo': { alias: 'openai/gpt-4o' },
+    'claude-sonnet': { alias: 'anthropic/claude-sonnet-4-5' },
+    echo: { alias: 'sandbox/echo' },
+    'gpt-3.5-turbo-instruct': { alias: 'sandbox/echo' },
+    'text-embedding-ada-002': { alias: 'sandbox/embedding' },
+    'dall-e-3': { alias: 'sandbox/painter' },
+    'tts-1': { alias: 'sandbox/speaker' },
+    'whisper-1': { alias: 'sandbox/listener' }
+  },
+  server: { litellm_headers: true },
+  keys: [{ name: 'clients', key: 'env:CLIENTS_KEY' }, { name: 'moved from LiteLLM', key: 'env:LITELLM_KEY' }]
 }))
+const key = `hg_${randomBytes(32).toString('base64url')}`
 const gateway = spawn(process.execPath, [join(import.meta.dirname, '../../headgate.cjs'), 'start'], {
-  cwd: folder, env: { PATH: process.env['PATH'], PORT: '0', FAKE_KEY: 'fake' }, stdio: ['ignore', 'inherit', 'pipe']
+  cwd: folder, env: { PATH: process.env['PATH'], PORT: '0', FAKE_KEY: 'fake', CLIENTS_KEY: key, LITELLM_KEY: 'sk-1234' }, stdio: ['ignore', 'inherit', 'pipe']
 })
 const ended = once(gateway, 'exit')
-let url: string | undefined
 createInterface(gateway.stderr).on('line', line => {
-  url ??= /^Headgate listens on (\S+)$/.exec(line)?.[1]
-  const key = /^API key .*: (hg_\S+)$/.exec(line)?.[1]
-  if (key !== undefined) process.stdout.write(`${url} ${key}\n`)
+  const url = /^Headgate listens on (\S+)$/.exec(line)?.[1]
+  if (url !== undefined) process.stdout.write(`${url} ${key}\n`)
 })
 process.stdin.on('end', () => gateway.kill('SIGTERM')).resume()
 const [code] = await ended as unknown[]

@@ -10,7 +10,7 @@ cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/headgate
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 scripts=("$@")
-[ $# -gt 0 ] || scripts=(openai_client anthropic_client agents_client dedalus_client litellm_client)
+[ $# -gt 0 ] || scripts=(openai_client anthropic_client agents_client dedalus_client litellm_client moved_client)
 
 fail () { # reason
   echo "$1"
@@ -29,7 +29,8 @@ environment () { # file of requirements
   return "$status"
 }
 
-common=$(environment $here/requirements.txt) && litellm=$(environment $here/requirements-litellm.txt)
+common=$(environment $here/requirements.txt) && litellm=$(environment $here/requirements-litellm.txt) &&
+  moved=$(environment $here/requirements-moved.txt)
 case $? in
   0) ;;
   69) echo "not run: Python 3.10 with venv is needed"; echo "0 passed, 0 failed"; exit 0 ;;
@@ -46,10 +47,11 @@ failed=0
 for script in "${scripts[@]}"; do
   python=$common/bin/python
   [ "$script" != litellm_client ] || python=$litellm/bin/python
+  [ "$script" != moved_client ] || python=$moved/bin/python
   # Nothing of the user's environment, and no way out but by the gateway: a proxy where nothing listens.
   env -i PATH="$PATH" HOME="$out" HEADGATE_URL="$url" HEADGATE_KEY="$key" PYTHONWARNINGS=ignore PYTHONDONTWRITEBYTECODE=1 \
     HTTP_PROXY=http://127.0.0.1:9 HTTPS_PROXY=http://127.0.0.1:9 NO_PROXY=127.0.0.1 \
-    timeout 60 "$python" "$here/$script.py" >"$out/log" 2>&1
+    timeout 120 "$python" "$here/$script.py" >"$out/log" 2>&1
   line=$(grep -aoE '^[0-9]+ passed, [0-9]+ failed$' "$out/log" | tail -n 1)
   echo "$script: ${line:-did not end}"
   if [ -z "$line" ]; then line="0 passed, 1 failed"; fi
