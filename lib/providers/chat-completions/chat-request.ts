@@ -66,6 +66,9 @@ export function chatBody (given: AdapterInput<ChatInput>): Record<string, unknow
   addReasoningEffort(body, input)
   addTools(body, input)
   if (input.streamed) addStreamOptions(body, input)
+  const { safety_identifier: identifier, user = identifier } = request
+  // An older name of the same thing, which more servers know.
+  if (identifier !== undefined && quirks.omit?.includes('safety_identifier') === true) body['user'] = user
   for (const field of quirks.omit ?? []) delete body[field] // our own object, just made
   if (quirks.rename !== undefined) rename(body, quirks.rename)
   return body
