@@ -91,7 +91,11 @@ export function completions (
       ? admitted
       : chain(
           admitted,
-          requestTexts<TextInput>(textStages, { replaceTexts: replaceCompletionTexts, asTextAnswer })
+          requestTexts<TextInput>(textStages, {
+            replaceTexts: replaceCompletionTexts,
+            asTextAnswer,
+            awaitsVerdict: () => true
+          })
         ),
     textStages === undefined ? answer : answerTexts(textStages, undefined, answer),
     normalise(),

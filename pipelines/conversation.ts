@@ -88,7 +88,9 @@ export function conversation<S extends TObject, C> (
     checkUses(services, chatUses, dialect),
     answerEmpty(services, dialect),
     limits(services, { estimate: estimateChat }),
-    textStages === undefined ? admitted : chain(joined, requestTexts(textStages, dialect)),
+    textStages === undefined
+      ? admitted
+      : chain(joined, requestTexts(textStages, { ...dialect, awaitsVerdict: isAnsweredAtOnce(dialect) })),
     defer(
       services,
       chain(capAnswer(services), providerCall(services, 'deferred')),
@@ -112,6 +114,12 @@ function isStoredBy<C> ({
   isStored
 }: Pick<Dialect<never, C>, 'isStored'>): (call: RoutedChatCall) => boolean {
   return call => isStored?.(call.context as C) ?? false // by the `input` of the same dialect
+}
+
+function isAnsweredAtOnce<C> ({
+  runsLater = () => false
+}: Pick<Dialect<never, C>, 'runsLater'>): (call: RoutedChatCall) => boolean {
+  return ({ request, context }) => request.deferred !== true && !runsLater(context as C) // as above
 }
 
 type Answer = Stage<RoutedChatCall, ChatBatch>

@@ -358,6 +358,18 @@ function checkStageKind (path: Path, stage: StageConfig, report: Report): void {
     report.add([...path, 'action'], `\`use: ${use}\` can only ${actions.join(' or ')}`)
   }
   checkReversible(path, stage, report)
+  checkDuring(path, stage, report)
+}
+
+/** Reports a stage that cannot look at a request which is sent meanwhile. */
+function checkDuring (path: Path, { use, action, at, during = false }: StageConfig, report: Report): void {
+  if (!during) return
+  if (stageActionOf({ use, action }) !== 'refuse') {
+    report.add([...path, 'during'], 'needs `action: refuse`: the request is sent as it is')
+  }
+  if (!at.includes('request') && !at.includes('tool_result')) {
+    report.add([...path, 'during'], 'needs `request` or `tool_result` in `at`')
+  }
 }
 
 /** Reports what a stage that gives back what it found cannot do. */

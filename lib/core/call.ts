@@ -128,6 +128,11 @@ export interface RoutedCall<R> extends ValidCall<R> {
   readonly session?: CallSession | undefined
   /** Digest of the account that encrypted reasoning of the history: it is asked first while it is ready. */
   readonly reasoningAccount?: string
+  /**
+   * Resolves once the stages that look at the request while it is sent let it pass; rejects with what refuses
+   * the call. Nothing of the answer may go on, and no tool be run, before that. Absent: there are none.
+   */
+  readonly verdict?: Promise<void> | undefined
   /** The caller's own key at the provider (`X-Provider-Key`), used instead of the gateway's. */
   readonly providerKey?: Secret
 }

@@ -35,14 +35,15 @@ export class Mirrors {
 
   /**
    * Begins what was planned for a call, which has ended: not when its caller has left, or when its answer
-   * came from the cache. Failures are in the record of the call that it makes.
+   * came from the cache, or a stage refused its request. Failures are in the record of the call that it makes.
    *
    * @param onEnd called with that call, unless no provider was asked: it could not be translated
    */
   begin ({ record }: Call, onEnd: (call: Call) => void): void {
     const work = this.#planned.get(record)
     if (work === undefined || this.#stopping.signal.aborted || this.inFlight >= work.maxInFlight) return
-    if ((record.outcome !== 'ok' && record.outcome !== 'error') || record.cache === 'hit') return
+    if (record.outcome !== 'ok' && record.outcome !== 'error') return
+    if (record.cache === 'hit' || record.isUnseen) return
     const done = this.#run(work, onEnd).finally(() => this.#running.delete(done))
     this.#running.add(done)
   }

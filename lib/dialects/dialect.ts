@@ -78,6 +78,8 @@ export interface Dialect<S extends TObject = TObject, C = unknown> extends Answe
    * @throws GatewayError `unsupported_parameter` for a call that wants a spoken answer
    */
   readonly asTextAnswer?: (call: RoutedCall<ChatInput>) => RoutedCall<ChatInput>
+  /** Returns true for a call that goes on after its caller has got a reply. Default: none does. */
+  readonly runsLater?: (context: C) => boolean
   /** Returns true for a call whose answer is stored, to be fetched or continued. Default: none is. */
   readonly isStored?: (context: C) => boolean
   /**

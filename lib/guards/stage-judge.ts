@@ -45,10 +45,11 @@ export class StageJudge implements JudgeLayer {
   judge (call: RoutedCall<unknown>, point: TextPoint): TextJudge | undefined {
     const points = seenPoints(point).filter(one => this.#at.includes(one))
     if (points.length === 0 || !looksAt(this.#settings, call)) return undefined
-    const { stream, window } = this.#settings
+    const { stream, window, during = false } = this.#settings
     const action = stageActionOf(this.#settings)
     return {
       alters: action !== 'report',
+      overlaps: during,
       window:
         stream === 'complete' || action === 'report' || !isStreamed(call)
           ? undefined

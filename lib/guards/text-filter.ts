@@ -65,6 +65,8 @@ export interface TextStages {
   readonly layers: readonly TextLayer[]
   /** Returns the names of those that look at a call, in their order. Absent: its caller is not to know. */
   readonly namesFor?: ((call: RoutedCall<unknown>) => readonly string[]) | undefined
+  /** True where one of them may look at a request while it is sent. Default: none does. */
+  readonly overlap?: boolean | undefined
   /** Absent: what they find is not given back. */
   readonly reversible?: ReversibleStages | undefined
 }

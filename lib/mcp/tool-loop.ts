@@ -161,7 +161,8 @@ export class ToolLoop {
     const emitProgress = stream === true && options?.include_tool_events === true
     const startedAtMs = performance.now()
     const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
-    const { record } = this.#call
+    const { record, verdict } = this.#call
+    await verdict // before a tool does something
     record.toolRuns ??= []
     const { toolRuns } = record
     const running = runTools(

@@ -10,6 +10,7 @@ import { JudgedTexts } from '../guards/judged-texts.ts'
 import { TextFilters, type FilterLayer, type JudgeLayer, type TextStages } from '../guards/text-filter.ts'
 import { everywhere, text, type ReplaceText } from '../json/place-table.ts'
 import { flatMap, once, type Stage } from '../pipeline/stage.ts'
+import { afterVerdict } from './after-verdict.ts'
 import type { Batch } from '../core/batch.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
@@ -29,7 +30,9 @@ const maxHeldBytes = 32 * 1024 * 1024
  *   replaced
  */
 export function answerTexts<R> (
-  { layers }: TextStages, direct: DirectTexts | undefined, answer: Stage<RoutedCall<R>, Batch<R, ChatEvent>>
+  { layers, overlap = false }: TextStages,
+  direct: DirectTexts | undefined,
+  answer: Stage<RoutedCall<R>, Batch<R, ChatEvent>>
 ): Stage<RoutedCall<R>, Batch<R, ChatEvent>> {
   return layers.reduce((before, layer) => flatMap(call => {
     if ('stages' in layer) {
@@ -40,7 +43,7 @@ export function answerTexts<R> (
     }
     const look = lookAt(layer, call, direct)
     return look === undefined ? before(once(call)) : looked(before, call, look)
-  }), answer)
+  }), overlap ? afterVerdict(answer) : answer)
 }
 
 /** What a layer does with one answer. */

@@ -9,7 +9,7 @@ import {
 } from '../guards/text-filter.ts'
 import { standsForMedia } from '../json/media-strings.ts'
 import { map, once, type Stage } from '../pipeline/stage.ts'
-import type { RoutedCall } from '../core/call.ts'
+import { refine, type RoutedCall } from '../core/call.ts'
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
 
 /** Returns the call with other texts; the same call where nothing is replaced. It may be called again. */
@@ -19,17 +19,24 @@ export interface RequestTexts<R> {
   readonly replaceTexts: ReplaceTexts<R>
   /** Returns the call without what its answer would have beside its text. Default: the same call. */
   readonly asTextAnswer?: ((call: RoutedCall<R>) => RoutedCall<R>) | undefined
+  /** Returns true for a call whose answer waits for its `verdict` (`answerTexts`). Default: none does. */
+  readonly awaitsVerdict?: ((call: RoutedCall<R>) => boolean) | undefined
 }
 
 /**
  * Replaces what the stages find in a request: one call in, one out, the same where they find nothing. Where
- * they may change the answer, it is asked for as text alone.
+ * they may change the answer, it is asked for as text alone. Stages that may look while the request is sent
+ * give the call its `verdict`.
  *
  * @throws GatewayError for a finding that refuses the call; `unsupported_parameter` as `asTextAnswer` says
  */
 export function requestTexts<R> (
   stages: TextStages,
-  { replaceTexts: replaceRequest, asTextAnswer = call => call }: RequestTexts<R>
+  {
+    replaceTexts: replaceRequest,
+    asTextAnswer = call => call,
+    awaitsVerdict = () => false
+  }: RequestTexts<R>
 ): Stage<RoutedCall<R>> {
   const replaceTexts: ReplaceTexts<R> = (call, replace) => {
     const replaced = replaceRequest(call, inWhole(call, replace))
@@ -41,29 +48,45 @@ export function requestTexts<R> (
     if (names !== undefined && names.length > 0) given.record.stages = names
     let call: RoutedCall<R> | Promise<RoutedCall<R>> =
       altersAnswer(stages, given) ? asTextAnswer(given) : given
+    const looks: Array<Promise<unknown>> | undefined =
+      stages.overlap === true && awaitsVerdict(given) ? [] : undefined
     for (const layer of stages.layers) {
       const replaced = (call: RoutedCall<R>): RoutedCall<R> | Promise<RoutedCall<R>> =>
-        replaceBy(layer, call, replaceTexts)
+        replaceBy(layer, call, replaceTexts, looks)
       call = call instanceof Promise ? call.then(replaced) : replaced(call)
     }
+    const seen = (call: RoutedCall<R>): RoutedCall<R> => seenBy(call, looks)
     return call instanceof Promise ? call.then(seen) : seen(call)
   })
 }
 
-function seen<R> (call: RoutedCall<R>): RoutedCall<R> {
-  call.record.isUnseen = false
-  return call
+/** @param looks of stages that look while the request is sent */
+function seenBy<R> (call: RoutedCall<R>, looks: ReadonlyArray<Promise<unknown>> = []): RoutedCall<R> {
+  if (looks.length === 0) {
+    call.record.isUnseen = false
+    return call
+  }
+  const pass = (): void => { call.record.isUnseen = false }
+  const verdict = Promise.all(looks).then(pass, (error: unknown) => refuse(call, error))
+  verdict.catch(() => undefined) // it is awaited later, unless the call ends before that
+  return refine(call, { verdict })
 }
 
 function replaceBy<R> (
   layer: TextLayer,
   call: RoutedCall<R>,
-  replaceTexts: ReplaceTexts<R>
+  replaceTexts: ReplaceTexts<R>,
+  looks: Array<Promise<unknown>> | undefined
 ): RoutedCall<R> | Promise<RoutedCall<R>> {
   const failed = (error: unknown): never => refuse(call, error)
   if ('judge' in layer) {
     const judge = layer.judge(call, 'request')
-    return judge === undefined ? call : judgeTexts(judge, call, replaceTexts).catch(failed)
+    if (judge === undefined) return call
+    const look = judgeTexts(judge, call, replaceTexts)
+    if (judge.overlaps !== true || looks === undefined) return look.catch(failed)
+    look.catch(() => undefined) // it is awaited with the others
+    looks.push(look)
+    return call
   }
   if ('stages' in layer) return passed(call, layer.stages(call).request)
   const filters = new TextFilters(layer, call, 'request')

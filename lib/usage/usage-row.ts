@@ -20,6 +20,7 @@ import { printSteps } from './call-steps.ts'
 import { printNotes } from './stage-notes.ts'
 import { costNanoUsd, maxUnitCostOf, unitCostOf } from './cost.ts'
 import type { Call } from '../core/call.ts'
+import type { ErrorCode } from '../core/errors.ts'
 import {
   addUsage,
   amountOf,
@@ -169,12 +170,17 @@ function turnInFlight (record: CallRecord): Usage | undefined {
     : undefined
 }
 
+/** Codes of calls that the gateway ends while a provider is at work. */
+const givenUp: ReadonlySet<string | undefined> = new Set([
+  'timeout', 'shutting_down', 'content_refused', 'stage_unavailable'
+] satisfies ErrorCode[])
+
 /**
  * Returns true when the provider failed, and not the gateway that gave the call up while the provider was at
  * work.
  */
 function hasFailed ({ outcome, errorCode }: CallRecord): boolean {
-  return outcome === 'error' && errorCode !== 'timeout' && errorCode !== 'shutting_down'
+  return outcome === 'error' && !givenUp.has(errorCode)
 }
 
 interface Waste extends Cost {

@@ -25,7 +25,7 @@ interface StageKindFacts {
 }
 
 /** The entries of kinds that take their time. */
-const judgeEntries = ['timeout_ms', 'when_unavailable', 'stream', 'window'] as const
+const judgeEntries = ['timeout_ms', 'when_unavailable', 'during', 'stream', 'window'] as const
 
 /** The entries of kinds that ask a service. */
 const serviceEntries = ['headers', 'retries', 'max_bytes'] as const
@@ -36,7 +36,7 @@ export const stageKinds = {
   moderation: { needs: ['model'], takes: ['categories', ...judgeEntries], actions: ['refuse', 'report'] },
   prompt_injection: {
     needs: ['model'],
-    takes: ['prompt', 'timeout_ms', 'when_unavailable'],
+    takes: ['prompt', 'timeout_ms', 'when_unavailable', 'during'],
     actions: ['refuse', 'report']
   },
   presidio: {
@@ -206,6 +206,12 @@ const kindEntries = {
     OneOf(['refuse', 'pass'], {
       description:
         'What becomes of a call that it cannot look at, after an error or `timeout_ms`: it is refused, or it passes, and the log, the metrics and the record of the call say so. Default: `refuse`, and `pass` with `action: report`. Not of `pattern`.'
+    })
+  ),
+  during: Type.Optional(
+    Type.Boolean({
+      description:
+        'With `true`, it looks at a request of a conversation while the provider answers: nothing of the answer goes on before its verdict, and a refusal cancels the request to the provider. Only with `action: refuse`, and not of `pattern`. Default: false.'
     })
   ),
   stream: Type.Optional(

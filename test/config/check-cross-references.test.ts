@@ -135,6 +135,16 @@ t.test('a stage that gives back what it found masks, and sees what the tools ret
   t.end()
 })
 
+t.test('a stage that looks while a request is sent can only refuse it', t => {
+  t.match(load(t, 'stages: [{name: a, use: ./mine.js, action: refuse, during: true}]').stages, [{ during: true }])
+  t.same(lines(t, 'stages: [{name: a, use: ./mine.js, during: true}, {name: b, use: ./mine.js, action: refuse, at: [answer], during: true}, {name: c, use: pattern, patterns: [email], action: refuse, during: true}]'), [
+    'headgate.yaml:1:44  stages[0].during  needs `action: refuse`: the request is sent as it is',
+    'headgate.yaml:1:115  stages[1].during  needs `request` or `tool_result` in `at`',
+    'headgate.yaml:1:181  stages[2].during  `use: pattern` has no such entry'
+  ])
+  t.end()
+})
+
 t.test('a stage has what its kind needs, and nothing that it does not take', t => {
   t.match(load(t, 'stages: [{name: mine, use: ./stages/mine.js, options: {word: a}, timeout_ms: 5}]').stages, [{ use: /\/stages\/mine\.js$/, options: { word: 'a' }, timeoutMs: 5 }])
   t.same(lines(t, 'stages: [{name: a, use: pattern, timeout_ms: 5}, {name: b, use: ./mine.js, patterns: [email]}]'), [

@@ -41,6 +41,7 @@ export function responsesDialect (
     continues: ({ stored }) => stored.continuation?.id,
     replaceTexts: (call, replace) => replaceResponseTexts(call, replace, { archive, recordAnswer }),
     asTextAnswer: call => withoutTokens(call, { archive, recordAnswer }),
+    runsLater: ({ request }) => request.background === true,
     isStored: ({ keep }) => keep !== undefined,
     uses: responsesUses,
     encode: encodeResponse,

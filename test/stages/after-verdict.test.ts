@@ -1,0 +1,97 @@
+import t from 'tap'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { CallCancellation } from '../../lib/async/cancellation.ts'
+import { extend } from '../../lib/core/call.ts'
+import { chain } from '../../lib/pipeline/chain.ts'
+import { once } from '../../lib/pipeline/stage.ts'
+import { afterVerdict } from '../../lib/stages/after-verdict.ts'
+import { recordUsage } from '../../lib/stages/record-usage.ts'
+import { batchesOf, collect, routedCall } from '../support/stages.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import type { Batch } from '../../lib/core/batch.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
+import type { RoutedCall } from '../../lib/core/call.ts'
+import type { Stage } from '../../lib/pipeline/stage.ts'
+
+type Asked = Array<RoutedCall<object>>
+
+/** Answers with two batches; notes the calls, and those whose answers were given up. */
+function answering (asked: Asked, ended: string[], end?: Promise<never>): Stage<RoutedCall<object>, Batch<object, number>> {
+  return async function * (source) {
+    for await (const call of source) {
+      asked.push(call)
+      try {
+        yield * batchesOf(call, [[1], [2]])
+        await end
+        ended.push('complete')
+      } finally {
+        ended.push('end')
+      }
+    }
+  }
+}
+
+const refusal = new GatewayError('content_refused')
+
+t.test('an answer begins at once, and goes on once the verdict is in', async t => {
+  const asked: Asked = []
+  const { promise, resolve } = withResolvers<undefined>()
+  const out = afterVerdict(answering(asked, []))(once(routedCall({}, { verdict: promise })))[Symbol.asyncIterator]()
+  let isOut = false
+  const first = out.next().then(step => { isOut = true; return step })
+  await new Promise(setImmediate)
+  t.same([asked.length, isOut], [1, false])
+  resolve(undefined)
+  t.same((await first).value.events, [1])
+  t.same((await out.next()).value.events, [2])
+  t.equal((await out.next()).done, true)
+})
+
+t.test('a refusal ends the answer, whether it has come or not', async t => {
+  const asked: Asked = []
+  const ended: string[] = []
+  const verdict = Promise.reject(refusal)
+  await t.rejects(collect(afterVerdict(answering(asked, ended))(once(routedCall({}, { verdict })))), { code: 'content_refused' })
+  t.same([asked.length, asked[0]?.signal.aborted, ended], [1, true, ['end']])
+})
+
+t.test('what an answer used that came before a refusal is on record', async t => {
+  const call = routedCall({})
+  const { promise, reject } = withResolvers<undefined>()
+  const usage = { promptTokens: 3, completionTokens: 2, totalTokens: 5 }
+  const complete: Stage<RoutedCall<object>, Batch<object, ChatEvent>> = async function * (source) {
+    for await (const call of source) yield * batchesOf(call, [[{ type: 'usage', usage }]])
+  }
+  const out = collect(afterVerdict(chain(complete, recordUsage<object, ChatEvent>()))(once(extend(call, { verdict: promise }))))
+  await new Promise(setImmediate)
+  reject(refusal)
+  await t.rejects(out, { code: 'content_refused' })
+  t.same(call.record.usage, usage)
+})
+
+t.test('a refusal counts more than a failure of the provider, which waits for the verdict', async t => {
+  const failing: Stage<RoutedCall<object>, Batch<object, number>> = async function * () { // eslint-disable-line
+    throw new GatewayError('upstream_error')
+  }
+  await t.rejects(collect(afterVerdict(failing)(once(routedCall({}, { verdict: Promise.reject(refusal) })))), { code: 'content_refused' })
+  await t.rejects(collect(afterVerdict(failing)(once(routedCall({}, { verdict: Promise.resolve() })))), { code: 'upstream_error' })
+})
+
+t.test('the answer ends with its caller', async t => {
+  const asked: Asked = []
+  const signal = new CallCancellation()
+  const { promise, reject } = withResolvers<undefined>()
+  const out = collect(afterVerdict(answering(asked, []))(once(routedCall({}, { verdict: promise, signal }))))
+  await new Promise(setImmediate)
+  signal.abort(new GatewayError('client_closed_request'))
+  reject(signal.reason)
+  await t.rejects(out, { code: 'client_closed_request' })
+  t.equal(asked[0]?.signal.aborted, true)
+})
+
+t.test('a call without a verdict is answered as ever', async t => {
+  const asked: Asked = []
+  const call = routedCall({})
+  t.equal((await collect(afterVerdict(answering(asked, []))(once(call)))).length, 2)
+  t.equal(asked[0], call)
+})
