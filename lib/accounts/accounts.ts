@@ -16,6 +16,7 @@ import { Passkeys } from './passkeys.ts'
 import { Projects } from './projects.ts'
 import { isAtLeast } from './roles.ts'
 import { Sessions } from './sessions.ts'
+import { FailureQuota } from './failure-quota.ts'
 import { Throttle } from './throttle.ts'
 import { Users, type UserChanges } from './users.ts'
 
@@ -31,6 +32,7 @@ export class Accounts {
   readonly audit: AuditLog
   readonly idempotency: Idempotency
   readonly throttle = new Throttle()
+  readonly failureQuota = new FailureQuota()
 
   constructor (database: Pick<Database, 'query' | 'storeFileIntact' | 'lockRows'>) {
     const { query, lockRows } = database

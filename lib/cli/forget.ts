@@ -1,10 +1,12 @@
 /** `headgate forget`: deletes the data of an end user. */
 
 import { parseArgs } from 'node:util'
+import { AuditLog, commandLineActor } from '../accounts/audit-log.ts'
 import { loadSettings } from '../config/read-settings.ts'
 import { CommandError } from '../process/terminal.ts'
 import { forgetEndUser } from '../stores/forget-end-user.ts'
 import { openDatabase } from '../stores/open-database.ts'
+import { storeUser } from '../stores/use-store.ts'
 import { clearCache } from './cache.ts'
 import type { Command } from './command.ts'
 
@@ -18,7 +20,8 @@ export const forget: Command = {
 
 Deletes the kept bodies, stored responses and deferred completions of an end user's calls, even while gateways
 run, and every answer cached in Redis. The usage records stay, without end user, session, tags, metadata and
-messages. Calls in progress, logs, traces, backups and providers are not covered.
+messages, and the audit log has an entry without the name. Calls in progress, logs, traces, files of
+usage.exports, backups and providers are not covered.
 
   --end-user NAME   exactly as it was recorded
   -c, --config FILE`,
@@ -33,6 +36,10 @@ messages. Calls in progress, logs, traces, backups and providers are not covered
     const database = await openDatabase(settings)
     try {
       const { calls, responses, atProviders, deferred } = await forgetEndUser(database, endUser)
+      // Not whom: that is forgotten as well.
+      await new AuditLog(database.query, storeUser(database, 'Audit entries')).add(commandLineActor, {
+        action: 'end_user.forget', after: { calls, responses, deferred }
+      })
       terminal.out(
         `Forgot the end user in ${calls} usage records, and deleted their bodies, ${responses} stored responses and ${deferred} deferred completions.`
       )

@@ -15,6 +15,7 @@ import type { Services } from '../../lib/services.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import { AdminReply, type AdminHandlers } from './handler.ts'
 import { createSession } from './session.ts'
+import { noteFailure } from './sign-in.ts'
 
 export const oidcHandlers: AdminHandlers<
   'GET /admin/v1/sign-in/oidc' | 'GET /admin/v1/sign-in/oidc/callback'
@@ -69,6 +70,7 @@ export const oidcHandlers: AdminHandlers<
       )
       return redirect(`/dashboard/#/signed-in/${csrfToken}`, cookie)
     } catch (error) {
+      noteFailure(call, 'oidc')
       return refuse(call, error)
     }
   }

@@ -9,7 +9,7 @@ import type { Services } from '../../lib/services.ts'
 import { audit, notFound, param, principalOf } from './acts.ts'
 import { AdminReply, type AdminHandlers } from './handler.ts'
 import { currentUser } from './session.ts'
-import { signIn } from './sign-in.ts'
+import { noteFailure, signIn } from './sign-in.ts'
 
 export const passkeyHandlers: AdminHandlers<
   | 'GET /admin/v1/passkeys'
@@ -106,15 +106,21 @@ export const passkeyHandlers: AdminHandlers<
       readCookie(call.headers, 'sign_in', secure) ?? ''
     )
     if (challenge === undefined) throw new GatewayError('invalid_credentials', { message: usedUp })
-    const user = await users.find(
-      await passkeys.check({
-        challenge,
-        page: pageOf(call, services),
-        isConfigured: services.settings.server.publicUrl !== undefined,
-        credential
-      })
-    )
-    if (user === undefined || user.disabled_at_ms !== null) throw new GatewayError('invalid_credentials')
+    const proof = {
+      challenge,
+      page: pageOf(call, services),
+      isConfigured: services.settings.server.publicUrl !== undefined,
+      credential
+    }
+    const userId = await passkeys.check(proof).catch((error: unknown) => {
+      if (error instanceof GatewayError && error.code === 'invalid_credentials') noteFailure(call, 'passkey')
+      throw error
+    })
+    const user = await users.find(userId)
+    if (user === undefined || user.disabled_at_ms !== null) {
+      noteFailure(call, 'passkey', user)
+      throw new GatewayError('invalid_credentials')
+    }
     return await signIn(
       call,
       services,

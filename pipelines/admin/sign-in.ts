@@ -51,7 +51,7 @@ export const signInHandlers: AdminHandlers<
     const user = await users.findByEmail(name)
     const isRight = await verifyPassword(password, user?.password ?? undefined)
     if (user === undefined || !isRight || user.disabled_at_ms !== null) {
-      if (user !== undefined) noteFailure(call, user)
+      noteFailure(call, 'password', user)
       throw new GatewayError('invalid_credentials')
     }
     throttle.succeeded(address, name)
@@ -68,7 +68,10 @@ export const signInHandlers: AdminHandlers<
     const { admin: { accounts: { links, users } }, request: { token } } = call
     const userId = await links.useSignIn(token)
     const user = userId === undefined ? undefined : await users.find(userId)
-    if (user === undefined || user.disabled_at_ms !== null) throw usedUp()
+    if (user === undefined || user.disabled_at_ms !== null) {
+      noteFailure(call, 'link', user)
+      throw usedUp()
+    }
     return await signIn(
       call,
       services,
@@ -93,7 +96,10 @@ export const signInHandlers: AdminHandlers<
   'POST /admin/v1/sign-in/invitation': async (call, services) => {
     const { admin: { accounts: { links, users } }, request } = call
     const open = await links.findInvitation(request.token)
-    if (open === undefined) throw usedUp()
+    if (open === undefined) {
+      noteFailure(call, 'invitation')
+      throw usedUp()
+    }
     const email = open.email ?? request.email
     const { name, password } = request
     if (password !== undefined && email === undefined) {
@@ -138,22 +144,21 @@ export async function signIn (
 }
 
 /**
- * Writes a failed sign-in of a user into the audit log. The throttle bounds how many there are; those of
- * names that nobody has are in the log alone. Not awaited: the time of an answer must not say whether there
- * is such a user.
+ * Writes a failed sign-in into the audit log. Those of a user are bounded by the throttle, the others by a
+ * quota; what was given as a name is not written, as it may be a password. Not awaited: the time of an
+ * answer must not say whether there is such a user.
  */
-function noteFailure (call: AdminCall, user: UserRow): void {
-  const {
-    admin: {
-      accounts: { audit }
-    },
-    origin: { address },
-    record
-  } = call
+export function noteFailure (
+  call: AdminCall,
+  by: 'password' | 'link' | 'invitation' | 'passkey' | 'oidc',
+  user?: UserRow
+): void {
+  const { admin: { accounts: { audit, failureQuota } }, origin: { address }, record } = call
+  if (user === undefined && !failureQuota.take()) return
   audit
     .add(
       { id: null, name: 'stranger', address },
-      { action: 'session.sign_in_failed', subject: user, after: { by: 'password' } }
+      { action: 'session.sign_in_failed', after: { by }, ...user !== undefined && { subject: user } }
     )
     .catch((error: unknown) => {
       record.cause = error

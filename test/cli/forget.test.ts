@@ -22,6 +22,8 @@ async function run (t: Test, args: readonly string[], config = '', redis = ''): 
     t.equal(await forget.run([...args, '--config', file], terminal), 0)
     const rows = await database.query.selectFrom('usage').select('end_user').orderBy('id').execute()
     t.same(rows.map(({ end_user: endUser }) => endUser), [null, 'bob'])
+    const acts = await database.query.selectFrom('audit').select(['actor', 'action', 'subject', 'after']).execute()
+    t.same(acts, [{ actor: 'command line', action: 'end_user.forget', subject: null, after: JSON.stringify({ calls: 1, responses: 0, deferred: 0 }) }], 'not whom')
   } finally {
     await database.close()
   }

@@ -5,6 +5,7 @@ import { adminGateway, type AdminGateway } from '../../support/admin.ts'
 import { client, identityProvider, type IdentityProvider, type TestPerson } from '../../support/identity-provider.ts'
 import { hashPassword } from '../../../lib/accounts/passwords.ts'
 import { Secret } from '../../../lib/core/secret.ts'
+import { eventually } from '../../support/until.ts'
 import type { OidcSettings } from '../../../lib/core/settings.ts'
 
 interface Place extends AdminGateway {
@@ -173,6 +174,9 @@ t.test('groups decide the role at every sign-in; without one of them no one come
   const found = await admin.accounts.users.findByEmail('ada@example.com')
   await admin.accounts.users.update(found?.id ?? '', { disabled: true })
   t.match(await come('subject-1', { ...ada, groups: ['team'] }), { at: '/dashboard/?refused=user_disabled' })
+  const failed = async () => (await admin.accounts.audit.list({ action: 'session.sign_in_failed' }, { limit: 50 })).data
+  const noted = await eventually(failed, acts => acts.length >= 3, 'the failures in the audit log')
+  t.same(noted.map(({ after }) => after), Array.from({ length: 3 }, () => ({ by: 'oidc' })))
 })
 
 t.test('the last owner stays one, whatever the groups say', async t => {

@@ -1,4 +1,5 @@
 /** Passkeys: how they are added and used, and what does not sign anyone in. */
+import { eventually } from '../../support/until.ts'
 
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
@@ -89,6 +90,9 @@ t.test('a proof of something else signs no one in', async t => {
     const { status, body } = await place.send(signIn, { challenge_id: id, credential: prove(options) }, { ...fromPage, cookie })
     t.match([status, body.error.code], [401, 'invalid_credentials'], name)
   }
+  const failed = async () => (await place.admin.accounts.audit.list({ action: 'session.sign_in_failed' }, { limit: 50 })).data
+  const noted = await eventually(failed, acts => acts.length >= cases.length, 'the failures in the audit log')
+  t.same(noted.map(({ after }) => after), cases.map(() => ({ by: 'passkey' })))
 })
 
 t.test('a passkey is added by the session that began, once, and by its own page', async t => {

@@ -46,8 +46,12 @@ t.test('a wrong password and an unknown email look alike, and guessing ends soon
   t.same(attempts.toSorted((a, b) => a - b), [401, 401, 401, 401, 429, 429], 'those at the same moment count as well')
   t.equal((await place.send(signInRoute, { email: user.email, password })).status, 429, 'the right one too')
   const failed = async () => (await place.admin.accounts.audit.list({ action: 'session.sign_in_failed' }, { limit: 50 })).data
-  const noted = await eventually(failed, acts => acts.length >= 5, 'the failures in the audit log')
-  t.same(noted.map(({ actor, actor_id: id, subject, address, after }) => [actor, id, subject, address, after]), Array.from({ length: 5 }, () => ['stranger', null, user.id, '127.0.0.1', { by: 'password' }]))
+  const noted = await eventually(failed, acts => acts.length >= 6, 'the failures in the audit log')
+  const act = (subject: string | null): unknown[] => ['stranger', null, subject, '127.0.0.1', { by: 'password' }]
+  t.same(
+    noted.map(({ actor, actor_id: id, subject, address, after }) => [actor, id, subject, address, after]).toSorted((a, b) => Number(a[2] === null) - Number(b[2] === null)),
+    [...Array.from({ length: 5 }, () => act(user.id)), act(null)], 'the one of no user without what was given as a name'
+  )
 })
 
 t.test('a new password stops a sign-in by the one before that is in flight', async t => {
@@ -165,7 +169,7 @@ t.test('wrong links and invitations, which nobody guesses, keep nobody out', asy
   const { admin, user, send } = await adminGateway(t)
   const { token } = await admin.accounts.createOwnerLink()
   const { url } = (await (await user('admin')).send('POST /admin/v1/invitations', { role: 'viewer' })).body
-  for (let index = 0; index < 40; index++) {
+  for (let index = 0; index < 60; index++) {
     const wrong = `${index}`.padStart(43, 'x')
     t.equal((await send('POST /admin/v1/sign-in/link', { token: wrong })).status, 401)
     t.equal((await send('POST /admin/v1/sign-in/invitation', { token: wrong, name: 'x' })).status, 401)
@@ -173,6 +177,10 @@ t.test('wrong links and invitations, which nobody guesses, keep nobody out', asy
   }
   t.equal((await send('POST /admin/v1/sign-in/link', { token })).status, 200)
   t.equal((await send('POST /admin/v1/sign-in/invitation', { token: url.split('/').at(-1), name: 'New' })).status, 200)
+  const failed = async () => (await admin.accounts.audit.list({ action: 'session.sign_in_failed' }, { limit: 200 })).data
+  const noted = await eventually(failed, acts => acts.length >= 100, 'the failures in the audit log')
+  t.same(noted.map(({ subject }) => subject), Array.from({ length: 100 }, () => null), 'of the 120 as many as there may be')
+  t.match(noted.slice(0, 2).map(({ after }) => after).toSorted((a, b) => String(a?.['by']).localeCompare(String(b?.['by']))), [{ by: 'invitation' }, { by: 'link' }])
 })
 
 t.test('an invitation makes a user with its role and projects, once', async t => {
