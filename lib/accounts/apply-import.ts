@@ -58,7 +58,8 @@ export async function applyImport (
     .execute()
   const moments = [
     ...known.flatMap(({ spent }) => [...parseSpent(spent).keys()]),
-    ...[...wanted.projects, ...wanted.keys].flatMap(({ spent }) => spent.map(({ fromMs }) => fromMs)),
+    ...[...wanted.projects, ...wanted.keys, ...wanted.users]
+      .flatMap(({ spent = [] }) => spent.map(({ fromMs }) => fromMs)),
     ...wanted.keys.flatMap(({ history = [] }) => history.map(({ atMs }) => atMs))
   ]
   return await database.transaction(moments, async within => await new Import(within, source).apply(wanted))
@@ -99,29 +100,42 @@ class Import {
     return this.#counts
   }
 
-  /** A user who is here already, or has the same email, stays as they are. */
-  async #applyUser ({ sourceId, name, email, role, createdAtMs }: ImportedUser): Promise<void> {
-    if (this.#idOf('user', sourceId) !== undefined) return
+  /** A user who is here already, or has the same email, stays as they are, but for limits. */
+  async #applyUser (user: ImportedUser): Promise<void> {
+    const { sourceId, limits, spent = [] } = user
+    const id = this.#idOf('user', sourceId) ?? await this.#addUser(user)
+    if (limits !== undefined) await this.#limitUser(id, JSON.stringify(limits))
+    await this.#remember('user', sourceId, id, { spent: this.#spend(id, 'user', sourceId, spent) })
+  }
+
+  /** @returns the id of the user; of the one that has the email where there is one */
+  async #addUser ({ name, email, role, createdAtMs }: ImportedUser): Promise<string> {
     const same = email === undefined
       ? undefined
       : await this.#query.selectFrom('users').select('id').where('email', '=', email).executeTakeFirst()
-    const id = same?.id ?? newId('user')
-    if (same === undefined) {
-      await this.#query.insertInto('users').values({
-        id,
-        name: name.slice(0, maxNameLength),
-        email: email ?? null,
-        role,
-        email_by_other: null,
-        password: null,
-        created_at_ms: createdAtMs,
-        last_seen_at_ms: null,
-        disabled_at_ms: null,
-        limits: null
-      }).execute()
-      this.#counts.users++
-    }
-    await this.#remember('user', sourceId, id)
+    if (same !== undefined) return same.id
+    const id = newId('user')
+    await this.#query.insertInto('users').values({
+      id,
+      name: name.slice(0, maxNameLength),
+      email: email ?? null,
+      role,
+      email_by_other: null,
+      password: null,
+      created_at_ms: createdAtMs,
+      last_seen_at_ms: null,
+      disabled_at_ms: null,
+      limits: null
+    }).execute()
+    this.#counts.users++
+    return id
+  }
+
+  async #limitUser (id: string, limits: string): Promise<void> {
+    const row = await this.#query.selectFrom('users').select('limits').where('id', '=', id).executeTakeFirst()
+    if (row === undefined || row.limits === limits) return
+    await this.#query.updateTable('users').set({ limits }).where('id', '=', id).execute()
+    await this.#query.updateTable('keys').set({ changes: sql`changes + 1` }).where('owner_id', '=', id).execute()
   }
 
   async #applyProjects (projects: readonly ImportedProject[]): Promise<void> {

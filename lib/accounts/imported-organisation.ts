@@ -54,6 +54,10 @@ export interface ImportedUser {
   readonly email?: string
   readonly role: Role
   readonly createdAtMs: number
+  /** Of all keys that they own together. */
+  readonly limits?: KeyLimits
+  /** What counts in their budgets beside what their keys bring. */
+  readonly spent?: readonly ImportedSpending[]
 }
 
 export interface ImportedKey extends Party {
@@ -69,7 +73,7 @@ export interface ImportedKey extends Party {
   readonly expiresAtMs?: number
   /** Source id of its project; absent for the default one. */
   readonly project?: string
-  /** Source id of the user who made it. */
+  /** Source id of the user who made it, and owns it. */
   readonly createdBy?: string
   readonly isBlocked: boolean
   /**

@@ -60,8 +60,7 @@ const notedTables = [
   'LiteLLM_OrganizationMembership',
   'LiteLLM_OrganizationTable',
   'LiteLLM_ProjectTable',
-  'LiteLLM_TagTable',
-  'LiteLLM_TeamMembership'
+  'LiteLLM_TagTable'
 ]
 const nameColumns = [
   'access_group_name',
@@ -91,8 +90,8 @@ const metadataNotes: ReadonlyMap<string, ColumnNote> = new Map([
   ['model_rpm_limit', ['unsupported', 'no limits of one model: restrict `models`']],
   ['model_tpm_limit', ['unsupported', 'no limits of one model: restrict `models`']],
   ['temp_budget_increase', ['unsupported', 'raise the budget here while it lasts']],
-  ['team_member_budget_id', ['unsupported', 'members have no limits of their own: limit their keys']],
-  ['tags', ['manual', 'let the program send its tags with each call']],
+  ['team_member_budget_id', ['manual', 'give its members limits under *Members* of the dashboard']],
+  ['tags', ['manual', 'set them in `usage.keys` or `usage.projects`']],
   ['logging', ['manual', 'each call is in the log and the store: docs/operations.md']]
 ])
 
@@ -119,6 +118,7 @@ class AccessReader {
   readonly #budgets: ReadonlyMap<string, TableRow>
   readonly #permissions: ReadonlyMap<string, TableRow>
   readonly #groups: ReadonlyMap<string, TableRow>
+  readonly #memberships: readonly TableRow[]
   /** What was spent in the running period, by kind, id and duration. */
   readonly #windows = new Map<string, number>()
   readonly #userIds = new Map<string, string>()
@@ -131,6 +131,7 @@ class AccessReader {
     this.#budgets = this.#byId('LiteLLM_BudgetTable', 'budget_id')
     this.#permissions = this.#byId('LiteLLM_ObjectPermissionTable', 'object_permission_id')
     this.#groups = this.#byId('LiteLLM_AccessGroupTable', 'access_group_id')
+    this.#memberships = this.#rows('LiteLLM_TeamMembership', 'user_id')
     for (const row of this.#rows('LiteLLM_BudgetWindowSpend', 'entity_id')) {
       const [kind, id, duration] = ['entity_type', 'entity_id', 'window_duration'].map(name => row.text(name))
       this.#windows.set(`${kind?.toLowerCase()} ${id} ${duration}`, row.number('spend') ?? 0)
@@ -139,7 +140,7 @@ class AccessReader {
 
   read (): ImportedOrganisation {
     const users = this.#rows('LiteLLM_UserTable', 'user_alias', 'user_email', 'user_id')
-    const people = users.flatMap(row => this.#readUser(row))
+    const named = users.flatMap(row => this.#readUser(row))
     const teams = this.#rows('LiteLLM_TeamTable', 'team_alias', 'team_id')
     for (const team of teams) if (team.isTrue('blocked')) this.#blockedTeams.add(team.text('team_id') ?? '')
     const blocked = new Set(
@@ -154,6 +155,8 @@ class AccessReader {
       ...teams.map(row => this.#readTeam(row, keys)),
       ...[...limitedUsers.values()].map(row => this.#readUserProject(row, keys))
     ]
+    const people = named.map(user => this.#withBudget(user, rows, keys))
+    for (const row of this.#memberships) row.noteOthers()
     for (const table of notedTables) this.#rows(table, ...nameColumns).forEach(row => row.noteOthers())
     const isEmpty = ({ project }: ImportedKey): boolean =>
       project !== undefined && this.#emptyProjects.has(project)
@@ -197,6 +200,38 @@ class AccessReader {
       role,
       createdAtMs: this.#createdAt(row)
     }]
+  }
+
+  /**
+   * Gives a user the budget that they have as the member of a team, where all of their keys are of this team:
+   * a member has one budget here, for all keys that they own.
+   */
+  #withBudget (
+    user: ImportedUser,
+    rows: readonly TableRow[],
+    keys: readonly ImportedKey[]
+  ): ImportedUser {
+    const memberships = this.#memberships.filter(row => (
+      sourceIdOf(row.text('user_id') ?? '') === user.sourceId && row.text('budget_id') !== undefined
+    ))
+    const [membership, ...others] = memberships
+    const budget = this.#budgets.get(membership?.text('budget_id') ?? '')
+    if (membership === undefined || budget === undefined || others.length > 0) return user
+    const own = rows.filter(row => sourceIdOf(row.text('user_id') ?? '') === user.sourceId)
+    const teams = new Set(own.map(row => row.text('team_id')))
+    if (teams.size !== 1 || !teams.has(membership.text('team_id'))) return user
+    const { limits, spent } = readLimits(membership, {
+      shared: budget, spentIn: () => 0, clock: this.#options.clock
+    })
+    if (limits === undefined) return user
+    membership.note('budget_id', 'exact', 'limits of the user, all of whose keys are of the project')
+    const ofKeys = keys.filter(({ createdBy }) => createdBy === user.sourceId)
+      .flatMap(({ spent, history = [] }) => [...spent, ...history.map(costOfDay)])
+    return {
+      ...user,
+      limits,
+      spent: spreadSpending(spent, user.createdAtMs, fromMs => sumSince(ofKeys, fromMs))
+    }
   }
 
   /** A user whose limits hold for keys of no team: a project of its own counts them together. */

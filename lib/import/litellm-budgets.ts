@@ -10,6 +10,8 @@ import { dayMs } from '../core/day.ts'
 import { budgetText, type Budget } from '../core/key.ts'
 import { computePeriod, isTimeZone, windowOfBudget } from '../limits/windows.ts'
 import type { ImportedSpending } from '../accounts/imported-organisation.ts'
+import { objectOf, textOf } from './values.ts'
+import type { JsonObject } from '../json/guards.ts'
 import type { Verdict } from './plan.ts'
 
 /** When periods end. */
@@ -35,6 +37,16 @@ export interface ReadBudget {
   readonly note: string
   /** What was spent in the period that runs here. */
   readonly spent: ImportedSpending
+}
+
+/** Returns when periods end by the settings of the proxy. */
+export function budgetClock (document: JsonObject, nowMs: number): BudgetClock {
+  const { timezone, budget_reset_time: resetTime } = objectOf(document['litellm_settings'])
+  return {
+    nowMs,
+    timeZone: textOf(timezone) ?? 'UTC',
+    endsAtMidnight: /^0?0(?::00){0,2}$/.test(textOf(resetTime) ?? '0')
+  }
 }
 
 const aliases: Readonly<Record<string, string>> = { hourly: '1h', daily: '1d', weekly: '7d', monthly: '30d' }

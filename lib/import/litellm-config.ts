@@ -4,7 +4,9 @@
  */
 
 import { LitellmModels, type Deployment } from './litellm-models.ts'
+import { budgetClock } from './litellm-budgets.ts'
 import { readCache } from './litellm-cache.ts'
+import { readEndUsers, type StoredBudgets } from './litellm-named-budgets.ts'
 import { readGuardrails } from './litellm-guardrails.ts'
 import { readTelemetry } from './litellm-telemetry.ts'
 import { settingNotes } from './litellm-notes.ts'
@@ -50,17 +52,30 @@ const fallbackEntries: ReadonlyArray<readonly [entry: string, verdict: Verdict, 
   ['content_policy_fallbacks', 'approximate', 'the last models of the route, after any failure']
 ]
 
-/** @param file the parsed `config.yaml` */
-export function importLitellmConfig (file: JsonObject): ImportedLitellm {
+/**
+ * @param file the parsed `config.yaml`
+ * @param stored budgets that its database has
+ */
+export function importLitellmConfig (
+  file: JsonObject,
+  nowMs = Date.now(),
+  stored: StoredBudgets = { tags: [] }
+): ImportedLitellm {
   const plan = new ImportPlan(file)
   const secrets = new ImportedSecrets(file, plan)
   readVariables(file, secrets, plan)
-  const models = new LitellmModels(file, plan, secrets)
+  const clock = budgetClock(file, nowMs)
+  const models = new LitellmModels(file, plan, secrets, clock)
   const routing = new LitellmRouting(file, models, plan)
   const servers = toolServers(file, secrets, plan)
   const callbacks = readCallbacks(file, plan, secrets)
   const { stages, stagesOf } = readGuardrails(listOf(file['guardrails']), { plan, secrets, models })
   const cache = readCache(file, plan)
+  const endUsers = readEndUsers(file, plan, stored, clock)
+  const limits = {
+    ...stored.tags.length > 0 && { tags: stored.tags },
+    ...models.budgets.size > 0 && { models: [...models.budgets.values()] }
+  }
   for (const [entry, verdict, note] of settingNotes) {
     const [section = '', field = ''] = entry.split('.')
     const isOff = verdict === 'unsupported' && objectOf(file[section])[field] === false
@@ -73,6 +88,8 @@ export function importLitellmConfig (file: JsonObject): ImportedLitellm {
       providers: Object.fromEntries(models.providers),
       ...routing.sections(),
       ...!isEmpty(servers) && { mcp_servers: servers },
+      ...!isEmpty(limits) && { limits },
+      ...endUsers !== undefined && { end_users: endUsers },
       ...stages.length > 0 && { stages },
       ...cache !== undefined && { cache },
       ...callbacks

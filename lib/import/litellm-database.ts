@@ -5,6 +5,8 @@ import { looksEncrypted, type Decryption } from './litellm-decryption.ts'
 import { readAccess } from './litellm-access.ts'
 import { historyTables, noteHistory, readHistory } from './litellm-history.ts'
 import { importLitellmConfig } from './litellm-config.ts'
+import { budgetClock } from './litellm-budgets.ts'
+import { readStoredBudgets } from './litellm-named-budgets.ts'
 import { toolServerSlug } from './imported-tool-servers.ts'
 import type { ImportedConfig } from './imported-config.ts'
 import { ModelScopes } from './litellm-scopes.ts'
@@ -39,7 +41,8 @@ export function importLitellmDatabase (
 ): ImportedDatabase {
   const plan = new ColumnPlan(litellmColumns)
   const { document, paths, servers } = new DocumentReader(file, tables.rows, plan, decryption)
-  const imported = importLitellmConfig(document)
+  const clock = budgetClock(document, nowMs)
+  const imported = importLitellmConfig(document, nowMs, readStoredBudgets(tables.rows, document, plan, clock))
   const organisation = readAccess({
     rows: tables.rows,
     plan,
@@ -48,7 +51,7 @@ export function importLitellmDatabase (
     openServers: servers.flatMap(({ slug, isOpen }) => (isOpen ? slug : [])),
     history: readHistory(tables.rows),
     stagesOf: imported.stagesOf,
-    clock: clockOf(document, nowMs)
+    clock
   })
   const tokens = (tables.rows.get('LiteLLM_VerificationToken') ?? []).map(row => textOf(row['token']) ?? '')
   noteHistory(tables.rows, new Set(tokens), plan)
@@ -59,15 +62,6 @@ export function importLitellmDatabase (
   }
   const inDatabase = imported.rows.map(row => ({ ...row, path: pathIn(paths, row.path) }))
   return { ...imported, rows: [...inDatabase, ...plan.rows], organisation }
-}
-
-function clockOf (document: JsonObject, nowMs: number) {
-  const { timezone, budget_reset_time: resetTime } = objectOf(document['litellm_settings'])
-  return {
-    nowMs,
-    timeZone: textOf(timezone) ?? 'UTC',
-    endsAtMidnight: /^0?0(?::00){0,2}$/.test(textOf(resetTime) ?? '0')
-  }
 }
 
 /** Returns the path in the database of an entry that came from there. */

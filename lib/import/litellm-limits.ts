@@ -31,28 +31,33 @@ export const countedColumns = [
 const maxBudgets = 8
 
 interface BudgetAt extends LitellmBudget {
-  /** The column that sets the budget. */
-  readonly column: 'max_budget' | 'budget_limits'
+  /** The column that sets the budget: `soft_budget` one that only warns. */
+  readonly column: 'max_budget' | 'budget_limits' | 'soft_budget'
 }
 
 export function readLimits (row: TableRow, sources: LimitSources): ReadLimits {
   const { amounts, isNothing } = readCounts(row, sources)
-  const found = [...mainBudget(row, sources), ...otherBudgets(row, sources)]
+  const found = [...mainBudgets(row, sources), ...otherBudgets(row, sources)]
   const budgets: ReadBudget[] = []
   for (const each of found) {
-    if (each.amount === 0) row.note(each.column, 'exact', 'revoked: nothing may be spent')
+    if (each.amount === 0) row.note(each.column, 'exact', nothing(each))
     else if (budgets.length < maxBudgets) {
       const read = readBudget(each, sources.clock)
-      budgets.push(read)
-      row.note(each.column, read.verdict, read.note)
+      const isSoft = each.column === 'soft_budget'
+      budgets.push(isSoft ? { ...read, budget: { ...read.budget, soft: true } } : read)
+      row.note(each.column, read.verdict, isSoft ? `${read.note}, which only warns` : read.note)
     } else row.note(each.column, 'unsupported', `at most ${maxBudgets} budgets`)
   }
   const limits = { ...amounts, ...budgets.length > 0 && { budgets: budgets.map(({ budget }) => budget) } }
   return {
     ...!isEmpty(limits) && { limits },
-    isNothing: isNothing || found.some(({ amount }) => amount === 0),
+    isNothing: isNothing || found.some(({ amount, column }) => amount === 0 && column !== 'soft_budget'),
     spent: budgets.map(({ spent }) => spent)
   }
+}
+
+function nothing ({ column }: BudgetAt): string {
+  return column === 'soft_budget' ? 'warns of everything: set a lower one here' : 'revoked: nothing may be spent'
 }
 
 function readCounts (
@@ -71,12 +76,13 @@ function readCounts (
   return { amounts, isNothing }
 }
 
-/** Returns the budget that `spend` counts in. */
-function mainBudget (row: TableRow, { shared }: LimitSources): BudgetAt[] {
+/** Returns the budgets that `spend` counts in: the one that refuses, and the one that warns. */
+function mainBudgets (row: TableRow, { shared }: LimitSources): BudgetAt[] {
   const periodColumns = ['budget_duration', 'budget_reset_at']
   const own = row.number('max_budget')
   const amount = own ?? shared?.number('max_budget')
-  if (amount === undefined) {
+  const soft = row.number('soft_budget') ?? shared?.number('soft_budget')
+  if (amount === undefined && soft === undefined) {
     for (const column of ['spend', ...periodColumns]) {
       if (row.number(column) === 0) continue
       row.note(column, 'approximate', 'no budget of its own counts it; it stays in LiteLLM')
@@ -86,13 +92,15 @@ function mainBudget (row: TableRow, { shared }: LimitSources): BudgetAt[] {
   const source = own === undefined || row.text('budget_duration') === undefined ? shared ?? row : row
   for (const column of periodColumns) row.note(column, 'exact', 'the period of the budget')
   row.note('spend', 'exact', 'counts in the budget')
-  return [{
-    column: 'max_budget',
-    amount,
+  const period = {
     duration: source.text('budget_duration'),
     resetAtMs: source.time('budget_reset_at'),
     spent: row.number('spend') ?? 0
-  }]
+  }
+  return [
+    ...amount === undefined ? [] : [{ column: 'max_budget' as const, amount, ...period }],
+    ...soft === undefined ? [] : [{ column: 'soft_budget' as const, amount: soft, ...period }]
+  ]
 }
 
 /** Returns the budgets that have amounts and periods of their own. */

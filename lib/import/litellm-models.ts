@@ -2,6 +2,8 @@
  * Reads `model_list` of LiteLLM: its deployments, the providers that serve them, and what is known of them.
  */
 
+import { readModelBudget } from './litellm-named-budgets.ts'
+import type { BudgetClock } from './litellm-budgets.ts'
 import { ImportPlan, type Verdict } from './plan.ts'
 import { litellmProviders, splitModel, type ProviderRow } from '../models/litellm-providers.ts'
 import { variableIn, type ImportedSecrets } from './secrets.ts'
@@ -64,8 +66,7 @@ const noted: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: stri
   ['litellm_params.thinking', 'unsupported', 'ask for it by `reasoning_effort`'],
   ['litellm_params.additional_drop_params', 'unsupported', 'set `traits` of the model under `models`'],
   ['litellm_params.tags', 'unsupported', 'tags choose no models: use routes, and `models` of keys'],
-  ['litellm_params.max_budget', 'unsupported', 'no budget of a model: give each project its own'],
-  ['litellm_params.budget_duration', 'unsupported', 'no budget of a model: give each project its own'],
+  ['litellm_params.budget_duration', 'exact', 'there is no budget'],
   ['litellm_params.use_in_pass_through', 'exact', 'there is no pass-through'],
   ['litellm_params.max_parallel_requests', 'manual', 'set `max_connections` of the provider'],
   ['litellm_params.guardrails', 'manual', 'see `only.models` of stages in docs/guards.md'],
@@ -93,8 +94,13 @@ export class LitellmModels {
   /** The deployments behind each `model_name`. */
   readonly deployments = new Map<string, Deployment[]>()
 
+  /** Entries of `limits.models`, by id: of deployments of one model the first counts. */
+  readonly budgets = new Map<string, JsonObject>()
+  readonly #clock: BudgetClock
+
   /** @param file the parsed `config.yaml` */
-  constructor (file: JsonObject, plan: ImportPlan, secrets: ImportedSecrets) {
+  constructor (file: JsonObject, plan: ImportPlan, secrets: ImportedSecrets, clock: BudgetClock) {
+    this.#clock = clock
     this.#plan = plan
     this.#secrets = secrets
     this.#credentials = new Map(listOf(file['credential_list']).map((entry, index) => {
@@ -129,6 +135,8 @@ export class LitellmModels {
       return params[field] === undefined ? [] : [[field, params[field]]]
     }))
     this.#readFacts(params, objectOf(entry['model_info']), id, path)
+    const budget = readModelBudget(id, params, `${path}.litellm_params`, this.#plan, this.#clock)
+    if (budget !== undefined && !this.budgets.has(id)) this.budgets.set(id, budget)
     for (const [field, verdict, note] of noted) this.#plan.note(`${path}.${field}`, verdict, note)
     for (const field of Object.keys(objectOf(entry['model_info']))) {
       this.#plan.note(`${path}.model_info.${field}`, 'approximate', 'a description, which is not kept')

@@ -6,7 +6,9 @@ const made: ColumnNote = ['exact', 'when and by whom it was made or changed ther
 const limits: ColumnNote = ['exact', 'limits of what refers to it']
 const earlier: ColumnNote = ['approximate', 'what earlier periods cost stays in LiteLLM']
 const noModelLimits: ColumnNote = ['unsupported', 'no limits of one model: restrict `models`']
-const noSoftBudget: ColumnNote = ['manual', 'set `alerts`, which tell of shares of a budget: docs/alerts.md']
+const memberBudget: ColumnNote = [
+  'unsupported', 'a member has one budget for all keys that they own, and not one for each project: limit keys'
+]
 const noPolicies: ColumnNote = ['manual', 'see `stages` in docs/guards.md']
 const noRouter: ColumnNote = ['unsupported', 'routes are the same for every key']
 const noDayTokens: ColumnNote = ['unsupported', 'no limit of tokens per day']
@@ -54,7 +56,6 @@ export const litellmColumns: ColumnNotes = {
     team_id: ['exact', 'a project'],
     team_alias: ['exact', 'the name of the project, with a number where another has it'],
     organization_id: ['approximate', 'projects belong to no organisation'],
-    soft_budget: noSoftBudget,
     tpd_limit: noDayTokens,
     model_spend: earlier,
     model_max_budget: noModelLimits,
@@ -70,7 +71,7 @@ export const litellmColumns: ColumnNotes = {
     team_id: ['exact', 'the project'],
     spend: earlier,
     total_spend: earlier,
-    budget_id: ['unsupported', 'members have no limits of their own: limit their keys']
+    budget_id: memberBudget
   },
   LiteLLM_UserTable: {
     ...makers,
@@ -98,7 +99,7 @@ export const litellmColumns: ColumnNotes = {
     budget_duration: limits,
     budget_reset_at: limits,
     tpd_limit: noDayTokens,
-    soft_budget: noSoftBudget,
+    soft_budget: limits,
     model_max_budget: noModelLimits,
     allowed_models: ['unsupported', 'members have no models of their own: restrict keys'],
     temp_budget_increase: ['manual', 'raise the budget here while it lasts'],
@@ -116,7 +117,7 @@ export const litellmColumns: ColumnNotes = {
     user_id: ['exact', 'end users are those that calls name'],
     alias: ['approximate', 'end users have no names beside their ids'],
     spend: earlier,
-    budget_id: ['unsupported', 'no budget of one end user'],
+    budget_id: ['unsupported', 'every end user has the same budget: `end_users.default_budget`'],
     blocked: ['unsupported', 'end users cannot be blocked: refuse them in the program'],
     allowed_model_region: ['unsupported', 'no counterpart'],
     default_model: ['unsupported', 'no counterpart'],
@@ -130,7 +131,7 @@ export const litellmColumns: ColumnNotes = {
     model_info: ['approximate', 'a description, which is not kept'],
     models: ['unsupported', 'tags choose no models: use routes'],
     spend: earlier,
-    budget_id: ['unsupported', 'no budget of one tag']
+    budget_id: ['approximate', '`limits.tags`, of calls whose key, project or route has the tag']
   },
   LiteLLM_OrganizationTable: {
     ...makers,
@@ -149,7 +150,7 @@ export const litellmColumns: ColumnNotes = {
     organization_id: ['approximate', 'members are of projects'],
     user_role: ['approximate', 'members are of projects'],
     spend: earlier,
-    budget_id: ['unsupported', 'members have no limits of their own: limit their keys']
+    budget_id: memberBudget
   },
   LiteLLM_ProjectTable: {
     ...makers,

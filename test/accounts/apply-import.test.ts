@@ -154,3 +154,21 @@ storeTest('stages of keys and projects come over, and those that are set here st
   t.same([await stagesOf('sk-one'), await stagesOf('sk-two')], [['pii', 'there'], ['here']])
   t.same((await database.query.selectFrom('keys').select('set_by_admin').where('name', '=', 'sk-one').execute()), [{ set_by_admin: '["stages"]' }])
 })
+
+storeTest('a user has the limits of the source, with what their keys and they have spent there, and own their keys', async (t, open) => {
+  const database = await open()
+  const digest = 'b'.repeat(43) + '='
+  const budgetOf = (usd: number) => ({ budgets: [{ usd, per: 'total' }] as const })
+  const organisationOf = (usd: number) => ({
+    projects: [],
+    users: [{ sourceId: 'ada', name: 'Ada', role: 'member' as const, createdAtMs: 1000, limits: budgetOf(usd), spent: [{ fromMs: 1000, nanoUsd: 5e8 }] }],
+    keys: [{ digest, name: 'k', createdAtMs: 1000, isBlocked: false, createdBy: 'ada', spent: [{ fromMs: 2000, nanoUsd: 2e9 }] }]
+  })
+  for (const usd of [10, 3]) {
+    await applyImport(database, 'litellm', organisationOf(usd))
+    const user = await database.query.selectFrom('users').select(['id', 'limits']).executeTakeFirstOrThrow()
+    t.equal(user.limits, JSON.stringify(budgetOf(usd)))
+    t.match(await database.query.selectFrom('keys').select(['owner_id', 'created_by']).execute(), [{ owner_id: user.id, created_by: user.id }])
+    t.equal(await usedSince(database.query, 'nanoUsd', `member:${user.id}`, 0, Date.now()), 25e8, 'once')
+  }
+})

@@ -70,11 +70,11 @@ t.test('what is not the same is said, with the rows that it is about', async t =
     'LiteLLM_VerificationToken.aliases': 'unsupported: no aliases of one key: fast for gpt (plain)',
     'LiteLLM_VerificationToken.model_max_budget': 'unsupported: no limits of one model: restrict `models` (plain)',
     'LiteLLM_VerificationToken.allowed_routes': /^(?:manual: administers LiteLLM|approximate: endpoints embeddings, without \/v1\/rerank)/,
-    'LiteLLM_VerificationToken.metadata.tags': /^manual: let the program send its tags with each call \(plain\)$/,
+    'LiteLLM_VerificationToken.metadata.tags': /^manual: set them in `usage.keys` or `usage.projects` \(plain\)$/,
     'LiteLLM_TeamTable.metadata.guardrails': /^manual: no stage is made of pii: see docs\/guards.md \(Research\)$/,
     'LiteLLM_TeamTable.members_with_roles': /^approximate: members; an admin of a team is a member here \(Research\)$/,
     'LiteLLM_TeamTable.a_new_column': 'unsupported: no counterpart (New)',
-    'LiteLLM_TeamMembership.budget_id': /^unsupported: members have no limits of their own/,
+    'LiteLLM_TeamMembership.budget_id': /^unsupported: a member has one budget for all keys that they own/,
     'LiteLLM_UserTable.password': /^manual: passwords are not carried over/,
     LiteLLM_SpendLogs: 'approximate: the history stays there (it has rows)',
     LiteLLM_AgentsTable: 'unsupported: no counterpart (it has rows)'

@@ -275,7 +275,7 @@ model_list:
   - { model_name: m, litellm_params: { model: openai/gpt-4o, tags: [paid], max_budget: 10, budget_duration: 1d } }
   - { model_name: m, litellm_params: { model: openai/gpt-4o-mini, tags: [free] } }
 router_settings: { enable_tag_filtering: true, provider_budget_config: { openai: { budget_limit: 10, time_period: 1d } } }
-`, ['model_list[0].litellm_params.budget_duration', 'model_list[0].litellm_params.max_budget', 'model_list[0].litellm_params.tags', 'model_list[1].litellm_params.tags', 'router_settings.enable_tag_filtering', 'router_settings.provider_budget_config']],
+`, ['model_list[0].litellm_params.tags', 'model_list[1].litellm_params.tags', 'router_settings.enable_tag_filtering', 'router_settings.provider_budget_config']],
   ['an endpoint for load tests', `
 model_list: [{ model_name: fake-openai-endpoint, litellm_params: { model: openai/fake, api_key: fake-key, api_base: https://load.example.com/ } }]
 general_settings: { master_key: os.environ/LITELLM_MASTER_KEY, set_verbose: false, json_logs: true }

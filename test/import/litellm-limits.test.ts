@@ -40,3 +40,12 @@ t.test('a limit of 0 allows nothing, and no limit is none', async t => {
   t.match(read({ spend: 3 }), { isNothing: false, limits: undefined, spent: [], notes: [/^Key\.spend approximate: no budget of its own counts it/] })
   t.same(read({ spend: 0 }).notes, [])
 })
+
+t.test('a soft budget of the row or of the shared one only warns, in the period of the other', async t => {
+  const month = { budget_duration: '30d', spend: 6 }
+  t.match(read({ max_budget: 9, soft_budget: 5, ...month }), {
+    limits: { budgets: [{ usd: 9, per: 'month' }, { usd: 5, per: 'month', soft: true }] }, isNothing: false, spent: [{ fromMs: monthMs, nanoUsd: 6e9 }, { fromMs: monthMs, nanoUsd: 6e9 }]
+  })
+  t.match(read({ spend: 1 }, { soft_budget: 5, budget_duration: '1d' }).limits, { budgets: [{ usd: 5, per: 'day', soft: true }] })
+  t.match(read({ soft_budget: 0 }), { limits: undefined, isNothing: false, notes: [/^Key\.soft_budget exact: warns of everything/] })
+})

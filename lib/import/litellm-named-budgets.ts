@@ -1,0 +1,100 @@
+/** Turns budgets of tags, models and end users of LiteLLM into those of the configuration. */
+
+import { fromKeyLimits } from '../keys/key-limits.ts'
+import { TableRow, type ColumnPlan } from './column-plan.ts'
+import { readBudget, type BudgetClock, type LitellmBudget, type ReadBudget } from './litellm-budgets.ts'
+import type { ImportPlan } from './plan.ts'
+import { numberOf, objectOf, textOf } from './values.ts'
+import type { JsonObject } from '../json/guards.ts'
+
+/** Budgets that the database has. */
+export interface StoredBudgets {
+  /** Entries of `limits.tags`. */
+  readonly tags: readonly JsonObject[]
+  /** The one that `litellm_settings.max_end_user_budget_id` names. */
+  readonly endUser?: LitellmBudget | undefined
+}
+
+const maxTagLength = 64
+/** The longest window of end users, who have no budget without an end. */
+const longest = '366d'
+
+/** Reads the budgets that tables refer to. */
+export function readStoredBudgets (
+  rows: ReadonlyMap<string, readonly JsonObject[]>,
+  document: JsonObject,
+  plan: ColumnPlan,
+  clock: BudgetClock
+): StoredBudgets {
+  const table = (name: string, column: string): TableRow[] => (rows.get(name) ?? []).map(
+    row => new TableRow(plan, name, row, textOf(row[column]) ?? '')
+  )
+  const budgets = new Map(table('LiteLLM_BudgetTable', 'budget_id').map(row => [row.name, budgetOf(row)]))
+  const tags = table('LiteLLM_TagTable', 'tag_name').flatMap(row => {
+    const budget = budgets.get(row.text('budget_id') ?? '')
+    if (budget === undefined || row.name === '' || row.name.length > maxTagLength) return []
+    return [{ tag: row.name, ...entryOf(readBudget(budget, clock)) }]
+  })
+  const id = textOf(objectOf(document['litellm_settings'])['max_end_user_budget_id'])
+  return { tags, endUser: id === undefined ? undefined : budgets.get(id) }
+}
+
+function budgetOf (row: TableRow): LitellmBudget | undefined {
+  const amount = row.number('max_budget')
+  if (amount === undefined || amount <= 0) return undefined
+  return {
+    amount,
+    duration: row.text('budget_duration'),
+    resetAtMs: row.time('budget_reset_at'),
+    spent: 0
+  }
+}
+
+/** Returns an entry with the budget in the shape of the configuration. */
+function entryOf ({ budget }: ReadBudget): JsonObject {
+  return { ...fromKeyLimits({ budget }) }
+}
+
+/** Returns `end_users`; `undefined` where the proxy has no budget of all of them. */
+export function readEndUsers (
+  document: JsonObject,
+  plan: ImportPlan,
+  { endUser }: StoredBudgets,
+  clock: BudgetClock
+): JsonObject | undefined {
+  const settings = objectOf(document['litellm_settings'])
+  const amount = numberOf(settings['max_end_user_budget'])
+  const byId = 'litellm_settings.max_end_user_budget_id'
+  if (endUser === undefined) plan.note(byId, 'manual', 'set `end_users.default_budget`, or give its --database')
+  const wanted = endUser ?? (amount !== undefined && amount > 0 ? { amount, spent: 0 } : undefined)
+  if (wanted === undefined) return undefined
+  const path = endUser === undefined ? 'litellm_settings.max_end_user_budget' : byId
+  const read = readBudget(wanted, clock)
+  if (read.budget.per !== 'total') {
+    plan.note(path, read.verdict, `\`end_users.default_budget\`: ${read.note}`)
+    return { default_budget: entryOf(read)['budget'] }
+  }
+  const from = new Date(Date.UTC(new Date(clock.nowMs).getUTCFullYear(), 0)).toISOString().replace('.000', '')
+  plan.note(path, 'approximate', `\`end_users.default_budget\`, anew every ${longest}`)
+  return { default_budget: { usd: read.budget.usd, every: longest, from, unpriced: 'allow' } }
+}
+
+/** Returns an entry of `limits.models` for what a deployment may spend; `undefined` where it has no such limit. */
+export function readModelBudget (
+  model: string,
+  params: JsonObject,
+  path: string,
+  plan: ImportPlan,
+  clock: BudgetClock
+): JsonObject | undefined {
+  const amount = numberOf(params['max_budget'])
+  if (amount === undefined) return undefined
+  const fields = ['max_budget', 'budget_duration']
+  if (amount <= 0 || model.includes('*')) {
+    plan.noteFields(path, fields, 'unsupported', 'no budget of several models, and none of nothing')
+    return undefined
+  }
+  const read = readBudget({ amount, duration: textOf(params['budget_duration']), spent: 0 }, clock)
+  plan.noteFields(path, fields, 'approximate', `\`limits.models\`: ${read.note}, of all calls that name ${model}`)
+  return { model, ...entryOf(read) }
+}
