@@ -15,6 +15,7 @@ import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
 import { namedStages } from '../lib/stages/named-stages.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
@@ -88,8 +89,8 @@ export const countTokensDocs: Docs = {
 }
 
 /**
- * Serves POST /v1/messages/count_tokens. Nothing counts against limits: clients ask by the dozen, and
- * providers count for free.
+ * Serves POST /v1/messages/count_tokens. Nothing counts against limits, as clients ask by the dozen and
+ * providers count for free, but what stages spend.
  */
 export function countTokens (
   services: Services,
@@ -107,7 +108,11 @@ export function countTokens (
     routeModel(services),
     textStages === undefined
       ? checked
-      : chain(checked, requestTexts(textStages, { replaceTexts: replaceCountTexts })),
+      : chain(
+          checked,
+          limits(services, { estimate: estimateChat, ofStages: true }),
+          requestTexts(textStages, { replaceTexts: replaceCountTexts })
+        ),
     countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request), {
       passesErrors: true
     }),

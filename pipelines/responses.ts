@@ -13,6 +13,7 @@ import { checkUses } from '../lib/stages/check-uses.ts'
 import { answerInBackground } from '../lib/stages/responses/answer-in-background.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
 import { namedStages } from '../lib/stages/named-stages.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
@@ -98,7 +99,10 @@ export function responses (services: Services, options: ConversationOptions = {}
   })
 }
 
-/** Serves POST /v1/responses/input_tokens. Nothing counts against limits, as providers count for free. */
+/**
+ * Serves POST /v1/responses/input_tokens. Nothing counts against limits, as providers count for
+ * free, but what stages spend.
+ */
 export function countInputTokens (
   services: Services,
   { afterRules = map(call => call) }: GuardOptions = {}
@@ -116,7 +120,11 @@ export function countInputTokens (
     routeModel(services),
     textStages === undefined
       ? checked
-      : chain(checked, requestTexts(textStages, { replaceTexts: dialect.replaceTexts })),
+      : chain(
+          checked,
+          limits(services, { estimate: estimateChat, ofStages: true }),
+          requestTexts(textStages, { replaceTexts: dialect.replaceTexts })
+        ),
     countPrompt(services, dialect, request => estimateChat(request).prompt),
     replyWith(async ({ by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({

@@ -28,14 +28,14 @@ const million = 1_000_000
 
 /**
  * Returns what a call of a key with a budget and `strict` limits can still afford; `undefined` for every
- * other call.
+ * other call, and where its caller pays the provider.
  */
 export function affordableTokens<R extends ChatInput> (
   { record, request, routes }: Pick<RoutedCall<R>, 'record' | 'request' | 'routes'>,
   models: Pick<ModelRegistry, 'find'>,
   estimate: EstimateRequest<R> = estimateChat
 ): AffordableAnswer | undefined {
-  if (record.maxCostNanoUsd === undefined) return undefined
+  if (record.maxCostNanoUsd === undefined || record.ownProviderKey === true) return undefined
   const {
     maxPrompt = 0,
     maxCompletion,
@@ -75,9 +75,10 @@ export function checkLookAffordable (
 ): void {
   if (record.maxCostNanoUsd === undefined) return
   const { promptTokens = 0, completionTokens = 0, searches } = record.usage ?? {}
+  const answered = { prompt: promptTokens, completion: completionTokens, searches }
   const used =
     costOfJudged(record.judged ?? [], models) +
-    maxCostOf(routes, models, { prompt: promptTokens, completion: completionTokens, searches })
+    (record.ownProviderKey === true ? 0 : maxCostOf(routes, models, answered))
   if (used + maxCostOf([route], models, amounts) <= record.maxCostNanoUsd) return
   throw new GatewayError('insufficient_quota', {
     message: 'The remaining budget of this API key is too small for a stage to look at this call.'

@@ -22,6 +22,7 @@ import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import { maxMediaTokens, noMedia } from '../limits/media-tokens.ts'
 import { spendingOn } from '../guards/text-filter.ts'
+import type { JudgeSpending } from '../guards/text-judge.ts'
 import { answerTokens, type Estimate, type EstimateRequest } from '../limits/estimate.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { LimitDecision, ReservationRequest, Wanted } from '../limits/counters.ts'
@@ -32,6 +33,11 @@ export interface LimitsOptions<R> {
   readonly estimate?: EstimateRequest<R>
   /** Waits for capacity instead of refusing: for calls without a waiting caller. */
   readonly waitForCapacity?: boolean
+  /**
+   * Admits only calls that stages spend on, and reserves nothing but that: for endpoints that use nothing
+   * themselves. Default: false.
+   */
+  readonly ofStages?: boolean
 }
 
 type LimitsServices =
@@ -52,7 +58,7 @@ const maxPauseMs = 1000
  */
 export function limits<R = unknown> (
   { limiter, models, settings, textStages, namedBudgets }: LimitsServices,
-  { estimate, waitForCapacity = false }: LimitsOptions<R> = {}
+  { estimate, waitForCapacity = false, ofStages = false }: LimitsOptions<R> = {}
 ): PassThroughStage<RoutedCall<R>> {
   const waits = (decision: LimitDecision): decision is Refused =>
     !decision.admitted && waitForCapacity && decision.waitMs > 0
@@ -63,30 +69,38 @@ export function limits<R = unknown> (
   ): C | Promise<C> => {
     const { record } = call
     const tokens = estimated.made
-    const units = wantedUnits(tokens)
-    const accounts = accountsOf(parties, record.ownProviderKey !== true).filter(
+    const units = ofStages ? {} : wantedUnits(tokens)
+    const spending = textStages === undefined ? [] : spendingOn(textStages, call)
+    // Stages use the gateway's own keys, whoever pays for the call.
+    const paysProvider = !ofStages && record.ownProviderKey !== true
+    const accounts = accountsOf(parties, paysProvider || spending.length > 0).filter(
       ({ unit }) => !isInsteadOfTokens(unit) || units[unit] !== undefined
     )
     const budgets = accounts.flatMap(account => (
       account.counting === 'sum' ? account.budget ?? account.soft ?? [] : []
     ))
-    const routes = budgets.reduce<RoutedCall<R>['routes']>(
-      (left, budget) => pricedRoutes({ ...call, routes: left }, models, budget, tokens),
-      call.routes
-    )
+    const routes = paysProvider
+      ? budgets.reduce<RoutedCall<R>['routes']>(
+          (left, budget) => pricedRoutes({ ...call, routes: left }, models, budget, tokens),
+          call.routes
+        )
+      : call.routes
     const isStrict =
       estimate !== undefined &&
       accounts.some(account => account.counting === 'sum' && account.unit === 'nanoUsd' && account.strict)
-    const beside = budgets.length === 0 ? 0 : costOfStages(call, tokens, budgets)
+    const beside = budgets.length === 0 ? 0 : costOfStages(spending, requestBytes(record), tokens, budgets)
     const request: ReservationRequest = {
       accounts,
       // Where it counts in a sum, its record settles the reservation should this process be killed.
       ...accounts.some(({ counting }) => counting === 'sum') && { rowId: (record.rowId ??= rowId()) },
       wanted: {
-        tokens: { most: tokens.units === undefined ? tokens.prompt + tokens.completion : 0 },
+        tokens: { most: tokens.units === undefined && !ofStages ? tokens.prompt + tokens.completion : 0 },
         ...units,
         ...budgets.length > 0 && {
-          nanoUsd: withExtra(costsOf(tokens, routes, isStrict, requestBytes(record)), beside)
+          nanoUsd: withExtra(
+            paysProvider ? costsOf(tokens, routes, isStrict, requestBytes(record)) : noCost,
+            beside
+          )
         }
       }
     }
@@ -186,14 +200,12 @@ export function limits<R = unknown> (
    * each with a token for every character of the request. `checkLookAffordable` holds them to it.
    */
   const costOfStages = (
-    call: RoutedCall<R>,
+    spending: readonly JudgeSpending[],
+    bodyBytes: number,
     { prompt, maxPrompt = prompt, answers = 1, units }: Estimate,
     budgets: readonly Budget[]
   ): number => {
-    if (textStages === undefined) return 0
-    const textTokens =
-      units === undefined ? Math.max(maxPrompt, charactersPerToken * prompt) : requestBytes(call.record)
-    const spending = spendingOn(textStages, call)
+    const textTokens = units === undefined ? Math.max(maxPrompt, charactersPerToken * prompt) : bodyBytes
     checkStagesPriced(spending.map(({ route }) => route), models, budgets)
     return spending.reduce((sum, { route, promptTokens, answerTokens }) => sum + maxCostOf(
       [route], models, { prompt: answers * (promptTokens + textTokens), completion: answers * answerTokens }
@@ -215,8 +227,9 @@ export function limits<R = unknown> (
   }
   return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {
     const { key, record } = call
+    if (ofStages && (textStages === undefined || spendingOn(textStages, call).length === 0)) return call
     const estimated = new RequestEstimate(call, estimate)
-    if (estimate !== undefined) record.estimate = estimated
+    if (estimate !== undefined && !ofStages) record.estimate = estimated
     const parties = limitedParties(key, settings.limits.defaultKeyLimits)
     if (namedBudgets !== undefined) {
       const named = namedBudgets.partiesOf(call, steadyNow())
@@ -253,6 +266,7 @@ async function untilAborted (
 }
 
 const noTokens: Estimate = { prompt: 0, completion: 0 }
+const noCost: Wanted = { most: 0, least: 0, usual: 0 }
 
 /**
  * The estimate of one request, made once for all who ask: it reads every text of the request, which of the

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { testGateway, testKey, upstreamAt } from '../support/gateway.ts'
+import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
@@ -38,7 +38,8 @@ interface Started {
   readonly upstream: FakeUpstream
   readonly rows: UsageRow[]
   readonly judged: () => Asked[]
-  readonly ask: (content: string, more?: object) => Promise<{ readonly status: number, readonly body: string }>
+  readonly ask: (content: string, more?: object, headers?: Record<string, string>) => Promise<{ readonly status: number, readonly body: string }>
+  readonly post: TestGateway['post']
 }
 
 async function start (t: Test, { say = verdict, judge, answer = () => completion({ content: 'Hello.' }), more = {}, limits }: {
@@ -69,8 +70,9 @@ async function start (t: Test, { say = verdict, judge, answer = () => completion
     upstream,
     rows,
     judged: () => upstream.requests.map(({ json }) => json as Asked).filter(({ model }) => model === 'judge'),
-    ask: async (content, body = {}) => {
-      const response = await api.post('/v1/chat/completions', { model: 'openai/m', messages: [{ role: 'user', content }], max_tokens: 100, ...body })
+    post: api.post,
+    ask: async (content, body = {}, headers = {}) => {
+      const response = await api.post('/v1/chat/completions', { model: 'openai/m', messages: [{ role: 'user', content }], max_tokens: 100, ...body }, { headers })
       return { status: response.status, body: await response.text() }
     }
   }
@@ -157,6 +159,24 @@ t.test('neither texts that grow in JSON nor what tools return make a look cost m
   const returning = await start(t, { limits, more, answer: () => completion(call, 'tool_calls') })
   t.match(await returning.ask('Hello', { mcp_servers: [tools.url], max_turns: 2 }), short)
   t.equal(returning.judged().length, 1, 'only at the request')
+})
+
+t.test('looks count where nothing else does: at counts of tokens, and where the caller pays the provider', async t => {
+  const ownKey = { 'x-provider-key': 'sk-own' }
+  const counts: ReadonlyArray<readonly [path: string, body: object]> = [
+    ['/v1/messages/count_tokens', { messages: [{ role: 'user', content: 'Hello' }] }],
+    ['/v1/responses/input_tokens', { input: 'Hello' }]
+  ]
+  const look = 1000 * 10_000 + 10 * 20_000 // billionths of a dollar
+  const rich = await start(t, { limits: { budget: { usd: 0.2, per: 'total' } } })
+  for (const [path, body] of counts) t.equal((await rich.post(path, { model: 'openai/m', ...body })).status, 200, path)
+  t.match(await rich.ask('Hello', {}, ownKey), { status: 200 })
+  t.same(rich.rows.map(row => row.cost_nano_usd), [look, look, look])
+
+  const poor = await start(t, { limits: { budget: { usd: 0.03, per: 'total' } } })
+  for (const [path, body] of counts) t.equal((await poor.post(path, { model: 'openai/m', ...body })).status, 402, path)
+  t.match(await poor.ask('Hello', {}, ownKey), { status: 402 })
+  t.equal(poor.upstream.requests.length, 0)
 })
 
 t.test('a report changes nothing', async t => {
