@@ -97,7 +97,10 @@ function nameOf (text: string): string | undefined {
  * @param userId where Claude Code may name it as well
  */
 function sessionOf (name: unknown, userId = ''): string | undefined {
-  if (typeof name === 'string' && name !== '') return name.length > maxSessionLength ? undefined : name
+  if (typeof name === 'string' && name !== '') {
+    const session = plainText(name)
+    return session === '' || session.length > maxSessionLength ? undefined : session
+  }
   return inUser.exec(userId)?.[1]
 }
 

@@ -62,6 +62,7 @@ t.test('a session is what the first header says, else what Claude Code says with
   t.equal(sessionIn({}, JSON.stringify({ device_id: 'd', account_uuid: '', session_id: id })), id)
   t.equal(sessionIn({}, `user_abc_account__session_${id}`), id)
   t.equal(sessionIn({ 'x-session-id': '', 'session-id': 'abc' }), 'abc', 'an empty header names none')
+  t.equal(sessionIn({ 'x-session-id': 'a\u009b2Jb\t' }), 'a2Jb', 'without control characters')
   for (const header of ['', 'x'.repeat(256)]) t.equal(sessionIn({ 'x-session-id': header }, 'someone'), undefined)
 })
 
