@@ -29,6 +29,9 @@ export function recoveredSpan (row: UsageRow): RecoveredSpan | undefined {
     startedAt: row.at_ms,
     endedAt: row.at_ms + row.duration_ms,
     attributes: {
+      'gen_ai.conversation.id': row.session ?? undefined,
+      'session.id': row.session ?? undefined,
+      'user.id': row.end_user ?? undefined,
       'headgate.recovered': true,
       'headgate.call.id': row.call_id,
       'headgate.endpoint': row.endpoint,

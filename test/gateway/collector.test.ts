@@ -13,7 +13,7 @@ import type { SeenSpan } from '../support/collector.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
-import { writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const path = '/v1/chat/completions'
@@ -78,6 +78,66 @@ t.test('a real collector', { skip: noCollector }, async t => {
       t.strictSame(sent.map(String).toSorted(), attempts.toSorted())
     })
   }
+
+  await t.test('has the span of a call whose gateway was killed in the middle of its stream, once the next one has found it', async t => {
+    const [directory, traceId, parentId] = [directoryOf(t), 'c'.repeat(32), 'd'.repeat(16)]
+    const upstream = await fakeUpstream({ ...stream, pieces: chatFrames(['one']).slice(0, 2), then: 'stall' })
+    t.teardown(upstream.close)
+    writeFileSync(join(directory, 'headgate.yaml'), `providers: {one: {kind: openai-compatible, base_url: '${upstream.url}/v1'}}\ntelemetry: {otlp: {endpoint: '${url}'}}\n`)
+    const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
+    const killed = await startGateway(t, directory, env)
+    const response = await fetch(`${killed.url}${path}`, {
+      method: 'POST', body: JSON.stringify({ ...hello, stream: true, user: 'ann' }),
+      headers: { authorization: 'Bearer a-key-of-24-characters-00', 'content-type': 'application/json', traceparent: `00-${traceId}-${parentId}-01` }
+    })
+    const reader = response.body?.getReader()
+    await reader?.read()
+    const journals = (): string => readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.jsonl')).map(name => readFileSync(join(directory, name), 'utf8')).join('')
+    await until(() => journals().includes(traceId), 'the row of the call in the journal')
+    killed.child.kill('SIGKILL')
+    await killed.ended
+    await reader?.cancel().catch(() => undefined)
+    t.notOk(seen().spans.some(span => span.traceId === traceId), 'nothing was sent before')
+
+    const next = await startGateway(t, directory, env)
+    const mine = (): SeenSpan[] => seen().spans.filter(span => span.traceId === traceId)
+    await until(() => mine().length > 0, 'the span of the call', 30_000)
+    next.child.kill('SIGTERM')
+    await next.ended
+    const [, sentTo = ''] = /^00-\w+-(\w+)-01$/.exec(String(upstream.requests.find(({ path: to }) => to.endsWith('/chat/completions'))?.headers['traceparent'])) ?? []
+    t.strictSame(mine().map(span => [span.kind, span.parentSpanId, span.failed]), [[2, parentId, true]], 'one, below the span of the caller')
+    t.match(mine()[0]?.attributes, { 'headgate.recovered': true, 'headgate.outcome': 'interrupted', 'headgate.model': 'one/m', 'headgate.provider': 'one', 'headgate.attempts': 1, 'headgate.usage.estimated': true, 'user.id': 'ann' })
+    t.ok(sentTo !== '' && sentTo !== mine()[0]?.spanId, 'the provider got a span of its own, which died with the process')
+  })
+
+  await t.test('is away and comes back: no call notices, and each span has come or is counted as dropped', async t => {
+    const away = await realCollector(t)
+    const { api, calls } = await gatewayFor(t, away.url, {
+      script: fine, children: [],
+      settings: { telemetry: { maxSampledPerSecond: 1, otlp: otlpSettings(away.url, { protocol: 'http/protobuf', maxQueuedSpans: 20, content: { projects: ['*'], maxBytes: 8192, redact: { fields: [], patterns: [] } } }) } }
+    })
+    const makeCalls = async (count: number): Promise<void> => {
+      const statuses = await Promise.all(Array.from({ length: count }, async () => {
+        const response = await api.post(path, hello)
+        await response.text()
+        return response.status
+      }))
+      t.same([...new Set(statuses)], [200])
+    }
+    await makeCalls(5)
+    await until(() => away.seen().spans.length === 10, 'the spans of the first calls', 30_000)
+    await away.stop()
+    for (let round = 0; round < 10; round++) await makeCalls(20)
+    await until(() => (api.gateway.load().spansDropped ?? 0) >= 400 - 20, 'all but a full queue', 30_000)
+    await away.start()
+    await makeCalls(1)
+    await api.gateway.close()
+    t.equal(calls.length, 206)
+    const { spansDropped = 0 } = api.gateway.load()
+    await until(() => away.seen().spans.length + spansDropped === 2 * calls.length, 'every span to be accounted for', 10_000)
+    t.ok(spansDropped < 2 * calls.length - 10, 'those of the last call among them')
+    t.equal(api.lines.filter(({ msg }) => msg === 'spans were dropped: the queue was full, or the collector refused them').length, 1, 'it is said once a minute')
+  })
 
   await t.test('has metrics and lines of the log of a gateway, in the default encoding', async t => {
     const directory = directoryOf(t)

@@ -26,6 +26,10 @@ export interface RealCollector {
   readonly url: string
   /** Reads what the collector has written so far. */
   readonly seen: () => Signals
+  /** Kills it. What it had not written is lost. */
+  readonly stop: () => Promise<void>
+  /** Starts it again, at the same address. */
+  readonly start: () => Promise<void>
 }
 
 /** Starts a collector that takes OTLP over HTTP and writes what came to a file. */
@@ -35,19 +39,26 @@ export async function realCollector (t: Test): Promise<RealCollector> {
   const pipeline = { receivers: ['otlp'], exporters: ['file'] }
   writeFileSync(config, stringify({
     receivers: { otlp: { protocols: { http: { endpoint: `127.0.0.1:${port}` } } } },
-    exporters: { file: { path: file, flush_interval: '20ms' } },
+    exporters: { file: { path: file, flush_interval: '20ms', append: true } },
     service: { pipelines: { traces: pipeline, metrics: pipeline, logs: pipeline } }
   }))
-  const child = spawn(program ?? '', ['--config', `file:${config}`], { stdio: 'ignore' })
-  const exit = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGKILL')
-    await exit
-  })
   const url = `http://127.0.0.1:${port}`
-  await until(async () => await fetch(`${url}/v1/traces`).then(() => true, () => false), 'the collector', 30_000)
+  let stop = async (): Promise<void> => undefined
+  t.teardown(async () => await stop())
+  const start = async (): Promise<void> => {
+    const child = spawn(program ?? '', ['--config', `file:${config}`], { stdio: 'ignore' })
+    const exit = once(child, 'exit')
+    stop = async () => {
+      child.kill('SIGKILL')
+      await exit
+    }
+    await until(async () => await fetch(`${url}/v1/traces`).then(() => true, () => false), 'the collector', 30_000)
+  }
+  await start()
   return {
     url,
+    start,
+    stop: async () => await stop(),
     seen: () => {
       const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
       return signalsIn(lines.slice(0, -1).map(line => JSON.parse(line) as object)) // the last one may be half written
