@@ -49,6 +49,8 @@ type FormidableErrors = typeof import('formidable')['errors']
 
 type ParsedFile = Parameters<NonNullable<ExtendedFormidableOptions['onFileBegin']>>[1]
 
+type FormPart = Parameters<NonNullable<ExtendedFormidableOptions['onPart']>>[0]
+
 interface NamedFile {
   readonly name: string
   readonly file: ParsedFile
@@ -127,76 +129,24 @@ async function parse (
 ): Promise<UploadForm> {
   const { koaBody } = await import('koa-body')
   const { errors } = await import('formidable')
-  const { maxFields, maxFiles, signal, memory } = limits
+  const { signal } = limits
   if (signal.aborted) throw signal.reason
-  let partBytes = 0
+  const parts = new FormParts(limits, newWriter, error => source.destroy(error))
   const source = new BoundedBody(body, {
     maxBytes: limits.maxBytes + fieldBytes + framingBytes,
     maxFramingBytes: maxFraming,
-    partBytes: () => partBytes
+    partBytes: () => parts.bytes
   })
   const onAbort = (): void => {
     source.destroy(asError(signal.reason))
   }
   const timer = setTimeout(() => source.destroy(new GatewayError('request_timeout')), limits.timeoutMs)
-  /** In the order of the form: the parser hands files over as they finish. */
-  const files: NamedFile[] = []
-  let refused: unknown
-  /** Ends the form, of which the parser may have read the last byte already. */
-  const refuse = (error: unknown): void => {
-    refused ??= error
-    source.destroy(asError(error))
-  }
-  let parts = 0
   const middleware = koaBody({
     multipart: true,
     json: false,
     text: false,
     urlencoded: false,
-    formidable: {
-      maxFields,
-      maxFieldsSize: fieldBytes,
-      maxFiles,
-      maxFileSize: limits.maxBytes,
-      maxTotalFileSize: limits.maxBytes,
-      allowEmptyFiles: true,
-      minFileSize: 0,
-      // Nothing is written under this name. The default is a random one, whose hash takes 16 µs.
-      filename: () => 'upload',
-      onFileBegin: (name, file) => { files.push({ name, file, writer: newWriter() }) },
-      fileWriteStreamHandler: () => {
-        const last = files.at(-1)
-        if (last === undefined) throw new Error('a file is written before it begins')
-        return last.writer
-      },
-      // What is thrown here, later in `handlePart` or in a listener of a part would end the process: nobody
-      // awaits these promises.
-      onPart: (part, handlePart) => {
-        if (++parts > maxFields + maxFiles) return refuse(tooManyParts(limits))
-        if (property(part, 'transferEncoding') === 'base64') {
-          return refuse(malformed('A part of the form is in base64. Send the bytes as they are.'))
-        }
-        part.on('data', (bytes: Buffer) => {
-          partBytes += bytes.length
-        })
-        if (part.name === null) return
-        // The parser takes a part for a file when it has a type. It is one when it has a file name.
-        part.mimetype = part.originalFilename === null ? null : part.mimetype ?? 'application/octet-stream'
-        if (part.mimetype === null) {
-          part.on('data', (bytes: Buffer) => {
-            try {
-              memory.take(bytes.length)
-            } catch (error) {
-              refuse(error)
-            }
-          })
-        }
-        // The parser decodes a field by this name, and knows neither `8bit` nor `7bit`.
-        Object.assign(part, { transferEncoding: undefined })
-        const handled: unknown = handlePart(part)
-        Promise.resolve(handled).catch(refuse)
-      }
-    }
+    formidable: parts.parserOptions()
   })
   const bounded: Context = Object.create(context, { req: { value: source } })
   signal.addEventListener('abort', onAbort, { once: true })
@@ -204,11 +154,9 @@ async function parse (
     body.pipe(source)
     // The parser begins to listen late: an error before that would pass it by.
     await Promise.race([middleware(bounded, async () => undefined), source.failed])
-    if (refused !== undefined) throw refused
-    // formidable ignores the error of a file once the last boundary was read.
-    for (const { writer } of files) if (writer.errored !== null) throw writer.errored
+    parts.check()
   } catch (error) {
-    throw explained(error, errors, files.at(-1)?.name, limits)
+    throw explained(error, errors, parts.files.at(-1)?.name, limits)
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
@@ -216,7 +164,92 @@ async function parse (
     source.destroy()
   }
   // As koa-body types them, but for the values it takes from JSON bodies.
-  return await formOf(context.request.body as UploadForm['fields'], files)
+  return await formOf(context.request.body as UploadForm['fields'], parts.files)
+}
+
+/** The parts of a form as the parser finds them: counted, bounded, and files handed to their writers. */
+class FormParts {
+  /** In the order of the form: the parser hands files over as they finish. */
+  readonly files: NamedFile[] = []
+  /** Bytes of parts that the parser has handed over. */
+  bytes = 0
+  #count = 0
+  #refused: unknown
+  readonly #limits: FormLimits
+  readonly #newWriter: () => UploadWriter
+  readonly #end: (error: Error) => void
+
+  /** @param end ends the form, of which the parser may have read the last byte already */
+  constructor (limits: FormLimits, newWriter: () => UploadWriter, end: (error: Error) => void) {
+    this.#limits = limits
+    this.#newWriter = newWriter
+    this.#end = end
+  }
+
+  parserOptions (): ExtendedFormidableOptions {
+    const { maxBytes, maxFields, maxFiles } = this.#limits
+    return {
+      maxFields,
+      maxFieldsSize: fieldBytes,
+      maxFiles,
+      maxFileSize: maxBytes,
+      maxTotalFileSize: maxBytes,
+      allowEmptyFiles: true,
+      minFileSize: 0,
+      // Nothing is written under this name. The default is a random one, whose hash takes 16 µs.
+      filename: () => 'upload',
+      onFileBegin: (name, file) => { this.files.push({ name, file, writer: this.#newWriter() }) },
+      fileWriteStreamHandler: () => {
+        const last = this.files.at(-1)
+        if (last === undefined) throw new Error('a file is written before it begins')
+        return last.writer
+      },
+      onPart: (part, handlePart) => this.#onPart(part, handlePart)
+    }
+  }
+
+  /** @throws the reason of a refusal, or the error of a file, ignored by formidable after the last boundary */
+  check (): void {
+    if (this.#refused !== undefined) throw this.#refused
+    for (const { writer } of this.files) if (writer.errored !== null) throw writer.errored
+  }
+
+  /**
+   * Begins a part. An error thrown here, later in `handlePart` or in a listener would end the process: nobody
+   * awaits these promises.
+   */
+  #onPart (part: FormPart, handlePart: (part: FormPart) => void): void {
+    if (++this.#count > this.#limits.maxFields + this.#limits.maxFiles) {
+      return this.#refuse(tooManyParts(this.#limits))
+    }
+    if (property(part, 'transferEncoding') === 'base64') {
+      return this.#refuse(malformed('A part of the form is in base64. Send the bytes as they are.'))
+    }
+    part.on('data', (bytes: Buffer) => {
+      this.bytes += bytes.length
+    })
+    if (part.name === null) return
+    // The parser takes a part for a file when it has a type. It is one when it has a file name.
+    part.mimetype = part.originalFilename === null ? null : part.mimetype ?? 'application/octet-stream'
+    if (part.mimetype === null) part.on('data', (bytes: Buffer) => this.#holdField(bytes))
+    // The parser decodes a field by this name, and knows neither `8bit` nor `7bit`.
+    Object.assign(part, { transferEncoding: undefined })
+    const handled: unknown = handlePart(part)
+    Promise.resolve(handled).catch((error: unknown) => this.#refuse(error))
+  }
+
+  #holdField (bytes: Buffer): void {
+    try {
+      this.#limits.memory.take(bytes.length)
+    } catch (error) {
+      this.#refuse(error)
+    }
+  }
+
+  #refuse (error: unknown): void {
+    this.#refused ??= error
+    this.#end(asError(error))
+  }
 }
 
 function explained (
