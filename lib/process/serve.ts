@@ -14,9 +14,10 @@ import { Metrics } from '../telemetry/metrics.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Address } from '../http/listen.ts'
 import type { AppliedConfiguration, ConfigSources } from '../config/read-settings.ts'
-import type { ServerSettings, Settings } from '../core/settings.ts'
+import type { OtlpSettings, ServerSettings, Settings } from '../core/settings.ts'
 import type { Family } from '../telemetry/metric-families.ts'
 import { copyLines, type Log } from '../log/log.ts'
+import type { OtlpLogs } from '../telemetry/otlp-logs.ts'
 import type { OtlpMetrics } from '../telemetry/otlp-metrics.ts'
 import { listenError } from './listen-error.ts'
 import type { Coordination, CoordinationParts } from './open-coordination.ts'
@@ -47,6 +48,9 @@ export interface ServeOptions {
   /** Creates the first link to the dashboard. */
   readonly prepareLink?: (database: Database) => Promise<string | undefined>
 }
+
+/** What ends what was opened, the last one first. */
+type Closing = Array<() => Promise<void> | void>
 
 export interface Serving {
   readonly gateway: Gateway
@@ -79,7 +83,7 @@ export async function serve ({
   const inEffect = (configuration: AppliedConfiguration): Settings =>
     keepRestartOnly(started.settings, configuration.settings)
   const settings = inEffect(current)
-  const closing: Array<() => Promise<void> | void> = []
+  const closing: Closing = []
   const close = async (): Promise<void> => {
     for (const end of closing.splice(0).toReversed()) await end()
   }
@@ -95,28 +99,12 @@ export async function serve ({
       withoutStore: () => gateway.services.settings.limits.withoutStore
     })
     if (coordination !== undefined) closing.push(coordination.close)
-    const keys = await openKeyStore(database, settings.keys, {
-      staleMs: settings.store.keysStaleMs,
-      ...coordination !== undefined && { onChange: coordination.notifyOfKeys },
-      onFailure: error =>
-        log.warn(
-          { cause: loggableError(error) },
-          'store unreadable; continuing with the keys already loaded'
-        )
-    })
+    const keys = await openKeys(database, settings, coordination, log)
     closing.push(keys.close)
-    coordination?.onKeyChange(keys.poll)
     const key = await prepare?.(keys)
     const linkToken = await prepareLink?.(database)
     const { otlp } = settings.telemetry
-    const logs = otlp?.logs === true ? await openLogsExport(otlp, log) : undefined
-    if (logs !== undefined) {
-      copyLines(log, logs.write)
-      closing.unshift(async () => {
-        copyLines(log, undefined)
-        await logs.close()
-      })
-    }
+    const logs = otlp?.logs === true ? await exportLogs(otlp, log, closing) : undefined
     let exported: OtlpMetrics | undefined
     const metrics =
       settings.metrics === undefined && otlp?.metrics !== true
@@ -213,6 +201,34 @@ async function listen (
       'Choose another with PORT and HOST, or server.port and server.host in the configuration.'
     )
   }
+}
+
+/** Opens the store of keys, whose changes other machines notify of and are notified of. */
+async function openKeys (
+  database: Database,
+  { keys: configured, store }: Settings,
+  coordination: Coordination | undefined,
+  log: Log
+): Promise<KeyStore> {
+  const keys = await openKeyStore(database, configured, {
+    staleMs: store.keysStaleMs,
+    ...coordination !== undefined && { onChange: coordination.notifyOfKeys },
+    onFailure: error =>
+      log.warn({ cause: loggableError(error) }, 'store unreadable; continuing with the keys already loaded')
+  })
+  coordination?.onKeyChange(keys.poll)
+  return keys
+}
+
+/** Copies the log to a collector until everything else is closed. */
+async function exportLogs (otlp: OtlpSettings, log: Log, closing: Closing): Promise<OtlpLogs> {
+  const logs = await openLogsExport(otlp, log)
+  copyLines(log, logs.write)
+  closing.unshift(async () => {
+    copyLines(log, undefined)
+    await logs.close()
+  })
+  return logs
 }
 
 interface Watching {

@@ -40,99 +40,126 @@ export interface WorkerEvents {
 
 type WorkerSettings = Pick<ServerSettings, 'workers' | 'shutdownDelayMs' | 'drainMs' | 'workerTimeoutMs'>
 
-export function startWorkers (
-  settings: WorkerSettings,
-  log: Log,
-  { onFork, onReady, onFailure, onEnd }: WorkerEvents
-): void {
-  const { workers: count, shutdownDelayMs, drainMs, workerTimeoutMs } = settings
-  const serving = new Set<Worker>()
-  /** Known once the first worker listens. */
-  let address: Address | undefined
-  /** The port to keep, once all workers were down: `server.port: 0` would give them another one. */
-  let port: number | undefined
-  let complete = false
-  let stopping = false
-  let waitMs = initialRestartMs
+/** Starts workers, replaces those that exit, and ends all of them after a signal. */
+export function startWorkers (settings: WorkerSettings, log: Log, events: WorkerEvents): void {
+  const pool = new WorkerPool(settings, log, events)
+  cluster.schedulingPolicy = acceptInWorkers
+  void stopSignal(killWorkers).then(() => pool.stop())
+  process.on('SIGHUP', () => pool.hangUp())
+  cluster.setupPrimary({ execArgv: [...process.execArgv, v8Flag] })
+  pool.start()
+}
 
-  const heartbeats = new Heartbeats<Worker>(workerTimeoutMs, worker => {
-    log.error({ pid: worker.process.pid, silent_ms: workerTimeoutMs }, 'worker not responding; killing it')
-    worker.process.kill('SIGKILL')
-  })
-  const abort = (reason: string): void => {
-    stopping = true
-    killWorkers()
-    onFailure(reason)
+class WorkerPool {
+  readonly #settings: WorkerSettings
+  readonly #log: Log
+  readonly #events: WorkerEvents
+  readonly #heartbeats: Heartbeats<Worker>
+  readonly #serving = new Set<Worker>()
+  /** Known once the first worker listens. */
+  #address: Address | undefined
+  /** The port to keep, once all workers were down: `server.port: 0` would give them another one. */
+  #port: number | undefined
+  #isComplete = false
+  #isStopping = false
+  #waitMs = initialRestartMs
+
+  constructor (settings: WorkerSettings, log: Log, events: WorkerEvents) {
+    this.#settings = settings
+    this.#log = log
+    this.#events = events
+    const { workerTimeoutMs } = settings
+    this.#heartbeats = new Heartbeats<Worker>(workerTimeoutMs, worker => {
+      log.error({ pid: worker.process.pid, silent_ms: workerTimeoutMs }, 'worker not responding; killing it')
+      worker.process.kill('SIGKILL')
+    })
   }
-  const fork = (): void => {
+
+  start (): void {
+    for (let number = 0; number < this.#settings.workers; number++) this.#fork()
+  }
+
+  hangUp (): void {
+    for (const worker of this.#serving) worker.process.kill('SIGHUP')
+  }
+
+  stop (): void {
+    if (this.#isStopping) return // the start has failed
+    this.#isStopping = true
+    this.#heartbeats.stop()
+    this.#log.info('draining open calls; signal again to exit immediately')
+    for (const worker of workers()) {
+      // A worker that is still starting has nothing to drain and does not listen yet.
+      if (this.#serving.has(worker)) sendMessage(worker, stopMessage)
+      else worker.process.kill('SIGKILL')
+    }
+    if (workers().length === 0) this.#events.onEnd()
+    const { shutdownDelayMs, drainMs } = this.#settings
+    setTimeout(() => this.#killLate(), shutdownDelayMs + drainMs + stopGraceMs).unref()
+  }
+
+  #killLate (): void {
+    const pids = workers().map(worker => worker.process.pid)
+    this.#log.error({ pids }, 'workers did not stop in time; killing them')
+    killWorkers()
+  }
+
+  #fork (): void {
     const startedMs = performance.now()
     const worker = cluster.fork()
     ignoreClosedChannel(worker)
-    onFork(worker)
-    allowListening(worker, () => port)
-    worker.on('message', (message: unknown) => {
-      heartbeats.beat(worker)
-      const failure = failureIn(message)
-      if (failure === undefined) return
-      if (!complete) abort(failure)
-      else log.error({ pid: worker.process.pid, failure }, 'worker failed to start')
-    })
-    worker.once('listening', (at: { address: string | null, port: number }) => {
-      address ??= { host: at.address ?? '::', port: at.port }
-      serving.add(worker)
-      heartbeats.watch(worker)
-      if (complete || serving.size < count) return
-      complete = true
-      onReady(address)
-    })
-    worker.once('exit', (code, signal) => {
-      serving.delete(worker)
-      heartbeats.forget(worker)
-      if (stopping) {
-        if (workers().length === 0) onEnd()
-        return
-      }
-      if (!complete) {
-        abort(`a worker exited while starting (${signal ?? `exit code ${code}`})`)
-        return
-      }
-      waitMs =
-        performance.now() - startedMs > minHealthyUptimeMs
-          ? initialRestartMs
-          : Math.min(waitMs * 2, maxRestartMs)
-      log.error({ pid: worker.process.pid, code, signal, restart_ms: waitMs }, 'worker exited; restarting')
-      setTimeout(() => { if (!stopping) fork() }, waitMs)
-      if (serving.size === 0) port = address?.port
-    })
+    this.#events.onFork(worker)
+    allowListening(worker, () => this.#port)
+    worker.on('message', (message: unknown) => this.#onMessage(worker, message))
+    worker.once('listening', (at: { address: string | null, port: number }) => this.#onListening(worker, at))
+    worker.once('exit', (code, signal) => this.#onExit(worker, startedMs, code, signal))
   }
 
-  const stop = (): void => {
-    if (stopping) return // the start has failed
-    stopping = true
-    heartbeats.stop()
-    log.info('draining open calls; signal again to exit immediately')
-    for (const worker of workers()) {
-      // A worker that is still starting has nothing to drain and does not listen yet.
-      if (serving.has(worker)) sendMessage(worker, stopMessage)
-      else worker.process.kill('SIGKILL')
-    }
-    if (workers().length === 0) onEnd()
-    setTimeout(
-      () => {
-        log.error(
-          { pids: workers().map(worker => worker.process.pid) },
-          'workers did not stop in time; killing them'
-        )
-        killWorkers()
-      },
-      shutdownDelayMs + drainMs + stopGraceMs
-    ).unref()
+  #onMessage (worker: Worker, message: unknown): void {
+    this.#heartbeats.beat(worker)
+    const failure = failureIn(message)
+    if (failure === undefined) return
+    if (!this.#isComplete) this.#abort(failure)
+    else this.#log.error({ pid: worker.process.pid, failure }, 'worker failed to start')
   }
-  cluster.schedulingPolicy = acceptInWorkers
-  void stopSignal(killWorkers).then(stop)
-  process.on('SIGHUP', () => { for (const worker of serving) worker.process.kill('SIGHUP') })
-  cluster.setupPrimary({ execArgv: [...process.execArgv, v8Flag] })
-  for (let number = 0; number < count; number++) fork()
+
+  #onListening (worker: Worker, at: { address: string | null, port: number }): void {
+    this.#address ??= { host: at.address ?? '::', port: at.port }
+    this.#serving.add(worker)
+    this.#heartbeats.watch(worker)
+    if (this.#isComplete || this.#serving.size < this.#settings.workers) return
+    this.#isComplete = true
+    this.#events.onReady(this.#address)
+  }
+
+  #onExit (worker: Worker, startedMs: number, code: number, signal: string): void {
+    this.#serving.delete(worker)
+    this.#heartbeats.forget(worker)
+    if (this.#isStopping) {
+      if (workers().length === 0) this.#events.onEnd()
+      return
+    }
+    if (!this.#isComplete) {
+      this.#abort(`a worker exited while starting (${signal ?? `exit code ${code}`})`)
+      return
+    }
+    this.#waitMs =
+      performance.now() - startedMs > minHealthyUptimeMs
+        ? initialRestartMs
+        : Math.min(this.#waitMs * 2, maxRestartMs)
+    this.#log.error(
+      { pid: worker.process.pid, code, signal, restart_ms: this.#waitMs },
+      'worker exited; restarting'
+    )
+    setTimeout(() => { if (!this.#isStopping) this.#fork() }, this.#waitMs)
+    if (this.#serving.size === 0) this.#port = this.#address?.port
+  }
+
+  #abort (reason: string): void {
+    this.#isStopping = true
+    killWorkers()
+    this.#events.onFailure(reason)
+  }
 }
 
 /**
