@@ -134,7 +134,7 @@ export interface GatewayCoordination {
 }
 
 /**
- * Creates a gateway, which accepts no call before `listen` or `start`. @throws those of the stores and of the
+ * Creates a gateway, which accepts no call before `listen` or `start`. @throws errors of the stores and of the
  * certificate
  */
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {

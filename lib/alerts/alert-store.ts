@@ -46,7 +46,7 @@ export class AlertStore {
   }
 
   /**
-   * Adds an alert with a delivery to each channel. One that is there is only kept for longer: a budget without
+   * Adds an alert with a delivery to each channel. An existing alert is only kept for longer: a budget without
    * an end may be spent for years.
    *
    * Deliveries come first: they are carried out once their alert is there, so a process that ends in between
@@ -140,7 +140,7 @@ export class AlertStore {
       .where('name', '=', name).where('seen_ms', '>', now - forgottenAfterMs).execute())
   }
 
-  /** Returns the time since which a condition holds; `undefined` for one that does not. */
+  /** Returns the time since which a condition holds; `undefined` if it does not hold. */
   async since (name: string): Promise<number | undefined> {
     const row = await this.#query.selectFrom('alert_conditions').select('since_ms')
       .where('name', '=', name).where('seen_ms', '>', this.now() - forgottenAfterMs).executeTakeFirst()

@@ -31,7 +31,7 @@ export interface AlertsOptions {
   readonly attemptMs?: number
   /** Milliseconds after which another process tries what this one has taken, and not finished. */
   readonly leaseMs?: number
-  /** Milliseconds to wait after each attempt that failed; after the last one there is none. */
+  /** Milliseconds to wait after each failed attempt but the last. */
   readonly retryMs?: readonly number[]
 }
 

@@ -28,7 +28,7 @@ export interface ShownOnce {
 
 export interface FieldChange {
   readonly field: string
-  /** Absent for what is created. */
+  /** Absent when the entry is created. */
   readonly before?: unknown
   readonly after: unknown
 }

@@ -32,7 +32,7 @@ export interface ProviderCallOptions {
   readonly answerBytes: number
   /** Bytes of one event of a stream. */
   readonly eventBytes: number
-  /** The time to wait for real output before what is there goes out; default 10 s. */
+  /** The time to wait for real output before other events go out without it; default 10 s. */
   readonly holdMs?: number
   /**
    * Decides about streams that are slower than their provider's `slow_stream` allows. Default: they go on.
@@ -123,7 +123,7 @@ async function openResponse<R, E extends { readonly type: string }> (
   const upstreamId = headers['x-request-id'] ?? headers['request-id']
   if (typeof upstreamId === 'string') record.upstreamRequestId = cutName(upstreamId)
 
-  // The caller's own key has limits of its own, which those of the gateway do not describe.
+  // A key that the caller brings has other limits than the gateway's.
   if (call.providerKey !== undefined && input.direct !== undefined) {
     record.upstreamLimits = headersStarting('anthropic-ratelimit-', headers)
   }

@@ -1,6 +1,6 @@
 /**
- * Follows one request to a route, and notes what becomes of it: in what is known of the route, and in the
- * record of the call.
+ * Follows one request to a route, and notes its outcome in the health of the route and in the record of the
+ * call.
  */
 
 import { callerError, ProviderFailure } from '../providers/provider-failure.ts'
@@ -72,7 +72,7 @@ export class RouteAttempt {
   readonly #attempt: ModelAttempt
   readonly #request: SentRequest
 
-  /** Begins an attempt; `end` must follow, whatever happens. */
+  /** Begins an attempt; `end` must follow in every case. */
   constructor (
     call: AttemptedCall,
     provider: Provider,

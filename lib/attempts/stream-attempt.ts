@@ -141,7 +141,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     this.#sizeBytes += read.value.length
     const rest = this.#readBytes(read.value, events)
     if (rest !== undefined) return rest.then(() => events)
-    // What is there already still goes out before the failure.
+    // Events read so far still go out before the failure.
     if (!this.#finished && this.#pace.isTooSlow(events.length)) this.#failure ??= tooSlow()
     return events
   }

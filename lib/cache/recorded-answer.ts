@@ -59,7 +59,7 @@ export class AnswerRecorder<R> {
     }
   }
 
-  /** True once the answer is one that is not kept. */
+  /** True once the answer will not be kept. */
   get hasGivenUp (): boolean {
     return this.#events === undefined
   }

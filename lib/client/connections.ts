@@ -21,7 +21,7 @@ export interface RequestHandler extends Dispatcher.DispatchHandler {
 /** A connection that one request has to itself, or its share of one. It ends by `release` or `cancel`. */
 export interface Connection {
   /**
-   * True for one that had been idle and is still open: what breaks it before a request is written concerns no
+   * True if it had been idle and is still open: a failure before a request is written then concerns no
    * request.
    */
   readonly wasIdle: boolean

@@ -16,7 +16,7 @@ export interface ConnectorOptions {
   readonly tls?: TlsFiles | undefined
 }
 
-/** PEM texts: authorities in place of those of Node.js, and a certificate of the client. */
+/** PEM texts: authorities that replace those of Node.js, and a client certificate. */
 export interface TlsFiles {
   readonly ca?: string
   readonly cert?: string

@@ -8,7 +8,7 @@ import type { CreateClient } from './clients.ts'
 import type { ProxySettings } from '../core/settings.ts'
 
 /**
- * The exchange has clocks of its own. An idle connection is kept for half a minute where the server does not
+ * The exchange has its own timers. An idle connection is kept for half a minute where the server does not
  * say how long.
  */
 const options: UndiciClient.Options = { keepAliveTimeout: 30_000, headersTimeout: 0, bodyTimeout: 0 }

@@ -1,5 +1,5 @@
 /**
- * Sends requests to providers: the only HTTP client that does. undici speaks HTTP; what is here is what a
+ * Sends requests to providers: the only HTTP client that does. undici speaks HTTP; this module adds what a
  * gateway needs around it: a bounded and fair queue, cancellation by the call, timeouts, and bodies with
  * back-pressure (`exchange`).
  *

@@ -1,4 +1,4 @@
-/** A listener as an `EventTarget` takes it: an object needs no function of its own for each signal. */
+/** A listener as an `EventTarget` takes it: an object saves a closure for each signal. */
 export type AbortListener = ((event?: unknown) => void) | { readonly handleEvent: () => void }
 
 /**

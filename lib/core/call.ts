@@ -88,7 +88,7 @@ export interface ValidCall<R> extends AuthedCall {
   readonly requestedStages?: readonly string[] | undefined
   /** The provider account that holds the stored state which the call continues; it is tried first. */
   readonly origin?: ProviderAccount | undefined
-  /** Set and read by the dialect of the caller: what it needs of its own request to write the answer. */
+  /** Set and read by the caller's dialect: facts of the request that it needs to write the answer. */
   readonly context?: unknown
 }
 

@@ -122,7 +122,7 @@ export type ChatEvent =
     readonly type: 'extra'
     readonly scope: 'answer'
     readonly fields: ExtraFields
-    /** True: sent at once in a chunk of its own. Otherwise with the chunk that comes next. */
+    /** True: sent at once, in a separate chunk. Otherwise with the next chunk. */
     readonly alone?: boolean
   }
   | {

@@ -95,7 +95,7 @@ export function isExpired ({ expiresAtMs = Infinity }: ApiKey): boolean {
   return expiresAtMs <= Date.now()
 }
 
-/** The project of keys that are in no other, those of the configuration included. */
+/** The project of keys that are in no other, including those of the configuration. */
 export const defaultProject = 'default'
 
 /** Returns the id of the project of a key. */

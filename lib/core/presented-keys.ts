@@ -1,4 +1,4 @@
-/** The headers in which a caller may present a key, the one that counts first where several are good. */
+/** Headers that may hold a key, in order of precedence. */
 const keyHeaders = ['x-litellm-api-key', 'authorization', 'x-api-key', 'api-key', 'x-goog-api-key'] as const
 
 /**

@@ -12,7 +12,7 @@ import type { Route } from './route.ts'
 import { addUsage, charactersPerToken, type EstimatedUnits, type Units, type Usage } from './usage.ts'
 import type { Refusal } from './key.ts'
 
-/** The end of a call. A disconnect is an outcome of its own, not an error. */
+/** How a call ended. A disconnect is an outcome, not an error. */
 export type Outcome = 'ok' | 'error' | 'client_closed' | 'client_too_slow'
 
 /** A route that was tried without success, or skipped. */
@@ -22,7 +22,7 @@ export interface FailedAttempt {
   readonly reason: string
 }
 
-/** A request to a provider. Times are those of `performance.now()`. */
+/** A request to a provider. Times are by `performance.now()`. */
 export interface SentRequest {
   readonly route: Route
   readonly startedAtMs: number
@@ -38,7 +38,7 @@ export interface SentRequest {
   readonly span?: ChildSpan | undefined
 }
 
-/** A request of the tools of a server. Times are those of `performance.now()`. */
+/** A request of the tools of a server. Times are by `performance.now()`. */
 export interface ToolListing {
   readonly serverName: string
   readonly startedAtMs: number
@@ -49,7 +49,7 @@ export interface ToolListing {
   readonly span: ChildSpan | undefined
 }
 
-/** A call of a tool of a server. Times are those of `performance.now()`. */
+/** A call of a tool of a server. Times are by `performance.now()`. */
 export interface ToolRun {
   readonly serverName: string
   readonly toolName: string
@@ -292,7 +292,7 @@ export class CallRecord {
   inFlight: object | undefined = undefined
 
   // Its end.
-  /** The status of the answer; 499 when the caller had left before its end, whatever the head had said. */
+  /** The status of the answer; 499 when the caller left before its end, even if the head said 200. */
   status: number | undefined = undefined
   outcome: Outcome | undefined = undefined
   errorCode: string | undefined = undefined

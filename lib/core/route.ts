@@ -57,7 +57,7 @@ export interface Ranked {
 export interface ScoreTerm {
   readonly attribute: string
   readonly required: number
-  /** Absent while it is not known; half of what is required is assumed then. */
+  /** Absent while unknown: half of the requirements is then assumed. */
   readonly actual?: number
   readonly weight: number
   /** The part of the score that it makes. */

@@ -24,9 +24,8 @@ export interface Usage extends
 export const maxCount = 1e9
 
 /**
- * Returns the usage that a provider reported; `undefined` where a count is beyond what is possible, or where
- * all are zero, which servers say that count nothing: no caller reads such numbers, and what was used is
- * estimated.
+ * Returns the usage that a provider reported; `undefined` where a count is impossible, or where all are zero,
+ * as from servers that do not count: no caller gets such numbers, and the usage is estimated.
  */
 export function possibleUsage (usage: Usage): Usage | undefined {
   const counts = Object.values(usage)

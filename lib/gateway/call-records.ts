@@ -186,7 +186,7 @@ export class CallRecords {
     }
   }
 
-  /** Deletes the bodies whose time is over. @throws those of the store */
+  /** Deletes expired bodies. @throws errors of the store */
   async expire (nowMs: number): Promise<void> {
     await this.#bodyStore?.expire(nowMs, this.#options.services().settings.usage.keepDays)
   }

@@ -53,7 +53,7 @@ export class DeferredWork {
     })
   }
 
-  /** @throws those of the store */
+  /** @throws errors of the store */
   static async open (database: Database, options: DeferredWorkOptions): Promise<DeferredWork> {
     return new DeferredWork(database, await openDeferrals(database), options)
   }

@@ -38,7 +38,7 @@ export class LiveServices {
   #digests: ReadonlyMap<string, string>
   /** Services of earlier configurations whose calls have not all ended. */
   readonly #outgoing = new Set<OwnedServices>()
-  /** One replacement at a time: the last one requested is the one that stays. */
+  /** One replacement at a time: the last one requested stays. */
   #replaced: Promise<void> = Promise.resolve()
   #isClosed = false
 

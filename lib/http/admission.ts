@@ -247,7 +247,7 @@ export class FairShare {
     this.#share = share
   }
 
-  /** Changes the bounds. What is taken already stays, even beyond them. */
+  /** Changes the bounds. Amounts already taken stay, even beyond them. */
   resize (total: number, share: number): void {
     this.#total = total
     this.#share = share

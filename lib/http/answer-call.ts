@@ -35,7 +35,7 @@ export interface AnswerOptions {
   readonly writeTimeoutMs?: number
   /** Begins the trace of a call by the headers of its request. Default: calls have none. */
   readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
-  /** Adds headers to those of every answer. Default: nothing. */
+  /** Adds headers to every answer. Default: nothing. */
   readonly addHeaders?: AddHeaders | undefined
   /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
   readonly beforeLastByte?: RecordAnswer
@@ -161,7 +161,7 @@ class CallInFlight extends OpenCall implements StalledCaller {
     })
   }
 
-  /** Sends an error; one that comes after the head ends the connection. */
+  /** Sends an error; after the head it ends the connection. */
   async #fail (error: unknown): Promise<void> {
     const { errorReply = chatCompletionsErrors } = this.#parts.options
     const failure = asGatewayError(error)
@@ -184,7 +184,7 @@ class CallInFlight extends OpenCall implements StalledCaller {
     admission.setStalled(this, false)
     this.#close(options.onUploadDeleteFailed)
     record.outcome ??= signal.aborted ? noteError(record, signal.reason) : 'ok'
-    // Whatever the head had said: the caller did not read the answer to its end.
+    // Even if the head said 200: the caller did not read the answer to its end.
     if (record.outcome === 'client_closed' || record.outcome === 'client_too_slow') record.status = 499
     if (this.#target instanceof GatewayError || this.#target.isAlias === true) {
       record.request = targetOf(this.#request)

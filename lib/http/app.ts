@@ -47,7 +47,7 @@ export interface App {
   readonly middleware: Middleware
   /** Resolves when the calls that are open now have ended; later ones do not count. */
   readonly whenIdle: () => Promise<void>
-  /** Open calls, those of callers without a key included. */
+  /** Open calls, including those of callers without a key. */
   readonly openCalls: () => number
   /** The amounts that open calls hold of the bounded resources. */
   readonly admission: Pick<Admission, 'openCalls' | 'inUse'>

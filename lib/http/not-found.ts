@@ -47,7 +47,7 @@ export class NotFound {
   /** The beginnings of other APIs, which have versions as well: `/admin/v1/`. */
   readonly #others: readonly string[]
 
-  /** @param paths those of all endpoints */
+  /** @param paths of all endpoints */
   constructor (paths: readonly string[]) {
     const ofApi = paths.filter(path => path.startsWith('/v1/'))
     this.#fixed = new Set(ofApi.filter(path => !/[:*]/.test(path)))

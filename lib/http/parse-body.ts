@@ -18,7 +18,7 @@ export interface ParsedBody {
 }
 
 export interface BodyLimits {
-  /** Levels in the body, which is none itself. */
+  /** Levels of nesting inside the body, which does not count itself. */
   readonly maxDepth: number
   /** Bytes of a string that is not media. */
   readonly maxStringBytes: number
@@ -64,7 +64,7 @@ function invalidJsonMessage (cause: unknown, text: string): string {
   return `The body is not JSON: ${reason === undefined ? 'unexpected character' : reason.charAt(0).toLowerCase() + reason.slice(1)} at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`
 }
 
-/** Parses in turns of the event loop; what validates and sends the body takes one of its own. */
+/** Parses in several turns of the event loop; validating and sending the body takes another. */
 async function parseLarge (
   pieces: readonly Buffer[],
   limits: BodyLimits,

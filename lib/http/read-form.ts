@@ -19,7 +19,7 @@ import type { ExtendedFormidableOptions } from 'koa-body'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'
 
-/** Bounds on what is not a file. */
+/** Bytes of all fields together. */
 const fieldBytes = 1024 * 1024
 /** Boundaries and headers of the parts. */
 const framingBytes = 256 * 1024
@@ -208,7 +208,7 @@ class FormParts {
     }
   }
 
-  /** @throws the reason of a refusal, or the error of a file, ignored by formidable after the last boundary */
+  /** @throws the reason of a refusal, or the error of a file: formidable drops it after the last boundary */
   check (): void {
     if (this.#refused !== undefined) throw this.#refused
     for (const { writer } of this.files) if (writer.errored !== null) throw writer.errored

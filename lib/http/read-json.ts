@@ -236,7 +236,7 @@ class BodyReader {
     // Twice: as bytes, and as the text that is parsed or the medium that is decoded.
     limits.memory.take(2 * piece.length)
     if (this.#counter === undefined) {
-      // Whatever is in it, it has neither long strings nor too many values.
+      // A body this small has neither long strings nor too many values.
       if (sizeBytes <= largeStringBytes && maxParseCost(sizeBytes) <= limits.maxValues) return
       this.#smallPieces?.flush()
       this.#counter = counted(this.#pieces)

@@ -108,7 +108,7 @@ export class Pipelining {
     this.#maxWaiting = maxOutstanding - 1
   }
 
-  /** Decides about a request that just came. Costs nothing for one that does not wait. */
+  /** Decides about a request that just came. Free for a request that does not wait. */
   admit ({ socket }: IncomingMessage, response: ServerResponse): 'serve' | 'refuse' | 'drop' {
     if (!isPipelined(response)) return 'serve'
     if (this.#refused.has(socket)) return 'drop'

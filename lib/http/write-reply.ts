@@ -17,7 +17,7 @@ export type AddHeaders = (headers: Record<string, string>, call: Call) => void
 export interface WriteOptions {
   /** Milliseconds that the last bytes may take to leave once the call's signal has aborted. Default: 5000. */
   readonly graceMs?: number | undefined
-  /** Adds headers to those of every answer. */
+  /** Adds headers to every answer. */
   readonly addHeaders?: AddHeaders | undefined
   /** Called once the answer is complete but for its last byte, which waits for the result. */
   readonly beforeLastByte?: RecordAnswer | undefined
@@ -66,9 +66,9 @@ async function writeComplete (
 }
 
 /**
- * Writes a long piece in short ones, each when the caller has taken those before: what is written at once is
- * seen to be read only when all of it is, and a slow caller looks like one who has left. Once the call has
- * aborted, the rest is written without waiting.
+ * Writes a long piece in short ones, each after the caller has taken the one before. A single write counts as
+ * read only when all of it is, so a slow caller would look like one who has left. Once the call has aborted,
+ * the rest is written without waiting.
  */
 async function writeInPieces (
   body: Piece,
@@ -251,9 +251,9 @@ class StreamWriter extends TimedMember {
 type Piece = string | Uint8Array
 
 /**
- * Gives the system what is written, and returns whether bytes still wait for the caller to read. `write`
- * keeps them until the end of the turn, and says that there is no room for more when they are many; mostly
- * the system takes all of them.
+ * Hands written bytes to the system, and returns whether some still wait for the caller to read. `write`
+ * keeps them until the end of the turn, and reports a full buffer when they are many; mostly the system takes
+ * all of them.
  */
 function flushAndCheckBacklog (response: ServerResponse): boolean {
   response.socket?.uncork()
@@ -267,7 +267,7 @@ function flushAndCheckBacklog (response: ServerResponse): boolean {
  */
 function written (response: ServerResponse, signal: CallSignal, options: WriteOptions): Promise<void> {
   if (response.destroyed) return Promise.resolve()
-  // The system has taken every byte: the close follows, whatever the signal does.
+  // The system has taken every byte: the close follows, even if the call is aborted.
   return response.writableLength === 0
     ? new Promise(resolve => {
         response.once('close', resolve)

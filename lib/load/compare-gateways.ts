@@ -49,7 +49,7 @@ export interface Row extends LoadResult {
   readonly budgetUsed?: number
 }
 
-/** Rates above one that a gateway did not keep are left out for it. */
+/** A gateway that keeps less of a rate is not tried at higher ones. */
 const keptPart = 0.95
 const warmUpSeconds = 0.5
 

@@ -1,4 +1,4 @@
-/** The lanes of `headgate bench`: those of `bench/support/lanes` that need nothing but an address. */
+/** The lanes of `headgate bench`: the lanes of `bench/support/lanes` that need only an address. */
 
 import { completeText, eventCount, frameCount, requestBody, texts } from './answers.ts'
 import { waitMs, type SimulatedModel } from './simulated-provider.ts'

@@ -22,7 +22,7 @@ export function fuse (stages: readonly AnyStage[]): AnyStage[] {
   return fused
 }
 
-/** Joins what is one run; no step moves over a source or a transformer before it. */
+/** Joins neighbours that make one run; no step moves past a source or a transformer before it. */
 function join (one: RunParts | undefined, next: RunParts | undefined): RunParts | undefined {
   if (one === undefined || next === undefined) return undefined
   const beginsWithSteps = one.open === undefined && one.begins.length === 0

@@ -70,7 +70,7 @@ type Following<L extends readonly unknown[], In, Before extends readonly unknown
 type InOf<S> = S extends (source: AsyncIterable<infer In>) => unknown ? In : never
 type BaseOf<S> = S extends (source: never) => AsyncIterable<infer Out> ? Out : never
 
-/** What a stage gives when it is given `In`. One that can pass `In` through, keeps its type. */
+/** The output of a stage for `In`. A stage that can pass `In` through keeps its type. */
 type OutOf<S, In> = S extends { readonly kind?: infer K extends StageKind }
   ? (K & { readonly in: In })['out']
   : S extends Stage<In> ? (In extends BaseOf<S> ? In : BaseOf<S>) : BaseOf<S>

@@ -77,7 +77,7 @@ export class Breaker {
     return this.#probing ? 0 : undefined
   }
 
-  /** Starts an attempt; `ended` must follow, whatever happens. */
+  /** Starts an attempt; `ended` must follow in every case. */
   begin (nowMs: number): CircuitAttempt {
     const isProbe = this.#probeAtMs !== undefined && nowMs >= this.#probeAtMs && !this.#probing
     if (isProbe) this.#probing = true

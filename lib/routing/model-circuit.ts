@@ -52,7 +52,7 @@ export class ModelCircuit {
     return this.#own.get(keyId)?.openForMs(nowMs) ?? this.#all.openForMs(nowMs)
   }
 
-  /** Starts an attempt; `ended` must follow, whatever happens. */
+  /** Starts an attempt; `ended` must follow in every case. */
   begin (keyId: string, nowMs: number): ModelAttempt {
     const own = this.#own.get(keyId)
     const waits = own?.openForMs(nowMs) !== undefined

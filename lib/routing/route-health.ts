@@ -228,7 +228,7 @@ export class RouteHealth {
     for (const { route } of waiting) yield route
   }
 
-  /** Starts an attempt; `ended` must follow, whatever happens. */
+  /** Starts an attempt; `ended` must follow in every case. */
   begin ({ modelId, ranked }: Route, keyId: string): ModelAttempt {
     if (ranked?.by === 'load') this.#waiting.set(modelId, this.waiting(modelId) + 1)
     return this.#circuits.get(modelId)?.begin(keyId, this.#now()) ?? firstAttempt(keyId)

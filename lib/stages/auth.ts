@@ -14,7 +14,7 @@ type AuthServices = Pick<
 >
 
 export interface AuthOptions {
-  /** True for an endpoint that is for every key, whatever endpoints it may use. Default: false. */
+  /** True for an endpoint that every key may use, even one limited to other endpoints. Default: false. */
   readonly everyKey?: boolean
 }
 

@@ -44,7 +44,7 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
     if (!isFirst && batch.events.length > 0 && isOnlyText(batch.events)) return batch
     const events = this.#read(batch.events)
     if (isFirst) {
-      // What is passed through begins with the provider's own count.
+      // A direct answer begins with the provider's own count.
       const promptTokens = events.some(isDirect) ? undefined : this.#estimate?.(batch.call.request).prompt
       events.unshift(startOf(batch.events[0], batch.route, promptTokens))
     }

@@ -14,7 +14,7 @@ export function textsAt<R extends object> (places: PlaceTable): RequestTexts<R> 
       const request = places.replace(call.request, replace)
       if (request === call.request) return call
       attributeAgain(request, call)
-      // what a project keeps is what is left
+      // a project keeps the text without what was replaced
       call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(request))])
       return refine(call, { request })
     }
@@ -34,7 +34,7 @@ export function formTextsAt<R extends object> (fields: ReadonlyArray<keyof R & s
       if (others.every((other, at) => other === entries[at]?.[1])) return call
       const request = Object.fromEntries(entries.map(([name], at) => [name, others[at]]))
       attributeAgain(request, call)
-      // what a project keeps is what is left
+      // a project keeps the text without what was replaced
       call.record.bodies?.takeForm(formOf(request))
       return extend(call, { request: request as R }) // the same fields
     }

@@ -9,7 +9,7 @@ import { rankText } from '../core/explain-route.ts'
 import type { CallRecord, FailedAttempt, SentRequest, ToolRun } from '../core/record.ts'
 import type { Route } from '../core/route.ts'
 
-/** Times are milliseconds since the call was accepted. What there is none of is absent. */
+/** Times are milliseconds since the call was accepted. A step that did not happen is absent. */
 export interface CallSteps {
   readonly key_checked_ms?: number | undefined
   readonly requests?: readonly RequestStep[] | undefined

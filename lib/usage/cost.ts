@@ -23,8 +23,8 @@ const perMillion = 1000
 
 /**
  * Computes the cost of an answer's tokens and of what is billed beside them. Tokens read from a cache or
- * written to one, and those of audio and images, have prices of their own, where these are known. The length
- * of the prompt decides which prices count: pass the usage of one answer, not that of several.
+ * written to one, and tokens of audio and images, have their own prices where these are known. The length of
+ * the prompt decides which prices count: pass the usage of one answer, not of several.
  *
  * @returns `undefined` where a needed price of tokens is not known, which is not zero
  */

@@ -2,8 +2,8 @@
  * Writes the usage ledger, a row for each call, to the database in batches in the background.
  *
  * Until a row is in the database it is in the journal as well, from before the last byte of the
- * answer left: what a caller has an answer to is stored, even if this process is killed. The
- * database is a connection of its own that does not wait for locks: waiting would block every call.
+ * answer left: a call whose caller has the answer is stored, even if this process is killed. The
+ * database connection does not wait for locks: waiting would block every call.
  */
 
 import { join } from 'node:path'
@@ -140,7 +140,7 @@ export class Ledger {
       return appended
     }
     this.#waiting.push(row)
-    // After a failure the next attempt has a time of its own.
+    // After a failure the next attempt has its own time.
     if (this.#failures === 0) {
       if (this.#waiting.length >= batchRows) void this.flush()
       else this.#timer ??= setTimeout(() => { void this.flush() }, everyMs).unref()

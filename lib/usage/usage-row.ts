@@ -125,7 +125,7 @@ function cutOrNull (name: string | undefined): string | null {
 interface AnswerUsage {
   /** All of it; absent where nothing is known. */
   readonly usage?: Usage
-  /** The usage of each answer: each is priced by itself, since a long prompt has a price of its own. */
+  /** The usage of each answer: each is priced by itself, since a long prompt costs more per token. */
   readonly answers: readonly Usage[]
   readonly estimated: boolean
 }
@@ -157,7 +157,7 @@ function usageOf (record: CallRecord): AnswerUsage {
 /** Returns true when a provider may have begun to work, and so may bill the call. */
 function isBegun (record: CallRecord): boolean {
   const { chosen, outputCharacters, attempts } = record
-  // An answer may begin with what is no text, such as the name of a tool.
+  // An answer may begin with something other than text, such as the name of a tool.
   return chosen !== undefined || outputCharacters !== undefined || (attempts > 0 && !hasFailed(record))
 }
 

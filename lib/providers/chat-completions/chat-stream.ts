@@ -96,7 +96,7 @@ class FunctionCallStream extends ChatStream {
   }
 }
 
-/** Recognises `[DONE]`, with whatever white space or quotes a server puts around it. */
+/** Recognises `[DONE]`, with any white space or quotes around it. */
 function isDone (data: string): boolean {
   if (data.charCodeAt(0) === 0x7b || data.length > 64) return false
   const text = data.trim()

@@ -94,7 +94,7 @@ function clean (message: Message, { keepInHistory = [] }: Quirks): Message {
   return kept as Message // the same message with fewer optional fields
 }
 
-/** The fields of a call, and those of the tool's own part in it. */
+/** The fields of a tool call, and of the part that its type names. */
 const callFields = {
   function: { call: ['id', 'type', 'function'], part: ['name', 'arguments'] },
   custom: { call: ['id', 'type', 'custom'], part: ['name', 'input'] }

@@ -52,7 +52,7 @@ function usageWithin (answer: object): Usage | undefined {
   return holders.map(holder => usageOf(property(holder, 'usage'))).reduceRight(laterUsage)
 }
 
-/** Returns the later of two reports. One of nothing but zeros is none, next to one with counts. */
+/** Returns the later of two reports. A report of zeros counts as none beside one with counts. */
 export function laterUsage (known: Usage | undefined, usage: Usage | undefined): Usage | undefined {
   return usage === undefined || (usage.totalTokens === 0 && known !== undefined) ? known : usage
 }
