@@ -153,9 +153,7 @@ async function openGateway (
   tracer: CallTracer | undefined
 ): Promise<Gateway> {
   const { log, database, usageDatabase, coordination } = given
-  const ownLimiter = given.limiter === undefined
-    ? createLimiter(usageDatabase, log, () => services().settings.limits.withoutStore)
-    : undefined
+  const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
   const stop = { isDraining: false, isClosed: false }
   database?.stopWaiting()

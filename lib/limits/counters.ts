@@ -42,6 +42,11 @@ export interface ReservationRequest {
    * request nor an open call.
    */
   readonly alreadyAdmitted?: boolean
+  /**
+   * Of a call that counts in parties which it names: says what happens where the store does not say in time
+   * what its end user has spent. Absent: it has none, and waits for the store.
+   */
+  readonly withoutStore?: 'allow' | 'refuse'
   /** True to describe the limits and to reserve nothing: there is nothing to settle. */
   readonly onlyLook?: boolean
 }

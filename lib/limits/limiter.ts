@@ -16,7 +16,6 @@ import {
   type SumKey
 } from './counters.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
-import type { Settings } from '../core/settings.ts'
 import type { Log } from '../log/log.ts'
 import { BudgetPeers, type SharedStore } from './budget-peers.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
@@ -80,12 +79,7 @@ export interface LocalLimiterOptions {
   readonly beatMs?: number
   /** The time for which a reading is used. Default 1000. */
   readonly rereadMs?: number
-  /** Says what happens to calls whose end user the store says nothing of in time. Default: they pass. */
-  readonly withoutStore?: () => WithoutStore
 }
-
-/** What `limits.without_store` says. */
-export type WithoutStore = Settings['limits']['withoutStore']
 
 /**
  * Counts in this process. What parties with sums, such as budgets, have used is read from the usage ledger at
@@ -100,7 +94,6 @@ export class LocalLimiter implements Limiter {
   readonly #hasUnrecorded: () => boolean
   readonly #rereadMs: number
   readonly #now: () => number
-  readonly #withoutStore: () => WithoutStore
   #isClosed = false
 
   constructor ({
@@ -110,14 +103,12 @@ export class LocalLimiter implements Limiter {
     rereadMs = 1000,
     shared,
     beatMs,
-    hasUnrecorded = () => false,
-    withoutStore = () => 'allow'
+    hasUnrecorded = () => false
   }: LocalLimiterOptions = {}) {
     this.#onFailure = onFailure
     this.#hasUnrecorded = hasUnrecorded
     this.#rereadMs = rereadMs
     this.#now = now
-    this.#withoutStore = withoutStore
     this.counters = new LimitCounters(now)
     this.#reader = new SpendingReader({
       readUsed,
@@ -156,23 +147,28 @@ export class LocalLimiter implements Limiter {
     wanted: ReservationRequest,
     holder?: string
   ): LimitDecision | Promise<LimitDecision> {
-    const reading = this.#peers?.isShared() === true ? undefined : this.#reader.read(sums)
+    if (this.#peers?.isShared() === true) return this.#decide(sums, wanted, holder)
+    const reading = this.#reader.read(sums, wanted.withoutStore !== undefined)
+    if (wanted.withoutStore !== undefined) return this.#reserveUnread(reading, sums, wanted, holder)
     return reading === undefined
-      ? this.#decideUnread(sums, wanted, holder)
-      : reading.then(() => this.#decideUnread(sums, wanted, holder))
+      ? this.#decide(sums, wanted, holder)
+      : reading.then(() => this.#decide(sums, wanted, holder))
   }
 
-  /** Decides on a call although the store may not have said what its end user has spent. */
-  #decideUnread (
+  /** Reserves although the store may not say in time what an end user has spent. */
+  async #reserveUnread (
+    reading: Promise<void> | undefined,
     sums: readonly SumKey[],
     wanted: ReservationRequest,
     holder?: string
-  ): LimitDecision | Promise<LimitDecision> {
-    const unread = this.#peers?.isShared() === true ? undefined : this.#reader.unread(sums)
-    if (unread === undefined || wanted.alreadyAdmitted === true || wanted.onlyLook === true) return this.#decide(sums, wanted, holder)
-    if (this.#withoutStore() === 'refuse') return unreadRefusal(wanted.accounts, unread, this.#now())
-    const decision = this.#decide(sums, wanted, holder)
-    return decision instanceof Promise ? decision.then(marked) : marked(decision)
+  ): Promise<LimitDecision> {
+    await reading
+    const unread = this.#reader.unread(sums)
+    if (unread !== undefined && wanted.withoutStore === 'refuse') {
+      return unreadRefusal(wanted.accounts, unread, this.#now())
+    }
+    const decision = await this.#decide(sums, wanted, holder)
+    return unread !== undefined && decision.admitted ? { ...decision, isUnread: true } : decision
   }
 
   settle (reservation: number, usage: ActualUsage): void {
@@ -255,22 +251,12 @@ export class LocalLimiter implements Limiter {
   }
 }
 
-/** Marks an admission without what the store says. */
-function marked (decision: LimitDecision): LimitDecision {
-  return decision.admitted ? { ...decision, isUnread: true } : decision
-}
-
 /**
  * Creates a limiter that reads what was used from the usage ledger; without one it starts from zero. Gateways
  * on one PostgreSQL learn what others have used from their records, once a second.
  */
-export function createLimiter (
-  usageDatabase: Database | undefined,
-  log: Log,
-  withoutStore?: () => WithoutStore
-): LocalLimiter {
+export function createLimiter (usageDatabase: Database | undefined, log: Log): LocalLimiter {
   return new LocalLimiter({
-    ...withoutStore !== undefined && { withoutStore },
     shared: usageDatabase !== undefined && isSqlite(usageDatabase) ? usageDatabase : undefined,
     hasUnrecorded: usageDatabase && (() => hasAbandonedJournal(usageDatabase.directory)),
     readUsed: usageDatabase && readUsedFrom(usageDatabase),

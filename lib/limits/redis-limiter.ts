@@ -20,7 +20,7 @@ import { recordedAfterMs } from '../usage/refunds.ts'
 import { SpendingReader, type ReadUsed } from './spending-reader.ts'
 import type { RedisServer } from '../coordination/redis-server.ts'
 import type { Settings } from '../core/settings.ts'
-import type { Limiter, WithoutStore } from './limiter.ts'
+import type { Limiter } from './limiter.ts'
 
 type WithoutCoordination = Settings['limits']['withoutCoordination']
 
@@ -31,8 +31,6 @@ export interface RedisLimiterOptions {
   readonly onFailure: (error: unknown) => void
   /** Says what happens to calls while Redis is away. */
   readonly without: () => WithoutCoordination
-  /** Says what happens to calls whose end user the store says nothing of in time. Default: they pass. */
-  readonly withoutStore?: () => WithoutStore
   /** The time for which a reading of the ledger is used. Default 1000. */
   readonly rereadMs?: number
   /** Milliseconds of a clock that never goes back. */
@@ -133,9 +131,9 @@ export class RedisLimiter implements Limiter {
   async #reserveShared (request: ReservationRequest): Promise<LimitDecision | undefined> {
     if (!this.#server.isUp) return undefined
     const sums = this.#sumsOf(request)
-    await this.#reader.read(sums)
-    const unread = request.alreadyAdmitted === true || request.onlyLook === true ? undefined : this.#reader.unread(sums)
-    if (unread !== undefined && this.#options.withoutStore?.() === 'refuse') {
+    await this.#reader.read(sums, request.withoutStore !== undefined)
+    const unread = request.withoutStore === undefined ? undefined : this.#reader.unread(sums)
+    if (unread !== undefined && request.withoutStore === 'refuse') {
       return unreadRefusal(request.accounts, unread, this.#server.now())
     }
     // Each try of a call has an id of its own: the late settlement of one must not end the next.

@@ -46,16 +46,20 @@ export class SpendingReader {
 
   /**
    * Reads the sums that are not known, for end users a quarter of a second at most; calls that arrive
-   * meanwhile share one reading. @returns `undefined` where all are known
+   * meanwhile share one reading.
+   *
+   * @param hasEndUser true where one of the sums may be that of an end user
+   * @returns `undefined` where all are known
    */
-  read (sums: readonly SumKey[]): Promise<void> | undefined {
+  read (sums: readonly SumKey[], hasEndUser = false): Promise<void> | undefined {
     if (this.#options.readUsed === undefined) return undefined
     const pending: Array<Promise<unknown>> = []
     for (const sum of sums) {
       const last = this.#readings.get(sum.name)
       const isRecent = last !== undefined && performance.now() - last.atMs < this.#options.rereadMs
       const reading = isRecent ? last.pending : this.#begin(sum)
-      if (reading !== undefined) pending.push(isOfEndUser(sum) ? withTimeout(endUserWaitMs, reading) : reading)
+      if (reading === undefined) continue
+      pending.push(hasEndUser && isOfEndUser(sum) ? withTimeout(endUserWaitMs, reading) : reading)
     }
     return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined)
   }

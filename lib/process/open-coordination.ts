@@ -31,7 +31,7 @@ export interface Coordination extends GatewayCoordination {
   readonly close: () => Promise<void>
 }
 
-export interface CoordinationParts extends Pick<RedisLimiterOptions, 'without' | 'withoutStore'> {
+export interface CoordinationParts extends Pick<RedisLimiterOptions, 'without'> {
   readonly usageDatabase: Database
   readonly log: Log
 }
@@ -47,7 +47,7 @@ const tasksTopic = 'headgate:tasks'
  */
 export async function openCoordination (
   { coordination: settings }: Pick<Settings, 'coordination'>,
-  { usageDatabase, log, without, withoutStore }: CoordinationParts
+  { usageDatabase, log, without }: CoordinationParts
 ): Promise<Coordination | undefined> {
   if (settings.url === undefined) return undefined
   const { directory } = usageDatabase
@@ -63,7 +63,6 @@ export async function openCoordination (
   })
   const limiter = new RedisLimiter(server, {
     without,
-    ...withoutStore !== undefined && { withoutStore },
     readUsed: readUsedFrom(usageDatabase),
     onFailure: error =>
       log.error(

@@ -95,8 +95,7 @@ export async function serve ({
     const coordination = await coordinationOf(settings, {
       usageDatabase,
       log,
-      without: () => gateway.services.settings.limits.withoutCoordination,
-      withoutStore: () => gateway.services.settings.limits.withoutStore
+      without: () => gateway.services.settings.limits.withoutCoordination
     })
     if (coordination !== undefined) closing.push(coordination.close)
     const keys = await openKeys(database, settings, coordination, log)

@@ -76,9 +76,12 @@ export function limits<R = unknown> (
     const accounts = accountsOf(parties, paysProvider || spending.length > 0).filter(
       ({ unit }) => !isInsteadOfTokens(unit) || units[unit] !== undefined
     )
-    const budgets = accounts.flatMap(account => (
-      account.counting === 'sum' ? account.budget ?? account.soft ?? [] : []
-    ))
+    let hasSoft = false
+    const budgets = accounts.flatMap(account => {
+      if (account.counting !== 'sum') return []
+      hasSoft ||= account.soft !== undefined
+      return account.budget ?? account.soft ?? []
+    })
     const routes = paysProvider
       ? budgets.reduce<RoutedCall<R>['routes']>(
           (left, budget) => pricedRoutes({ ...call, routes: left }, models, budget, tokens),
@@ -91,6 +94,7 @@ export function limits<R = unknown> (
     const beside = budgets.length === 0 ? 0 : costOfStages(spending, requestBytes(record), tokens, budgets)
     const request: ReservationRequest = {
       accounts,
+      ...record.parties !== undefined && { withoutStore: settings.limits.withoutStore },
       // Where it counts in a sum, its record settles the reservation should this process be killed.
       ...accounts.some(({ counting }) => counting === 'sum') && { rowId: (record.rowId ??= rowId()) },
       wanted: {
@@ -119,8 +123,8 @@ export function limits<R = unknown> (
       }
       record.reservation = decision.reservation
       if (decision.isUnread === true) record.budgetUnread = true
+      if (hasSoft) record.exceededBudgets = exceededBudgets(accounts, decision.used)
       if (budgets.length > 0) {
-        record.exceededBudgets = exceededBudgets(accounts, decision.used)
         record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : request.wanted.nanoUsd?.usual
       }
       if (isStrict) {

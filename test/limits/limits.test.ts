@@ -374,19 +374,30 @@ t.test('a soft budget refuses nothing, needs no price, and is said to be used up
 })
 
 t.test('an end user whose spending the store does not say waits a quarter of a second, and then passes or is refused as the configuration says', async t => {
-  const wanted = requestOf({ keyId: 'p/x', limits: { budget: { usd: 1, per: 'day' } }, tokens: 0, nanoUsd: 6e8 }, 'end_user')
+  const wanted = { ...requestOf({ keyId: 'p/x', limits: { budget: { usd: 1, per: 'day' } }, tokens: 0, nanoUsd: 6e8 }, 'end_user'), withoutStore: 'allow' } as const
   const never = async (): Promise<number> => await new Promise(() => undefined)
   for (const readUsed of [never, async () => await Promise.reject(new Error('gone'))]) {
     const began = performance.now()
     const decision = await new LocalLimiter({ readUsed }).reserve(wanted)
     t.match(decision, { admitted: true, isUnread: true })
-    t.match(await new LocalLimiter({ readUsed, withoutStore: () => 'refuse' }).reserve(wanted), { admitted: false, reason: 'budget_unread', account: 0, waitMs: 1000 })
+    t.match(await new LocalLimiter({ readUsed }).reserve({ ...wanted, withoutStore: 'refuse' }), { admitted: false, reason: 'budget_unread', account: 0, waitMs: 1000 })
     t.ok(performance.now() - began < 5000)
   }
-  t.match(await new LocalLimiter({ readUsed: async () => 5e8, withoutStore: () => 'refuse' }).reserve(wanted), { admitted: false, reason: 'budget_too_small' })
-  const api = await testGateway(t, { models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })], endUsers: { required: false, defaultBudget: { usd: 1, per: 'day' } } }, {}, { limiter: new LocalLimiter({ readUsed: never, withoutStore: () => 'refuse' }) })
-  const refused = await api.post(path, { ...question, user: 'ada' })
-  t.equal(refused.status, 404, 'no provider')
+  t.match(await new LocalLimiter({ readUsed: async () => 5e8 }).reserve({ ...wanted, withoutStore: 'refuse' }), { admitted: false, reason: 'budget_too_small' })
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
+  t.teardown(upstream.close)
+  const { limits } = settings()
+  for (const [withoutStore, status] of [['refuse', 503], ['allow', 200]] as const) {
+    const api = await testGateway(t, {
+      providers: [upstreamAt(`${upstream.url}/v1`)], models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })],
+      limits: { ...limits, withoutStore }, endUsers: { required: false, defaultBudget: { usd: 1, per: 'day' } }
+    }, {}, { limiter: new LocalLimiter({ readUsed: never }) })
+    const answer = await api.post(path, { ...question, user: 'ada' })
+    t.equal(answer.status, status)
+    if (status === 503) t.match(await answer.json(), { error: { param: 'user', message: 'The spending of this end user cannot be read at the moment. Try again later.' } })
+    await until(() => api.lines.length === 1, 'one line in the log')
+    t.equal(api.lines[0]?.['budget_unread'], status === 200 ? true : undefined)
+  }
 })
 
 t.test('calls to models that name no end user are refused where one is required, and others are not', async t => {

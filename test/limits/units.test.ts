@@ -1,6 +1,8 @@
 import t from 'tap'
+import { NamedBudgets } from '../../lib/limits/named-budgets.ts'
 import { isInsteadOfTokens, recordedUsages, usedIn, wantedUnits } from '../../lib/limits/units.ts'
 import { usageRowOf } from '../support/usage.ts'
+import { settings } from '../support/settings.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 
 t.test('what a call used is read from its record', async t => {
@@ -28,4 +30,11 @@ t.test('a request wants the most that it can use of a unit, and of others nothin
   const pages = { units: { pages: 1 }, maxUnits: { pages: 1000 }, minUnits: { pages: 1 } }
   t.same(wantedUnits({ prompt: 0, completion: 0, ...pages }), { pages: { most: 1000, least: 1, usual: 1 } })
   t.same(wantedUnits({ prompt: 0, completion: 0, units: { audioSeconds: 1.5 } }), { audio_ms: { most: 1500, least: 1500, usual: 1500 } })
+})
+
+t.test('a record counts in the parties that it names as well, as far as they have budgets', async t => {
+  const { limits, ...others } = settings()
+  const named = new NamedBudgets({ ...others, limits: { ...limits, tags: [{ tag: 'nightly', budget: { usd: 2, per: 'day' } }] } }, { secret: Buffer.alloc(32) })
+  const rows = [usageRowOf(1, { parties: '["tag:nightly","tag:gone","end_user:p/x"]' })]
+  t.match(recordedUsages(rows, id => ({ id, name: id }), undefined, named), [{ accounts: [{ party: 'tag', partyId: 'nightly', amount: 2e9 }] }])
 })
