@@ -415,3 +415,13 @@ export const maxNameLength = 256
 export function cutName (name: string): string {
   return name.length > maxNameLength ? name.slice(0, maxNameLength) : name
 }
+
+const maxIgnoredFields = 20
+const maxIgnoredName = 64
+
+/** Notes a field of the request that had no effect, once. */
+export function noteIgnored (record: CallRecord, name: string): void {
+  const ignored = record.ignoredFields ??= []
+  const shown = name.slice(0, maxIgnoredName)
+  if (ignored.length < maxIgnoredFields && !ignored.includes(shown)) ignored.push(shown)
+}

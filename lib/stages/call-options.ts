@@ -5,7 +5,7 @@ import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { usageCostOf } from '../usage/cost-header.ts'
 import type { CallOptionFields } from '../../schemas/call-options.ts'
 import type { ModelChoice } from '../../schemas/chat.ts'
-import type { CallRecord } from '../core/record.ts'
+import { noteIgnored } from '../core/record.ts'
 import type { Services } from '../services.ts'
 
 interface Request extends CallOptionFields {
@@ -14,9 +14,6 @@ interface Request extends CallOptionFields {
 
 /** The schema of an object, of which only the names of its fields count. */
 interface FieldNames { readonly properties: object }
-
-const maxReportedFields = 20
-const maxReportedName = 64
 
 /**
  * Applies what a request asks of the gateway: one call in, the same call out.
@@ -49,11 +46,6 @@ export function callOptions (
     // it only gains a field
     return refine(call, { options: { fallbacks: names, maxRetries, usageCost } }) as unknown as T
   })
-}
-
-function noteIgnored (record: CallRecord, name: string): void {
-  const ignored = record.ignoredFields ??= []
-  if (ignored.length < maxReportedFields) ignored.push(name.slice(0, maxReportedName))
 }
 
 function fallbackNames (fallbacks: NonNullable<Request['fallbacks']>, model: Request['model']): string[] {

@@ -1,18 +1,20 @@
 /** Turns of a conversation reach the account that has their prompt in its cache. */
 
 import t from 'tap'
-import { testGateway, upstreamAt } from '../support/gateway.ts'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { chatAnswer, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
 interface Message { readonly role: string, readonly content: string }
+interface Conversation { readonly messages: Message[], readonly used: string[] }
 
 /** A provider with a cache of prompts: a request hits when the messages before its last turn were sent there. */
-async function cachingProvider (t: Test): Promise<{ readonly upstream: FakeUpstream, readonly hits: () => number }> {
+async function cachingProvider (t: Test, isLimited: () => boolean = () => false): Promise<{ readonly upstream: FakeUpstream, readonly hits: () => number }> {
   const known = new Set<string>()
   let hits = 0
   const upstream = await fakeUpstream(({ json }) => {
+    if (isLimited()) return { status: 429, headers: { 'retry-after': '60' }, pieces: ['{}'] }
     const { messages } = json as { messages: Message[] }
     if (messages.length > 1 && known.has(JSON.stringify(messages.slice(0, -2)))) hits++
     known.add(JSON.stringify(messages))
@@ -22,36 +24,59 @@ async function cachingProvider (t: Test): Promise<{ readonly upstream: FakeUpstr
   return { upstream, hits: () => hits }
 }
 
-const [sessions, turns] = [20, 20]
+const [sessions, turns] = [16, 40]
 
-/** Runs the conversations of agents, each turn over the next of the gateways, and returns the hits and the models of each. */
-async function converse (t: Test, parts: Partial<Settings>, urls: readonly FakeUpstream[]): Promise<string[][]> {
+/**
+ * Runs the conversations of agents, each turn over the next of two gateways, of which others take the place half-way. Returns
+ * the models of each.
+ *
+ * @param began is called when all conversations have come to a turn
+ */
+async function converse (t: Test, parts: Partial<Settings>, urls: readonly FakeUpstream[], began: (turn: number) => void = () => undefined): Promise<string[][]> {
   const quirks = { responsesApi: false }
   const providers = urls.map(({ url }, index) => upstreamAt(`${url}/v1`, `account${index}`, 'openai', { quirks }))
   const price = { input: 1, cachedInput: 0.1, output: 1, asOf: '2026-01-01' }
   const models = providers.map(({ id }) => ({ id: `${id}/m`, price, hidden: false }))
-  const api = [await testGateway(t, { providers, models, ...parts }), await testGateway(t, { providers, models, ...parts })]
-  return await Promise.all(Array.from({ length: sessions }, async (_, session) => {
-    const messages: Message[] = [{ role: 'system', content: `agent ${session}` }]
-    const used: string[] = []
-    for (let turn = 0; turn < turns; turn++) {
+  const start = async (): Promise<TestGateway[]> => await Promise.all([0, 1].map(async () => await testGateway(t, { providers, models, ...parts })))
+  const [first, later] = [await start(), await start()]
+  const conversations = Array.from({ length: sessions }, (_, session): Conversation => ({ messages: [{ role: 'system', content: `agent ${session}` }], used: [] }))
+  for (let turn = 0; turn < turns; turn++) {
+    began(turn)
+    const api = (turn < turns / 2 ? first : later)[turn % 2]
+    await Promise.all(conversations.map(async ({ messages, used }) => {
       messages.push({ role: 'user', content: `turn ${turn}` })
-      const answer = await api[turn % 2]?.post('/v1/chat/completions', { model: 'shared', messages })
+      const answer = await api?.post('/v1/chat/completions', { model: 'shared', messages })
       used.push(answer?.headers.get('x-headgate-model') ?? '')
       await answer?.body?.cancel()
       messages.push({ role: 'assistant', content: 'ok' })
-    }
-    return used
-  }))
+    }))
+  }
+  return conversations.map(({ used }) => used)
 }
 
-t.test('two accounts by weight have the hits of one, on two gateways', async t => {
+t.test('two accounts by weight have the hits of one, on two gateways and after a restart', async t => {
   const accounts = [await cachingProvider(t), await cachingProvider(t)]
   const routes: Settings['routes'] = [{ name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted' }]
   const used = await converse(t, { routes }, accounts.map(({ upstream }) => upstream))
   for (const models of used) t.equal(new Set(models).size, 1)
   t.equal(new Set(used.flat()).size, 2, 'both accounts have sessions')
   t.equal(accounts.reduce((sum, { hits }) => sum + hits(), 0), sessions * (turns - 1))
+})
+
+t.test('an account that rests loses its own sessions alone, and has them back afterwards', async t => {
+  let turn = 0
+  // a gateway that was started anew knows nothing of the limit
+  const accounts = [await cachingProvider(t), await cachingProvider(t, () => turn >= 10 && turn < turns / 2)]
+  const routes: Settings['routes'] = [{ name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted' }]
+  const used = await converse(t, { routes }, accounts.map(({ upstream }) => upstream), at => { turn = at })
+  const owners = used.map(models => models[0])
+  t.equal(new Set(owners).size, 2)
+  for (const models of used) {
+    const [owner = ''] = models
+    t.same(new Set(models.slice(0, 10)), new Set([owner]))
+    t.same(new Set(models.slice(10, turns / 2)), new Set(['account0/m']), 'those of the other stay where they were')
+    t.same(new Set(models.slice(turns / 2)), new Set([owner]))
+  }
 })
 
 t.test('without affinity every turn is drawn anew', async t => {

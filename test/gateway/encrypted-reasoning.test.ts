@@ -104,10 +104,11 @@ const dialects: Record<string, Dialect> = {
 let sessions = 0
 
 /** Each call is a session of its own: nothing but its reasoning says where it belongs. */
-async function ask (api: TestGateway, path: string, body: object): Promise<Answer> {
+async function ask (api: TestGateway, path: string, body: object, ignored: string | null = null): Promise<Answer> {
   const answer = await api.post(path, body, { headers: { 'x-session-id': `session ${++sessions}` } })
   const text = await answer.text()
   if (answer.status !== 200) throw new Error(`${answer.status} ${text}`)
+  t.equal(answer.headers.get('x-headgate-ignored'), ignored)
   const done = /^event: response\.completed\ndata: (.*)$/m.exec(text)?.[1]
   return done === undefined ? JSON.parse(text) as Answer : (JSON.parse(done) as { response: Answer }).response
 }
@@ -131,7 +132,7 @@ for (const [name, setup] of Object.entries(setups)) {
       const answer = await ask(api, path, first)
       const [one] = turns.splice(0)
       limited.add(one?.account ?? '')
-      for (let turn = 0; turn < 2; turn++) await ask(api, path, next(answer)) // the account rests by the second one
+      for (let turn = 0; turn < 2; turn++) await ask(api, path, next(answer), 'encrypted_content') // the account rests by the second one
       const other = one?.account === 'key-a' ? 'key-b' : 'key-a'
       t.same(turns, [{ account: other, reads: [] }, { account: other, reads: [] }])
     })
@@ -148,6 +149,20 @@ for (const [name, setup] of Object.entries(setups)) {
     }
   })
 }
+
+t.test('reasoning of an account whose key has been replaced is left out, and the answer says so', async t => {
+  const { upstream, turns } = await accounts(t)
+  const gatewayWith = async (...keys: readonly string[]): Promise<TestGateway> => await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { apiKeys: keys.map(key => ({ key: new Secret(key), weight: 1 })) })],
+    models: [{ id: 'openai/gpt-5', hidden: false, traits: { responsesOnly: true } }, { id: 'shared', hidden: false, alias: 'openai/gpt-5' }]
+  })
+  const before = await gatewayWith('key-a', 'key-b')
+  const after = await gatewayWith('key-c', 'key-d')
+  for (const [path, { first, next }] of Object.entries(dialects)) {
+    await ask(after, path, next(await ask(before, path, first)), 'encrypted_content')
+    t.match(turns.splice(0)[1], { account: /^key-[cd]$/, reads: [] }, path)
+  }
+})
 
 t.test('with one account, reasoning passes as it came', async t => {
   const { upstream, turns } = await accounts(t)

@@ -99,6 +99,29 @@ t.test('a mirrored model that fails is asked once, and its caller notices nothin
   t.equal((await (await api.post(path, { model: 'other/m', messages })).text()).includes('upstream_error'), true, 'asked for itself, it is tried as ever')
 })
 
+t.test('a mirror changes neither the budget nor the errors of the calls that it copies', async t => {
+  const budget = { usd: 1, per: 'total' } as const
+  const keys: Record<string, ApiKey> = Object.fromEntries(['plain', 'mirrored'].map(name => [name, { id: name, name, limits: { budget } }]))
+  const { api, other, rows, mirrored } = await start(t, {
+    one: { pieces: [chatAnswer('fine').replace('"prompt_tokens":3', '"prompt_tokens":1000')] },
+    other: { pieces: [chatAnswer('more').replace('"prompt_tokens":3', '"prompt_tokens":9000')] }
+  }, keys)
+  const call = async (key: string, model: string, body: object = {}): Promise<[status: number, text: string, left: string | null]> => {
+    const answer = await api.post(path, { model, messages, ...body }, { headers: { authorization: `Bearer ${key}` } })
+    return [answer.status, (await answer.text()).replaceAll(/"(?:id|created)": ?[^,]+/g, ''), answer.headers.get('x-headgate-budget-remaining-usd')]
+  }
+  for (let turn = 1; turn <= 3; turn++) {
+    const [plain, copied] = [await call('plain', 'one/m'), await call('mirrored', 'shared')]
+    t.same(copied, plain)
+    t.ok(Number(copied[2]) < 1)
+    t.match(await mirrored(turn), { key_id: 'mirror', cost_nano_usd: 9_001_000 })
+  }
+  t.same(await call('mirrored', 'shared', { temperature: 9 }), await call('plain', 'one/m', { temperature: 9 }), 'an error as well')
+  t.equal(other.requests.length, 3, 'what is refused is not copied')
+  const costs = (key: string): unknown[] => rows.filter(({ key_id: id }) => id === key).map(({ outcome, attempts, cost_nano_usd: cost }) => [outcome, attempts, cost])
+  t.same(costs('mirrored'), costs('plain'))
+})
+
 t.test('few calls are mirrored at once; those that wait hold up neither callers nor their limits', async t => {
   const limited: ApiKey = { id: 'key-2', name: 'limited', limits: { concurrentCalls: 1, budget: { usd: 1 } } }
   const { api, other, rows } = await start(t, { other: { silent: true } }, { limited })
