@@ -2,8 +2,8 @@
  * Answers that are given again to equal requests.
  *
  * A request is equal to another when everything that may change its answer is: the request after the stages
- * have looked at it, whose it is, what its key may use, the models that may answer, and the configuration of
- * providers and stages. A keyed digest of all that names the answer.
+ * have looked at it, the stages that it names, whose it is, what its key may use, the models that may answer,
+ * and the configuration of providers and stages. A keyed digest of all that names the answer.
  */
 
 import { createHmac } from 'node:crypto'
@@ -54,12 +54,13 @@ export class AnswerCache {
 
   digestOf (call: RoutedCall<ChatInput>, { namespace }: CacheTerms): RequestDigest {
     const { secret, settings: { scope }, configuration } = this.#options
-    const { key, record, routes, headers, query } = call
+    const { key, record, routes, headers, query, requestedStages } = call
     const text = JSON.stringify([
       configuration,
       scope,
       scope === 'key' ? key.id : projectIdOf(key),
       [key.endpoints, key.models, key.mcpServers, key.mcpUrls, key.providerObjects],
+      [key.stages, requestedStages],
       record.endpoint,
       namespace,
       record.requestedModel,

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { AnswerCache } from '../../lib/cache/answer-cache.ts'
-import { MemoryEntries } from '../../lib/cache/entries.ts'
+import { MemoryEntries, SealedEntries, type Entries, type RequestDigest } from '../../lib/cache/entries.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { Secret } from '../../lib/core/secret.ts'
-import { holds } from '../support/property.ts'
+import { holds, holdsAsync } from '../support/property.ts'
 import { route, routedCall } from '../support/stages.ts'
-import type { AnswerCacheSettings } from '../../lib/cache/cache-terms.ts'
+import type { AnswerCacheSettings, CacheTerms } from '../../lib/cache/cache-terms.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
@@ -21,6 +21,8 @@ function cacheOf (parts: Partial<AnswerCacheSettings> = {}, configuration = '', 
 interface Facts {
   readonly configuration: string
   readonly keyId: string
+  readonly stages: readonly string[] | undefined
+  readonly requestedStages: readonly string[] | undefined
   readonly models: readonly string[] | undefined
   readonly endpoints: readonly string[] | undefined
   readonly mcpServers: readonly string[] | undefined
@@ -41,6 +43,8 @@ const word = fc.constantFrom('a', 'b', 'a,b', '["a"]')
 const facts: fc.Arbitrary<Facts> = fc.record({
   configuration: word,
   keyId: word,
+  stages: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
+  requestedStages: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
   models: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
   endpoints: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
   mcpServers: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
@@ -67,8 +71,12 @@ interface Noise {
 
 const noise: fc.Arbitrary<Noise> = fc.record({ user: word, stream: fc.boolean(), metadata: fc.dictionary(word, word), id: word })
 
-function digestOf (given: Facts, { user, stream, metadata, id }: Noise): string {
-  const { configuration, keyId, endpoint, requestedModel, routes, temperature, contents, beta, query, namespace, unknown, asWritten, ...rights } = given
+function digestOf (given: Facts, noise: Noise): string {
+  return cacheOf({}, given.configuration).digestOf(toCall(given, noise), { maxAgeMs: Infinity, ttlMs: 1, namespace: given.namespace }).name
+}
+
+function toCall (given: Facts, { user, stream, metadata, id }: Noise): RoutedCall<ChatInput> {
+  const { configuration: _, namespace: _namespace, keyId, endpoint, requestedModel, routes, temperature, contents, beta, query, unknown, asWritten, requestedStages, ...rights } = given
   const [first = '', ...others] = routes
   const record = new CallRecord(endpoint)
   record.requestedModel = requestedModel
@@ -80,13 +88,13 @@ function digestOf (given: Facts, { user, stream, metadata, id }: Noise): string 
     ...unknown !== undefined && { unknown },
     ...asWritten !== undefined && { asWritten: { system: asWritten, stream } }
   }
-  const call = routedCall<ChatInput>(request, {
+  return routedCall<ChatInput>(request, {
     id, record, key,
     headers: { 'x-request-id': id, ...beta !== undefined && { 'anthropic-beta': beta } },
     ...query !== undefined && { query },
+    ...requestedStages !== undefined && { requestedStages },
     routes: [{ ...route, model: first }, ...others.map(model => ({ ...route, model }))]
   })
-  return cacheOf({}, configuration).digestOf(call, { maxAgeMs: Infinity, ttlMs: 1, namespace }).name
 }
 
 t.test('calls are equal when nothing that may change their answers differs, and in no other case', async t => {
@@ -111,6 +119,43 @@ function sample (): Facts {
 function sorted (given: Facts): object {
   return Object.fromEntries(Object.keys(given).toSorted().map(name => [name, given[name as keyof Facts] ?? null]))
 }
+
+t.test('no answer is found by another call, whatever keeps them, and none by another project where keys share', async t => {
+  const projects = fc.option(word, { nil: undefined })
+  const shared = new Map<string, string>()
+  const kinds: ReadonlyArray<readonly [kind: string, entries: () => Entries]> = [
+    ['memory', () => new MemoryEntries(1e6)],
+    ['shared', () => new SealedEntries({ get: async name => shared.get(name), set: (name, text) => { shared.set(name, text) } })]
+  ]
+  for (const [kind, entriesOf] of kinds) for (const scope of ['key', 'project'] as const) {
+    await holdsAsync(t, fc.asyncProperty(facts, facts, projects, projects, noise, async (one, other, first, second, any) => {
+      const cache = new AnswerCache({ settings: { ...settings, scope }, entries: entriesOf(), secret: Buffer.alloc(32, 1), configuration: '' })
+      const callOf = (given: Facts, project: string | undefined): RoutedCall<ChatInput> => {
+        const call = toCall(given, any)
+        return { ...call, key: { ...call.key, ...project !== undefined && { project: { id: project, name: 'p' } } } }
+      }
+      const terms = ({ namespace }: Facts): CacheTerms => ({ maxAgeMs: Infinity, ttlMs: 1000, namespace })
+      cache.set(cache.digestOf(callOf(one, first), terms(one)), 'the answer', 1000)
+      const found = await cache.get(cache.digestOf(callOf(other, second), terms(other)))
+      const own = ({ configuration: _, keyId, ...given }: Facts, project: string | undefined): string =>
+        JSON.stringify([sorted({ ...given, keyId: scope === 'key' ? keyId : '', configuration: '' }), scope === 'key' ? null : project ?? 'default'])
+      shared.clear()
+      return (found !== undefined) === (own(one, first) === own(other, second)) && (found ?? 'the answer') === 'the answer'
+    }), { numRuns: 300 })
+    // Calls that differ in one thing are seldom made by chance.
+    await holdsAsync(t, fc.asyncProperty(facts, facts, fc.constantFrom(...Object.keys(sorted(sample())) as Array<keyof Facts>), noise, async (one, other, name, any) => {
+      const cache = new AnswerCache({ settings: { ...settings, scope }, entries: entriesOf(), secret: Buffer.alloc(32, 1), configuration: '' })
+      const changed: Facts = { ...one, [name]: other[name] }
+      const digest = (given: Facts): RequestDigest => cache.digestOf(toCall(given, any), { maxAgeMs: Infinity, ttlMs: 1000, namespace: given.namespace })
+      cache.set(digest(one), 'the answer', 1000)
+      const isSame = JSON.stringify([one[name]]) === JSON.stringify([changed[name]]) || name === 'configuration' || (name === 'keyId' && scope === 'project')
+      const found = await cache.get(digest(changed))
+      shared.clear()
+      return (found !== undefined) === isSame
+    }), { numRuns: 500 })
+    t.pass(`${kind}, of a ${scope}`)
+  }
+})
 
 t.test('what a response repeats of its request makes it another one', async t => {
   const of = (endpoint: string, metadata: Record<string, string>): string => {

@@ -14,24 +14,29 @@ import { chatRequestTexts } from '../../lib/dialects/chat-completions/text-place
 import { messagesRequestTexts } from '../../lib/dialects/messages/text-places.ts'
 import { responsesRequestTexts } from '../../lib/dialects/responses/text-places.ts'
 import { completionRequestTexts } from '../../lib/dialects/text-completions/text-places.ts'
+import { SharedAnswers } from '../../lib/coordination/shared-answers.ts'
 import { adminGateway, type AdminGateway } from '../support/admin.ts'
 import { wav } from '../support/audio.ts'
 import { dialects, holdsWord, messagesIn, protocols as allProtocols, scriptOf, takenBy, type Json, type Protocol } from '../support/conversations.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
+import { noRedis, startRedis } from '../support/redis.ts'
 import { settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { valuesWith } from '../support/schema-texts.ts'
-import { until } from '../support/until.ts'
+import { eventually, until } from '../support/until.ts'
 import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { word } from '../support/word-stages.ts'
+import type { SharedTexts } from '../../lib/cache/entries.ts'
 import type { Settings } from '../../lib/core/settings.ts'
+import type { GatewayParts } from '../../lib/gateway.ts'
 import type { PlaceTable } from '../../lib/json/place-table.ts'
 import type { Tables } from '../../lib/stores/tables.ts'
+import type { StageAction } from '../../schemas/config/stages.ts'
 import type { TSchema } from 'typebox'
 import type { Test } from 'tap'
 
 type StageSettings = Settings['stages'][number]
-type Action = 'mask' | 'refuse'
+type Action = StageAction
 
 /** xAI's is that of chat completions. */
 const { xai: _xai, ...protocols } = allProtocols
@@ -45,7 +50,7 @@ const kinds: Readonly<Record<'pattern' | 'webhook', (t: Test, action: Action) =>
     const service = await fakeUpstream(({ json }) => {
       const texts = (json as { texts: ReadonlyArray<{ text: string }> }).texts.map(({ text }) => text)
       const found = texts.some(text => text.includes(word))
-      const answer = action === 'mask' ? { texts: texts.map(text => text.replaceAll(word, '[island]')) } : found ? { refuse: 'it holds island' } : {}
+      const answer = action !== 'refuse' ? { texts: texts.map(text => text.replaceAll(word, '[island]')) } : found ? { refuse: 'it holds island' } : {}
       return { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(answer)] }
     })
     t.teardown(service.close)
@@ -61,7 +66,7 @@ interface Started extends Omit<AdminGateway, 'send'> {
 }
 
 /** A gateway that keeps whatever it can, in front of providers of all protocols. */
-async function start (t: Test, stage: StageSettings): Promise<Started> {
+async function start (t: Test, stage: StageSettings, more: Partial<GatewayParts> = {}): Promise<Started> {
   const upstreams: Record<string, FakeUpstream> = {}
   const providers: Settings['providers'][number][] = []
   for (const [id, protocol] of Object.entries(protocols)) {
@@ -77,7 +82,7 @@ async function start (t: Test, stage: StageSettings): Promise<Started> {
     cache: { answers: { ttlMs: 60_000, maxBytes: 16e6, scope: 'key', when: 'always' } },
     deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 100, maxBytesPerKey: 1e6 },
     calls: { keptMemoryBytes: 1e8, keepBodies: [{ project: '*', keepMs: 60_000, maxBytes: 500_000, redact: { fields: [], patterns: [] }, readableBy: 'admin' }] }
-  })
+  }, more)
   const { key } = await gateway.keys.create({ name: 'caller' })
   const headers = { authorization: `Bearer ${key}` }
   return {
@@ -290,6 +295,73 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
     t.notOk(holdsWord(seen(upstreams)), 'not upstream')
     t.equal(upstreams['others']?.requests.length, 0)
     await searchWhatIsKept(t, started, calls)
+  })
+}
+
+for (const [kind, stageOf] of Object.entries(kinds)) {
+  t.test(`${kind}: what is reported goes on as it is, and is counted`, async t => {
+    const started = await start(t, await stageOf(t, 'report'))
+    const { api, send, upstreams } = started
+    let calls = 0
+    const pointsOf = async (): Promise<Set<string>> => {
+      calls++
+      await until(() => api.lines.filter(({ msg }) => msg === 'call').length >= calls, `the line of call ${calls}`)
+      const { findings = [] } = api.lines.findLast(({ msg }) => msg === 'call') as { findings?: ReadonlyArray<{ stage: string, point: string, action: string }> }
+      for (const { stage, action } of findings) t.same([stage, action], ['islands', 'report'])
+      return new Set(findings.map(({ point }) => point))
+    }
+    for (const [id, protocol] of Object.entries(protocols)) for (const [name, { path, request, textsOf }] of Object.entries(dialects)) for (const stream of [false, true]) {
+      const title = `${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}`
+      const before = upstreams[id]?.requests.length ?? 0
+      const response = await send(path, { ...takenBy(protocol, request(modelAt(id, protocol), word)), stream, cache: { 'no-store': true } })
+      const text = await response.text()
+      t.equal(response.status, 200, `${title}: ${text.slice(0, 300)}`)
+      t.ok(holdsWord(upstreams[id]?.requests[before]?.text ?? ''), `${title}: the provider gets it`)
+      t.ok(textsOf(stream ? messagesIn(text) : [JSON.parse(text) as Json]).some(holdsWord), `${title}: the caller gets it`)
+      t.notMatch(text, /\[island\]/, title)
+      const found = await pointsOf()
+      t.ok(found.has('request') && found.has('answer'), `${title}: ${[...found].join()}`)
+      if (name !== 'completions') t.ok(found.has('tool_call') && found.has('tool_result'), `${title}: ${[...found].join()}`)
+    }
+    for (const [path, request, answers] of Object.values(others).flat()) {
+      const response = await send(path, request(word))
+      const text = await response.text()
+      t.equal(response.status, 200, `${path}: ${text.slice(0, 300)}`)
+      t.ok(holdsWord(upstreams['others']?.requests.at(-1)?.text ?? ''), path)
+      t.equal(holdsWord(text), answers, path)
+      t.equal((await pointsOf()).has('request'), true, path)
+    }
+    const rows = await started.database.query.selectFrom('usage').select('findings').execute()
+    for (const { findings } of rows) t.notOk(holdsWord(String(findings)), 'what is counted says not what it is')
+  })
+
+  t.test(`${kind}: what is masked is not in Redis, where answers are shared`, { skip: noRedis }, async t => {
+    const redis = await startRedis(t)
+    const server = await redis.connect(t)
+    const texts: string[] = []
+    const shared = new SharedAnswers(server)
+    const answers: SharedTexts = {
+      get: async name => await shared.get(name),
+      set: (name, text, ttlMs) => {
+        texts.push(text, Buffer.from(text, 'base64').toString('latin1'))
+        shared.set(name, text, ttlMs)
+      }
+    }
+    const { send } = await start(t, await stageOf(t, 'mask'), { coordination: {
+      answers, load: () => ({ isAway: false, decidedAlone: 0, commands: { bounds: [], counts: [0], sum: 0 } }),
+      cooldowns: { listen: () => undefined, report: () => undefined }, notifyOfTasks: () => undefined, onTasks: () => undefined
+    } })
+    for (const [id, protocol] of Object.entries(protocols)) for (const [name, { path, request, textsOf }] of Object.entries(dialects)) for (const stream of [false, true]) {
+      const body = { ...takenBy(protocol, request(modelAt(id, protocol), word)), stream }
+      const title = `${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}`
+      await (await send(path, body)).text()
+      const hit = await eventually(async () => await send(path, body), response => response.headers.get('x-headgate-cache') === 'hit', `${title}: a hit`)
+      const text = await hit.text()
+      for (const one of [text, ...textsOf(stream ? messagesIn(text) : [JSON.parse(text) as Json])]) t.notOk(holdsWord(one), title)
+      t.ok(text.includes('[island]'), title)
+    }
+    t.ok(texts.length >= 20, `${texts.length} texts`)
+    for (const text of texts) t.notOk(/Zanzibar|island|choices/.test(text), 'an entry is sealed')
   })
 }
 
