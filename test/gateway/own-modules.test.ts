@@ -8,6 +8,7 @@ import { chatUpstreamAt, testGateway, type TestGateway } from '../support/gatewa
 import { eventStream, fakeUpstream } from '../support/upstream.ts'
 import { settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
+import { until } from '../support/until.ts'
 import { word } from '../support/word-stages.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
@@ -217,4 +218,46 @@ t.test('a module that has changed is used for the next call after a reload, and 
   await writeFile(stage.use, 'export default 5 // no stage')
   await t.rejects(api.gateway.reload(settings(parts)), { message: /stages\.mine {2}cannot be used: .*default export/ })
   t.match(await answered(), /refused this call: two, which is longer\./)
+})
+
+t.test('stages can be replaced under load: each call passes all stages of one configuration', async t => {
+  const upstream = await fakeUpstream(scriptOf(protocols.chat))
+  t.teardown(upstream.close)
+  const directory = t.testdir()
+  const module = async (name: string, code: string): Promise<StageSettings> => {
+    await writeFile(join(directory, name), code)
+    return { name: name.slice(2, -4), use: join(directory, name), at: ['request', 'answer'] }
+  }
+  const parts = async (version: number): Promise<Partial<Settings>> => ({
+    providers: [chatUpstreamAt(upstream.url)],
+    stages: [
+      await module(`${version}-first.mjs`, `export default { request: async texts => texts.map(text => text.includes('${word}') ? text + ' ${version}' : text) }`),
+      { name: 'between', use: 'pattern', at: ['request'], action: 'mask', patterns: [{ name: 'island', match: word, maxLength: 8 }] },
+      await module(`${version}-last.mjs`, `export default { request: async texts => texts.map(text => text.includes('[island]') ? text + ' ${version}' : text), answer: async texts => texts.map(text => text.replaceAll('${word}', '[${version}]')) }`)
+    ]
+  })
+  const api = await testGateway(t, await parts(0))
+  let isOver = false
+  const versions = new Set<string>()
+  const callers = Array.from({ length: 6 }, async (_, caller) => {
+    for (let call = 0; !isOver && call < 500; call++) {
+      const response = await api.post('/v1/chat/completions', { model: 'openai/m', messages: [{ role: 'user', content: `${caller}-${call} ${word}` }], stream: call % 2 > 0 })
+      const text = await response.text()
+      if (response.status !== 200 || holdsWord(text)) t.fail(`${caller}-${call}: ${response.status} ${text.slice(0, 300)}`)
+      versions.add(/\[(\d)\]/.exec(text)?.[1] ?? 'none')
+    }
+  })
+  for (let version = 1; version < 6; version++) {
+    const before = upstream.requests.length
+    await until(() => upstream.requests.length > before + 10, 'calls between two reloads')
+    await api.gateway.reload(settings(await parts(version)))
+  }
+  isOver = true
+  await Promise.all(callers)
+  for (const { text } of upstream.requests) {
+    const [, first, last] = /\[island\] (\d) (\d)/.exec(text) ?? []
+    if (first === undefined || first !== last) t.fail(`a call passed the stages of two configurations: ${text.slice(0, 300)}`)
+  }
+  t.ok(upstream.requests.length > 50)
+  t.ok(versions.size > 2 && !versions.has('none'), [...versions].join())
 })
