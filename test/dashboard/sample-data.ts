@@ -77,7 +77,8 @@ export const longest = {
   model: 'fireworks/accounts/fireworks/models/llama4-maverick-instruct-basic',
   key: 'kundendienst-bestellverfolgung-produktion-frankfurt-am-main1',
   project: 'Rechnungsprüfungsautomatisierung und Lieferantenkommunikation',
-  person: 'Maximiliane Freifrau von Hohenstein-Schwarzenberg'
+  person: 'Maximiliane Freifrau von Hohenstein-Schwarzenberg',
+  session: 'agent-run-2026-11-27-0c9a4a6e-5f0e-4f5e-9d55-0d1d8a2f4b7c-rechnungspruefung'
 }
 
 /** Stages with names and scopes as long as they may be. */
@@ -107,7 +108,7 @@ export async function addLongNames ({ database, user, admin }: AdminGateway): Pr
   ]
   await database.insertUsage(ends.map((end, index) => usageRowOf(index, {
     id: `long-${index}`, call_id: `long-${index}`, at_ms: Date.now() - 1000 * index, key_id: index % 2 === 0 ? key : used, requested_model: longest.model, model: longest.model, provider, endpoint: 'responses',
-    streamed: 1, outcome: 'ok', status: 200, prompt_tokens: 1_234_567, completion_tokens: 98_765, cost_nano_usd: 12e9, duration_ms: 754_321, first_byte_ms: 43_210, ...end
+    streamed: 1, outcome: 'ok', status: 200, prompt_tokens: 1_234_567, completion_tokens: 98_765, cost_nano_usd: 12e9, duration_ms: 754_321, first_byte_ms: 43_210, session: longest.session, ...end
   })))
 }
 

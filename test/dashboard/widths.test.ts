@@ -10,7 +10,7 @@ import { addLongNames, fillGateway, longest, longStages } from './sample-data.ts
 const widths = [360, 768, 1024, 1280, 1366, 1536]
 
 const pages = [
-  '', '?split=group&group=key', 'keys?status=all', 'calls?period=all', 'calls?key=none&model=fireworks%2Faccounts&min_cost_usd=1', 'calls/long-1', 'stages', 'models', 'models?tab=providers', 'projects', 'projects/default', 'members', 'audit', 'profile'
+  '', '?split=group&group=key', 'keys?status=all', 'calls?period=all', 'calls?key=none&model=fireworks%2Faccounts&min_cost_usd=1', 'calls/long-1', `sessions/${longest.session}`, 'stages', 'models', 'models?tab=providers', 'projects', 'projects/default', 'members', 'audit', 'profile'
 ]
 
 /** Finds what is out of sight in tables: cells beyond the edge, and states, buttons and numbers that are cut off. */

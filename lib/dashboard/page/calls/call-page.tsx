@@ -53,7 +53,7 @@ function callFacts (call: Call): readonly Fact[] {
     ['Key', <a href={at(`/keys/${encodeURIComponent(call.key_id)}`)}>{call.key_name ?? call.key_id}</a>],
     ['Project', projectName(call.project_id)],
     ['End user', call.end_user === null ? null : <CallsOf name='end_user' value={call.end_user} />],
-    ['Session', call.session === null ? null : <CallsOf name='session' value={call.session} />],
+    ['Session', call.session === null ? null : <a class='break' href={at(`/sessions/${encodeURIComponent(call.session)}`)}>{call.session}</a>],
     ['Tags', call.tags.length === 0 ? null : <span class='row'>{call.tags.map(tag => <CallsOf key={tag} name='tag' value={tag} />)}</span>],
     ...Object.entries(call.metadata),
     ['Requested', requested_model],
@@ -76,7 +76,7 @@ function callFacts (call: Call): readonly Fact[] {
 }
 
 /** Leads to the other calls of whom a call is made for, in the last 30 days. */
-function CallsOf ({ name, value }: { readonly name: 'end_user' | 'session' | 'tag', readonly value: string }): JSX.Element {
+function CallsOf ({ name, value }: { readonly name: 'end_user' | 'tag', readonly value: string }): JSX.Element {
   return <a class='break' href={at(`/calls?${new URLSearchParams({ [name]: value, period: 'month' })}`)}>{value}</a>
 }
 

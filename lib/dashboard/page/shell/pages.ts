@@ -101,6 +101,12 @@ export const menu: readonly MenuGroup[] = [
 const others: readonly Place[] = [
   { path: '/keys/:id', label: 'Key', role: 'member', load: async () => KeyPage },
   { path: '/calls/:id', label: 'Call', role: 'member', load: async () => CallPage },
+  {
+    path: '/sessions/:id',
+    label: 'Session',
+    role: 'member',
+    load: async () => (await import('../calls/session-page.tsx')).SessionPage
+  },
   { path: '/projects/:id', label: 'Project', role: 'viewer', load: async () => ProjectPage },
   { path: '/profile', label: 'Your account', role: 'viewer', load: async () => ProfilePage }
 ]
