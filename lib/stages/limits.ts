@@ -236,7 +236,7 @@ export function limits<R = unknown> (
     if (estimate !== undefined && !ofStages) record.estimate = estimated
     const parties = limitedParties(key, settings.limits.defaultKeyLimits)
     if (namedBudgets !== undefined) {
-      const named = namedBudgets.partiesOf(call, steadyNow())
+      const named = namedBudgets.partiesOf(call, steadyNow(), { mayBeAnonymous: ofStages })
       return named instanceof Promise
         ? named.then(found => reserveNamed(call, estimated, parties, found))
         : reserveNamed(call, estimated, parties, named)
