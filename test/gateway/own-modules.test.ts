@@ -237,10 +237,10 @@ t.test('stages can be replaced under load: each call passes all stages of one co
     ]
   })
   const api = await testGateway(t, await parts(0))
-  let isOver = false
+  const over = new AbortController()
   const versions = new Set<string>()
   const callers = Array.from({ length: 6 }, async (_, caller) => {
-    for (let call = 0; !isOver && call < 500; call++) {
+    for (let call = 0; !over.signal.aborted && call < 500; call++) {
       const response = await api.post('/v1/chat/completions', { model: 'openai/m', messages: [{ role: 'user', content: `${caller}-${call} ${word}` }], stream: call % 2 > 0 })
       const text = await response.text()
       if (response.status !== 200 || holdsWord(text)) t.fail(`${caller}-${call}: ${response.status} ${text.slice(0, 300)}`)
@@ -252,7 +252,7 @@ t.test('stages can be replaced under load: each call passes all stages of one co
     await until(() => upstream.requests.length > before + 10, 'calls between two reloads')
     await api.gateway.reload(settings(await parts(version)))
   }
-  isOver = true
+  over.abort()
   await Promise.all(callers)
   for (const { text } of upstream.requests) {
     const [, first, last] = /\[island\] (\d) (\d)/.exec(text) ?? []
