@@ -11,7 +11,8 @@ import type { ChatEvent } from '../../lib/core/events.ts'
 import type { StageAction } from '../../schemas/config/stages.ts'
 
 function rule (stage: string, match: string, action: StageAction = 'mask', label = stage): PatternRule {
-  return { stage, action, label, pattern: boundedPattern(match, 4) }
+  const pattern = boundedPattern(match, 4)
+  return { stage, action, label, pattern, anchored: new RegExp(pattern.expression.source, pattern.expression.flags.replace('g', 'y')) }
 }
 
 t.test('the first match is replaced; at one place the first rule wins', t => {
