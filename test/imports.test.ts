@@ -98,7 +98,7 @@ const internal = imports.filter(({ from, to }) => ours.test(from) && ours.test(t
 
 /** Files that do the same job in several folders. */
 const roles = [
-  'chat-request', 'chat-response', 'chat-stream', 'chat-traits', 'complete', 'content', 'direct', 'encode', 'errors', 'finish-reason', 'fit', 'index', 'input', 'insert-usage',
+  'add-names', 'chat-request', 'chat-response', 'chat-stream', 'chat-traits', 'complete', 'content', 'direct', 'encode', 'errors', 'finish-reason', 'fit', 'index', 'input', 'insert-usage',
   'messages', 'migrate', 'open', 'prune-usage', 'replace-texts',
   'model-list', 'response-reader', 'rules', 'schema', 'sizes', 'text-message', 'text-places', 'thinking', 'tool-call-id', 'tool-calls', 'tools', 'transport', 'usage', 'wire', 'provider-uses'
 ]

@@ -1,20 +1,29 @@
 /**
- * Measures the reports of the dashboard and of `headgate usage` over many usage records: each must take less than a second.
+ * Measures the reports of the dashboard and of `headgate usage` over many usage records: each by one kind of name, or by none,
+ * must take less than a second.
  *
- *     node build/bench/scale/usage-query.js [--rows 20000000] [--postgres postgres://… | --directory DIRECTORY]
+ *     node build/bench/scale/usage-query.js [--rows 20000000] [--postgres postgres://… | --directory DIRECTORY] [--reports-only]
  *
- * The records are written by the database itself into a store of the version before rollups, which is then opened: what that
- * takes is what an upgrade takes. They are spread over 90 days, 100 keys in 5 projects, 20 models of 5 providers and 2 endpoints.
- * The directory is kept, and its store used as it is when there is one: with `--rows` as when it was filled.
+ * The records are written by the database itself into a store of the version before sums by names, which is then opened and
+ * summed up without pauses, by a process that is killed in the middle and one that goes on: what that takes is what an upgrade
+ * takes at least. They are spread over 90 days, 100 keys in 5 projects, 20 models of 5 providers and 2 endpoints, 2000 end users
+ * and 100 tags of each project, and sessions of 20 calls. The directory is kept, and its store used as it is when there is one:
+ * with `--rows` as when it was filled.
  */
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { Secret } from '../../lib/core/secret.ts'
 import { migrations } from '../../lib/stores/migrations.ts'
+import { rollupKinds } from '../../lib/stores/name-rollups.ts'
+import { retryWhenLocked } from '../../lib/stores/retry-when-locked.ts'
+import { sumUpStep } from '../../lib/stores/sum-up-backlog.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { createPrivately, databasePath } from '../../lib/stores/sqlite/database-file.ts'
 import { migrate as migrateSqlite } from '../../lib/stores/sqlite/migrate.ts'
@@ -29,10 +38,17 @@ import type { Database, StorePlace } from '../../lib/stores/database.ts'
 const days = 90
 const limitMs = 1000
 const stepRows = 1_000_000
-/** The steps before `usage_rollups`. */
-const before = migrations.filter(({ number }) => number < 15)
+/** The step of `usage_rollups`, which sums up what is there, and the others before `name_rollups`. */
+const rollups = migrations.find(({ sql }) => sql.includes('create table usage_rollups'))
+const before = migrations.slice(0, migrations.findIndex(({ sql }) => sql.includes('create table name_rollups')))
+  .filter(step => step !== rollups)
 
-const { values } = parseArgs({ options: { rows: { type: 'string', default: '20000000' }, postgres: { type: 'string' }, directory: { type: 'string' } } })
+const { values } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '20000000' }, postgres: { type: 'string' }, directory: { type: 'string' },
+    'reports-only': { type: 'boolean', default: false }, 'sum-up': { type: 'boolean', default: false }
+  }
+})
 const rows = Number(values.rows)
 const hourMs = dayMs / 24
 const everyMs = days * dayMs / rows
@@ -46,15 +62,50 @@ const place: StorePlace = {
   store: { poolSize: 4, connectMs: 10_000, statementMs: 30_000, keysStaleMs: 1000, ...values.postgres !== undefined && { url: new Secret(values.postgres) } }
 }
 
+if (values['sum-up']) {
+  await sumUp(await openDatabase(place))
+  process.exit()
+}
 try {
-  const filled = await timed(async () => { if (!isFilled) await (values.postgres === undefined ? fillSqlite() : fillPostgres(values.postgres)) })
+  const filled = await timed(async () => { if (!isFilled) await (values.postgres === undefined ? fillSqlite() : values['reports-only'] ? undefined : fillPostgres(values.postgres)) })
   const opened = await timed(async () => await openDatabase(place))
-  console.log(`${rows} records in ${days} days, ${values.postgres === undefined ? 'SQLite' : 'PostgreSQL'}; written in ${seconds(filled.ms)}, opened with the rollups added in ${seconds(opened.ms)}`)
+  console.log(`${rows} records in ${days} days, ${values.postgres === undefined ? 'SQLite' : 'PostgreSQL'}; written in ${seconds(filled.ms)}, opened with new tables in ${seconds(opened.ms)}`)
+  if (!values['reports-only']) await upgrade(opened.result)
   const isFast = await measure(opened.result)
   await opened.result.close()
   process.exitCode = isFast ? 0 : 1
 } finally {
   if (values.directory === undefined) rmSync(directory, { recursive: true })
+}
+
+/** Sums up the records: in a process that is killed in the middle, then here. */
+async function upgrade (database: Database): Promise<void> {
+  const { query } = database
+  const first = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? '', ...process.argv.slice(2), '--directory', directory, '--sum-up'], { stdio: 'ignore' })
+  const exited = once(first, 'exit')
+  const middleMs = endMs - days * dayMs / 50
+  const killed = await timed(async () => {
+    const backlog = async (): Promise<number> => (await query.selectFrom('rollup_backlog').select('at_ms').executeTakeFirst())?.at_ms ?? 0
+    while (await backlog() > middleMs && first.exitCode === null) await sleep(20)
+    first.kill('SIGKILL')
+    await exited
+  })
+  const rest = await timed(async () => await sumUp(database))
+  console.log(`summed up in ${seconds(killed.ms + rest.ms)}, of which ${seconds(killed.ms)} in a process that was killed; the longest step of the other took ${rest.result.toFixed(0)} ms`)
+  for (const kind of rollupKinds) {
+    const { calls } = await query.selectFrom('name_rollups').where('kind', '=', kind).select(({ fn }) => fn.sum<number>('calls').as('calls')).executeTakeFirstOrThrow()
+    if (calls !== rows) throw new Error(`${kind}: ${calls} calls`)
+  }
+}
+
+/** @returns milliseconds of the longest step */
+async function sumUp (database: Database): Promise<number> {
+  let longestMs = 0
+  for (;;) {
+    const { result, ms } = await timed(async () => await retryWhenLocked(async () => await sumUpStep(database)))
+    longestMs = Math.max(longestMs, ms)
+    if (result === undefined) return longestMs
+  }
 }
 
 /** Runs each report three times; the slowest counts. */
@@ -63,13 +114,27 @@ async function measure ({ query }: Database): Promise<boolean> {
   const report = (length: number, rest: Omit<UsageReportRequest, 'period' | 'origin'>) => async () => (
     (await usageReport(query, { period: period(length), origin: {}, ...rest })).totals.calls
   )
+  const narrowed = (length: number, origin: UsageReportRequest['origin'], rest: Omit<UsageReportRequest, 'period' | 'origin'>) => async () => (
+    (await usageReport(query, { period: period(length), origin, ...rest })).totals.calls
+  )
   const reports: ReadonlyArray<readonly [name: string, run: () => Promise<number>, length: number]> = [
     ['24 hours by hour and model, compared', report(1, { bucket: 'hour', groupBy: 'model', compare: true }), 1],
     ['7 days by hour and key, compared', report(7, { bucket: 'hour', groupBy: 'key', compare: true }), 7],
     ['30 days by day and project, compared', report(30, { bucket: 'day', groupBy: 'project', compare: true }), 30],
     ['90 days by day and key', report(days, { bucket: 'day', groupBy: 'key' }), days],
     ['7 days of one model', async () => (await usageReport(query, { period: period(7), origin: { models: ['p1/model-1'] }, bucket: 'hour' })).totals.calls, NaN],
-    ['headgate usage --since 90d --by key,model', async () => (await usageTotals(query, endMs - days * dayMs, ['key', 'model'])).reduce((sum, { sums }) => sum + sums.calls, 0), days],
+    ['headgate usage --since 90d --by key,model', async () => (await usageTotals(query, endMs - days * dayMs, ['key', 'model'])).totals.reduce((sum, { sums }) => sum + sums.calls, 0), days],
+    ...(['end_user', 'session', 'tag'] as const).flatMap(name => [
+      [`24 hours by hour and ${name}, of records`, report(1, { bucket: 'hour', groupBy: name }), 1],
+      [`7 days by day and ${name}, compared`, report(7, { bucket: 'day', groupBy: name, compare: true }), 7],
+      [`30 days by day and ${name}, compared`, report(30, { bucket: 'day', groupBy: name, compare: true }), 30],
+      [`90 days by day and ${name}`, report(days, { bucket: 'day', groupBy: name }), days]
+    ] as const),
+    ['30 days of one end user', narrowed(30, { endUsers: ['user-7'] }, { bucket: 'day' }), NaN],
+    ['30 days of one tag by model', narrowed(30, { tags: ['tag-7'] }, { bucket: 'day', groupBy: 'model' }), NaN],
+    ['30 days of one project by end user', narrowed(30, { projects: ['project-1'] }, { bucket: 'day', groupBy: 'end_user' }), NaN],
+    ['30 days of one end user by tag, of records', narrowed(30, { endUsers: ['user-7'] }, { bucket: 'day', groupBy: 'tag' }), NaN],
+    ['headgate usage --since 90d --by session', async () => (await usageTotals(query, endMs - days * dayMs, ['session'])).totals.reduce((sum, { sums }) => sum + sums.calls, 0), days],
     ['first page of the calls', async () => (await listCalls(query, {}, { limit: 50 })).data.length, NaN]
   ]
   let isFast = true
@@ -103,6 +168,7 @@ async function fillSqlite (): Promise<void> {
   migrateSqlite(file, before)
   file.exec(keys())
   for (let from = 0; from < rows; from += stepRows) file.exec(records(from))
+  file.exec(rollups?.sql ?? '')
   file.exec('pragma wal_checkpoint(truncate)')
   file.close()
 }
@@ -118,6 +184,7 @@ async function fillPostgres (url: string): Promise<void> {
     await partitions.make(Array.from({ length: days + 1 }, (_, day) => endMs - day * dayMs))
     await client.query(keys())
     for (let from = 0; from < rows; from += stepRows) await client.query(records(from))
+    await client.query((rollups?.postgres?.(rollups.sql) ?? '').replaceAll('without rowid', ''))
     await client.query('analyze usage')
   } finally {
     await client.end()
@@ -135,14 +202,15 @@ function keys (): string {
 function records (from: number): string {
   const until = Math.min(rows, from + stepRows)
   return `insert into usage (id, call_id, at_ms, key_id, endpoint, requested_model, model, provider, outcome, status, error_code, streamed, attempts,
-      prompt_tokens, completion_tokens, cached_tokens, estimated, cost_nano_usd, own_provider_key, duration_ms, first_byte_ms)
+      prompt_tokens, completion_tokens, cached_tokens, estimated, cost_nano_usd, own_provider_key, duration_ms, first_byte_ms, end_user, session, tags)
     with recursive numbers (n) as (select cast(${from} as bigint) union all select n + 1 from numbers where n + 1 < ${until}),
       chances as (select n, (n * 7919 + 104729) % 1000003 as h from numbers),
       chosen as (select n, h, h % 100 as key, (h % 100 * 7 + h / 100 % 3) % 20 as model from chances)
     select 'row-' || n, 'req-' || n, cast(${endMs - days * dayMs} + n * ${everyMs} as bigint), 'key-' || key, case when model % 10 = 0 then 'embeddings' else 'chat' end,
       'model-' || model, 'p' || (model % 5) || '/model-' || model, 'p' || (model % 5), case when h % 50 = 0 then 'error' else 'ok' end,
       case when h % 50 = 0 then 502 else 200 end, case when h % 50 = 0 then 'upstream_error' end, h % 2, 1, 200 + h % 4000, h % 900, 0, case when h % 20 = 0 then 1 else 0 end,
-      1000 * (h % 5000), 0, 150 + (h / 100) % 97 * (h % 89), 80 + (h / 100) % 1499
+      1000 * (h % 5000), 0, 150 + (h / 100) % 97 * (h % 89), 80 + (h / 100) % 1499,
+      'user-' || (h / 7 % 2000), 'session-' || (n / 2000) || '-' || key, '["tag-' || (h / 100 % 100) || '"]'
     from chosen`
 }
 

@@ -43,11 +43,16 @@ that are due, rather than waiting for a gateway.
     const groups = by.split(',').map(groupingOf)
     const database = await openDatabase(loadSettings({ ...terminal, file: config }))
     try {
-      const totals = await usageTotals(database.query, sinceMs, groups)
+      const { totals, cutBeforeMs } = await usageTotals(database.query, sinceMs, groups)
       const { out } = terminal
       if (json) out(JSON.stringify(totals.map(({ group, sums }) => ({ ...group, ...sums })), null, 2))
       else if (totals.length === 0) out('No usage recorded.')
       else out(asTable(totals, groups))
+      if (cutBeforeMs !== undefined) {
+        terminal.notice(
+          `Calls before ${new Date(cutBeforeMs).toISOString()} are left out: these groupings read the records of at most 31 days, and of 2 million calls.`
+        )
+      }
     } finally {
       await database.close()
     }

@@ -10,3 +10,9 @@ export function dayOf (ms: number): number {
 export function dayText (ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
 }
+
+/** Returns the first millisecond of the month, or of one so many later, in UTC. */
+export function monthOf (ms: number, later = 0): number {
+  const date = new Date(ms)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + later)
+}

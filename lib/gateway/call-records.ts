@@ -173,6 +173,11 @@ export class CallRecords {
     return this.#importing
   }
 
+  /** Begins to sum up the records of a store of an earlier version. */
+  sumUp (): void {
+    this.#ledger?.sumUp()
+  }
+
   /** True while usage rows cannot be stored. */
   get isDegraded (): boolean {
     return this.#ledger?.degraded === true

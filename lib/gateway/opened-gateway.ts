@@ -180,6 +180,7 @@ export class OpenedGateway {
       log.warn({ cause: loggableError(error) }, 'failed to delete uploads of an earlier process')
     })
     records.importJournals()
+    records.sumUp()
     await listed
   }
 

@@ -4,7 +4,10 @@
  */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { unitColumns } from '../../schemas/billed-units.ts'
+import { nameRollupKey } from './name-rollups.ts'
+import { sumUpStep } from './sum-up-backlog.ts'
 import { rollupSums } from './usage-rollups.ts'
 import type { Database } from './database.ts'
 import type { Tables, UsageRow } from './tables.ts'
@@ -18,7 +21,8 @@ interface Plan {
 
 /**
  * Every table, in an order in which each refers to earlier ones only; `undefined` for those that mean
- * something only while gateways run. Usage comes before what is added up with each of its rows.
+ * something only while gateways run. Usage comes before what is added up with each of its rows, and after the
+ * names that its sums tell apart.
  */
 const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
   secrets: { key: ['name'] },
@@ -34,8 +38,11 @@ const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
   admin_keys: { key: ['id'] },
   audit: { key: ['at_ms', 'id'] },
   keys: { key: ['id'], sums: ['created_at_ms'] },
+  counted_names: { key: ['kind', 'from_ms', 'project_id', 'name'] },
   usage: { key: ['at_ms', 'id'], sums: ['cost_nano_usd', ...unitColumns, 'duration_ms'] },
   usage_rollups: { key: ['span_ms', 'from_ms', 'key_id', 'model', 'provider', 'endpoint'], sums: rollupSums },
+  name_rollups: { key: nameRollupKey, sums: rollupSums },
+  rollup_backlog: undefined,
   spending: { key: ['key_id', 'day_ms'], sums: ['cost_nano_usd'] },
   party_spending: { key: ['span_ms', 'party', 'from_ms'], sums: ['cost_nano_usd'] },
   call_bodies: { key: ['id'], sums: ['expires_at_ms'] },
@@ -78,7 +85,8 @@ type AnyQuery = Kysely<Tables>
 type Row = Readonly<Record<string, unknown>>
 
 /**
- * Copies everything. The source must not change meanwhile.
+ * Copies everything, after it has summed up what a source of an earlier version has not. The source must not
+ * change meanwhile.
  *
  * @returns what differs between both afterwards: nothing, unless one of them was written to
  */
@@ -88,6 +96,7 @@ export async function copyStore (
   onProgress: (progress: CopyProgress) => void
 ): Promise<TableDifference[]> {
   const differences: TableDifference[] = []
+  while (await sumUpStep(from) !== undefined) await yieldFairly()
   for (const [table, plan] of Object.entries(plans)) {
     if (plan === undefined) continue
     if (table === 'usage')

@@ -31,8 +31,8 @@ export interface Database {
     found: SelectQueryBuilder<DB, TB, O>
   ) => SelectQueryBuilder<DB, TB, O>
   /**
-   * Writes rows, and in the same transactions adds what they used to the sums of their hours and days and to
-   * the spending of their keys. A row that is there already is left as it is and counts once: what failed may
+   * Writes rows, and in the same transactions adds what they used to the sums of their hours, days and names
+   * and to the spending of their keys. A row that is there already is left as it is and counts once: what failed may
    * be written again. That of an open call is replaced by a later one, and what it had added with it.
    *
    * @param rows each of a call of its own
@@ -74,6 +74,11 @@ export interface Within {
   readonly query: Kysely<Tables>
   /** Writes rows and adds what they used, as `insertUsage` of the store does. */
   readonly insertUsage: (rows: readonly UsageRow[]) => Promise<void>
+  /**
+   * Adds stored rows to the sums of the names that they have, or with -1 subtracts them. Rows of the backlog
+   * are left out.
+   */
+  readonly addNames: (rows: readonly UsageRow[], sign: 1 | -1) => Promise<void>
 }
 
 /** The embedded store. */

@@ -6,12 +6,16 @@
  * Each step is a few rows, so gateways that use the store go on. What was interrupted is begun again.
  */
 
+import type { Kysely } from 'kysely'
+import { attributionNames } from '../../schemas/admin/usage.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { CallBodyStore } from './call-body-store.ts'
 import { LongTexts } from './long-texts.ts'
+import { daysOf, namesOf, periodOf } from './name-rollups.ts'
 import { ResponseRoom } from './response-room.ts'
 import { retryWhenLocked } from './retry-when-locked.ts'
 import type { Database } from './database.ts'
+import type { Tables, UsageRow } from './tables.ts'
 
 /** Counts what was there. */
 export interface Forgotten {
@@ -38,15 +42,10 @@ export async function forgetEndUser (database: Database, endUser: string): Promi
     const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return []
     await bodies.empty(ids) // first: only these records say whose they are
-    // Messages of errors may quote a value of the request.
-    const blank = { end_user: null, session: null, tags: null, metadata: null, steps: null, parties: null }
-    await retryWhenLocked(
-      async () =>
-        await query.updateTable('usage').set(blank).where('end_user', '=', endUser).where('id', 'in', ids)
-          .execute()
-    )
+    await retryWhenLocked(async () => await forgetNames(database, endUser, ids))
     return ids
   })
+  await retryWhenLocked(async () => await forgetSums(query, endUser))
 
   let atProviders = 0
   const responses = await inSteps(async () => {
@@ -67,6 +66,48 @@ export async function forgetEndUser (database: Database, endUser: string): Promi
     return ids
   })
   return { calls, responses, atProviders, deferred }
+}
+
+/**
+ * Takes from records of an end user whom they were made for, and what they used from the sums by these names.
+ */
+async function forgetNames (database: Database, endUser: string, ids: readonly string[]): Promise<void> {
+  await database.transaction([], async ({ query, addNames }) => {
+    const rows = await database.lockRows(
+      query.selectFrom('usage').selectAll().where('end_user', '=', endUser).where('id', 'in', ids)
+        .orderBy('at_ms').orderBy('id')
+    ).execute()
+    await addNames(rows, -1)
+    // Messages of errors may quote a value of the request.
+    const blank = { end_user: null, session: null, tags: null, metadata: null, steps: null, parties: null }
+    await query.updateTable('usage').set(blank).where('end_user', '=', endUser).where('id', 'in', ids)
+      .execute()
+    await forgetUnused(query, rows)
+  })
+}
+
+/** Forgets the names of records of which there are no sums any more. */
+async function forgetUnused (query: Kysely<Tables>, rows: readonly UsageRow[]): Promise<void> {
+  const named = rows.flatMap(row => attributionNames.flatMap(kind => (
+    namesOf(row)[kind].map(name => [kind, periodOf(kind, row.at_ms), name] as const)
+  )))
+  for (const [kind, fromMs, name] of new Map(named.map(each => [each.join('\0'), each])).values()) {
+    await query.deleteFrom('counted_names')
+      .where('kind', '=', kind).where('from_ms', '=', fromMs).where('name', '=', name)
+      .where(counted => counted.not(counted.exists(
+        counted.selectFrom('name_rollups').select('name_rollups.name')
+          .where('name_rollups.kind', '=', kind).where('name_rollups.from_ms', 'in', daysOf(kind, fromMs))
+          .whereRef('name_rollups.project_id', '=', 'counted_names.project_id')
+          .where('name_rollups.name', '=', name)
+      )))
+      .execute()
+  }
+}
+
+/** Deletes the sums of an end user whose records are gone: they are sums of calls for nobody now. */
+async function forgetSums (query: Kysely<Tables>, endUser: string): Promise<void> {
+  await query.deleteFrom('name_rollups').where('kind', '=', 'end_user').where('name', '=', endUser).execute()
+  await query.deleteFrom('counted_names').where('kind', '=', 'end_user').where('name', '=', endUser).execute()
 }
 
 /** Takes steps until one finds nothing. @returns how many rows they found */

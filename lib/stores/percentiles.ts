@@ -2,7 +2,7 @@
  * Percentiles of durations that are counted in buckets of a tenth of their value at most.
  *
  * Buckets have numbers, which are in the store: they stay as they are. Counts add up, also as text:
- * `24:3,25:1` and `24:2` are `24:3,25:1,24:2`.
+ * `24:3,25:1` and `24:2` are `24:3,25:1,24:2`. One below zero takes back: `24:-1`.
  */
 
 import type { Percentiles } from '../../schemas/admin/usage.ts'
@@ -75,24 +75,29 @@ export class Durations {
   addText (text: string): void {
     let bucket = 0
     let number = 0
+    let sign = 1
     for (let at = 0; at < text.length; at++) {
       const code = text.charCodeAt(at)
       if (code === colon) {
         bucket = number
         number = 0
       } else if (code === comma) {
-        this.add(bucket, number)
+        this.add(bucket, sign * number)
         number = 0
+        sign = 1
+      } else if (code === minus) {
+        sign = -1
       } else {
         number = number * 10 + code - zero
       }
     }
-    if (text !== '') this.add(bucket, number)
+    if (text !== '') this.add(bucket, sign * number)
   }
 
   /** Prints the counts; `null` where nothing was measured. */
   text (): string | null {
-    return this.#total === 0 ? null : this.#counts.flatMap((count, bucket) => `${bucket}:${count}`).join(',')
+    if (this.#total === 0) return null
+    return this.#counts.flatMap((count, bucket) => (count === 0 ? [] : `${bucket}:${count}`)).join(',')
   }
 
   /** @returns `null` where nothing was measured */
@@ -106,4 +111,4 @@ export class Durations {
   }
 }
 
-const [zero, colon, comma] = [0x30, 0x3a, 0x2c]
+const [zero, colon, comma, minus] = [0x30, 0x3a, 0x2c, 0x2d]

@@ -1,44 +1,76 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Kysely } from 'kysely'
-import { dayMs } from '../core/day.ts'
+import { sql, type Kysely } from 'kysely'
+import { dayMs, monthOf } from '../core/day.ts'
+import { attributionNames } from '../../schemas/admin/usage.ts'
 import type { Retention } from './database.ts'
+import { nameRollupKey, rollupKinds } from './name-rollups.ts'
 import type { Tables } from './tables.ts'
-import { rollupSpans } from './usage-rollups.ts'
+import { rollupKey, rollupSpans } from './usage-rollups.ts'
+
+/** Rows of a step: some milliseconds. */
+const stepRows = 500
+
+/** Rows of a table that have one beginning after the other. */
+interface Series {
+  readonly table: 'usage_rollups' | 'name_rollups' | 'counted_names'
+  readonly key: readonly string[]
+  /** The first column of its key, and its value. */
+  readonly column: string
+  readonly value: string | number
+}
 
 /**
- * Deletes the oldest rollups, an hour or a day at a time: those that are older than records are kept, and
- * more of each span than there may be records. Those of records that were deleted because there were too many
- * stay.
+ * Deletes the oldest rollups, a few at a time: those that are older than records are kept, and more of each
+ * span than there may be records. Those of records that were deleted because there were too many stay. Sums
+ * by names go with those of their days.
  */
 export async function pruneRollups (
   query: Kysely<Tables>,
   { keepDays, keepRows }: Retention,
   nowMs: number
 ): Promise<void> {
+  let untilMs = -1
   for (const spanMs of rollupSpans) {
-    const oldestFirst = query
-      .selectFrom('usage_rollups')
-      .select('from_ms')
-      .where('span_ms', '=', spanMs)
-      .orderBy('from_ms')
-    const firstTooMany = await query
-      .selectFrom('usage_rollups')
-      .select('from_ms')
-      .where('span_ms', '=', spanMs)
-      .orderBy('from_ms', 'desc')
-      .limit(1)
-      .offset(keepRows)
-      .executeTakeFirst()
-    const untilMs = Math.max(nowMs - keepDays * dayMs - spanMs, firstTooMany?.from_ms ?? -1)
-    for (;;) {
-      const oldest = await oldestFirst.where('from_ms', '<=', untilMs).limit(1).executeTakeFirst()
-      if (oldest === undefined) break
-      await query
-        .deleteFrom('usage_rollups')
-        .where('span_ms', '=', spanMs)
-        .where('from_ms', '=', oldest.from_ms)
-        .execute()
-      await nextTurn()
-    }
+    const series = { table: 'usage_rollups', key: rollupKey, column: 'span_ms', value: spanMs } as const
+    untilMs = Math.max(nowMs - keepDays * dayMs - spanMs, await firstTooMany(query, series, keepRows))
+    await pruneSeries(query, series, untilMs)
+  }
+  for (const value of rollupKinds) {
+    const series = { table: 'name_rollups', key: nameRollupKey, column: 'kind', value } as const
+    await pruneSeries(query, series, Math.max(untilMs, await firstTooMany(query, series, keepRows)))
+  }
+  for (const value of attributionNames) {
+    const key = ['kind', 'from_ms', 'project_id', 'name']
+    await pruneSeries(query, { table: 'counted_names', key, column: 'kind', value }, monthOf(untilMs) - 1)
+  }
+}
+
+/** Returns the beginning of the newest rollup that is more than may be kept; -1 where there are fewer. */
+async function firstTooMany (
+  query: Kysely<Tables>,
+  { table, column, value }: Series,
+  keepRows: number
+): Promise<number> {
+  const { rows: [row] } = await sql<{ from_ms: number }>`
+    select from_ms from ${sql.table(table)} where ${sql.ref(column)} = ${value}
+    order by from_ms desc limit 1 offset ${sql.lit(keepRows)}`.execute(query)
+  return row?.from_ms ?? -1
+}
+
+async function pruneSeries (
+  query: Kysely<Tables>,
+  { table, key, column, value }: Series,
+  untilMs: number
+): Promise<void> {
+  const columns = sql.join(key.map(name => sql.ref(name)))
+  for (;;) {
+    const { numAffectedRows } = await sql`
+      delete from ${sql.table(table)} where (${columns}) in (
+        select ${columns} from ${sql.table(table)}
+        where ${sql.ref(column)} = ${value} and from_ms <= ${untilMs}
+        order by from_ms limit ${sql.lit(stepRows)}
+      )`.execute(query)
+    if (numAffectedRows === undefined || numAffectedRows < BigInt(stepRows)) return
+    await nextTurn()
   }
 }

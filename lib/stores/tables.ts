@@ -1,6 +1,7 @@
 /** The rows of the embedded store, as its tables hold them. Times are Unix milliseconds. */
 
 import type { Generated, Selectable } from 'kysely'
+import type { AttributionName } from '../../schemas/admin/usage.ts'
 import type { UnitColumn } from '../../schemas/billed-units.ts'
 import type { Role } from '../../schemas/admin/common.ts'
 
@@ -334,20 +335,8 @@ export interface SpendingRow {
   readonly cost_nano_usd: number
 }
 
-/**
- * The sums of the calls of an hour or a day, by key, model, provider and endpoint: written with the rows, so
- * that a report reads some thousands of these where it would read millions of those. A text that a row has
- * not is empty here.
- */
-export interface UsageRollupRow extends Readonly<Record<UnitColumn, number>> {
-  /** The length of the hour or the day. */
-  readonly span_ms: number
-  /** Its first millisecond. */
-  readonly from_ms: number
-  readonly key_id: string
-  readonly model: string
-  readonly provider: string
-  readonly endpoint: string
+/** The sums of some calls. */
+export interface CallSums extends Readonly<Record<UnitColumn, number>> {
   readonly calls: number
   /** Calls that ended with an error, a refusal included, or with their process. */
   readonly errors: number
@@ -362,6 +351,53 @@ export interface UsageRollupRow extends Readonly<Record<UnitColumn, number>> {
   readonly latencies: string | null
   /** Their times to the first byte. */
   readonly first_bytes: string | null
+}
+
+/**
+ * The sums of the calls of an hour or a day, by key, model, provider and endpoint: written with the rows, so
+ * that a report reads some thousands of these where it would read millions of those. A text that a row has
+ * not is empty here.
+ */
+export interface UsageRollupRow extends CallSums {
+  /** The length of the hour or the day. */
+  readonly span_ms: number
+  /** Its first millisecond. */
+  readonly from_ms: number
+  readonly key_id: string
+  readonly model: string
+  readonly provider: string
+  readonly endpoint: string
+}
+
+/** The sums of the calls of a day that name an end user, a session or a tag, by project. */
+export interface NameRollupRow extends CallSums {
+  readonly kind: AttributionName | 'tagged'
+  /** The first millisecond of the day, UTC. */
+  readonly from_ms: number
+  readonly project_id: string
+  /** `(other)` for names beyond those that are distinguished; empty for `tagged`: calls with any tag. */
+  readonly name: string
+  /** Of tags; empty for others. */
+  readonly model: string
+}
+
+/** A name that is distinguished in the sums of a month or a day. */
+export interface CountedNameRow {
+  readonly kind: AttributionName
+  /** Its first millisecond. */
+  readonly from_ms: number
+  readonly project_id: string
+  /** `(other)`: the names of the period are all taken. */
+  readonly name: string
+}
+
+/**
+ * The usage record, by time and id, before which records are not yet in the sums by names. One row while a
+ * store of an earlier version is summed up, else none.
+ */
+export interface RollupBacklogRow {
+  readonly at_ms: number
+  readonly id: string
 }
 
 /** The request and the answer of a call that are kept. */
@@ -537,6 +573,9 @@ export interface Tables {
   deferred: DeferredRow
   usage: UsageRow
   usage_rollups: UsageRollupRow
+  name_rollups: NameRollupRow
+  counted_names: CountedNameRow
+  rollup_backlog: RollupBacklogRow
   call_bodies: CallBodiesRow
   spending: SpendingRow
   party_spending: PartySpendingRow

@@ -1,9 +1,9 @@
-/** Says what of a usage row adds up in `usage_rollups`: in SQL, and for a row in memory. */
+/** Says what of a usage row adds up in sums: in SQL, and for a row in memory. */
 
 import { byUnitColumn, type UnitColumn } from '../../schemas/billed-units.ts'
 import { dayMs } from '../core/day.ts'
 import { bucketSql } from './percentiles.ts'
-import type { UsageRollupRow, UsageRow } from './tables.ts'
+import type { CallSums, UsageRow } from './tables.ts'
 
 export const hourMs = 60 * 60 * 1000
 
@@ -33,7 +33,7 @@ export function dimensionsOf ({ key_id: keyId, model, provider, endpoint }: Usag
 }
 
 /** The columns that are sums. */
-export type RollupSum = Exclude<keyof UsageRollupRow, typeof rollupKey[number] | 'latencies' | 'first_bytes'>
+export type RollupSum = Exclude<keyof CallSums, 'latencies' | 'first_bytes'>
 
 interface Amount {
   /** In SQL, with the columns of `usage`. */
@@ -67,6 +67,14 @@ export const isSummed = {
 export const importEndpoint = 'import'
 const isImportedDay = `endpoint = '${importEndpoint}' and attempts > 1`
 
+/** What a row says of whom it is made for. */
+export type NamedRow = Pick<UsageRow, 'end_user' | 'session' | 'tags'>
+
+/** Returns true for a row with a name. One of an earlier version may lack their columns. */
+export function isNamed ({ end_user: endUser, session, tags }: NamedRow): boolean {
+  return (endUser ?? session ?? tags ?? null) !== null
+}
+
 /** The amount that a usage row adds to each sum. */
 export const amounts: Readonly<Record<RollupSum, Amount>> = {
   calls: {
@@ -95,8 +103,26 @@ export const rollupSums = Object.keys(amounts) as RollupSum[] // its keys are th
 /** The durations that are counted in buckets, each of a column of `usage`; those of complete calls only. */
 export const rollupDurations = { latencies: 'duration_ms', first_bytes: 'first_byte_ms' } as const
 
-/** Returns the SQL of a row's count in its bucket; null where there is none. */
-export function countSql (duration: typeof rollupDurations[keyof typeof rollupDurations]): string {
+/**
+ * Returns the SQL of a row's count in its bucket; null where there is none.
+ *
+ * @param times SQL of how often it counts
+ */
+export function countSql (
+  duration: typeof rollupDurations[keyof typeof rollupDurations],
+  times = "'1'"
+): string {
   const isTimed = `outcome = 'ok' and endpoint <> '${importEndpoint}' and ${duration} is not null`
-  return `case when ${isTimed} then ${bucketSql(duration)} || ':1' end`
+  return `case when ${isTimed} then ${bucketSql(duration)} || ':' || ${times} end`
+}
+
+/**
+ * Returns the SQL of the project of a record: that of its key, and the default one for keys of the
+ * configuration. Mirrored calls are copies of calls of any project: they have one of their own, which no
+ * member sees.
+ *
+ * @param record the name of a row with `endpoint` and `key_id`
+ */
+export function projectSql (record: string): string {
+  return `case when ${record}.endpoint = 'mirror' then 'mirror' else coalesce((select project_id from keys where keys.id = ${record}.key_id), 'default') end`
 }

@@ -2,6 +2,7 @@
 
 import { sql, type Kysely, type RawBuilder, type SelectQueryBuilder } from 'kysely'
 import type { callNumbers } from '../../schemas/admin/calls.ts'
+import { projectSql } from '../stores/usage-rollups.ts'
 import type { Tables } from '../stores/tables.ts'
 
 /** Says whose calls are meant, and to what. Lists are of alternatives; an absent one allows all. */
@@ -50,34 +51,38 @@ export type MeasuredColumn = keyof typeof callNumbers | 'cost_nano_usd'
 
 export type CallQuery = SelectQueryBuilder<Tables & { record: Tables['usage'] }, 'record', object>
 
-/**
- * The project of a record: that of its key, and the default one for keys of the configuration. Mirrored calls
- * are copies of calls of any project: no member sees them.
- */
-export const projectOfRecord = sql<string>`case when record.endpoint = 'mirror' then 'mirror' else coalesce((select project_id from keys where keys.id = record.key_id), 'default') end`
+export const projectOfRecord: RawBuilder<string> = sql.raw(projectSql('record'))
+
+type Column = keyof Omit<CallOrigin, 'tags'>
+
+/** The columns that say of a record whose it is, and to what. */
+const recordColumns: Readonly<Record<Column, RawBuilder<unknown>>> = {
+  projects: projectOfRecord,
+  keys: sql.ref('record.key_id'),
+  models: sql.ref('record.model'),
+  providers: sql.ref('record.provider'),
+  endpoints: sql.ref('record.endpoint'),
+  endUsers: sql.ref('record.end_user'),
+  sessions: sql.ref('record.session')
+}
 
 /** Returns the condition that a `record` of usage is of such calls. */
-export function madeBy (origin: CallOrigin): RawBuilder<boolean> {
-  const { projects, keys, models, providers, endpoints, endUsers, sessions, tags } = origin
-  const lists = [
-    [projectOfRecord, projects],
-    [sql.ref('record.key_id'), keys],
-    [sql.ref('record.model'), models],
-    [sql.ref('record.provider'), providers],
-    [sql.ref('record.endpoint'), endpoints],
-    [sql.ref('record.end_user'), endUsers],
-    [sql.ref('record.session'), sessions]
-  ] as const
+export function madeBy ({ tags, ...origin }: CallOrigin): RawBuilder<boolean> {
+  const conditions = Object.entries(recordColumns).map(([name, column]) => (
+    isOneOf(column, origin[name as Column]) // its keys are those
+  ))
+  const ofTags = tags && sql`exists (select 1 from json_each(record.tags) as tag where tag.value in (${sql.join(tags)}))`
+  const all = [...conditions, ofTags].filter(condition => condition !== undefined)
+  return all.length === 0 ? sql`1 = 1` : sql`(${sql.join(all, sql` and `)})`
+}
+
+/** Returns the condition that a column has one of some values; `undefined` where it may have any. */
+export function isOneOf (
+  column: RawBuilder<unknown>,
+  values: readonly string[] | undefined
+): RawBuilder<boolean> | undefined {
   // An empty list is one that allows nothing, which `in ()` cannot say.
-  const conditions = lists.flatMap(([column, values]) =>
-    values === undefined ? [] : [values.length === 0 ? sql`1 = 0` : sql`${column} in (${sql.join(values)})`]
-  )
-  if (tags !== undefined) {
-    conditions.push(
-      sql`exists (select 1 from json_each(record.tags) as tag where tag.value in (${sql.join(tags)}))`
-    )
-  }
-  return conditions.length === 0 ? sql`1 = 1` : sql`(${sql.join(conditions, sql` and `)})`
+  return values && (values.length === 0 ? sql`1 = 0` : sql`${column} in (${sql.join(values)})`)
 }
 
 /** Begins a query on the records that a filter allows. */

@@ -13,6 +13,7 @@ import { loggableError } from '../text/describe-error.ts'
 import { importJournal, importJournals, type ImportEvents } from './import-journals.ts'
 import { Journal, printLine } from './journal.ts'
 import { finishedJournalName, journalName } from './journal-name.ts'
+import { keepSummingUp } from './keep-summing-up.ts'
 import type { BegunRow } from './begun-row.ts'
 import type { Database, Retention } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
@@ -83,7 +84,8 @@ export class Ledger {
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
   #importing: Promise<void> | undefined
-  #isClosed = false
+  #summing: Promise<void> | undefined
+  readonly #closing = new AbortController()
 
   constructor (database: Database, options: LedgerOptions) {
     this.#database = database
@@ -155,7 +157,7 @@ export class Ledger {
 
   /** True once it is closed, or is being closed. */
   get isClosed (): boolean {
-    return this.#isClosed
+    return this.#closing.signal.aborted
   }
 
   /** Rows that are not in the database yet. */
@@ -187,6 +189,11 @@ export class Ledger {
     await (this.#importing ??= this.#importAll().finally(() => { this.#importing = undefined }))
   }
 
+  /** Begins to sum up the records of a store of an earlier version. */
+  sumUp (): void {
+    this.#summing ??= keepSummingUp(this.#database, this.#options.log, this.#closing.signal)
+  }
+
   async #importAll (): Promise<void> {
     await importJournals(this.#database, { ...this.#importEvents, beforeStored: this.#options.beforeStored })
     for (const [path, open] of this.#moved) {
@@ -197,7 +204,7 @@ export class Ledger {
   get #importEvents (): ImportEvents {
     const { log } = this.#options
     return {
-      isStopped: () => this.#isClosed,
+      isStopped: () => this.isClosed,
       onImported: (file, rows) => log.info({ file, rows }, 'usage rows imported from a journal'),
       onFailure: (file, error) =>
         log.warn({ file, cause: loggableError(error) }, 'usage rows of a journal could not be imported')
@@ -218,9 +225,10 @@ export class Ledger {
    * that are still open: as the journal has them, interrupted. The database stays open.
    */
   async close (): Promise<void> {
-    this.#isClosed = true
+    this.#closing.abort()
     for (const timer of this.#timers) clearInterval(timer)
     await this.#importing // the batch that is being written
+    await this.#summing
     await this.flush()
     for (let attempt = 0; this.#waiting.length > 0 && attempt < failuresBeforeLogging; attempt++) {
       await sleep(initialRetryMs)

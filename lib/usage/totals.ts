@@ -6,8 +6,8 @@ import type { Tables } from '../stores/tables.ts'
 import type { RollupSum } from '../stores/usage-rollups.ts'
 import { dayMs, dayText } from '../core/day.ts'
 import { attributionNames } from '../../schemas/admin/usage.ts'
+import { planParts } from './plan-parts.ts'
 import { usageParts } from './usage-parts.ts'
-import { attributionOf } from './usage-report.ts'
 
 export const groupings = ['key', 'model', 'provider', 'endpoint', 'day', ...attributionNames] as const
 export type Grouping = typeof groupings[number]
@@ -31,25 +31,26 @@ export interface Total {
   readonly sums: Sums
 }
 
-/**
- * Adds up each group: highest cost first, or in the order of days. A call with several tags counts in each.
- */
+export interface Totals {
+  /** Highest cost first, or in the order of days. */
+  readonly totals: readonly Total[]
+  /** The time before which calls are left out: there are too many records to read. */
+  readonly cutBeforeMs: number | undefined
+}
+
+/** Adds up each group. A call with several tags counts in each. */
 export async function usageTotals (
   query: Kysely<Tables>,
   sinceMs: number,
   by: readonly Grouping[]
-): Promise<Total[]> {
+): Promise<Totals> {
   const nowMs = Date.now()
   const period = { fromMs: sinceMs, untilMs: nowMs }
-  const rows = await usageParts(
-    query,
-    period,
-    {},
-    { smallestMs: dayMs, nowMs, by: by.flatMap(attributionOf) }
-  )
+  const plan = await planParts(query, { period, origin: {}, by, smallestMs: dayMs, nowMs })
+  const rows = await usageParts(query, plan)
     .select(by.map(grouping => columns[grouping].as(grouping)))
     .select(Object.entries(sums).map(([name, column]) => sql<number>`sum(${sql.ref(column)})`.as(name)))
-    .groupBy(by.map(grouping => columns[grouping]))
+    .groupBy(by.map(grouping => columns[grouping])).having(sql<number>`sum(calls)`, '>', 0)
     .orderBy(
       by.includes('day')
         ? columns.day
@@ -57,7 +58,7 @@ export async function usageTotals (
     )
     .execute()
   const names = by.includes('key') ? await keyNames(query) : new Map<string, string>()
-  return rows.map(row => {
+  const totals = rows.map(row => {
     const values = row as unknown as Record<string, string | number | null> // by the names above
     const shown = (grouping: Grouping): string | null => {
       const value = values[grouping] ?? null
@@ -71,6 +72,7 @@ export async function usageTotals (
       ) as unknown as Sums
     }
   })
+  return { totals, cutBeforeMs: plan.cutBeforeMs }
 }
 
 const columns: Readonly<Record<Grouping, RawBuilder<unknown>>> = {

@@ -4,19 +4,19 @@
  */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
+import { attributionNames, type AttributionName, type groupingNames } from '../../schemas/admin/usage.ts'
 import type { Tables, UsageRollupRow } from '../stores/tables.ts'
 import {
   amounts,
   countSql,
-  hourMs,
   isSummed,
   rollupDimensions,
   rollupDurations,
+  rollupSpans,
   rollupSums
 } from '../stores/usage-rollups.ts'
-import { madeBy, type CallOrigin } from './call-filter.ts'
-import type { attributionNames } from '../../schemas/admin/usage.ts'
-import { dayMs } from '../core/day.ts'
+import { onceKind } from '../stores/name-rollups.ts'
+import { isOneOf, madeBy, projectOfRecord, type CallOrigin } from './call-filter.ts'
 
 export interface Period {
   readonly fromMs: number
@@ -24,16 +24,31 @@ export interface Period {
   readonly untilMs: number
 }
 
-/** Names that callers choose: rollups are not by them. */
-export type Attribution = typeof attributionNames[number]
+/** What distinguishes parts. */
+export type PartGrouping = typeof groupingNames[number] | 'day'
 
 /** A piece of a period, read from records or from rollups of one span. */
-interface Piece extends Period {
+export interface Piece extends Period {
   readonly spanMs: number | undefined
 }
 
+/** Says from what a report is read, as `planParts` decides. */
+export interface PartsPlan {
+  readonly origin: CallOrigin
+  /** What distinguishes parts. */
+  readonly by: readonly PartGrouping[]
+  readonly pieces: readonly Piece[]
+  /** The kind of names whose sums are read for days. Default: those by key and model. */
+  readonly kind?: AttributionName | undefined
+  /** The time before which calls are left out. Default: none are. */
+  readonly cutBeforeMs?: number | undefined
+  /** While records of an earlier version are summed up: the time from which there are sums by names. */
+  readonly summedFromMs?: number | undefined
+}
+
 /** The sums of a record, an hour or a day. */
-export type UsagePart = Omit<UsageRollupRow, 'span_ms'>
+export type UsagePart = Omit<UsageRollupRow, 'span_ms'> &
+  Readonly<Record<AttributionName | 'project_id', string>>
 
 const dimensions = Object.keys(rollupDimensions)
 const durations = Object.keys(rollupDurations)
@@ -46,39 +61,114 @@ const ofRecords = sql.raw([
   ...Object.entries(rollupDurations).map(([name, duration]) => `${countSql(duration)} as ${name}`)
 ].join(', '))
 
-/** The SQL of what reports by them read of a record; empty where it has none. */
-const attributions: Readonly<Record<Attribution, RawBuilder<string>>> = {
+/** The SQL of the names of a record; empty where it has none. */
+const nameOfRecord: Readonly<Record<AttributionName, RawBuilder<string>>> = {
   end_user: sql`coalesce(record.end_user, '')`,
   session: sql`coalesce(record.session, '')`,
   tag: sql`coalesce(tag.value, '')`
 }
 
-export interface PartsOptions {
-  /** The shortest time to distinguish: a minute, an hour or a day. */
-  readonly smallestMs: number
-  /** There are no records after it, so the present hour counts as complete. */
-  readonly nowMs: number
-  /** Columns that parts have as well. With `tag` a call is a part for each of its tags. Default: none. */
-  readonly by?: readonly Attribution[]
-}
-
-/** Begins a query on the parts of a period. */
-export function usageParts (
-  query: Kysely<Tables>,
-  period: Period,
-  origin: CallOrigin,
-  { smallestMs, nowMs, by = [] }: PartsOptions
-) {
-  if (by.length > 0 || isAttributed(origin)) {
-    return query.selectFrom(attributedParts(period, origin, by).as('record'))
-  }
-  const selects = piecesOf(period, smallestMs, nowMs).map(({ fromMs, untilMs, spanMs }) =>
-    spanMs === undefined
-      ? sql`select ${sql.join(columns)} from (select ${ofRecords} from usage where at_ms >= ${fromMs} and at_ms < ${untilMs} and ${sql.raw(isSummed.sql)}) as record where ${madeBy(origin)}`
-      : sql`select ${sql.join(columns)} from usage_rollups as record where span_ms = ${spanMs} and from_ms >= ${fromMs} and from_ms < ${untilMs} and ${madeBy(origin)}`
-  )
+/**
+ * Begins a query on the parts of a period, each a row of `record`. With names of callers a call is a part for
+ * each of its tags. A part may have less than nothing: the calls without a name are all calls, less those
+ * with one.
+ */
+export function usageParts (query: Kysely<Tables>, plan: PartsPlan) {
+  const selects = plan.pieces.flatMap(piece => selectsOf(piece, plan))
   const parts: RawBuilder<UsagePart> = sql`(${sql.join(selects, sql` union all `)})`
   return query.selectFrom(parts.as('record'))
+}
+
+function selectsOf (piece: Piece, plan: PartsPlan): ReadonlyArray<RawBuilder<unknown>> {
+  if (piece.spanMs === undefined) return [ofRecordsOf(piece, plan)]
+  if (plan.kind === undefined) return [ofRollups(piece, plan)]
+  return ofNames(piece, plan, plan.kind)
+}
+
+function ofRecordsOf ({ fromMs, untilMs }: Period, { origin, by }: PartsPlan): RawBuilder<unknown> {
+  const names = namesIn(by).map(name => sql`${nameOfRecord[name]} as ${sql.ref(name)}`)
+  const tags = by.includes('tag') ? sql`left join json_each(record.tags) as tag on 1 = 1` : sql``
+  return sql`select ${sql.join([...columns, ...projectIn(by, projectOfRecord), ...names])}
+    from (
+      select ${ofRecords}, end_user, session, tags from usage
+      where at_ms >= ${fromMs} and at_ms < ${untilMs} and ${sql.raw(isSummed.sql)}
+    ) as record
+    ${tags} where ${madeBy(origin)}`
+}
+
+function ofRollups (
+  { fromMs, untilMs, spanMs }: Piece,
+  { origin, by }: PartsPlan
+): RawBuilder<unknown> {
+  const { projects, keys, models, providers, endpoints } = origin
+  const names = namesIn(by).map(name => sql`'' as ${sql.ref(name)}`)
+  return sql`select ${sql.join([...columns, ...projectIn(by, projectOfRecord), ...names])}
+    from usage_rollups as record
+    where span_ms = ${spanMs} and from_ms >= ${fromMs} and from_ms < ${untilMs}
+      and ${madeBy({ projects, keys, models, providers, endpoints })}`
+}
+
+/** Returns the sums of names, with those of calls without one where names are distinguished. */
+function ofNames (
+  piece: Piece,
+  plan: PartsPlan,
+  kind: AttributionName
+): ReadonlyArray<RawBuilder<unknown>> {
+  const { endUsers, sessions, tags } = plan.origin
+  const wanted = { end_user: endUsers, session: sessions, tag: tags }[kind]
+  const name = sql.ref('record.name')
+  const named = nameRollups(piece, plan, { kind, name, condition: isOneOf(name, wanted), times: 1 })
+  if (wanted !== undefined) return [named]
+  const all = ofRollups(piece, plan)
+  return [named, all, nameRollups(piece, plan, { kind: onceKind(kind), name: sql`''`, times: -1 })]
+}
+
+interface NameRollups {
+  readonly kind: string
+  readonly name: RawBuilder<unknown>
+  readonly condition?: RawBuilder<boolean> | undefined
+  /** -1 for amounts that are taken back. */
+  readonly times: 1 | -1
+}
+
+function nameRollups (
+  { fromMs, untilMs }: Period,
+  { by, origin: { projects, models } }: PartsPlan,
+  { kind, name, condition, times }: NameRollups
+): RawBuilder<unknown> {
+  const amount = (column: string): RawBuilder<unknown> => (
+    sql`${sql.lit(times)} * ${sql.ref(`record.${column}`)}`
+  )
+  const counts = (column: string): RawBuilder<unknown> => (
+    times === 1 ? sql.ref(`record.${column}`) : sql`replace(${sql.ref(`record.${column}`)}, ':', ':-')`
+  )
+  const selected = [
+    sql`record.from_ms, '' as key_id, record.model, '' as provider, '' as endpoint`,
+    ...rollupSums.map(column => sql`${amount(column)} as ${sql.ref(column)}`),
+    ...durations.map(column => sql`${counts(column)} as ${sql.ref(column)}`),
+    ...projectIn(by, sql.ref('record.project_id')),
+    ...namesIn(by).map(each => sql`${name} as ${sql.ref(each)}`)
+  ]
+  const conditions = [
+    sql`kind = ${kind} and from_ms >= ${fromMs} and from_ms < ${untilMs}`,
+    isOneOf(sql.ref('record.project_id'), projects),
+    isOneOf(sql.ref('record.model'), models),
+    condition
+  ].filter(each => each !== undefined)
+  return sql`select ${sql.join(selected)} from name_rollups as record where ${sql.join(conditions, sql` and `)}`
+}
+
+/** Lists the groupings that are names of callers. */
+export function namesIn (by: readonly PartGrouping[]): readonly AttributionName[] {
+  return attributionNames.filter(name => by.includes(name))
+}
+
+/** Looking up projects takes longer than adding up. */
+function projectIn (
+  by: readonly PartGrouping[],
+  project: RawBuilder<unknown>
+): ReadonlyArray<RawBuilder<unknown>> {
+  return by.includes('project') ? [sql`${project} as project_id`] : []
 }
 
 /** Returns true for a filter by names that callers choose. */
@@ -86,31 +176,34 @@ export function isAttributed ({ endUsers, sessions, tags }: CallOrigin): boolean
   return (endUsers ?? sessions ?? tags) !== undefined
 }
 
-/** Reads records alone. */
-function attributedParts (
-  { fromMs, untilMs }: Period,
-  origin: CallOrigin,
-  by: readonly Attribution[]
-): RawBuilder<UsagePart> {
-  const names = by.map(name => sql`${attributions[name]} as ${sql.ref(name)}`)
-  const tags = by.includes('tag') ? sql`left join json_each(record.tags) as tag on 1 = 1` : sql``
-  return sql`(select ${sql.join([...columns, ...names])}
-    from (select ${ofRecords}, end_user, session, tags from usage where at_ms >= ${fromMs} and at_ms < ${untilMs} and ${sql.raw(isSummed.sql)}) as record
-    ${tags} where ${madeBy(origin)})`
+/** Lists the spans of rollups that are no longer than the shortest time to distinguish. */
+export function spansUpTo (smallestMs: number): readonly number[] {
+  return rollupSpans.filter(spanMs => spanMs <= smallestMs)
 }
 
-/** Cuts a period into pieces, the largest that fit: records, hours, days, hours, records. */
-export function piecesOf ({ fromMs, untilMs }: Period, smallestMs: number, nowMs: number): Piece[] {
-  if (smallestMs < hourMs) return [{ fromMs, untilMs, spanMs: undefined }]
-  const endMs = untilMs >= nowMs ? ceil(untilMs, hourMs) : untilMs
-  const hours = inside({ fromMs, untilMs: endMs }, hourMs)
-  const days = smallestMs < dayMs ? { fromMs: hours.untilMs, untilMs: hours.untilMs } : inside(hours, dayMs)
+/**
+ * Cuts a period into pieces, the largest that fit: records, hours, days, hours, records.
+ *
+ * @param spans of rollups: the shortest first, at most two
+ * @param nowMs there are no records after it, so the present span counts as complete
+ */
+export function piecesOf (
+  { fromMs, untilMs }: Period,
+  spans: readonly number[],
+  nowMs: number
+): Piece[] {
+  const [shortMs, longMs] = spans
+  if (shortMs === undefined) return [{ fromMs, untilMs, spanMs: undefined }]
+  const endMs = untilMs >= nowMs ? ceil(untilMs, shortMs) : untilMs
+  const short = inside({ fromMs, untilMs: endMs }, shortMs)
+  const none = { fromMs: short.untilMs, untilMs: short.untilMs }
+  const long = longMs === undefined ? none : inside(short, longMs)
   return [
-    { fromMs, untilMs: hours.fromMs, spanMs: undefined },
-    { fromMs: hours.fromMs, untilMs: days.fromMs, spanMs: hourMs },
-    { ...days, spanMs: dayMs },
-    { fromMs: days.untilMs, untilMs: hours.untilMs, spanMs: hourMs },
-    { fromMs: hours.untilMs, untilMs: endMs, spanMs: undefined }
+    { fromMs, untilMs: short.fromMs, spanMs: undefined },
+    { fromMs: short.fromMs, untilMs: long.fromMs, spanMs: shortMs },
+    { ...long, spanMs: longMs },
+    { fromMs: long.untilMs, untilMs: short.untilMs, spanMs: shortMs },
+    { fromMs: short.untilMs, untilMs: endMs, spanMs: undefined }
   ].filter((piece, index) => piece.fromMs < piece.untilMs || index === 0)
 }
 
@@ -120,6 +213,6 @@ function inside ({ fromMs, untilMs }: Period, spanMs: number): Period {
   return first < end ? { fromMs: first, untilMs: end } : { fromMs: untilMs, untilMs }
 }
 
-function ceil (ms: number, spanMs: number): number {
+export function ceil (ms: number, spanMs: number): number {
   return Math.ceil(ms / spanMs) * spanMs
 }

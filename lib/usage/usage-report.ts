@@ -1,18 +1,14 @@
 /** Sums usage records for the dashboard: totals and series, by one of the groupings. */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
-import {
-  attributionNames,
-  type Usage,
-  type UsageGroup,
-  type groupingNames
-} from '../../schemas/admin/usage.ts'
+import type { Usage, UsageGroup, groupingNames } from '../../schemas/admin/usage.ts'
 import type { Tables } from '../stores/tables.ts'
 import { hourMs, rollupSums } from '../stores/usage-rollups.ts'
-import { projectOfRecord, type CallOrigin } from './call-filter.ts'
+import type { CallOrigin } from './call-filter.ts'
 import { dayMs } from '../core/day.ts'
 import { Durations } from '../stores/percentiles.ts'
-import { usageParts, type Attribution, type Period } from './usage-parts.ts'
+import { planParts } from './plan-parts.ts'
+import { namesIn, usageParts, type PartGrouping, type PartsPlan, type Period } from './usage-parts.ts'
 import { CellSum, UsageSummary } from './usage-summary.ts'
 
 export type ReportGrouping = typeof groupingNames[number]
@@ -33,7 +29,7 @@ const maxGroups = 50
 
 /** The name of a group as SQL; the empty text where it is not known. */
 const groupColumns: Readonly<Record<ReportGrouping, RawBuilder<string>>> = {
-  project: projectOfRecord,
+  project: sql.ref('record.project_id'),
   key: sql.ref('record.key_id'),
   model: sql.ref('record.model'),
   provider: sql.ref('record.provider'),
@@ -47,19 +43,32 @@ export async function usageReport (query: Kysely<Tables>, request: UsageReportRe
   const { period, origin, bucket, groupBy, compare } = request
   const { fromMs, untilMs } = period
   const times = timesOf(fromMs, untilMs, bucketMs[bucket])
-  const listed = groupBy && await highestGroups(query, period, origin, groupBy)
-  const { all: added, groups } = await summariesOf(query, period, origin, bucketMs[bucket], listed)
+  const by = groupBy === undefined ? [] : [groupBy]
+  const shared = { origin, smallestMs: bucketMs[bucket], nowMs: Date.now() }
+  const planOf = async (of: Period, by: readonly PartGrouping[]): Promise<PartsPlan> => (
+    await planParts(query, { ...shared, period: of, by })
+  )
+  const plan = await planOf(period, by)
+  const { cutBeforeMs, summedFromMs } = plan
+  const listed = groupBy && await highestGroups(query, plan, groupBy)
+  const { all: added, groups } = await summariesOf(query, plan, bucketMs[bucket], listed)
   // A call counts in each of its tags, and once in all.
   const { all } =
     groupBy === 'tag'
-      ? await summariesOf(query, period, origin, bucketMs[bucket], undefined)
+      ? await summariesOf(query, await planOf({ untilMs, fromMs: cutBeforeMs ?? fromMs }, []), bucketMs[bucket])
       : { all: added }
   const before = { fromMs: fromMs - (untilMs - fromMs), untilMs: fromMs }
+  const planBefore = compare === true ? await planOf(before, []) : undefined
+  // A part of a period is not compared with a whole one.
   const previous =
-    compare === true ? await summariesOf(query, before, origin, bucketMs[bucket], undefined) : undefined
+    planBefore === undefined || (cutBeforeMs ?? planBefore.cutBeforeMs) !== undefined
+      ? undefined
+      : await summariesOf(query, planBefore, bucketMs[bucket])
   return {
     from_ms: fromMs,
     until_ms: untilMs,
+    cut_before_ms: cutBeforeMs ?? null,
+    summed_from_ms: summedFromMs ?? null,
     bucket,
     at_ms: times,
     totals: all.totals(),
@@ -87,14 +96,11 @@ interface ListedGroups {
 /** Finds the groups with the highest cost, then the most calls. */
 async function highestGroups (
   query: Kysely<Tables>,
-  period: Period,
-  origin: CallOrigin,
+  plan: PartsPlan,
   by: ReportGrouping
 ): Promise<ListedGroups> {
-  const rows = await usageParts(query, period, origin, {
-    smallestMs: bucketMs.day, nowMs: Date.now(), by: attributionOf(by)
-  })
-    .select(groupColumns[by].as('id')).groupBy('id')
+  const rows = await usageParts(query, plan)
+    .select(groupColumns[by].as('id')).groupBy('id').having(sql<number>`sum(calls)`, '>', 0)
     .orderBy(sql`sum(cost_nano_usd)`, 'desc').orderBy(sql`sum(calls)`, 'desc').limit(maxGroups + 1).execute()
   return { by, ids: rows.slice(0, maxGroups).map(({ id }) => id), more: rows.length > maxGroups }
 }
@@ -111,14 +117,12 @@ interface Summaries {
  */
 async function summariesOf (
   query: Kysely<Tables>,
-  period: Period,
-  origin: CallOrigin,
+  plan: PartsPlan,
   spanMs: number,
-  listed: ListedGroups | undefined
+  listed?: ListedGroups
 ): Promise<Summaries> {
   const at = sql<number>`record.from_ms - record.from_ms % ${sql.lit(spanMs)}`
-  const by = listed === undefined ? [] : attributionOf(listed.by)
-  const rows = await usageParts(query, period, origin, { smallestMs: spanMs, nowMs: Date.now(), by })
+  const rows = await usageParts(query, plan)
     .select([groupOf(listed).as('group_id'), at.as('bucket_ms')])
     .select(rollupSums.map(name => sql<number>`sum(${sql.ref(name)})`.as(name)))
     .select(
@@ -144,11 +148,6 @@ async function summariesOf (
   return { all: summary, groups }
 }
 
-/** Returns a grouping by a name that callers choose as a list, and no other. */
-export function attributionOf (grouping: string): readonly Attribution[] {
-  return attributionNames.filter(name => name === grouping)
-}
-
 function groupOf (listed: ListedGroups | undefined): RawBuilder<string | null> {
   if (listed === undefined) return sql`null`
   const column = groupColumns[listed.by]
@@ -170,7 +169,7 @@ async function describe (
   const names = await namesOf(query, by)
   const nameOf = (id: string): string =>
     id === ''
-      ? attributionOf(by).length > 0
+      ? namesIn([by]).length > 0
         ? 'None'
         : 'Not known'
       : (names.get(id) ?? id.replace(/^configured:/, ''))

@@ -2,8 +2,8 @@
 
 import { GatewayError } from '../../lib/core/errors.ts'
 import { csvRow } from '../../lib/text/csv.ts'
-import { isAttributed } from '../../lib/usage/usage-parts.ts'
-import { attributionOf, bucketMs, type UsageReportRequest } from '../../lib/usage/usage-report.ts'
+import { isAttributed, namesIn } from '../../lib/usage/usage-parts.ts'
+import { bucketMs, type UsageReportRequest } from '../../lib/usage/usage-report.ts'
 import { bucketNames, groupingNames, type Usage } from '../../schemas/admin/usage.ts'
 import { callFilter } from './call-filter.ts'
 import { csvReply, type AdminHandlers, type AdminRequest } from './handler.ts'
@@ -11,8 +11,8 @@ import { csvReply, type AdminHandlers, type AdminRequest } from './handler.ts'
 const dayMs = 86_400_000
 /** The longest period by minutes, which are read from the records of all its calls. */
 const maxMinutesMs = 2 * 3_600_000
-/** The longest period of reports by what callers choose, which are read from records as well. */
-const maxAttributedMs = 31 * dayMs
+/** The longest period of reports by names of callers whose default is hours: sums of these are by day. */
+const maxNamedHoursMs = 2 * dayMs
 /** Points of a series. */
 const maxBuckets = 1000
 
@@ -44,8 +44,16 @@ function reportRequest (
   } = callFilter(call)
   if (fromMs >= untilMs) throw invalid('from_ms', '`from_ms` must be before `until_ms`.')
   const lengthMs = untilMs - fromMs
+  const given = search.get('group_by') ?? undefined
+  const groupBy = groupingNames.find(name => name === given)
+  if (given !== undefined && groupBy === undefined) {
+    throw invalid('group_by', `\`group_by\` must be one of ${groupingNames.join(', ')}.`)
+  }
+  const origin = { projects, keys, models, providers, endpoints, endUsers, sessions, tags }
+  const isNamed = isAttributed(origin) || (groupBy !== undefined && namesIn([groupBy]).length > 0)
+  const maxHoursMs = isNamed ? maxNamedHoursMs : 7 * dayMs
   const wanted =
-    search.get('bucket') ?? (lengthMs > 7 * dayMs ? 'day' : lengthMs > maxMinutesMs ? 'hour' : 'minute')
+    search.get('bucket') ?? (lengthMs > maxHoursMs ? 'day' : lengthMs > maxMinutesMs ? 'hour' : 'minute')
   const bucket = bucketNames.find(name => name === wanted)
   if (bucket === undefined) throw invalid('bucket', `\`bucket\` must be one of ${bucketNames.join(', ')}.`)
   if (bucket === 'minute' && lengthMs > maxMinutesMs) {
@@ -53,19 +61,6 @@ function reportRequest (
   }
   if (lengthMs / bucketMs[bucket] > maxBuckets) {
     throw invalid('bucket', `The period has more than ${maxBuckets} buckets: use \`day\`, or a shorter one.`)
-  }
-  const given = search.get('group_by') ?? undefined
-  const groupBy = groupingNames.find(name => name === given)
-  if (given !== undefined && groupBy === undefined) {
-    throw invalid('group_by', `\`group_by\` must be one of ${groupingNames.join(', ')}.`)
-  }
-  const origin = { projects, keys, models, providers, endpoints, endUsers, sessions, tags }
-  const isByCallers = isAttributed(origin) || (groupBy !== undefined && attributionOf(groupBy).length > 0)
-  if (isByCallers && lengthMs > maxAttributedMs) {
-    throw invalid(
-      'from_ms',
-      'Usage by end user, session or tag is for 31 days at most: use a shorter period.'
-    )
   }
   return {
     period: { fromMs, untilMs },

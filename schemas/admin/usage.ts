@@ -11,6 +11,7 @@ export const bucketNames = ['minute', 'hour', 'day'] as const
 
 /** Names of callers for whom calls are made, of which there may be any number. */
 export const attributionNames = ['end_user', 'session', 'tag'] as const
+export type AttributionName = typeof attributionNames[number]
 export const groupingNames = [
   'project',
   'key',
@@ -92,6 +93,17 @@ export type UsageGroup = Static<typeof UsageGroup>
 export const Usage = Type.Object({
   from_ms: Milliseconds,
   until_ms: Milliseconds,
+  cut_before_ms: OrNull(
+    Milliseconds,
+    'Calls before it are left out, as their records are too many to read. `null`: none are. Sums answer what is by day and by end ' +
+      'user, session or tag alone, with `project` and, of tags, with `model`; all else by these reads the records of at most 31 days and ' +
+      '2 million calls.'
+  ),
+  summed_from_ms: OrNull(
+    Milliseconds,
+    'While a store of an earlier version is summed up by end users, sessions and tags: the time from which it is; before it, ' +
+      'records are read. `null`: it is complete, or the answer does not depend on it.'
+  ),
   bucket: OneOf([...bucketNames]),
   at_ms: Type.Array(Milliseconds, { description: 'Begin of each bucket, in UTC.' }),
   totals: UsageTotals,
@@ -129,13 +141,14 @@ export const usageQuery = {
   until_ms: { description: 'Default: now.', type: 'integer' },
   bucket: {
     description:
-      '`minute`, for 2 hours at most, `hour` or `day`. Default: `minute` for up to 2 hours, `hour` for up to 7 days.',
+      '`minute`, for 2 hours at most, `hour` or `day`. Default: `minute` for up to 2 hours, `hour` for up to 7 days, ' +
+      'or 2 days by end user, session or tag.',
     type: 'string'
   },
   group_by: {
     description:
       '`project`, `key`, `model`, `provider`, `endpoint`, `end_user`, `session` or `tag`. ' +
-      'The last three, and filters by them, are for periods of 31 days at most.',
+      'Of the last three, so many names are distinguished, and the others are `(other)`.',
     type: 'string'
   },
   compare: { description: 'With `true`, also the period before.', type: 'boolean' },

@@ -52,7 +52,7 @@ storeTest('reports show them, and budgets count them beside what else was spent'
   await applyImport(database, 'litellm', organisationOf({ history: [day(monthMs + dayMs), day(monthMs + 2 * dayMs, { calls: 3 })], spent: [{ fromMs: monthMs, nanoUsd: 1e9 }] }))
   const [key] = await database.query.selectFrom('keys').select('id').execute()
   t.equal(await usedSince(database.query, 'nanoUsd', key?.id ?? '', monthMs, nowMs), 11e9)
-  const totals = await usageTotals(database.query, monthMs, ['day', 'model'])
+  const { totals } = await usageTotals(database.query, monthMs, ['day', 'model'])
   const byDay = new Map(totals.filter(({ group }) => group['model'] === 'openai/gpt-4o').map(({ group, sums }) => [group['day'], [sums.calls, sums.cost_nano_usd]]))
   t.same([byDay.get('2026-10-02'), byDay.get('2026-10-03'), byDay.size], [[10, 5e9], [3, 5e9], 2])
 })

@@ -8,7 +8,7 @@ import { usageRowOf } from '../support/usage.ts'
 import { sandbox } from '../support/weather-conversation.ts'
 import type { Database } from '../../lib/stores/database.ts'
 
-const tables = ['usage', 'usage_rollups', 'spending', 'call_bodies', 'responses', 'response_items', 'response_events', 'deferred', 'text_pieces'] as const
+const tables = ['usage', 'usage_rollups', 'name_rollups', 'counted_names', 'spending', 'call_bodies', 'responses', 'response_items', 'response_events', 'deferred', 'text_pieces'] as const
 
 /** Reads every text of the tables that calls write to. */
 async function allOf ({ query }: Database): Promise<string> {

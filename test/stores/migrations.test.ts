@@ -71,11 +71,17 @@ t.test('rows of earlier versions are added up as those that are written now', as
   t.ok(columns.length > 30)
   const insert = old.prepare(`insert into usage (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`)
   for (const row of rows) insert.run(...columns.map(column => row[column]))
+  const migratedMs = Date.now()
   migrate(old)
   migrate(fresh)
   insertUsage({ write: work => work(sql => fresh.prepare(sql)) }, rows)
   t.ok(rollups(old).length > 10)
   t.same(rollups(old), rollups(fresh))
+  const backlog = (file: InstanceType<typeof DatabaseSync>): number[] => file.prepare('select at_ms from rollup_backlog').all().map(row => Number(row['at_ms']))
+  const hourMs = 3_600_000
+  const [untilMs = 0] = backlog(old)
+  t.ok(untilMs > migratedMs + hourMs - 1001 && untilMs <= Date.now() + hourMs, 'sums by names come later, of all that the version before writes')
+  t.same(backlog(fresh), [])
 })
 
 function sorted (counts: unknown): unknown {

@@ -496,7 +496,7 @@ t.test('a count that cannot be is not known, and all others can be read with it'
   for (const row of estimated) {
     t.match(row, { prompt_tokens: 5, completion_tokens: 2, estimated: 1, cached_tokens: null, reasoning_tokens: null, pages: null, audio_ms: null, cost_nano_usd: 25_000 })
   }
-  t.match(await usageTotals(database.query, 0, ['key']), [{ sums: { calls: 13, prompt_tokens: 61, cost_nano_usd: 12 * 25_000 + 21_400 } }])
+  t.match((await usageTotals(database.query, 0, ['key'])).totals, [{ sums: { calls: 13, prompt_tokens: 61, cost_nano_usd: 12 * 25_000 + 21_400 } }])
 })
 
 t.test('rows that have no place at all are counted', async t => {

@@ -1,5 +1,5 @@
 import { unitColumns } from '../../schemas/billed-units.ts'
-import { usageTotals } from '../../lib/usage/totals.ts'
+import { usageTotals, type Grouping } from '../../lib/usage/totals.ts'
 import { usageRowOf } from '../support/usage.ts'
 import { storeTest } from '../support/stores.ts'
 
@@ -18,15 +18,16 @@ storeTest('totals are sums by whatever is requested, names of keys in place of t
     usageRowOf(4, { at_ms: atMs + 86_400_000, outcome: 'error', prompt_tokens: null, completion_tokens: null, cost_nano_usd: 0 })
   ])
   const sums = (rows: number) => Object.fromEntries(Object.entries(units).map(([column, amount]) => [column, amount * rows]))
-  t.strictSame(await usageTotals(query, 0, ['key']), [
+  const totalsBy = async (...by: Grouping[]) => (await usageTotals(query, 0, by)).totals
+  t.strictSame(await totalsBy('key'), [
     { group: { key: 'website' }, sums: { calls: 3, failed: 1, cancelled: 0, unpriced: 1, estimated: 0, ...sums(2), cost_nano_usd: 3000 } },
     { group: { key: 'configured:ci' }, sums: { calls: 1, failed: 0, cancelled: 1, unpriced: 0, estimated: 1, ...sums(1), cost_nano_usd: 3000 } }
   ])
-  t.same((await usageTotals(query, 0, ['provider', 'model'])).map(({ group }) => group), [
+  t.same((await totalsBy('provider', 'model')).map(({ group }) => group), [
     { provider: 'a', model: 'a/1' }, { provider: 'b', model: 'b/1' }, { provider: null, model: null }
   ])
-  t.same((await usageTotals(query, 0, ['day', 'endpoint'])).map(({ group, sums }) => [group, sums.calls]), [
+  t.same((await totalsBy('day', 'endpoint')).map(({ group, sums }) => [group, sums.calls]), [
     [{ day: '2025-11-21', endpoint: 'chat' }, 3], [{ day: '2025-11-22', endpoint: 'chat' }, 1]
   ])
-  t.same(await usageTotals(query, atMs + 86_400_001, ['key']), [])
+  t.same(await usageTotals(query, atMs + 86_400_001, ['key']), { totals: [], cutBeforeMs: undefined })
 })

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { dayMs } from '../../lib/core/day.ts'
-import { piecesOf, usageParts } from '../../lib/usage/usage-parts.ts'
+import { planParts } from '../../lib/usage/plan-parts.ts'
+import { piecesOf, spansUpTo, usageParts } from '../../lib/usage/usage-parts.ts'
 import { hourMs } from '../../lib/stores/usage-rollups.ts'
 import { storeTest } from '../support/stores.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
@@ -10,7 +11,7 @@ const midnight = Date.UTC(2025, 10, 21)
 
 t.test('a period is read from the largest pieces that fit, without a gap', async t => {
   const later = midnight + 365 * dayMs
-  const shown = (fromMs: number, untilMs: number, smallestMs: number, nowMs = later): unknown[] => piecesOf({ fromMs, untilMs }, smallestMs, nowMs)
+  const shown = (fromMs: number, untilMs: number, smallestMs: number, nowMs = later): unknown[] => piecesOf({ fromMs, untilMs }, spansUpTo(smallestMs), nowMs)
     .filter(piece => piece.fromMs < piece.untilMs).map(piece => [(piece.fromMs - midnight) / hourMs, (piece.untilMs - midnight) / hourMs, piece.spanMs])
   t.same(shown(midnight - 1.5 * hourMs, midnight + 49.25 * hourMs, dayMs), [
     [-1.5, -1, undefined], [-1, 0, hourMs], [0, 48, dayMs], [48, 49, hourMs], [49, 49.25, undefined]
@@ -31,7 +32,7 @@ storeTest('lists of models, dry runs and answers out of the store are in no sum'
   ]
   await insertUsage(rows.map((row, number) => usageRowOf(number, { at_ms: midnight + number, ...row })))
   for (const smallestMs of [60_000, hourMs, dayMs]) {
-    const parts = await usageParts(query, { fromMs: midnight, untilMs: midnight + dayMs }, {}, { smallestMs, nowMs: Date.now() })
+    const parts = await usageParts(query, await planParts(query, { period: { fromMs: midnight, untilMs: midnight + dayMs }, origin: {}, by: [], smallestMs, nowMs: Date.now() }))
       .select(({ fn }) => [fn.sum<number>('record.calls').as('calls'), fn.sum<number>('record.errors').as('errors')]).executeTakeFirstOrThrow()
     t.same(parts, { calls: 3, errors: 1 }, `${smallestMs}`)
   }
@@ -42,7 +43,7 @@ storeTest('parts of a period add up to its records, and survive them', async (t,
   const { query, insertUsage } = await open()
   await insertUsage(Array.from({ length: 400 }, (_, number) => usageRowOf(number, { at_ms: midnight + number * hourMs / 4, key_id: `key-${number % 2}`, model: number % 4 === 0 ? null : 'a/1' })))
   const calls = async (fromMs: number, untilMs: number, smallestMs: number, keys?: string[], models?: string[]): Promise<number | null> => (
-    await usageParts(query, { fromMs, untilMs }, { keys, models }, { smallestMs, nowMs: Date.now() }).select(({ fn }) => fn.sum<number | null>('record.calls').as('calls')).executeTakeFirstOrThrow()
+    await usageParts(query, await planParts(query, { period: { fromMs, untilMs }, origin: { keys, models }, by: [], smallestMs, nowMs: Date.now() })).select(({ fn }) => fn.sum<number | null>('record.calls').as('calls')).executeTakeFirstOrThrow()
   ).calls
   for (const smallestMs of [hourMs, dayMs]) {
     t.equal(await calls(0, midnight + 1000 * dayMs, smallestMs), 400)

@@ -225,5 +225,54 @@ export const usageSteps: readonly Migration[] = [
     sql: `
       alter table usage add column wasted_tokens bigint;
       alter table usage add column wasted_nano_usd bigint`
+  },
+  {
+    // Sums by the names that callers choose. Records that are there are summed up later, while calls go on, and
+    // so are those of the next hour: gateways of the version before may still write some.
+    number: 36,
+    sql: `
+      create table name_rollups (
+        kind text not null,
+        from_ms bigint not null,
+        project_id text not null,
+        name text not null,
+        model text not null,
+        calls bigint not null,
+        errors bigint not null,
+        cancelled bigint not null,
+        estimated_calls bigint not null,
+        unpriced_calls bigint not null,
+        prompt_tokens bigint not null,
+        completion_tokens bigint not null,
+        cached_tokens bigint not null,
+        cache_write_tokens bigint not null,
+        reasoning_tokens bigint not null,
+        searches bigint not null,
+        pages bigint not null,
+        audio_ms bigint not null,
+        characters bigint not null,
+        images bigint not null,
+        cost_nano_usd bigint not null,
+        latencies text,
+        first_bytes text,
+        primary key (kind, from_ms, project_id, name, model)
+      ) without rowid;
+      create table counted_names (
+        kind text not null,
+        from_ms bigint not null,
+        project_id text not null,
+        name text not null,
+        primary key (kind, from_ms, project_id, name)
+      ) without rowid;
+      create table rollup_backlog (at_ms bigint not null primary key, id text not null) without rowid;
+      insert into rollup_backlog select cast(strftime('%s', 'now') as integer) * 1000 + 3600000, '' from usage limit 1`,
+    // Counts that were taken back leave nothing.
+    postgres: sql => `${sql.replace("cast(strftime('%s', 'now') as integer)", 'extract(epoch from now())::bigint')};
+      create or replace function added_durations (counts text) returns text language sql immutable as $$
+        select string_agg(bucket || ':' || number, ',') from (
+          select split_part(count, ':', 1) as bucket, sum(split_part(count, ':', 2)::bigint) as number
+          from unnest(string_to_array(counts, ',')) as count group by 1
+        ) as added where number <> 0
+      $$`
   }
 ]

@@ -1,8 +1,9 @@
-import { CompiledQuery, type Kysely } from 'kysely'
+import type { PoolClient } from 'pg'
 import { dayMs } from '../../core/day.ts'
 import {
   amounts,
   countSql,
+  isNamed,
   isSummed,
   rollupDimensions,
   rollupDurations,
@@ -12,15 +13,14 @@ import {
 } from '../usage-rollups.ts'
 import { partySpans } from '../party-spending.ts'
 import { isReplaced } from '../replaced-row.ts'
-import { textColumns, usageColumns } from '../usage-columns.ts'
+import { usageColumns } from '../usage-columns.ts'
+import { addingNames, daysOf, deleteEmptyNames, noteNames, type RunSql } from './add-names.ts'
+import { givenRows } from './given-rows.ts'
 import type { ServerConnections } from './server-connections.ts'
 import type { Partitions } from './partitions.ts'
-import type { Tables, UsageRow } from '../tables.ts'
+import type { UsageRow } from '../tables.ts'
 
 const columns = usageColumns.join(', ')
-const typed = usageColumns
-  .map(column => `${column} ${textColumns.has(column) ? 'text' : 'bigint'}`)
-  .join(', ')
 
 const durations = Object.keys(rollupDurations)
 const rollupColumns = [...rollupKey, ...rollupSums, ...durations].join(', ')
@@ -60,18 +60,20 @@ const adding = (rows: string, times = ''): string => `
       ${durations.map(name => `${name} = added_durations(concat_ws(',', usage_rollups.${name}, excluded.${name}))`).join(', ')}
   )`
 
-/** All rows in one statement and one value, so that a batch is one round trip. */
-const insert = `
+const insertWith = (parts: string): string => `
   with added as (
-    insert into usage (${columns}) select ${columns} from json_to_recordset($1) as given (${typed})
+    insert into usage (${columns}) ${givenRows}
     on conflict (at_ms, id) do nothing returning *
-  ), ${adding('added')}
+  ), ${parts}
   select count(*) as written from added`
+/** All rows in one statement and one value, so that a batch is one round trip. */
+const insert = insertWith(adding('added'))
+const insertNamed = insertWith(`${adding('added')}, ${addingNames('added', '1::bigint')}`)
 
 /** Writes rows in place of earlier ones of the same calls: of what both add, the difference is added. */
 const replace = `
   with given as (
-    select ${columns} from json_to_recordset($1) as given (${typed})
+    ${givenRows}
   ), earlier as (
     select usage.* from usage join given using (at_ms, id) where ${isReplaced('given.outcome', 'given.duration_ms')} order by at_ms, id for update of usage
   ), later as (
@@ -80,7 +82,7 @@ const replace = `
   ), changes as (
     select 1 as sign, ${columns} from later
     union all select -1, ${columns} from earlier where (at_ms, id) in (select at_ms, id from later)
-  ), ${adding('changes', 'sign * ')}
+  ), ${adding('changes', 'sign * ')}, ${addingNames('changes', 'sign')}
   select count(*) as written from later`
 
 /** Deletes sums of no call: those of a model that was not the one in the end. */
@@ -88,7 +90,8 @@ const deleteEmpty = `
   delete from usage_rollups where span_ms in (${rollupSpans.join(', ')}) and from_ms = any ($1::bigint[]) and key_id = any ($2::text[]) and calls <= 0`
 
 /**
- * Writes rows, and adds what they used to the sums of their hours and days and to the spending of their keys.
+ * Writes rows, and adds what they used to the sums of their hours, days and names and to the
+ * spending of their keys.
  * A row that is there already is left as it is and counts once; that of an open call is replaced by a later
  * one.
  *
@@ -101,7 +104,7 @@ export async function insertUsage (
 ): Promise<number> {
   await partitions.make(rows.map(({ at_ms: atMs }) => atMs))
   try {
-    const added = await write(server, insert, rows)
+    const added = await write(server, rows.some(isNamed) ? insertNamed : insert, rows)
     return added === rows.length ? added : added + await replaceRows(server, rows)
   } catch (error) {
     // another gateway may have dropped the one of a row, and the next attempt makes it again
@@ -111,11 +114,10 @@ export async function insertUsage (
 }
 
 /** Writes new rows as `insertUsage` does, within a transaction; their partitions are there. */
-export async function insertUsageWithin (
-  transaction: Kysely<Tables>,
-  rows: readonly UsageRow[]
-): Promise<void> {
-  await transaction.executeQuery(CompiledQuery.raw(insert, [JSON.stringify(rows)]))
+export async function insertUsageWithin (run: RunSql, rows: readonly UsageRow[]): Promise<void> {
+  const json = JSON.stringify(rows)
+  if (rows.some(isNamed)) await noteNames(run, json)
+  await run(rows.some(isNamed) ? insertNamed : insert, [json])
 }
 
 async function replaceRows (
@@ -128,9 +130,10 @@ async function replaceRows (
   if (replaced > 0) {
     const spans = rows.flatMap(({ at_ms: atMs }) => rollupSpans.map(spanMs => atMs - atMs % spanMs))
     const keys = rows.map(({ key_id: keyId }) => keyId)
-    await server.use(
-      async client => await client.query(deleteEmpty, [[...new Set(spans)], [...new Set(keys)]])
-    )
+    await server.use(async client => {
+      await client.query(deleteEmpty, [[...new Set(spans)], [...new Set(keys)]])
+      await client.query(deleteEmptyNames, [daysOf(rows)])
+    })
   }
   return replaced
 }
@@ -143,6 +146,7 @@ async function write (
 ): Promise<number> {
   const run = async (json: string): Promise<number> =>
     await server.use(async client => {
+      if (rows.some(isNamed)) await inTransaction(client, async query => await noteNames(query, json))
       const {
         rows: [result]
       } = await client.query<{ written: number }>(statement, [json])
@@ -152,6 +156,18 @@ async function write (
     if (isUntranslatable(error)) return await run(JSON.stringify(rows, translatable))
     throw error
   })
+}
+
+async function inTransaction (client: PoolClient, work: (run: RunSql) => Promise<void>): Promise<void> {
+  await client.query('begin')
+  try {
+    await work(async (text, values) => (await client.query<object>(text, [...values])).rows)
+    await client.query('commit')
+  } catch (error) {
+    // the connection may be what failed; the error is the one above
+    await client.query('rollback').catch(() => undefined)
+    throw error
+  }
 }
 
 /**

@@ -1,11 +1,12 @@
 /** Opens a store in PostgreSQL, which several gateways share, through Kysely. */
 
-import { Kysely, PostgresDialect } from 'kysely'
+import { CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { prunePartySpending } from '../party-spending.ts'
 import { pruneRollups } from '../prune-rollups.ts'
 import { StoreError } from '../store-error.ts'
 import { serverAddress, type ServerAddress } from './server-address.ts'
 import { serverConnections } from './server-connections.ts'
+import { addNames, type RunSql } from './add-names.ts'
 import { insertUsage, insertUsageWithin } from './insert-usage.ts'
 import { migrate } from './migrate.ts'
 import { Partitions } from './partitions.ts'
@@ -68,7 +69,8 @@ export async function openPostgres (
           async transaction =>
             await work({
               query: transaction,
-              insertUsage: async rows => await insertUsageWithin(transaction, rows)
+              insertUsage: async rows => await insertUsageWithin(runIn(transaction), rows),
+              addNames: async (rows, sign) => await addNames(runIn(transaction), rows, sign)
             })
         )
       },
@@ -92,6 +94,10 @@ export async function openPostgres (
     await pool.end()
     throw error instanceof StoreError ? error : new StoreError(name, error)
   }
+}
+
+function runIn (transaction: Kysely<Tables>): RunSql {
+  return async (text, values) => (await transaction.executeQuery(CompiledQuery.raw(text, [...values]))).rows
 }
 
 async function checkWritable (query: Kysely<Tables>, name: string): Promise<void> {

@@ -1,5 +1,6 @@
 /** The partitions of the usage ledger: one for each month, made with its first row. */
 
+import { monthOf } from '../../core/day.ts'
 import { locked } from './lock.ts'
 import type { ServerConnections } from './server-connections.ts'
 
@@ -70,12 +71,6 @@ export class Partitions {
     }))
     this.forget()
   }
-}
-
-/** Returns the first millisecond of the month of a moment, or of one after it. */
-function monthOf (ms: number, later = 0): number {
-  const date = new Date(ms)
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + later)
 }
 
 function nameOf (fromMs: number): string {

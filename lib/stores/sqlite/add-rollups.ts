@@ -1,4 +1,4 @@
-/** Adds rows to the sums of their hours and days. */
+/** Adds rows to sums, and to those of their hours and days. */
 
 import { bucketOf, Durations } from '../percentiles.ts'
 import {
@@ -15,31 +15,77 @@ import {
 import type { UsageRow } from '../tables.ts'
 import type { Statement } from './statement-cache.ts'
 
-const names = [...rollupKey, ...rollupSums, ...Object.keys(rollupDurations)]
-const hasKey = rollupKey.map(name => `${name} = ?`).join(' and ')
-const find = `select latencies, first_bytes from usage_rollups where ${hasKey}`
-const write = `insert into usage_rollups (${names.join(', ')}) values (${names.map(() => '?').join(', ')})
-  on conflict (${rollupKey.join(', ')}) do update set latencies = excluded.latencies, first_bytes = excluded.first_bytes,
-  ${rollupSums.map(name => `${name} = usage_rollups.${name} + excluded.${name}`).join(', ')}`
-const reduce = `update usage_rollups set ${rollupSums.map(name => `${name} = ${name} - ?`).join(', ')} where ${hasKey}`
-const removeEmpty = `delete from usage_rollups where ${hasKey} and calls <= 0`
-
 const amountOf = rollupSums.map(name => amounts[name].of)
+
+/** The sums of some rows. */
+export class RowSums {
+  readonly sums = amountOf.map(() => 0)
+  readonly latencies = new Durations()
+  readonly first_bytes = new Durations()
+
+  /** @param sign -1 subtracts it */
+  add (row: UsageRow, sign: 1 | -1): void {
+    for (let index = 0; index < amountOf.length; index++) {
+      this.sums[index] = (this.sums[index] ?? 0) + sign * (amountOf[index]?.(row) ?? 0)
+    }
+    if (row.outcome !== 'ok' || row.endpoint === importEndpoint) return
+    this.latencies.add(bucketOf(row.duration_ms), sign)
+    if (row.first_byte_ms !== null) this.first_bytes.add(bucketOf(row.first_byte_ms), sign)
+  }
+}
+
+/** A table of sums, by what distinguishes them. */
+export class SumTable {
+  readonly #find: string
+  readonly #write: string
+  readonly #removeEmpty: string
+
+  /** @param key the columns of its primary key */
+  constructor (table: string, key: readonly string[]) {
+    const names = [...key, ...rollupSums, ...Object.keys(rollupDurations)]
+    const hasKey = key.map(name => `${name} = ?`).join(' and ')
+    this.#find = `select latencies, first_bytes from ${table} where ${hasKey}`
+    this.#write = `insert into ${table} (${names.join(', ')}) values (${names.map(() => '?').join(', ')})
+      on conflict (${key.join(', ')}) do update set
+      latencies = excluded.latencies, first_bytes = excluded.first_bytes,
+      ${rollupSums.map(name => `${name} = ${table}.${name} + excluded.${name}`).join(', ')}`
+    this.#removeEmpty = `delete from ${table} where ${hasKey} and calls <= 0`
+  }
+
+  /** Adds sums to the row with a key, in a transaction. What is then of no call is removed. */
+  add (prepare: (sql: string) => Statement, key: ReadonlyArray<string | number>, added: RowSums): void {
+    const before = prepare(this.#find).get(...key)
+    const counts = (['latencies', 'first_bytes'] as const).map(name => {
+      const text = before?.[name]
+      const all = new Durations(typeof text === 'string' ? text : null)
+      all.addAll(added[name])
+      return all.text()
+    })
+    prepare(this.#write).run(...key, ...added.sums, ...counts)
+    if ((added.sums[0] ?? 0) < 0) prepare(this.#removeEmpty).run(...key)
+  }
+}
+
+const table = new SumTable('usage_rollups', rollupKey)
 
 /** The sums of some rows that belong together. */
 interface Group {
   readonly atMs: number
   readonly dimensions: readonly string[]
-  readonly sums: number[]
-  readonly latencies: Durations
-  readonly firstBytes: Durations
+  readonly sums: RowSums
 }
 
 /**
  * Adds rows that were inserted just now, in the same transaction. Nearly all of a batch are of one hour and
  * of few keys and models: they are added up here, so that each hour and day is written once.
+ *
+ * @param sign -1 subtracts rows that were removed
  */
-export function addRollups (prepare: (sql: string) => Statement, rows: readonly UsageRow[]): void {
+export function addRollups (
+  prepare: (sql: string) => Statement,
+  rows: readonly UsageRow[],
+  sign: 1 | -1 = 1
+): void {
   const groups = new Map<string, Group>()
   let previous: UsageRow | undefined
   let group: Group | undefined
@@ -50,27 +96,11 @@ export function addRollups (prepare: (sql: string) => Statement, rows: readonly 
       group = groupOf(row, groups)
     }
     previous = row
-    add(group, row)
+    group.sums.add(row, sign)
   }
-  for (const each of groups.values()) for (const spanMs of rollupSpans) writeGroup(prepare, each, spanMs)
-}
-
-/**
- * Subtracts rows of open calls that were removed just now, whose durations are not counted. Sums of no other
- * call go as well.
- */
-export function subtractRollups (prepare: (sql: string) => Statement, rows: readonly UsageRow[]): void {
-  for (const row of rows.filter(isSummed.of)) {
-    for (const spanMs of rollupSpans) {
-      const key = keyOf(spanMs, row.at_ms, dimensionsOf(row))
-      prepare(reduce).run(...amountOf.map(of => of(row)), ...key)
-      prepare(removeEmpty).run(...key)
-    }
+  for (const { atMs, dimensions, sums } of groups.values()) {
+    for (const spanMs of rollupSpans) table.add(prepare, [spanMs, atMs - atMs % spanMs, ...dimensions], sums)
   }
-}
-
-function keyOf (spanMs: number, atMs: number, dimensions: readonly string[]): Array<string | number> {
-  return [spanMs, atMs - atMs % spanMs, ...dimensions]
 }
 
 function belongTogether (a: UsageRow, b: UsageRow): boolean {
@@ -88,42 +118,11 @@ function groupOf (row: UsageRow, groups: Map<string, Group>): Group {
   const name = `${hourOf(row)}\0${dimensions.join('\0')}`
   const known = groups.get(name)
   if (known !== undefined) return known
-  const group: Group = {
-    atMs: row.at_ms,
-    dimensions,
-    sums: amountOf.map(() => 0),
-    latencies: new Durations(),
-    firstBytes: new Durations()
-  }
+  const group: Group = { atMs: row.at_ms, dimensions, sums: new RowSums() }
   groups.set(name, group)
   return group
 }
 
 function hourOf ({ at_ms: atMs }: UsageRow): number {
   return Math.floor(atMs / hourMs)
-}
-
-function add ({ sums, latencies, firstBytes }: Group, row: UsageRow): void {
-  for (let index = 0; index < amountOf.length; index++) {
-    sums[index] = (sums[index] ?? 0) + (amountOf[index]?.(row) ?? 0)
-  }
-  if (row.outcome !== 'ok' || row.endpoint === importEndpoint) return
-  latencies.add(bucketOf(row.duration_ms), 1)
-  if (row.first_byte_ms !== null) firstBytes.add(bucketOf(row.first_byte_ms), 1)
-}
-
-function writeGroup (
-  prepare: (sql: string) => Statement,
-  { atMs, dimensions, sums, latencies, firstBytes }: Group,
-  spanMs: number
-): void {
-  const key = keyOf(spanMs, atMs, dimensions)
-  const before = prepare(find).get(...key)
-  const counts = ([['latencies', latencies], ['first_bytes', firstBytes]] as const).map(([name, added]) => {
-    const text = before?.[name]
-    const all = new Durations(typeof text === 'string' ? text : null)
-    all.addAll(added)
-    return all.text()
-  })
-  prepare(write).run(...key, ...sums, ...counts)
 }

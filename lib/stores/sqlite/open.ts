@@ -14,6 +14,7 @@ import { pruneRollups } from '../prune-rollups.ts'
 import { retryWhenLocked } from '../retry-when-locked.ts'
 import { StoreError } from '../store-error.ts'
 import { createPrivately, databasePath, fileId } from './database-file.ts'
+import { addNames } from './add-names.ts'
 import { insertInTurns, insertUsageWithin } from './insert-usage.ts'
 import { migrate } from './migrate.ts'
 import { pruneUsage } from './prune-usage.ts'
@@ -73,7 +74,8 @@ export async function openSqlite (
         await transaction.updateTable('keys').set({ name: '' }).where('id', '=', '').execute()
         return await work({
           query: transaction,
-          insertUsage: async rows => { insertUsageWithin(sql => statements.prepare(sql), rows) }
+          insertUsage: async rows => { insertUsageWithin(sql => statements.prepare(sql), rows) },
+          addNames: async (rows, sign) => addNames(sql => statements.prepare(sql), rows, sign)
         })
       }),
     pruneUsage: async (retention, nowMs) => {

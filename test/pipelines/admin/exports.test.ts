@@ -185,7 +185,7 @@ storeTest('a week adds up to the same in its files, the report, both tables of t
   const { body: calls } = await send(`GET /admin/v1/calls.csv?${week}`)
   const costs = columnOf(calls, 'cost_nano_usd')
   t.same([costs.length, nanoOf(costs.map(cost => ({ cost_nano_usd: cost })))], [rows.length, total], 'the table of calls')
-  const totals = await usageTotals(database.query, weekBegin, ['day'])
+  const { totals } = await usageTotals(database.query, weekBegin, ['day'])
   t.equal(nanoOf(totals.map(({ sums }) => sums)), total, 'the command')
 
   // The days of other zones, one of them with half hours: together no more and no less.

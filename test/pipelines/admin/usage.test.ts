@@ -343,11 +343,13 @@ t.test('calls are found and added up by whom they are made for, and a member see
   t.same([await list(member.send, 'tag=b'), (await member.send('GET /admin/v1/calls.csv')).body.trimEnd().split('\r\n').length], [2, 4])
   t.equal((await (await place.user('viewer')).send('GET /admin/v1/calls.csv')).status, 403)
 
-  const month = `from_ms=${Date.now() - 32 * 24 * hour}`
-  t.equal((await send(`GET /admin/v1/usage?${month}&group_by=model`)).status, 200)
-  for (const by of ['group_by=tag', 'session=x', 'group_by=end_user', 'tag=a']) {
-    t.match(await send(`GET /admin/v1/usage?${month}&${by}`), {
-      status: 400, body: { error: { param: 'from_ms', message: 'Usage by end user, session or tag is for 31 days at most: use a shorter period.' } }
-    }, by)
-  }
+  const month = `from_ms=${Date.now() - 40 * 24 * hour}`
+  await record(place, [{ at_ms: Date.now() - 35 * 24 * hour, end_user: 'ada, the first', tags: '["b"]' }])
+  t.same(await counts(send, `group_by=end_user&${month}`), [7, { 'ada, the first': 5, bob: 1, None: 1 }], 'days of sums have no bound')
+  t.match((await send(`GET /admin/v1/usage?group_by=tag&${month}`)).body, { bucket: 'day', cut_before_ms: null, summed_from_ms: null, totals: { calls: 7 } })
+  const ofAda = `group_by=tag&end_user=${encodeURIComponent('ada, the first')}&compare=true`
+  const { body: cut } = await send(`GET /admin/v1/usage?${ofAda}&${month}`)
+  t.equal(cut.cut_before_ms, cut.until_ms - 31 * 24 * hour)
+  t.same([cut.totals.calls, cut.previous, cut.groups.map(({ totals }: UsageGroup) => totals.calls).toSorted()], [4, null, [1, 1, 3]], 'records have one, and the rest is compared with nothing')
+  t.match((await send(`GET /admin/v1/usage?${ofAda}`)).body, { cut_before_ms: null, previous: { totals: { calls: 0 } } })
 })

@@ -3,10 +3,10 @@
 import type { JSX } from 'preact'
 import { addressOf, api, request } from '../api/client.ts'
 import { saveFile } from '../api/save-file.ts'
-import { range } from '../format/time.ts'
+import { dateTime, range } from '../format/time.ts'
 import { Button } from '../parts/button.tsx'
 import { Empty } from '../parts/empty.tsx'
-import { Failure } from '../parts/notice.tsx'
+import { Failure, Notice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
 import { PlainSelect } from '../parts/select.tsx'
@@ -20,7 +20,7 @@ import { may } from '../state/session.ts'
 import { AttributionFilters, narrowings } from './attribution-filters.tsx'
 import { Breakdown, groupings } from './breakdown.tsx'
 import { MeasureCard } from './measure-card.tsx'
-import { measures } from './measures.ts'
+import { measures, type Usage } from './measures.ts'
 import { firstCalls } from './first-calls.ts'
 import { Totals } from './totals.tsx'
 
@@ -58,6 +58,7 @@ export function UsagePage (): JSX.Element {
       <Failure error={error} retry={() => void reload()} />
       {data === undefined && error !== undefined ? null : data?.totals.calls === 0 && (data.previous?.totals.calls ?? 0) === 0 ? <NothingYet /> : (
         <div class={`stack${loading && data !== undefined ? ' stale' : ''}`}>
+          <LeftOut usage={data} />
           {data === undefined ? <div class='card stats'><div class='stat'><SkeletonLines lines={3} /></div></div> : <Totals usage={data} />}
           <div class='row end'>
             <Segments
@@ -70,6 +71,17 @@ export function UsagePage (): JSX.Element {
         </div>
       )}
     </Page>
+  )
+}
+
+/** Says from when on there are sums; nothing where they are complete. */
+function LeftOut ({ usage }: { readonly usage: Usage | undefined }): JSX.Element | null {
+  if (usage === undefined || usage.cut_before_ms === null) return null
+  return (
+    <Notice tone='warn'>
+      Calls before {dateTime(usage.cut_before_ms)} are left out: this reads the records of at most 31 days and of 2 million calls.
+      Days grouped by end user, session or tag, and narrowed by nothing but the project, have no such bound.
+    </Notice>
   )
 }
 

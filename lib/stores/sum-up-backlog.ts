@@ -1,0 +1,34 @@
+/**
+ * Adds the records of a store of an earlier version to the sums by names, from the newest back. What a step
+ * has added it notes in the same transaction, so that one that is killed is begun again, and records that are
+ * stored meanwhile count once: those before the noted one are left for a later step.
+ */
+
+import { sql } from 'kysely'
+import type { Database } from './database.ts'
+import type { RollupBacklogRow } from './tables.ts'
+
+/**
+ * Adds some records.
+ *
+ * @returns the record before which records are not added yet; `undefined` when there are none
+ */
+export async function sumUpStep (database: Database): Promise<RollupBacklogRow | undefined> {
+  return await database.transaction([], async ({ query, addNames }) => {
+    const backlog = await database.lockRows(query.selectFrom('rollup_backlog').selectAll()).executeTakeFirst()
+    if (backlog === undefined) return undefined
+    const rows = await query.selectFrom('usage').selectAll()
+      .where('at_ms', '<=', backlog.at_ms)
+      .where(sql<boolean>`(at_ms, id) < (${backlog.at_ms}, ${backlog.id})`)
+      .orderBy('at_ms', 'desc').orderBy('id', 'desc').limit(database.maxBatchRows).execute()
+    const last = rows.at(-1)
+    if (last === undefined) {
+      await query.deleteFrom('rollup_backlog').execute()
+      return undefined
+    }
+    const { at_ms, id } = last
+    await query.updateTable('rollup_backlog').set({ at_ms, id }).execute()
+    await addNames(rows, 1)
+    return { at_ms, id }
+  })
+}

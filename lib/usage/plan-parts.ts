@@ -1,0 +1,185 @@
+/**
+ * Decides from what a report is read: sums where there are some by what it asks for, else records, of which
+ * it reads so many and leaves out what is older.
+ */
+
+import { sql, type Kysely } from 'kysely'
+import { attributionNames, type AttributionName } from '../../schemas/admin/usage.ts'
+import { dayMs } from '../core/day.ts'
+import { otherNames, periodOf } from '../stores/name-rollups.ts'
+import type { Tables } from '../stores/tables.ts'
+import { hourMs } from '../stores/usage-rollups.ts'
+import { isOneOf, type CallOrigin } from './call-filter.ts'
+import {
+  ceil,
+  isAttributed,
+  namesIn,
+  piecesOf,
+  spansUpTo,
+  type PartGrouping,
+  type PartsPlan,
+  type Period,
+  type Piece
+} from './usage-parts.ts'
+
+/** Bounds of what a report by names of callers reads of records. */
+export interface RecordBounds {
+  readonly maxMs: number
+  readonly maxRecords: number
+}
+
+const recordBounds: RecordBounds = { maxMs: 31 * dayMs, maxRecords: 2_000_000 }
+
+export interface PartsRequest {
+  readonly period: Period
+  readonly origin: CallOrigin
+  /** What distinguishes parts. */
+  readonly by: readonly PartGrouping[]
+  /** The shortest time to distinguish: a minute, an hour or a day. */
+  readonly smallestMs: number
+  readonly nowMs: number
+  /** Default: 31 days and 2 million records. */
+  readonly bounds?: RecordBounds
+}
+
+export async function planParts (query: Kysely<Tables>, request: PartsRequest): Promise<PartsPlan> {
+  const { period, origin, by, smallestMs, nowMs } = request
+  if (namesIn(by).length === 0 && !isAttributed(origin)) {
+    return { origin, by, pieces: piecesOf(period, spansUpTo(smallestMs), nowMs) }
+  }
+  const summedFromMs = await summedFrom(query)
+  const kind = await summedKind(query, request)
+  const sumsMs = kind === undefined ? Infinity : summedFromMs ?? 0
+  const pieces = [
+    { fromMs: period.fromMs, untilMs: Math.min(sumsMs, period.untilMs), spanMs: undefined },
+    ...piecesOf({ ...period, fromMs: Math.max(sumsMs, period.fromMs) }, [dayMs], nowMs)
+  ].filter(({ fromMs, untilMs }) => fromMs < untilMs)
+  const cutBeforeMs = await cutBefore(query, pieces, request)
+  return { origin, by, kind, summedFromMs, cutBeforeMs, pieces: within(pieces, cutBeforeMs, period) }
+}
+
+/** Returns the pieces after a time; there is always one. */
+function within (pieces: readonly Piece[], fromMs = 0, { untilMs }: Period): Piece[] {
+  const left = pieces
+    .filter(piece => piece.untilMs > fromMs)
+    .map(piece => ({ ...piece, fromMs: Math.max(fromMs, piece.fromMs) }))
+  return left.length === 0 ? [{ fromMs: untilMs, untilMs, spanMs: undefined }] : left
+}
+
+async function summedFrom (query: Kysely<Tables>): Promise<number | undefined> {
+  const backlog = await query.selectFrom('rollup_backlog').select('at_ms').executeTakeFirst()
+  return backlog && ceil(backlog.at_ms, dayMs)
+}
+
+/**
+ * Returns the kind of names whose sums say what is asked for: those of days, by project, and of tags also by
+ * model. A call with several tags counts in each, so sums do not say how many have one of two.
+ */
+async function summedKind (
+  query: Kysely<Tables>,
+  { period, origin, by, smallestMs }: PartsRequest
+): Promise<AttributionName | undefined> {
+  const { keys, models, providers, endpoints, endUsers, sessions, tags } = origin
+  const wanted = { end_user: endUsers, session: sessions, tag: tags }
+  const [kind, ...others] = attributionNames.filter(name => by.includes(name) || wanted[name] !== undefined)
+  if (kind === undefined || others.length > 0 || smallestMs < dayMs) return undefined
+  if ((keys ?? providers ?? endpoints) !== undefined) return undefined
+  if (kind !== 'tag' && models !== undefined) return undefined
+  const summed = new Set<PartGrouping>(['project', 'day', kind])
+  if (kind === 'tag') summed.add('model')
+  if (by.some(name => !summed.has(name))) return undefined
+  if (wanted[kind] === undefined) return kind
+  if (kind === 'tag' && (by.includes('tag') || wanted[kind].length > 1)) return undefined
+  return await hasOthers(query, kind, period) ? undefined : kind
+}
+
+/** Returns true where not all names of a period are distinguished: that of a filter may be another one. */
+async function hasOthers (
+  query: Kysely<Tables>,
+  kind: AttributionName,
+  { fromMs, untilMs }: Period
+): Promise<boolean> {
+  const other = await query.selectFrom('counted_names').select('name').where('kind', '=', kind)
+    .where('from_ms', '>=', periodOf(kind, fromMs)).where('from_ms', '<', untilMs)
+    .where('name', '=', otherNames).limit(1).executeTakeFirst()
+  return other !== undefined
+}
+
+/** Returns the time before which records are too many, or too old; `undefined` where all are read. */
+async function cutBefore (
+  query: Kysely<Tables>,
+  pieces: readonly Piece[],
+  { origin, bounds: { maxMs, maxRecords } = recordBounds }: PartsRequest
+): Promise<number | undefined> {
+  let [msLeft, recordsLeft] = [maxMs, maxRecords]
+  for (const { fromMs, untilMs, spanMs } of pieces.toReversed()) {
+    if (spanMs !== undefined) continue
+    const oldestMs = Math.max(fromMs, untilMs - msLeft)
+    const period = { fromMs: oldestMs, untilMs }
+    const { beforeMs, records } = await newestRecords(query, period, origin, recordsLeft)
+    if (beforeMs > fromMs) return beforeMs
+    msLeft -= untilMs - fromMs
+    recordsLeft -= records
+  }
+  return undefined
+}
+
+interface Newest {
+  /** The time from which they are. */
+  readonly beforeMs: number
+  readonly records: number
+}
+
+/** Finds from when on there are so many records at most: of those that an index finds, or of all. */
+async function newestRecords (
+  query: Kysely<Tables>,
+  period: Period,
+  { endUsers, sessions }: CallOrigin,
+  max: number
+): Promise<Newest> {
+  const { fromMs, untilMs } = period
+  const conditions = [
+    isOneOf(sql.ref('end_user'), endUsers), isOneOf(sql.ref('session'), sessions)
+  ].filter(condition => condition !== undefined)
+  if (conditions.length === 0) return await newestOfAll(query, period, max)
+  const { rows: [newest] } = await sql<{ records: number, first: number | null }>`
+    select count(*) as records, min(at_ms) as first from (
+      select at_ms from usage
+      where at_ms >= ${fromMs} and at_ms < ${untilMs} and ${sql.join(conditions, sql` and `)}
+      order by at_ms desc limit ${sql.lit(max + 1)}
+    ) as newest`.execute(query)
+  const { records = 0, first } = newest ?? {}
+  return records > max ? { beforeMs: (first ?? 0) + 1, records: max } : { beforeMs: fromMs, records }
+}
+
+/** Counts by days, and by hours in the one that has too many: these read no record. */
+async function newestOfAll (
+  query: Kysely<Tables>,
+  { fromMs, untilMs }: Period,
+  max: number
+): Promise<Newest> {
+  let records = 0
+  for (const day of await callsOf(query, dayMs, { fromMs: fromMs - fromMs % dayMs, untilMs })) {
+    if (records + day.calls > max) {
+      const ofDay = { fromMs: day.from_ms, untilMs: Math.min(day.from_ms + dayMs, untilMs) }
+      for (const hour of await callsOf(query, hourMs, ofDay)) {
+        if (records + hour.calls > max) return { beforeMs: Math.max(fromMs, hour.from_ms + hourMs), records }
+        records += hour.calls
+      }
+    } else {
+      records += day.calls
+    }
+  }
+  return { beforeMs: fromMs, records }
+}
+
+async function callsOf (
+  query: Kysely<Tables>,
+  spanMs: number,
+  { fromMs, untilMs }: Period
+): Promise<ReadonlyArray<{ readonly from_ms: number, readonly calls: number }>> {
+  return await query.selectFrom('usage_rollups')
+    .select(({ fn }) => ['from_ms', fn.sum<number>('calls').as('calls')])
+    .where('span_ms', '=', spanMs).where('from_ms', '>=', fromMs).where('from_ms', '<', untilMs)
+    .groupBy('from_ms').orderBy('from_ms', 'desc').execute()
+}
