@@ -47,8 +47,6 @@ const slow = {
 /** Pure files that take longer than the rest of `test:quick` is worth. */
 const long = /^((accounts|embeddings|import|load|local|mcp|ocr)\/|config\/watch-settings|json\/\w+-in-turns|providers\/work|routing\/promise|support\/scaling|validation\/(compile-check|fill-defaults)|wire\/openapi)/
 
-const quickGroups = 4
-
 /** What pure tests do not import: sockets, processes, stores, and what is assembled of everything. */
 const impure = /^(node:(child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)|undici|pg|lib\/(cli|gateway|process|public\/index|stores\/(open-database|sqlite\/open))\b.*|(bench|examples)\/.*)$/
 
@@ -61,12 +59,15 @@ mkdirSync(groups)
 const all = readdirSync(tests, { recursive: true }).filter(name => name.endsWith('.test.js')).sort()
 const quick = all.filter(file => !slow.scaling.test(file) && !long.test(file) && isPure(join(tests, file)))
 let rest = all.filter(file => !quick.includes(file))
-for (const [index, [name, pattern]] of [...Object.entries(slow), ['others', /(?:)/]].entries()) {
+for (const [index, [name, pattern]] of Object.entries(slow).entries()) {
   write(`${String(index + 1).padStart(2, '0')}-${name}`, rest.filter(file => pattern.test(file)))
   rest = rest.filter(file => !pattern.test(file))
 }
-for (let group = 0; group < quickGroups; group++) {
-  write(`quick-${group + 1}`, quick.filter((_, index) => index % quickGroups === group))
+writeInParts('00-others', rest, 2)
+writeInParts('quick', quick, 4)
+
+function writeInParts (name, files, count) {
+  for (let part = 0; part < count; part++) write(`${name}-${part + 1}`, files.filter((_, index) => index % count === part))
 }
 
 function write (name, files) {

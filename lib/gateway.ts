@@ -134,8 +134,9 @@ export interface GatewayCoordination {
 }
 
 /**
- * Creates a gateway, which accepts no call before `listen` or `start`. @throws errors of the stores and of the
- * certificate
+ * Creates a gateway, which accepts no call before `listen` or `start`.
+ *
+ * @throws errors of the stores and of the certificate
  */
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
   const tracer = await openTracer(settings, given.log)

@@ -46,8 +46,8 @@ export class AlertStore {
   }
 
   /**
-   * Adds an alert with a delivery to each channel. An existing alert is only kept for longer: a budget without
-   * an end may be spent for years.
+   * Adds an alert with a delivery to each channel. An existing alert is only kept for longer: a budget
+   * without an end may be spent for years.
    *
    * Deliveries come first: they are carried out once their alert is there, so a process that ends in between
    * leaves nothing half done.
