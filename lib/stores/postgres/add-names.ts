@@ -60,7 +60,7 @@ export const addingNames = (rows: string, times: string): string => `
   ), named as (
     select * from (${namesOf(rows)}) as named
     where not exists (select 1 from backlog where (named.at_ms, named.id) < (backlog.at_ms, backlog.id))
-  ), counted as (
+  ), by_name as (
     select named.*,
       case when known.name is null and others.name is not null then '${otherNames}' else given_name end as name
     from named
@@ -74,7 +74,7 @@ export const addingNames = (rows: string, times: string): string => `
         ${Object.values(rollupDurations)
           .map(duration => `added_durations(string_agg(${countSql(duration, times)}, ','))`)
           .join(', ')}
-      from (select distinct on (at_ms, id, ${times}, kind, name) * from counted) as once
+      from (select distinct on (at_ms, id, ${times}, kind, name) * from by_name) as once
       group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
     on conflict (${nameRollupKey.join(', ')}) do update set
       ${rollupSums.map(name => `${name} = name_rollups.${name} + excluded.${name}`).join(', ')},
