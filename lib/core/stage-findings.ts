@@ -29,12 +29,20 @@ export class StageFindings {
     this.#entry(stage, point, action).count += count
   }
 
-  /** Notes a look that has just ended, and how long it took. */
-  noteLook (stage: string, point: StagePoint, durationMs: number): void {
+  /**
+   * Notes a look that has ended, and how long it took.
+   *
+   * @param nowMs `performance.now()` at its end
+   */
+  noteLook (
+    stage: string,
+    point: StagePoint,
+    durationMs: number,
+    nowMs: number = performance.now()
+  ): void {
     const entry = this.#entry(stage, point, 'look')
     entry.count++
     entry.durationMs += durationMs
-    const nowMs = performance.now()
     entry.startedAtMs ??= nowMs - durationMs
     entry.endedAtMs = nowMs
   }

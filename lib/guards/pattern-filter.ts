@@ -73,8 +73,9 @@ export class PatternFilter implements TextFilter {
     try {
       return this.#find(text, from, until, reported)
     } finally {
-      const durationMs = (performance.now() - began) / this.#stages.size
-      for (const stage of this.#stages) this.#findings.noteLook(stage, this.#point, durationMs)
+      const nowMs = performance.now()
+      const durationMs = (nowMs - began) / this.#stages.size
+      for (const stage of this.#stages) this.#findings.noteLook(stage, this.#point, durationMs, nowMs)
     }
   }
 

@@ -152,9 +152,10 @@ export class PlaceTable {
   ): JsonObject {
     const under = placeBelow(nodes) ?? below
     let result: JsonObject | undefined
-    for (const [name, member] of Object.entries(object)) {
-      const named = nodes.flatMap(({ members }) => members.get(name) ?? [])
-      const others = named.length > 0 ? named : nodes.flatMap(({ members }) => members.get('*') ?? [])
+    for (const name of Object.keys(object)) {
+      const member = object[name]
+      const named = membersOf(nodes, name)
+      const others = named.length > 0 ? named : membersOf(nodes, '*')
       const isOwnName = named.length > 0 || under?.isFree === true
       const anywhere = isOwnName ? undefined : this.#anywhere.get(name)
       const place = anywhere ?? under
@@ -164,6 +165,16 @@ export class PlaceTable {
     }
     return result ?? object
   }
+}
+
+/** A loop: this runs for each member of a request, and `flatMap` makes a list for each node. */
+function membersOf (nodes: readonly Node[], name: string): readonly Node[] {
+  const found: Node[] = []
+  for (const { members } of nodes) {
+    const node = members.get(name)
+    if (node !== undefined) found.push(node)
+  }
+  return found
 }
 
 function replaceString (string: string, place: TextPlace, replace: ReplaceText): string {
