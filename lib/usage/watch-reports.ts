@@ -4,6 +4,7 @@ import { sql, type Kysely } from 'kysely'
 import { dayMs } from '../core/day.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
 import type { Tables } from '../stores/tables.ts'
+import { projectOfRecord } from './call-filter.ts'
 import { usedSince } from './spending.ts'
 
 /** Returns the ids of the keys with calls in the hours since a moment. */
@@ -77,9 +78,8 @@ interface ProjectHour {
 async function spendingOf (query: Kysely<Tables>, hours: readonly number[]): Promise<ProjectHour[]> {
   const { rows } = await sql<ProjectHour>`
     select project_id as "projectId", sum(cost_nano_usd) as "nanoUsd" from (
-      select coalesce((select project_id from keys where keys.id = key_id), 'default') as project_id,
-        from_ms, cost_nano_usd
-      from usage_rollups where span_ms = ${hourMs} and from_ms in (${sql.join(hours)})
+      select ${projectOfRecord} as project_id, from_ms, cost_nano_usd
+      from usage_rollups as record where span_ms = ${hourMs} and from_ms in (${sql.join(hours)})
     ) as spending group by project_id, from_ms`.execute(query)
   return rows
 }

@@ -129,6 +129,14 @@ storeTest('an hour is unusual above four times the median of fourteen days and a
   t.same(later.map(({ id }) => id).toSorted(), ((await find('unusualHours')).alerts ?? []).map(({ id }) => id).toSorted(), 'an hour later they are the same alerts')
 })
 
+storeTest('what mirrored calls spend is spent by no project of callers', async (t, open) => {
+  const { find, spend } = await world(t, open)
+  for (let day = 1; day <= 14; day++) await spend('key-1', 2, nowMs - day * dayMs)
+  await spend('key-1', 7)
+  await spend('mirror', 6, nowMs - minuteMs, { endpoint: 'mirror' })
+  t.match((await find('unusualHours')).alerts, [{ message: 'The project mirror has spent $6.00 in an hour, usually $0.00.', data: { project: { id: 'mirror' } } }])
+})
+
 storeTest('four times the median is usual', async (t, open) => {
   const { find, spend } = await world(t, open)
   for (let day = 1; day <= 14; day++) await spend('key-1', 2, nowMs - day * dayMs)
