@@ -27,7 +27,10 @@ export const chatCompletions: Dialect<typeof ChatRequest> = {
     return messages === request.messages ? request : { ...request, messages }
   },
   encode: encodeChunks,
-  complete: ({ call }, batches) => toCompletion(batches, () => call.options?.usageCost?.(call)),
+  complete: ({ call }, batches) => {
+    const usageCost = call.options?.usageCost
+    return toCompletion(batches, usageCost && (() => usageCost(call)))
+  },
   errors: chatCompletionsErrors,
   printedTexts: chatPrintedTexts
 }
