@@ -3,14 +3,15 @@
  * tables of its own migrations, with keys and secrets hashed and encrypted by its own functions.
  */
 
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { readFileSync, readdirSync } from 'node:fs'
+import { chmodSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { launch, directoryOf, type Running } from '../support/headgate.ts'
+import { launch, directoryOf, main, type Running } from '../support/headgate.ts'
 import { headgate } from '../support/command.ts'
 import { importedTables, litellmConfig, litellmTables, notesOf, saltKey, secrets, tokens, type LitellmFunctions } from '../support/litellm-tables.ts'
+import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 import type { Test } from 'tap'
@@ -148,4 +149,26 @@ t.test('a LiteLLM with its own tables moves over while both serve', { skip, time
   await until(async () => (await call('sk-shared-budget')) === 401, 'the key that was deleted there')
   await until(async () => (await call('sk-spent')) === 200, 'the budget that was raised there')
   await until(async () => (await call('sk-team-other')) === 402, 'what was spent there')
+})
+
+t.test('the commands of the run-book are run as they stand', { skip, timeout: 180_000 }, async t => {
+  if (python === undefined || server === undefined) return
+  const directory = directoryOf(t, { 'config.yaml': litellmConfig('http://127.0.0.1:1/v1'), bin: { headgate: `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n` } })
+  chmodSync(join(directory, 'bin/headgate'), 0o755)
+  const { url, query } = await litellmServer(t, python, server)
+  await fill(query, litellmTables(litellmFunctions(python), 'http://127.0.0.1:1/v1', Date.now()))
+  const port = await freePort()
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/from-litellm.md'), 'utf8')
+  const [, steps = ''] = /As commands,[^]*?```sh\n([^]*?)```/.exec(page) ?? []
+  t.equal(steps.trim().split('\n').length, 8)
+  const address = `http://127.0.0.1:${port}`
+  const waiting = `headgate start & gateway=$!; trap 'kill $gateway' EXIT; curl -s --retry 100 --retry-delay 1 --retry-connrefused --max-time 60 ${address}/livez`
+  const program = steps.replace('headgate start &', waiting).replaceAll('http://127.0.0.1:8080', address)
+  t.not(program, steps)
+  const { stdout, stderr, status } = spawnSync('sh', ['-c', program], {
+    cwd: directory, encoding: 'utf8', timeout: 170_000,
+    env: { PATH: `${directory}/bin:${process.env['PATH'] ?? ''}`, LITELLM_DATABASE: url, LITELLM_SALT_KEY: saltKey, KEY: 'sk-plain', PORT: String(port) }
+  })
+  t.equal(status, 0, stderr)
+  t.match(stdout, /In the database: 19 keys, 4 projects, 3 users\.[^]*Keys: 19 new[^]*Configuration OK[^]*"object": ?"list"[^]*Keys: 0 new, 0 changed, 0 revoked[^]*\nteam +1 [^\n]*12\.5/, stderr)
 })
