@@ -46,7 +46,7 @@ export interface Services {
   readonly captureBodies?: CaptureBodies
   /** Endpoints of which nothing is kept before stages have looked at a request. Absent: there are none. */
   readonly guardedEndpoints?: ReadonlySet<string>
-  /** Returns true for keys that are not to see costs. Absent where all are. */
+  /** Returns true for keys that may not see costs. Absent when every key may. */
   readonly hidesCost?: (key: ApiKey) => boolean
   /** Lists the tags that the configuration gives to the calls of a key. Absent where it gives none. */
   readonly ownTags?: (key: ApiKey) => readonly string[]

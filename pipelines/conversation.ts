@@ -63,11 +63,11 @@ export function conversation<S extends TObject, C> (
   { afterRules = map(call => call), beforeAnswer = map(call => call) }: ConversationOptions = {}
 ): Handler<Call> {
   const { textStages, answerCache } = services
-  const admitted = checkAddresses(services, dialect)
+  const addresses = checkAddresses(services, dialect)
   const joined =
     textStages?.reversible === undefined
-      ? admitted
-      : chain(admitted, joinPlaceholders(services, textStages.reversible, dialect))
+      ? addresses
+      : chain(addresses, joinPlaceholders(services, textStages.reversible, dialect))
   return pipeline(
     auth(services),
     validate(dialect.schema),
@@ -89,7 +89,7 @@ export function conversation<S extends TObject, C> (
     answerEmpty(services, dialect),
     limits(services, { estimate: estimateChat }),
     textStages === undefined
-      ? admitted
+      ? addresses
       : chain(joined, requestTexts(textStages, { ...dialect, awaitsVerdict: isAnsweredAtOnce(dialect) })),
     defer(
       services,
@@ -119,7 +119,7 @@ function isStoredBy<C> ({
 function isAnsweredAtOnce<C> ({
   runsLater = () => false
 }: Pick<Dialect<never, C>, 'runsLater'>): (call: RoutedChatCall) => boolean {
-  return ({ request, context }) => request.deferred !== true && !runsLater(context as C) // as above
+  return ({ request, context }) => request.deferred !== true && !runsLater(context as C) // by the `input` of the same dialect
 }
 
 type Answer = Stage<RoutedChatCall, ChatBatch>
@@ -127,15 +127,15 @@ type Answer = Stage<RoutedChatCall, ChatBatch>
 /**
  * Lets the provider answer, in as many turns as its tool calls need, then runs the text stages on the answer.
  *
- * @param keep answers from the cache in its place. Default: never
+ * @param withCache wraps the answer in a lookup in the cache. Default: there is no cache
  */
 function answers<C> (
   services: Services,
   { directTexts }: AnswerDialect<C>,
-  keep: (answer: Answer) => Answer = answer => answer
+  withCache: (answer: Answer) => Answer = answer => answer
 ): Answer {
   const { textStages } = services
-  const inTurns = keep(
+  const inTurns = withCache(
     toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage()))
   )
   return textStages === undefined ? inTurns : answerTexts(textStages, directTexts, inTurns)

@@ -110,7 +110,7 @@ export function countTokens (
       ? checked
       : chain(
           checked,
-          limits(services, { estimate: estimateChat, ofStages: true }),
+          limits(services, { estimate: estimateChat, onlyStageCosts: true }),
           requestTexts(textStages, { replaceTexts: replaceCountTexts })
         ),
     countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request), {

@@ -122,7 +122,7 @@ export function countInputTokens (
       ? checked
       : chain(
           checked,
-          limits(services, { estimate: estimateChat, ofStages: true }),
+          limits(services, { estimate: estimateChat, onlyStageCosts: true }),
           requestTexts(textStages, { replaceTexts: dialect.replaceTexts })
         ),
     countPrompt(services, dialect, request => estimateChat(request).prompt),

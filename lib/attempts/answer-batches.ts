@@ -90,7 +90,7 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
   #end (): void {
     this.#ended = true
     const open = this.#open
-    this.#open = undefined // closed once: what is read on after the caller has left begins there
+    this.#open = undefined // closed once: an answer that is read on without its caller is read from there
     if (open === undefined) return
     noteCompleted(this.#call, open.route)
     open.answer.close()

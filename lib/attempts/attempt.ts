@@ -45,7 +45,7 @@ export interface AttemptCall extends Pick<
   RoutedCall<unknown>,
   'signal' | 'record' | 'key' | 'providerKey' | 'takeMemory'
 > {
-  /** The place of the gateway's credential to use, of several. */
+  /** The index of the gateway's credential to use, of several. */
   readonly credential?: number | undefined
   /** The span of the request. */
   readonly span?: ChildSpan | undefined
@@ -56,7 +56,7 @@ export interface AttemptCall extends Pick<
  * a copy of all text for as long as the call waits.
  */
 export interface UpstreamPart<R, E = unknown> {
-  readonly ask: AdapterInput<R>
+  readonly input: AdapterInput<R>
   /** The events of its complete answer, of a call in several parts: further attempts do not send it again. */
   answer?: readonly E[]
 }
@@ -70,18 +70,18 @@ export interface UpstreamPart<R, E = unknown> {
  */
 export function openAttempt<R, E extends { readonly type: string }> (
   call: AttemptCall,
-  { ask: input }: UpstreamPart<R, E>,
+  { input }: UpstreamPart<R, E>,
   provider: Provider,
   adapter: Adapter<R, E>,
   options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   // Not an `async` function, which is suspended for as long as the provider takes, with the request in it.
-  return sendAsk(call, input, provider, adapter).then(response =>
+  return sendInput(call, input, provider, adapter).then(response =>
     openResponse(response, call, input, provider, adapter, options)
   )
 }
 
-function sendAsk<R> (
+function sendInput<R> (
   call: AttemptCall,
   input: AdapterInput<R>,
   provider: Provider,

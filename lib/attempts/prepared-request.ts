@@ -78,7 +78,7 @@ export class PreparedRequest<
         : extend(call, { credential, span, signal: attemptSignal })
     if (this.#refused) return this.#openTranslated(attempt, credential)
     const parts = this.#partsFor(credential)
-    if (parts[0]?.ask.direct === undefined) return this.#open(attempt, parts)
+    if (parts[0]?.input.direct === undefined) return this.#open(attempt, parts)
     return this.#open(attempt, parts).then(opened => {
       this.#shared.missingApis.noteServed(this.provider)
       return opened
@@ -121,7 +121,7 @@ export class PreparedRequest<
     if (known !== undefined) return known.parts
     const isTranslated = this.#refused || this.#shared.missingApis.isMissing(this.provider)
     const input = adapterInput(this.#call, this.#route, this.provider, { credential, isTranslated })
-    const parts = (this.#adapter.split?.(input) ?? [input]).map(part => ({ ask: part }))
+    const parts = (this.#adapter.split?.(input) ?? [input]).map(part => ({ input: part }))
     this.#made.push({ credential, parts })
     const { reasoningAccount, providerKey, record } = this.#call
     if (

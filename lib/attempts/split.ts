@@ -47,7 +47,7 @@ export function openParts<R, E extends AnyEvent> (
   const [first] = parts
   if (first === undefined) throw new RangeError('a request has at least one part')
   const join = adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
-  const { streamed } = first.ask
+  const { streamed } = first.input
   const joined = new JoinedAttempt<E>(parts, join, !streamed, async (index, signal) => {
     return await openAttempt(
       { ...call, signal: AbortSignal.any([standardSignal(call.signal), signal]) },
@@ -113,7 +113,7 @@ interface Offer<E> {
 }
 
 class JoinedAttempt<E> implements OpenAttempt<E> {
-  readonly #parts: ReadonlyArray<Pick<UpstreamPart<unknown, E>, 'ask'> & { answer?: readonly E[] }>
+  readonly #parts: ReadonlyArray<Pick<UpstreamPart<unknown, E>, 'input'> & { answer?: readonly E[] }>
   readonly #keeps: boolean
   readonly #join: Join<E>
   readonly #open: (part: number, signal: AbortSignal) => Promise<OpenAttempt<E>>

@@ -1,9 +1,9 @@
 /**
- * Answers that are given again to equal requests.
+ * A cache of answers: equal requests get the same answer again.
  *
  * A request is equal to another when everything that may change its answer is: the request after the stages
  * have looked at it, the stages that it names, whose it is, what its key may use, the models that may answer,
- * and the configuration of providers and stages. A keyed digest of all that names the answer.
+ * and the configuration of providers and stages. An HMAC of all that is the key of the answer.
  */
 
 import { createHmac } from 'node:crypto'
@@ -47,7 +47,7 @@ export class AnswerCache {
     return this.#options.entries.bytes ?? 0
   }
 
-  /** Returns what a call may have of the cache; `undefined`: nothing. */
+  /** Returns how a call may use the cache; `undefined`: not at all. */
   termsOf (call: RoutedCall<ChatInput>): CacheTerms | undefined {
     return isCacheable(call) ? cacheTerms(call, this.#options.settings) : undefined
   }

@@ -17,7 +17,7 @@ export interface ProviderTraits {
   readonly systemAnywhere?: boolean
   /** True when a system message may have several parts; templates of many servers take a text only. */
   readonly systemParts?: boolean
-  /** False when it would answer an answer that the caller began with a new one. */
+  /** False when it ignores an answer that the caller began, and writes a new one. */
   readonly prefill?: boolean
   /** True when it has fields for the caller's cache and user (`prompt_cache_key`, `safety_identifier`). */
   readonly callerFields?: boolean

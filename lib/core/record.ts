@@ -190,10 +190,10 @@ export class CallRecord {
   /** Tool servers that it asked for their tools, or failed to reach. */
   toolListings: ToolListing[] | undefined = undefined
 
-  /** What came of looking for an equal answer; absent where none are kept. */
+  /** The result of the lookup in the cache of answers; absent where there is no cache. */
   cache: 'hit' | 'miss' | 'bypass' | undefined = undefined
 
-  // Its time.
+  // Times.
   /** The time of `performance.now()` at which its key was found valid. */
   keyCheckedAtMs: number | undefined = undefined
   /**
@@ -206,8 +206,8 @@ export class CallRecord {
   /** Milliseconds from acceptance to the first output of a streamed answer; of no other answer. */
   firstByteMs: number | undefined = undefined
 
-  /** True while its request may hold what stages mask or refuse: nothing of it is kept then. */
-  isUnseen = false
+  /** True until stages have inspected its request: until then nothing of it is kept. */
+  awaitsInspection = false
   /** The stages that look at its texts, for its caller. */
   stages: readonly string[] | undefined = undefined
   /** What stages found in its texts. */
@@ -311,7 +311,7 @@ export class CallRecord {
   }
 }
 
-/** Of a call whose request no stage has looked at yet, whom it is made for is not kept. */
+/** The attribution of a call whose request no stage has inspected yet: none of it is kept. */
 export const unknownCaller: Attribution = {
   tags: undefined, endUser: undefined, session: undefined, metadata: undefined
 }
@@ -395,7 +395,7 @@ export function requestBytes ({
  */
 export const slowRequestBytes = 256 * 1024
 
-/** Returns true for a request of which each step runs in its own turn of the event loop. */
+/** Returns true for a request so large that each step of it runs in its own turn of the event loop. */
 export function isSlowRequest (record: Pick<CallRecord, 'bodyBytes' | 'storedInputBytes'>): boolean {
   return requestBytes(record) > slowRequestBytes
 }

@@ -21,7 +21,7 @@ export interface Route {
   readonly defaults?: Readonly<Record<string, unknown>>
   /** Fewest tokens that the model caches; set where the gateway marks prompts for its cache. */
   readonly minMarkedTokens?: number
-  /** Another model that gets a share of the calls as well; of the first route alone it counts. */
+  /** Another model that gets a share of the calls as well. Only that of the first route is used. */
   readonly mirror?: Mirror
   /** Milliseconds after which the next route is started as well. Default: never. */
   readonly hedgeAfterMs?: number

@@ -4,13 +4,13 @@ import type { StageAction, StagePoint } from '../../schemas/config/stages.ts'
  * What a stage did with texts. `look`: it looked, with or without findings. `unavailable`: what should have
  * looked could not be reached, and the texts passed.
  */
-export type StageDeed = StageAction | 'look' | 'unavailable'
+export type StageOutcome = StageAction | 'look' | 'unavailable'
 
 /** What a stage did at one point of a call: never the text itself. */
 export interface Finding {
   readonly stage: string
   readonly point: StagePoint
-  readonly action: StageDeed
+  readonly action: StageOutcome
   /** Findings; of `look` and `unavailable`, looks. */
   count: number
   /** Milliseconds that looks took; 0 for anything else. */
@@ -25,7 +25,7 @@ export class StageFindings {
   readonly #list: Finding[] = []
 
   /** Notes findings. */
-  note (stage: string, point: StagePoint, action: StageDeed, count = 1): void {
+  note (stage: string, point: StagePoint, action: StageOutcome, count = 1): void {
     this.#entry(stage, point, action).count += count
   }
 
@@ -60,7 +60,7 @@ export class StageFindings {
     })
   }
 
-  #entry (stage: string, point: StagePoint, action: StageDeed): Finding {
+  #entry (stage: string, point: StagePoint, action: StageOutcome): Finding {
     let entry = this.#list.find(
       finding => finding.stage === stage && finding.point === point && finding.action === action
     )

@@ -43,7 +43,7 @@ export class Mirrors {
     const work = this.#planned.get(record)
     if (work === undefined || this.#stopping.signal.aborted || this.inFlight >= work.maxInFlight) return
     if (record.outcome !== 'ok' && record.outcome !== 'error') return
-    if (record.cache === 'hit' || record.isUnseen) return
+    if (record.cache === 'hit' || record.awaitsInspection) return
     const done = this.#run(work, onEnd).finally(() => this.#running.delete(done))
     this.#running.add(done)
   }

@@ -19,9 +19,9 @@ export type StageSettings = Settings['stages'][number]
 
 /** The parts of a stage that waits for something before it decides. */
 export interface JudgeParts {
-  /** Those of the configuration that are no patterns, by name. */
+  /** The configured stages other than patterns, by name. */
   readonly judges: ReadonlyMap<string, Judge>
-  /** Called where one could not look at a call. */
+  /** Called when one of them could not look at a call. */
   readonly onUnavailable: UnavailableStage
   /** True: callers may know which stages look at their calls. Default: false. */
   readonly exposesNames?: boolean

@@ -44,7 +44,7 @@ export interface TextFilter {
    * Characters of the longest finding, and one more: so many after its beginning decide whether there is one.
    */
   readonly reach: number
-  /** False for one that only counts. */
+  /** False for one that only reports. */
   readonly alters: boolean
   /** True for one that does not look at what cannot be changed. Default: a finding there refuses the call. */
   readonly skipsFixed?: true

@@ -72,7 +72,7 @@ export interface JudgeWindow {
 
 /** A stage looking at one call. */
 export interface TextJudge {
-  /** False for one that only counts: answers do not wait for it. */
+  /** False for one that only reports: answers do not wait for it. */
   readonly alters: boolean
   /** True for one that may look at a request while it is sent. Default: false. */
   readonly overlaps?: boolean

@@ -18,8 +18,8 @@ export interface AdmissionLimits {
   readonly uploadDiskBytes: number
   /**
    * Milliseconds for which a caller may take nothing of its answer before its call can be ended to free
-   * memory. Default: 5,000. The system takes bytes by a third of its buffer, so slow callers take none for
-   * a while.
+   * memory. Default: 5,000. The system frees its buffer by a third at a time, so a slow caller seems to
+   * take nothing for a while.
    */
   readonly patienceMs?: number
 }

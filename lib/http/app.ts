@@ -3,7 +3,7 @@
  *
  * A request passes, in this order: middleware of the program that embeds the gateway, CORS, the bound on
  * pipelining, the guards, paths without parameters, paths with parameters, and the refusal of everything
- * else. Nothing bypasses Koa.
+ * else. Every request that can be parsed goes through Koa.
  */
 
 import Koa, { type Middleware } from 'koa'

@@ -125,7 +125,7 @@ export function readCall (
 /**
  * Calls back when the connection closes before the answer is complete.
  *
- * @returns ends that
+ * @returns a function that stops listening
  */
 function onLeave (response: ServerResponse, socket: Socket, left: () => void): () => void {
   const onClose = (): void => {

@@ -1,4 +1,4 @@
-/** The only writer of replies. */
+/** Writes replies of the app; requests that cannot be parsed are refused by `refuse-malformed`. */
 
 import { explainRoute } from '../core/explain-route.ts'
 import { writeChunk } from './node-internals.ts'
@@ -66,8 +66,8 @@ async function writeComplete (
 }
 
 /**
- * Writes a long piece in short ones, each after the caller has taken the one before. A single write counts as
- * read only when all of it is, so a slow caller would look like one who has left. Once the call has aborted,
+ * Writes a long piece in short ones, each after the caller has taken the one before. The progress of a
+ * single write is seen only when all of it was taken, so a slow caller would look like one who has left. Once the call has aborted,
  * the rest is written without waiting.
  */
 async function writeInPieces (

@@ -85,9 +85,9 @@ export async function openModule (
   return judgeOf(checkedStage(stage))
 }
 
-/** @throws Error for options that the schema does not allow, or a schema that is none */
+/** @throws Error for options that the schema does not allow, or for an invalid schema */
 function checkOptions (schema: unknown, options: Readonly<Record<string, unknown>>): void {
-  if (!isObject(schema)) throw new TypeError('`optionsSchema` is no JSON Schema')
+  if (!isObject(schema)) throw new TypeError('`optionsSchema` is not a JSON Schema')
   const Ajv = loadAjv()
   const ajv = new Ajv({ allErrors: true, strict: false })
   const isAllowed = ajv.compile(schema)

@@ -23,7 +23,7 @@ export class BudgetWarnings {
       const name = `${party} ${budget}`
       if (this.#logged.get(name) === endMs) continue
       this.#logged.set(name, endMs)
-      const endUser = party.startsWith('end_user:') && !record.isUnseen ? record.endUser : undefined
+      const endUser = party.startsWith('end_user:') && !record.awaitsInspection ? record.endUser : undefined
       this.#log.warn(
         {
           id,

@@ -47,7 +47,7 @@ interface Common {
   readonly amount: number
 }
 
-/** A limit that refills, or one of what is in use. */
+/** A rate, or a limit of concurrent use. */
 export interface RateAccount extends Common {
   readonly counting: Exclude<Counting, 'sum'>
   readonly refusal: Refusal

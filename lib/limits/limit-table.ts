@@ -45,7 +45,7 @@ export const refusals: readonly Refusal[] = [
   'budget_unread'
 ]
 
-/** Keeps the limits that depend on what a call used: the rest was checked when it was admitted. */
+/** Keeps the limits that depend on what a call used: the others were checked at its admission. */
 export function usageLimits (limits: KeyLimits): KeyLimits {
   const kept: { -readonly [Name in keyof KeyLimits]: KeyLimits[Name] } = { ...limits }
   for (const {

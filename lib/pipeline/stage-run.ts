@@ -152,7 +152,7 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
   async * #lastValues (from: number, failure: Failure | undefined): AsyncGenerator<Out, undefined> {
     let failed = failure
     for (let at = from; at < this.#transformers.length; at++) {
-      const transformer = this.#transformers[at] as AnyTransformer // by the condition
+      const transformer = this.#transformers[at] as AnyTransformer // `at` is below the length
       let called = at
       const taken = (value: unknown): unknown => {
         let out = value

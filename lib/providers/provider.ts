@@ -31,7 +31,7 @@ import type { SlowStreamSettings, Timeouts } from '../core/settings.ts'
 /** The id of a deferred completion, or the completion itself, which a provider may give at once. */
 export type DeferredReceipt = string | { readonly completion: readonly ChatEvent[] }
 
-/** One question to one provider: the request with the route's settings merged in. */
+/** The input of an adapter for one route: the request with the route's settings merged in. */
 export interface AdapterInput<R> {
   readonly request: R
   readonly route: Route
@@ -101,7 +101,7 @@ export interface Adapter<R, E> {
    */
   readonly directDialects?: readonly DirectDialect[]
   /**
-   * Makes the request. Called for each attempt: the same ask gives the same request.
+   * Makes the request. Called for each attempt: the same input gives the same request.
    *
    * @throws GatewayError for requests this provider cannot serve, before anything is sent
    */
@@ -205,7 +205,7 @@ export interface Provider {
   /**
    * Headers that carry the credential: the caller's own key if given, else the configured one.
    *
-   * @param place of one of several configured keys. Default: the first
+   * @param place the index of the key, of several configured ones. Default: the first
    */
   readonly authorize: (callerKey?: string, place?: number) => Readonly<Record<string, string>>
   readonly timeouts: Timeouts

@@ -39,7 +39,7 @@ export class RouteHealth {
   readonly slowStreamBudget = new ExtraRequestBudget()
   /** The providers that made the tool calls of recent answers. */
   toolCalls = new ToolCallOrigins()
-  /** The models that have answered sessions, for routes that do not draw. */
+  /** The models that have answered sessions, for routes that are not chosen at random. */
   sessions = new ServedSessions()
   /**
    * The servers without an API that their kind has. Not taken over: a configuration that was reloaded may
@@ -56,7 +56,7 @@ export class RouteHealth {
   readonly #learnedOfKeys: LearnedCooldowns
   /** By model, requests of `balanced` routes that wait for their first byte. */
   readonly #waiting = new Map<string, number>()
-  /** Latencies of complete answers and of streams: a complete one begins when it is there. */
+  /** Latencies: of a stream until its first output, of a complete answer until it is there. */
   readonly #latencies: { readonly complete: Latencies, readonly streamed: Latencies }
 
   /**

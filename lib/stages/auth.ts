@@ -19,7 +19,7 @@ export interface AuthOptions {
 }
 
 /**
- * Authenticates a call: one in, the same one with its key out (`keys/presented-keys` has the headers). Some
+ * Authenticates a call: one in, the same one with its key out (`core/presented-keys` has the headers). Some
  * clients fill several: one good key is enough.
  *
  * @throws GatewayError `invalid_api_key` alike for a missing, wrong, disabled or expired key;
@@ -50,7 +50,7 @@ export function auth (
     if (!everyKey && key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
       throw new GatewayError('insufficient_permissions')
     }
-    if (guardedEndpoints?.has(call.record.endpoint) === true) call.record.isUnseen = true
+    if (guardedEndpoints?.has(call.record.endpoint) === true) call.record.awaitsInspection = true
     if (hidesCost !== undefined) call.record.hidesCost = hidesCost(key)
     if (ownTags !== undefined) call.record.tags = ownTags(key)
     if (captureBodies !== undefined) {

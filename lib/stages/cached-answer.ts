@@ -33,13 +33,13 @@ export function cachedAnswer<R extends ChatInput> (
 ): Answer<R> {
   return flatMap(call => {
     const terms = isStored(call) ? undefined : cache.termsOf(call)
-    if (terms !== undefined) return lookedUp(call, cache, terms, answer)
+    if (terms !== undefined) return answerWithLookup(call, cache, terms, answer)
     call.record.cache = 'bypass'
     return answer(once(call))
   })
 }
 
-async function* lookedUp<R extends ChatInput> (
+async function* answerWithLookup<R extends ChatInput> (
   call: RoutedCall<R>,
   cache: AnswerCache,
   terms: CacheTerms,
@@ -52,7 +52,7 @@ async function* lookedUp<R extends ChatInput> (
   const isHit = found !== undefined && 'events' in found
   call.record.cache = isHit ? 'hit' : 'miss'
   if (isHit) yield found
-  else yield * recorded(call, answer, new AnswerRecorder<R>(cache.maxLength), found, text => {
+  else yield * answerAndRecord(call, answer, new AnswerRecorder<R>(cache.maxLength), found, text => {
     if (terms.ttlMs > 0) cache.set(digest, text, terms.ttlMs)
   })
 }
@@ -108,7 +108,7 @@ function noteHit ({ call: { record, request }, route, events }: Batch<ChatInput,
  *
  * @param flight the one that the call has begun. Default: nobody waits for it
  */
-async function* recorded<R extends ChatInput> (
+async function* answerAndRecord<R extends ChatInput> (
   call: RoutedCall<R>,
   answer: Answer<R>,
   recorder: AnswerRecorder<R>,

@@ -37,7 +37,7 @@ export interface LimitsOptions<R> {
    * Admits only calls that stages spend on, and reserves nothing but that: for endpoints that use nothing
    * themselves. Default: false.
    */
-  readonly ofStages?: boolean
+  readonly onlyStageCosts?: boolean
 }
 
 type LimitsServices =
@@ -58,7 +58,7 @@ const maxPauseMs = 1000
  */
 export function limits<R = unknown> (
   { limiter, models, settings, textStages, namedBudgets }: LimitsServices,
-  { estimate, waitForCapacity = false, ofStages = false }: LimitsOptions<R> = {}
+  { estimate, waitForCapacity = false, onlyStageCosts = false }: LimitsOptions<R> = {}
 ): PassThroughStage<RoutedCall<R>> {
   const waits = (decision: LimitDecision): decision is Refused =>
     !decision.admitted && waitForCapacity && decision.waitMs > 0
@@ -69,10 +69,10 @@ export function limits<R = unknown> (
   ): C | Promise<C> => {
     const { record } = call
     const tokens = estimated.made
-    const units = ofStages ? {} : wantedUnits(tokens)
+    const units = onlyStageCosts ? {} : wantedUnits(tokens)
     const spending = textStages === undefined ? [] : spendingOn(textStages, call)
     // Stages use the gateway's own keys, whoever pays for the call.
-    const paysProvider = !ofStages && record.ownProviderKey !== true
+    const paysProvider = !onlyStageCosts && record.ownProviderKey !== true
     const accounts = accountsOf(parties, paysProvider || spending.length > 0).filter(
       ({ unit }) => !isInsteadOfTokens(unit) || units[unit] !== undefined
     )
@@ -98,7 +98,7 @@ export function limits<R = unknown> (
       // Where it counts in a sum, its record settles the reservation should this process be killed.
       ...accounts.some(({ counting }) => counting === 'sum') && { rowId: (record.rowId ??= rowId()) },
       wanted: {
-        tokens: { most: tokens.units === undefined && !ofStages ? tokens.prompt + tokens.completion : 0 },
+        tokens: { most: tokens.units === undefined && !onlyStageCosts ? tokens.prompt + tokens.completion : 0 },
         ...units,
         ...budgets.length > 0 && {
           nanoUsd: withExtra(
@@ -231,12 +231,12 @@ export function limits<R = unknown> (
   }
   return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {
     const { key, record } = call
-    if (ofStages && (textStages === undefined || spendingOn(textStages, call).length === 0)) return call
+    if (onlyStageCosts && (textStages === undefined || spendingOn(textStages, call).length === 0)) return call
     const estimated = new RequestEstimate(call, estimate)
-    if (estimate !== undefined && !ofStages) record.estimate = estimated
+    if (estimate !== undefined && !onlyStageCosts) record.estimate = estimated
     const parties = limitedParties(key, settings.limits.defaultKeyLimits)
     if (namedBudgets !== undefined) {
-      const named = namedBudgets.partiesOf(call, steadyNow(), { mayBeAnonymous: ofStages })
+      const named = namedBudgets.partiesOf(call, steadyNow(), { mayBeAnonymous: onlyStageCosts })
       return named instanceof Promise
         ? named.then(found => reserveNamed(call, estimated, parties, found))
         : reserveNamed(call, estimated, parties, named)

@@ -63,10 +63,10 @@ export function requestTexts<R> (
 /** @param looks of stages that look while the request is sent */
 function seenBy<R> (call: RoutedCall<R>, looks: ReadonlyArray<Promise<unknown>> = []): RoutedCall<R> {
   if (looks.length === 0) {
-    call.record.isUnseen = false
+    call.record.awaitsInspection = false
     return call
   }
-  const pass = (): void => { call.record.isUnseen = false }
+  const pass = (): void => { call.record.awaitsInspection = false }
   const verdict = Promise.all(looks).then(pass, (error: unknown) => refuse(call, error))
   verdict.catch(() => undefined) // it is awaited later, unless the call ends before that
   return refine(call, { verdict })

@@ -1,7 +1,7 @@
 /**
- * Lets a model use the tools of tool servers: asks, runs what it calls, asks again with the
- * results, until it answers. Complete and streamed answers of every provider go through the same
- * turns; a call that names no tool server goes straight to `ask`.
+ * Lets a model use the tools of tool servers: it asks the model, runs the tools that it calls, and asks
+ * again with their results, until the model answers. Complete and streamed answers of every provider go through the same
+ * turns; a call that names no tool server goes straight to `answerTurn`.
  *
  * The caller sees one answer. Text appears as it is written, calls of server tools do not appear;
  * calls of the caller's own functions end the answer with `tool_calls`, after the server calls of
@@ -31,15 +31,15 @@ export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 
 }
 
 /**
- * Runs the tool loop: one call in, its answer out, with the shape `ask` alone would give it: one
+ * Runs the tool loop: one call in, its answer out, with the shape `answerTurn` alone would give it: one
  * `response-start`, one `choice-end` per choice, at most one `usage`, which is the sum over the turns where
  * all report theirs. All turns after the first go to the route that served it.
  *
- * @param ask the provider-call stage, with `recordUsage` after it: limits of tokens count what is recorded
+ * @param answerTurn the provider-call stage, with `recordUsage` after it: limits of tokens count what is recorded
  * @throws GatewayError `unsupported_parameter` when `n` is greater than 1 while tools are to be
- *   run: only one conversation can be continued. Else what `ask` throws.
+ *   run: only one conversation can be continued. Else what `answerTurn` throws.
  */
-export function toolExecute (services: ToolServices, input: AnswerTurn): AnswerTurn {
+export function toolExecute (services: ToolServices, answerTurn: AnswerTurn): AnswerTurn {
   const { toolServers: tools, models, settings, textStages } = services
   const options: LoopOptions = {
     limits: settings.tools,
@@ -50,11 +50,11 @@ export function toolExecute (services: ToolServices, input: AnswerTurn): AnswerT
   return flatMap(call => {
     const { request } = call
     if (!namesServers(request) || (forbidsTools(request) && !hasApprovedCalls(request))) {
-      return input(once(call))
+      return answerTurn(once(call))
     }
     return runsTools(call, services)
-      ? answerWithTools(call, tools, input, options)
-      : offerTools(call, tools, input)
+      ? answerWithTools(call, tools, answerTurn, options)
+      : offerTools(call, tools, answerTurn)
   })
 }
 

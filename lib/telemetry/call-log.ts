@@ -29,7 +29,7 @@ function fieldsOf (
   totalMs: number,
   trustProxy: boolean
 ): object {
-  const caller = record.isUnseen ? unknownCaller : record
+  const caller = record.awaitsInspection ? unknownCaller : record
   return {
     id,
     client: clientAddress(record.remoteAddress, headers['x-forwarded-for'], trustProxy) || undefined,
@@ -41,7 +41,7 @@ function fieldsOf (
     endpoint: record.endpoint,
     request: record.request,
     requested: record.requestedModel === undefined ? undefined : cutName(record.requestedModel),
-    ignored: record.isUnseen ? undefined : record.ignoredFields,
+    ignored: record.awaitsInspection ? undefined : record.ignoredFields,
     tags: caller.tags,
     end_user: caller.endUser,
     session: caller.session,

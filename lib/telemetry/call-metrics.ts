@@ -336,7 +336,7 @@ function callFamilies () {
     lookups: family(
       'counter',
       'headgate_answer_cache_calls_total',
-      'Calls that were looked for among the answers that are kept: hit, miss, or bypass.'
+      'Lookups in the cache of answers, by result: hit, miss or bypass.'
     ),
     operations: {
       ...family('histogram', 'gen_ai.client.operation.duration', 'Time of a request to a provider.'),

@@ -127,7 +127,7 @@ function serverSpan (
   row: UsageRow | undefined,
   endedAtMs: number
 ): CallSpan {
-  const { session, endUser, tags, metadata } = record.isUnseen ? unknownCaller : record
+  const { session, endUser, tags, metadata } = record.awaitsInspection ? unknownCaller : record
   const { method, path, endpoint, status, outcome, errorCode, firstByteMs, usage, requestedModel } = record
   return {
     name: method === undefined || path === undefined ? endpoint : `${method} ${path}`,
@@ -275,17 +275,17 @@ function stageSpan (
   found: readonly Finding[]
 ): CallSpan {
   const own = found.filter(finding => finding.stage === stage && finding.point === point)
-  const isAway = own.some(({ action }) => action === 'unavailable')
+  const isUnavailable = own.some(({ action }) => action === 'unavailable')
   return {
     name: `stage ${stage}`,
     kind: 'internal',
     spanId: undefined,
     startedAtMs,
     endedAtMs,
-    failed: isAway,
+    failed: isUnavailable,
     events: [],
     attributes: {
-      'error.type': isAway ? 'unavailable' : undefined,
+      'error.type': isUnavailable ? 'unavailable' : undefined,
       'headgate.stage.name': stage,
       'headgate.stage.point': point,
       'headgate.stage.looks': count,

@@ -1,13 +1,13 @@
 /** What stages did with the texts of a call, as its usage row has it: never a text. */
 
 import type { StagePoint } from '../../schemas/config/stages.ts'
-import type { StageDeed, StageFindings } from '../core/stage-findings.ts'
+import type { StageOutcome, StageFindings } from '../core/stage-findings.ts'
 
 /** `count` findings, or looks for `look` and `unavailable`. */
 export interface StageNote {
   readonly stage: string
   readonly point: StagePoint
-  readonly action: StageDeed
+  readonly action: StageOutcome
   readonly count: number
   /** Milliseconds that all looks of the stage took at this point; of `look` only. */
   readonly took_ms?: number | undefined
@@ -39,7 +39,7 @@ export interface StageLook {
   readonly point: StagePoint
   readonly tookMs: number
   /** What it found, by what became of it. */
-  readonly findings: ReadonlyArray<{ readonly action: StageDeed, readonly count: number }>
+  readonly findings: ReadonlyArray<{ readonly action: StageOutcome, readonly count: number }>
 }
 
 /** Puts the notes on each stage and point together. */

@@ -1,7 +1,7 @@
 /** Adds up what stages did with the texts of calls. */
 
 import type { Kysely } from 'kysely'
-import type { StageDeed } from '../core/stage-findings.ts'
+import type { StageOutcome } from '../core/stage-findings.ts'
 import type { Tables } from '../stores/tables.ts'
 import { filteredCalls } from './call-filter.ts'
 import { looksOf, readNotes } from './stage-notes.ts'
@@ -48,7 +48,7 @@ class StageSums {
 
   add (looks: ReturnType<typeof looksOf>): void {
     const deeds = looks.flatMap(({ findings }) => findings)
-    const sumOf = (isMeant: (action: StageDeed) => boolean): number =>
+    const sumOf = (isMeant: (action: StageOutcome) => boolean): number =>
       deeds.reduce((sum, { action, count }) => sum + (isMeant(action) ? count : 0), 0)
     const found = sumOf(action => action !== 'unavailable')
     this.#tookMs.push(looks.reduce((sum, { tookMs }) => sum + tookMs, 0))

@@ -56,7 +56,7 @@ export function usageRow (
   outcome: UsageRow['outcome'] = record.outcome ?? 'ok'
 ): UsageRow | undefined {
   const { keyId } = record
-  const caller = record.isUnseen ? unknownCaller : record
+  const caller = record.awaitsInspection ? unknownCaller : record
   if (keyId === undefined || unrecorded.has(record.endpoint)) return undefined
   const durationMs = performance.now() - receivedAtMs
   const answer = usageOf(record)

@@ -217,7 +217,7 @@ const kindEntries = {
   stream: Type.Optional(
     OneOf(['windows', 'complete'], {
       description:
-        'How streamed answers are looked at: a `window` at a time, or once they are complete, until when their callers wait. Default: `windows`. Not of `pattern`.'
+        'How streamed answers are checked: a `window` at a time, or only when they are complete, for which their callers wait. Default: `windows`. Not for `pattern`.'
     })
   ),
   window: Type.Optional(

@@ -111,7 +111,7 @@ function start (script: Script = {}): Started {
   }
   const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
   const attempt = openAttempt(
-    { signal: new AbortController().signal, record, key }, { ask }, scripted, adapter,
+    { signal: new AbortController().signal, record, key }, { input: ask }, scripted, adapter,
     { answerBytes: 1000, eventBytes: 1000, ...script.options }
   )
   return { body, attempt, cancelled: () => cancelled, sent, record }

@@ -179,7 +179,7 @@ t.test('what other requests gave before a failure still goes out', async t => {
     read: () => ({ as: 'sse', reader: words, json: () => [] }),
     error: ({ status }) => ({ kind: 'error', status })
   }
-  const part = { ask: { request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed: true } }
+  const part = { input: { request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed: true } }
   const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
   const call = { signal: new AbortController().signal, record: new CallRecord('test'), key }
   const opened = openParts(call, [part, part, part], scripted, adapter, { answerBytes: 1000, eventBytes: 1000 })

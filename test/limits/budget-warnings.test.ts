@@ -13,7 +13,7 @@ t.test('a soft budget that is used up is logged once in its window, and with the
   note('tag:a', 1000)
   clock.ms = 1000
   note('end_user:p/x', 2000)
-  record.isUnseen = true
+  record.awaitsInspection = true
   note('end_user:p/y', Infinity)
   t.same(lines, [
     { id: 'call-1', party: 'end_user:p/x', end_user: 'ada', budget: '$1 a day', until: '1970-01-01T00:00:01.000Z' },

@@ -63,7 +63,7 @@ t.test('a text is cut; of a request that is too long to be read it is the beginn
 
 t.test('of a request that no stage has looked at there is nothing, nor of a call without a body', async t => {
   const call = receivedCall({})
-  call.record.isUnseen = true
+  call.record.awaitsInspection = true
   t.match(await contentOf(new SpanContent(settings), asking('hi'), { error: { message: 'hi is no' } }, call), { input: [], output: [] })
   t.equal(new SpanContent(settings).take(receivedCall({})), undefined)
 })
