@@ -47,8 +47,8 @@ t.test('the configuration names what it takes from the environment, and serves t
 
 t.test('the image has every optional package, with all that they need', async t => {
   const { peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { peerDependencies: Record<string, string> }
-  const copied = directives(read('Dockerfile'), 'COPY').flatMap(line => /^--from=build \/build\/node_modules\/(\S+) \.\/node_modules\/\1$/.exec(line)?.[1] ?? [])
-  const isCopied = (name: string): boolean => copied.includes(name.split('/', 1)[0] ?? '')
+  const copied = new Set(directives(read('Dockerfile'), 'COPY').flatMap(line => /^--from=build \/build\/node_modules\/(\S+) \.\/node_modules\/\1$/.exec(line)?.[1] ?? []))
+  const isCopied = (name: string): boolean => copied.has(name.split('/', 1)[0] ?? '')
   const left = Object.keys(peerDependencies).flatMap(name => {
     const { dependencies = {} } = JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')) as { dependencies?: Record<string, string> }
     return [name, ...Object.keys(dependencies)]

@@ -1,0 +1,30 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '../..')
+const folders = ['lib', 'pipelines', 'schemas', 'test', 'bench', 'examples']
+const width = 110
+/** Strings, templates without their end, patterns and addresses. A broken one is not found by what it says. */
+const texts = /(['"`])(?:\\.|(?!\1).)*\1|`.*|\/(?:\\.|[^/ ]).*\/|https?:\/\/\S+/g
+const minTextLength = 40
+
+/** Returns the lines that are too long without their long texts. */
+function longLines (name: string): string[] {
+  let inTemplate = false
+  return readFileSync(join(root, name), 'utf8').split('\n').flatMap((line, index) => {
+    const isText = inTemplate
+    if ((line.match(/(?<!\\)`/g)?.length ?? 0) % 2 === 1) inTemplate = !inTemplate
+    if (isText || line.length <= width) return []
+    const rest = line.replaceAll(texts, text => text.length >= minTextLength ? '' : text)
+    return rest.length > width ? `${name}:${index + 1}` : []
+  })
+}
+
+t.test('lines have 110 columns at most, but for a long text', async t => {
+  const names = folders.flatMap(folder => readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter(name => /\.tsx?$/.test(name))
+    .map(name => join(folder, name)))
+  t.ok(names.length > 1000)
+  t.same(names.flatMap(longLines), [])
+})
