@@ -1,10 +1,11 @@
 /**
- * Measures what each part of the gateway costs: `npm run bench:ablate -- [--rounds 24] [--seconds 0.25] [--lanes 'JSON, 33 KB']`.
+ * Measures what each part of the gateway costs: `npm run bench:ablate -- [--rounds 24] [--seconds 0.25]
+ * [--lanes 'JSON, 33 KB']`.
  *
- * Leaves parts out one at a time, in gateways put together for this (`support/ablated`), and prints by how much
- * a call or an event gets cheaper. Each round runs every one of them once, in an order that changes; the numbers
- * are medians over the rounds of differences within a round. Many short slices, because what the machine gives changes
- * from second to second: those of a round are then compared at about the same moment.
+ * Leaves parts out one at a time, in gateways put together for this (`support/ablated`), and prints by how
+ * much a call or an event gets cheaper. Each round runs every one of them once, in an order that changes; the
+ * numbers are medians over the rounds of differences within a round. Many short slices, because what the
+ * machine gives changes from second to second: those of a round are then compared at about the same moment.
  */
 
 import { join } from 'node:path'
@@ -63,8 +64,12 @@ async function opened (part: Part): Promise<Running> {
   const file = fileURLToPath(new URL('support/ablated.js', import.meta.url))
   const args = [file, part, String(port), String(upstreamPort), directory]
   const command = { file: process.execPath, args, cores: cores.gateway, output: join(directory, 'log') }
-  const ready = async (): Promise<boolean> => await fetch(`http://127.0.0.1:${port}/livez`).then(({ ok }) => ok, () => false)
-  return { ...await start(command, ready), port }
+  const ready = async (): Promise<boolean> =>
+    await fetch(`http://127.0.0.1:${port}/livez`).then(
+      ({ ok }) => ok,
+      () => false
+    )
+  return { ...(await start(command, ready)), port }
 }
 
 async function ablated (lane: Lane): Promise<string> {
@@ -83,7 +88,17 @@ async function ablated (lane: Lane): Promise<string> {
   const rows = [...costs].map(([part, us]) => {
     if (part === 'nothing') return [parts.nothing, median(us).toFixed(2), '', '', '']
     const less = us.map((cost, round) => (baseline[round] ?? NaN) - cost)
-    return [`without ${part}`, median(us).toFixed(2), median(less).toFixed(2), medianError(less).toFixed(2), parts[part]]
+    return [
+      `without ${part}`,
+      median(us).toFixed(2),
+      median(less).toFixed(2),
+      medianError(less).toFixed(2),
+      parts[part]
+    ]
   })
-  return table(lane.name, ['', `CPU µs per ${lane.unit}`, 'less than with everything on', '±', 'what is left out'], rows)
+  return table(
+    lane.name,
+    ['', `CPU µs per ${lane.unit}`, 'less than with everything on', '±', 'what is left out'],
+    rows
+  )
 }

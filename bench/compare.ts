@@ -1,11 +1,12 @@
 /**
  * Complete gateways side by side: `npm run bench:compare -- [--quick | --table] [--rounds 4] [--seconds 2]
- * [--only 'bare pipe,Headgate'] [--lanes JSON]`. `--table` measures all that `bench/README.md` has, in ten minutes: other gateways
- * in the lanes of `--quick` only, and with the fewest open streams.
+ * [--only 'bare pipe,Headgate'] [--lanes JSON]`. `--table` measures all that `bench/README.md` has, in ten
+ * minutes: other gateways in the lanes of `--quick` only, and with the fewest open streams.
  *
- * Each round runs every contender once in every lane, in an order that changes, first without and then with bodies of megabytes; one more
- * round before them is warm-up. What is reported are medians over the rounds, and ratios to the bare pipe taken
- * round by round, which hold on a noisy machine where absolute numbers do not.
+ * Each round runs every contender once in every lane, in an order that changes, first without and then with
+ * bodies of megabytes; one more round before them is warm-up. What is reported are medians over the rounds,
+ * and ratios to the bare pipe taken round by round, which hold on a noisy machine where absolute numbers do
+ * not.
  */
 
 import { cpus, totalmem } from 'node:os'
@@ -34,7 +35,10 @@ const { values: flags } = parseArgs({
   }
 })
 const rounds = bounded(flags.rounds, flags.table ? 3 : flags.quick ? 2 : 4, 20)
-const times: Times = { warmUpMs: 500, durationMs: bounded(flags.seconds, flags.table ? 0.5 : flags.quick ? 1 : 2, 30) * 1000 }
+const times: Times = {
+  warmUpMs: 500,
+  durationMs: bounded(flags.seconds, flags.table ? 0.5 : flags.quick ? 1 : 2, 30) * 1000
+}
 
 const chosen = contenders.filter(({ name, missing }) => {
   if (flags.only !== undefined && !flags.only.split(',').includes(name)) return false
@@ -48,7 +52,13 @@ const idleMs = 2_000
 const { upstreamPort, mock } = await startMock()
 const load = await startLoad()
 const open = new Set<Started>([mock, load])
-const results: Results = { rounds: new Map(), openLanes: new Map(), callers: new Map(), startMs: new Map(), idleBytes: new Map() }
+const results: Results = {
+  rounds: new Map(),
+  openLanes: new Map(),
+  callers: new Map(),
+  startMs: new Map(),
+  idleBytes: new Map()
+}
 
 try {
   console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, ` +
@@ -80,7 +90,9 @@ function named (name: string): boolean {
 
 function takesPart ({ name }: Contender, lane: Lane): boolean {
   const isBase = ['direct', 'bare pipe', 'Headgate', 'Headgate before'].includes(name)
-  return (lane.only?.includes(name) ?? true) && (isBase || !flags.table || lane.quick || lane === slowStreams[0])
+  return (
+    (lane.only?.includes(name) ?? true) && (isBase || !flags.table || lane.quick || lane === slowStreams[0])
+  )
 }
 
 async function compareLanes (selected: readonly Lane[]): Promise<void> {
@@ -117,7 +129,10 @@ async function inTurn (lane: Lane, durationMs: number): Promise<Map<string, Samp
     if (contender.start === undefined) continue
     const running = await opened(contender)
     try {
-      samples.set(contender.name, await measureLane(load, lane, contender, running, upstreamPort, { warmUpMs: 0, durationMs }))
+      samples.set(
+        contender.name,
+        await measureLane(load, lane, contender, running, upstreamPort, { warmUpMs: 0, durationMs })
+      )
     } catch (error) {
       // The others can still be compared; without one of ours the run has failed all the same.
       console.log(String(error))
@@ -138,7 +153,10 @@ async function compareWarmUps (): Promise<void> {
     const running = await opened(contender)
     const costs: number[] = []
     for (let second = 1; second <= 8; second++) {
-      costs.push((await measureLane(load, lane, contender, running, upstreamPort, { warmUpMs: 0, durationMs: 1_000 })).cpuUsPerUnit)
+      costs.push(
+        (await measureLane(load, lane, contender, running, upstreamPort, { warmUpMs: 0, durationMs: 1_000 }))
+          .cpuUsPerUnit
+      )
     }
     seconds.set(contender.name, costs)
     await closed(running)

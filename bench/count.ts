@@ -1,9 +1,10 @@
 /**
  * How much of the program one warm call runs: `npm run count [-- --list]`.
  *
- * Counts the files and the named functions of ours that a complete chat answer and a stream run, for a key with limits and a budget, in
- * a gateway that is not bundled and has answered a few thousand calls. What an idle process runs meanwhile is taken off, and what
- * not each of three calls runs: timers that are due now and then. `--list` prints them all. `--warm` is the number of calls before.
+ * Counts the files and the named functions of ours that a complete chat answer and a stream run, for a key
+ * with limits and a budget, in a gateway that is not bundled and has answered a few thousand calls. What an
+ * idle process runs meanwhile is taken off, and what not each of three calls runs: timers that are due now
+ * and then. `--list` prints them all. `--warm` is the number of calls before.
  */
 
 import { Agent, request } from 'node:http'
@@ -15,7 +16,9 @@ import { lanes, plainCall, type Lane } from './support/lanes.ts'
 import { startMock } from './support/measure-lane.ts'
 import { freePort } from './support/processes.ts'
 
-const { values: flags } = parseArgs({ options: { list: { type: 'boolean', default: false }, warm: { type: 'string', default: '3000' } } })
+const { values: flags } = parseArgs({
+  options: { list: { type: 'boolean', default: false }, warm: { type: 'string', default: '3000' } }
+})
 const warmCalls = Math.min(Number(flags.warm), 100_000)
 /** Long enough for what follows an answer: rows that are written, timers that are due. */
 const settleMs = 1500
@@ -26,8 +29,13 @@ if (streamed === undefined) throw new Error('there is no lane of streams with 8 
 
 const coveragePort = await freePort()
 const { upstreamPort, mock } = await startMock()
-const contender = headgate('Headgate', { entry: '../../lib/main.js', env: { COVERAGE_PORT: String(coveragePort) } })
-const gateway = await contender.start?.(upstreamPort, { nodeOptions: ['--import', fileURLToPath(new URL('support/coverage.js', import.meta.url))] })
+const contender = headgate('Headgate', {
+  entry: '../../lib/main.js',
+  env: { COVERAGE_PORT: String(coveragePort) }
+})
+const gateway = await contender.start?.(upstreamPort, {
+  nodeOptions: ['--import', fileURLToPath(new URL('support/coverage.js', import.meta.url))]
+})
 if (gateway === undefined) throw new Error('the gateway did not start')
 const agent = new Agent({ keepAlive: true })
 
@@ -41,7 +49,9 @@ try {
       const [file = '', named = ''] = text.split(' ', 2)
       files.set(file, [...files.get(file) ?? [], named.replace(/:\d+$/, '')])
     }
-    console.log(`${name}: ${files.size} files, ${functions.length} functions, of which ${initialisers} are V8's initialisers of class fields`)
+    console.log(
+      `${name}: ${files.size} files, ${functions.length} functions, of which ${initialisers} are V8's initialisers of class fields`
+    )
     if (!flags.list) continue
     for (const [file, names] of [...files].toSorted(([one], [other]) => one.localeCompare(other))) {
       console.log(`  ${file}: ${names.join(', ')}`)

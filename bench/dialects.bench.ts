@@ -1,4 +1,7 @@
-/** Measures what a dialect of callers costs: a complete call in the process, to a provider of its own dialect and to another. */
+/**
+ * Measures what a dialect of callers costs: a complete call in the process, to a provider of its own dialect
+ * and to another.
+ */
 
 import { equal } from 'node:assert/strict'
 import { CallRecord } from '../lib/core/record.ts'
@@ -57,5 +60,6 @@ function scenariosOf (dialect: keyof typeof handlers, { kind, complete, pieces }
   ]
 }
 
-export const scenarios: readonly Scenario[] = dialects.filter(({ kind }) => kind === 'openai' || kind === 'anthropic')
+export const scenarios: readonly Scenario[] = dialects
+  .filter(({ kind }) => kind === 'openai' || kind === 'anthropic')
   .flatMap(provider => [...scenariosOf('messages', provider), ...scenariosOf('responses', provider)])

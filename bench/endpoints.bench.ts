@@ -44,7 +44,12 @@ function embeddingAnswer (embedding: unknown): Buffer {
 /** @param given the form the provider answers in */
 function embedding (name: string, format: 'float' | 'base64', given: unknown): Scenario {
   const handle = embeddings(servicesTo(inReads(embeddingAnswer(given))))
-  const body = { model: 'mock/embedder', input: Array.from({ length: inputs }, (_, index) => `text ${index}`), encoding_format: format, dimensions }
+  const body = {
+    model: 'mock/embedder',
+    input: Array.from({ length: inputs }, (_, index) => `text ${index}`),
+    encoding_format: format,
+    dimensions
+  }
   const last = JSON.stringify({ object: 'embedding', index: inputs - 1 }).slice(1, -1)
   return {
     name: `pipeline: embeddings ${inputs}×${dimensions}, ${name}`,
@@ -61,7 +66,10 @@ function embedding (name: string, format: 'float' | 'base64', given: unknown): S
 }
 
 const pictureBase64 = Buffer.alloc(1_500_000, 'headgate').toString('base64')
-const frames = [...[0, 1].map(index => imageFrame('partial_image', { partial_image_index: index })), imageFrame('completed', {})]
+const frames = [
+  ...[0, 1].map(index => imageFrame('partial_image', { partial_image_index: index })),
+  imageFrame('completed', {})
+]
 
 function imageFrame (kind: string, more: object): string {
   const type = `image_generation.${kind}`
@@ -84,7 +92,8 @@ export const scenarios: readonly Scenario[] = [
     per: 'call',
     count: 1,
     run: async () => await sizeOf(await paint(callTo('images', prompt))),
-    check: result => equal(result, frames.join('').replaceAll(/^event: .*\n/gm, '').length + 'data: [DONE]\n\n'.length)
+    check: result =>
+      equal(result, frames.join('').replaceAll(/^event: .*\n/gm, '').length + 'data: [DONE]\n\n'.length)
   },
   {
     name: 'pipeline: speech, 5 MB',
@@ -96,7 +105,9 @@ export const scenarios: readonly Scenario[] = [
 ]
 
 function inReads (bytes: Buffer): Buffer[] {
-  return Array.from({ length: Math.ceil(bytes.length / readBytes) }, (_, index) => bytes.subarray(index * readBytes, (index + 1) * readBytes))
+  return Array.from({ length: Math.ceil(bytes.length / readBytes) }, (_, index) =>
+    bytes.subarray(index * readBytes, (index + 1) * readBytes)
+  )
 }
 
 /** Returns the size of a body in bytes, without joining it. */

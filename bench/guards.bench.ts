@@ -1,4 +1,7 @@
-/** Measures what stages of the configuration, and answers of the cache, add to a complete chat call in the process. */
+/**
+ * Measures what stages of the configuration, and answers of the cache, add to a complete chat call in the
+ * process.
+ */
 
 import { equal } from 'node:assert/strict'
 import { AnswerCache } from '../lib/cache/answer-cache.ts'
@@ -6,19 +9,36 @@ import { MemoryEntries } from '../lib/cache/entries.ts'
 import { ConfiguredStages } from '../lib/guards/configured-stages.ts'
 import { chat } from '../pipelines/chat.ts'
 import { callOf } from './stages.bench.ts'
-import { eventCount, frameCount, streamPieces, completeAnswer, completeText, type BodySize } from '../lib/load/answers.ts'
+import {
+  eventCount,
+  frameCount,
+  streamPieces,
+  completeAnswer,
+  completeText,
+  type BodySize
+} from '../lib/load/answers.ts'
 import { servicesTo, textOf } from './support/services.ts'
 import type { Services } from '../lib/services.ts'
 import type { Scenario } from './support/scenario.ts'
 
 const onePattern = new ConfiguredStages([
-  { name: 'cards', use: 'pattern', at: ['request', 'answer', 'tool_call', 'tool_result'], patterns: ['card_number'] }
+  {
+    name: 'cards',
+    use: 'pattern',
+    at: ['request', 'answer', 'tool_call', 'tool_result'],
+    patterns: ['card_number']
+  }
 ])
 const guarded: Partial<Services> = { textStages: onePattern }
 
 function cached (): Partial<Services> {
   const settings = { ttlMs: 3_600_000, maxBytes: 1e8, scope: 'key', when: 'always' } as const
-  const options = { settings, entries: new MemoryEntries(settings.maxBytes), secret: Buffer.alloc(32), configuration: '' }
+  const options = {
+    settings,
+    entries: new MemoryEntries(settings.maxBytes),
+    secret: Buffer.alloc(32),
+    configuration: ''
+  }
   return { answerCache: new AnswerCache(options) }
 }
 
@@ -46,9 +66,13 @@ function streamed (name: string, perRead: number, more: Partial<Services>): Scen
 
 export const scenarios: readonly Scenario[] = [
   ...(['1 KB', '33 KB'] as const).flatMap(size => [
-    complete('no stage', size, {}), complete('one pattern', size, guarded), complete('from the cache', size, cached())
+    complete('no stage', size, {}),
+    complete('one pattern', size, guarded),
+    complete('from the cache', size, cached())
   ]),
   ...[1, 8].flatMap(perRead => [
-    streamed('no stage', perRead, {}), streamed('one pattern', perRead, guarded), streamed('from the cache', perRead, cached())
+    streamed('no stage', perRead, {}),
+    streamed('one pattern', perRead, guarded),
+    streamed('from the cache', perRead, cached())
   ])
 ]

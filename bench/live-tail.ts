@@ -1,5 +1,6 @@
 /**
- * Measures what a live tail of the dashboard adds to a call: `node build/bench/live-tail.js [--rounds 8] [--seconds 3] [--lanes 'JSON, 1 KB body, 32 callers']`.
+ * Measures what a live tail of the dashboard adds to a call: `node build/bench/live-tail.js [--rounds 8]
+ * [--seconds 3] [--lanes 'JSON, 1 KB body, 32 callers']`.
  *
  * One gateway with everything on; each round runs with and without a live tail, in an order that changes. The
  * numbers are medians over the rounds of differences within a round; the thread that reads the calls counts.
@@ -48,9 +49,13 @@ try {
 async function compared (lane: Lane, gateway: Running, cookie: string): Promise<string[]> {
   const without: number[] = []
   const shares: number[] = []
-  const measure = async (warmUpMs = 500): Promise<number> => (
-    (await measureLane(load, lane, contender, gateway, upstreamPort, { warmUpMs, durationMs: Number(flags.seconds) * 1000 })).cpuUsPerUnit
-  )
+  const measure = async (warmUpMs = 500): Promise<number> =>
+    (
+      await measureLane(load, lane, contender, gateway, upstreamPort, {
+        warmUpMs,
+        durationMs: Number(flags.seconds) * 1000
+      })
+    ).cpuUsPerUnit
   const followed = async (): Promise<number> => {
     const stop = await follow(gateway, cookie)
     const us = await measure()
@@ -66,12 +71,20 @@ async function compared (lane: Lane, gateway: Running, cookie: string): Promise<
     shares.push(on / off - 1)
   }
   const us = median(without)
-  return [`${lane.name} (${lane.unit})`, us.toFixed(2), (us * (1 + median(shares))).toFixed(2), `${(100 * median(shares)).toFixed(1)} %`]
+  return [
+    `${lane.name} (${lane.unit})`,
+    us.toFixed(2),
+    (us * (1 + median(shares))).toFixed(2),
+    `${(100 * median(shares)).toFixed(1)} %`
+  ]
 }
 
 /** Makes an owner with a session. @returns its cookie */
 async function signIn (): Promise<string> {
-  const database = await openDatabase({ server: { dataDir }, store: { poolSize: 1, connectMs: 5000, statementMs: 5000, keysStaleMs: 60_000 } })
+  const database = await openDatabase({
+    server: { dataDir },
+    store: { poolSize: 1, connectMs: 5000, statementMs: 5000, keysStaleMs: 60_000 }
+  })
   const keys = await openKeyStore(database, [], { pollMs: 60_000 })
   const { users, sessions } = new Admin(database, keys).accounts
   const owner = await users.create({ name: 'Owner', email: 'owner@example.com', role: 'owner', projects: [] })
@@ -84,11 +97,20 @@ async function signIn (): Promise<string> {
 /** Follows the calls from the first message on. @returns what ends it */
 async function follow ({ port }: Running, cookie: string): Promise<() => void> {
   const leaving = new AbortController()
-  const { ok, body } = await fetch(`http://127.0.0.1:${port}/admin/v1/live-calls`, { headers: { cookie }, signal: leaving.signal })
+  const { ok, body } = await fetch(`http://127.0.0.1:${port}/admin/v1/live-calls`, {
+    headers: { cookie },
+    signal: leaving.signal
+  })
   const reader = body?.getReader()
   const first = await reader?.read()
   if (!ok || first?.value === undefined) throw new Error('the calls cannot be followed')
-  const read = async (): Promise<void> => { while ((await reader?.read())?.done === false) { /* only read */ } }
-  read().catch((error: unknown) => { if (!leaving.signal.aborted) throw error })
+  const read = async (): Promise<void> => {
+    while ((await reader?.read())?.done === false) {
+      /* only read */
+    }
+  }
+  read().catch((error: unknown) => {
+    if (!leaving.signal.aborted) throw error
+  })
   return () => leaving.abort()
 }

@@ -1,6 +1,7 @@
 /**
- * Measures what callers notice of a mirror: `npm run bench:mirror`. Two routes lead to the same simulated provider, and
- * all calls of one of them go to another model as well. Four callers use them in turn, a few hundred calls at a time.
+ * Measures what callers notice of a mirror: `npm run bench:mirror`. Two routes lead to the same simulated
+ * provider, and all calls of one of them go to another model as well. Four callers use them in turn, a few
+ * hundred calls at a time.
  */
 
 import { once } from 'node:events'
@@ -20,22 +21,54 @@ const key = 'hg_bench_0123456789abcdef0123456789abcdef'
 
 const provider = await startSimulatedProvider({ host: '127.0.0.1', port: 0 })
 const folder = scratchFolder('mirror')
-writeFileSync(join(folder, 'headgate.yaml'), JSON.stringify({
-  providers: { mock: { kind: 'openai-compatible', base_url: `http://127.0.0.1:${provider.port}/v1`, list_models: false } },
-  routes: { plain: { models: ['mock/json'] }, mirrored: { models: ['mock/json'], mirror: { model: 'mock/json', share: 1, max_in_flight: callers } } },
-  keys: [{ name: 'bench', key: 'env:BENCH_KEY' }]
-}))
+writeFileSync(
+  join(folder, 'headgate.yaml'),
+  JSON.stringify({
+    providers: {
+      mock: {
+        kind: 'openai-compatible',
+        base_url: `http://127.0.0.1:${provider.port}/v1`,
+        list_models: false
+      }
+    },
+    routes: {
+      plain: { models: ['mock/json'] },
+      mirrored: { models: ['mock/json'], mirror: { model: 'mock/json', share: 1, max_in_flight: callers } }
+    },
+    keys: [{ name: 'bench', key: 'env:BENCH_KEY' }]
+  })
+)
 const port = await freePort()
-const gateway = await start({
-  file: process.execPath, args: [join(import.meta.dirname, '../headgate.cjs'), 'start', '--config', join(folder, 'headgate.yaml')],
-  env: { BENCH_KEY: key, PORT: String(port), HEADGATE_DATA_DIR: folder }, cores: cores.gateway, output: join(folder, 'log')
-}, async () => await call('plain').then(() => true, () => false))
+const gateway = await start(
+  {
+    file: process.execPath,
+    args: [join(import.meta.dirname, '../headgate.cjs'), 'start', '--config', join(folder, 'headgate.yaml')],
+    env: { BENCH_KEY: key, PORT: String(port), HEADGATE_DATA_DIR: folder },
+    cores: cores.gateway,
+    output: join(folder, 'log')
+  },
+  async () =>
+    await call('plain').then(
+      () => true,
+      () => false
+    )
+)
 
 /** Makes a call and returns how long it took. */
 async function call (model: string): Promise<number> {
   const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] })
   const began = performance.now()
-  const sent = request({ port, host: '127.0.0.1', path: '/v1/chat/completions', method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'content-length': body.length } })
+  const sent = request({
+    port,
+    host: '127.0.0.1',
+    path: '/v1/chat/completions',
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      'content-length': body.length
+    }
+  })
   sent.end(body)
   const [response] = await once(sent, 'response') as [IncomingMessage]
   const pieces: Buffer[] = []

@@ -23,7 +23,10 @@ interface Profile {
 }
 
 const { values: flags } = parseArgs({
-  options: { lanes: { type: 'string', default: 'JSON, 1 KB body, 32' }, seconds: { type: 'string', default: '5' } }
+  options: {
+    lanes: { type: 'string', default: 'JSON, 1 KB body, 32' },
+    seconds: { type: 'string', default: '5' }
+  }
 })
 const lane = lanes.find(({ name }) => name.includes(flags.lanes))
 const headgate = contenders.find(({ name }) => name === 'Headgate')
@@ -32,7 +35,9 @@ if (lane === undefined || headgate?.start === undefined) throw new Error(`no lan
 const folder = mkdtempSync(join(tmpdir(), 'headgate-profile-'))
 const { upstreamPort, mock } = await startMock()
 const load = await startLoad()
-const gateway = await headgate.start(upstreamPort, { nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${folder}`] })
+const gateway = await headgate.start(upstreamPort, {
+  nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${folder}`]
+})
 const durationMs = Math.min(Number(flags.seconds), 60) * 1000
 const sample = await measureLane(load, lane, headgate, gateway, upstreamPort, { warmUpMs: 2_000, durationMs })
 await Promise.all([gateway.stop(), mock.stop(), load.stop()])

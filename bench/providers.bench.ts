@@ -1,4 +1,6 @@
-/** Measures what it costs to translate: a complete chat call in the process, for each dialect of providers. */
+/**
+ * Measures what it costs to translate: a complete chat call in the process, for each dialect of providers.
+ */
 
 import { equal } from 'node:assert/strict'
 import { chat } from '../pipelines/chat.ts'
@@ -44,4 +46,7 @@ function textsOf (stream: string): string {
   }).join('')
 }
 
-export const scenarios: readonly Scenario[] = dialects.flatMap(dialect => [completeCall(dialect), streamedCall(dialect)])
+export const scenarios: readonly Scenario[] = dialects.flatMap(dialect => [
+  completeCall(dialect),
+  streamedCall(dialect)
+])

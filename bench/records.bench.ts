@@ -1,4 +1,7 @@
-/** Measures what the record of a call costs, step by step: usage row, journal, database and log line, for 32 calls of one turn of the event loop. */
+/**
+ * Measures what the record of a call costs, step by step: usage row, journal, database and log line, for 32
+ * calls of one turn of the event loop.
+ */
 
 import { equal, match, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -72,7 +75,13 @@ let laterMs = sampleRow.at_ms
 /** Returns another row, as of 7,000 calls a second. */
 function laterRow (index: number): UsageRow {
   if (index % 7 === 0) laterMs++
-  return Object.assign({}, sampleRow, { id: rowId(), call_id: randomUUID(), at_ms: laterMs, duration_ms: index % 40, completion_tokens: 200 + index % 50 })
+  return Object.assign({}, sampleRow, {
+    id: rowId(),
+    call_id: randomUUID(),
+    at_ms: laterMs,
+    duration_ms: index % 40,
+    completion_tokens: 200 + (index % 50)
+  })
 }
 
 const begunLine = printBegunRow(sample, models)?.line ?? ''
@@ -84,7 +93,12 @@ const retention = (): Retention => ({ keepDays: 1, keepRows: 1e9 })
 const ledger = new Ledger(database, { log, retention })
 const recorder = recorderOf(ledger)
 /** Its rows are not written while it is measured. */
-const waitingLedger = new Ledger(await openDatabase(join(directory, 'waiting')), { log, retention, batchRows: Infinity, everyMs: 10 * 60_000 })
+const waitingLedger = new Ledger(await openDatabase(join(directory, 'waiting')), {
+  log,
+  retention,
+  batchRows: Infinity,
+  everyMs: 10 * 60_000
+})
 const waitingRecorder = recorderOf(waitingLedger)
 const journal = new Journal(join(directory, 'lines'))
 
@@ -109,10 +123,29 @@ function step (name: string, run: () => unknown, check: (result: unknown) => voi
 }
 
 export const scenarios: readonly Scenario[] = [
-  step('journal line of the beginning', () => printBegunRow(sample, models)?.line, line => match(String(line), /mock\/json/)),
-  step('usage row', () => rowOf(sample), row => equal((row as UsageRow).prompt_tokens, 250)),
-  step('journal line of the end', () => printLine(sampleRow), line => match(String(line), /mock\/json/)),
-  step('log line', () => { logCall(log, sample, sampleRow); return written }, line => match(String(line), /"msg":"call"/)),
+  step(
+    'journal line of the beginning',
+    () => printBegunRow(sample, models)?.line,
+    line => match(String(line), /mock\/json/)
+  ),
+  step(
+    'usage row',
+    () => rowOf(sample),
+    row => equal((row as UsageRow).prompt_tokens, 250)
+  ),
+  step(
+    'journal line of the end',
+    () => printLine(sampleRow),
+    line => match(String(line), /mock\/json/)
+  ),
+  step(
+    'log line',
+    () => {
+      logCall(log, sample, sampleRow)
+      return written
+    },
+    line => match(String(line), /"msg":"call"/)
+  ),
   {
     name: 'records: journal, one turn of 32 calls, both lines',
     per: 'call',
@@ -131,7 +164,8 @@ export const scenarios: readonly Scenario[] = [
     name: 'records: database, 200 rows with their sums',
     per: 'call',
     count: batchRows,
-    run: async () => await database.insertUsage(Array.from({ length: batchRows }, (_, index) => laterRow(index))),
+    run: async () =>
+      await database.insertUsage(Array.from({ length: batchRows }, (_, index) => laterRow(index))),
     check: inserted => equal(inserted, batchRows)
   },
   {

@@ -45,15 +45,27 @@ function report (): void {
 }
 
 function inFreshProcess (file: string): Measured[] {
-  const args = [fileURLToPath(import.meta.url), '--file', file, '--only', flags.only, ...flags.quick ? ['--quick'] : []]
-  const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
+  const args = [
+    fileURLToPath(import.meta.url),
+    '--file',
+    file,
+    '--only',
+    flags.only,
+    ...(flags.quick ? ['--quick'] : [])
+  ]
+  const { stdout, status } = spawnSync(process.execPath, args, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
   if (status !== 0) throw new Error(`${file} failed`)
   return JSON.parse(stdout) as Measured[] // written below
 }
 
 async function measureFile (file: string): Promise<void> {
   // A bench file exports its scenarios.
-  const { scenarios } = await import(new URL(file, import.meta.url).href) as { scenarios: readonly Scenario[] }
+  const { scenarios } = (await import(new URL(file, import.meta.url).href)) as {
+    scenarios: readonly Scenario[]
+  }
   const measured: Measured[] = []
   for (const scenario of scenarios.filter(({ name }) => name.includes(flags.only))) {
     measured.push(await measure(scenario, flags.quick ? 20 : 100))

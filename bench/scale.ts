@@ -1,9 +1,9 @@
 /**
- * Measures what several machines cost, on PostgreSQL and Redis of its own: `npm run bench:scale -- [--only calls,limits,ledger,outage,idle,regions]
- * [--rounds 5] [--outage-seconds 60]`.
+ * Measures what several machines cost, on PostgreSQL and Redis of its own: `npm run bench:scale -- [--only
+ * calls,limits,ledger,outage,idle,regions] [--rounds 5] [--outage-seconds 60]`.
  *
- * Each part prints a table. The gateway has a core of its own; PostgreSQL, Redis, provider and callers share the others.
- * PostgreSQL waits for the disk, as it does by default.
+ * Each part prints a table. The gateway has a core of its own; PostgreSQL, Redis, provider and callers share
+ * the others. PostgreSQL waits for the disk, as it does by default.
  */
 
 import { cpus, totalmem } from 'node:os'
@@ -28,9 +28,16 @@ const chosen = Object.entries(parts).filter(([name]) => flags.only.split(',').in
 const servers = await startServers()
 
 try {
-  console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB\n`)
+  console.log(
+    `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB\n`
+  )
   for (const [, run] of chosen) {
-    console.log(await run(servers, { rounds: bounded(flags.rounds, 20), outageSeconds: bounded(flags['outage-seconds'], 300) }))
+    console.log(
+      await run(servers, {
+        rounds: bounded(flags.rounds, 20),
+        outageSeconds: bounded(flags['outage-seconds'], 300)
+      })
+    )
   }
 } finally {
   await servers.stop()

@@ -20,14 +20,28 @@ import { stores } from './soak/stores.ts'
 import { streams } from './soak/streams.ts'
 import { unreliableProviders } from './soak/unreliable-providers.ts'
 
-const { values: flags } = parseArgs({ options: { short: { type: 'boolean', default: false }, only: { type: 'string', default: '' } } })
+const { values: flags } = parseArgs({
+  options: { short: { type: 'boolean', default: false }, only: { type: 'string', default: '' } }
+})
 const scenarios = [
-  disconnects, streams, kills, stores, unreliableProviders, slowConnections, mutations, hostileProviders, hostileResponses, hostileToolServers, smallHeap,
+  disconnects,
+  streams,
+  kills,
+  stores,
+  unreliableProviders,
+  slowConnections,
+  mutations,
+  hostileProviders,
+  hostileResponses,
+  hostileToolServers,
+  smallHeap,
   // Its bounds are some tens of milliseconds: for a machine that does nothing else.
-  ...flags.short ? [] : [stalls]
+  ...(flags.short ? [] : [stalls])
 ]
 
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus()[0]?.model.trim()}, ${availableParallelism()} cores\n`)
+console.log(
+  `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus()[0]?.model.trim()}, ${availableParallelism()} cores\n`
+)
 console.log('| Scenario | Promise | Kept | Measured |\n| --- | --- | --- | --- |')
 let [passed, failed] = [0, 0]
 for (const { name, run } of scenarios) {

@@ -60,7 +60,12 @@ async function first<T> (source: AsyncIterable<T>): Promise<T> {
 }
 
 /** One call through one stage, its generators included. */
-function oneCall<In, Out> (name: string, stage: Stage<In, Out>, call: In, check: (call: Out) => void): Scenario {
+function oneCall<In, Out> (
+  name: string,
+  stage: Stage<In, Out>,
+  call: In,
+  check: (call: Out) => void
+): Scenario {
   return {
     name: `stage: ${name}`,
     per: 'call',
@@ -114,11 +119,20 @@ export async function * each<T> (values: readonly T[]): AsyncGenerator<T, void, 
 
 export const scenarios: readonly Scenario[] = [
   oneCall<Call, AuthedCall>('auth', authStage, plain, call => equal(call.key.id, benchApiKey.id)),
-  oneCall<AuthedCall, ValidCall<ChatRequest>>('validate, 1 KB', validateStage, authed, call => equal(call.request.messages?.length, 2)),
-  oneCall<AuthedCall, ValidCall<ChatRequest>>('validate, 33 KB', validateStage, large, call => equal(call.request.messages?.length, 40)),
+  oneCall<AuthedCall, ValidCall<ChatRequest>>('validate, 1 KB', validateStage, authed, call =>
+    equal(call.request.messages?.length, 2)
+  ),
+  oneCall<AuthedCall, ValidCall<ChatRequest>>('validate, 33 KB', validateStage, large, call =>
+    equal(call.request.messages?.length, 40)
+  ),
   oneCall('resolve-prompt', promptStage, valid, call => equal(call.request.messages.length, 2)),
   oneCall('check-chat-rules', rulesStage, prompted, call => equal(call, prompted)),
-  oneCall('route-model', routeStage, prompted, call => deepEqual(call.routes.map(({ modelId }) => modelId), ['mock/json'])),
+  oneCall('route-model', routeStage, prompted, call =>
+    deepEqual(
+      call.routes.map(({ modelId }) => modelId),
+      ['mock/json']
+    )
+  ),
   {
     name: 'stages: auth to route-model, 1 KB',
     per: 'call',

@@ -10,7 +10,14 @@ import { sseReader } from '../lib/wire/sse.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { sseEncode } from '../lib/stages/sse-encode.ts'
 import { batches, each, routedCall } from './stages.bench.ts'
-import { eventCount, frameCount, streamPieces, texts, completeAnswer, completeText } from '../lib/load/answers.ts'
+import {
+  eventCount,
+  frameCount,
+  streamPieces,
+  texts,
+  completeAnswer,
+  completeText
+} from '../lib/load/answers.ts'
 import type { Batch } from '../lib/core/batch.ts'
 import type { ChatInput } from '../lib/chat/input.ts'
 import type { ChatEvent } from '../lib/core/events.ts'

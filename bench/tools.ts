@@ -23,7 +23,9 @@ import { benchKey, benchLimits } from './support/settings.ts'
 import { median, medianError } from './support/statistics.ts'
 import { percentile } from '../lib/load/percentile.ts'
 
-const { values: flags } = parseArgs({ options: { runs: { type: 'string', default: '500' }, soak: { type: 'string' } } })
+const { values: flags } = parseArgs({
+  options: { runs: { type: 'string', default: '500' }, soak: { type: 'string' } }
+})
 const world = fileURLToPath(new URL('support/tool-world.js', import.meta.url))
 const worldPort = await freePort()
 const port = await freePort()
@@ -36,15 +38,26 @@ const sliceCount = 20
 
 const outside = await start(
   { file: process.execPath, args: [world, String(worldPort)], cores: cores.mock },
-  async () => await post(`http://127.0.0.1:${worldPort}/`, {}).then(() => true, () => false)
+  async () =>
+    await post(`http://127.0.0.1:${worldPort}/`, {}).then(
+      () => true,
+      () => false
+    )
 )
-const gateway = await start({
-  file: process.execPath,
-  args: [fileURLToPath(new URL('../headgate.cjs', import.meta.url)), 'start', '--config', configuration()],
-  cores: cores.gateway,
-  env: { BENCH_KEY: benchKey, BENCH_UPSTREAM_KEY: 'sk-mock' },
-  output: join(directory, 'headgate.log')
-}, async () => await fetch(`http://127.0.0.1:${port}/readyz`).then(({ status }) => status === 200, () => false))
+const gateway = await start(
+  {
+    file: process.execPath,
+    args: [fileURLToPath(new URL('../headgate.cjs', import.meta.url)), 'start', '--config', configuration()],
+    cores: cores.gateway,
+    env: { BENCH_KEY: benchKey, BENCH_UPSTREAM_KEY: 'sk-mock' },
+    output: join(directory, 'headgate.log')
+  },
+  async () =>
+    await fetch(`http://127.0.0.1:${port}/readyz`).then(
+      ({ status }) => status === 200,
+      () => false
+    )
+)
 
 try {
   if (flags.soak === undefined) await measure(Math.min(Number(flags.runs), 10_000))
@@ -60,10 +73,19 @@ async function measure (runs: number): Promise<void> {
   const direct = `http://127.0.0.1:${worldPort}`
   const parts = async (): Promise<void> => {
     await post(`${direct}/v1/chat/completions`, ask)
-    await post(`${direct}/mcp`, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'look', arguments: {} } })
+    await post(`${direct}/mcp`, {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'look', arguments: {} }
+    })
     await post(`${direct}/v1/chat/completions`, { ...ask, model: 'mock/json' })
   }
-  const [ofRuns, ofPlain, ofParts]: [Kind, Kind, Kind] = [{ work: toolRun, slices: [] }, { work: plainCall, slices: [] }, { work: parts, slices: [] }]
+  const [ofRuns, ofPlain, ofParts]: [Kind, Kind, Kind] = [
+    { work: toolRun, slices: [] },
+    { work: plainCall, slices: [] },
+    { work: parts, slices: [] }
+  ]
   const kinds = [ofRuns, ofPlain, ofParts]
   for (const { work } of kinds) await slice(work, 2000) // for the compiler of V8
   const perSlice = Math.ceil(runs / sliceCount)
@@ -88,9 +110,19 @@ The loop beyond two plain calls: ${median(beyond).toFixed(0)} µs of CPU ± ${me
 }
 
 /** Latencies of runs in milliseconds, and the CPU time of one in microseconds, of the gateway. */
-interface Slice { readonly took: readonly number[], readonly cpu: number }
-interface Kind { readonly work: () => Promise<unknown>, readonly slices: Slice[] }
-interface Summary { readonly p50: number, readonly p99: number, readonly cpu: number }
+interface Slice {
+  readonly took: readonly number[]
+  readonly cpu: number
+}
+interface Kind {
+  readonly work: () => Promise<unknown>
+  readonly slices: Slice[]
+}
+interface Summary {
+  readonly p50: number
+  readonly p99: number
+  readonly cpu: number
+}
 
 async function slice (work: () => Promise<unknown>, runs: number): Promise<Slice> {
   const cpuBefore = cpuUs(gateway.pid)
@@ -105,16 +137,28 @@ async function slice (work: () => Promise<unknown>, runs: number): Promise<Slice
 
 function summary ({ slices }: Kind): Summary {
   const took = slices.flatMap(one => one.took).toSorted((a, b) => a - b)
-  return { p50: percentile(took, 0.5), p99: percentile(took, 0.99), cpu: median(slices.map(({ cpu }) => cpu)) }
+  return {
+    p50: percentile(took, 0.5),
+    p99: percentile(took, 0.99),
+    cpu: median(slices.map(({ cpu }) => cpu))
+  }
 }
 
 async function soak (runs: number): Promise<void> {
   const servers = ['bench/remote', 'bench/local']
   const several = async (count: number): Promise<void> => {
     for (let done = 0; done < count; done += 20) {
-      await Promise.all(Array.from({ length: 20 }, async (_, index) => await throughGateway({
-        model: 'mock/tools', messages: `Run ${done + index}`, mcp_servers: servers[index % 2]
-      })))
+      await Promise.all(
+        Array.from(
+          { length: 20 },
+          async (_, index) =>
+            await throughGateway({
+              model: 'mock/tools',
+              messages: `Run ${done + index}`,
+              mcp_servers: servers[index % 2]
+            })
+        )
+      )
     }
   }
   await several(200)
@@ -129,7 +173,11 @@ async function soak (runs: number): Promise<void> {
   ok(after.files <= before.files, 'something was left open')
 }
 
-interface Holdings { readonly files: number, readonly children: number, readonly megabytes: number }
+interface Holdings {
+  readonly files: number
+  readonly children: number
+  readonly megabytes: number
+}
 
 /** Returns what the gateway holds once idle sessions and connections have had their time. */
 async function settled (): Promise<Holdings> {
@@ -137,7 +185,9 @@ async function settled (): Promise<Holdings> {
   const { pid } = gateway
   return {
     files: readdirSync(`/proc/${pid}/fd`).length,
-    children: readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(id => id !== '').length,
+    children: readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1')
+      .split(' ')
+      .filter(id => id !== '').length,
     megabytes: Math.round(rssBytes(pid) / 2 ** 20)
   }
 }
@@ -164,17 +214,25 @@ async function post (url: string, body: object): Promise<string> {
 
 function configuration (): string {
   const file = join(directory, 'headgate.yaml')
-  writeFileSync(file, JSON.stringify({
-    server: { port, data_dir: join(directory, 'data') },
-    providers: {
-      mock: { kind: 'openai', base_url: `http://127.0.0.1:${worldPort}/v1`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false }
-    },
-    keys: [{ name: 'bench', key: 'env:BENCH_KEY', limits: benchLimits }],
-    mcp_servers: {
-      'bench/remote': { url: `http://127.0.0.1:${worldPort}/mcp` },
-      'bench/local': { command: process.execPath, args: [world, 'stdio'] }
-    },
-    ...flags.soak !== undefined && { tools: { session_idle_ms: sessionIdleMs } }
-  }))
+  writeFileSync(
+    file,
+    JSON.stringify({
+      server: { port, data_dir: join(directory, 'data') },
+      providers: {
+        mock: {
+          kind: 'openai',
+          base_url: `http://127.0.0.1:${worldPort}/v1`,
+          api_key: 'env:BENCH_UPSTREAM_KEY',
+          list_models: false
+        }
+      },
+      keys: [{ name: 'bench', key: 'env:BENCH_KEY', limits: benchLimits }],
+      mcp_servers: {
+        'bench/remote': { url: `http://127.0.0.1:${worldPort}/mcp` },
+        'bench/local': { command: process.execPath, args: [world, 'stdio'] }
+      },
+      ...flags.soak !== undefined && { tools: { session_idle_ms: sessionIdleMs } }
+    })
+  )
   return file
 }

@@ -2,8 +2,8 @@
  * Large bodies through the gateway: `npm run bench:uploads -- [--at-once 20]`.
  *
  * Recordings of 10 and 25 MB as forms and a document of 67 MB of JSON, alone and many at once.
- * Printed are the CPU time of a body, the memory the process took at most beyond what it had, in times the bytes of the bodies, and
- * how late its event loop was: other calls wait for that long.
+ * Printed are the CPU time of a body, the memory the process took at most beyond what it had, in times the
+ * bytes of the bodies, and how late its event loop was: other calls wait for that long.
  */
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -34,15 +34,33 @@ const agent = new Agent({ connections: atOnce })
 
 const upstream = await start(
   { file: process.execPath, args: [support('sink-provider.js'), String(upstreamPort)], cores: cores.mock },
-  async () => await fetch(`http://127.0.0.1:${upstreamPort}/`).then(({ ok }) => ok, () => false)
+  async () =>
+    await fetch(`http://127.0.0.1:${upstreamPort}/`).then(
+      ({ ok }) => ok,
+      () => false
+    )
 )
-const gateway = await start({
-  file: process.execPath,
-  args: ['--import', support('loop-delay.js'), support('../../headgate.cjs'), 'start', '--config', configuration()],
-  cores: cores.gateway,
-  env: { BENCH_KEY: benchKey, BENCH_UPSTREAM_KEY: 'sk-mock', BENCH_LOOP_FILE: loopFile },
-  output: join(directory, 'headgate.log')
-}, async () => await fetch(`http://127.0.0.1:${port}/readyz`).then(({ status }) => status === 200, () => false))
+const gateway = await start(
+  {
+    file: process.execPath,
+    args: [
+      '--import',
+      support('loop-delay.js'),
+      support('../../headgate.cjs'),
+      'start',
+      '--config',
+      configuration()
+    ],
+    cores: cores.gateway,
+    env: { BENCH_KEY: benchKey, BENCH_UPSTREAM_KEY: 'sk-mock', BENCH_LOOP_FILE: loopFile },
+    output: join(directory, 'headgate.log')
+  },
+  async () =>
+    await fetch(`http://127.0.0.1:${port}/readyz`).then(
+      ({ status }) => status === 200,
+      () => false
+    )
+)
 
 try {
   console.log(`Node ${process.version}
@@ -106,31 +124,53 @@ function recording (megabytes: number): Upload {
   const head = Buffer.from('RIFF\0\0\0\0WAVEfmt ')
   const file = Buffer.concat([head, Buffer.alloc(megabytes * 1_000_000 - head.length, 7)])
   const part = (name: string, value: string | Buffer, more = ''): Buffer[] => [
-    Buffer.from(`--b\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\n`), Buffer.from(value), Buffer.from('\r\n')
+    Buffer.from(`--b\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\n`),
+    Buffer.from(value),
+    Buffer.from('\r\n')
   ]
   const body = Buffer.concat([
-    ...part('model', 'mock/whisper-1'), ...part('file', file, '; filename="a.wav"'), Buffer.from('--b--\r\n')
+    ...part('model', 'mock/whisper-1'),
+    ...part('file', file, '; filename="a.wav"'),
+    Buffer.from('--b--\r\n')
   ])
-  return { name: `recording, ${megabytes} MB`, path: '/v1/audio/transcriptions', type: 'multipart/form-data; boundary=b', body }
+  return {
+    name: `recording, ${megabytes} MB`,
+    path: '/v1/audio/transcriptions',
+    type: 'multipart/form-data; boundary=b',
+    body
+  }
 }
 
 function document (): Upload {
   const bytes = Buffer.alloc(50_000_000, 7)
   Buffer.from('\x89PNG\r\n\x1a\n', 'latin1').copy(bytes)
   const body = JSON.stringify({
-    model: 'reader/mistral-ocr-latest', document: { type: 'document_url', document_url: `data:image/png;base64,${bytes.toString('base64')}` }
+    model: 'reader/mistral-ocr-latest',
+    document: { type: 'document_url', document_url: `data:image/png;base64,${bytes.toString('base64')}` }
   })
-  return { name: 'document, 67 MB of JSON', path: '/v1/ocr', type: 'application/json', body: Buffer.from(body) }
+  return {
+    name: 'document, 67 MB of JSON',
+    path: '/v1/ocr',
+    type: 'application/json',
+    body: Buffer.from(body)
+  }
 }
 
 function configuration (): string {
   const file = join(directory, 'headgate.yaml')
-  const provider = { base_url: `http://127.0.0.1:${upstreamPort}/v1`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false }
-  writeFileSync(file, JSON.stringify({
-    server: { port, data_dir: join(directory, 'data') },
-    providers: { mock: { kind: 'openai', ...provider }, reader: { kind: 'mistral', ...provider } },
-    keys: [{ name: 'bench', key: 'env:BENCH_KEY', limits: benchLimits }]
-  }))
+  const provider = {
+    base_url: `http://127.0.0.1:${upstreamPort}/v1`,
+    api_key: 'env:BENCH_UPSTREAM_KEY',
+    list_models: false
+  }
+  writeFileSync(
+    file,
+    JSON.stringify({
+      server: { port, data_dir: join(directory, 'data') },
+      providers: { mock: { kind: 'openai', ...provider }, reader: { kind: 'mistral', ...provider } },
+      keys: [{ name: 'bench', key: 'env:BENCH_KEY', limits: benchLimits }]
+    })
+  )
   return file
 }
 

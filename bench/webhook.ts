@@ -1,8 +1,9 @@
 /**
- * Measures how much later an answer comes where a service looks at the request first: `npm run bench:webhook`.
+ * Measures how much later an answer comes where a service looks at the request first: `npm run
+ * bench:webhook`.
  *
- * The service answers after a millisecond, as it measures it; what is more is added by the gateway, the sockets and the
- * event loop that both share here.
+ * The service answers after a millisecond, as it measures it; what is more is added by the gateway, the
+ * sockets and the event loop that both share here.
  */
 
 import { createServer } from 'node:http'
@@ -36,7 +37,12 @@ const { port } = service.address() as AddressInfo // listening on TCP
 
 const stage = { name: 'dlp', use: 'webhook', url: `http://127.0.0.1:${port}/`, at: ['request' as const] }
 const judge = openWebhook(stage)
-const textStages = new ConfiguredStages([stage], { judges: new Map([['dlp', judge]]), onUnavailable: (_stage, _call, cause) => { throw cause } })
+const textStages = new ConfiguredStages([stage], {
+  judges: new Map([['dlp', judge]]),
+  onUnavailable: (_stage, _call, cause) => {
+    throw cause
+  }
+})
 
 async function latencies (more: Partial<Services>): Promise<number[]> {
   const handle = chat({ ...servicesTo([Buffer.from(completeAnswer)]), ...more })
@@ -54,7 +60,9 @@ try {
   const without = median(await latencies({}))
   const looked = median(await latencies({ textStages }))
   const own = median(took)
-  console.log(`median of ${calls} calls, one after the other, ms: ${without.toFixed(2)} without, ${looked.toFixed(2)} with a webhook that takes ${own.toFixed(2)}: ${(looked - without).toFixed(2)} more, ${(looked - without - own).toFixed(2)} beyond its own time`)
+  console.log(
+    `median of ${calls} calls, one after the other, ms: ${without.toFixed(2)} without, ${looked.toFixed(2)} with a webhook that takes ${own.toFixed(2)}: ${(looked - without).toFixed(2)} more, ${(looked - without - own).toFixed(2)} beyond its own time`
+  )
 } finally {
   await judge.close?.()
   service.close()

@@ -11,7 +11,10 @@ import { loadSettings } from 'headgate/config'
  * Starts a gateway with the configuration of this folder and environment. Callers present
  * `secret`; nothing is stored.
  */
-export async function startGateway (env: NodeJS.ProcessEnv, cwd: string): Promise<{ gateway: Gateway, url: string }> {
+export async function startGateway (
+  env: NodeJS.ProcessEnv,
+  cwd: string
+): Promise<{ gateway: Gateway, url: string }> {
   const settings = loadSettings({ env, cwd })
   const keys = { check: (presented: string) => presented === 'secret' ? { id: '1', name: 'me' } : undefined }
   const gateway = await createGateway(settings, { keys, log: createLog('warn') })

@@ -9,7 +9,10 @@ import { createGateway, createLog, type Gateway } from 'headgate'
 import { loadSettings } from 'headgate/config'
 import Koa from 'koa'
 
-export async function mountGateway (env: NodeJS.ProcessEnv, cwd: string): Promise<{ gateway: Gateway, server: Server }> {
+export async function mountGateway (
+  env: NodeJS.ProcessEnv,
+  cwd: string
+): Promise<{ gateway: Gateway, server: Server }> {
   const settings = loadSettings({ env, cwd })
   const keys = { check: (presented: string) => presented === 'secret' ? { id: '1', name: 'me' } : undefined }
   const gateway = await createGateway(settings, { keys, log: createLog('warn') })
@@ -20,7 +23,9 @@ export async function mountGateway (env: NodeJS.ProcessEnv, cwd: string): Promis
     context.set('x-served-by', 'my app')
     const startedMs = performance.now()
     await next()
-    console.log(`${context.method} ${context.path} ${context.status} ${Math.round(performance.now() - startedMs)} ms`)
+    console.log(
+      `${context.method} ${context.path} ${context.status} ${Math.round(performance.now() - startedMs)} ms`
+    )
   })
   app.use(gateway.middleware())
   app.use(context => { if (context.path === '/hello') context.body = 'Hello from my app' })
@@ -30,5 +35,7 @@ export async function mountGateway (env: NodeJS.ProcessEnv, cwd: string): Promis
 
 if (process.argv[1] === import.meta.filename) {
   const { server } = await mountGateway(process.env, process.cwd())
-  server.listen(8080, '127.0.0.1', () => console.log('listening on http://127.0.0.1:8080; the key is "secret"'))
+  server.listen(8080, '127.0.0.1', () =>
+    console.log('listening on http://127.0.0.1:8080; the key is "secret"')
+  )
 }

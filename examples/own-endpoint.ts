@@ -3,8 +3,8 @@
  *
  *     npx tsc && node own-endpoint.js
  *
- * `POST /v1/ask` is the core of a chat: no tools on the gateway, no deferral, no dry run, and none of the checks that go
- * with them, such as those of addresses; `chat` of `headgate/pipelines` has it all.
+ * `POST /v1/ask` is the core of a chat: no tools on the gateway, no deferral, no dry run, and none of the
+ * checks that go with them, such as those of addresses; `chat` of `headgate/pipelines` has it all.
  */
 
 import { createGateway, createLog, type Endpoint, type Gateway, type Services } from 'headgate'
@@ -12,10 +12,24 @@ import { loadSettings } from 'headgate/config'
 import { chatCompletions, createEndpoints } from 'headgate/pipelines'
 import { ChatRequest } from 'headgate/schemas'
 import {
-  answerReply, auth, chatInput, estimateChat, limits, map, normalise, pipeline, providerCall, recordUsage, routeModel, validate
+  answerReply,
+  auth,
+  chatInput,
+  estimateChat,
+  limits,
+  map,
+  normalise,
+  pipeline,
+  providerCall,
+  recordUsage,
+  routeModel,
+  validate
 } from 'headgate/stages'
 
-/** Creates the endpoint. A stage that needs services is given them; a function of one value, such as `chatInput`, goes into `map`. */
+/**
+ * Creates the endpoint. A stage that needs services is given them; a function of one value, such as
+ * `chatInput`, goes into `map`.
+ */
 export function ask (services: Services): Endpoint {
   return {
     name: 'chat', // keys that list endpoints need this one
@@ -38,8 +52,13 @@ export function ask (services: Services): Endpoint {
 }
 
 /** Starts a gateway with this endpoint beside all others. */
-export async function startGateway (env: NodeJS.ProcessEnv, cwd: string): Promise<{ gateway: Gateway, url: string }> {
-  const keys = { check: (presented: string) => presented === 'secret' ? { id: '1', name: 'me' } : undefined }
+export async function startGateway (
+  env: NodeJS.ProcessEnv,
+  cwd: string
+): Promise<{ gateway: Gateway, url: string }> {
+  const keys = {
+    check: (presented: string) => (presented === 'secret' ? { id: '1', name: 'me' } : undefined)
+  }
   const gateway = await createGateway(loadSettings({ env, cwd }), {
     keys, log: createLog('warn'), endpoints: services => [...createEndpoints(services), ask(services)]
   })
@@ -47,4 +66,6 @@ export async function startGateway (env: NodeJS.ProcessEnv, cwd: string): Promis
   return { gateway, url: `http://${host}:${port}` }
 }
 
-if (process.argv[1] === import.meta.filename) console.log((await startGateway(process.env, process.cwd())).url)
+if (process.argv[1] === import.meta.filename) {
+  console.log((await startGateway(process.env, process.cwd())).url)
+}

@@ -21,14 +21,25 @@ const chat: Adapter<ChatInput, ChatEvent> = {
     body: JSON.stringify({ model: route.model, prompt: promptOf(request) })
   }),
   read: () => ({ as: 'json', read: readAnswer }),
-  error: ({ status, body }): Failure => ({ kind: kindOf(status), status, message: typeof body === 'string' ? body : undefined })
+  error: ({ status, body }): Failure => ({
+    kind: kindOf(status),
+    status,
+    message: typeof body === 'string' ? body : undefined
+  })
 }
 
 function promptOf ({ messages }: ChatInput): string {
-  return messages.map(({ role, content }) => `${role}: ${typeof content === 'string' ? content : JSON.stringify(content)}`).join('\n')
+  return messages
+    .map(
+      ({ role, content }) => `${role}: ${typeof content === 'string' ? content : JSON.stringify(content)}`
+    )
+    .join('\n')
 }
 
-interface Generated { readonly text: string, readonly tokens: { readonly prompt: number, readonly completion: number } }
+interface Generated {
+  readonly text: string
+  readonly tokens: { readonly prompt: number, readonly completion: number }
+}
 
 /** Reads one answer into the events that a stream would have given. */
 function readAnswer (body: unknown): ChatEvent[] {
@@ -39,7 +50,10 @@ function readAnswer (body: unknown): ChatEvent[] {
     { type: 'response-start' },
     { type: 'text-delta', choice: 0, text },
     { type: 'choice-end', choice: 0, reason: 'stop' },
-    { type: 'usage', usage: { promptTokens: prompt, completionTokens: completion, totalTokens: prompt + completion } }
+    {
+      type: 'usage',
+      usage: { promptTokens: prompt, completionTokens: completion, totalTokens: prompt + completion }
+    }
   ]
 }
 
@@ -60,12 +74,19 @@ export function parrot (baseUrl: string): Provider {
 }
 
 /** Starts a gateway with this provider beside those of the configuration. */
-export async function startGateway (env: NodeJS.ProcessEnv, cwd: string): Promise<{ gateway: Gateway, url: string }> {
-  const keys = { check: (presented: string) => presented === 'secret' ? { id: '1', name: 'me' } : undefined }
+export async function startGateway (
+  env: NodeJS.ProcessEnv,
+  cwd: string
+): Promise<{ gateway: Gateway, url: string }> {
+  const keys = {
+    check: (presented: string) => (presented === 'secret' ? { id: '1', name: 'me' } : undefined)
+  }
   const providers = [parrot(env['PARROT_URL'] ?? 'http://localhost:9000')]
   const gateway = await createGateway(loadSettings({ env, cwd }), { keys, log: createLog('warn'), providers })
   const { host, port } = await gateway.listen()
   return { gateway, url: `http://${host}:${port}` }
 }
 
-if (process.argv[1] === import.meta.filename) console.log((await startGateway(process.env, process.cwd())).url)
+if (process.argv[1] === import.meta.filename) {
+  console.log((await startGateway(process.env, process.cwd())).url)
+}

@@ -36,4 +36,6 @@ export async function askLoudly (content: string, stream: boolean): Promise<Repl
   return await answer(callFrom({ model: 'sandbox/echo', messages: [{ role: 'user', content }], stream }))
 }
 
-if (process.argv[1] === import.meta.filename) console.log(await textOf(await askLoudly('Is anyone there?', true)))
+if (process.argv[1] === import.meta.filename) {
+  console.log(await textOf(await askLoudly('Is anyone there?', true)))
+}

@@ -151,9 +151,16 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...admin !== undefined && isDashboardServed(settings) && { admin },
     ...alerts !== undefined && { alerts },
     ...usageExports !== undefined && { usageExports },
-    ...settings.stages.length > 0 && { textStages: openStages(settings, judges, log, lasting.deferrals?.secret) },
+    ...settings.stages.length > 0 && {
+      textStages: openStages(settings, judges, log, lasting.deferrals?.secret)
+    },
     ...settings.cache.answers !== undefined && {
-      answerCache: openAnswerCache(settings, settings.cache.answers, lasting.deferrals?.secret, sharedAnswers)
+      answerCache: openAnswerCache(
+        settings,
+        settings.cache.answers,
+        lasting.deferrals?.secret,
+        sharedAnswers
+      )
     },
     close: async () => {
       lifetime.abort()

@@ -119,7 +119,8 @@ function isStoredBy<C> ({
 function isAnsweredAtOnce<C> ({
   runsLater = () => false
 }: Pick<Dialect<never, C>, 'runsLater'>): (call: RoutedChatCall) => boolean {
-  return ({ request, context }) => request.deferred !== true && !runsLater(context as C) // by the `input` of the same dialect
+  // by the `input` of the same dialect
+  return ({ request, context }) => request.deferred !== true && !runsLater(context as C)
 }
 
 type Answer = Stage<RoutedChatCall, ChatBatch>

@@ -56,6 +56,8 @@ export async function keyStatusOf (
     models: key.models === undefined ? null : [...key.models],
     endpoints: key.endpoints === undefined ? null : [...key.endpoints],
     expires_at: key.expiresAtMs === undefined ? null : Math.floor(key.expiresAtMs / 1000),
-    limits: limits.map(limit => limit.of === 'end_user' ? { ...limit, id: caller.endUser ?? limit.id } : limit)
+    limits: limits.map(limit =>
+      limit.of === 'end_user' ? { ...limit, id: caller.endUser ?? limit.id } : limit
+    )
   }
 }

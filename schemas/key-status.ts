@@ -38,7 +38,8 @@ export const KeyStatus = Type.Object({
   endpoints: OrNull(Type.Array(Type.String()), 'Names of endpoints; `null`: all.'),
   expires_at: OrNull(Type.Integer(), 'Unix time in seconds; `null`: never.'),
   limits: Type.Array(LimitStatus, {
-    description: 'Those of the key first, then those it shares with others: its project, its owner, its tags, and the end user that a header names.'
+    description:
+      'Those of the key first, then those it shares with others: its project, its owner, its tags, and the end user that a header names.'
   })
 })
 export type KeyStatus = Static<typeof KeyStatus>

@@ -5,8 +5,9 @@ import t from 'tap'
 const root = join(import.meta.dirname, '../..')
 
 /**
- * The layers from bottom to top, as the table of `lib/README.md` has them: six folders in each at most. A file imports from its own
- * folder and from what stands before it here, types included, so that there is no circle between folders.
+ * The layers from bottom to top, as the table of `lib/README.md` has them: six folders in each at most. A
+ * file imports from its own folder and from what stands before it here, types included, so that there is no
+ * circle between folders.
  */
 const layers: ReadonlyArray<readonly string[]> = [
   ['schemas', 'lib/net', 'lib/core', 'lib/dashboard/page'],
@@ -48,7 +49,8 @@ const owners: Readonly<Record<string, RegExp>> = {
   formidable: /^lib\/http\//,
   ajv: /^lib\/(?:validation\/load-ajv|config\/(?:check-shape|check-document)|judges\/own-module)/,
   'it-pipe': /^(?:pipelines|lib\/public)\//,
-  typebox: /^(?:schemas|pipelines|lib\/(?:dashboard\/page|dialects|keys|stages|validation|config|models))\/|^lib\/wire\/(?:openapi|endpoint-doc)\.ts$/,
+  typebox:
+    /^(?:schemas|pipelines|lib\/(?:dashboard\/page|dialects|keys|stages|validation|config|models))\/|^lib\/wire\/(?:openapi|endpoint-doc)\.ts$/,
   undici: /^lib\/(?:client\/|mcp\/|net\/load-undici)/,
   pino: /^lib\/log\//,
   kysely: /^lib\/(?:alerts|exports|stores|keys|accounts|deferred|usage)\//,
@@ -76,10 +78,16 @@ const files = ['lib', 'pipelines', 'schemas', 'examples'].flatMap(folder =>
 
 const imports: readonly Import[] = files.flatMap(from => {
   const text = readFileSync(join(root, from), 'utf8')
-  const found = text.matchAll(/^(?:import|export) (type )?(?:[^'"\n]|\n(?!import))*?from '([^']+)'|\bimport\('([^']+)'\)/gm)
+  const found = text.matchAll(
+    /^(?:import|export) (type )?(?:[^'"\n]|\n(?!import))*?from '([^']+)'|\bimport\('([^']+)'\)/gm
+  )
   return [...found].map(([, type, fixed, dynamic]): Import => {
     const to = fixed ?? dynamic ?? ''
-    return { from, to: to.startsWith('.') ? relative(root, join(root, dirname(from), to)) : to, typeOnly: type !== undefined }
+    return {
+      from,
+      to: to.startsWith('.') ? relative(root, join(root, dirname(from), to)) : to,
+      typeOnly: type !== undefined
+    }
   })
 })
 
@@ -98,9 +106,41 @@ const internal = imports.filter(({ from, to }) => ours.test(from) && ours.test(t
 
 /** Files that do the same job in several folders. */
 const roles = [
-  'add-names', 'chat-request', 'chat-response', 'chat-stream', 'chat-traits', 'complete', 'content', 'direct', 'encode', 'errors', 'finish-reason', 'fit', 'index', 'input', 'insert-usage',
-  'messages', 'migrate', 'open', 'prune-usage', 'replace-texts',
-  'model-list', 'response-reader', 'rules', 'schema', 'sizes', 'text-message', 'text-places', 'thinking', 'tool-call-id', 'tool-calls', 'tools', 'transport', 'usage', 'wire', 'provider-uses'
+  'add-names',
+  'chat-request',
+  'chat-response',
+  'chat-stream',
+  'chat-traits',
+  'complete',
+  'content',
+  'direct',
+  'encode',
+  'errors',
+  'finish-reason',
+  'fit',
+  'index',
+  'input',
+  'insert-usage',
+  'messages',
+  'migrate',
+  'open',
+  'prune-usage',
+  'replace-texts',
+  'model-list',
+  'response-reader',
+  'rules',
+  'schema',
+  'sizes',
+  'text-message',
+  'text-places',
+  'thinking',
+  'tool-call-id',
+  'tool-calls',
+  'tools',
+  'transport',
+  'usage',
+  'wire',
+  'provider-uses'
 ]
 
 /** The words that a provider and a command of ours are called after: the capability, the thing. */
@@ -132,7 +172,13 @@ function findCircles (edges: readonly Import[]): string[] {
 
 t.test('the imports of every file are found', async t => {
   const counts = imports.reduce((sum, { to }) => sum + (ours.test(to) ? 1 : 0), 0)
-  const inText = files.reduce((sum, file) => sum + (readFileSync(join(root, file), 'utf8').match(/^(?:import|export|\}).* from '\.{1,2}\//gm)?.length ?? 0), 0)
+  const inText = files.reduce(
+    (sum, file) =>
+      sum +
+      (readFileSync(join(root, file), 'utf8').match(/^(?:import|export|\}).* from '\.{1,2}\//gm)?.length ??
+        0),
+    0
+  )
   t.ok(counts >= inText && inText > 1000, `${counts} imports of ${inText} lines`)
 })
 
@@ -144,33 +190,65 @@ t.test('every folder has a layer, every layer six folders at most', async t => {
 })
 
 t.test('only the files that put the gateway together lie at the root of lib', async t => {
-  const loose = readdirSync(join(root, 'lib'), { withFileTypes: true }).filter(entry => entry.isFile()).map(({ name }) => name)
-  t.same(loose.toSorted(), ['README.md', 'RECIPES.md', 'create-services.ts', 'gateway.ts', 'main.ts', 'services.ts'])
+  const loose = readdirSync(join(root, 'lib'), { withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(({ name }) => name)
+  t.same(loose.toSorted(), [
+    'README.md',
+    'RECIPES.md',
+    'create-services.ts',
+    'gateway.ts',
+    'main.ts',
+    'services.ts'
+  ])
 })
 
 t.test('imports point down', async t => {
-  t.same(printed(internal.filter(({ from, to }) => order.indexOf(placeOf(to)) > order.indexOf(placeOf(from)))), [])
+  t.same(
+    printed(internal.filter(({ from, to }) => order.indexOf(placeOf(to)) > order.indexOf(placeOf(from)))),
+    []
+  )
 })
 
 t.test('no file imports itself through others, types included', async t => {
-  t.same(findCircles([{ from: 'a', to: 'b', typeOnly: true }, { from: 'b', to: 'a', typeOnly: false }]), ['a → b → a'])
+  t.same(
+    findCircles([
+      { from: 'a', to: 'b', typeOnly: true },
+      { from: 'b', to: 'a', typeOnly: false }
+    ]),
+    ['a → b → a']
+  )
   t.same(findCircles(internal), [])
 })
 
 t.test('core imports nothing but core and types of schemas', async t => {
-  const other = imports.filter(({ from, to, typeOnly }) => (
-    from.startsWith('lib/core/') && !to.startsWith('lib/core/') && !((typeOnly && to.startsWith('schemas/')) || sharedData.has(to))
-  ))
+  const other = imports.filter(
+    ({ from, to, typeOnly }) =>
+      from.startsWith('lib/core/') &&
+      !to.startsWith('lib/core/') &&
+      !((typeOnly && to.startsWith('schemas/')) || sharedData.has(to))
+  )
   t.same(printed(other), [])
 })
 
 /** Plain data of schemas, which the page reads as well. */
-const sharedData = new Set(['schemas/config/counted-limits.ts', 'schemas/billed-units.ts', 'schemas/endpoints.ts'])
+const sharedData = new Set([
+  'schemas/config/counted-limits.ts',
+  'schemas/billed-units.ts',
+  'schemas/endpoints.ts'
+])
 
-t.test('the page of the dashboard and the gateway share nothing but types and plain data of schemas', async t => {
-  const shared = internal.filter(({ from, to, typeOnly }) => page.test(from) ? !page.test(to) && !((typeOnly && to.startsWith('schemas/')) || sharedData.has(to)) : page.test(to))
-  t.same(printed(shared), [])
-})
+t.test(
+  'the page of the dashboard and the gateway share nothing but types and plain data of schemas',
+  async t => {
+    const shared = internal.filter(({ from, to, typeOnly }) =>
+      page.test(from)
+        ? !page.test(to) && !((typeOnly && to.startsWith('schemas/')) || sharedData.has(to))
+        : page.test(to)
+    )
+    t.same(printed(shared), [])
+  }
+)
 
 t.test('a package is imported where it belongs', async t => {
   const astray = imports.filter(({ from, to }) => {
@@ -184,31 +262,59 @@ t.test('a provider knows no other provider', async t => {
   const folder = /^lib\/providers\/([^/]+)\//
   const astray = imports.filter(({ from, to }) => {
     const [mine, theirs] = [folder.exec(from)?.[1], folder.exec(to)?.[1]]
-    return mine !== undefined && theirs !== undefined && mine !== theirs && theirs !== 'chat-completions' && theirs !== 'responses'
+    return (
+      mine !== undefined &&
+      theirs !== undefined &&
+      mine !== theirs &&
+      theirs !== 'chat-completions' &&
+      theirs !== 'responses'
+    )
   })
   t.same(printed(astray), [])
 })
 
 t.test('two files of one name do the same job', async t => {
-  const byName = grouped(files.filter(file => file.startsWith('lib/') && !page.test(file)).map(file => ({ from: basename(file, '.ts'), to: file, typeOnly: false })))
+  const byName = grouped(
+    files
+      .filter(file => file.startsWith('lib/') && !page.test(file))
+      .map(file => ({ from: basename(file, '.ts'), to: file, typeOnly: false }))
+  )
   const twice = [...byName].filter(([name, list]) => list.length > 1 && !roleNames.has(name))
-  t.same(twice.map(([, list]) => list.map(({ to }) => to)), [], 'rename one, or list the name of its role in this test')
-  t.same([...roleNames].filter(name => (byName.get(name)?.length ?? 0) < 2), [], 'roles of this test that have one file or none')
+  t.same(
+    twice.map(([, list]) => list.map(({ to }) => to)),
+    [],
+    'rename one, or list the name of its role in this test'
+  )
+  t.same(
+    [...roleNames].filter(name => (byName.get(name)?.length ?? 0) < 2),
+    [],
+    'roles of this test that have one file or none'
+  )
 })
 
 t.test('the environment is read in one place', async t => {
-  const reading = files.filter(file => (
+  const reading = files.filter(file =>
     /\bprocess\.env\b/.test(readFileSync(join(root, file), 'utf8').replace(/^\s*(?:\/?\*|\/\/).*$/gm, ''))
-  ))
-  t.same(reading.filter(file => !page.test(file) && !/^(?:examples\/|lib\/main\.ts|lib\/(?:process|cli)\/)/.test(file)), [])
+  )
+  t.same(
+    reading.filter(
+      file => !page.test(file) && !/^(?:examples\/|lib\/main\.ts|lib\/(?:process|cli)\/)/.test(file)
+    ),
+    []
+  )
 })
 
-t.test('packages are pinned to one version each, and nothing of ours runs when they are installed', async t => {
-  const { dependencies, devDependencies, optionalDependencies, scripts } = JSON.parse(
-    readFileSync(join(root, 'package.json'), 'utf8')
-  ) as Record<string, Record<string, string>>
-  const versions = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })
-  t.ok(versions.length > 10)
-  for (const [name, version] of versions) t.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name)
-  for (const moment of ['preinstall', 'install', 'postinstall', 'prepare']) t.notOk(moment in (scripts ?? {}), moment)
-})
+t.test(
+  'packages are pinned to one version each, and nothing of ours runs when they are installed',
+  async t => {
+    const { dependencies, devDependencies, optionalDependencies, scripts } = JSON.parse(
+      readFileSync(join(root, 'package.json'), 'utf8')
+    ) as Record<string, Record<string, string>>
+    const versions = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })
+    t.ok(versions.length > 10)
+    for (const [name, version] of versions) t.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name)
+    for (const moment of ['preinstall', 'install', 'postinstall', 'prepare']) {
+      t.notOk(moment in (scripts ?? {}), moment)
+    }
+  }
+)

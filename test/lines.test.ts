@@ -5,7 +5,9 @@ import t from 'tap'
 const root = join(import.meta.dirname, '../..')
 const folders = ['lib', 'pipelines', 'schemas', 'test', 'bench', 'examples']
 const width = 110
-/** Strings, templates without their end, patterns and addresses. A broken one is not found by what it says. */
+/**
+ * Strings, templates without their end, patterns and addresses. A broken one is not found by what it says.
+ */
 const texts = /(['"`])(?:\\.|(?!\1).)*\1|`.*|\/(?:\\.|[^/ ]).*\/|https?:\/\/\S+/g
 const minTextLength = 40
 
@@ -22,9 +24,11 @@ function longLines (name: string): string[] {
 }
 
 t.test('lines have 110 columns at most, but for a long text', async t => {
-  const names = folders.flatMap(folder => readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter(name => /\.tsx?$/.test(name))
-    .map(name => join(folder, name)))
+  const names = folders.flatMap(folder =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter(name => /\.tsx?$/.test(name))
+      .map(name => join(folder, name))
+  )
   t.ok(names.length > 1000)
   t.same(names.flatMap(longLines), [])
 })

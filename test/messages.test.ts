@@ -13,13 +13,25 @@ import { collectMessages, messagesIn } from './support/collect-messages.ts'
 const build = join(import.meta.dirname, '..')
 const snapshot = join(build, '../test/messages.snapshot.txt')
 
-const byFolder = new Map([...collectMessages(join(build, '..'), ['.ci']), ...collectMessages(build, ['lib', 'pipelines', 'schemas'])])
+const byFolder = new Map([
+  ...collectMessages(join(build, '..'), ['.ci']),
+  ...collectMessages(build, ['lib', 'pipelines', 'schemas'])
+])
 const ofCodes = new Set<string>(Object.values(codes).map(({ message }) => message))
-const text = [
-  '# Error codes', '',
-  ...Object.entries(codes).map(([code, { status, message }]) => `${status} ${code}: ${message}`),
-  ...[...byFolder].flatMap(([folder, messages]) => ['', `# ${folder}`, '', ...messages.filter(message => !ofCodes.has(message)).map(message => message.trim().replaceAll('\n', '\n    '))])
-].join('\n') + '\n'
+const text =
+  [
+    '# Error codes',
+    '',
+    ...Object.entries(codes).map(([code, { status, message }]) => `${status} ${code}: ${message}`),
+    ...[...byFolder].flatMap(([folder, messages]) => [
+      '',
+      `# ${folder}`,
+      '',
+      ...messages
+        .filter(message => !ofCodes.has(message))
+        .map(message => message.trim().replaceAll('\n', '\n    '))
+    ])
+  ].join('\n') + '\n'
 
 t.test('every sentence is one that was reviewed', async t => {
   t.ok([...byFolder.values()].flat().length > 500, 'they are found')
@@ -30,8 +42,11 @@ t.test('every sentence is one that was reviewed', async t => {
   t.strictSame([...reviewed].filter(line => !now.has(line)), [], 'no longer there')
 })
 
-t.test('errors, log lines and output are found, of one word too; statements, frames and codes are not', async t => {
-  t.strictSame(messagesIn(`
+t.test(
+  'errors, log lines and output are found, of one word too; statements, frames and codes are not',
+  async t => {
+    t.strictSame(
+      messagesIn(`
     throw new GatewayError('invalid_value', { message: \`\${name} is invalid.\` })
     throw new TypeError('aborted')
     options.log.warn({ code: 'other' }, 'reloaded')

@@ -1,6 +1,6 @@
 /**
- * Keeps `test/` a mirror of `lib/` and `pipelines/`, both ways: what a file does is found where the mirror says, and what a
- * test at such a place is about is a file.
+ * Keeps `test/` a mirror of `lib/` and `pipelines/`, both ways: what a file does is found where the mirror
+ * says, and what a test at such a place is about is a file.
  */
 
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
@@ -19,7 +19,10 @@ const elsewhere: Reasons = {
   'bodies/print-body': ['bodies/call-capture', 'prints what is noted there'],
   'bodies/redaction': ['bodies/redact-json', 'the rules that are applied there'],
   'config/check-draft': ['pipelines/admin/configuration', 'what its route answers'],
-  'config/live-configuration': ['pipelines/admin/configuration', 'the file and the reloads that its routes show'],
+  'config/live-configuration': [
+    'pipelines/admin/configuration',
+    'the file and the reloads that its routes show'
+  ],
   'config/optional-packages': ['package/package', 'names the packages that are not installed there'],
   'config/plain-value': ['config/config-document', 'makes the values of the documents that are read there'],
   'coordination/scripts': ['limits/redis-counters', 'what Redis runs'],
@@ -27,22 +30,37 @@ const elsewhere: Reasons = {
   'create-services': ['gateway/routing', 'puts all services together'],
   'dashboard/link': ['cli/dashboard', 'an address'],
   'deferred/detached-call': ['deferred/answer-task', 'runs the tasks that are tested there'],
-  'deferred/fetch-completion': ['pipelines/deferred', 'needs a provider that defers, a store and two processes'],
+  'deferred/fetch-completion': [
+    'pipelines/deferred',
+    'needs a provider that defers, a store and two processes'
+  ],
   'dialects/chat-completions/index': ['pipelines/chat', 'names the parts of the dialect'],
   'dialects/messages/direct-frames': ['dialects/messages/direct', 'prints what that test reads'],
   'dialects/messages/index': ['pipelines/messages', 'names the parts of the dialect'],
   'dialects/responses/compaction': ['pipelines/responses', 'passes a request and its answer on'],
-  'dialects/responses/direct-answer': ['dialects/responses/direct-printer', 'replaces fields of the responses that are printed'],
-  'dialects/responses/sent-items': ['dialects/responses/direct', 'the items of the requests that are made there'],
+  'dialects/responses/direct-answer': [
+    'dialects/responses/direct-printer',
+    'replaces fields of the responses that are printed'
+  ],
+  'dialects/responses/sent-items': [
+    'dialects/responses/direct',
+    'the items of the requests that are made there'
+  ],
   'dialects/responses/index': ['pipelines/responses', 'names the parts of the dialect'],
-  'embeddings/count-tokens': ['embeddings/measure-tokens', 'counts what could not be measured: one rule in two files'],
+  'embeddings/count-tokens': [
+    'embeddings/measure-tokens',
+    'counts what could not be measured: one rule in two files'
+  ],
   'embeddings/token-worker': ['embeddings/token-counter', 'the thread of the counter'],
   'exports/directory-destination': ['exports/usage-exports', 'a rename'],
   'exports/export-store': ['exports/usage-exports', 'the rows of the files that are written there'],
   'exports/open-exports': ['pipelines/admin/exports', 'opens the exports of a gateway'],
   'exports/export-window': ['exports/usage-exports', 'the windows of the files that are written there'],
   'exports/write-file': ['exports/usage-exports', 'writes the files that are read there'],
-  'gateway/call-records': ['pipelines/admin/call-bodies', 'records the calls of a gateway: each file of test/gateway'],
+  'gateway/call-records': [
+    'pipelines/admin/call-bodies',
+    'records the calls of a gateway: each file of test/gateway'
+  ],
   'gateway/deferred-work': ['pipelines/deferred', 'runs the deferred calls of a gateway'],
   'gateway/live-services': ['gateway/reload', 'replaces the services of a gateway'],
   'gateway/opened-gateway': ['process/serve', 'starts and stops a gateway: each file of test/gateway'],
@@ -90,12 +108,18 @@ const elsewhere: Reasons = {
   'keys/key-rows': ['keys/key-store', 'reads what the store wrote'],
   'keys/spent-of': ['pipelines/admin/keys', 'the spending in its answers'],
   'keys/watched-parties': ['alerts/alert-rules', 'the keys and projects of the alerts there'],
-  'keys/stored-keys': ['pipelines/admin/keys', 'the keys of the store as the admin API shows and changes them'],
+  'keys/stored-keys': [
+    'pipelines/admin/keys',
+    'the keys of the store as the admin API shows and changes them'
+  ],
   'limits/spending-reader': ['limits/limiter', 'reads for every limiter'],
   'text/parse-pattern': ['text/linear-pattern', 'reads the patterns that are searched for there'],
   main: ['cli/start', 'starts a process'],
   'net/load-undici': ['mcp/agents', 'a require'],
-  'pipelines/conversation': ['pipelines/chat', 'the stages that chat, messages and responses have in common: their tests'],
+  'pipelines/conversation': [
+    'pipelines/chat',
+    'the stages that chat, messages and responses have in common: their tests'
+  ],
   'stores/migrations/usage-steps': ['stores/migrations', 'a list of steps'],
   'stores/response-frames': ['stores/response-store', 'a part of the store of responses'],
   'stores/stored-conversations': ['stores/response-store', 'as above'],
@@ -103,33 +127,66 @@ const elsewhere: Reasons = {
   'stores/usage-rollups': ['stores/insert-usage', 'says what adds up there'],
   'stores/prune-rollups': ['stores/prune-usage', 'prunes beside the records'],
   'stores/open-database': ['stores/postgres', 'chooses an engine'],
-  'providers/prompt-as-message': ['pipelines/completions', 'sends what the chat adapters of every provider send'],
+  'providers/prompt-as-message': [
+    'pipelines/completions',
+    'sends what the chat adapters of every provider send'
+  ],
   'process/check-tls-files': ['http/tls-files', 'says in a sentence what is wrong with them']
 }
 
 /**
- * Folders with small pure parts of one thing. Parts with rules of their own have tests beside it; the others are seen in
- * what the thing makes of recorded bytes.
+ * Folders with small pure parts of one thing. Parts with rules of their own have tests beside it; the others
+ * are seen in what the thing makes of recorded bytes.
  */
 const parts: Reasons = {
   accounts: ['pipelines/admin/users', 'users and what they administer: through the admin API'],
-  'pipelines/admin': ['pipelines/admin/keys', 'handlers of the admin API: through a gateway, here, in its other tests, and in pipelines/admin for every role'],
-  'dialects/responses/output': ['dialects/responses/output-items', 'the items of an answer: events in, items and their events out'],
-  'dialects/text-completions': ['pipelines/completions', 'a dialect of three events: what the official client reads and sends'],
+  'pipelines/admin': [
+    'pipelines/admin/keys',
+    'handlers of the admin API: through a gateway, here, in its other tests, and in pipelines/admin for every role'
+  ],
+  'dialects/responses/output': [
+    'dialects/responses/output-items',
+    'the items of an answer: events in, items and their events out'
+  ],
+  'dialects/text-completions': [
+    'pipelines/completions',
+    'a dialect of three events: what the official client reads and sends'
+  ],
   'providers/anthropic': ['providers/anthropic', 'an adapter: recorded responses in, events out'],
   'providers/azure-openai': ['providers/kinds', 'the chat-completions adapter at other paths'],
-  'providers/chat-completions': ['providers/chat-completions', 'an adapter: recorded responses in, events out'],
+  'providers/chat-completions': [
+    'providers/chat-completions',
+    'an adapter: recorded responses in, events out'
+  ],
   'providers/google': ['providers/google', 'an adapter: recorded responses in, events out'],
-  'providers/openai': ['pipelines/recordings', 'adapters for media: forms and bytes as a fake provider sees and sends them, here, in pipelines/speech and pipelines/images'],
+  'providers/openai': [
+    'pipelines/recordings',
+    'adapters for media: forms and bytes as a fake provider sees and sends them, here, in pipelines/speech and pipelines/images'
+  ],
   'providers/responses': ['providers/responses', 'an adapter: recorded responses in, events out'],
   'providers/xai': ['providers/xai', 'an adapter: recorded responses in, events out'],
-  'stores/postgres': ['stores/postgres', 'an engine of the store: what it does in its own way; the rest is in every test of the store'],
+  'stores/postgres': [
+    'stores/postgres',
+    'an engine of the store: what it does in its own way; the rest is in every test of the store'
+  ],
   'stores/sqlite': ['stores/database', 'as above'],
   sandbox: ['sandbox/answer', 'a simulator: what it answers, and that its adapter reads it']
 }
 
 /** Folders of tests about what no single file does. */
-const subjects: ReadonlySet<string> = new Set(['bench', 'clients', 'cluster', 'contract', 'docs', 'examples', 'fuzz', 'gateway', 'package', 'scaling', 'support'])
+const subjects: ReadonlySet<string> = new Set([
+  'bench',
+  'clients',
+  'cluster',
+  'contract',
+  'docs',
+  'examples',
+  'fuzz',
+  'gateway',
+  'package',
+  'scaling',
+  'support'
+])
 
 /** Tests of several files at once, beside those of each. */
 const together: Readonly<Record<string, string>> = {
@@ -165,17 +222,27 @@ const together: Readonly<Record<string, string>> = {
 }
 
 function modules (folder: string): string[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts') && !name.endsWith('.d.ts')).map(name => name.slice(0, -'.ts'.length))
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts') && !name.endsWith('.d.ts'))
+    .map(name => name.slice(0, -'.ts'.length))
 }
 
 /** The page of the dashboard runs in browsers, which `test/dashboard` drives. */
-const names = [...modules('lib').filter(name => !name.startsWith('dashboard/page/')), ...modules('pipelines').map(name => `pipelines/${name}`)]
-const tests = modules('test').filter(name => name.endsWith('.test')).map(name => name.slice(0, -'.test'.length))
+const names = [
+  ...modules('lib').filter(name => !name.startsWith('dashboard/page/')),
+  ...modules('pipelines').map(name => `pipelines/${name}`)
+]
+const tests = modules('test')
+  .filter(name => name.endsWith('.test'))
+  .map(name => name.slice(0, -'.test'.length))
 
 /** Returns true for a module that runs something: types leave nothing behind, and tables no function. */
 function behaves (name: string): boolean {
   const place = name.startsWith('pipelines/') ? name : `lib/${name}`
-  const program = readFileSync(join(import.meta.dirname, `../${place}.js`), 'utf8').replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '')
+  const program = readFileSync(join(import.meta.dirname, `../${place}.js`), 'utf8').replaceAll(
+    /\/\*[^]*?\*\/|^\s*\/\/.*$/gm,
+    ''
+  )
   return /=>|\bfunction\b|\bclass\b/.test(program)
 }
 
@@ -193,8 +260,13 @@ t.test('every file that does something has a test at its place in the mirror', a
 })
 
 t.test('every test at such a place is about a file', async t => {
-  const orphans = tests.filter(test => isAboutOne(test) && !names.includes(test) && together[test] === undefined)
-  t.same(orphans.map(test => `test/${test}.test.ts has no ${test}.ts`), [])
+  const orphans = tests.filter(
+    test => isAboutOne(test) && !names.includes(test) && together[test] === undefined
+  )
+  t.same(
+    orphans.map(test => `test/${test}.test.ts has no ${test}.ts`),
+    []
+  )
 })
 
 t.test('stages, sinks and the HTTP edge have tests of their own, without exception', async t => {
@@ -202,8 +274,25 @@ t.test('stages, sinks and the HTTP edge have tests of their own, without excepti
 })
 
 t.test('every exception is needed, and its test is there', async t => {
-  t.same(Object.keys(elsewhere).filter(name => !untested.includes(name)), [], 'files to remove from this test')
-  t.same(Object.keys(parts).filter(folder => !untested.some(name => folderOf(name) === folder)), [], 'folders to remove from this test')
-  t.same(Object.keys(together).filter(test => !tests.includes(test) || names.includes(test)), [], 'tests to remove from this test')
-  t.same([...Object.values(elsewhere), ...Object.values(parts)].filter(([test]) => !isTested(test)).map(([test]) => test), [])
+  t.same(
+    Object.keys(elsewhere).filter(name => !untested.includes(name)),
+    [],
+    'files to remove from this test'
+  )
+  t.same(
+    Object.keys(parts).filter(folder => !untested.some(name => folderOf(name) === folder)),
+    [],
+    'folders to remove from this test'
+  )
+  t.same(
+    Object.keys(together).filter(test => !tests.includes(test) || names.includes(test)),
+    [],
+    'tests to remove from this test'
+  )
+  t.same(
+    [...Object.values(elsewhere), ...Object.values(parts)]
+      .filter(([test]) => !isTested(test))
+      .map(([test]) => test),
+    []
+  )
 })

@@ -37,7 +37,9 @@ for (const file of files) collect(file)
 function collect (file: string): void {
   const text = readFileSync(join(root, file), 'utf8')
   full(parse(text, { ecmaVersion: 'latest', sourceType: 'module' }), node => {
-    if (isLiteral(node) && node.regex) patterns.push({ place: file, source: node.regex.pattern, flags: node.regex.flags })
+    if (isLiteral(node) && node.regex) {
+      patterns.push({ place: file, source: node.regex.pattern, flags: node.regex.flags })
+    }
     if (!isConstruction(node) || node.callee.type !== 'Identifier' || node.callee.name !== 'RegExp') return
     const [argument] = node.arguments
     others.push(`${file}: ${text.slice(argument?.start, argument?.end)}`)
@@ -57,7 +59,8 @@ function collectFromData (place: string, value: unknown, seen = new Set()): void
   if (typeof value !== 'object' || value === null || seen.has(value)) return
   seen.add(value)
   for (const [name, entry] of Object.entries(value)) {
-    if (['pattern', 'match'].includes(name) && typeof entry === 'string') patterns.push({ place, source: entry, flags: 'u' })
+    if (['pattern', 'match'].includes(name) && typeof entry === 'string')
+      patterns.push({ place, source: entry, flags: 'u' })
     else collectFromData(place, entry, seen)
   }
 }
@@ -66,11 +69,22 @@ t.test('every regular expression takes time linear in the length of the text', a
   for (const file of files.filter(name => name.startsWith('build/schemas/'))) {
     collectFromData(file, await import(join(root, file)))
   }
-  collectFromData('catalogue.json', JSON.parse(readFileSync(join(root, 'build/lib/models/catalogue.json'), 'utf8')))
-  t.ok(patterns.some(({ place, source }) => place === 'build/schemas/config.js' && source.startsWith('^(env:')), 'patterns of schemas are found')
-  t.ok(patterns.some(({ place }) => place === 'catalogue.json'), 'patterns of the catalogue are found')
+  collectFromData(
+    'catalogue.json',
+    JSON.parse(readFileSync(join(root, 'build/lib/models/catalogue.json'), 'utf8'))
+  )
+  t.ok(
+    patterns.some(({ place, source }) => place === 'build/schemas/config.js' && source.startsWith('^(env:')),
+    'patterns of schemas are found'
+  )
+  t.ok(
+    patterns.some(({ place }) => place === 'catalogue.json'),
+    'patterns of the catalogue are found'
+  )
   t.ok(patterns.length > 150, 'literals are found')
-  const wrong = patterns.flatMap(({ place, source, flags }) => superLinearParts(source, flags).map(part => `${place}: /${source}/${flags}: ${part}`))
+  const wrong = patterns.flatMap(({ place, source, flags }) =>
+    superLinearParts(source, flags).map(part => `${place}: /${source}/${flags}: ${part}`)
+  )
   t.same(wrong, [])
 })
 
@@ -79,10 +93,27 @@ t.test('no regular expression is made of text that comes from outside', async t 
 })
 
 t.test('the check finds backtracking and searches that start again', async t => {
-  for (const source of ['(a+)+$', '^\\s*a?\\s*$', '\\s+$', '[^@]+@', 'count.*over', '(?:a|b)x*y*x*z', '(?=a*b)c', '"(.+)":']) {
+  for (const source of [
+    '(a+)+$',
+    '^\\s*a?\\s*$',
+    '\\s+$',
+    '[^@]+@',
+    'count.*over',
+    '(?:a|b)x*y*x*z',
+    '(?=a*b)c',
+    '"(.+)":'
+  ]) {
     t.not(superLinearParts(source, '').length, 0, source)
   }
-  for (const source of ['^a+b', '"[^"]*"', 'a+', '\\s{0,100}$', '<\\w+>', '(?:id|key)=\\w+;', '^\\w+(?:-\\w+)*$']) {
+  for (const source of [
+    '^a+b',
+    '"[^"]*"',
+    'a+',
+    '\\s{0,100}$',
+    '<\\w+>',
+    '(?:id|key)=\\w+;',
+    '^\\w+(?:-\\w+)*$'
+  ]) {
     t.same(superLinearParts(source, ''), [], source)
   }
 })

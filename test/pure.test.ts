@@ -1,4 +1,7 @@
-/** Keeps adapters and dialects pure: what they know of one call is gone with it, so that no caller's answer depends on another's. */
+/**
+ * Keeps adapters and dialects pure: what they know of one call is gone with it, so that no caller's answer
+ * depends on another's.
+ */
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +14,20 @@ const root = join(import.meta.dirname, '../..')
 
 /** Values that a module may make once: they are read only, or `changes` finds what changes them. */
 const constants = new Set(['Map', 'Set', 'RegExp', 'URL', 'PlaceTable'])
-const changing = new Set(['set', 'add', 'delete', 'clear', 'push', 'pop', 'shift', 'unshift', 'splice', 'sort', 'reverse', 'fill'])
+const changing = new Set([
+  'set',
+  'add',
+  'delete',
+  'clear',
+  'push',
+  'pop',
+  'shift',
+  'unshift',
+  'splice',
+  'sort',
+  'reverse',
+  'fill'
+])
 
 /** Returns what a module keeps from call to call. */
 function stateIn (source: string): string[] {
@@ -30,22 +46,34 @@ function stateIn (source: string): string[] {
   return found
 }
 
-function readVariables ({ kind, declarations }: VariableDeclaration, names: Set<string>, found: string[]): void {
+function readVariables (
+  { kind, declarations }: VariableDeclaration,
+  names: Set<string>,
+  found: string[]
+): void {
   for (const { id, init } of declarations) {
     const name = nameOf(id)
     names.add(name)
     if (kind !== 'const') found.push(`${kind} ${name}`)
-    if (init?.type === 'NewExpression' && !constants.has(nameOf(init.callee))) found.push(`new ${nameOf(init.callee)}`)
+    if (init?.type === 'NewExpression' && !constants.has(nameOf(init.callee))) {
+      found.push(`new ${nameOf(init.callee)}`)
+    }
     if (init?.type === 'CallExpression' && nameOf(init.callee) === 'memoized') found.push(`memoized ${name}`)
   }
 }
 
 /** Returns the name of the object that an expression changes. */
 function changedBy (node: AnyNode): string | undefined {
-  if (node.type === 'CallExpression' && node.callee.type === 'MemberExpression' && changing.has(nameOf(node.callee.property))) {
+  if (
+    node.type === 'CallExpression' &&
+    node.callee.type === 'MemberExpression' &&
+    changing.has(nameOf(node.callee.property))
+  ) {
     return nameOf(node.callee.object)
   }
-  if (node.type === 'AssignmentExpression' && node.left.type === 'MemberExpression') return nameOf(node.left.object)
+  if (node.type === 'AssignmentExpression' && node.left.type === 'MemberExpression') {
+    return nameOf(node.left.object)
+  }
   return undefined
 }
 
@@ -60,7 +88,9 @@ t.test('modules of adapters and dialects keep nothing from call to call', async 
       .map(name => join(folder, name))
   ))
   t.ok(files.length > 150, `${files.length} files`)
-  const state = files.flatMap(file => stateIn(readFileSync(join(root, 'build/lib', file), 'utf8')).map(what => `${file}: ${what}`))
+  const state = files.flatMap(file =>
+    stateIn(readFileSync(join(root, 'build/lib', file), 'utf8')).map(what => `${file}: ${what}`)
+  )
   t.same(state, [])
 })
 
@@ -73,5 +103,10 @@ t.test('each way of keeping something is found', async t => {
   t.same(stateIn('const known = new WeakMap()'), ['new WeakMap'])
   t.same(stateIn('export const known = memoized(() => ({}))'), ['memoized known'])
   t.same(stateIn('class A { static last = undefined }'), ['static last'])
-  t.same(stateIn('const names = new Set(["a"]); class A { #b = new Map(); f () { this.#b.set(1, 2); const c = []; c.push(names) } }'), [])
+  t.same(
+    stateIn(
+      'const names = new Set(["a"]); class A { #b = new Map(); f () { this.#b.set(1, 2); const c = []; c.push(names) } }'
+    ),
+    []
+  )
 })

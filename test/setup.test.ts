@@ -1,6 +1,15 @@
 import { spawnSync } from 'node:child_process'
 import {
-  chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,10 +24,19 @@ function project (t: Test): string {
     'package.json': '{"name": "p", "type": "module", "engines": {"node": ">=18"}}',
     'package-lock.json': '{"lockfileVersion": 3, "packages": {"": {}}}',
     'tsconfig.json': JSON.stringify({
-      compilerOptions: { module: 'nodenext', target: 'es2022', types: [], rootDir: '.', outDir: 'build', strict: true },
+      compilerOptions: {
+        module: 'nodenext',
+        target: 'es2022',
+        types: [],
+        rootDir: '.',
+        outDir: 'build',
+        strict: true
+      },
       include: ['lib', 'test']
     }),
-    lib: { config: { 'editor-schema.ts': "export const jsonSchema = (): object => ({ type: 'object' })\n" } },
+    lib: {
+      config: { 'editor-schema.ts': "export const jsonSchema = (): object => ({ type: 'object' })\n" }
+    },
     test: { 'old.test.ts': 'export const old: number = 1\n' },
     '.tap': { plugins: {} }
   })
@@ -79,13 +97,17 @@ t.test('says so when Node.js is too old', async t => {
 
 t.test('development dependencies are needed to compile, not to run what is compiled', async t => {
   const directory = project(t)
-  const missing = { lockfileVersion: 3, packages: { '': {}, 'node_modules/x': { version: '1.0.0', dev: true } } }
+  const missing = {
+    lockfileVersion: 3,
+    packages: { '': {}, 'node_modules/x': { version: '1.0.0', dev: true } }
+  }
   writeFileSync(join(directory, 'package-lock.json'), JSON.stringify(missing))
   const npm = join(directory, 'node_modules/.bin/npm')
   writeFileSync(npm, '#!/bin/sh\necho "no registry today"\nexit 7\n', { mode: 0o755 })
   const failure = {
     code: 1,
-    error: 'headgate: installing dependencies …\nno registry today\nheadgate: installing dependencies failed: ' +
+    error:
+      'headgate: installing dependencies …\nno registry today\nheadgate: installing dependencies failed: ' +
       'npm ci --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error (exit code 7)\n'
   }
   t.same(setup(directory), failure)
@@ -103,8 +125,12 @@ t.test('a folder that cannot be written to is named', async t => {
   t.teardown(() => rmSync(directory, { recursive: true }))
   cpSync(project(t), directory, { recursive: true, verbatimSymlinks: true })
   chmodSync(directory, 0o555)
-  // The rights of files do not bind root: it becomes another user, who need not see the folder of Node.js itself.
-  const user = process.getuid?.() === 0 ? ['--import', 'data:text/javascript,process.setgid(65534);process.setuid(65534)'] : []
+  // The rights of files do not bind root: it becomes another user, who need not see the folder of Node.js
+  // itself.
+  const user =
+    process.getuid?.() === 0
+      ? ['--import', 'data:text/javascript,process.setgid(65534);process.setuid(65534)']
+      : []
   t.same(setup(realpathSync(directory), [], user), {
     code: 1,
     error: `headgate: the project must be installed and compiled first, but ${realpathSync(directory)} cannot be written to (EACCES).\n`

@@ -1,4 +1,7 @@
-/** Keeps the words of the project to those of the field: private ones do not come back, and things are written in one way. */
+/**
+ * Keeps the words of the project to those of the field: private ones do not come back, and things are written
+ * in one way.
+ */
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,8 +10,8 @@ import t from 'tap'
 const root = join(import.meta.dirname, '../..')
 
 /**
- * Words of earlier versions that meant nothing outside the project, with the one to use instead. No more than these: ordinary
- * English words are free, and a longer list made writers use worse ones.
+ * Words of earlier versions that meant nothing outside the project, with the one to use instead. No more than
+ * these: ordinary English words are free, and a longer list made writers use worse ones.
  */
 const unwanted: ReadonlyArray<readonly [word: RegExp, instead: string]> = [
   [/\b(?:the books|[a-z]*Books|books\b(?=[?:]))/i, 'usage ledger, usage records'],
@@ -24,10 +27,24 @@ const unwanted: ReadonlyArray<readonly [word: RegExp, instead: string]> = [
 ]
 
 const texts = new Map(
-  ['lib', 'pipelines', 'schemas', 'test', 'bench', 'examples', 'docs', '.ci'].flatMap(folder =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)))
-    .concat('README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'headgate.example.yaml', '.env.example', 'package.json')
-    .filter(name => /\.(?:tsx?|mjs|py|md|yaml|example)$|^\.ci\/run$|^package\.json$/.test(name) && !name.includes('fixtures/'))
+  ['lib', 'pipelines', 'schemas', 'test', 'bench', 'examples', 'docs', '.ci']
+    .flatMap(folder =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(name => join(folder, name))
+    )
+    .concat(
+      'README.md',
+      'CHANGELOG.md',
+      'CONTRIBUTING.md',
+      'SECURITY.md',
+      'headgate.example.yaml',
+      '.env.example',
+      'package.json'
+    )
+    .filter(
+      name =>
+        /\.(?:tsx?|mjs|py|md|yaml|example)$|^\.ci\/run$|^package\.json$/.test(name) &&
+        !name.includes('fixtures/')
+    )
     .map(name => [name, readFileSync(join(root, name), 'utf8')] as const)
 )
 
@@ -45,22 +62,39 @@ t.test('names, comments and documents use the words of the field', async t => {
 
 interface Doc { readonly place: string, readonly text: string, readonly of: string }
 
-const docs: readonly Doc[] = [...texts].filter(([file]) => /\.tsx?$/.test(file)).flatMap(([file, text]) =>
-  [...text.matchAll(/\/\*\*((?:[^*]|\*(?!\/))*)\*\/\n(.*)/g)].map(({ 1: body = '', 2: of = '', index }) => ({
-    place: `${file}:${text.slice(0, index).split('\n').length}`, text: body.replaceAll(/\n\s*\*/g, ' ').trim(), of
-  })))
+const docs: readonly Doc[] = [...texts]
+  .filter(([file]) => /\.tsx?$/.test(file))
+  .flatMap(([file, text]) =>
+    [...text.matchAll(/\/\*\*((?:[^*]|\*(?!\/))*)\*\/\n(.*)/g)].map(
+      ({ 1: body = '', 2: of = '', index }) => ({
+        place: `${file}:${text.slice(0, index).split('\n').length}`,
+        text: body.replaceAll(/\n\s*\*/g, ' ').trim(),
+        of
+      })
+    )
+  )
 
 t.test('the doc comment of an exported function begins with a verb', async t => {
   t.ok(docs.length > 2000, `${docs.length} doc comments`)
   const functions = docs.filter(({ of }) => /^export (?:async )?function/.test(of))
   t.ok(functions.length > 500, `${functions.length} functions`)
   // Third person: "Returns …"; or a tag alone, where the name says it all.
-  t.same(functions.filter(({ text }) => !/^(?:[A-Z][a-z]+s\b|@)/.test(text)).map(({ place, text }) => `${place} ${text}`), [])
+  t.same(
+    functions
+      .filter(({ text }) => !/^(?:[A-Z][a-z]+s\b|@)/.test(text))
+      .map(({ place, text }) => `${place} ${text}`),
+    []
+  )
 })
 
 t.test('an optional field is written in one way', async t => {
   // `...value !== undefined && { value }`, see lib/README.md
   const other = /\.\.\.\(.*(?:\? \{\} :|: \{\}\)|&& \{.*\}\),?$)/
-  const lines = [...texts].filter(([file]) => /\.tsx?$/.test(file)).flatMap(([file, text]) => text.split('\n').map(line => `${file}: ${line}`))
-  t.same(lines.filter(line => other.test(line)), [])
+  const lines = [...texts]
+    .filter(([file]) => /\.tsx?$/.test(file))
+    .flatMap(([file, text]) => text.split('\n').map(line => `${file}: ${line}`))
+  t.same(
+    lines.filter(line => other.test(line)),
+    []
+  )
 })

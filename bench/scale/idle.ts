@@ -13,7 +13,10 @@ const idleSeconds = 5
 export async function idle (servers: Servers, { rounds }: ScaleOptions): Promise<string> {
   const { upstreamPort, mock } = await startMock()
   const rows: string[][] = []
-  for (const contender of [headgate('embedded'), headgate('PostgreSQL and Redis', sharedConfiguration(servers))]) {
+  for (const contender of [
+    headgate('embedded'),
+    headgate('PostgreSQL and Redis', sharedConfiguration(servers))
+  ]) {
     const [readyMs, rss, cpu]: [number[], number[], number[]] = [[], [], []]
     for (let round = 0; round < rounds; round++) {
       const running = await contender.start?.(upstreamPort)
@@ -26,8 +29,17 @@ export async function idle (servers: Servers, { rounds }: ScaleOptions): Promise
       cpu.push((cpuUs(running.pid) - before) / idleSeconds / 10_000)
       await running.stop()
     }
-    rows.push([contender.name, median(readyMs).toFixed(0), median(rss).toFixed(0), `${median(cpu).toFixed(1)} %`])
+    rows.push([
+      contender.name,
+      median(readyMs).toFixed(0),
+      median(rss).toFixed(0),
+      `${median(cpu).toFixed(1)} %`
+    ])
   }
   await mock.stop()
-  return table('a gateway that is idle', ['', 'ms to the first answer', 'RSS, MB', 'CPU of one processor'], rows)
+  return table(
+    'a gateway that is idle',
+    ['', 'ms to the first answer', 'RSS, MB', 'CPU of one processor'],
+    rows
+  )
 }

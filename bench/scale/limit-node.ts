@@ -1,4 +1,7 @@
-/** A node that reserves and settles: a process of `limits`, which takes jobs as messages. `node limit-node.js REDIS` */
+/**
+ * A node that reserves and settles: a process of `limits`, which takes jobs as messages. `node limit-node.js
+ * REDIS`
+ */
 
 import { accountsOf } from '../../lib/limits/call-accounts.ts'
 import { tmpdir } from 'node:os'
@@ -33,7 +36,11 @@ export interface LimitResult {
 }
 
 const redisUrl = process.argv[2] ?? ''
-const settings = loadSettings({ env: { REDIS: redisUrl }, cwd: tmpdir(), config: { coordination: { url: 'env:REDIS', timeout_ms: 5000 } } })
+const settings = loadSettings({
+  env: { REDIS: redisUrl },
+  cwd: tmpdir(),
+  config: { coordination: { url: 'env:REDIS', timeout_ms: 5000 } }
+})
 const coordination = await openCoordination(settings, {
   usageDatabase: await openDatabase(scratchFolder('limit-node')),
   log: createLog('silent', { write: () => undefined }),
@@ -48,8 +55,19 @@ process.on('message', (job: LimitJob) => {
   void run(job).then(result => process.send?.(result))
 })
 
-async function run ({ way, keyId, limit, slice, callsPerSecond, seconds, skew }: LimitJob): Promise<LimitResult> {
-  const wanted = { accounts: accountsOf([{ kind: 'key', id: keyId, limits: { requestsPerMinute: limit } }]), wanted: {} }
+async function run ({
+  way,
+  keyId,
+  limit,
+  slice,
+  callsPerSecond,
+  seconds,
+  skew
+}: LimitJob): Promise<LimitResult> {
+  const wanted = {
+    accounts: accountsOf([{ kind: 'key', id: keyId, limits: { requestsPerMinute: limit } }]),
+    wanted: {}
+  }
   const latencies: number[] = []
   let [admitted, refused] = [0, false]
   const call = async (): Promise<void> => {

@@ -1,4 +1,7 @@
-/** Full load while PostgreSQL is away: memory, the journal, and how long it takes until every record is written. */
+/**
+ * Full load while PostgreSQL is away: memory, the journal, and how long it takes until every record is
+ * written.
+ */
 
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +27,13 @@ export async function outage (servers: Servers, { outageSeconds }: ScaleOptions)
   const running = await contender.start?.(upstreamPort)
   if (lane === undefined || running === undefined) throw new Error('there is no such lane')
   const database = await openDatabase(postgresStore(servers, directory))
-  const written = async (): Promise<number> => (await database.query.selectFrom('usage').select(({ fn }) => fn.countAll<number>().as('rows')).executeTakeFirstOrThrow()).rows
+  const written = async (): Promise<number> =>
+    (
+      await database.query
+        .selectFrom('usage')
+        .select(({ fn }) => fn.countAll<number>().as('rows'))
+        .executeTakeFirstOrThrow()
+    ).rows
   try {
     const run = async (durationMs: number): Promise<number> => (
       (await measureLane(load, lane, contender, running, upstreamPort, { warmUpMs: 0, durationMs })).requests
@@ -39,18 +48,36 @@ export async function outage (servers: Servers, { outageSeconds }: ScaleOptions)
       requests += await run(1000)
       most = Math.max(most, rssBytes(running.pid))
     }
-    const journalBytes = readdirSync(directory).filter(name => name.endsWith('.jsonl')).reduce((sum, name) => sum + statSync(join(directory, name)).size, 0)
+    const journalBytes = readdirSync(directory)
+      .filter(name => name.endsWith('.jsonl'))
+      .reduce((sum, name) => sum + statSync(join(directory, name)).size, 0)
     servers.restartPostgres()
     const backMs = performance.now()
-    while (await written().catch(() => 0) < rowsBefore + requests) {
-      if (performance.now() - backMs > 60_000) throw new Error(`${await written() - rowsBefore} of ${requests} records were written`)
+    while ((await written().catch(() => 0)) < rowsBefore + requests) {
+      if (performance.now() - backMs > 60_000) {
+        throw new Error(`${(await written()) - rowsBefore} of ${requests} records were written`)
+      }
       await sleep(1000) // counting half a million rows takes work from writing them
     }
-    return table(`${outageSeconds} seconds without PostgreSQL at full load`, [
-      'calls, all of which succeeded', 'memory before, MB', 'at most, MB', 'journal, MB', 'seconds until every record was written'
-    ], [[
-      requests.toLocaleString('en'), (before / megabyte).toFixed(0), (most / megabyte).toFixed(0), (journalBytes / megabyte).toFixed(0), ((performance.now() - backMs) / 1000).toFixed(1)
-    ]])
+    return table(
+      `${outageSeconds} seconds without PostgreSQL at full load`,
+      [
+        'calls, all of which succeeded',
+        'memory before, MB',
+        'at most, MB',
+        'journal, MB',
+        'seconds until every record was written'
+      ],
+      [
+        [
+          requests.toLocaleString('en'),
+          (before / megabyte).toFixed(0),
+          (most / megabyte).toFixed(0),
+          (journalBytes / megabyte).toFixed(0),
+          ((performance.now() - backMs) / 1000).toFixed(1)
+        ]
+      ]
+    )
   } finally {
     await running.stop()
     await Promise.all([database.close(), load.stop(), mock.stop()])

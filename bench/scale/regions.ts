@@ -1,12 +1,20 @@
 /**
- * Simulates a budget that gateways of four regions spend, each from a part of it that it takes from the region which keeps the
- * budget, before its own is used up. Nothing here runs: calls, costs and the distances between regions are numbers.
+ * Simulates a budget that gateways of four regions spend, each from a part of it that it takes from the
+ * region which keeps the budget, before its own is used up. Nothing here runs: calls, costs and the distances
+ * between regions are numbers.
  */
 
 import { table } from '../support/report.ts'
 
-/** The part of all calls that each region has, and milliseconds to the region that keeps the budget and back. */
-const regions = [{ demand: 0.6, roundTripMs: 1 }, { demand: 0.2, roundTripMs: 80 }, { demand: 0.15, roundTripMs: 90 }, { demand: 0.05, roundTripMs: 180 }]
+/**
+ * The part of all calls that each region has, and milliseconds to the region that keeps the budget and back.
+ */
+const regions = [
+  { demand: 0.6, roundTripMs: 1 },
+  { demand: 0.2, roundTripMs: 80 },
+  { demand: 0.15, roundTripMs: 90 },
+  { demand: 0.05, roundTripMs: 180 }
+]
 const budget = 1_000_000
 const meanCost = 10
 const seconds = 60
@@ -29,7 +37,9 @@ function simulate (share: number): { waited: number, unused: number, transfers: 
     for (const [index, { demand, roundTripMs }] of regions.entries()) {
       const part = parts[index]
       if (part === undefined) continue
-      if (nowMs >= part.arrivesMs) Object.assign(part, { left: part.left + part.arriving, arriving: 0, arrivesMs: Infinity })
+      if (nowMs >= part.arrivesMs) {
+        Object.assign(part, { left: part.left + part.arriving, arriving: 0, arrivesMs: Infinity })
+      }
       const wanted = callsPerMs * demand
       const arrivals = Math.floor(wanted) + Number(random() < wanted % 1)
       for (let call = 0; call < arrivals; call++) {
@@ -37,13 +47,23 @@ function simulate (share: number): { waited: number, unused: number, transfers: 
         const cost = 2 * meanCost * random()
         if (part.left < cost) {
           // Nothing is left anywhere that it could wait for.
-          if (part.arrivesMs === Infinity && kept === 0) return { waited: waited / calls, unused: parts.reduce((sum, { left, arriving }) => sum + left + arriving, 0) / budget, transfers }
+          if (part.arrivesMs === Infinity && kept === 0) {
+            return {
+              waited: waited / calls,
+              unused: parts.reduce((sum, { left, arriving }) => sum + left + arriving, 0) / budget,
+              transfers
+            }
+          }
           waited++
         } else part.left -= cost
       }
       // Requested in time: what two round trips use.
-      if (part.arrivesMs === Infinity && kept > 0 && part.left < Math.max(1, 2 * roundTripMs) * wanted * meanCost) {
-        part.arriving = Math.min(kept, Math.max(100, kept * share / regions.length))
+      if (
+        part.arrivesMs === Infinity &&
+        kept > 0 &&
+        part.left < Math.max(1, 2 * roundTripMs) * wanted * meanCost
+      ) {
+        part.arriving = Math.min(kept, Math.max(100, (kept * share) / regions.length))
         part.arrivesMs = nowMs + roundTripMs
         kept -= part.arriving
         transfers++
@@ -53,12 +73,26 @@ function simulate (share: number): { waited: number, unused: number, transfers: 
 }
 
 export async function simulatedRegions (): Promise<string> {
-  return table('four regions, simulated: a budget of 100,000 calls in a minute, of which each region takes a part', [
-    'part of what is left, divided by four', 'transfers', 'calls that wait for one', 'of the budget unused when the first call is refused', 'spent beyond it'
-  ], [0.5, 0.2, 0.05, 0.01].map(share => {
-    const { waited, unused, transfers } = simulate(share)
-    return [String(share), String(transfers), `${(100 * waited).toFixed(2)} %`, `${(100 * unused).toFixed(2)} %`, '0']
-  }))
+  return table(
+    'four regions, simulated: a budget of 100,000 calls in a minute, of which each region takes a part',
+    [
+      'part of what is left, divided by four',
+      'transfers',
+      'calls that wait for one',
+      'of the budget unused when the first call is refused',
+      'spent beyond it'
+    ],
+    [0.5, 0.2, 0.05, 0.01].map(share => {
+      const { waited, unused, transfers } = simulate(share)
+      return [
+        String(share),
+        String(transfers),
+        `${(100 * waited).toFixed(2)} %`,
+        `${(100 * unused).toFixed(2)} %`,
+        '0'
+      ]
+    })
+  )
 }
 
 /** Returns a generator of numbers from 0 to 1 that repeats itself from run to run. */

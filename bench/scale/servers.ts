@@ -26,19 +26,28 @@ export interface ScaleOptions {
 }
 
 const script = join(import.meta.dirname, '../../../.ci/postgres.sh')
-/** The defaults of PostgreSQL where the script has others, and the memory that a server of its own would have. */
+/**
+ * The defaults of PostgreSQL where the script has others, and the memory that a server of its own would have.
+ */
 const postgresOptions = ['-c', 'fsync=on', '-c', 'shared_buffers=1GB', '-c', 'max_wal_size=4GB']
 
 export async function startServers (): Promise<Servers> {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-scale-'))
-  const postgres = (...args: readonly string[]): string => (
-    execFileSync('taskset', ['-c', cores.mock.join(), script, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim()
-  )
+  const postgres = (...args: readonly string[]): string =>
+    execFileSync('taskset', ['-c', cores.mock.join(), script, ...args], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'inherit']
+    }).trim()
   const postgresUrl = postgres('start', directory, ...postgresOptions)
   const port = await freePort()
-  const redis = await start({
-    file: 'redis-server', args: ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory], cores: cores.mock
-  }, async () => await accepts(port))
+  const redis = await start(
+    {
+      file: 'redis-server',
+      args: ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory],
+      cores: cores.mock
+    },
+    async () => await accepts(port)
+  )
   return {
     postgresUrl,
     postgresPid: () => Number(readFileSync(join(directory, 'data/postmaster.pid'), 'utf8').split('\n', 1)[0]),
@@ -56,7 +65,16 @@ export async function startServers (): Promise<Servers> {
 
 /** Returns the store in PostgreSQL as settings name it. @param dataDir where journals go */
 export function postgresStore ({ postgresUrl }: Servers, dataDir: string): StorePlace {
-  return { server: { dataDir }, store: { url: new Secret(postgresUrl), poolSize: 4, connectMs: 5000, statementMs: 60_000, keysStaleMs: 86_400_000 } }
+  return {
+    server: { dataDir },
+    store: {
+      url: new Secret(postgresUrl),
+      poolSize: 4,
+      connectMs: 5000,
+      statementMs: 60_000,
+      keysStaleMs: 86_400_000
+    }
+  }
 }
 
 /** Returns the entries of a configuration for several machines, and their variables. */

@@ -1,4 +1,7 @@
-/** A limiter that the gateway does not have, to compare with: nodes take slices of a limit from Redis, and ask again when one is used up. */
+/**
+ * A limiter that the gateway does not have, to compare with: nodes take slices of a limit from Redis, and ask
+ * again when one is used up.
+ */
 
 import type { Redis } from 'ioredis'
 

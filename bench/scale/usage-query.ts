@@ -1,14 +1,16 @@
 /**
- * Measures the reports of the dashboard and of `headgate usage` over many usage records: each by one kind of name, or by none,
- * must take less than a second.
+ * Measures the reports of the dashboard and of `headgate usage` over many usage records: each by one kind of
+ * name, or by none, must take less than a second.
  *
- *     node build/bench/scale/usage-query.js [--rows 20000000] [--postgres postgres://… | --directory DIRECTORY] [--reports-only]
+ * node build/bench/scale/usage-query.js [--rows 20000000] [--postgres postgres://… | --directory DIRECTORY]
+ * [--reports-only]
  *
- * The records are written by the database itself into a store of the version before sums by names, which is then opened and
- * summed up without pauses, by a process that is killed in the middle and one that goes on: what that takes is what an upgrade
- * takes at least. They are spread over 90 days, 100 keys in 5 projects, 20 models of 5 providers and 2 endpoints, 2000 end users
- * and 100 tags of each project, and sessions of 20 calls. The directory is kept, and its store used as it is when there is one:
- * with `--rows` as when it was filled.
+ * The records are written by the database itself into a store of the version before sums by names, which is
+ * then opened and summed up without pauses, by a process that is killed in the middle and one that goes on:
+ * what that takes is what an upgrade takes at least. They are spread over 90 days, 100 keys in 5 projects, 20
+ * models of 5 providers and 2 endpoints, 2000 end users and 100 tags of each project, and sessions of 20
+ * calls. The directory is kept, and its store used as it is when there is one: with `--rows` as when it was
+ * filled.
  */
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -40,13 +42,20 @@ const limitMs = 1000
 const stepRows = 1_000_000
 /** The step of `usage_rollups`, which sums up what is there, and the others before `name_rollups`. */
 const rollups = migrations.find(({ sql }) => sql.includes('create table usage_rollups'))
-const before = migrations.slice(0, migrations.findIndex(({ sql }) => sql.includes('create table name_rollups')))
+const before = migrations
+  .slice(
+    0,
+    migrations.findIndex(({ sql }) => sql.includes('create table name_rollups'))
+  )
   .filter(step => step !== rollups)
 
 const { values } = parseArgs({
   options: {
-    rows: { type: 'string', default: '20000000' }, postgres: { type: 'string' }, directory: { type: 'string' },
-    'reports-only': { type: 'boolean', default: false }, 'sum-up': { type: 'boolean', default: false }
+    rows: { type: 'string', default: '20000000' },
+    postgres: { type: 'string' },
+    directory: { type: 'string' },
+    'reports-only': { type: 'boolean', default: false },
+    'sum-up': { type: 'boolean', default: false }
   }
 })
 const rows = Number(values.rows)
@@ -59,7 +68,13 @@ const isFilled = existsSync(databasePath(directory))
 const endMs = Math.floor((isFilled ? lastMs() + hourMs : Date.now()) / hourMs) * hourMs
 const place: StorePlace = {
   server: { dataDir: directory },
-  store: { poolSize: 4, connectMs: 10_000, statementMs: 30_000, keysStaleMs: 1000, ...values.postgres !== undefined && { url: new Secret(values.postgres) } }
+  store: {
+    poolSize: 4,
+    connectMs: 10_000,
+    statementMs: 30_000,
+    keysStaleMs: 1000,
+    ...values.postgres !== undefined && { url: new Secret(values.postgres) }
+  }
 }
 
 if (values['sum-up']) {
@@ -67,9 +82,19 @@ if (values['sum-up']) {
   process.exit()
 }
 try {
-  const filled = await timed(async () => { if (!isFilled) await (values.postgres === undefined ? fillSqlite() : values['reports-only'] ? undefined : fillPostgres(values.postgres)) })
+  const filled = await timed(async () => {
+    if (!isFilled) {
+      await (values.postgres === undefined
+        ? fillSqlite()
+        : values['reports-only']
+          ? undefined
+          : fillPostgres(values.postgres))
+    }
+  })
   const opened = await timed(async () => await openDatabase(place))
-  console.log(`${rows} records in ${days} days, ${values.postgres === undefined ? 'SQLite' : 'PostgreSQL'}; written in ${seconds(filled.ms)}, opened with new tables in ${seconds(opened.ms)}`)
+  console.log(
+    `${rows} records in ${days} days, ${values.postgres === undefined ? 'SQLite' : 'PostgreSQL'}; written in ${seconds(filled.ms)}, opened with new tables in ${seconds(opened.ms)}`
+  )
   if (!values['reports-only']) await upgrade(opened.result)
   const isFast = await measure(opened.result)
   await opened.result.close()
@@ -81,19 +106,37 @@ try {
 /** Sums up the records: in a process that is killed in the middle, then here. */
 async function upgrade (database: Database): Promise<void> {
   const { query } = database
-  const first = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? '', ...process.argv.slice(2), '--directory', directory, '--sum-up'], { stdio: 'ignore' })
+  const first = spawn(
+    process.execPath,
+    [
+      ...process.execArgv,
+      process.argv[1] ?? '',
+      ...process.argv.slice(2),
+      '--directory',
+      directory,
+      '--sum-up'
+    ],
+    { stdio: 'ignore' }
+  )
   const exited = once(first, 'exit')
   const middleMs = endMs - days * dayMs / 50
   const killed = await timed(async () => {
-    const backlog = async (): Promise<number> => (await query.selectFrom('rollup_backlog').select('at_ms').executeTakeFirst())?.at_ms ?? 0
-    while (await backlog() > middleMs && first.exitCode === null) await sleep(20)
+    const backlog = async (): Promise<number> =>
+      (await query.selectFrom('rollup_backlog').select('at_ms').executeTakeFirst())?.at_ms ?? 0
+    while ((await backlog()) > middleMs && first.exitCode === null) await sleep(20)
     first.kill('SIGKILL')
     await exited
   })
   const rest = await timed(async () => await sumUp(database))
-  console.log(`summed up in ${seconds(killed.ms + rest.ms)}, of which ${seconds(killed.ms)} in a process that was killed; the longest step of the other took ${rest.result.toFixed(0)} ms`)
+  console.log(
+    `summed up in ${seconds(killed.ms + rest.ms)}, of which ${seconds(killed.ms)} in a process that was killed; the longest step of the other took ${rest.result.toFixed(0)} ms`
+  )
   for (const kind of rollupKinds) {
-    const { calls } = await query.selectFrom('name_rollups').where('kind', '=', kind).select(({ fn }) => fn.sum<number>('calls').as('calls')).executeTakeFirstOrThrow()
+    const { calls } = await query
+      .selectFrom('name_rollups')
+      .where('kind', '=', kind)
+      .select(({ fn }) => fn.sum<number>('calls').as('calls'))
+      .executeTakeFirstOrThrow()
     if (calls !== rows) throw new Error(`${kind}: ${calls} calls`)
   }
 }
@@ -102,7 +145,9 @@ async function upgrade (database: Database): Promise<void> {
 async function sumUp (database: Database): Promise<number> {
   let longestMs = 0
   for (;;) {
-    const { result, ms } = await timed(async () => await retryWhenLocked(async () => await sumUpStep(database)))
+    const { result, ms } = await timed(
+      async () => await retryWhenLocked(async () => await sumUpStep(database))
+    )
     longestMs = Math.max(longestMs, ms)
     if (result === undefined) return longestMs
   }
@@ -110,31 +155,91 @@ async function sumUp (database: Database): Promise<number> {
 
 /** Runs each report three times; the slowest counts. */
 async function measure ({ query }: Database): Promise<boolean> {
-  const period = (length: number): UsageReportRequest['period'] => ({ fromMs: endMs - length * dayMs, untilMs: endMs })
-  const report = (length: number, rest: Omit<UsageReportRequest, 'period' | 'origin'>) => async () => (
+  const period = (length: number): UsageReportRequest['period'] => ({
+    fromMs: endMs - length * dayMs,
+    untilMs: endMs
+  })
+  const report = (length: number, rest: Omit<UsageReportRequest, 'period' | 'origin'>) => async () =>
     (await usageReport(query, { period: period(length), origin: {}, ...rest })).totals.calls
-  )
-  const narrowed = (length: number, origin: UsageReportRequest['origin'], rest: Omit<UsageReportRequest, 'period' | 'origin'>) => async () => (
-    (await usageReport(query, { period: period(length), origin, ...rest })).totals.calls
-  )
+  const narrowed =
+    (
+      length: number,
+      origin: UsageReportRequest['origin'],
+      rest: Omit<UsageReportRequest, 'period' | 'origin'>
+    ) =>
+    async () =>
+      (await usageReport(query, { period: period(length), origin, ...rest })).totals.calls
   const reports: ReadonlyArray<readonly [name: string, run: () => Promise<number>, length: number]> = [
-    ['24 hours by hour and model, compared', report(1, { bucket: 'hour', groupBy: 'model', compare: true }), 1],
+    [
+      '24 hours by hour and model, compared',
+      report(1, { bucket: 'hour', groupBy: 'model', compare: true }),
+      1
+    ],
     ['7 days by hour and key, compared', report(7, { bucket: 'hour', groupBy: 'key', compare: true }), 7],
-    ['30 days by day and project, compared', report(30, { bucket: 'day', groupBy: 'project', compare: true }), 30],
+    [
+      '30 days by day and project, compared',
+      report(30, { bucket: 'day', groupBy: 'project', compare: true }),
+      30
+    ],
     ['90 days by day and key', report(days, { bucket: 'day', groupBy: 'key' }), days],
-    ['7 days of one model', async () => (await usageReport(query, { period: period(7), origin: { models: ['p1/model-1'] }, bucket: 'hour' })).totals.calls, NaN],
-    ['headgate usage --since 90d --by key,model', async () => (await usageTotals(query, endMs - days * dayMs, ['key', 'model'])).totals.reduce((sum, { sums }) => sum + sums.calls, 0), days],
-    ...(['end_user', 'session', 'tag'] as const).flatMap(name => [
-      [`24 hours by hour and ${name}, of records`, report(1, { bucket: 'hour', groupBy: name }), 1],
-      [`7 days by day and ${name}, compared`, report(7, { bucket: 'day', groupBy: name, compare: true }), 7],
-      [`30 days by day and ${name}, compared`, report(30, { bucket: 'day', groupBy: name, compare: true }), 30],
-      [`90 days by day and ${name}`, report(days, { bucket: 'day', groupBy: name }), days]
-    ] as const),
+    [
+      '7 days of one model',
+      async () =>
+        (await usageReport(query, { period: period(7), origin: { models: ['p1/model-1'] }, bucket: 'hour' }))
+          .totals.calls,
+      NaN
+    ],
+    [
+      'headgate usage --since 90d --by key,model',
+      async () =>
+        (await usageTotals(query, endMs - days * dayMs, ['key', 'model'])).totals.reduce(
+          (sum, { sums }) => sum + sums.calls,
+          0
+        ),
+      days
+    ],
+    ...(['end_user', 'session', 'tag'] as const).flatMap(
+      name =>
+        [
+          [`24 hours by hour and ${name}, of records`, report(1, { bucket: 'hour', groupBy: name }), 1],
+          [
+            `7 days by day and ${name}, compared`,
+            report(7, { bucket: 'day', groupBy: name, compare: true }),
+            7
+          ],
+          [
+            `30 days by day and ${name}, compared`,
+            report(30, { bucket: 'day', groupBy: name, compare: true }),
+            30
+          ],
+          [`90 days by day and ${name}`, report(days, { bucket: 'day', groupBy: name }), days]
+        ] as const
+    ),
     ['30 days of one end user', narrowed(30, { endUsers: ['user-7'] }, { bucket: 'day' }), NaN],
-    ['30 days of one tag by model', narrowed(30, { tags: ['tag-7'] }, { bucket: 'day', groupBy: 'model' }), NaN],
-    ['30 days of one project by end user', narrowed(30, { projects: ['project-1'] }, { bucket: 'day', groupBy: 'end_user' }), NaN],
-    ['30 days of one end user by tag, of records', narrowed(30, { endUsers: ['user-7'] }, { bucket: 'day', groupBy: 'tag' }), NaN],
-    ['headgate usage --since 90d --by session', async () => (await usageTotals(query, endMs - days * dayMs, ['session'])).totals.reduce((sum, { sums }) => sum + sums.calls, 0), days],
+    [
+      '30 days of one tag by model',
+      narrowed(30, { tags: ['tag-7'] }, { bucket: 'day', groupBy: 'model' }),
+      NaN
+    ],
+    [
+      '30 days of one project by end user',
+      narrowed(30, { projects: ['project-1'] }, { bucket: 'day', groupBy: 'end_user' }),
+      NaN
+    ],
+    [
+      '30 days of one end user by tag, of records',
+      narrowed(30, { endUsers: ['user-7'] }, { bucket: 'day', groupBy: 'tag' }),
+      NaN
+    ],
+    [
+      'headgate usage --since 90d --by session',
+      async () =>
+        (await usageTotals(query, endMs - days * dayMs, ['session'])).totals.reduce(
+          (sum, { sums }) => sum + sums.calls,
+          0
+        ),
+      days
+    ],
     ['first page of the calls', async () => (await listCalls(query, {}, { limit: 50 })).data.length, NaN]
   ]
   let isFast = true
@@ -143,7 +248,9 @@ async function measure ({ query }: Database): Promise<boolean> {
     for (let turn = 0; turn < 3; turn++) {
       const { result, ms } = await timed(run)
       slowest = Math.max(slowest, ms)
-      if (result === 0 || Math.abs(result - length * rows / days) > 1) throw new Error(`${name}: ${result} calls`)
+      if (result === 0 || Math.abs(result - (length * rows) / days) > 1) {
+        throw new Error(`${name}: ${result} calls`)
+      }
     }
     isFast &&= slowest < limitMs
     console.log(`${name.padEnd(44)} ${slowest.toFixed(0).padStart(6)} ms`)
@@ -180,7 +287,9 @@ async function fillPostgres (url: string): Promise<void> {
   try {
     // The methods of a connection of a pool that are used there.
     await migratePostgres(Object.assign(client, { release: () => undefined }), before)
-    const partitions = new Partitions({ use: async work => await work(Object.assign(client, { release: () => undefined })) })
+    const partitions = new Partitions({
+      use: async work => await work(Object.assign(client, { release: () => undefined }))
+    })
     await partitions.make(Array.from({ length: days + 1 }, (_, day) => endMs - day * dayMs))
     await client.query(keys())
     for (let from = 0; from < rows; from += stepRows) await client.query(records(from))
@@ -193,7 +302,10 @@ async function fillPostgres (url: string): Promise<void> {
 
 function keys (): string {
   const projects = Array.from({ length: 5 }, (_, index) => `('project-${index}', 'Project ${index}', 0)`)
-  const listed = Array.from({ length: 100 }, (_, index) => `('key-${index}', 'Key ${index}', 'digest-${index}', 0, 'project-${index % 5}')`)
+  const listed = Array.from(
+    { length: 100 },
+    (_, index) => `('key-${index}', 'Key ${index}', 'digest-${index}', 0, 'project-${index % 5}')`
+  )
   return `insert into projects (id, name, created_at_ms) values ${projects.join(', ')};
     insert into keys (id, name, digest, created_at_ms, project_id) values ${listed.join(', ')}`
 }

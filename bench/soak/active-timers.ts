@@ -1,4 +1,7 @@
-/** Loaded into a gateway with `node --import`: writes how many timers run to the file named by `SOAK_FILE` whenever the process gets SIGUSR2. */
+/**
+ * Loaded into a gateway with `node --import`: writes how many timers run to the file named by `SOAK_FILE`
+ * whenever the process gets SIGUSR2.
+ */
 
 import { renameSync, writeFileSync } from 'node:fs'
 

@@ -33,7 +33,9 @@ export const disconnects: Scenario = {
         if (atMs !== undefined && !response.writableFinished) closedAfterMs.push(performance.now() - atMs)
       })
     })
-    const world = await startWorld({ configuration: { providers: { fake: providerAt(provider.port, 'openai', { on_disconnect: 'abort' }) } } })
+    const world = await startWorld({
+      configuration: { providers: { fake: providerAt(provider.port, 'openai', { on_disconnect: 'abort' }) } }
+    })
     try {
       await world.post('/v1/chat/completions', { model: 'fake/m', messages: 'warm up' })
       const random = seeded(1)
@@ -48,14 +50,20 @@ export const disconnects: Scenario = {
           leaving.abort()
         }, random() * 150)
         try {
-          await world.post('/v1/chat/completions', { model: 'fake/m', messages: `call-${number} ${leaves ? 'leaves' : 'stays'}`, stream: true }, { signal: leaving.signal })
+          await world.post(
+            '/v1/chat/completions',
+            { model: 'fake/m', messages: `call-${number} ${leaves ? 'leaves' : 'stays'}`, stream: true },
+            { signal: leaving.signal }
+          )
         } catch (error) {
           if (!leaving.signal.aborted) throw error
         } finally {
           if (timer !== false) clearTimeout(timer)
         }
       })
-      const quiet = await eventually(async () => open === 0 && await world.metric('headgate_open_calls') === 0)
+      const quiet = await eventually(
+        async () => open === 0 && (await world.metric('headgate_open_calls')) === 0
+      )
       // Some leave before the gateway has their request: those are no calls.
       const accepted = await world.metric('headgate_calls_total', 'endpoint="chat"')
       const rows = await eventually(() => world.ledgerIds().length === accepted)
@@ -64,11 +72,26 @@ export const disconnects: Scenario = {
       const fds = (): number => world.descriptors() - fdsBefore
       const released = await eventually(() => fds() < 2 * width + 20)
       return [
-        finding('every stream of a caller who left is closed at the provider', quiet, `${left} of ${calls} left; ${open} open afterwards`),
-        finding('99 of 100 are closed within a second', percentile(sorted, 0.99) < maxStallMs(),
-          `p50 ${percentile(sorted, 0.5).toFixed(1)} ms, p99 ${percentile(sorted, 0.99).toFixed(0)} ms`),
-        finding('every call has a row in the usage ledger', rows, `${world.ledgerIds().length} rows of ${accepted} calls`),
-        finding('no descriptor stays open', released, `${fds()} more than before, keep-alive connections included; ${world.rssMb()} MB`)
+        finding(
+          'every stream of a caller who left is closed at the provider',
+          quiet,
+          `${left} of ${calls} left; ${open} open afterwards`
+        ),
+        finding(
+          '99 of 100 are closed within a second',
+          percentile(sorted, 0.99) < maxStallMs(),
+          `p50 ${percentile(sorted, 0.5).toFixed(1)} ms, p99 ${percentile(sorted, 0.99).toFixed(0)} ms`
+        ),
+        finding(
+          'every call has a row in the usage ledger',
+          rows,
+          `${world.ledgerIds().length} rows of ${accepted} calls`
+        ),
+        finding(
+          'no descriptor stays open',
+          released,
+          `${fds()} more than before, keep-alive connections included; ${world.rssMb()} MB`
+        )
       ]
     } finally {
       await world.stop()

@@ -14,26 +14,59 @@ interface Behaviour {
   readonly call: (id: unknown) => string | undefined
 }
 
-const plain: Behaviour = { tools: () => ({ tools: [tool] }), call: id => result(id, { content: [{ type: 'text', text: 'fine' }] }) }
+const plain: Behaviour = {
+  tools: () => ({ tools: [tool] }),
+  call: id => result(id, { content: [{ type: 'text', text: 'fine' }] })
+}
 
 const behaviours: Readonly<Record<string, Behaviour>> = {
-  'a list of tools without end': { ...plain, isCalled: false, tools: page => ({ tools: [{ ...tool, name: `look${page}` }], nextCursor: String(page + 1) }) },
-  '50,000 tools': { ...plain, isCalled: false, tools: () => ({ tools: Array.from({ length: 50_000 }, (_, number) => ({ ...tool, name: `t${number}` })) }) },
-  '20,000 texts beside 590 KB of structured content': {
+  'a list of tools without end': {
     ...plain,
-    call: id => result(id, {
-      content: Array.from({ length: 20_000 }, () => ({ type: 'text', text: '1' })), structuredContent: { x: 'y'.repeat(590_000) }
+    isCalled: false,
+    tools: page => ({ tools: [{ ...tool, name: `look${page}` }], nextCursor: String(page + 1) })
+  },
+  '50,000 tools': {
+    ...plain,
+    isCalled: false,
+    tools: () => ({
+      tools: Array.from({ length: 50_000 }, (_, number) => ({ ...tool, name: `t${number}` }))
     })
   },
-  'a result of 30 MB': { ...plain, call: id => result(id, { content: [{ type: 'text', text: 'x'.repeat(30_000_000) }] }) },
-  '16 MB of empty objects': { ...plain, call: id => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":{"x":[${'{},'.repeat(5_000_000)}{}]}}}` },
-  'as many texts as are read': { ...plain, call: id => result(id, { content: Array.from({ length: 14_000 }, () => ({ type: 'text', text: 'a' })) }) },
+  '20,000 texts beside 590 KB of structured content': {
+    ...plain,
+    call: id =>
+      result(id, {
+        content: Array.from({ length: 20_000 }, () => ({ type: 'text', text: '1' })),
+        structuredContent: { x: 'y'.repeat(590_000) }
+      })
+  },
+  'a result of 30 MB': {
+    ...plain,
+    call: id => result(id, { content: [{ type: 'text', text: 'x'.repeat(30_000_000) }] })
+  },
+  '16 MB of empty objects': {
+    ...plain,
+    call: id =>
+      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":{"x":[${'{},'.repeat(5_000_000)}{}]}}}`
+  },
+  'as many texts as are read': {
+    ...plain,
+    call: id => result(id, { content: Array.from({ length: 14_000 }, () => ({ type: 'text', text: 'a' })) })
+  },
   'tools with as many properties as are read': {
     ...plain,
     isCalled: false,
-    tools: () => ({ tools: Array.from({ length: 900 }, (_, number) => ({
-      name: `t${number}`, inputSchema: { type: 'object', properties: Object.fromEntries(Array.from({ length: 15 }, (__, index) => [`p${index}`, { type: 'string' }])) }
-    })) })
+    tools: () => ({
+      tools: Array.from({ length: 900 }, (_, number) => ({
+        name: `t${number}`,
+        inputSchema: {
+          type: 'object',
+          properties: Object.fromEntries(
+            Array.from({ length: 15 }, (__, index) => [`p${index}`, { type: 'string' }])
+          )
+        }
+      }))
+    })
   },
   'a call that never returns': { ...plain, call: () => undefined },
   'an answer that is not JSON': { ...plain, call: () => '{]' }
@@ -47,13 +80,31 @@ export const hostileToolServers: Scenario = {
     let current = plain
     let calls = 0
     const server = await fakeProvider((request, response, body) => {
-      const { id, method, params } = JSON.parse(body === '' ? '{}' : body) as { id?: unknown, method?: string, params?: { cursor?: string } }
-      if (method === 'initialize') return sendJson(response, result(id, { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }))
-      if (method === 'tools/list') return sendJson(response, result(id, current.tools(Number(params?.cursor ?? 0))))
+      const { id, method, params } = JSON.parse(body === '' ? '{}' : body) as {
+        id?: unknown
+        method?: string
+        params?: { cursor?: string }
+      }
+      if (method === 'initialize') {
+        return sendJson(
+          response,
+          result(id, {
+            protocolVersion: '2025-06-18',
+            capabilities: { tools: {} },
+            serverInfo: { name: 'x', version: '1' }
+          })
+        )
+      }
+      if (method === 'tools/list') {
+        return sendJson(response, result(id, current.tools(Number(params?.cursor ?? 0))))
+      }
       if (method !== 'tools/call') {
         // Requests of other versions of the protocol, and notifications.
         if (id === undefined) return response.writeHead(request.method === 'GET' ? 405 : 202).end()
-        return sendJson(response, JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'unknown method' } }))
+        return sendJson(
+          response,
+          JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'unknown method' } })
+        )
       }
       calls++
       const text = current.call(id)
@@ -62,23 +113,42 @@ export const hostileToolServers: Scenario = {
     const provider = await fakeProvider((_, response, body) => {
       const message = body.includes('"role":"tool"')
         ? { role: 'assistant', content: 'done' }
-        : { role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }] }
-      sendJson(response, JSON.stringify({
-        id: 'x', object: 'chat.completion', created: 1, model: 'm',
-        choices: [{ index: 0, message, finish_reason: message.content === null ? 'tool_calls' : 'stop' }]
-      }))
+        : {
+            role: 'assistant',
+            content: null,
+            tool_calls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }]
+          }
+      sendJson(
+        response,
+        JSON.stringify({
+          id: 'x',
+          object: 'chat.completion',
+          created: 1,
+          model: 'm',
+          choices: [{ index: 0, message, finish_reason: message.content === null ? 'tool_calls' : 'stop' }]
+        })
+      )
     })
     const world = await startWorld({
       ...turns.options,
       configuration: {
-        providers: { fake: providerAt(provider.port), sandbox: { kind: 'sandbox', options: { words_per_second: 0 } } },
+        providers: {
+          fake: providerAt(provider.port),
+          sandbox: { kind: 'sandbox', options: { words_per_second: 0 } }
+        },
         tools: { allowed_hosts: ['127.0.0.1'], connect_ms: 5000, call_ms: 5000 }
       }
     })
     const findings: Finding[] = []
     try {
       // What the first calls load and compile is not the work of a behaviour.
-      for (let round = 0; round < 20; round++) await world.post('/v1/chat/completions', { model: 'fake/m', messages: 'x', mcp_servers: [`http://127.0.0.1:${server.port}/plain`] })
+      for (let round = 0; round < 20; round++) {
+        await world.post('/v1/chat/completions', {
+          model: 'fake/m',
+          messages: 'x',
+          mcp_servers: [`http://127.0.0.1:${server.port}/plain`]
+        })
+      }
       for (const [name, behaviour] of Object.entries(behaviours)) {
         current = behaviour
         calls = 0
@@ -87,15 +157,29 @@ export const hostileToolServers: Scenario = {
         const startedMs = performance.now()
         // A server of its own for each: lists of tools are kept for a while.
         const url = `http://127.0.0.1:${server.port}/${encodeURIComponent(name)}`
-        const call = world.post('/v1/chat/completions', { model: 'fake/m', messages: 'x', mcp_servers: [url] })
+        const call = world.post('/v1/chat/completions', {
+          model: 'fake/m',
+          messages: 'x',
+          mcp_servers: [url]
+        })
         const other = await world.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'x' })
         const { status } = await call
         const tookMs = performance.now() - startedMs
         const slowestMs = await liveness.stop()
         const { workMs } = await turns.ask(world)
         const reached = calls > 0 || behaviour.isCalled === false
-        findings.push(finding(name, other.status === 200 && reached && tookMs < 20_000 && slowestMs < maxStallMs() && workMs < maxTurnMs(short) && world.rssMb() < 600,
-          `${status} after ${tookMs.toFixed(0)} ms, ${calls} tool ${calls === 1 ? 'call' : 'calls'}; /livez meanwhile at most ${slowestMs.toFixed(0)} ms, ${workMs.toFixed(0)} ms in a turn; ${world.rssMb()} MB`))
+        findings.push(
+          finding(
+            name,
+            other.status === 200 &&
+              reached &&
+              tookMs < 20_000 &&
+              slowestMs < maxStallMs() &&
+              workMs < maxTurnMs(short) &&
+              world.rssMb() < 600,
+            `${status} after ${tookMs.toFixed(0)} ms, ${calls} tool ${calls === 1 ? 'call' : 'calls'}; /livez meanwhile at most ${slowestMs.toFixed(0)} ms, ${workMs.toFixed(0)} ms in a turn; ${world.rssMb()} MB`
+          )
+        )
       }
       return findings
     } finally {

@@ -14,14 +14,22 @@ export interface Input {
 }
 
 /** @returns the status, or `closed` for an answer that came before the body had been sent */
-export async function send (world: World, { path, method, body = () => Buffer.alloc(0), headers = {}, later }: Input): Promise<number | 'closed'> {
+export async function send (
+  world: World,
+  { path, method, body = () => Buffer.alloc(0), headers = {}, later }: Input
+): Promise<number | 'closed'> {
   const address = typeof path === 'string' ? path : path()
   const content = body()
   try {
     if (!Buffer.isBuffer(content)) return (await world.postForm(address, content)).status
-    const { status, text } = method === undefined ? await world.post(address, content, { headers }) : await world.ask(method, address)
+    const { status, text } =
+      method === undefined
+        ? await world.post(address, content, { headers })
+        : await world.ask(method, address)
     const awaited = status === 200 ? later?.(JSON.parse(text) as Record<string, unknown>) : undefined
-    if (awaited !== undefined && !await eventually(async () => await world.isReady(awaited))) throw new Error(`no answer at ${awaited}`)
+    if (awaited !== undefined && !await eventually(async () => await world.isReady(awaited))) {
+      throw new Error(`no answer at ${awaited}`)
+    }
     return status
   } catch {
     return 'closed'

@@ -14,7 +14,10 @@ export interface Inside<T> {
 
 let files = 0
 
-/** @param module a file beside this one that writes a `T` to the file named by `SOAK_FILE` whenever the process gets SIGUSR2 */
+/**
+ * @param module a file beside this one that writes a `T` to the file named by `SOAK_FILE` whenever the
+ * process gets SIGUSR2
+ */
 export function askInside<T> (module: string): Inside<T> {
   const file = join(tmpdir(), `headgate-inside-${process.pid}-${files++}.json`)
   return {

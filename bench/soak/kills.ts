@@ -21,7 +21,11 @@ export const kills: Scenario = {
           for (let number = 0; !killed.signal.aborted; number++) {
             const id = `soak-${round}-${name}-${number}`
             try {
-              const { status } = await post('/v1/chat/completions', { model: 'fake/m', messages: 'x' }, { headers: { 'x-request-id': id } })
+              const { status } = await post(
+                '/v1/chat/completions',
+                { model: 'fake/m', messages: 'x' },
+                { headers: { 'x-request-id': id } }
+              )
               if (status === 200) succeeded.add(id)
             } catch {
               return // The process is gone: this call has no answer.
@@ -42,8 +46,16 @@ export const kills: Scenario = {
       const known = new Set(found)
       const missing = [...succeeded].filter(id => !known.has(id)).length
       return [
-        finding('no completed call lacks its row', succeeded.size > rounds && missing === 0, `${rounds} kills, ${succeeded.size} completed, ${missing} without a row`),
-        finding('no call has two rows', found.length === known.size, `${found.length - known.size} double rows`)
+        finding(
+          'no completed call lacks its row',
+          succeeded.size > rounds && missing === 0,
+          `${rounds} kills, ${succeeded.size} completed, ${missing} without a row`
+        ),
+        finding(
+          'no call has two rows',
+          found.length === known.size,
+          `${found.length - known.size} double rows`
+        )
       ]
     } finally {
       await world.stop()

@@ -3,4 +3,6 @@ import { slowestAnswer } from './liveness.ts'
 
 const over = new AbortController()
 parentPort?.once('message', () => over.abort())
-parentPort?.postMessage(await slowestAnswer(String(workerData), over.signal, () => parentPort?.postMessage('ready')))
+parentPort?.postMessage(
+  await slowestAnswer(String(workerData), over.signal, () => parentPort?.postMessage('ready'))
+)

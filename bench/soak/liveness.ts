@@ -5,12 +5,17 @@ import { availableParallelism, loadavg } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { Agent, request } from 'undici'
 
-/** Returns how much longer everything takes than on a quiet machine: as each process waits for a processor. */
+/**
+ * Returns how much longer everything takes than on a quiet machine: as each process waits for a processor.
+ */
 export function loadFactor (): number {
   return Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
 }
 
-/** Returns the longest wait for `/livez` that counts as no stall, in milliseconds: a second on a quiet machine. */
+/**
+ * Returns the longest wait for `/livez` that counts as no stall, in milliseconds: a second on a quiet
+ * machine.
+ */
 export function maxStallMs (): number {
   return 1000 * loadFactor()
 }

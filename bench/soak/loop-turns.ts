@@ -26,7 +26,13 @@ export interface LongestTurn {
   readonly maxGcMs: number
 }
 
-interface Turn { readonly fromMs: number, readonly toMs: number, readonly cpuMs: number, readonly kernelMs: number, readonly faults: number }
+interface Turn {
+  readonly fromMs: number
+  readonly toMs: number
+  readonly cpuMs: number
+  readonly kernelMs: number
+  readonly faults: number
+}
 
 /** Shorter turns are not looked at. */
 const shortMs = 3
@@ -43,7 +49,13 @@ setInterval(() => {
   const now = process.resourceUsage()
   if (toMs - fromMs > shortMs) {
     const kernelMs = (now.systemCPUTime - used.systemCPUTime) / 1000
-    turns.push({ fromMs, toMs, cpuMs: (now.userCPUTime - used.userCPUTime) / 1000 + kernelMs, kernelMs, faults: now.minorPageFault - used.minorPageFault })
+    turns.push({
+      fromMs,
+      toMs,
+      cpuMs: (now.userCPUTime - used.userCPUTime) / 1000 + kernelMs,
+      kernelMs,
+      faults: now.minorPageFault - used.minorPageFault
+    })
   }
   fromMs = toMs
   used = now
@@ -61,10 +73,20 @@ process.on('SIGUSR2', () => {
 
 function longest (): LongestTurn {
   const seen = turns.map(({ fromMs, toMs, cpuMs, kernelMs, faults }) => {
-    const gcMs = pauses.reduce((sum, { startTime, duration }) => sum + Math.max(0, Math.min(toMs, startTime + duration) - Math.max(fromMs, startTime)), 0)
+    const gcMs = pauses.reduce(
+      (sum, { startTime, duration }) =>
+        sum + Math.max(0, Math.min(toMs, startTime + duration) - Math.max(fromMs, startTime)),
+      0
+    )
     const turnMs = toMs - fromMs
     return { workMs: Math.max(0, Math.min(turnMs, cpuMs) - gcMs), turnMs, gcMs, kernelMs, faults }
   })
-  const worst = seen.toSorted((one, other) => other.workMs - one.workMs)[0] ?? { workMs: 0, turnMs: 0, gcMs: 0, kernelMs: 0, faults: 0 }
+  const worst = seen.toSorted((one, other) => other.workMs - one.workMs)[0] ?? {
+    workMs: 0,
+    turnMs: 0,
+    gcMs: 0,
+    kernelMs: 0,
+    faults: 0
+  }
   return { ...worst, maxGcMs: Math.max(0, ...seen.map(({ gcMs }) => gcMs)) }
 }

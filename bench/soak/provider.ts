@@ -12,7 +12,9 @@ export interface FakeProvider {
 }
 
 /** @param answer called with each request once its body has been read */
-export async function fakeProvider (answer: (request: IncomingMessage, response: ServerResponse, body: string) => void): Promise<FakeProvider> {
+export async function fakeProvider (
+  answer: (request: IncomingMessage, response: ServerResponse, body: string) => void
+): Promise<FakeProvider> {
   let requests = 0
   const server = createServer((request, response) => {
     requests++

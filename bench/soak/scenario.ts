@@ -1,4 +1,6 @@
-/** Defines a soak scenario: it runs for a bounded time, says what it measured, and which promises were kept. */
+/**
+ * Defines a soak scenario: it runs for a bounded time, says what it measured, and which promises were kept.
+ */
 
 export interface Finding {
   /** The promise: `no row is lost`. */
@@ -20,7 +22,11 @@ export function finding (promise: string, kept: boolean, measured: string): Find
 }
 
 /** Runs `work` for the numbers from 0, at most `width` at once. */
-export async function each (count: number, width: number, work: (number: number) => Promise<void>): Promise<void> {
+export async function each (
+  count: number,
+  width: number,
+  work: (number: number) => Promise<void>
+): Promise<void> {
   let next = 0
   await Promise.all(Array.from({ length: Math.min(width, count) }, async () => {
     while (next < count) await work(next++)
@@ -28,7 +34,10 @@ export async function each (count: number, width: number, work: (number: number)
 }
 
 /** Asks until it is true; false when the time is up. */
-export async function eventually (condition: () => boolean | Promise<boolean>, ms = 10_000): Promise<boolean> {
+export async function eventually (
+  condition: () => boolean | Promise<boolean>,
+  ms = 10_000
+): Promise<boolean> {
   const endMs = performance.now() + ms
   while (!await condition()) {
     if (performance.now() > endMs) return false

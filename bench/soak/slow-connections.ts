@@ -2,7 +2,8 @@ import { connect, type Socket } from 'node:net'
 import { eventually, finding, type Scenario } from './scenario.ts'
 import { key, startWorld } from './world.ts'
 
-const head = (more: string): string => `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${more}`
+const head = (more: string): string =>
+  `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${more}`
 const secret = `authorization: Bearer ${key}\r\n`
 
 /** The bytes each kind of connection sends before it goes silent. */
@@ -20,7 +21,10 @@ export const slowConnections: Scenario = {
   run: async short => {
     const count = short ? 200 : 2000
     const world = await startWorld({
-      configuration: { providers: { sandbox: { kind: 'sandbox' } }, limits: { headers_ms: 2000, body_ms: 2000 } }
+      configuration: {
+        providers: { sandbox: { kind: 'sandbox' } },
+        limits: { headers_ms: 2000, body_ms: 2000 }
+      }
     })
     const findings = []
     try {
@@ -42,7 +46,9 @@ export const slowConnections: Scenario = {
         for (const socket of sockets) socket.destroy()
       }
       const freed = await eventually(() => world.descriptors() <= descriptors + 10)
-      findings.push(finding('no descriptor stays open', freed, `${world.descriptors() - descriptors} more than before`))
+      findings.push(
+        finding('no descriptor stays open', freed, `${world.descriptors() - descriptors} more than before`)
+      )
       return findings
     } finally {
       await world.stop()

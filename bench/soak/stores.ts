@@ -1,5 +1,16 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { closeSync, copyFileSync, mkdirSync, mkdtempSync, openSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -38,8 +49,11 @@ async function locked (short: boolean): Promise<Finding> {
     const { good, sorted } = await ask(world, calls)
     await unlocked
     const all = await eventually(() => world.ledgerIds().length === calls, 20_000)
-    return finding('another process holds the write lock: calls go on, every row is written afterwards', good === calls && all,
-      `${lockMs / 1000} s; ${good} of ${calls} succeeded, p50 ${percentile(sorted, 0.5).toFixed(1)} ms, max ${sorted.at(-1)?.toFixed(0)} ms; ${world.ledgerIds().length} rows`)
+    return finding(
+      'another process holds the write lock: calls go on, every row is written afterwards',
+      good === calls && all,
+      `${lockMs / 1000} s; ${good} of ${calls} succeeded, p50 ${percentile(sorted, 0.5).toFixed(1)} ms, max ${sorted.at(-1)?.toFixed(0)} ms; ${world.ledgerIds().length} rows`
+    )
   } finally {
     await world.stop()
   }
@@ -52,14 +66,22 @@ async function viewed (): Promise<Finding> {
     const database = join(world.dataDir, 'headgate.db')
     // A program of its own: closing the file in this process would prove nothing about locks of another one.
     const look = (): void => {
-      spawnSync(process.execPath, ['--input-type=module', '-e', `import { DatabaseSync } from '@photostructure/sqlite'
-        const database = new DatabaseSync(${JSON.stringify(database)}); database.prepare('select count(*) from usage').get(); database.close()`])
+      spawnSync(process.execPath, [
+        '--input-type=module',
+        '-e',
+        `import { DatabaseSync } from '@photostructure/sqlite'
+        const database = new DatabaseSync(${JSON.stringify(database)}); database.prepare('select count(*) from usage').get(); database.close()`
+      ])
     }
     look()
     await ask(world, 20)
     look()
     const seen = await eventually(() => world.ledgerIds().length === 30)
-    return finding('another program opens and closes the database: no row is lost', seen, `${world.ledgerIds().length} of 30 rows`)
+    return finding(
+      'another program opens and closes the database: no row is lost',
+      seen,
+      `${world.ledgerIds().length} of 30 rows`
+    )
   } finally {
     await world.stop()
   }
@@ -72,7 +94,11 @@ async function corrupted (): Promise<Finding> {
   writeFileSync(join(world.dataDir, 'headgate.db'), Buffer.alloc(16_384, 0x41))
   const refused = await refusal(world)
   rmSync(world.directory, { recursive: true, force: true })
-  return finding('a damaged database refuses the start and names the file', /headgate\.db/.test(refused), refused)
+  return finding(
+    'a damaged database refuses the start and names the file',
+    /headgate\.db/.test(refused),
+    refused
+  )
 }
 
 /** The file is deleted, or another takes its place, while the gateway runs. */
@@ -93,8 +119,11 @@ async function lost (how: 'deleted' | 'replaced'): Promise<Finding> {
     world = await world.restart()
     const all = await eventually(() => world.ledgerIds().length >= 50)
     const healthy = (await world.degraded()).length === 0
-    return finding(`the file is ${how}: calls go on, /health says so, the next start has the records since`, good === 50 && said && all && healthy,
-      `${good} of 50 succeeded; /health ${JSON.stringify(degraded)}; ${world.ledgerIds().length} rows after the next start`)
+    return finding(
+      `the file is ${how}: calls go on, /health says so, the next start has the records since`,
+      good === 50 && said && all && healthy,
+      `${good} of 50 succeeded; /health ${JSON.stringify(degraded)}; ${world.ledgerIds().length} rows after the next start`
+    )
   } finally {
     await world.stop()
   }
@@ -112,14 +141,19 @@ async function damaged (): Promise<Finding> {
     other.exec('pragma wal_checkpoint(truncate)')
     const file = openSync(database, 'r+')
     const noise = Buffer.alloc(4096, 0x41)
-    for (let at = 0; at < statSync(database).size; at += noise.length) writeSync(file, noise, 0, noise.length, at)
+    for (let at = 0; at < statSync(database).size; at += noise.length) {
+      writeSync(file, noise, 0, noise.length, at)
+    }
     const { good } = await ask(world, 300)
     const said = await eventually(async () => (await world.degraded()).includes('ledger'), 20_000)
     const degraded = await world.degraded()
     closeSync(file)
     other.close()
-    return finding('the file is overwritten while a gateway runs: calls go on, and /health says so', good === 300 && said,
-      `${good} of 300 succeeded; /health ${JSON.stringify(degraded)}`)
+    return finding(
+      'the file is overwritten while a gateway runs: calls go on, and /health says so',
+      good === 300 && said,
+      `${good} of 300 succeeded; /health ${JSON.stringify(degraded)}`
+    )
   } finally {
     await world.stop()
   }
@@ -133,15 +167,22 @@ async function backedUp (short: boolean): Promise<Finding> {
     await eventually(() => world.ledgerIds().length === 100)
     const copy = join(world.directory, 'copy.db')
     const answer = ask(world, calls)
-    await promisify(execFile)(process.execPath, [main, 'backup', copy, '--config', join(world.directory, 'headgate.yaml')], { env: { ...process.env, SOAK_KEY: 'soak-key' } })
+    await promisify(execFile)(
+      process.execPath,
+      [main, 'backup', copy, '--config', join(world.directory, 'headgate.yaml')],
+      { env: { ...process.env, SOAK_KEY: 'soak-key' } }
+    )
     const { good } = await answer
     const all = await eventually(() => world.ledgerIds().length === calls + 100)
     const database = new DatabaseSync(copy, { readOnly: true })
     const check = Object(database.prepare('pragma integrity_check').get()).integrity_check
     const rows = database.prepare('select call_id from usage').all().length
     database.close()
-    return finding('`headgate backup` under load: a complete copy, and no row is lost', good === calls && all && check === 'ok' && rows >= 100,
-      `${good} of ${calls} succeeded; the copy is ${check} and has ${rows} rows; ${world.ledgerIds().length} rows in the store`)
+    return finding(
+      '`headgate backup` under load: a complete copy, and no row is lost',
+      good === calls && all && check === 'ok' && rows >= 100,
+      `${good} of ${calls} succeeded; the copy is ${check} and has ${rows} rows; ${world.ledgerIds().length} rows in the store`
+    )
   } finally {
     await world.stop()
   }
@@ -175,8 +216,11 @@ async function full (): Promise<Finding[]> {
       const degraded = await world.degraded()
       rmSync(join(disk, 'ballast'))
       const written = await eventually(() => world.ledgerIds().length >= 520, 20_000)
-      return finding('a full disk: calls go on, /health says so, and rows are written once there is room', good === 500 && said && written,
-        `${good} of 500 succeeded; /health ${JSON.stringify(degraded)}; ${world.ledgerIds().length} rows afterwards`)
+      return finding(
+        'a full disk: calls go on, /health says so, and rows are written once there is room',
+        good === 500 && said && written,
+        `${good} of 500 succeeded; /health ${JSON.stringify(degraded)}; ${world.ledgerIds().length} rows afterwards`
+      )
     } finally {
       await world.stop()
     }
@@ -198,8 +242,11 @@ async function readOnly (): Promise<Finding[]> {
       spawnSync('mount', ['-o', 'remount,rw', disk])
       world = await world.restart()
       const rows = world.ledgerIds().length
-      return finding('a read-only disk refuses the start and says why; nothing is lost', /readonly|read-only/.test(refused) && rows === 20,
-        `${refused}; ${rows} of 20 rows once it can be written`)
+      return finding(
+        'a read-only disk refuses the start and says why; nothing is lost',
+        /readonly|read-only/.test(refused) && rows === 20,
+        `${refused}; ${rows} of 20 rows once it can be written`
+      )
     } finally {
       await world.stop()
     }
@@ -223,7 +270,14 @@ async function refusal (world: World): Promise<string> {
 export const stores: Scenario = {
   name: 'the store',
   run: async short => [
-    await locked(short), await viewed(), await backedUp(short), await lost('deleted'), await lost('replaced'), await damaged(), await corrupted(),
-    ...await full(), ...await readOnly()
+    await locked(short),
+    await viewed(),
+    await backedUp(short),
+    await lost('deleted'),
+    await lost('replaced'),
+    await damaged(),
+    await corrupted(),
+    ...(await full()),
+    ...(await readOnly())
   ]
 }

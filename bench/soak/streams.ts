@@ -24,14 +24,21 @@ export const streams: Scenario = {
       })
     })
     const timers = askInside<number>('active-timers.js')
-    const world = await startWorld({ ...timers.options, configuration: { providers: { fake: providerAt(provider.port, 'openai', { on_disconnect: 'abort' }) } } })
+    const world = await startWorld({
+      ...timers.options,
+      configuration: { providers: { fake: providerAt(provider.port, 'openai', { on_disconnect: 'abort' }) } }
+    })
     const random = seeded(2)
     let left = 0
     const stream = async (): Promise<void> => {
       const leaving = new AbortController()
       const timer = random() < 0.1 && setTimeout(() => leaving.abort(), random() * 15)
       try {
-        const { text } = await world.post(path, { model: 'fake/m', messages: 'Hello', stream: true }, { signal: leaving.signal })
+        const { text } = await world.post(
+          path,
+          { model: 'fake/m', messages: 'Hello', stream: true },
+          { signal: leaving.signal }
+        )
         if (!text.endsWith('data: [DONE]\n\n')) throw new Error(`a stream ended early: ${text.slice(-200)}`)
       } catch (error) {
         if (!leaving.signal.aborted) throw error
@@ -40,7 +47,8 @@ export const streams: Scenario = {
         if (timer !== false) clearTimeout(timer)
       }
     }
-    const settled = async (): Promise<boolean> => await eventually(async () => open.size === 0 && await world.metric('headgate_open_calls') === 0)
+    const settled = async (): Promise<boolean> =>
+      await eventually(async () => open.size === 0 && (await world.metric('headgate_open_calls')) === 0)
     try {
       await each(warmUp, width, stream)
       await settled()
@@ -54,13 +62,32 @@ export const streams: Scenario = {
       const accepted = await world.metric('headgate_calls_total', 'endpoint="chat"')
       const rows = await eventually(() => world.ledgerIds().length === accepted)
       // Connections that wait for their next request, and what looks after each, come and go.
-      const released = await eventually(async () => world.descriptors() <= fdsBefore + width && await timers.ask(world) <= timersBefore + 2 * width)
+      const released = await eventually(
+        async () =>
+          world.descriptors() <= fdsBefore + width && (await timers.ask(world)) <= timersBefore + 2 * width
+      )
       const [base = NaN, ...later] = megabytes
       return [
-        finding('no stream stays open', ended, `${left} of ${calls} callers left; ${open.size} open afterwards`),
-        finding('every call has a row in the usage ledger', rows, `${world.ledgerIds().length} rows of ${accepted} calls`),
-        finding('no socket and no timer stays', released, `${world.descriptors() - fdsBefore} descriptors and ${await timers.ask(world) - timersBefore} timers more than after ${warmUp} calls`),
-        finding('memory does not grow', Math.min(...later.slice(-3)) <= base * (short ? 1.5 : 1.15), `${base} MB after ${warmUp} calls, then ${later.join(', ')}`)
+        finding(
+          'no stream stays open',
+          ended,
+          `${left} of ${calls} callers left; ${open.size} open afterwards`
+        ),
+        finding(
+          'every call has a row in the usage ledger',
+          rows,
+          `${world.ledgerIds().length} rows of ${accepted} calls`
+        ),
+        finding(
+          'no socket and no timer stays',
+          released,
+          `${world.descriptors() - fdsBefore} descriptors and ${(await timers.ask(world)) - timersBefore} timers more than after ${warmUp} calls`
+        ),
+        finding(
+          'memory does not grow',
+          Math.min(...later.slice(-3)) <= base * (short ? 1.5 : 1.15),
+          `${base} MB after ${warmUp} calls, then ${later.join(', ')}`
+        )
       ]
     } finally {
       timers.stop()

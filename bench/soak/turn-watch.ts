@@ -10,8 +10,8 @@ export function watchTurns (): Inside<LongestTurn> {
 }
 
 /**
- * Returns the longest turn that counts as no stall, in milliseconds of processor time: 50 on a machine that does nothing
- * else; a second in the short form, which runs beside other work.
+ * Returns the longest turn that counts as no stall, in milliseconds of processor time: 50 on a machine that
+ * does nothing else; a second in the short form, which runs beside other work.
  */
 export function maxTurnMs (short: boolean): number {
   return (short ? 1000 : 50) * loadFactor()

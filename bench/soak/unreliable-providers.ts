@@ -17,13 +17,18 @@ export const unreliableProviders: Scenario = {
       else sendJson(response, '{"error":{"message":"down"}}', 500)
     })
     const [one, two] = [await provider(), await provider()]
-    const world = await startWorld({ configuration: { providers: { one: providerAt(one.port), two: providerAt(two.port) } } })
+    const world = await startWorld({
+      configuration: { providers: { one: providerAt(one.port), two: providerAt(two.port) } }
+    })
     const requests = (): number => one.requests() + two.requests()
     const ask = async (count: number): Promise<{ good: number, perCall: number }> => {
       let good = 0
       const before = requests()
       await each(count, 16, async () => {
-        const { status } = await world.post('/v1/chat/completions', { model: ['one/m', 'two/m'], messages: 'x' })
+        const { status } = await world.post('/v1/chat/completions', {
+          model: ['one/m', 'two/m'],
+          messages: 'x'
+        })
         if (status === 200) good++
       })
       return { good, perCall: (requests() - before) / count }
@@ -36,9 +41,21 @@ export const unreliableProviders: Scenario = {
       const healthy = await ask(more)
       const share = shaky.good / calls
       return [
-        finding('99.9 % of calls succeed through a list', share >= 0.999, `${(share * 100).toFixed(2)} % of ${calls}, ${shaky.perCall.toFixed(2)} requests per call`),
-        finding('all down costs at most 1.2 requests per call', down.perCall <= 1.2, `${down.perCall.toFixed(2)} requests per call`),
-        finding('calls succeed once providers have recovered', healthy.good === more, `${healthy.good} of ${more}`)
+        finding(
+          '99.9 % of calls succeed through a list',
+          share >= 0.999,
+          `${(share * 100).toFixed(2)} % of ${calls}, ${shaky.perCall.toFixed(2)} requests per call`
+        ),
+        finding(
+          'all down costs at most 1.2 requests per call',
+          down.perCall <= 1.2,
+          `${down.perCall.toFixed(2)} requests per call`
+        ),
+        finding(
+          'calls succeed once providers have recovered',
+          healthy.good === more,
+          `${healthy.good} of ${more}`
+        )
       ]
     } finally {
       await world.stop()

@@ -106,8 +106,16 @@ async function launch (directory: string, options: WorldOptions): Promise<World>
       return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() }
     },
     postForm: async (path, form) => {
-      const answer = await fetch(url + path, { method: 'POST', headers: { authorization: `Bearer ${key}` }, body: form })
-      return { status: answer.status, headers: Object.fromEntries(answer.headers), text: await answer.text() }
+      const answer = await fetch(url + path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}` },
+        body: form
+      })
+      return {
+        status: answer.status,
+        headers: Object.fromEntries(answer.headers),
+        text: await answer.text()
+      }
     },
     ask: async (method, path) => {
       const answer = await fetch(url + path, { method, headers: { authorization: `Bearer ${key}` } })
@@ -120,7 +128,10 @@ async function launch (directory: string, options: WorldOptions): Promise<World>
     },
     metric: async (name, label = '') => {
       const page = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
-      return [...page.matchAll(new RegExp(`^${name}(?:{.*${label}.*})? (\\S+)$`, 'gm'))].reduce((sum, [, value]) => sum + Number(value), 0)
+      return [...page.matchAll(new RegExp(`^${name}(?:{.*${label}.*})? (\\S+)$`, 'gm'))].reduce(
+        (sum, [, value]) => sum + Number(value),
+        0
+      )
     },
     degraded: async () => {
       const answer = await fetch(`${url}/health`, { headers: { authorization: `Bearer ${key}` } })
@@ -153,7 +164,12 @@ async function launch (directory: string, options: WorldOptions): Promise<World>
 }
 
 /** Returns a provider entry of the configuration at a faked upstream. */
-export function providerAt (port: number, kind = 'openai', more: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
-  const base = kind === 'openai' || kind === 'mistral' ? `http://127.0.0.1:${port}/v1` : `http://127.0.0.1:${port}`
+export function providerAt (
+  port: number,
+  kind = 'openai',
+  more: Readonly<Record<string, unknown>> = {}
+): Record<string, unknown> {
+  const base =
+    kind === 'openai' || kind === 'mistral' ? `http://127.0.0.1:${port}/v1` : `http://127.0.0.1:${port}`
   return { kind, base_url: base, api_key: 'env:SOAK_UPSTREAM_KEY', list_models: false, ...more }
 }

@@ -1,6 +1,6 @@
 /**
- * Runs a gateway with a part left out: `node ablated.js <part> <port> <upstream port> <data directory>`. It is put
- * together here, of the same services; the gateway itself has no such switches.
+ * Runs a gateway with a part left out: `node ablated.js <part> <port> <upstream port> <data directory>`. It
+ * is put together here, of the same services; the gateway itself has no such switches.
  */
 
 import '../../lib/process/v8-flag.ts'
@@ -37,12 +37,21 @@ const settings = loadSettings({
   cwd: dataDir,
   config: {
     server: { port: Number(port), data_dir: dataDir },
-    providers: { mock: { kind: 'openai', base_url: `http://127.0.0.1:${upstreamPort}/v1`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false } },
-    keys: [{
-      name: 'bench',
-      key: 'env:BENCH_KEY',
-      ...without !== 'limits' && { limits: benchLimits }
-    }],
+    providers: {
+      mock: {
+        kind: 'openai',
+        base_url: `http://127.0.0.1:${upstreamPort}/v1`,
+        api_key: 'env:BENCH_UPSTREAM_KEY',
+        list_models: false
+      }
+    },
+    keys: [
+      {
+        name: 'bench',
+        key: 'env:BENCH_KEY',
+        ...without !== 'limits' && { limits: benchLimits }
+      }
+    ],
     models: benchPrices
   }
 })
@@ -65,13 +74,22 @@ process.once('SIGTERM', () => process.exit(0))
 
 function chatOf (services: Services): Handler<Call> {
   switch (without) {
-    case 'validation': return conversation(services, { ...chatCompletions, schema: Type.Object({}) as typeof chatCompletions.schema })
-    case 'translation': return passed(services)
-    default: return conversation(services, chatCompletions)
+    case 'validation':
+      return conversation(services, {
+        ...chatCompletions,
+        schema: Type.Object({}) as typeof chatCompletions.schema
+      })
+    case 'translation':
+      return passed(services)
+    default:
+      return conversation(services, chatCompletions)
   }
 }
 
-/** Runs everything up to the provider, and passes its answer on byte for byte: no adapter, no events, nothing recorded of usage. */
+/**
+ * Runs everything up to the provider, and passes its answer on byte for byte: no adapter, no events, nothing
+ * recorded of usage.
+ */
 function passed (services: Services): Handler<Call> {
   return pipeline(
     auth(services),

@@ -26,26 +26,48 @@ export const callerDialects = {
     body: (...given) => {
       const { model, messages, stream, max_tokens } = chatRequest(...given)
       const [system, ...turns] = messages
-      return JSON.stringify({ model, max_tokens, ...stream && { stream }, system: system?.content, messages: turns, temperature: 0.7 })
+      return JSON.stringify({
+        model,
+        max_tokens,
+        ...stream && { stream },
+        system: system?.content,
+        messages: turns,
+        temperature: 0.7
+      })
     },
     frames: eventCount + 6,
     lastFrame: /^event: message_stop\n/,
-    textOf: (value, streamed) => streamed
-      ? stringOf(property(property(value, 'delta'), 'text'))
-      : objectsOf(property(value, 'content')).map(block => stringOf(block['text'])).join('')
+    textOf: (value, streamed) =>
+      streamed
+        ? stringOf(property(property(value, 'delta'), 'text'))
+        : objectsOf(property(value, 'content'))
+            .map(block => stringOf(block['text']))
+            .join('')
   },
   responses: {
     path: '/v1/responses',
     body: (...given) => {
       const { model, messages, stream, max_tokens } = chatRequest(...given)
       const [system, ...input] = messages
-      return JSON.stringify({ model, input, instructions: system?.content, ...stream && { stream }, store: false, temperature: 0.7, max_output_tokens: max_tokens })
+      return JSON.stringify({
+        model,
+        input,
+        instructions: system?.content,
+        ...stream && { stream },
+        store: false,
+        temperature: 0.7,
+        max_output_tokens: max_tokens
+      })
     },
     frames: eventCount + 9,
     lastFrame: /^data: \[DONE\]$/,
-    textOf: (value, streamed) => streamed
-      ? stringOf(property(value, 'delta'))
-      : objectsOf(property(value, 'output')).flatMap(({ content }) => objectsOf(content)).map(part => stringOf(part['text'])).join('')
+    textOf: (value, streamed) =>
+      streamed
+        ? stringOf(property(value, 'delta'))
+        : objectsOf(property(value, 'output'))
+            .flatMap(({ content }) => objectsOf(content))
+            .map(part => stringOf(part['text']))
+            .join('')
   }
 } as const satisfies Record<string, CallerDialect>
 

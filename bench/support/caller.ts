@@ -112,7 +112,9 @@ export class Caller {
     const end = bytes.indexOf('\r\n\r\n')
     if (end === -1) return undefined
     const head = bytes.toString('latin1', 0, end)
-    if (!head.startsWith('HTTP/1.1 200')) throw new Error(`${head.split('\r\n')[0]} ${bytes.toString('utf8', end).slice(0, 300)}`)
+    if (!head.startsWith('HTTP/1.1 200')) {
+      throw new Error(`${head.split('\r\n')[0]} ${bytes.toString('utf8', end).slice(0, 300)}`)
+    }
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
     this.#state = length === undefined ? 'chunks' : 'complete'
     this.#left = Number(length ?? 0)
@@ -152,8 +154,14 @@ export class Caller {
       this.#first?.()
     }
     if (!this.#options.check.stamped) return
-    for (let at = bytes.indexOf(stampPattern); at !== -1; at = bytes.indexOf(stampPattern, at + stampDigits)) {
-      const us = Number(bytes.toString('latin1', at + stampPattern.length, at + stampPattern.length + stampDigits))
+    for (
+      let at = bytes.indexOf(stampPattern);
+      at !== -1;
+      at = bytes.indexOf(stampPattern, at + stampDigits)
+    ) {
+      const us = Number(
+        bytes.toString('latin1', at + stampPattern.length, at + stampPattern.length + stampDigits)
+      )
       if (us > 0) this.events.push((nowUs() - us) / 1000)
     }
   }

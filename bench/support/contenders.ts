@@ -45,12 +45,16 @@ export const contenders: readonly Contender[] = [
   {
     name: 'nginx',
     headers: () => bearer,
-    missing: () => spawnSync(nginx, ['-v']).status === 0 ? undefined : 'nginx is not installed',
+    missing: () => (spawnSync(nginx, ['-v']).status === 0 ? undefined : 'nginx is not installed'),
     start: async upstreamPort => {
       const port = await freePort()
       const file = join(scratch, 'nginx.conf')
       writeFileSync(file, nginxConfiguration(port, upstreamPort))
-      return await started(port, bearer, { file: nginx, args: ['-p', scratch, '-c', file, '-e', 'stderr'], cores: cores.gateway })
+      return await started(port, bearer, {
+        file: nginx,
+        args: ['-p', scratch, '-c', file, '-e', 'stderr'],
+        cores: cores.gateway
+      })
     }
   },
   {
@@ -66,18 +70,24 @@ export const contenders: readonly Contender[] = [
     name: 'Portkey',
     peer: true,
     headers: portkeyHeaders,
-    missing: () => existsSync(portkeyEntry) ? undefined : 'Portkey is not installed: npm run bench:portkey',
+    missing: () =>
+      existsSync(portkeyEntry) ? undefined : 'Portkey is not installed: npm run bench:portkey',
     start: async upstreamPort => {
       const port = await freePort()
       const args = [portkeyEntry, `--port=${port}`, '--headless']
-      return await started(port, portkeyHeaders(upstreamPort), { file: process.execPath, args, cores: cores.gateway })
+      return await started(port, portkeyHeaders(upstreamPort), {
+        file: process.execPath,
+        args,
+        cores: cores.gateway
+      })
     }
   },
   {
     name: 'LiteLLM',
     peer: true,
     headers: () => bearer,
-    missing: () => existsSync(litellmEntry) ? undefined : 'LiteLLM is not installed: npm run bench:litellm',
+    missing: () =>
+      existsSync(litellmEntry) ? undefined : 'LiteLLM is not installed: npm run bench:litellm',
     start: async upstreamPort => {
       const port = await freePort()
       return await started(port, bearer, {
@@ -93,11 +103,17 @@ export const contenders: readonly Contender[] = [
     name: 'TensorZero',
     peer: true,
     headers: () => bearer,
-    missing: () => existsSync(tensorZeroEntry) ? undefined : 'TensorZero is not installed: npm run bench:tensorzero',
+    missing: () =>
+      existsSync(tensorZeroEntry) ? undefined : 'TensorZero is not installed: npm run bench:tensorzero',
     adapt: forTensorZero,
     start: async upstreamPort => {
       const name = join(scratch, `tensorzero-${await freePort()}`)
-      const command = { file: tensorZeroEntry, args: tensorZeroArguments(`${name}.toml`, name, upstreamPort), output: `${name}.log`, cores: cores.gateway }
+      const command = {
+        file: tensorZeroEntry,
+        args: tensorZeroArguments(`${name}.toml`, name, upstreamPort),
+        output: `${name}.log`,
+        cores: cores.gateway
+      }
       return await startedAt(() => tensorZeroPort(name), bearer, command, forTensorZero)
     }
   },
@@ -105,7 +121,12 @@ export const contenders: readonly Contender[] = [
     Bifrost: 'the proxy of Go modules does not have it, and its package for npm fetches it from elsewhere',
     GoModel: 'the proxy of Go modules does not have it',
     agentgateway: 'it is in no package registry: what has its name on PyPI is another project'
-  }).map(([name, reason]): Contender => ({ name, peer: true, headers: () => bearer, missing: () => reason })),
+  }).map(([name, reason]): Contender => ({
+    name,
+    peer: true,
+    headers: () => bearer,
+    missing: () => reason
+  })),
   headgate('Headgate'),
   headgate('Headgate × 2', { workers: 2 }),
   before(headgate('Headgate before', { folder: process.env['BENCH_BEFORE'] })),
@@ -113,7 +134,13 @@ export const contenders: readonly Contender[] = [
 ]
 
 function before (contender: Contender): Contender {
-  return { ...contender, missing: () => process.env['BENCH_BEFORE'] === undefined ? 'BENCH_BEFORE names no folder with another version, built' : undefined }
+  return {
+    ...contender,
+    missing: () =>
+      process.env['BENCH_BEFORE'] === undefined
+        ? 'BENCH_BEFORE names no folder with another version, built'
+        : undefined
+  }
 }
 
 const nginx = '/usr/sbin/nginx'
@@ -132,14 +159,29 @@ export interface HeadgateOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-export function headgate (name: string, { workers = 1, folder, entry = '../../headgate.cjs', dataDir, config = {}, env = {} }: HeadgateOptions = {}): Contender {
+export function headgate (
+  name: string,
+  { workers = 1, folder, entry = '../../headgate.cjs', dataDir, config = {}, env = {} }: HeadgateOptions = {}
+): Contender {
   return {
     name,
     headers: () => bearer,
     start: async (upstreamPort, options) => {
       const port = await freePort()
       const file = join(scratch, `headgate-${port}.yaml`)
-      writeFileSync(file, JSON.stringify({ ...headgateConfiguration(port, dataDir ?? join(scratch, `data-${port}`), upstreamPort, workers, folder === undefined), ...config }))
+      writeFileSync(
+        file,
+        JSON.stringify({
+          ...headgateConfiguration(
+            port,
+            dataDir ?? join(scratch, `data-${port}`),
+            upstreamPort,
+            workers,
+            folder === undefined
+          ),
+          ...config
+        })
+      )
       return await started(port, bearer, {
         ...node(folder === undefined ? entry : entryOf(folder), ['start', '--config', file], options),
         cores: workers === 1 ? cores.gateway : cores.twoGateways,
@@ -168,13 +210,20 @@ function node (name: string, args: ReadonlyArray<number | string>, { nodeOptions
   return { file: process.execPath, args: [...nodeOptions, file, ...args.map(String)], cores: cores.gateway }
 }
 
-async function started (port: number, headers: Record<string, string>, command: Parameters<typeof start>[0]): Promise<Running> {
+async function started (
+  port: number,
+  headers: Record<string, string>,
+  command: Parameters<typeof start>[0]
+): Promise<Running> {
   return await startedAt(() => port, headers, command)
 }
 
 /** @param portOf returns the port once it is known */
 async function startedAt (
-  portOf: () => number | undefined, headers: Record<string, string>, command: Parameters<typeof start>[0], adapt: Contender['adapt'] = lane => lane
+  portOf: () => number | undefined,
+  headers: Record<string, string>,
+  command: Parameters<typeof start>[0],
+  adapt: Contender['adapt'] = lane => lane
 ): Promise<Running> {
   const started = await start(command, async () => {
     const port = portOf()
@@ -186,11 +235,22 @@ async function startedAt (
 /** Returns whether a chat request gets its 200: being ready means nothing less. */
 async function answers (port: number, headers: Record<string, string>, lane: Lane): Promise<boolean> {
   return await new Promise(resolve => {
-    const answer = request({
-      host: '127.0.0.1', port, path: lane.path ?? path, method: 'POST', agent: false, headers: { ...headers, 'content-type': 'application/json' }
-    }, response => {
-      response.resume().on('end', () => resolve(response.statusCode === 200)).on('error', () => resolve(false))
-    })
+    const answer = request(
+      {
+        host: '127.0.0.1',
+        port,
+        path: lane.path ?? path,
+        method: 'POST',
+        agent: false,
+        headers: { ...headers, 'content-type': 'application/json' }
+      },
+      response => {
+        response
+          .resume()
+          .on('end', () => resolve(response.statusCode === 200))
+          .on('error', () => resolve(false))
+      }
+    )
     answer.on('error', () => resolve(false))
     answer.end(lane.body)
   })
@@ -205,7 +265,13 @@ function portkeyHeaders (upstreamPort: number): Record<string, string> {
 }
 
 /** As in production: keys, limits, validation, usage and the log are on. */
-function headgateConfiguration (port: number, dataDir: string, upstreamPort: number, workers: number, isCurrent: boolean): Record<string, unknown> {
+function headgateConfiguration (
+  port: number,
+  dataDir: string,
+  upstreamPort: number,
+  workers: number,
+  isCurrent: boolean
+): Record<string, unknown> {
   return {
     // All callers have one key, and some lanes have 10,000 of them. Earlier versions may not know a setting.
     ...isCurrent && { limits: { open_calls: 20_000, max_share_per_key: 1 } },
@@ -218,10 +284,23 @@ function headgateConfiguration (port: number, dataDir: string, upstreamPort: num
         list_models: false
       },
       ...tls !== undefined && {
-        tls: { kind: 'openai', base_url: `https://127.0.0.1:${tls.port}/v1`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false }
+        tls: {
+          kind: 'openai',
+          base_url: `https://127.0.0.1:${tls.port}/v1`,
+          api_key: 'env:BENCH_UPSTREAM_KEY',
+          list_models: false
+        }
       },
-      anthropic: { base_url: `http://127.0.0.1:${upstreamPort}/v1`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false },
-      google: { base_url: `http://127.0.0.1:${upstreamPort}/v1beta`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false }
+      anthropic: {
+        base_url: `http://127.0.0.1:${upstreamPort}/v1`,
+        api_key: 'env:BENCH_UPSTREAM_KEY',
+        list_models: false
+      },
+      google: {
+        base_url: `http://127.0.0.1:${upstreamPort}/v1beta`,
+        api_key: 'env:BENCH_UPSTREAM_KEY',
+        list_models: false
+      }
     },
     keys: [{ name: 'bench', key: 'env:BENCH_KEY', limits: benchLimits }],
     models: benchPrices

@@ -1,6 +1,6 @@
 /**
- * Is imported into the process of a gateway (`--import`): says over HTTP, on the port in `COVERAGE_PORT`, which functions of ours have run
- * since the last request, as V8 counts them.
+ * Is imported into the process of a gateway (`--import`): says over HTTP, on the port in `COVERAGE_PORT`,
+ * which functions of ours have run since the last request, as V8 counts them.
  */
 
 import { createServer } from 'node:http'
@@ -14,8 +14,13 @@ await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed:
 /** Returns the functions that have run, each after its file: `lib/stages/auth.js auth:1204`. */
 function named ({ url, functions }: Profiler.ScriptCoverage): string[] {
   const file = /\/build\/((?:lib|pipelines|schemas)\/.*)$/.exec(url)?.[1]
-  return file === undefined ? [] : functions.flatMap(({ functionName, ranges: [range] }) =>
-    functionName !== '' && range !== undefined && range.count > 0 ? [`${file} ${functionName}:${range.startOffset}`] : [])
+  return file === undefined
+    ? []
+    : functions.flatMap(({ functionName, ranges: [range] }) =>
+        functionName !== '' && range !== undefined && range.count > 0
+          ? [`${file} ${functionName}:${range.startOffset}`]
+          : []
+      )
 }
 
 createServer((_request, response) => {

@@ -10,21 +10,57 @@ export interface Dialect {
   readonly pieces: (perPiece: number) => string[]
 }
 
-const anthropicHead = { id: 'msg_01', type: 'message', role: 'assistant', model: 'claude', stop_sequence: null }
-const anthropicUsage = { input_tokens: 220, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 200 }
+const anthropicHead = {
+  id: 'msg_01',
+  type: 'message',
+  role: 'assistant',
+  model: 'claude',
+  stop_sequence: null
+}
+const anthropicUsage = {
+  input_tokens: 220,
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: 0,
+  output_tokens: 200
+}
 
 const anthropic: Dialect = {
   kind: 'anthropic',
   complete: JSON.stringify({
-    ...anthropicHead, content: [{ type: 'text', text: completeText }], stop_reason: 'end_turn', usage: anthropicUsage
+    ...anthropicHead,
+    content: [{ type: 'text', text: completeText }],
+    stop_reason: 'end_turn',
+    usage: anthropicUsage
   }),
-  pieces: perPiece => inPieces(perPiece, (text, index) => padded(named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }), index % 12), {
-    before: named({ type: 'message_start', message: { ...anthropicHead, content: [], stop_reason: null, usage: { ...anthropicUsage, output_tokens: 1 } } }) +
-      named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
-    after: named({ type: 'content_block_stop', index: 0 }) +
-      named({ type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 200 } }) +
-      named({ type: 'message_stop' })
-  })
+  pieces: perPiece =>
+    inPieces(
+      perPiece,
+      (text, index) =>
+        padded(
+          named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }),
+          index % 12
+        ),
+      {
+        before:
+          named({
+            type: 'message_start',
+            message: {
+              ...anthropicHead,
+              content: [],
+              stop_reason: null,
+              usage: { ...anthropicUsage, output_tokens: 1 }
+            }
+          }) + named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
+        after:
+          named({ type: 'content_block_stop', index: 0 }) +
+          named({
+            type: 'message_delta',
+            delta: { stop_reason: 'end_turn', stop_sequence: null },
+            usage: { output_tokens: 200 }
+          }) +
+          named({ type: 'message_stop' })
+      }
+    )
 }
 
 /** Anthropic hides the lengths of texts so. */
@@ -41,9 +77,11 @@ const google: Dialect = {
   kind: 'google',
   complete: JSON.stringify(googleAnswer(completeText, { finishReason: 'STOP' })),
   // Gemini ends its lines as Windows does.
-  pieces: perPiece => inPieces(perPiece, (text, index) => withCrlf(unnamed(googleAnswer(text, {}, index + 1))), {
-    before: '', after: withCrlf(unnamed(googleAnswer('', { finishReason: 'STOP' })))
-  })
+  pieces: perPiece =>
+    inPieces(perPiece, (text, index) => withCrlf(unnamed(googleAnswer(text, {}, index + 1))), {
+      before: '',
+      after: withCrlf(unnamed(googleAnswer('', { finishReason: 'STOP' })))
+    })
 }
 
 /** The dialect of OpenAI; xAI counts its tokens otherwise. */
@@ -62,7 +100,11 @@ function googleAnswer (text: string, more: object = {}, tokens = eventCount): ob
   }
 }
 
-function inPieces (perPiece: number, frame: (text: string, index: number) => string, { before, after }: { before: string, after: string }): string[] {
+function inPieces (
+  perPiece: number,
+  frame: (text: string, index: number) => string,
+  { before, after }: { before: string, after: string }
+): string[] {
   const pieces = [before]
   for (const [index, text] of texts.entries()) {
     if (index > 0 && index % perPiece === 0) pieces.push('')

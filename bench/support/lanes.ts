@@ -1,6 +1,14 @@
 /** Lists what is measured: shapes of load, each named by what it looks like. */
 
-import { eventCount, frameCount, letterTexts, requestBody, texts, completeText, type BodySize } from '../../lib/load/answers.ts'
+import {
+  eventCount,
+  frameCount,
+  letterTexts,
+  requestBody,
+  texts,
+  completeText,
+  type BodySize
+} from '../../lib/load/answers.ts'
 import { callerDialects, type CallerDialectName } from './caller-dialects.ts'
 import { isLarge, media, type Media } from './media.ts'
 import { maxOpenFiles } from './processes.ts'
@@ -64,20 +72,38 @@ function stream (
 /** Requests for a provider of another dialect; contenders that do not translate get the answer of `mock`. */
 function translated (provider: 'anthropic' | 'google'): Lane[] {
   return [
-    { ...json('1 KB', 32), name: `JSON from ${provider}, 32 callers`, body: requestBody('json', '1 KB', false, provider) },
-    stream(`200 events from ${provider}, 8 per write, 8 callers`, 'eights', 8, { body: requestBody('eights', '1 KB', true, provider) })
+    {
+      ...json('1 KB', 32),
+      name: `JSON from ${provider}, 32 callers`,
+      body: requestBody('json', '1 KB', false, provider)
+    },
+    stream(`200 events from ${provider}, 8 per write, 8 callers`, 'eights', 8, {
+      body: requestBody('eights', '1 KB', true, provider)
+    })
   ]
 }
 
 /** Requests of another dialect than chat completions; contenders that do not translate take no part. */
-function spoken (dialect: CallerDialectName, provider: 'openai' | 'anthropic', frames: number = callerDialects[dialect].frames): Lane[] {
+function spoken (
+  dialect: CallerDialectName,
+  provider: 'openai' | 'anthropic',
+  frames: number = callerDialects[dialect].frames
+): Lane[] {
   const { path, body } = callerDialects[dialect]
   const common = { path, only: ['Headgate', 'Headgate before'] }
   const model = provider === 'openai' ? 'mock' : provider
   return [
-    { ...json('1 KB', 32), ...common, name: `${dialect}: JSON from ${provider}, 32 callers`, body: body('json', '1 KB', false, model), expected: { ...completeExpected, dialect } },
+    {
+      ...json('1 KB', 32),
+      ...common,
+      name: `${dialect}: JSON from ${provider}, 32 callers`,
+      body: body('json', '1 KB', false, model),
+      expected: { ...completeExpected, dialect }
+    },
     stream(`${dialect}: 200 events from ${provider}, 8 per write, 8 callers`, 'eights', 8, {
-      ...common, body: body('eights', '1 KB', true, model), expected: { ...streamExpected, frames, dialect }
+      ...common,
+      body: body('eights', '1 KB', true, model),
+      expected: { ...streamExpected, frames, dialect }
     })
   ]
 }
@@ -89,8 +115,17 @@ const overTls = { headers: { 'x-upstream': 'tls' }, only: ['bare pipe', 'Headgat
 function mediaLane (medium: Media): Lane {
   const { name, path, contentType, body, callers, sizeBytes } = medium
   return {
-    name, path, contentType, body, callers, mode: 'loop', quick: false,
-    unit: isLarge(medium) ? 'MB' : 'request', megabytes: sizeBytes / 1e6, expected: { frames: 0, media: name }, only: ['direct', 'nginx', 'bare pipe', 'Headgate', 'Headgate before']
+    name,
+    path,
+    contentType,
+    body,
+    callers,
+    mode: 'loop',
+    quick: false,
+    unit: isLarge(medium) ? 'MB' : 'request',
+    megabytes: sizeBytes / 1e6,
+    expected: { frames: 0, media: name },
+    only: ['direct', 'nginx', 'bare pipe', 'Headgate', 'Headgate before']
   }
 }
 
@@ -112,7 +147,8 @@ export const lanes: readonly Lane[] = [
   json('1 KB', 256),
   json('33 KB', 32),
   stream('one-event stream, 32 callers', 'one', 32, {
-    unit: 'request', expected: { frames: frameCount(1), text: texts[0] ?? '' }
+    unit: 'request',
+    expected: { frames: frameCount(1), text: texts[0] ?? '' }
   }),
   stream('200 events, 8 per write, 8 callers', 'eights', 8, { quick: true }),
   stream('200 events beyond ASCII, 8 per write, 8 callers', 'letters', 8, {
@@ -127,19 +163,32 @@ export const lanes: readonly Lane[] = [
   ...spoken('responses', 'anthropic'),
   stream('200 events, all at once, 8 callers', 'chunks', 8),
   stream('200 events, one per write, paced 5 ms, 16 callers', 'paced-5', 16, {
-    expected: stamped(eventCount), quick: true
+    expected: stamped(eventCount),
+    quick: true
   }),
-  { ...json('1 KB', 32), ...overTls, name: 'JSON over TLS, 32 callers', body: requestBody('json', '1 KB', false, 'tls') },
+  {
+    ...json('1 KB', 32),
+    ...overTls,
+    name: 'JSON over TLS, 32 callers',
+    body: requestBody('json', '1 KB', false, 'tls')
+  },
   stream('200 events over TLS, paced 5 ms, 16 callers', 'paced-5', 16, {
-    ...overTls, body: requestBody('paced-5', '1 KB', true, 'tls'), expected: stamped(eventCount)
+    ...overTls,
+    body: requestBody('paced-5', '1 KB', true, 'tls'),
+    expected: stamped(eventCount)
   }),
   ...media.map(mediaLane),
   stream('first token, 16 callers', 'paced-10-10', 16, {
-    unit: 'request', expected: stamped(10), quick: true
+    unit: 'request',
+    expected: stamped(10),
+    quick: true
   }),
-  // As they ask in practice: those in step send 16 requests in one millisecond, each of which waits for those before it.
+  // As they ask in practice: those in step send 16 requests in one millisecond, each of which waits for those
+  // before it.
   stream('first token, 16 callers not in step', 'paced-10-10', 16, {
-    unit: 'request', expected: stamped(10), spreadMs: 100
+    unit: 'request',
+    expected: stamped(10),
+    spreadMs: 100
   })
 ]
 
@@ -147,11 +196,20 @@ export const lanes: readonly Lane[] = [
 const most = Math.min(10_000, Math.floor(maxOpenFiles() / 2) - 200)
 
 /** Open streams with an event a second each: memory per stream, and how late an event may be. */
-export const slowStreams = [2_000, 4_000, most].map(count => stream(`${count.toLocaleString('en')} slow streams`, 'paced-1000', count, {
-  expected: stamped(eventCount), mode: 'hold'
-}))
+export const slowStreams = [2_000, 4_000, most].map(count =>
+  stream(`${count.toLocaleString('en')} slow streams`, 'paced-1000', count, {
+    expected: stamped(eventCount),
+    mode: 'hold'
+  })
+)
 
-/** Callers who ask for 64 MB and never read: what they cost must not grow with the answer. A large part of what few of them cost is what a process grows by once. */
-export const deafCallers = [100, 400].map(count => stream(`${count} callers who never read`, 'endless', count, {
-  expected: stamped(0), mode: 'deaf'
-}))
+/**
+ * Callers who ask for 64 MB and never read: what they cost must not grow with the answer. A large part of
+ * what few of them cost is what a process grows by once.
+ */
+export const deafCallers = [100, 400].map(count =>
+  stream(`${count} callers who never read`, 'endless', count, {
+    expected: stamped(0),
+    mode: 'deaf'
+  })
+)

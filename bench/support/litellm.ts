@@ -15,14 +15,33 @@ export const litellmEnvironment = { LITELLM_MODE: 'PRODUCTION', LITELLM_LOG: 'ER
 
 /** Writes its configuration, which is JSON as YAML allows, and returns its arguments. */
 export function litellmArguments (file: string, port: number, upstreamPort: number): string[] {
-  writeFileSync(file, JSON.stringify({
-    model_list: ['mock', 'anthropic', 'google'].map(provider => (
-      { model_name: `${provider}/*`, litellm_params: { model: 'openai/*', api_base: `http://127.0.0.1:${upstreamPort}/v1`, api_key: 'sk-mock' } }
-    )),
-    general_settings: { master_key: benchKey },
-    litellm_settings: { set_verbose: false, telemetry: false }
-  }))
-  return ['--config', file, '--host', '127.0.0.1', '--port', String(port), '--num_workers', '1', '--telemetry', 'False']
+  writeFileSync(
+    file,
+    JSON.stringify({
+      model_list: ['mock', 'anthropic', 'google'].map(provider => ({
+        model_name: `${provider}/*`,
+        litellm_params: {
+          model: 'openai/*',
+          api_base: `http://127.0.0.1:${upstreamPort}/v1`,
+          api_key: 'sk-mock'
+        }
+      })),
+      general_settings: { master_key: benchKey },
+      litellm_settings: { set_verbose: false, telemetry: false }
+    })
+  )
+  return [
+    '--config',
+    file,
+    '--host',
+    '127.0.0.1',
+    '--port',
+    String(port),
+    '--num_workers',
+    '1',
+    '--telemetry',
+    'False'
+  ]
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) installPythonPackage(installed)

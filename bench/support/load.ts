@@ -25,7 +25,10 @@ export interface Job {
    * time counts from when all have their first byte. `deaf`: as `hold`, but without reading.
    */
   readonly mode: 'loop' | 'hold' | 'deaf'
-  /** The time over which callers who `loop` begin, evenly, in milliseconds. Default: all begin at once, and ask in step where all answers take as long. */
+  /**
+   * The time over which callers who `loop` begin, evenly, in milliseconds. Default: all begin at once, and
+   * ask in step where all answers take as long.
+   */
   readonly spreadMs?: number
 }
 
@@ -66,11 +69,16 @@ async function run (job: Job): Promise<JobResult> {
   const options: CallerOptions = { ...job, check, request: requestBytes(job) }
   const callers = Array.from({ length: job.callers }, () => new Caller(options))
   const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(new Error('the answers do not come')), job.warmUpMs + job.durationMs + graceMs)
+  const timer = setTimeout(
+    () => limit.abort(new Error('the answers do not come')),
+    job.warmUpMs + job.durationMs + graceMs
+  )
   try {
     await Promise.race([
       job.mode === 'loop' ? loop(callers, job) : hold(callers, job),
-      new Promise((_, reject) => { limit.signal.addEventListener('abort', () => reject(limit.signal.reason as Error)) })
+      new Promise((_, reject) => {
+        limit.signal.addEventListener('abort', () => reject(limit.signal.reason as Error))
+      })
     ])
     return summary(callers)
   } finally {

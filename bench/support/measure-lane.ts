@@ -25,7 +25,10 @@ export interface Times {
 /** Starts the callers' process. */
 export async function startLoad (): Promise<Started> {
   const file = fileURLToPath(new URL('load.js', import.meta.url))
-  return await start({ file: process.execPath, args: [file], cores: cores.load, messages: true }, async () => true)
+  return await start(
+    { file: process.execPath, args: [file], cores: cores.load, messages: true },
+    async () => true
+  )
 }
 
 /** Starts the mock that all contenders forward to. */
@@ -35,7 +38,11 @@ export async function startMock (): Promise<{ upstreamPort: number, mock: Starte
   const file = fileURLToPath(new URL('mock.js', import.meta.url))
   const started = await start(
     { file: process.execPath, args: [file, String(port), ...secure], cores: cores.mock },
-    async () => await fetch(`http://127.0.0.1:${port}/`).then(({ ok }) => ok, () => false)
+    async () =>
+      await fetch(`http://127.0.0.1:${port}/`).then(
+        ({ ok }) => ok,
+        () => false
+      )
   )
   return { upstreamPort: port, mock: started }
 }
@@ -45,29 +52,47 @@ export async function startMock (): Promise<{ upstreamPort: number, mock: Starte
  * @throws Error when an answer was wrong, lost or late
  */
 export async function measureLane (
-  load: Started, lane: Lane, contender: Contender, target: Pick<Running, 'port' | 'pid'>, upstreamPort: number, times: Times
+  load: Started,
+  lane: Lane,
+  contender: Contender,
+  target: Pick<Running, 'port' | 'pid'>,
+  upstreamPort: number,
+  times: Times
 ): Promise<Sample> {
   const headers = { ...contender.headers(upstreamPort), ...lane.headers }
-  const job: Job = { path, contentType: 'application/json', ...contender.adapt?.(lane) ?? lane, ...times, port: target.port, headers }
+  const job: Job = {
+    path,
+    contentType: 'application/json',
+    ...(contender.adapt?.(lane) ?? lane),
+    ...times,
+    port: target.port,
+    headers
+  }
   const rssBefore = rssBytes(target.pid)
   let cpuBefore = 0
-  const { result, cpu, rss } = await new Promise<{ result: JobResult, cpu: number, rss: number }>((resolve, reject) => {
-    const onMessage = (message: LoadMessage): void => {
-      switch (message.type) {
-        case 'begin':
-          cpuBefore = cpuUs(target.pid)
-          return
-        case 'result':
-          resolve({ result: message.result, cpu: cpuUs(target.pid) - cpuBefore, rss: rssBytes(target.pid) })
-          break
-        case 'failed':
-          reject(new Error(`${lane.name}, ${contender.name}: ${message.message}`))
+  const { result, cpu, rss } = await new Promise<{ result: JobResult, cpu: number, rss: number }>(
+    (resolve, reject) => {
+      const onMessage = (message: LoadMessage): void => {
+        switch (message.type) {
+          case 'begin':
+            cpuBefore = cpuUs(target.pid)
+            return
+          case 'result':
+            resolve({
+              result: message.result,
+              cpu: cpuUs(target.pid) - cpuBefore,
+              rss: rssBytes(target.pid)
+            })
+            break
+          case 'failed':
+            reject(new Error(`${lane.name}, ${contender.name}: ${message.message}`))
+        }
+        load.process.off('message', onMessage)
       }
-      load.process.off('message', onMessage)
+      load.process.on('message', onMessage)
+      load.process.send(job)
     }
-    load.process.on('message', onMessage)
-    load.process.send(job)
-  })
+  )
   const units = unitsOf(lane, result)
   return {
     ...result,
@@ -80,9 +105,12 @@ export async function measureLane (
 
 function unitsOf ({ unit, mode, megabytes = 0 }: Lane, { requests, frames, event }: JobResult): number {
   switch (unit) {
-    case 'request': return requests
-    case 'MB': return requests * megabytes
+    case 'request':
+      return requests
+    case 'MB':
+      return requests * megabytes
     // A stream that is still open when the time is over has no frames to its name, only events.
-    case 'event': return mode === 'loop' ? frames : event.count
+    case 'event':
+      return mode === 'loop' ? frames : event.count
   }
 }

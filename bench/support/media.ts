@@ -1,4 +1,7 @@
-/** Requests and answers of megabytes: embeddings, speech, a recording, images; and small recordings. The mock finds an answer by the path. */
+/**
+ * Requests and answers of megabytes: embeddings, speech, a recording, images; and small recordings. The mock
+ * finds an answer by the path.
+ */
 
 export interface Media {
   readonly name: string
@@ -50,25 +53,44 @@ function transcription (name: string, recorded: string, callers: number): Media 
 
 const image = 'iVBORw0KGgo'.padEnd(1_000_000, 'AAAAbase64')
 const images = [
-  ...[0, 1].map(at => ({ type: 'image_generation.partial_image', partial_image_index: at, b64_json: image })),
-  { type: 'image_generation.completed', b64_json: image, usage: { input_tokens: 50, output_tokens: 50, total_tokens: 100 } }
+  ...[0, 1].map(at => ({
+    type: 'image_generation.partial_image',
+    partial_image_index: at,
+    b64_json: image
+  })),
+  {
+    type: 'image_generation.completed',
+    b64_json: image,
+    usage: { input_tokens: 50, output_tokens: 50, total_tokens: 100 }
+  }
 ]
 const imageStream = images.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
 
 export const media: readonly Media[] = [
   medium('embeddings, 256 × 2,048 numbers, 2 callers', '/v1/embeddings', {
-    body: JSON.stringify({ model: 'mock/json', input: Array.from({ length: inputs }, (_, index) => `text ${index}`), encoding_format: 'float' }),
+    body: JSON.stringify({
+      model: 'mock/json',
+      input: Array.from({ length: inputs }, (_, index) => `text ${index}`),
+      encoding_format: 'float'
+    }),
     answer: { contentType: 'application/json', body: Buffer.from(embeddings) },
     check: body => {
-      const { data } = JSON.parse(body.toString()) as { data: ReadonlyArray<{ embedding: readonly number[] }> } // a wrong shape throws below
-      const wrong = data.length !== inputs || data.some(({ embedding }) => embedding.length !== dimensions || embedding[7] !== vector[7])
+      // a wrong shape throws below
+      const { data } = JSON.parse(body.toString()) as {
+        data: ReadonlyArray<{ embedding: readonly number[] }>
+      }
+      const wrong =
+        data.length !== inputs ||
+        data.some(({ embedding }) => embedding.length !== dimensions || embedding[7] !== vector[7])
       if (wrong) throw new Error('other vectors came')
     }
   }),
   medium('speech, 5 MB, 2 callers', '/v1/audio/speech', {
     body: JSON.stringify({ model: 'mock/json', input: 'Read this aloud.', voice: 'alloy' }),
     answer: { contentType: 'audio/mpeg', body: sound },
-    check: body => { if (!body.equals(sound)) throw new Error('another sound came') }
+    check: body => {
+      if (!body.equals(sound)) throw new Error('another sound came')
+    }
   }),
   transcription('transcription, 10 MB, 2 callers', sound.toString('latin1').repeat(2), 2),
   transcription('transcription, 100 KB, 8 callers', sound.toString('latin1', 0, 100_000), 8),
@@ -87,6 +109,17 @@ export function isLarge ({ sizeBytes }: Media): boolean {
   return sizeBytes >= 1e6
 }
 
-function medium (name: string, path: string, parts: Pick<Media, 'body' | 'answer' | 'check'> & Partial<Media>): Media {
-  return { name, path, contentType: 'application/json', callers: 2, sizeBytes: parts.body.length + parts.answer.body.length, ...parts }
+function medium (
+  name: string,
+  path: string,
+  parts: Pick<Media, 'body' | 'answer' | 'check'> & Partial<Media>
+): Media {
+  return {
+    name,
+    path,
+    contentType: 'application/json',
+    callers: 2,
+    sizeBytes: parts.body.length + parts.answer.body.length,
+    ...parts
+  }
 }

@@ -12,7 +12,15 @@ import {
   eventCount, letterTexts, roleFrame, streamPieces, texts, completeAnswer
 } from '../../lib/load/answers.ts'
 import {
-  chunk, jsonAnswer, rawConnection, shapeOf, startOfStream, streamAtOnce, streamWrites, writeInTurns, writePaced
+  chunk,
+  jsonAnswer,
+  rawConnection,
+  shapeOf,
+  startOfStream,
+  streamAtOnce,
+  streamWrites,
+  writeInTurns,
+  writePaced
 } from '../../lib/load/raw-server.ts'
 import { dialects } from './dialects.ts'
 import { media } from './media.ts'
@@ -27,21 +35,31 @@ const eights = streamWrites(streamPieces(8))
 const letters = streamWrites(streamPieces(8, letterTexts))
 /** Answers of other dialects, by what their paths hold. */
 const foreign = [
-  ...dialects.filter(({ kind }) => kind === 'anthropic' || kind === 'google').map(({ kind, complete, pieces }) => ({
-    path: kind === 'anthropic' ? '/messages' : 'enerateContent', json: jsonAnswer(complete), eights: streamWrites(pieces(8))
-  })),
+  ...dialects
+    .filter(({ kind }) => kind === 'anthropic' || kind === 'google')
+    .map(({ kind, complete, pieces }) => ({
+      path: kind === 'anthropic' ? '/messages' : 'enerateContent',
+      json: jsonAnswer(complete),
+      eights: streamWrites(pieces(8))
+    })),
   { path: '/responses', json: jsonAnswer(completeResponse), eights: streamWrites(responsePieces(8)) }
 ]
 const large = media.map(({ path, answer: { contentType, body } }) => ({
   path,
-  bytes: Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\ncontent-length: ${body.length}\r\n\r\n`), body])
+  bytes: Buffer.concat([
+    Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\ncontent-length: ${body.length}\r\n\r\n`),
+    body
+  ])
 }))
 const block = Buffer.from(chunk(streamPieces(8)[1] ?? ''))
 
 const [port, securePort, key, certificate] = process.argv.slice(2)
 createServer({ noDelay: true }, rawConnection(answer)).listen(Number(port), '127.0.0.1', 4096)
 if (securePort !== undefined && key !== undefined && certificate !== undefined) {
-  createSecureServer({ key: readFileSync(key), cert: readFileSync(certificate) }, rawConnection(answer)).listen(Number(securePort), '127.0.0.1', 4096)
+  createSecureServer(
+    { key: readFileSync(key), cert: readFileSync(certificate) },
+    rawConnection(answer)
+  ).listen(Number(securePort), '127.0.0.1', 4096)
 }
 
 function answer (request: Buffer, socket: Socket): void {
@@ -50,14 +68,15 @@ function answer (request: Buffer, socket: Socket): void {
   const medium = large.find(({ path }) => target.includes(path))
   if (medium !== undefined) socket.write(medium.bytes)
   else if (dialect === undefined) answerTo(shapeOf(request), socket)
-  else if (target.includes('streamGenerate') || request.includes('"stream":true')) writeInTurns(socket, dialect.eights)
+  else if (target.includes('streamGenerate') || request.includes('"stream":true'))
+    writeInTurns(socket, dialect.eights)
   else socket.write(dialect.json)
 }
 
 /**
- * `json`, `one` event, 200 events: `eights` (one write each, unpaced), `letters` (the same beyond ASCII), `chunks` (one write for
- * all, an HTTP chunk each), `paced-<ms>[-<events>]` (one write each, with the time in its text),
- * `endless` for callers who do not read.
+ * `json`, `one` event, 200 events: `eights` (one write each, unpaced), `letters` (the same beyond ASCII),
+ * `chunks` (one write for all, an HTTP chunk each), `paced-<ms>[-<events>]` (one write each, with the time in
+ * its text), `endless` for callers who do not read.
  */
 function answerTo (shape: string, socket: Socket): void {
   const [kind, ...numbers] = shape.split('-')

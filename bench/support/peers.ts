@@ -20,7 +20,11 @@ const rows: readonly Row[] = [
   { what: 'paced, CPU µs an event', of: cost('200 events, one per write, paced 5 ms, 16 callers') },
   { what: 'first byte added, ms, p50', of: added(({ firstByte }) => firstByte.p50) },
   { what: 'first byte added, ms, p99', of: added(({ firstByte }) => firstByte.p99) },
-  { what: `${fewest}, KB each`, of: ({ openLanes, callers }, name) => (openLanes.get(fewest)?.get(name)?.grownBytes ?? NaN) / (callers.get(fewest) ?? NaN) / 1024 },
+  {
+    what: `${fewest}, KB each`,
+    of: ({ openLanes, callers }, name) =>
+      (openLanes.get(fewest)?.get(name)?.grownBytes ?? NaN) / (callers.get(fewest) ?? NaN) / 1024
+  },
   { what: 'RSS idle, MB', of: ({ idleBytes }, name) => (idleBytes.get(name) ?? NaN) / 2 ** 20 },
   { what: 'start to first chat answer, ms', of: ({ startMs }, name) => startMs.get(name) ?? NaN }
 ]
@@ -31,13 +35,20 @@ export function peerTable (results: Results, peers: readonly string[]): string {
     const [own = NaN, ...others] = ['Headgate', ...peers].map(name => of(results, name))
     const known = others.filter(value => !Number.isNaN(value))
     if (Number.isNaN(own) || known.length === 0) return []
-    return [[what, ...[own, ...others].map(value => value.toFixed(value < 20 ? 2 : 0)), known.every(value => own < value) ? 'yes' : 'no']]
+    return [
+      [
+        what,
+        ...[own, ...others].map(value => value.toFixed(value < 20 ? 2 : 0)),
+        known.every(value => own < value) ? 'yes' : 'no'
+      ]
+    ]
   })
   return measured.length === 0 ? '' : table('Peers', ['', 'Headgate', ...peers, 'ahead of each'], measured)
 }
 
 function cost (lane: string): Row['of'] {
-  return ({ rounds }, name) => median((rounds.get(lane) ?? []).map(round => round.get(name)?.cpuUsPerUnit ?? NaN))
+  return ({ rounds }, name) =>
+    median((rounds.get(lane) ?? []).map(round => round.get(name)?.cpuUsPerUnit ?? NaN))
 }
 
 /** Milliseconds more than callers who speak to the mock directly. */

@@ -2,7 +2,8 @@
  * The least a gateway in Node can do: a reverse proxy of `node:http` that passes heads and bytes
  * on with back-pressure, over kept-alive connections. The measure of all others.
  *
- * Run as `node pipe.js <port> <upstream port> [<upstream port for TLS>]`; requests with `x-upstream: tls` go to the latter.
+ * Run as `node pipe.js <port> <upstream port> [<upstream port for TLS>]`; requests with `x-upstream: tls` go
+ * to the latter.
  */
 
 import { Agent, createServer, request as send } from 'node:http'

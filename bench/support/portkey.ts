@@ -10,7 +10,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const version = '1.15.2'
-const folder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'headgate', `portkey-${version}`)
+const folder = join(
+  process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
+  'headgate',
+  `portkey-${version}`
+)
 /** The releases of hono after these cannot stream on Node 20. */
 const packages = [
   `@portkey-ai/gateway@${version}`, 'hono@4.9.7', '@hono/node-server@1.13.5', '@hono/node-ws@1.2.0'
@@ -22,9 +26,14 @@ export const portkeyEntry = join(folder, 'node_modules/@portkey-ai/gateway/build
 export function installPortkey (): void {
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
-  const { status } = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', ...packages], {
-    cwd: folder, stdio: 'inherit'
-  })
+  const { status } = spawnSync(
+    'npm',
+    ['install', '--no-audit', '--no-fund', '--ignore-scripts', ...packages],
+    {
+      cwd: folder,
+      stdio: 'inherit'
+    }
+  )
   if (status !== 0) throw new Error('npm could not install Portkey')
 }
 

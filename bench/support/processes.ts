@@ -64,7 +64,9 @@ export async function start (command: Command, ready: () => Promise<boolean>): P
   while (!await ready()) {
     if (child.exitCode !== null || performance.now() - startMs > maxStartMs) {
       child.kill('SIGKILL')
-      throw new Error(`${file} ${args.join(' ')} did not start:\n${readFileSync(output, 'utf8').slice(-2000)}`)
+      throw new Error(
+        `${file} ${args.join(' ')} did not start:\n${readFileSync(output, 'utf8').slice(-2000)}`
+      )
     }
     await sleep(2)
   }
@@ -91,7 +93,10 @@ export function maxOpenFiles (): number {
 
 const givenPorts = new Set<number>()
 
-/** Returns a port that nothing listens at, and another one each time: the system may name one again as soon as it is closed. */
+/**
+ * Returns a port that nothing listens at, and another one each time: the system may name one again as soon as
+ * it is closed.
+ */
 export async function freePort (): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

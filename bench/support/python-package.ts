@@ -1,6 +1,6 @@
 /**
- * Gateways written in Python, or for it: each lives in a virtual environment under the user's cache folder and is no
- * dependency of ours.
+ * Gateways written in Python, or for it: each lives in a virtual environment under the user's cache folder
+ * and is no dependency of ours.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -26,6 +26,8 @@ export function installPythonPackage ({ requirement, folder }: PythonPackage): v
     ['python3', '-m', 'venv', folder],
     [join(folder, 'bin/pip'), '--quiet', '--disable-pip-version-check', 'install', requirement]
   ] as const) {
-    if (spawnSync(command, args, { stdio: 'inherit' }).status !== 0) throw new Error(`pip could not install ${requirement}`)
+    if (spawnSync(command, args, { stdio: 'inherit' }).status !== 0) {
+      throw new Error(`pip could not install ${requirement}`)
+    }
   }
 }

@@ -12,12 +12,18 @@ const megabyte = 1024 * 1024
 export function laneTable (lane: Lane, rounds: readonly Round[]): string {
   const names = [...rounds[0]?.keys() ?? []].toSorted()
   const rows = names.map(name => {
-    const over = (value: (sample: Sample) => number): number => median(rounds.map(round => take(round, name, value)))
+    const over = (value: (sample: Sample) => number): number =>
+      median(rounds.map(round => take(round, name, value)))
     /** Milliseconds more than callers who speak to the mock directly, in the same round. */
     const added = (value: (sample: Sample) => number): string =>
       median(rounds.map(round => take(round, name, value) - take(round, 'direct', value))).toFixed(2)
-    const ratio = median(rounds.map(round =>
-      take(round, name, sample => sample.cpuUsPerUnit) / take(round, 'bare pipe', sample => sample.cpuUsPerUnit)))
+    const ratio = median(
+      rounds.map(
+        round =>
+          take(round, name, sample => sample.cpuUsPerUnit) /
+          take(round, 'bare pipe', sample => sample.cpuUsPerUnit)
+      )
+    )
     return [
       name === 'direct' ? 'direct (CPU of the mock)' : name,
       over(sample => sample.cpuUsPerUnit).toFixed(1),
@@ -25,7 +31,9 @@ export function laneTable (lane: Lane, rounds: readonly Round[]): string {
       over(sample => sample.unitsPerSecond).toFixed(0),
       `${added(sample => sample.latency.p50)} / ${added(sample => sample.latency.p99)}`,
       `${added(sample => sample.firstByte.p50)} / ${added(sample => sample.firstByte.p99)}`,
-      over(sample => sample.event.count) === 0 ? '' : `${added(sample => sample.event.p50)} / ${added(sample => sample.event.p99)}`,
+      over(sample => sample.event.count) === 0
+        ? ''
+        : `${added(sample => sample.event.p50)} / ${added(sample => sample.event.p99)}`,
       (over(sample => sample.rssBytes) / megabyte).toFixed(0)
     ]
   })
@@ -48,7 +56,10 @@ export function openTable (lane: Lane, samples: Round): string {
   ], rows)
 }
 
-export function coldStartTable (readyMs: ReadonlyMap<string, readonly number[]>, idle: ReadonlyMap<string, number>): string {
+export function coldStartTable (
+  readyMs: ReadonlyMap<string, readonly number[]>,
+  idle: ReadonlyMap<string, number>
+): string {
   const rows = [...readyMs].map(([name, all]) => [
     name, Math.min(...all).toFixed(0), median(all).toFixed(0), ((idle.get(name) ?? NaN) / megabyte).toFixed(0)
   ])
@@ -58,7 +69,11 @@ export function coldStartTable (readyMs: ReadonlyMap<string, readonly number[]>,
 export function warmTable (seconds: ReadonlyMap<string, readonly number[]>): string {
   const rows = [...seconds].map(([name, costs]) => [name, ...costs.map(cost => cost.toFixed(0))])
   const most = Math.max(...[...seconds.values()].map(({ length }) => length))
-  return table('warm: CPU µs per request in each second after the start', ['', ...Array.from({ length: most }, (_, at) => String(at + 1))], rows)
+  return table(
+    'warm: CPU µs per request in each second after the start',
+    ['', ...Array.from({ length: most }, (_, at) => String(at + 1))],
+    rows
+  )
 }
 
 function take (round: Round, name: string, value: (sample: Sample) => number): number {
@@ -66,7 +81,19 @@ function take (round: Round, name: string, value: (sample: Sample) => number): n
   return sample === undefined ? NaN : value(sample)
 }
 
-export function table (title: string, head: readonly string[], rows: ReadonlyArray<readonly string[]>): string {
-  const line = (cells: readonly string[]): string => `| ${cells.map(cell => cell.replaceAll('NaN', '–')).join(' | ')} |`
-  return [`### ${title}`, '', line(head), line(head.map((_, index) => index === 0 ? '---' : '---:')), ...rows.map(line), ''].join('\n')
+export function table (
+  title: string,
+  head: readonly string[],
+  rows: ReadonlyArray<readonly string[]>
+): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map(cell => cell.replaceAll('NaN', '–')).join(' | ')} |`
+  return [
+    `### ${title}`,
+    '',
+    line(head),
+    line(head.map((_, index) => (index === 0 ? '---' : '---:'))),
+    ...rows.map(line),
+    ''
+  ].join('\n')
 }

@@ -14,7 +14,10 @@ export const benchLimits = {
 } as const
 
 /** Prices of models whose calls count in the budget; those of others do not. */
-export const benchPrices = { 'mock/json': { price: { input: 1, output: 2 } }, 'mock/eights': { price: { input: 1, output: 2 } } }
+export const benchPrices = {
+  'mock/json': { price: { input: 1, output: 2 } },
+  'mock/eights': { price: { input: 1, output: 2 } }
+}
 
 /** The key with these limits inside a gateway. */
 export const benchApiKey: ApiKey = {
@@ -36,7 +39,12 @@ export function benchSettings (): Settings {
       server: { workers: 1 },
       limits: { max_share_per_key: 1 },
       providers: {
-        mock: { kind: 'openai', base_url: 'http://127.0.0.1:1/v1', api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false },
+        mock: {
+          kind: 'openai',
+          base_url: 'http://127.0.0.1:1/v1',
+          api_key: 'env:BENCH_UPSTREAM_KEY',
+          list_models: false
+        },
         sandbox: { enabled: false }
       },
       models: benchPrices

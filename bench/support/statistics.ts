@@ -4,7 +4,10 @@ export function median (values: readonly number[]): number {
   return percentile(values.toSorted((a, b) => a - b), 0.5)
 }
 
-/** Returns how far the median of so many measurements may be off, with a probability of 95 %, where they are spread as chance spreads them. */
+/**
+ * Returns how far the median of so many measurements may be off, with a probability of 95 %, where they are
+ * spread as chance spreads them.
+ */
 export function medianError (values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const quartiles = percentile(sorted, 0.75) - percentile(sorted, 0.25) // 1.35 standard deviations

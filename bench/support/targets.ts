@@ -32,7 +32,9 @@ const chat = {
 /** Calls that are translated, or passed through in another dialect, against the chat lanes of OpenAI. */
 const translated = [
   ...['anthropic', 'google'].map(provider => ['', provider] as const),
-  ...['messages', 'responses'].flatMap(dialect => ['openai', 'anthropic'].map(provider => [`${dialect}: `, provider] as const))
+  ...['messages', 'responses'].flatMap(dialect =>
+    ['openai', 'anthropic'].map(provider => [`${dialect}: `, provider] as const)
+  )
 ]
 
 const targets: readonly Target[] = [
@@ -42,40 +44,56 @@ const targets: readonly Target[] = [
   { what: 'JSON 33 KB, × bare pipe', atMost: 3.4, of: ratio('JSON, 33 KB body, 32 callers') },
   { what: 'event, 8 per write, × bare pipe', atMost: 2.6, of: ratio(chat.eights) },
   {
-    what: 'event beyond ASCII, 8 per write, × bare pipe', atMost: 2.8,
+    what: 'event beyond ASCII, 8 per write, × bare pipe',
+    atMost: 2.8,
     of: ratio('200 events beyond ASCII, 8 per write, 8 callers')
   },
   { what: 'event, all at once, × bare pipe', atMost: 1.3, of: ratio('200 events, all at once, 8 callers') },
-  { what: 'event, paced, × bare pipe', atMost: 1.7, of: ratio('200 events, one per write, paced 5 ms, 16 callers') },
+  {
+    what: 'event, paced, × bare pipe',
+    atMost: 1.7,
+    of: ratio('200 events, one per write, paced 5 ms, 16 callers')
+  },
   ...translated.flatMap(([dialect, provider]): Target[] => [
     {
-      what: `${dialect}JSON from ${provider}, × chat from OpenAI`, atMost: 1.5,
+      what: `${dialect}JSON from ${provider}, × chat from OpenAI`,
+      atMost: 1.5,
       of: against(`${dialect}JSON from ${provider}, 32 callers`, chat.json)
     },
     {
-      what: `${dialect}event from ${provider}, × chat from OpenAI`, atMost: 1.5,
+      what: `${dialect}event from ${provider}, × chat from OpenAI`,
+      atMost: 1.5,
       of: against(`${dialect}200 events from ${provider}, 8 per write, 8 callers`, chat.eights)
     }
   ]),
-  ...media.map((medium): Target => (
-    { what: `${medium.name}, × bare pipe`, atMost: isLarge(medium) ? 2 : 4, of: ratio(medium.name) }
-  )),
+  ...media.map((medium): Target => ({
+    what: `${medium.name}, × bare pipe`,
+    atMost: isLarge(medium) ? 2 : 4,
+    of: ratio(medium.name)
+  })),
   {
-    what: 'call of 2 processes, × that of one', atMost: 1.4,
+    what: 'call of 2 processes, × that of one',
+    atMost: 1.4,
     of: ratioOf('JSON, 1 KB body, 64 callers', 'Headgate × 2', gateway)
   },
   ...slowStreams.flatMap(({ name, callers }): Target[] => [
     { what: `${name}, KB each`, atMost: 48, of: openLanes(name, kilobytesEach) },
-    { what: `${name}, event p99, ms`, atMost: callers > 4_000 ? 60 : 15, of: openLanes(name, ({ event }) => event.p99) }
+    {
+      what: `${name}, event p99, ms`,
+      atMost: callers > 4_000 ? 60 : 15,
+      of: openLanes(name, ({ event }) => event.p99)
+    }
   ]),
   {
-    what: '400 callers who never read, KB each', atMost: 300,
+    what: '400 callers who never read, KB each',
+    atMost: 300,
     of: openLanes('400 callers who never read', kilobytesEach)
   },
   { what: 'RSS idle, MB', atMost: 120, of: ({ idleBytes }) => (idleBytes.get(gateway) ?? NaN) / 2 ** 20 },
   { what: 'RSS after all lanes, MB', atMost: 220, of: rssAfterAll },
   {
-    what: 'start to first chat answer, ms', atMost: process.version.startsWith('v20.') ? 750 : 500,
+    what: 'start to first chat answer, ms',
+    atMost: process.version.startsWith('v20.') ? 750 : 500,
     of: ({ startMs }) => startMs.get(gateway)
   }
 ]
@@ -84,7 +102,9 @@ const targets: readonly Target[] = [
 export function targetTable (results: Results): string {
   const rows = targets.flatMap(({ what, atMost, of }) => {
     const value = of(results)
-    return value === undefined || Number.isNaN(value) ? [] : [[what, `≤ ${digits(atMost)}`, digits(value), value <= atMost ? 'yes' : 'no']]
+    return value === undefined || Number.isNaN(value)
+      ? []
+      : [[what, `≤ ${digits(atMost)}`, digits(value), value <= atMost ? 'yes' : 'no']]
   })
   return rows.length === 0 ? '' : table('Targets', ['', 'target', 'measured', 'reached'], rows)
 }
@@ -125,7 +145,10 @@ function rssAfterAll ({ rounds }: Results): number | undefined {
   return sizes.length === 0 ? undefined : Math.max(...sizes) / 2 ** 20
 }
 
-function perRound (rounds: readonly Round[] | undefined, value: (round: Round) => number): number | undefined {
+function perRound (
+  rounds: readonly Round[] | undefined,
+  value: (round: Round) => number
+): number | undefined {
   return rounds === undefined ? undefined : median(rounds.map(value))
 }
 

@@ -1,6 +1,6 @@
 /**
- * Puts the gateway of TensorZero beside us, to be compared with: `npm run bench:tensorzero`. Its package for Python contains
- * the gateway, in Rust, and serves it from within the process.
+ * Puts the gateway of TensorZero beside us, to be compared with: `npm run bench:tensorzero`. Its package for
+ * Python contains the gateway, in Rust, and serves it from within the process.
  */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,10 @@ const installed = pythonPackage('tensorzero', '2026.6.0')
 
 export const tensorZeroEntry = join(installed.folder, 'bin/python')
 
-/** Serves the configuration in its first argument until it is killed, and writes its address into the file that the second one names. */
+/**
+ * Serves the configuration in its first argument until it is killed, and writes its address into the file
+ * that the second one names.
+ */
 const launcher = `
 import signal, sys
 from tensorzero.tensorzero import _start_http_gateway
@@ -24,10 +27,13 @@ with open(sys.argv[2], 'w') as file:
 signal.pause()
 `
 
-const models = new Set([...lanes, ...slowStreams, ...deafCallers].map(({ body }) => /"model":"([^"]+)"/.exec(body)?.[1] ?? ''))
+const models = new Set(
+  [...lanes, ...slowStreams, ...deafCallers].map(({ body }) => /"model":"([^"]+)"/.exec(body)?.[1] ?? '')
+)
 
 /**
- * Writes its configuration and returns its arguments. Nothing is recorded: its records need a ClickHouse or a PostgreSQL.
+ * Writes its configuration and returns its arguments. Nothing is recorded: its records need a ClickHouse or a
+ * PostgreSQL.
  *
  * @param addressFile where it will write its address
  */
@@ -55,7 +61,10 @@ export function tensorZeroPort (addressFile: string): number | undefined {
   return address.endsWith('\n') ? Number(new URL(address.trim()).port) : undefined
 }
 
-/** Returns the lane with its path and its names of models; it reports the usage in the same chunk as the finish. */
+/**
+ * Returns the lane with its path and its names of models; it reports the usage in the same chunk as the
+ * finish.
+ */
 export function forTensorZero (lane: Lane): Lane {
   return {
     ...lane,

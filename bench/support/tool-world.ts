@@ -14,20 +14,26 @@ interface Rpc { readonly id?: number | string, readonly method: string }
 
 const toolCall = JSON.stringify({
   ...JSON.parse(completeAnswer),
-  choices: [{
-    index: 0,
-    message: {
-      role: 'assistant',
-      content: null,
-      refusal: null,
-      tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: '{"at":"the harbour"}' } }]
-    },
-    logprobs: null,
-    finish_reason: 'tool_calls'
-  }]
+  choices: [
+    {
+      index: 0,
+      message: {
+        role: 'assistant',
+        content: null,
+        refusal: null,
+        tool_calls: [
+          { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{"at":"the harbour"}' } }
+        ]
+      },
+      logprobs: null,
+      finish_reason: 'tool_calls'
+    }
+  ]
 })
 const tool = {
-  name: 'look', description: 'Looks at a place.', inputSchema: { type: 'object', properties: { at: { type: 'string' } } }
+  name: 'look',
+  description: 'Looks at a place.',
+  inputSchema: { type: 'object', properties: { at: { type: 'string' } } }
 }
 const result = { content: [{ type: 'text', text: 'Two ferries and a gull. '.repeat(20) }] }
 
@@ -65,11 +71,19 @@ function send (response: ServerResponse, json: string): void {
 function answerTo ({ id, method }: Rpc): string | undefined {
   if (id === undefined) return undefined
   const results: Readonly<Record<string, unknown>> = {
-    initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'bench', version: '1' } },
+    initialize: {
+      protocolVersion: '2025-06-18',
+      capabilities: { tools: {} },
+      serverInfo: { name: 'bench', version: '1' }
+    },
     'tools/list': { tools: [tool] },
     'tools/call': result
   }
   return JSON.stringify({
-    jsonrpc: '2.0', id, ...method in results ? { result: results[method] } : { error: { code: -32601, message: 'Method not found' } }
+    jsonrpc: '2.0',
+    id,
+    ...(method in results
+      ? { result: results[method] }
+      : { error: { code: -32601, message: 'Method not found' } })
   })
 }

@@ -135,7 +135,11 @@ class Import {
     const row = await this.#query.selectFrom('users').select('limits').where('id', '=', id).executeTakeFirst()
     if (row === undefined || row.limits === limits) return
     await this.#query.updateTable('users').set({ limits }).where('id', '=', id).execute()
-    await this.#query.updateTable('keys').set({ changes: sql`changes + 1` }).where('owner_id', '=', id).execute()
+    await this.#query
+      .updateTable('keys')
+      .set({ changes: sql`changes + 1` })
+      .where('owner_id', '=', id)
+      .execute()
   }
 
   async #applyProjects (projects: readonly ImportedProject[]): Promise<void> {

@@ -77,8 +77,8 @@ export interface ImportedKey extends Party {
   readonly createdBy?: string
   readonly isBlocked: boolean
   /**
-   * What its calls used before, by day: amounts that are not in `spent`. At most one entry for each day, model
-   * and provider.
+   * What its calls used before, by day: amounts that are not in `spent`. At most one entry for each day,
+   * model and provider.
    */
   readonly history?: readonly ImportedDay[]
 }

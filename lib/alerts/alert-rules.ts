@@ -52,11 +52,19 @@ const thresholds = [100, 80, 50] as const
 const budgets: Rule = async ({ settings, query, reports, configuredKeys, nowMs }) => {
   const active = await reports.make('activeKeys', nowMs - activeMs)
   const parties = [
-    ...await limitedAmong(query, active, configuredKeys(), settings.limits.defaultKeyLimits),
-    ...settings.limits.tags.map(({ tag, ...limits }): WatchedParty => ({ kind: 'tag', id: tag, name: tag, limits })),
-    ...settings.limits.models.map(({ model, ...limits }): WatchedParty => (
-      { kind: 'model', id: model, name: model, limits }
-    ))
+    ...(await limitedAmong(query, active, configuredKeys(), settings.limits.defaultKeyLimits)),
+    ...settings.limits.tags.map(({ tag, ...limits }): WatchedParty => ({
+      kind: 'tag',
+      id: tag,
+      name: tag,
+      limits
+    })),
+    ...settings.limits.models.map(({ model, ...limits }): WatchedParty => ({
+      kind: 'model',
+      id: model,
+      name: model,
+      limits
+    }))
   ]
   const windows = parties.flatMap(party => budgetsIn(party.limits).map(budget => (
     { party, budget, period: computePeriod(windowOfBudget(budget), nowMs) }

@@ -50,7 +50,8 @@ export function emailChannel (
 
 /** Names that others choose begin no line of their own. */
 function textOf ({ id, event, atMs, message, data }: Alert): string {
-  const facts = Object.entries({ event, at: new Date(atMs).toISOString(), ...data, id })
-    .map(([name, value]) => `${name}: ${printable(typeof value === 'string' ? value : JSON.stringify(value))}`)
+  const facts = Object.entries({ event, at: new Date(atMs).toISOString(), ...data, id }).map(
+    ([name, value]) => `${name}: ${printable(typeof value === 'string' ? value : JSON.stringify(value))}`
+  )
   return `${printable(message)}\n\n${facts.join('\n')}\n`
 }

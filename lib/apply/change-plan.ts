@@ -101,9 +101,14 @@ function userSteps (
   const user = state.users.get(address)
   const open = state.invitations.get(address)
   if (user !== undefined) {
-    return change('user', address, differences(user, { role, ...canonical(wanted), ...removed(unset) }), async (client, fields) => {
-      await client.send('POST /admin/v1/users/:user_id', { user_id: user.id }, fields)
-    })
+    return change(
+      'user',
+      address,
+      differences(user, { role, ...canonical(wanted), ...removed(unset) }),
+      async (client, fields) => {
+        await client.send('POST /admin/v1/users/:user_id', { user_id: user.id }, fields)
+      }
+    )
   }
   if (open !== undefined) {
     const other = open.role === role ? '' : ` as ${open.role}: delete the invitation to invite as ${role}`
@@ -111,7 +116,9 @@ function userSteps (
     return []
   }
   if (wanted.limits !== undefined) {
-    waiting.push(`The limits of ${address} can be set once the invitation is accepted: apply the file again then.`)
+    waiting.push(
+      `The limits of ${address} can be set once the invitation is accepted: apply the file again then.`
+    )
   }
   const memberOf = projects.filter(({ members = [] }) => members.map(normalEmail).includes(address))
   return [{

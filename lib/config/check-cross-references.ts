@@ -227,8 +227,18 @@ function checkBudgets (path: Path, limits: Config['limits']['default_key_limits'
 const maxEndUserDays = 366
 
 function checkNamedBudgets ({ limits, end_users: endUsers }: Config, report: Report): void {
-  checkEach(limits.tags.map(({ tag, ...budgets }) => [tag, budgets]), ['limits', 'tags'], 'tag', report)
-  checkEach(limits.models.map(({ model, ...budgets }) => [model, budgets]), ['limits', 'models'], 'model', report)
+  checkEach(
+    limits.tags.map(({ tag, ...budgets }) => [tag, budgets]),
+    ['limits', 'tags'],
+    'tag',
+    report
+  )
+  checkEach(
+    limits.models.map(({ model, ...budgets }) => [model, budgets]),
+    ['limits', 'models'],
+    'model',
+    report
+  )
   const { default_budget: budget, budgets } = endUsers
   const given = { ...budget !== undefined && { budget }, ...budgets !== undefined && { budgets } }
   for (const { path: [first, ...rest], message } of budgetProblems(given)) {

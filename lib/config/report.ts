@@ -73,7 +73,9 @@ export function createReport (document: ConfigDocument, origins: Origins): Repor
 }
 
 function hasWithin (problems: ReadonlyMap<string, Problem>, entry: string): boolean {
-  return [...problems.keys()].some(path => path === entry || path.startsWith(`${entry}.`) || path.startsWith(`${entry}[`))
+  return [...problems.keys()].some(
+    path => path === entry || path.startsWith(`${entry}.`) || path.startsWith(`${entry}[`)
+  )
 }
 
 /** Returns the report for entries that have moved since they were written. */

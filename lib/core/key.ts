@@ -21,8 +21,8 @@ export interface KeyLimits extends CountedAmounts {
 export type SumName = 'budget' | SumRefusal
 
 /**
- * Names of what can refuse a call, for the log and for metrics. `budget_unread`: the store has not said in time
- * what an end user has spent.
+ * Names of what can refuse a call, for the log and for metrics. `budget_unread`: the store has not said in
+ * time what an end user has spent.
  */
 export type Refusal =
   CountedRefusal | SumName | `${SumName}_${'too_small' | 'reserved'}` | 'budget_unread'

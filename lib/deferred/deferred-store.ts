@@ -194,13 +194,25 @@ export class DeferredStore {
     if (answer.placeholders !== undefined) {
       await this.#texts.putInPieces(id, placeholdersName, answer.placeholders)
     }
-    const row = await this.#use(async () => await this.#query.updateTable('deferred')
-      .set({
-        state: 'done', task: null, owner: null, status: answer.status, body,
-        size_bytes: Buffer.byteLength(answer.body) + (answer.placeholders?.length ?? 0), expires_at_ms: expiresAtMs
-      })
-      .where('id', '=', id).where('owner', '=', owner).where('state', '!=', 'done')
-      .returning('id').executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('deferred')
+          .set({
+            state: 'done',
+            task: null,
+            owner: null,
+            status: answer.status,
+            body,
+            size_bytes: Buffer.byteLength(answer.body) + (answer.placeholders?.length ?? 0),
+            expires_at_ms: expiresAtMs
+          })
+          .where('id', '=', id)
+          .where('owner', '=', owner)
+          .where('state', '!=', 'done')
+          .returning('id')
+          .executeTakeFirst()
+    )
     if (row !== undefined) return { isStored: true, isNew: true }
     // One that failed may have stored it.
     const stored = await this.#use(async () => await this.#query.selectFrom('deferred').select('id')

@@ -35,7 +35,8 @@ export class Mirrors {
 
   /**
    * Begins what was planned for a call, which has ended: not when its caller has left, or when its answer
-   * came from the cache, or a stage refused its request. Failures are in the record of the call that it makes.
+   * came from the cache, or a stage refused its request. Failures are in the record of the call that it
+   * makes.
    *
    * @param onEnd called with that call, unless no provider was asked: it could not be translated
    */

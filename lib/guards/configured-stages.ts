@@ -104,7 +104,9 @@ function reversibleStages (
   }
 }
 
-/** Requests and results of tools may hold text that looks like a placeholder; an answer repeats placeholders. */
+/**
+ * Requests and results of tools may hold text that looks like a placeholder; an answer repeats placeholders.
+ */
 function lookalikeLayer ({ placeholdersOf }: ReversibleStages): FilterLayer {
   return {
     filter: (call, points) => {

@@ -67,8 +67,8 @@ async function writeComplete (
 
 /**
  * Writes a long piece in short ones, each after the caller has taken the one before. The progress of a
- * single write is seen only when all of it was taken, so a slow caller would look like one who has left. Once the call has aborted,
- * the rest is written without waiting.
+ * single write is seen only when all of it was taken, so a slow caller would look like one who has left. Once
+ * the call has aborted, the rest is written without waiting.
  */
 async function writeInPieces (
   body: Piece,

@@ -425,7 +425,11 @@ class AccessReader {
     const unknown = names.filter(name => !this.#options.stagesOf.has(name))
     const stages = names.flatMap(name => this.#options.stagesOf.get(name) ?? [])
     if (unknown.length > 0) {
-      row.note('metadata.guardrails', 'manual', `no stage is made of ${unknown.join(', ')}: see docs/guards.md`)
+      row.note(
+        'metadata.guardrails',
+        'manual',
+        `no stage is made of ${unknown.join(', ')}: see docs/guards.md`
+      )
     }
     if (stages.length > 0) row.note('metadata.guardrails', 'exact', `stages ${stages.join(', ')}`)
     return stages.length > 0 ? [...new Set(stages)] : undefined

@@ -65,7 +65,9 @@ export function readEndUsers (
   const settings = objectOf(document['litellm_settings'])
   const amount = numberOf(settings['max_end_user_budget'])
   const byId = 'litellm_settings.max_end_user_budget_id'
-  if (endUser === undefined) plan.note(byId, 'manual', 'set `end_users.default_budget`, or give its --database')
+  if (endUser === undefined) {
+    plan.note(byId, 'manual', 'set `end_users.default_budget`, or give its --database')
+  }
   const wanted = endUser ?? (amount !== undefined && amount > 0 ? { amount, spent: 0 } : undefined)
   if (wanted === undefined) return undefined
   const path = endUser === undefined ? 'litellm_settings.max_end_user_budget' : byId
@@ -79,7 +81,10 @@ export function readEndUsers (
   return { default_budget: { usd: read.budget.usd, every: longest, from, unpriced: 'allow' } }
 }
 
-/** Returns an entry of `limits.models` for what a deployment may spend; `undefined` where it has no such limit. */
+/**
+ * Returns an entry of `limits.models` for what a deployment may spend; `undefined` where it has no such
+ * limit.
+ */
 export function readModelBudget (
   model: string,
   params: JsonObject,
@@ -95,6 +100,11 @@ export function readModelBudget (
     return undefined
   }
   const read = readBudget({ amount, duration: textOf(params['budget_duration']), spent: 0 }, clock)
-  plan.noteFields(path, fields, 'approximate', `\`limits.models\`: ${read.note}, of all calls that name ${model}`)
+  plan.noteFields(
+    path,
+    fields,
+    'approximate',
+    `\`limits.models\`: ${read.note}, of all calls that name ${model}`
+  )
   return { model, ...entryOf(read) }
 }

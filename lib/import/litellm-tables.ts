@@ -7,7 +7,8 @@ const limits: ColumnNote = ['exact', 'limits of what refers to it']
 const earlier: ColumnNote = ['approximate', 'what earlier periods cost stays in LiteLLM']
 const noModelLimits: ColumnNote = ['unsupported', 'no limits of one model: restrict `models`']
 const memberBudget: ColumnNote = [
-  'unsupported', 'a member has one budget for all keys that they own, and not one for each project: limit keys'
+  'unsupported',
+  'a member has one budget for all keys that they own, and not one for each project: limit keys'
 ]
 const noPolicies: ColumnNote = ['manual', 'see `stages` in docs/guards.md']
 const noRouter: ColumnNote = ['unsupported', 'routes are the same for every key']

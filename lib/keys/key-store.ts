@@ -293,8 +293,13 @@ async function readStored (
     (await query.selectFrom('projects').selectAll().execute()).map(project => [project.id, project])
   )
   const owners = new Map(
-    (await query.selectFrom('users').select(['id', 'name', 'limits']).where('limits', 'is not', null).execute())
-      .map(user => [user.id, user])
+    (
+      await query
+        .selectFrom('users')
+        .select(['id', 'name', 'limits'])
+        .where('limits', 'is not', null)
+        .execute()
+    ).map(user => [user.id, user])
   )
   const ownProject = projects.get(defaultProject)
   return {

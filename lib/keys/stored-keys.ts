@@ -240,7 +240,10 @@ export class StoredKeys {
       async () => await this.#query.selectFrom('users').select('id').where('id', '=', id).executeTakeFirst()
     )
     if (found === undefined) {
-      throw new GatewayError('invalid_value', { param: 'owner_id', message: 'There is no user with this id.' })
+      throw new GatewayError('invalid_value', {
+        param: 'owner_id',
+        message: 'There is no user with this id.'
+      })
     }
   }
 

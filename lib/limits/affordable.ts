@@ -61,8 +61,8 @@ export function affordableTokens<R extends ChatInput> (
 }
 
 /**
- * Checks that the reservation of a call pays for a request of a stage: what tools return is of any length, and
- * so are texts in JSON.
+ * Checks that the reservation of a call pays for a request of a stage: what tools return is of any length,
+ * and so are texts in JSON.
  *
  * @param amounts the most that the request may use
  * @throws GatewayError `insufficient_quota` where it does not, for a key with a budget and `strict` limits

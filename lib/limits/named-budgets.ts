@@ -141,7 +141,10 @@ export class NamedBudgets {
 
   /** Callers choose these names: what counts them keeps 22 characters of each, and tells nobody. */
   #digestOf (project: string, endUser: string): string {
-    return createHmac('sha256', this.#secret).update(`${project}\0${endUser}`).digest('base64url').slice(0, 22)
+    return createHmac('sha256', this.#secret)
+      .update(`${project}\0${endUser}`)
+      .digest('base64url')
+      .slice(0, 22)
   }
 }
 

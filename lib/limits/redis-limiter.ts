@@ -12,8 +12,19 @@ import { partyName, type Account } from './call-accounts.ts'
 import { LimitShare } from './limit-share.ts'
 import { isLeased, RedisCounters, renewEveryMs, type RedisReservation } from './redis-counters.ts'
 import {
-  looked, mostOf, noUse, sumOf, sumOfAccount, unreadRefusal, type ActualUsage, type Granted, type LimitDecision, type RateLimits,
-  type RecordedUsage, type ReservationRequest, type SumKey
+  looked,
+  mostOf,
+  noUse,
+  sumOf,
+  sumOfAccount,
+  unreadRefusal,
+  type ActualUsage,
+  type Granted,
+  type LimitDecision,
+  type RateLimits,
+  type RecordedUsage,
+  type ReservationRequest,
+  type SumKey
 } from './counters.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import { recordedAfterMs } from '../usage/refunds.ts'

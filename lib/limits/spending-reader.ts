@@ -64,7 +64,9 @@ export class SpendingReader {
     return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined)
   }
 
-  /** Returns the first sum of an end user of which no reading has succeeded; only these are not waited for. */
+  /**
+   * Returns the first sum of an end user of which no reading has succeeded; only these are not waited for.
+   */
   unread (sums: readonly SumKey[]): SumKey | undefined {
     if (this.#options.readUsed === undefined) return undefined
     return sums.find(sum => isOfEndUser(sum) && this.#readings.get(sum.name)?.isKnown !== true)

@@ -81,7 +81,15 @@ export type { Reply } from '../core/reply.ts'
 export type { Route } from '../core/route.ts'
 export type { Usage } from '../core/usage.ts'
 export type {
-  FilterLayer, JudgeLayer, Restoration, ReversibleStages, StageLayer, TextEdit, TextFilter, TextLayer, TextPoint,
+  FilterLayer,
+  JudgeLayer,
+  Restoration,
+  ReversibleStages,
+  StageLayer,
+  TextEdit,
+  TextFilter,
+  TextLayer,
+  TextPoint,
   TextStages
 } from '../guards/text-filter.ts'
 export type {

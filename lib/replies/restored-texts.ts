@@ -27,7 +27,9 @@ function restoredBody (body: Reply['body'], placeholders: Placeholders, texts: D
   return texts.answer.replaceIn(textOf(body), new PlaceholderFilter(placeholders).replace)
 }
 
-/** Yields the frames of a stream with their texts restored. What comes before the first placeholder passes. */
+/**
+ * Yields the frames of a stream with their texts restored. What comes before the first placeholder passes.
+ */
 async function* restoredFrames (
   frames: AsyncIterable<string | Uint8Array>,
   placeholders: Placeholders,
@@ -87,5 +89,7 @@ function printed (events: readonly ChatEvent[]): string {
 }
 
 function textOf (body: string | Uint8Array): string {
-  return typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
+  return typeof body === 'string'
+    ? body
+    : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
 }

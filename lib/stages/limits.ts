@@ -6,7 +6,15 @@ import { steadyNow } from '../async/steady-clock.ts'
 import { budgetText, nanoUsdOf, type Budget } from '../core/key.ts'
 import { usageLimits } from '../limits/limit-table.ts'
 import { isInsteadOfTokens, wantedUnits } from '../limits/units.ts'
-import { accountsOf, limitedParties, partyName, partyText, type Account, type Party, type PartyKind } from '../limits/call-accounts.ts'
+import {
+  accountsOf,
+  limitedParties,
+  partyName,
+  partyText,
+  type Account,
+  type Party,
+  type PartyKind
+} from '../limits/call-accounts.ts'
 import { requestBytes, type ExceededBudget, type RecordedEstimate } from '../core/record.ts'
 import { budgetLeftHeader, usdText } from '../usage/cost-header.ts'
 import { budgetLeft, rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
@@ -98,7 +106,9 @@ export function limits<R = unknown> (
       // Where it counts in a sum, its record settles the reservation should this process be killed.
       ...accounts.some(({ counting }) => counting === 'sum') && { rowId: (record.rowId ??= rowId()) },
       wanted: {
-        tokens: { most: tokens.units === undefined && !onlyStageCosts ? tokens.prompt + tokens.completion : 0 },
+        tokens: {
+          most: tokens.units === undefined && !onlyStageCosts ? tokens.prompt + tokens.completion : 0
+        },
         ...units,
         ...budgets.length > 0 && {
           nanoUsd: withExtra(

@@ -34,7 +34,9 @@ export function routeModel<Extra = unknown> (
       const { skipped, ...chosen } = chooseRoutes(call, services, options)
       if (skipped.length > 0) call.record.failedAttempts = [...skipped]
       if (chosen.providerKey !== undefined) call.record.ownProviderKey = true
-      if (services.routeTags !== undefined) addTags(call.record, services.routeTags(chosen.requestedNames ?? []))
+      if (services.routeTags !== undefined) {
+        addTags(call.record, services.routeTags(chosen.requestedNames ?? []))
+      }
       return refine(call, chosen)
     }
   )

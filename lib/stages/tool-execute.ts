@@ -1,7 +1,7 @@
 /**
  * Lets a model use the tools of tool servers: it asks the model, runs the tools that it calls, and asks
- * again with their results, until the model answers. Complete and streamed answers of every provider go through the same
- * turns; a call that names no tool server goes straight to `answerTurn`.
+ * again with their results, until the model answers. Complete and streamed answers of every provider go
+ * through the same turns; a call that names no tool server goes straight to `answerTurn`.
  *
  * The caller sees one answer. Text appears as it is written, calls of server tools do not appear;
  * calls of the caller's own functions end the answer with `tool_calls`, after the server calls of
@@ -35,7 +35,8 @@ export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 
  * `response-start`, one `choice-end` per choice, at most one `usage`, which is the sum over the turns where
  * all report theirs. All turns after the first go to the route that served it.
  *
- * @param answerTurn the provider-call stage, with `recordUsage` after it: limits of tokens count what is recorded
+ * @param answerTurn the provider-call stage, with `recordUsage` after it: limits of tokens count what is
+ *   recorded
  * @throws GatewayError `unsupported_parameter` when `n` is greater than 1 while tools are to be
  *   run: only one conversation can be continued. Else what `answerTurn` throws.
  */

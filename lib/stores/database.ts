@@ -32,8 +32,9 @@ export interface Database {
   ) => SelectQueryBuilder<DB, TB, O>
   /**
    * Writes rows, and in the same transactions adds what they used to the sums of their hours, days and names
-   * and to the spending of their keys. A row that is there already is left as it is and counts once: what failed may
-   * be written again. That of an open call is replaced by a later one, and what it had added with it.
+   * and to the spending of their keys. A row that is there already is left as it is and counts once: what
+   * failed may be written again. That of an open call is replaced by a later one, and what it had added with
+   * it.
    *
    * @param rows each of a call of its own
    * @returns how many rows were written

@@ -68,10 +68,11 @@ const recordColumns: Readonly<Record<Column, RawBuilder<unknown>>> = {
 
 /** Returns the condition that a `record` of usage is of such calls. */
 export function madeBy ({ tags, ...origin }: CallOrigin): RawBuilder<boolean> {
-  const conditions = Object.entries(recordColumns).map(([name, column]) => (
+  const conditions = Object.entries(recordColumns).map(([name, column]) =>
     isOneOf(column, origin[name as Column]) // its keys are those
-  ))
-  const ofTags = tags && sql`exists (select 1 from json_each(record.tags) as tag where tag.value in (${sql.join(tags)}))`
+  )
+  const ofTags =
+    tags && sql`exists (select 1 from json_each(record.tags) as tag where tag.value in (${sql.join(tags)}))`
   const all = [...conditions, ofTags].filter(condition => condition !== undefined)
   return all.length === 0 ? sql`1 = 1` : sql`(${sql.join(all, sql` and `)})`
 }

@@ -29,7 +29,9 @@ export function ownTags ({
 export function routeTags ({
   routes
 }: Pick<Settings['usage'], 'routes'>): ((names: readonly string[]) => readonly string[]) | undefined {
-  const ofRoutes = new Map(routes.filter(({ tags }) => tags.length > 0).map(({ route, tags }) => [route, tags]))
+  const ofRoutes = new Map(
+    routes.filter(({ tags }) => tags.length > 0).map(({ route, tags }) => [route, tags])
+  )
   if (ofRoutes.size === 0) return undefined
   return names => names.flatMap(name => ofRoutes.get(name) ?? [])
 }

@@ -145,7 +145,9 @@ function piecesOfNamed (
     sql`${sums} and span_ms = ${dayMs} and from_ms >= ${firstDay} and from_ms <= ${dayOf(untilMs)}`
   ]
   if (firstDay > firstQuarter) {
-    pieces.push(sql`${sums} and span_ms = ${quarterMs} and from_ms >= ${firstQuarter} and from_ms < ${firstDay}`)
+    pieces.push(
+      sql`${sums} and span_ms = ${quarterMs} and from_ms >= ${firstQuarter} and from_ms < ${firstDay}`
+    )
   }
   if (firstQuarter > fromMs) {
     pieces.push(

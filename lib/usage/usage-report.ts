@@ -55,7 +55,11 @@ export async function usageReport (query: Kysely<Tables>, request: UsageReportRe
   // A call counts in each of its tags, and once in all.
   const { all } =
     groupBy === 'tag'
-      ? await summariesOf(query, await planOf({ untilMs, fromMs: cutBeforeMs ?? fromMs }, []), bucketMs[bucket])
+      ? await summariesOf(
+          query,
+          await planOf({ untilMs, fromMs: cutBeforeMs ?? fromMs }, []),
+          bucketMs[bucket]
+        )
       : { all: added }
   const before = { fromMs: fromMs - (untilMs - fromMs), untilMs: fromMs }
   const planBefore = compare === true ? await planOf(before, []) : undefined

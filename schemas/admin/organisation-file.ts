@@ -18,7 +18,11 @@ const {
 
 const { name: _changedName, ...projectRemovals } = ProjectChange.properties
 const {
-  name: _changedKey, owner_id: _owner, provider_objects: _objects, expires_at_ms: _changedExpiry, ...keyRemovals
+  name: _changedKey,
+  owner_id: _owner,
+  provider_objects: _objects,
+  expires_at_ms: _changedExpiry,
+  ...keyRemovals
 } = KeyChange.properties
 
 /** @param fields those that a change may set to `null` */

@@ -97,7 +97,8 @@ export const TagBudgetsConfig = Closed(
     tag: Type.String({
       minLength: 1,
       maxLength: 64,
-      description: 'The tag. It counts where a key, a project or a route has it in `usage`; tags of callers do not.'
+      description:
+        'The tag. It counts where a key, a project or a route has it in `usage`; tags of callers do not.'
     }),
     ...budgets
   },

@@ -171,7 +171,8 @@ const ContentConfig = Closed(
       minimum: 256,
       maximum: 64 * 1024,
       default: 8192,
-      description: 'Maximum size of the instructions, the messages and the answer in JSON, each; the rest is dropped.'
+      description:
+        'Maximum size of the instructions, the messages and the answer in JSON, each; the rest is dropped.'
     }),
     redact: Redact
   },
@@ -239,12 +240,15 @@ const OtlpConfig = Closed(
 export const TelemetryConfig = Section(
   {
     otlp: Type.Optional(OtlpConfig),
-    trace_url: Type.Optional(Type.String({
-      pattern: '^https?://[^\\s/?#@{}]+[/?#][^\\s{}]*\\{trace_id\\}[^\\s{}]*$',
-      patternErrorMessage: 'must be an http:// or https:// address with {trace_id} once, and without a user',
-      description:
-        'Address of a trace where its spans are shown, with `{trace_id}` in the place of its id: the page of a call in the dashboard links to it.'
-    })),
+    trace_url: Type.Optional(
+      Type.String({
+        pattern: '^https?://[^\\s/?#@{}]+[/?#][^\\s{}]*\\{trace_id\\}[^\\s{}]*$',
+        patternErrorMessage:
+          'must be an http:// or https:// address with {trace_id} once, and without a user',
+        description:
+          'Address of a trace where its spans are shown, with `{trace_id}` in the place of its id: the page of a call in the dashboard links to it.'
+      })
+    ),
     max_sampled_per_second: Count(
       100,
       'Calls a second, per process, that are sent because `traceparent` of their caller says so; further ones are sent by the share of `sample`.',

@@ -32,7 +32,11 @@ const serviceEntries = ['headers', 'retries', 'max_bytes'] as const
 
 /** The kinds of stages, by what `use` says; `module` is the path of a file. */
 export const stageKinds = {
-  pattern: { needs: ['patterns'], takes: ['reversible', 'unmask_for'], actions: ['mask', 'refuse', 'report'] },
+  pattern: {
+    needs: ['patterns'],
+    takes: ['reversible', 'unmask_for'],
+    actions: ['mask', 'refuse', 'report']
+  },
   moderation: { needs: ['model'], takes: ['categories', ...judgeEntries], actions: ['refuse', 'report'] },
   prompt_injection: {
     needs: ['model'],

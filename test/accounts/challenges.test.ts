@@ -5,10 +5,15 @@ import { storeTest } from '../support/stores.ts'
 
 storeTest('a stranger who begins many sign-ins ends only those of the same network', async (t, open) => {
   const { challenges } = new Accounts(await open())
-  const begin = async (address: string | null): Promise<string> => await challenges.create({ purpose: 'oidc_sign_in', holder: 'h', address, content: 'c' })
+  const begin = async (address: string | null): Promise<string> =>
+    await challenges.create({ purpose: 'oidc_sign_in', holder: 'h', address, content: 'c' })
   const [other, signedIn, first] = [await begin('192.0.2.1'), await begin(null), await begin('2001:db8::1')]
   for (let index = 0; index < 100; index++) await begin(`2001:db8::${index.toString(16)}:2`)
   const last = await begin('2001:db8::ffff')
-  const take = async (id: string): Promise<string | undefined> => await challenges.take('oidc_sign_in', id, 'h')
-  t.same([await take(first), await take(last), await take(other), await take(signedIn)], [undefined, 'c', 'c', 'c'])
+  const take = async (id: string): Promise<string | undefined> =>
+    await challenges.take('oidc_sign_in', id, 'h')
+  t.same(
+    [await take(first), await take(last), await take(other), await take(signedIn)],
+    [undefined, 'c', 'c', 'c']
+  )
 })

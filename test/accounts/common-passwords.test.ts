@@ -3,9 +3,25 @@ import { isCommonPassword } from '../../lib/accounts/common-passwords.ts'
 
 t.test('passwords that are guessed first are recognised', async t => {
   for (const password of [
-    'password1234', 'Password2027!', 'P@ssw0rd!!!!', '123456789012', '210987654321', 'qwertyuiop12', 'abcdefghijkl', 'aaaaaaaaaaaa', 'abcabcabcabc',
-    'letmeinletmein', 'adminadmin123', 'summer2026!!', 'welcome-welcome', '1qaz2wsx3edc', 'headgate2026!', 'asdfghjkl1234'
-  ]) t.ok(isCommonPassword(password), password)
+    'password1234',
+    'Password2027!',
+    'P@ssw0rd!!!!',
+    '123456789012',
+    '210987654321',
+    'qwertyuiop12',
+    'abcdefghijkl',
+    'aaaaaaaaaaaa',
+    'abcabcabcabc',
+    'letmeinletmein',
+    'adminadmin123',
+    'summer2026!!',
+    'welcome-welcome',
+    '1qaz2wsx3edc',
+    'headgate2026!',
+    'asdfghjkl1234'
+  ]) {
+    t.ok(isCommonPassword(password), password)
+  }
 })
 
 t.test('so is the name of the user', async t => {
@@ -15,7 +31,14 @@ t.test('so is the name of the user', async t => {
 })
 
 t.test('others are not', async t => {
-  for (const password of ['tangerine-otter-quartz-91', 'korrekt pferd batterie', 'xK9#mQ2$vL7!', 'correct horse battery staple', 'ποδήλατο στη βροχή', '8-ünf!Ä-zwölf?']) {
+  for (const password of [
+    'tangerine-otter-quartz-91',
+    'korrekt pferd batterie',
+    'xK9#mQ2$vL7!',
+    'correct horse battery staple',
+    'ποδήλατο στη βροχή',
+    '8-ünf!Ä-zwölf?'
+  ]) {
     t.notOk(isCommonPassword(password), password)
   }
 })

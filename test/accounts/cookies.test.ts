@@ -8,7 +8,13 @@ t.test('a cookie is found by its complete name', async t => {
 })
 
 t.test('over TLS a cookie is for this host and every path, else for the admin API', async t => {
-  t.equal(printCookie({ kind: 'session', value: 'x', secure: true, maxAgeSeconds: 60 }), '__Host-headgate=x; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=60')
-  t.equal(printCookie({ kind: 'sign_in', value: '', secure: false, maxAgeSeconds: 0 }), 'headgate_sign_in=; Path=/admin; HttpOnly; SameSite=Lax; Max-Age=0')
+  t.equal(
+    printCookie({ kind: 'session', value: 'x', secure: true, maxAgeSeconds: 60 }),
+    '__Host-headgate=x; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=60'
+  )
+  t.equal(
+    printCookie({ kind: 'sign_in', value: '', secure: false, maxAgeSeconds: 0 }),
+    'headgate_sign_in=; Path=/admin; HttpOnly; SameSite=Lax; Max-Age=0'
+  )
   t.match(cookieName('sign_in', true), /^__Host-/)
 })

@@ -3,7 +3,8 @@ import { FailureQuota } from '../../lib/accounts/failure-quota.ts'
 
 t.test('a hundred failures of a quarter of an hour are noted, then those of the next', async t => {
   const quota = new FailureQuota()
-  const noted = (count: number, nowMs: number): number => Array.from({ length: count }, () => quota.take(nowMs)).filter(Boolean).length
+  const noted = (count: number, nowMs: number): number =>
+    Array.from({ length: count }, () => quota.take(nowMs)).filter(Boolean).length
   t.equal(noted(60, 1000), 60)
   t.equal(noted(1000, 2000), 40)
   t.equal(noted(10, 1000 + 15 * 60_000 - 1), 0)

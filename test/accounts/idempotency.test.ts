@@ -13,7 +13,13 @@ const given = { caller: 'user', credential: 'secret', key: 'k', request: 'create
 t.test('a request in flight is not carried out again', async t => {
   const idempotency = await open(t)
   let finish = (): void => undefined
-  const first = idempotency.run(given, async () => await new Promise(resolve => { finish = () => resolve('done') }))
+  const first = idempotency.run(
+    given,
+    async () =>
+      await new Promise(resolve => {
+        finish = () => resolve('done')
+      })
+  )
   await new Promise(setImmediate)
   await t.rejects(idempotency.run(given, async () => 'twice'), { code: 'conflict' })
   finish()
@@ -24,11 +30,23 @@ t.test('a request in flight is not carried out again', async t => {
 t.test('an answer opens for the credential that it was given to', async t => {
   const idempotency = await open(t)
   await idempotency.run(given, async () => 'the new key')
-  await t.rejects(idempotency.run({ ...given, credential: 'another session' }, async () => 'x'), { code: 'conflict' })
-  t.equal(await idempotency.run({ ...given, caller: 'other' }, async () => 'x'), 'x', 'callers have keys of their own')
+  await t.rejects(
+    idempotency.run({ ...given, credential: 'another session' }, async () => 'x'),
+    { code: 'conflict' }
+  )
+  t.equal(
+    await idempotency.run({ ...given, caller: 'other' }, async () => 'x'),
+    'x',
+    'callers have keys of their own'
+  )
 })
 
 t.test('a key has bounds', async t => {
   const idempotency = await open(t)
-  for (const key of ['', 'x'.repeat(256)]) await t.rejects(idempotency.run({ ...given, key }, async () => 'x'), { code: 'invalid_value' })
+  for (const key of ['', 'x'.repeat(256)]) {
+    await t.rejects(
+      idempotency.run({ ...given, key }, async () => 'x'),
+      { code: 'invalid_value' }
+    )
+  }
 })

@@ -26,11 +26,16 @@ t.test('the time says nothing about whether there is a hash', async t => {
     known.push(await time(hash))
     unknown.push(await time(undefined))
   }
-  t.ok(Math.min(...unknown) > Math.min(...known) / 3 && Math.min(...known) > Math.min(...unknown) / 3, `${Math.min(...known)} ms, ${Math.min(...unknown)} ms`)
+  t.ok(
+    Math.min(...unknown) > Math.min(...known) / 3 && Math.min(...known) > Math.min(...unknown) / 3,
+    `${Math.min(...known)} ms, ${Math.min(...unknown)} ms`
+  )
 })
 
 t.test('many at once are refused instead of piling up', async t => {
-  const results = await Promise.allSettled(Array.from({ length: 30 }, async () => await verifyPassword('x', undefined)))
+  const results = await Promise.allSettled(
+    Array.from({ length: 30 }, async () => await verifyPassword('x', undefined))
+  )
   t.equal(results.filter(({ status }) => status === 'rejected').length, 8, 'two at work, twenty wait')
 })
 

@@ -6,7 +6,9 @@ import { storeTest } from '../support/stores.ts'
 
 /** Returns `done` for what succeeds, and the code of its error for the rest. */
 async function outcomes (acts: ReadonlyArray<Promise<unknown>>): Promise<string[]> {
-  return (await Promise.allSettled(acts)).map(result => result.status === 'fulfilled' ? 'done' : asGatewayError(result.reason).code).toSorted()
+  return (await Promise.allSettled(acts))
+    .map(result => (result.status === 'fulfilled' ? 'done' : asGatewayError(result.reason).code))
+    .toSorted()
 }
 
 const departures = [
@@ -21,8 +23,15 @@ storeTest('of owners who all go at the same moment one stays', async (t, open) =
   for (const [how, depart] of departures) {
     for (let round = 0; round < 5; round++) {
       for (const name of ['a', 'b', 'c']) await here.users.create({ name, role: 'owner' })
-      const owners = await database.query.selectFrom('users').select('id').where('role', '=', 'owner').where('disabled_at_ms', 'is', null).execute()
-      const ended = await outcomes(owners.map(async ({ id }, index) => await depart(index % 2 === 0 ? here : there, id)))
+      const owners = await database.query
+        .selectFrom('users')
+        .select('id')
+        .where('role', '=', 'owner')
+        .where('disabled_at_ms', 'is', null)
+        .execute()
+      const ended = await outcomes(
+        owners.map(async ({ id }, index) => await depart(index % 2 === 0 ? here : there, id))
+      )
       t.same(ended, ['conflict', ...owners.slice(1).map(() => 'done')], `${how}, round ${round}`)
       t.not(await here.users.firstOwner(), undefined)
     }
@@ -36,5 +45,12 @@ storeTest('a user with another role than the one that was checked is not changed
   await t.rejects(users.remove(id, 'member'), { code: 'conflict' })
   t.match(await users.find(id), { role: 'admin', disabled_at_ms: null })
   t.match(await users.update(id, { role: 'viewer' }, 'admin'), { role: 'viewer' })
-  t.same([await users.remove(id, 'viewer'), await users.remove(id, 'viewer'), await users.update(id, { name: 'Ada' })], [true, false, undefined])
+  t.same(
+    [
+      await users.remove(id, 'viewer'),
+      await users.remove(id, 'viewer'),
+      await users.update(id, { name: 'Ada' })
+    ],
+    [true, false, undefined]
+  )
 })

@@ -7,7 +7,11 @@ import { storeTest } from '../support/stores.ts'
 import type { Alert } from '../../lib/alerts/alert.ts'
 
 function alertAbout (provider: string, atMs = 1000): Alert {
-  return alertOf({ event: 'provider.down', message: `${provider} is down.`, data: { provider } }, [provider], atMs)
+  return alertOf(
+    { event: 'provider.down', message: `${provider} is down.`, data: { provider } },
+    [provider],
+    atMs
+  )
 }
 
 const first = pageRequest(new URLSearchParams())
@@ -18,7 +22,9 @@ storeTest('an alert that several processes raise is delivered by one of them', a
   const alert = alertAbout('openai')
   await Promise.all(stores.map(async store => await store.raise(alert, [waiting('a', 0), waiting('b', 0)])))
   await other.raise({ ...alert, message: 'changed' }, [waiting('c', 0)])
-  const taken = (await Promise.all(stores.map(async store => await store.takeDue(['a', 'b', 'c'], 8, 60_000)))).flat()
+  const taken = (
+    await Promise.all(stores.map(async store => await store.takeDue(['a', 'b', 'c'], 8, 60_000)))
+  ).flat()
   t.same(taken.map(({ channel, attempts }) => `${channel} ${attempts}`).toSorted(), ['a 1', 'b 1'])
   t.same(taken.map(delivery => delivery.alert), [alert, alert])
   t.same(await other.takeDue(['a', 'b'], 8, 60_000), [], 'both are leased')
@@ -41,7 +47,10 @@ storeTest('a process that ends while it raises an alert leaves it to the next on
   const database = await open()
   const store = new AlertStore(database)
   const alert = alertAbout('openai')
-  await database.query.insertInto('alert_deliveries').values({ ...waiting('a', 0), alert_id: alert.id }).execute()
+  await database.query
+    .insertInto('alert_deliveries')
+    .values({ ...waiting('a', 0), alert_id: alert.id })
+    .execute()
   t.same(await store.takeDue(['a'], 8, 1000), [], 'an alert that is not there is not sent')
   await store.raise(alert, [waiting('a', 0), waiting('b', 0)])
   t.same((await store.takeDue(['a', 'b'], 8, 1000)).map(({ channel }) => channel).toSorted(), ['a', 'b'])
@@ -61,8 +70,11 @@ storeTest('a delivery that was taken and not finished is due again when its leas
 
 storeTest('work is leased to one process at a time', async (t, open) => {
   let nowMs = 1000
-  const stores = (await Promise.all([open(), open()])).map(database => new AlertStore({ ...database, now: () => nowMs }))
-  const claims = async (): Promise<boolean[]> => await Promise.all(stores.map(async store => await store.lease('work', 500)))
+  const stores = (await Promise.all([open(), open()])).map(
+    database => new AlertStore({ ...database, now: () => nowMs })
+  )
+  const claims = async (): Promise<boolean[]> =>
+    await Promise.all(stores.map(async store => await store.lease('work', 500)))
   t.equal((await claims()).filter(Boolean).length, 1)
   t.same(await claims(), [false, false])
   nowMs = 1500
@@ -93,10 +105,15 @@ storeTest('a condition holds since it began, until it ends or nobody looks any m
 
 storeTest('alerts are listed by event and page, and deleted when they are old', async (t, open) => {
   const store = new AlertStore(await open())
-  for (const [index, name] of ['a', 'b', 'c'].entries()) await store.raise(alertAbout(name, index), [waiting('x', 0)])
+  for (const [index, name] of ['a', 'b', 'c'].entries()) {
+    await store.raise(alertAbout(name, index), [waiting('x', 0)])
+  }
   const page = await store.list('provider.down', pageRequest(new URLSearchParams({ limit: '2' })))
   t.match(page, { data: [{ data: { provider: 'c' } }, { data: { provider: 'b' } }], next_cursor: String })
-  const next = await store.list(undefined, pageRequest(new URLSearchParams({ cursor: page.next_cursor ?? '' })))
+  const next = await store.list(
+    undefined,
+    pageRequest(new URLSearchParams({ cursor: page.next_cursor ?? '' }))
+  )
   t.match(next, { data: [{ data: { provider: 'a' }, deliveries: [{ channel: 'x' }] }], next_cursor: null })
   t.same((await store.list('provider.up', first)).data, [])
 })

@@ -20,10 +20,17 @@ import type { Test } from 'tap'
 import type { Alert as AlertEntry } from '../../schemas/admin/alerts.ts'
 
 const ops = 'webhooks.ops'
-const alert = alertOf({ event: 'provider.down', message: 'openai is down.', data: { provider: 'openai' } }, ['openai'], Date.now())
+const alert = alertOf(
+  { event: 'provider.down', message: 'openai is down.', data: { provider: 'openai' } },
+  ['openai'],
+  Date.now()
+)
 const accepted: Script = { status: 204 }
 
-async function receiver (t: Test, answer: (request: SeenRequest, number: number) => Script): Promise<{ readonly url: string, readonly requests: SeenRequest[] }> {
+async function receiver (
+  t: Test,
+  answer: (request: SeenRequest, number: number) => Script
+): Promise<{ readonly url: string, readonly requests: SeenRequest[] }> {
   const upstream = await fakeUpstream(answer)
   t.teardown(upstream.close)
   return upstream
@@ -35,14 +42,26 @@ async function raised (database: Database, given: Alert = alert): Promise<AlertS
   return store
 }
 
-async function listed (store: AlertStore, isDone: (entry: AlertEntry) => boolean = () => true): Promise<AlertEntry[]> {
-  return await eventually(async () => (await store.list(undefined, pageRequest(new URLSearchParams()))).data, data => data.length > 0 && data.every(isDone), 'the deliveries')
+async function listed (
+  store: AlertStore,
+  isDone: (entry: AlertEntry) => boolean = () => true
+): Promise<AlertEntry[]> {
+  return await eventually(
+    async () => (await store.list(undefined, pageRequest(new URLSearchParams()))).data,
+    data => data.length > 0 && data.every(isDone),
+    'the deliveries'
+  )
 }
 
-const isDelivered = ({ deliveries }: AlertEntry): boolean => deliveries.every(({ state }) => state === 'delivered')
+const isDelivered = ({ deliveries }: AlertEntry): boolean =>
+  deliveries.every(({ state }) => state === 'delivered')
 
 /** Looks until a condition holds, as a gateway does every few seconds. */
-async function lookUntil (alerts: readonly Alerts[], condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+async function lookUntil (
+  alerts: readonly Alerts[],
+  condition: () => boolean | Promise<boolean>,
+  what: string
+): Promise<void> {
   await until(async () => {
     for (const each of alerts) each.look()
     return await condition()
@@ -54,43 +73,95 @@ function closing (t: Test, alerts: Alerts): Alerts {
   return alerts
 }
 
-storeTest('a receiver that fails gets the same message again, signed anew, until it accepts it', async (t, open) => {
-  const database = await open()
-  const { url, requests } = await receiver(t, (_request, number) => number < 2 ? { status: 500 } : accepted)
-  const store = await raised(database)
-  const alerts = closing(t, alertsOn(database, { [ops]: webhookAt(url) }, { retryMs: [1, 1, 1] }))
-  await lookUntil([alerts], () => requests.length >= 3, 'three attempts')
-  t.match(await listed(store, isDelivered), [{ deliveries: [{ channel: ops, state: 'delivered', attempts: 3, error: null, delivered_at_ms: Number }] }])
-  t.equal(requests.length, 3)
-  t.same(new Set(requests.map(({ headers }) => headers['webhook-id'])), new Set([alert.id]))
-  t.same(new Set(requests.map(({ text }) => text)), new Set([JSON.stringify({
-    type: 'provider.down', timestamp: new Date(alert.atMs).toISOString(), data: { message: 'openai is down.', provider: 'openai' }
-  })]))
-  for (const { headers, text } of requests) {
-    const { 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers
-    t.ok(Math.abs(Number(timestamp) - Date.now() / 1000) < 60, 'the time of the attempt')
-    t.equal(signature, `v1,${createHmac('sha256', 'the key').update(`${alert.id}.${String(timestamp)}.${text}`).digest('base64')}`)
+storeTest(
+  'a receiver that fails gets the same message again, signed anew, until it accepts it',
+  async (t, open) => {
+    const database = await open()
+    const { url, requests } = await receiver(t, (_request, number) =>
+      number < 2 ? { status: 500 } : accepted
+    )
+    const store = await raised(database)
+    const alerts = closing(t, alertsOn(database, { [ops]: webhookAt(url) }, { retryMs: [1, 1, 1] }))
+    await lookUntil([alerts], () => requests.length >= 3, 'three attempts')
+    t.match(await listed(store, isDelivered), [
+      {
+        deliveries: [{ channel: ops, state: 'delivered', attempts: 3, error: null, delivered_at_ms: Number }]
+      }
+    ])
+    t.equal(requests.length, 3)
+    t.same(new Set(requests.map(({ headers }) => headers['webhook-id'])), new Set([alert.id]))
+    t.same(
+      new Set(requests.map(({ text }) => text)),
+      new Set([
+        JSON.stringify({
+          type: 'provider.down',
+          timestamp: new Date(alert.atMs).toISOString(),
+          data: { message: 'openai is down.', provider: 'openai' }
+        })
+      ])
+    )
+    for (const { headers, text } of requests) {
+      const { 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers
+      t.ok(Math.abs(Number(timestamp) - Date.now() / 1000) < 60, 'the time of the attempt')
+      t.equal(
+        signature,
+        `v1,${createHmac('sha256', 'the key')
+          .update(`${alert.id}.${String(timestamp)}.${text}`)
+          .digest('base64')}`
+      )
+    }
   }
-})
+)
 
-storeTest('a receiver that never accepts is given up after the last attempt, and one that is gone at once', async (t, open) => {
-  const database = await open()
-  const failing = await receiver(t, () => ({ status: 503 }))
-  const gone = await receiver(t, () => ({ status: 410 }))
-  const store = new AlertStore(database)
-  await store.raise(alert, [waiting(ops, 0), waiting('webhooks.gone', 0)])
-  const alerts = closing(t, alertsOn(database, { [ops]: webhookAt(failing.url), 'webhooks.gone': webhookAt(gone.url) }, { retryMs: [1] }))
-  const isOver = ({ deliveries }: AlertEntry): boolean => deliveries.every(({ state }) => state === 'failed')
-  await lookUntil([alerts], async () => (await store.list(undefined, pageRequest(new URLSearchParams()))).data.every(isOver), 'both to fail')
-  t.match(await listed(store), [{ deliveries: [
-    { channel: 'webhooks.gone', state: 'failed', attempts: 1, error: 'the receiver answered with status 410', next_at_ms: null },
-    { channel: ops, state: 'failed', attempts: 2, error: 'the receiver answered with status 503', next_at_ms: null }
-  ] }])
-  alerts.look()
-  await outlast(20)
-  t.equal(failing.requests.length, 2)
-  t.equal(gone.requests.length, 1)
-})
+storeTest(
+  'a receiver that never accepts is given up after the last attempt, and one that is gone at once',
+  async (t, open) => {
+    const database = await open()
+    const failing = await receiver(t, () => ({ status: 503 }))
+    const gone = await receiver(t, () => ({ status: 410 }))
+    const store = new AlertStore(database)
+    await store.raise(alert, [waiting(ops, 0), waiting('webhooks.gone', 0)])
+    const alerts = closing(
+      t,
+      alertsOn(
+        database,
+        { [ops]: webhookAt(failing.url), 'webhooks.gone': webhookAt(gone.url) },
+        { retryMs: [1] }
+      )
+    )
+    const isOver = ({ deliveries }: AlertEntry): boolean =>
+      deliveries.every(({ state }) => state === 'failed')
+    await lookUntil(
+      [alerts],
+      async () => (await store.list(undefined, pageRequest(new URLSearchParams()))).data.every(isOver),
+      'both to fail'
+    )
+    t.match(await listed(store), [
+      {
+        deliveries: [
+          {
+            channel: 'webhooks.gone',
+            state: 'failed',
+            attempts: 1,
+            error: 'the receiver answered with status 410',
+            next_at_ms: null
+          },
+          {
+            channel: ops,
+            state: 'failed',
+            attempts: 2,
+            error: 'the receiver answered with status 503',
+            next_at_ms: null
+          }
+        ]
+      }
+    ])
+    alerts.look()
+    await outlast(20)
+    t.equal(failing.requests.length, 2)
+    t.equal(gone.requests.length, 1)
+  }
+)
 
 storeTest('a receiver that is slow is tried again, and holds up no other one', async (t, open) => {
   const database = await open()
@@ -98,9 +169,23 @@ storeTest('a receiver that is slow is tried again, and holds up no other one', a
   const fast = await receiver(t, () => accepted)
   const store = new AlertStore(database)
   await store.raise(alert, [waiting(ops, 0), waiting('webhooks.fast', 0)])
-  const alerts = closing(t, alertsOn(database, { [ops]: webhookAt(slow.url), 'webhooks.fast': webhookAt(fast.url) }, { attemptMs: 200, retryMs: [1] }))
+  const alerts = closing(
+    t,
+    alertsOn(
+      database,
+      { [ops]: webhookAt(slow.url), 'webhooks.fast': webhookAt(fast.url) },
+      { attemptMs: 200, retryMs: [1] }
+    )
+  )
   await lookUntil([alerts], () => slow.requests.length === 2, 'the second attempt')
-  t.match(await listed(store, isDelivered), [{ deliveries: [{ channel: 'webhooks.fast', attempts: 1 }, { channel: ops, attempts: 2 }] }])
+  t.match(await listed(store, isDelivered), [
+    {
+      deliveries: [
+        { channel: 'webhooks.fast', attempts: 1 },
+        { channel: ops, attempts: 2 }
+      ]
+    }
+  ])
   t.equal(slow.requests[0]?.headers['webhook-id'], slow.requests[1]?.headers['webhook-id'])
 })
 
@@ -113,7 +198,9 @@ storeTest('a second answer that nobody asked for counts for no other alert', asy
       if (!data.toString().includes('webhook-id')) return
       seen.push(/webhook-id: (\S+)/i.exec(data.toString())?.[1] ?? '')
       const status = seen.length === 1 ? '200 OK' : '500 Broken'
-      socket.write(`HTTP/1.1 ${status}\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n`)
+      socket.write(
+        `HTTP/1.1 ${status}\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n`
+      )
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -123,11 +210,23 @@ storeTest('a second answer that nobody asked for counts for no other alert', asy
   const alerts = closing(t, alertsOn(database, { [ops]: webhookAt(url) }, { retryMs: [] }))
   alerts.look()
   await listed(store, isDelivered)
-  const second = alertOf({ event: 'provider.up', message: 'openai is back.', data: {} }, ['openai'], alert.atMs + 1)
+  const second = alertOf(
+    { event: 'provider.up', message: 'openai is back.', data: {} },
+    ['openai'],
+    alert.atMs + 1
+  )
   await raised(database, second)
-  const isOver = ({ deliveries }: AlertEntry): boolean => deliveries.every(({ state }) => state !== 'pending')
-  await lookUntil([alerts], async () => (await store.list(undefined, pageRequest(new URLSearchParams()))).data.every(isOver), 'the second alert')
-  t.match(await listed(store), [{ id: second.id, deliveries: [{ state: 'failed' }] }, { id: alert.id, deliveries: [{ state: 'delivered' }] }])
+  const isOver = ({ deliveries }: AlertEntry): boolean =>
+    deliveries.every(({ state }) => state !== 'pending')
+  await lookUntil(
+    [alerts],
+    async () => (await store.list(undefined, pageRequest(new URLSearchParams()))).data.every(isOver),
+    'the second alert'
+  )
+  t.match(await listed(store), [
+    { id: second.id, deliveries: [{ state: 'failed' }] },
+    { id: alert.id, deliveries: [{ state: 'delivered' }] }
+  ])
   t.same(seen, [alert.id, second.id])
 })
 
@@ -136,7 +235,11 @@ storeTest('two nodes on one store send an alert once', async (t, open) => {
   const databases = [await open(), await open()] as const
   const nodes = databases.map(database => closing(t, alertsOn(database, { [ops]: webhookAt(url) })))
   for (let number = 0; number < 20; number++) {
-    const each = alertOf({ event: 'provider.down', message: 'Down.', data: {} }, [number], alert.atMs + number)
+    const each = alertOf(
+      { event: 'provider.down', message: 'Down.', data: {} },
+      [number],
+      alert.atMs + number
+    )
     await Promise.all(databases.map(async database => await raised(database, each)))
     for (const node of nodes) node.look()
   }
@@ -146,30 +249,50 @@ storeTest('two nodes on one store send an alert once', async (t, open) => {
   t.equal(requests.length, 20)
 })
 
-t.test('a node that is killed between lease and delivery leaves it to another, with the same id', async t => {
-  const directory = t.testdir()
-  const { openSqlite } = await import('../../lib/stores/sqlite/open.ts')
-  const database = await openSqlite(directory)
-  t.teardown(database.close)
-  const { url, requests } = await receiver(t, (_request, number) => number === 0 ? { silent: true } : accepted)
-  const store = await raised(database)
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../support/alert-worker.js'), directory, url], { stdio: 'ignore' })
-  t.teardown(() => { child.kill('SIGKILL') })
-  await until(() => requests.length === 1, 'the delivery of the first node', 20_000)
-  const exited = once(child, 'exit')
-  child.kill('SIGKILL')
-  await exited
-  const alerts = closing(t, alertsOn(database, { [ops]: webhookAt(url) }))
-  alerts.look()
-  t.match(await listed(store), [{ deliveries: [{ state: 'pending', attempts: 1 }] }], 'the lease of the first node lasts')
-  await lookUntil([alerts], () => requests.length === 2, 'the delivery of the second node')
-  t.match(await listed(store, isDelivered), [{ deliveries: [{ state: 'delivered', attempts: 2 }] }])
-  t.same(requests.map(({ headers }) => headers['webhook-id']), [alert.id, alert.id])
-})
+t.test(
+  'a node that is killed between lease and delivery leaves it to another, with the same id',
+  async t => {
+    const directory = t.testdir()
+    const { openSqlite } = await import('../../lib/stores/sqlite/open.ts')
+    const database = await openSqlite(directory)
+    t.teardown(database.close)
+    const { url, requests } = await receiver(t, (_request, number) =>
+      number === 0 ? { silent: true } : accepted
+    )
+    const store = await raised(database)
+    const child = spawn(
+      process.execPath,
+      [join(import.meta.dirname, '../support/alert-worker.js'), directory, url],
+      { stdio: 'ignore' }
+    )
+    t.teardown(() => {
+      child.kill('SIGKILL')
+    })
+    await until(() => requests.length === 1, 'the delivery of the first node', 20_000)
+    const exited = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exited
+    const alerts = closing(t, alertsOn(database, { [ops]: webhookAt(url) }))
+    alerts.look()
+    t.match(
+      await listed(store),
+      [{ deliveries: [{ state: 'pending', attempts: 1 }] }],
+      'the lease of the first node lasts'
+    )
+    await lookUntil([alerts], () => requests.length === 2, 'the delivery of the second node')
+    t.match(await listed(store, isDelivered), [{ deliveries: [{ state: 'delivered', attempts: 2 }] }])
+    t.same(
+      requests.map(({ headers }) => headers['webhook-id']),
+      [alert.id, alert.id]
+    )
+  }
+)
 
 storeTest('a node that stops gives back what it is sending', async (t, open) => {
   const database = await open()
-  const { url, requests } = await receiver(t, (_request, number) => number === 0 ? { silent: true } : accepted)
+  const { url, requests } = await receiver(t, (_request, number) =>
+    number === 0 ? { silent: true } : accepted
+  )
   const store = await raised(database)
   const stopping = alertsOn(database, { [ops]: webhookAt(url) })
   stopping.look()
@@ -183,42 +306,60 @@ storeTest('a node that stops gives back what it is sending', async (t, open) => 
   t.equal(requests.length, 2)
 })
 
-storeTest('a store that is away is reported without it, and has what was sent once it is back', async (t, open) => {
-  const database = await open()
-  const bodies: Array<Record<string, unknown>> = []
-  const { url, requests } = await receiver(t, (request, number) => {
-    bodies.push(request.json as Record<string, unknown>)
-    return number === 0 ? { status: 500 } : accepted
-  })
-  const degraded: string[] = []
-  const away = (): never => { throw new Error('the store is away') }
-  let isAway = false
-  const guarded = { ...database, get query () { return isAway ? away() : database.query } }
-  const store = new AlertStore(database)
-  const alerts = closing(t, alertsOn(guarded, { [ops]: webhookAt(url) }, { store, degraded: () => degraded, retryMs: [1, 1] }))
-  alerts.look()
-  await outlast(10)
-  degraded.push('store')
-  isAway = true
-  await lookUntil([alerts], () => requests.length === 2, 'two attempts')
-  alerts.look()
-  await outlast(10)
-  t.equal(requests.length, 2, 'it is sent once')
-  t.equal(requests[0]?.headers['webhook-id'], requests[1]?.headers['webhook-id'])
-  isAway = false
-  degraded.pop()
-  await lookUntil([alerts], () => requests.length === 3, 'the end')
-  t.same(bodies.map(({ type }) => type), ['store.away', 'store.away', 'store.back'])
-  const [back, begun] = await listed(store, isDelivered)
-  t.match(begun, { event: 'store.away', deliveries: [{ attempts: 2, error: null }] })
-  t.match(back, { event: 'store.back', data: { since: String }, deliveries: [{ attempts: 1 }] })
-})
+storeTest(
+  'a store that is away is reported without it, and has what was sent once it is back',
+  async (t, open) => {
+    const database = await open()
+    const bodies: Array<Record<string, unknown>> = []
+    const { url, requests } = await receiver(t, (request, number) => {
+      bodies.push(request.json as Record<string, unknown>)
+      return number === 0 ? { status: 500 } : accepted
+    })
+    const degraded: string[] = []
+    const away = (): never => {
+      throw new Error('the store is away')
+    }
+    let isAway = false
+    const guarded = {
+      ...database,
+      get query () {
+        return isAway ? away() : database.query
+      }
+    }
+    const store = new AlertStore(database)
+    const alerts = closing(
+      t,
+      alertsOn(guarded, { [ops]: webhookAt(url) }, { store, degraded: () => degraded, retryMs: [1, 1] })
+    )
+    alerts.look()
+    await outlast(10)
+    degraded.push('store')
+    isAway = true
+    await lookUntil([alerts], () => requests.length === 2, 'two attempts')
+    alerts.look()
+    await outlast(10)
+    t.equal(requests.length, 2, 'it is sent once')
+    t.equal(requests[0]?.headers['webhook-id'], requests[1]?.headers['webhook-id'])
+    isAway = false
+    degraded.pop()
+    await lookUntil([alerts], () => requests.length === 3, 'the end')
+    t.same(
+      bodies.map(({ type }) => type),
+      ['store.away', 'store.away', 'store.back']
+    )
+    const [back, begun] = await listed(store, isDelivered)
+    t.match(begun, { event: 'store.away', deliveries: [{ attempts: 2, error: null }] })
+    t.match(back, { event: 'store.back', data: { since: String }, deliveries: [{ attempts: 1 }] })
+  }
+)
 
 storeTest('Redis that is away for two looks is reported, and when it is back', async (t, open) => {
   const databases = [await open(), await open()] as const
   const { url, requests } = await receiver(t, () => accepted)
   const degraded = new Set<string>()
-  const nodes = databases.map(database => closing(t, alertsOn(database, { [ops]: webhookAt(url) }, { degraded: () => [...degraded] })))
+  const nodes = databases.map(database =>
+    closing(t, alertsOn(database, { [ops]: webhookAt(url) }, { degraded: () => [...degraded] }))
+  )
   const store = new AlertStore(databases[0])
   degraded.add('coordination')
   nodes[0]?.look()
@@ -226,13 +367,19 @@ storeTest('Redis that is away for two looks is reported, and when it is back', a
   degraded.clear()
   nodes[0]?.look()
   await outlast(50)
-  t.same((await store.list(undefined, pageRequest(new URLSearchParams()))).data, [], 'a moment is not worth an alert')
+  t.same(
+    (await store.list(undefined, pageRequest(new URLSearchParams()))).data,
+    [],
+    'a moment is not worth an alert'
+  )
   degraded.add('coordination')
   await lookUntil(nodes, () => requests.length === 1, 'the alert')
   for (const node of nodes) node.look()
   degraded.clear()
   // Others say that it is back: after a restart nobody is left who has seen it away.
-  const later = databases.map(database => closing(t, alertsOn(database, { [ops]: webhookAt(url) }, { degraded: () => [...degraded] })))
+  const later = databases.map(database =>
+    closing(t, alertsOn(database, { [ops]: webhookAt(url) }, { degraded: () => [...degraded] }))
+  )
   await lookUntil(later, () => requests.length === 2, 'the end')
   t.match(await listed(store, isDelivered), [{ event: 'coordination.back' }, { event: 'coordination.away' }])
   for (const node of nodes) node.look()
@@ -244,12 +391,24 @@ storeTest('a test is sent once, and its result is in the list', async (t, open) 
   const database = await open()
   const { url, requests } = await receiver(t, (_request, number) => number === 0 ? { status: 500 } : accepted)
   const alerts = closing(t, alertsOn(database, { [ops]: webhookAt(url) }))
-  t.match(await alerts.test(ops, 'Ada'), { channel: ops, state: 'failed', attempts: 1, error: 'the receiver answered with status 500' })
-  t.match(await alerts.test(ops, 'Ada'), { channel: ops, state: 'delivered', error: null, delivered_at_ms: Number })
+  t.match(await alerts.test(ops, 'Ada'), {
+    channel: ops,
+    state: 'failed',
+    attempts: 1,
+    error: 'the receiver answered with status 500'
+  })
+  t.match(await alerts.test(ops, 'Ada'), {
+    channel: ops,
+    state: 'delivered',
+    error: null,
+    delivered_at_ms: Number
+  })
   t.equal(await alerts.test('webhooks.other', 'Ada'), undefined)
   alerts.look()
   await outlast(20)
   t.match(requests.map(({ json }) => json), [{ type: 'test', data: { by: 'Ada' } }, { type: 'test' }])
   t.equal(requests.length, 2)
-  t.match(await alerts.list('test', pageRequest(new URLSearchParams())), { data: [{ deliveries: [{ state: 'delivered' }] }, { deliveries: [{ state: 'failed', next_at_ms: null }] }] })
+  t.match(await alerts.list('test', pageRequest(new URLSearchParams())), {
+    data: [{ deliveries: [{ state: 'delivered' }] }, { deliveries: [{ state: 'failed', next_at_ms: null }] }]
+  })
 })

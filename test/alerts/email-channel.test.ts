@@ -10,13 +10,28 @@ import type { Settings } from '../../lib/core/settings.ts'
 import type { Channel } from '../../lib/alerts/alert.ts'
 import type { Test } from 'tap'
 
-const alert = alertOf({
-  event: 'key.expiring', message: 'The API key böse\r\n\r\nSign in anew: expires soon.', data: { key: { id: 'key-1', name: 'böse\r\nBcc: x@example.com' } }
-}, ['key-1'], 1_763_686_800_000)
+const alert = alertOf(
+  {
+    event: 'key.expiring',
+    message: 'The API key böse\r\n\r\nSign in anew: expires soon.',
+    data: { key: { id: 'key-1', name: 'böse\r\nBcc: x@example.com' } }
+  },
+  ['key-1'],
+  1_763_686_800_000
+)
 
-function channelTo (t: Test, server: string, more: Partial<Settings['alerts']['emails'][string]> = {}): Channel {
+function channelTo (
+  t: Test,
+  server: string,
+  more: Partial<Settings['alerts']['emails'][string]> = {}
+): Channel {
   const channel = emailChannel({
-    server, requireTls: false, from: 'headgate@example.com', to: ['a@example.com', 'b@example.com'], events: ['key.expiring'], ...more
+    server,
+    requireTls: false,
+    from: 'headgate@example.com',
+    to: ['a@example.com', 'b@example.com'],
+    events: ['key.expiring'],
+    ...more
   })
   t.teardown(channel.close)
   return channel
@@ -30,9 +45,13 @@ t.test('an alert is a message with the same id in every attempt', async t => {
   t.match(channel, { target: 'a@example.com, b@example.com', events: ['key.expiring'] })
   t.equal(await channel.send(alert, signal()), undefined)
   t.equal(await channel.send(alert, signal()), undefined)
-  t.same(commands.filter(command => /^(?:MAIL|RCPT)/.test(command)).slice(0, 3).map(command => command.split(' ', 2).join(' ')), [
-    'MAIL FROM:<headgate@example.com>', 'RCPT TO:<a@example.com>', 'RCPT TO:<b@example.com>'
-  ])
+  t.same(
+    commands
+      .filter(command => /^(?:MAIL|RCPT)/.test(command))
+      .slice(0, 3)
+      .map(command => command.split(' ', 2).join(' ')),
+    ['MAIL FROM:<headgate@example.com>', 'RCPT TO:<a@example.com>', 'RCPT TO:<b@example.com>']
+  )
   t.equal(messages.length, 2)
   for (const message of messages) {
     t.match(message, `Message-ID: <${alert.id}@example.com>`)
@@ -57,22 +76,36 @@ t.test('a user signs in over TLS, and nothing is sent in the clear where TLS is 
 
 t.test('a certificate that nobody vouches for is refused', { skip: noOpenSsl }, async t => {
   const { certificate, key } = makeCertificate(t.testdir())
-  const server = await mailServer(t, { tls: { cert: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') } })
+  const server = await mailServer(t, {
+    tls: { cert: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
+  })
   await t.rejects(channelTo(t, server.url).send(alert, signal()), /certificate|self.signed/i)
   t.same(server.messages, [])
 })
 
-t.test('a server that refuses fails the attempt, without the password in the reason; a recipient that it refuses is noted', async t => {
-  const wrong = await mailServer(t, { answer: command => (command.startsWith('AUTH') ? '535 no' : undefined) })
-  const signedIn = channelTo(t, wrong.url, { user: 'me', password: new Secret('hush') })
-  const failure = await signedIn.send(alert, signal()).then(() => undefined, (error: Error) => error)
-  t.match(failure?.message, /535/)
-  t.notMatch(failure?.message, /hush/)
-  const one = await mailServer(t, { answer: command => (command.startsWith('RCPT TO:<b@') ? '550 unknown' : undefined) })
-  t.equal(await channelTo(t, one.url).send(alert, signal()), 'refused for b@example.com')
-  const all = await mailServer(t, { answer: command => (command.startsWith('RCPT') ? '550 unknown' : undefined) })
-  await t.rejects(channelTo(t, all.url).send(alert, signal()), /550/)
-})
+t.test(
+  'a server that refuses fails the attempt, without the password in the reason; a recipient that it refuses is noted',
+  async t => {
+    const wrong = await mailServer(t, {
+      answer: command => (command.startsWith('AUTH') ? '535 no' : undefined)
+    })
+    const signedIn = channelTo(t, wrong.url, { user: 'me', password: new Secret('hush') })
+    const failure = await signedIn.send(alert, signal()).then(
+      () => undefined,
+      (error: Error) => error
+    )
+    t.match(failure?.message, /535/)
+    t.notMatch(failure?.message, /hush/)
+    const one = await mailServer(t, {
+      answer: command => (command.startsWith('RCPT TO:<b@') ? '550 unknown' : undefined)
+    })
+    t.equal(await channelTo(t, one.url).send(alert, signal()), 'refused for b@example.com')
+    const all = await mailServer(t, {
+      answer: command => (command.startsWith('RCPT') ? '550 unknown' : undefined)
+    })
+    await t.rejects(channelTo(t, all.url).send(alert, signal()), /550/)
+  }
+)
 
 t.test('a server that says nothing holds up nobody', async t => {
   const { url, commands } = await mailServer(t, { answer: () => '' })

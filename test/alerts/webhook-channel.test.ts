@@ -12,7 +12,10 @@ const alert = alertOf({ event: 'provider.up', message: 'Up.', data: {} }, ['open
 const signal = (): AbortSignal => AbortSignal.timeout(5000)
 
 function channelTo (t: Test, url: string): Channel {
-  const channel = webhookChannel({ url, secret, headers: { 'X-Team': new Secret('blue') }, events: ['provider.up'] }, () => 1_614_265_330_999)
+  const channel = webhookChannel(
+    { url, secret, headers: { 'X-Team': new Secret('blue') }, events: ['provider.up'] },
+    () => 1_614_265_330_999
+  )
   t.teardown(channel.close)
   return channel
 }
@@ -26,28 +29,56 @@ async function answering (t: Test, script: Script) {
 t.test('an alert is posted to the path of its address, signed, with headers of its own', async t => {
   const { url, requests } = await answering(t, { status: 202, pieces: ['never read'] })
   const channel = channelTo(t, `${url}/hooks/headgate/`)
-  t.match(channel, { target: `${url}/hooks`, events: ['provider.up'] }, 'what follows in an address may be a secret')
+  t.match(
+    channel,
+    { target: `${url}/hooks`, events: ['provider.up'] },
+    'what follows in an address may be a secret'
+  )
   t.equal(await channel.send(alert, signal()), undefined)
   const [request] = requests
-  t.match(request, { method: 'POST', path: '/hooks/headgate/', headers: { 'content-type': 'application/json', 'x-team': 'blue' } })
-  t.match(request?.headers, signWebhook({ id: alert.id, sentAtMs: 1_614_265_330_000, body: request?.text ?? '' }, secret))
-  t.same(request?.json, { type: 'provider.up', timestamp: '2025-11-21T01:00:00.000Z', data: { message: 'Up.' } })
+  t.match(request, {
+    method: 'POST',
+    path: '/hooks/headgate/',
+    headers: { 'content-type': 'application/json', 'x-team': 'blue' }
+  })
+  t.match(
+    request?.headers,
+    signWebhook({ id: alert.id, sentAtMs: 1_614_265_330_000, body: request?.text ?? '' }, secret)
+  )
+  t.same(request?.json, {
+    type: 'provider.up',
+    timestamp: '2025-11-21T01:00:00.000Z',
+    data: { message: 'Up.' }
+  })
   await channelTo(t, url).send(alert, signal())
   t.equal(requests[1]?.path, '/')
 })
 
-t.test('every status but those of success is a failure, redirects are not followed, and 410 is final', async t => {
-  for (const status of [301, 400, 404, 429, 500]) {
-    const { url, requests } = await answering(t, { status, headers: { location: '/other' } })
-    const failure = await channelTo(t, url).send(alert, signal()).then(() => undefined, (error: Error) => error)
-    t.equal(failure?.message, `the receiver answered with status ${status}`)
-    t.notOk(failure instanceof Undeliverable)
-    t.equal(requests.length, 1)
+t.test(
+  'every status but those of success is a failure, redirects are not followed, and 410 is final',
+  async t => {
+    for (const status of [301, 400, 404, 429, 500]) {
+      const { url, requests } = await answering(t, { status, headers: { location: '/other' } })
+      const failure = await channelTo(t, url)
+        .send(alert, signal())
+        .then(
+          () => undefined,
+          (error: Error) => error
+        )
+      t.equal(failure?.message, `the receiver answered with status ${status}`)
+      t.notOk(failure instanceof Undeliverable)
+      t.equal(requests.length, 1)
+    }
+    const { url } = await answering(t, { status: 410 })
+    const failure = await channelTo(t, url)
+      .send(alert, signal())
+      .then(
+        () => undefined,
+        (error: unknown) => error
+      )
+    t.ok(failure instanceof Undeliverable)
   }
-  const { url } = await answering(t, { status: 410 })
-  const failure = await channelTo(t, url).send(alert, signal()).then(() => undefined, (error: unknown) => error)
-  t.ok(failure instanceof Undeliverable)
-})
+)
 
 t.test('a receiver that cannot be reached, breaks off or says nothing fails the attempt', async t => {
   await t.rejects(channelTo(t, 'http://127.0.0.1:9').send(alert, signal()))

@@ -7,28 +7,48 @@ t.test('lists are read page by page, and a cursor that never ends is given up', 
   const { url } = await httpServer(t, (request, response) => {
     asked.push(`${request.method} ${request.url} ${request.headers.authorization}`)
     const page = /cursor=(\d+)/.exec(request.url ?? '')?.[1] ?? '0'
-    const next = request.url?.startsWith('/admin/v1/users') === true || Number(page) < 2 ? String(Number(page) + 1) : null
+    const next =
+      request.url?.startsWith('/admin/v1/users') === true || Number(page) < 2
+        ? String(Number(page) + 1)
+        : null
     response.end(JSON.stringify({ object: 'list', data: [{ id: `key-${page}` }], next_cursor: next }))
   })
   const client = new AdminClient(url, 'hga_key')
-  t.same((await client.list<{ id: string }>('GET /admin/v1/keys', {}, { status: 'active' })).map(({ id }) => id), ['key-0', 'key-1', 'key-2'])
+  t.same(
+    (await client.list<{ id: string }>('GET /admin/v1/keys', {}, { status: 'active' })).map(({ id }) => id),
+    ['key-0', 'key-1', 'key-2']
+  )
   t.same(asked.slice(0, 2), [
-    'GET /admin/v1/keys?limit=200&status=active Bearer hga_key', 'GET /admin/v1/keys?limit=200&status=active&cursor=1 Bearer hga_key'
+    'GET /admin/v1/keys?limit=200&status=active Bearer hga_key',
+    'GET /admin/v1/keys?limit=200&status=active&cursor=1 Bearer hga_key'
   ])
   await t.rejects(client.list('GET /admin/v1/users'), /GET \/admin\/v1\/users has more than 1000 pages/)
 })
 
-t.test('ids are escaped in paths, and what is no answer of the admin API is an error without the key', async t => {
-  const asked: Array<string | undefined> = []
-  const { url } = await httpServer(t, (request, response) => {
-    asked.push(request.url)
-    if (request.url === '/admin/v1/users') response.writeHead(302, { location: 'http://elsewhere.example/' }).end()
-    else response.writeHead(request.method === 'DELETE' ? 404 : 200, { 'content-type': 'text/html' }).end('<html>')
-  })
-  const client = new AdminClient(url, 'hga_secret')
-  const page = 'which is no answer of the admin API. Is this the address of a gateway with a dashboard?'
-  await t.rejects(client.send('DELETE /admin/v1/keys/:key_id', { key_id: 'a/../b' }), new AdminApiError(`DELETE /admin/v1/keys/a%2F..%2Fb: 404, ${page}`))
-  t.same(asked, ['/admin/v1/keys/a%2F..%2Fb'])
-  await t.rejects(client.send('GET /admin/v1/projects'), /200, which is no answer/)
-  await t.rejects(client.send('GET /admin/v1/users'), /GET \/admin\/v1\/users: fetch failed: unexpected redirect/)
-})
+t.test(
+  'ids are escaped in paths, and what is no answer of the admin API is an error without the key',
+  async t => {
+    const asked: Array<string | undefined> = []
+    const { url } = await httpServer(t, (request, response) => {
+      asked.push(request.url)
+      if (request.url === '/admin/v1/users')
+        response.writeHead(302, { location: 'http://elsewhere.example/' }).end()
+      else
+        response
+          .writeHead(request.method === 'DELETE' ? 404 : 200, { 'content-type': 'text/html' })
+          .end('<html>')
+    })
+    const client = new AdminClient(url, 'hga_secret')
+    const page = 'which is no answer of the admin API. Is this the address of a gateway with a dashboard?'
+    await t.rejects(
+      client.send('DELETE /admin/v1/keys/:key_id', { key_id: 'a/../b' }),
+      new AdminApiError(`DELETE /admin/v1/keys/a%2F..%2Fb: 404, ${page}`)
+    )
+    t.same(asked, ['/admin/v1/keys/a%2F..%2Fb'])
+    await t.rejects(client.send('GET /admin/v1/projects'), /200, which is no answer/)
+    await t.rejects(
+      client.send('GET /admin/v1/users'),
+      /GET \/admin\/v1\/users: fetch failed: unexpected redirect/
+    )
+  }
+)

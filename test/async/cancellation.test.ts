@@ -30,7 +30,9 @@ t.test('the standard signal aborts for the same reason, whenever it is requested
   t.equal(standardSignal(signal), early)
   t.ok(early instanceof AbortSignal)
   const calls = once(early, 'abort')
-  const waiting = t.rejects(sleep(60_000, undefined, { signal: AbortSignal.any([early]) }), { name: 'AbortError' })
+  const waiting = t.rejects(sleep(60_000, undefined, { signal: AbortSignal.any([early]) }), {
+    name: 'AbortError'
+  })
   const reason = new Error('over')
   signal.abort(reason)
   await calls

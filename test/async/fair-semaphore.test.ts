@@ -9,10 +9,17 @@ function work (semaphore: FairSemaphore) {
   const ends = new Map<string, () => void>()
   return {
     begun,
-    send: async (name: string, signal = patient): Promise<void> => await semaphore.run(name.charAt(0), async () => {
-      begun.push(name)
-      await new Promise<void>(resolve => { ends.set(name, resolve) })
-    }, signal),
+    send: async (name: string, signal = patient): Promise<void> =>
+      await semaphore.run(
+        name.charAt(0),
+        async () => {
+          begun.push(name)
+          await new Promise<void>(resolve => {
+            ends.set(name, resolve)
+          })
+        },
+        signal
+      ),
     end: async (name: string): Promise<void> => {
       ends.get(name)?.()
       await new Promise(setImmediate)
@@ -45,21 +52,27 @@ t.test('no owner gets a second place while another waits for the first, and all 
   t.same(begun, fair)
 })
 
-t.test('work that is aborted while it waits does not run, and work that fails releases its place', async t => {
-  const semaphore = new FairSemaphore(1)
-  const { begun, send, end } = work(semaphore)
-  const leaving = new AbortController()
-  const first = send('a1')
-  const gone = send('b1', leaving.signal)
-  leaving.abort(new Error('gone'))
-  await t.rejects(gone, /gone/)
-  await t.rejects(send('b2', leaving.signal), /gone/, 'before it came')
-  await end('a1')
-  await first
-  await t.rejects(semaphore.run('a', async () => await Promise.reject(new Error('failed')), patient), /failed/)
-  const last = send('a2')
-  await new Promise(setImmediate)
-  await end('a2')
-  await last
-  t.same(begun, ['a1', 'a2'])
-})
+t.test(
+  'work that is aborted while it waits does not run, and work that fails releases its place',
+  async t => {
+    const semaphore = new FairSemaphore(1)
+    const { begun, send, end } = work(semaphore)
+    const leaving = new AbortController()
+    const first = send('a1')
+    const gone = send('b1', leaving.signal)
+    leaving.abort(new Error('gone'))
+    await t.rejects(gone, /gone/)
+    await t.rejects(send('b2', leaving.signal), /gone/, 'before it came')
+    await end('a1')
+    await first
+    await t.rejects(
+      semaphore.run('a', async () => await Promise.reject(new Error('failed')), patient),
+      /failed/
+    )
+    const last = send('a2')
+    await new Promise(setImmediate)
+    await end('a2')
+    await last
+    t.same(begun, ['a1', 'a2'])
+  }
+)

@@ -31,20 +31,28 @@ t.test('nothing is sent to a process that has gone, or from one without an IPC c
   t.doesNotThrow(() => sendMessage({ send: undefined }, 'hello'))
 })
 
-t.test('a message that another sends without a callback to a process that has ended is no uncaught error', async t => {
-  const child = spawn(process.execPath, ['-e', ''], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-  ignoreClosedChannel(child)
-  await once(child, 'close')
-  const error = once(child, 'error')
-  child.send('hello')
-  t.match(await error, [{ code: 'ERR_IPC_CHANNEL_CLOSED' }])
-})
+t.test(
+  'a message that another sends without a callback to a process that has ended is no uncaught error',
+  async t => {
+    const child = spawn(process.execPath, ['-e', ''], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    ignoreClosedChannel(child)
+    await once(child, 'close')
+    const error = once(child, 'error')
+    child.send('hello')
+    t.match(await error, [{ code: 'ERR_IPC_CHANNEL_CLOSED' }])
+  }
+)
 
 t.test('other errors of a process are thrown', async t => {
   const child = new EventEmitter()
   ignoreClosedChannel(child)
-  for (const error of [Object.assign(new Error('not started'), { code: 'EAGAIN' }), new Error('without a code')]) {
+  for (const error of [
+    Object.assign(new Error('not started'), { code: 'EAGAIN' }),
+    new Error('without a code')
+  ]) {
     t.throws(() => child.emit('error', error), error)
   }
-  for (const code of ['EPIPE', 'ECONNRESET']) t.doesNotThrow(() => child.emit('error', Object.assign(new Error(code), { code })))
+  for (const code of ['EPIPE', 'ECONNRESET']) {
+    t.doesNotThrow(() => child.emit('error', Object.assign(new Error(code), { code })))
+  }
 })

@@ -8,7 +8,11 @@ t.test('this process runs, one that has exited does not', async t => {
 })
 
 t.test('a process of another user runs as well', async t => {
-  const denied = t.intercept(process, 'kill', { value: () => { throw Object.assign(new Error('denied'), { code: 'EPERM' }) } })
+  const denied = t.intercept(process, 'kill', {
+    value: () => {
+      throw Object.assign(new Error('denied'), { code: 'EPERM' })
+    }
+  })
   const alive = isProcessAlive(1)
   denied.restore()
   t.equal(alive, true)

@@ -3,7 +3,10 @@ import { peek } from '../../lib/async/peek.ts'
 import { collect } from '../support/stages.ts'
 
 /** Counts what is taken, and notes when it is returned. */
-function numbers (end: number): { readonly source: AsyncGenerator<number, void, undefined>, readonly seen: { taken: number, returned: boolean } } {
+function numbers (end: number): {
+  readonly source: AsyncGenerator<number, void, undefined>
+  readonly seen: { taken: number, returned: boolean }
+} {
   const seen = { taken: 0, returned: false }
   async function * source (): AsyncGenerator<number, void, undefined> {
     try {

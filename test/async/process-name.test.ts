@@ -29,40 +29,60 @@ t.test('a name shows in which directory of this machine its process works', asyn
   t.notOk(worksIn(name.replace(/^\w{12}/, '000000000000'), join(directory, 'one')), 'of another machine')
 })
 
-t.test('a process that its parent does not wait for has exited', { skip: process.platform !== 'linux' && 'no /proc' }, async t => {
-  const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
-  t.teardown(() => parent.kill('SIGKILL'))
-  const [line] = await once(parent.stdout, 'data') as [Buffer]
-  const pid = Number(line.toString())
-  await until(() => /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')), 'the end of the process')
-  t.equal(processState(processName().replace(`-${process.pid}-`, `-${pid}-`)), 'exited')
-})
+t.test(
+  'a process that its parent does not wait for has exited',
+  { skip: process.platform !== 'linux' && 'no /proc' },
+  async t => {
+    const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 60'], {
+      stdio: ['ignore', 'pipe', 'ignore']
+    })
+    t.teardown(() => parent.kill('SIGKILL'))
+    const [line] = (await once(parent.stdout, 'data')) as [Buffer]
+    const pid = Number(line.toString())
+    await until(() => /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')), 'the end of the process')
+    t.equal(processState(processName().replace(`-${process.pid}-`, `-${pid}-`)), 'exited')
+  }
+)
 
 t.test('containers with the same host name differ by the file of hosts that is made for each', async t => {
-  const line = (root: string, point: string) => `655 640 8:1 ${root} ${point} rw,relatime - ext4 /dev/sda1 rw`
+  const line = (root: string, point: string) =>
+    `655 640 8:1 ${root} ${point} rw,relatime - ext4 /dev/sda1 rw`
   const docker = '/var/lib/docker/containers/4f2a/hosts'
   const pod = '/var/lib/kubelet/pods/0b77-11/etc-hosts'
-  t.strictSame(containerOf([line('/', '/'), line(docker, '/etc/hosts'), line('/x', '/etc/hosts.d')].join('\n')), [docker])
+  t.strictSame(
+    containerOf([line('/', '/'), line(docker, '/etc/hosts'), line('/x', '/etc/hosts.d')].join('\n')),
+    [docker]
+  )
   t.strictSame(containerOf(`${line(pod, '/etc/hosts')}\n`), [pod])
   t.strictSame(containerOf(line('/', '/')), [])
   t.strictSame(containerOf(''), [])
 })
 
 const inNamespace = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--mount-proc']
-const noNamespaces = spawnSync('unshare', [...inNamespace, 'mount', '--bind', '/etc/hosts', '/etc/hosts']).status !== 0 && 'no namespaces'
+const noNamespaces =
+  spawnSync('unshare', [...inNamespace, 'mount', '--bind', '/etc/hosts', '/etc/hosts']).status !== 0 &&
+  'no namespaces'
 
-t.test('of a process of another container nothing is known, if it has the same host name and the same id as well; the same one is known again', { skip: noNamespaces }, async t => {
-  const module = join(import.meta.dirname, '../../lib/async/process-name.js')
-  const hosts = t.testdir({ one: '', other: '' })
-  const nameIn = (container: string): string => {
-    const script = `import(${JSON.stringify(module)}).then(({ processName }) => console.log(processName()))`
-    const shell = 'mount --bind "$1" /etc/hosts && exec "$2" -e "$3"'
-    return execFileSync('unshare', [...inNamespace, 'sh', '-c', shell, 'sh', join(hosts, container), process.execPath, script], { encoding: 'utf8' }).trim()
+t.test(
+  'of a process of another container nothing is known, if it has the same host name and the same id as well; the same one is known again',
+  { skip: noNamespaces },
+  async t => {
+    const module = join(import.meta.dirname, '../../lib/async/process-name.js')
+    const hosts = t.testdir({ one: '', other: '' })
+    const nameIn = (container: string): string => {
+      const script = `import(${JSON.stringify(module)}).then(({ processName }) => console.log(processName()))`
+      const shell = 'mount --bind "$1" /etc/hosts && exec "$2" -e "$3"'
+      return execFileSync(
+        'unshare',
+        [...inNamespace, 'sh', '-c', shell, 'sh', join(hosts, container), process.execPath, script],
+        { encoding: 'utf8' }
+      ).trim()
+    }
+    const name = nameIn('one')
+    t.match(name, /^\w{12}-1-/)
+    t.equal(processState(name), 'unknown')
+    t.equal(processState(name.replace('-1-', `-${process.pid}-`)), 'unknown')
+    t.not(nameIn('other').slice(0, 12), name.slice(0, 12))
+    t.equal(nameIn('one').slice(0, 12), name.slice(0, 12), 'after a restart')
   }
-  const name = nameIn('one')
-  t.match(name, /^\w{12}-1-/)
-  t.equal(processState(name), 'unknown')
-  t.equal(processState(name.replace('-1-', `-${process.pid}-`)), 'unknown')
-  t.not(nameIn('other').slice(0, 12), name.slice(0, 12))
-  t.equal(nameIn('one').slice(0, 12), name.slice(0, 12), 'after a restart')
-})
+)

@@ -16,18 +16,23 @@ class Wait extends TimedMember {
   }
 }
 
-t.test('each wait ends after its time, those begun first before others, unless it was stopped or begun anew', async t => {
-  const timer = new SharedTimer(20)
-  const due: string[] = []
-  const startedAtMs = performance.now()
-  const [first, second, stopped, anew] = ['first', 'second', 'stopped', 'anew'].map(name => new Wait(() => due.push(name)))
-  for (const wait of [anew, first, stopped, second]) if (wait !== undefined) timer.start(wait)
-  if (stopped !== undefined) timer.stop(stopped)
-  if (anew !== undefined) timer.start(anew)
-  await until(() => due.length === 3, 'three waits')
-  t.same(due, ['first', 'second', 'anew'])
-  t.ok(performance.now() - startedAtMs >= 19)
-})
+t.test(
+  'each wait ends after its time, those begun first before others, unless it was stopped or begun anew',
+  async t => {
+    const timer = new SharedTimer(20)
+    const due: string[] = []
+    const startedAtMs = performance.now()
+    const [first, second, stopped, anew] = ['first', 'second', 'stopped', 'anew'].map(
+      name => new Wait(() => due.push(name))
+    )
+    for (const wait of [anew, first, stopped, second]) if (wait !== undefined) timer.start(wait)
+    if (stopped !== undefined) timer.stop(stopped)
+    if (anew !== undefined) timer.start(anew)
+    await until(() => due.length === 3, 'three waits')
+    t.same(due, ['first', 'second', 'anew'])
+    t.ok(performance.now() - startedAtMs >= 19)
+  }
+)
 
 t.test('a wait may begin another when it ends, also its own', async t => {
   const timer = new SharedTimer(5)
@@ -70,7 +75,15 @@ t.test('thousands that are due at once are called in several turns of the event 
       rounds.push([count, later[0]?.ms])
       t.ok(later.length < 2, 'one timer')
     }
-    t.same(rounds, [[200, 0], [400, 0], [500, beginsAnew ? 1000 : undefined]], beginsAnew ? 'that begin anew' : 'that end')
+    t.same(
+      rounds,
+      [
+        [200, 0],
+        [400, 0],
+        [500, beginsAnew ? 1000 : undefined]
+      ],
+      beginsAnew ? 'that begin anew' : 'that end'
+    )
     later.length = 0
   }
 })

@@ -21,13 +21,16 @@ t.test('it aborts with its parent, for the reason of that', async t => {
   t.equal(startDeadline(60_000, parent, late).signal.reason, left, 'also when that had aborted before')
 })
 
-t.test('the end of the work stops the clock, aborts what still uses the signal, and leaves the parent', async t => {
-  const parent = new CallCancellation()
-  const deadline = startDeadline(1, parent, late)
-  deadline.end()
-  t.same([deadline.signal.reason, deadline.passed()], [late, false])
-  parent.abort(left)
-  const other = startDeadline(2, new CallCancellation(), late)
-  await until(() => other.passed(), 'a deadline that was set later')
-  t.same([deadline.signal.reason, deadline.passed()], [late, false])
-})
+t.test(
+  'the end of the work stops the clock, aborts what still uses the signal, and leaves the parent',
+  async t => {
+    const parent = new CallCancellation()
+    const deadline = startDeadline(1, parent, late)
+    deadline.end()
+    t.same([deadline.signal.reason, deadline.passed()], [late, false])
+    parent.abort(left)
+    const other = startDeadline(2, new CallCancellation(), late)
+    await until(() => other.passed(), 'a deadline that was set later')
+    t.same([deadline.signal.reason, deadline.passed()], [late, false])
+  }
+)

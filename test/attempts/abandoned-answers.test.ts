@@ -28,13 +28,24 @@ import type { Test } from 'tap'
 const path = '/v1/chat/completions'
 const question = { model: 'openai/gpt-5', messages: 'hi' }
 
-async function start (t: Test, script: (request: SeenRequest) => Script): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
+async function start (
+  t: Test,
+  script: (request: SeenRequest) => Script
+): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
-  return { upstream, api: await testGateway(t, { providers: [upstreamAt(upstream.url, 'openai', 'openai', { onDisconnect: 'drain' })] }) }
+  return {
+    upstream,
+    api: await testGateway(t, {
+      providers: [upstreamAt(upstream.url, 'openai', 'openai', { onDisconnect: 'drain' })]
+    })
+  }
 }
 
-/** Lets the provider go on with an answer whose caller has left. @returns the usage records once the gateway has closed */
+/**
+ * Lets the provider go on with an answer whose caller has left. @returns the usage records once the gateway
+ * has closed
+ */
 async function recordedOf (api: TestGateway, { query }: Database, goOn: () => void): Promise<UsageRow[]> {
   await until(() => api.gateway.services.abandonedAnswers.size === 1, 'one abandoned answer')
   goOn()
@@ -75,7 +86,14 @@ t.test('what a caller leaves behind is read to its end, and the log waits for wh
   t.equal(api.lines.length, 0)
   go()
   await until(() => api.lines.length === 2, 'two lines in the log')
-  for (const line of api.lines) t.match(line, { outcome: 'client_closed', error: 'client_closed_request', level: 'info', usage: { prompt: 3, total: Number } })
+  for (const line of api.lines) {
+    t.match(line, {
+      outcome: 'client_closed',
+      error: 'client_closed_request',
+      level: 'info',
+      usage: { prompt: 3, total: Number }
+    })
+  }
   t.same(new Set(api.lines.map(line => Reflect.get(Object(line['usage']), 'total'))), new Set([4, 6]))
 })
 
@@ -83,67 +101,119 @@ const budget = { usd: 1, per: 'day' as const }
 const budgets: ReadonlyArray<readonly [string, ApiKey, KeyLimits?]> = [
   ['of the key', { id: 'key-2', name: 'limited', limits: { budget } }],
   ['of keys without limits of their own', { id: 'key-2', name: 'limited' }, { budget }],
-  ['of the project of the key', { id: 'key-2', name: 'limited', project: { id: 'project-1', name: 'team', limits: { budget } } }]
+  [
+    'of the project of the key',
+    { id: 'key-2', name: 'limited', project: { id: 'project-1', name: 'team', limits: { budget } } }
+  ]
 ]
 for (const [whose, key, defaultKeyLimits] of budgets) {
-  t.test(`an answer that counts against the budget ${whose} is read to its end, and costs what it used`, async t => {
-    const { promise: opened, resolve: go } = withResolvers<void>()
-    const [head = '', first = '', ...rest] = chatFrames(['a', 'b', 'c'])
-    const upstream = await fakeUpstream({ headers: eventStream, pieces: (async function * () {
-      yield head + first
-      await opened
-      yield * rest
-    })() })
-    t.teardown(upstream.close)
-    const database = await openDatabase(t.testdir(), { busyTimeoutMs: 0 })
-    t.teardown(database.close)
-    const api = await testGateway(t, {
-      providers: [upstreamAt(`${upstream.url}/v1`)],
-      models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })],
-      limits: { ...settings().limits, ...defaultKeyLimits !== undefined && { defaultKeyLimits } }
-    }, { limited: key }, { usageDatabase: database })
-    const leaving = new AbortController()
-    const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal, headers: { authorization: 'Bearer limited' } })
-    await answer.body?.getReader().read()
-    leaving.abort()
-    t.match(await recordedOf(api, database, go), [
-      { outcome: 'client_closed', prompt_tokens: 3, completion_tokens: 3, estimated: 0, cost_nano_usd: 33_000 }
-    ])
-  })
+  t.test(
+    `an answer that counts against the budget ${whose} is read to its end, and costs what it used`,
+    async t => {
+      const { promise: opened, resolve: go } = withResolvers<void>()
+      const [head = '', first = '', ...rest] = chatFrames(['a', 'b', 'c'])
+      const upstream = await fakeUpstream({
+        headers: eventStream,
+        pieces: (async function* () {
+          yield head + first
+          await opened
+          yield* rest
+        })()
+      })
+      t.teardown(upstream.close)
+      const database = await openDatabase(t.testdir(), { busyTimeoutMs: 0 })
+      t.teardown(database.close)
+      const api = await testGateway(
+        t,
+        {
+          providers: [upstreamAt(`${upstream.url}/v1`)],
+          models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })],
+          limits: { ...settings().limits, ...defaultKeyLimits !== undefined && { defaultKeyLimits } }
+        },
+        { limited: key },
+        { usageDatabase: database }
+      )
+      const leaving = new AbortController()
+      const answer = await api.post(
+        path,
+        { ...question, stream: true },
+        { signal: leaving.signal, headers: { authorization: 'Bearer limited' } }
+      )
+      await answer.body?.getReader().read()
+      leaving.abort()
+      t.match(await recordedOf(api, database, go), [
+        {
+          outcome: 'client_closed',
+          prompt_tokens: 3,
+          completion_tokens: 3,
+          estimated: 0,
+          cost_nano_usd: 33_000
+        }
+      ])
+    }
+  )
 }
 
-t.test('a provider that goes silent sees that a caller has left, with a budget in time, behind generators as well', async t => {
-  const [head = '', first = ''] = chatFrames(['a'])
-  const { upstream, api } = await start(t, () => ({ headers: eventStream, pieces: [head + first], then: 'stall' }))
-  const { providers, settings } = api.gateway.services
-  const unchanged: Stage<ChatBatch> = async function * (source) { yield * source }
-  const handle = pipeline(
-    providerCall({ providers, settings, abandonedAnswers: new AbandonedAnswers({ maxMs: 20 }) }, 'chat'),
-    unchanged, recordUsage(), normalise(), unchanged, answerReply(chatCompletions)
-  )
-  const request: ChatInput = { model: 'openai/gpt-5', messages: [{ role: 'user', content: 'hi' }], stream: true }
-  for (const [number, reservedNanoUsd] of [undefined, 1_000].entries()) {
-    const leaving = new AbortController()
-    const call = routedCall(request, { signal: leaving.signal, routes: [{ providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }] })
-    call.record.reservedNanoUsd = reservedNanoUsd
-    const { body } = await handle(call)
-    const frames = (body as AsyncIterable<string>)[Symbol.asyncIterator]()
-    while (!(await frames.next()).value?.includes('"content":"a"')) { /* the role */ }
-    const waiting = frames.next()
-    leaving.abort(new GatewayError('client_closed_request'))
-    await settles((await upstream.request(number)).aborted, `the provider to see it: ${reservedNanoUsd}`)
-    t.same(await waiting, { done: true, value: undefined }, 'nothing waits any more')
-    t.equal(call.record.outcome, 'client_closed')
+t.test(
+  'a provider that goes silent sees that a caller has left, with a budget in time, behind generators as well',
+  async t => {
+    const [head = '', first = ''] = chatFrames(['a'])
+    const { upstream, api } = await start(t, () => ({
+      headers: eventStream,
+      pieces: [head + first],
+      then: 'stall'
+    }))
+    const { providers, settings } = api.gateway.services
+    const unchanged: Stage<ChatBatch> = async function* (source) {
+      yield* source
+    }
+    const handle = pipeline(
+      providerCall({ providers, settings, abandonedAnswers: new AbandonedAnswers({ maxMs: 20 }) }, 'chat'),
+      unchanged,
+      recordUsage(),
+      normalise(),
+      unchanged,
+      answerReply(chatCompletions)
+    )
+    const request: ChatInput = {
+      model: 'openai/gpt-5',
+      messages: [{ role: 'user', content: 'hi' }],
+      stream: true
+    }
+    for (const [number, reservedNanoUsd] of [undefined, 1_000].entries()) {
+      const leaving = new AbortController()
+      const call = routedCall(request, {
+        signal: leaving.signal,
+        routes: [{ providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }]
+      })
+      call.record.reservedNanoUsd = reservedNanoUsd
+      const { body } = await handle(call)
+      const frames = (body as AsyncIterable<string>)[Symbol.asyncIterator]()
+      while (!(await frames.next()).value?.includes('"content":"a"')) {
+        /* the role */
+      }
+      const waiting = frames.next()
+      leaving.abort(new GatewayError('client_closed_request'))
+      await settles((await upstream.request(number)).aborted, `the provider to see it: ${reservedNanoUsd}`)
+      t.same(await waiting, { done: true, value: undefined }, 'nothing waits any more')
+      t.equal(call.record.outcome, 'client_closed')
+    }
   }
-})
+)
 
-t.test('an answer that outlives its caller gives its reads as they are: nothing more waits for a call with a budget', async t => {
-  const read = new Promise<AnswerEvent[] | undefined>(() => undefined)
-  const open = { next: () => read, sizeBytes: () => 7, close: () => undefined }
-  const answer = await new AbandonedAnswers().open({ signal: new AbortController().signal, record: new CallRecord('chat') }, async () => open)
-  t.equal(answer.next(), read)
-  t.equal(answer.sizeBytes(), 7)
-})
+t.test(
+  'an answer that outlives its caller gives its reads as they are: nothing more waits for a call with a budget',
+  async t => {
+    const read = new Promise<AnswerEvent[] | undefined>(() => undefined)
+    const open = { next: () => read, sizeBytes: () => 7, close: () => undefined }
+    const answer = await new AbandonedAnswers().open(
+      { signal: new AbortController().signal, record: new CallRecord('chat') },
+      async () => open
+    )
+    t.equal(answer.next(), read)
+    t.equal(answer.sizeBytes(), 7)
+  }
+)
 
 t.test('a gateway that closes gives up what it was reading on', async t => {
   const [head = '', first = ''] = chatFrames(['a'])
@@ -167,7 +237,12 @@ t.test('a gateway that closes gives up what it was reading on', async t => {
   t.match(api.lines[0], { outcome: 'client_closed', usage: { estimated: true } })
 })
 
-interface Reading { readonly record: CallRecord, readonly leave: (reason?: GatewayError) => void, readonly signal: AbortSignal, readonly close: () => void }
+interface Reading {
+  readonly record: CallRecord
+  readonly leave: (reason?: GatewayError) => void
+  readonly signal: AbortSignal
+  readonly close: () => void
+}
 
 /** An answer of one kilobyte a read that goes on for ever, unless it is aborted. */
 async function endless (abandoned: AbandonedAnswers): Promise<Reading> {
@@ -175,20 +250,32 @@ async function endless (abandoned: AbandonedAnswers): Promise<Reading> {
   const record = new CallRecord('chat')
   let inner = new AbortController().signal
   let sizeBytes = 0
-  const answer = await abandoned.open<{ signal: AbortSignal, record: CallRecord }, AnswerEvent>({ signal: caller.signal, record }, async ({ signal }) => {
-    inner = signal
-    return {
-      next: async () => {
-        await new Promise(resolve => { setImmediate(resolve) })
-        if (signal.aborted) throw signal.reason
-        sizeBytes += 1024
-        return [{ type: 'usage', usage: { promptTokens: 1, completionTokens: sizeBytes / 1024, totalTokens: 0 } }]
-      },
-      sizeBytes: () => sizeBytes,
-      close: () => undefined
+  const answer = await abandoned.open<{ signal: AbortSignal, record: CallRecord }, AnswerEvent>(
+    { signal: caller.signal, record },
+    async ({ signal }) => {
+      inner = signal
+      return {
+        next: async () => {
+          await new Promise(resolve => {
+            setImmediate(resolve)
+          })
+          if (signal.aborted) throw signal.reason
+          sizeBytes += 1024
+          return [
+            { type: 'usage', usage: { promptTokens: 1, completionTokens: sizeBytes / 1024, totalTokens: 0 } }
+          ]
+        },
+        sizeBytes: () => sizeBytes,
+        close: () => undefined
+      }
     }
-  })
-  return { record, signal: inner, close: answer.close, leave: (reason = new GatewayError('client_closed_request')) => caller.abort(reason) }
+  )
+  return {
+    record,
+    signal: inner,
+    close: answer.close,
+    leave: (reason = new GatewayError('client_closed_request')) => caller.abort(reason)
+  }
 }
 
 t.test('reading on is bounded in bytes, in time and in number', async t => {
@@ -229,46 +316,82 @@ t.test('only a caller who leaves is a reason to read on', async t => {
   t.notOk(there.signal.aborted, 'and nothing is retained')
 })
 
-t.test('a gateway that closes gives up what was read on for an earlier configuration, and records it', async t => {
-  const [head = '', first = ''] = chatFrames(['a'])
-  const { upstream, api } = await start(t, () => ({
-    headers: eventStream,
-    pieces: (async function * () {
-      yield head
-      for (;;) {
-        yield first
-        await new Promise(resolve => { setImmediate(resolve) })
-      }
-    })()
-  }))
-  const leaving = new AbortController()
-  const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal })
-  await answer.body?.getReader().read()
-  leaving.abort()
-  await until(() => api.gateway.services.abandonedAnswers.size === 1, 'one abandoned answer')
-  await api.gateway.reload(api.gateway.services.settings)
-  const { aborted } = await upstream.request(0)
-  await api.gateway.close()
-  t.match(api.lines, [{ outcome: 'client_closed', usage: { estimated: true } }], 'before everything is closed')
-  await aborted
-})
+t.test(
+  'a gateway that closes gives up what was read on for an earlier configuration, and records it',
+  async t => {
+    const [head = '', first = ''] = chatFrames(['a'])
+    const { upstream, api } = await start(t, () => ({
+      headers: eventStream,
+      pieces: (async function* () {
+        yield head
+        for (;;) {
+          yield first
+          await new Promise(resolve => {
+            setImmediate(resolve)
+          })
+        }
+      })()
+    }))
+    const leaving = new AbortController()
+    const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal })
+    await answer.body?.getReader().read()
+    leaving.abort()
+    await until(() => api.gateway.services.abandonedAnswers.size === 1, 'one abandoned answer')
+    await api.gateway.reload(api.gateway.services.settings)
+    const { aborted } = await upstream.request(0)
+    await api.gateway.close()
+    t.match(
+      api.lines,
+      [{ outcome: 'client_closed', usage: { estimated: true } }],
+      'before everything is closed'
+    )
+    await aborted
+  }
+)
 
 t.test('images of an answer that is read on are counted', async t => {
   let go = (): void => undefined
-  const opened = new Promise<void>(resolve => { go = resolve })
-  const upstream = await fakeUpstream({ pieces: (async function * () {
-    await opened
-    yield JSON.stringify({ created: 1, data: [{ b64_json: 'AA==' }, { b64_json: 'AA==' }], quality: 'low', size: '1024x1024' })
-  })() })
+  const opened = new Promise<void>(resolve => {
+    go = resolve
+  })
+  const upstream = await fakeUpstream({
+    pieces: (async function* () {
+      await opened
+      yield JSON.stringify({
+        created: 1,
+        data: [{ b64_json: 'AA==' }, { b64_json: 'AA==' }],
+        quality: 'low',
+        size: '1024x1024'
+      })
+    })()
+  })
   t.teardown(upstream.close)
   const database = await openDatabase(t.testdir(), { busyTimeoutMs: 0 })
   t.teardown(database.close)
-  const api = await testGateway(t, {
-    providers: [upstreamAt(upstream.url, 'openai', 'openai', { onDisconnect: 'drain' })],
-    models: [modelSettings('openai/picture', { price: { images: [{ quality: 'high', usd: 0.5 }, { quality: 'low', usd: 0.1 }] } })]
-  }, {}, { usageDatabase: database })
+  const api = await testGateway(
+    t,
+    {
+      providers: [upstreamAt(upstream.url, 'openai', 'openai', { onDisconnect: 'drain' })],
+      models: [
+        modelSettings('openai/picture', {
+          price: {
+            images: [
+              { quality: 'high', usd: 0.5 },
+              { quality: 'low', usd: 0.1 }
+            ]
+          }
+        })
+      ]
+    },
+    {},
+    { usageDatabase: database }
+  )
   const leaving = new AbortController()
-  const answer = api.post('/v1/images/generations', { model: 'openai/picture', prompt: 'x', n: 4 }, { signal: leaving.signal })
+  const answer = api.post(
+    '/v1/images/generations',
+    { model: 'openai/picture', prompt: 'x', n: 4 },
+    { signal: leaving.signal }
+  )
   answer.catch(() => undefined)
   await upstream.request(0)
   leaving.abort()

@@ -31,7 +31,13 @@ function start (reads: ReadonlyArray<readonly string[]>, failure?: Error) {
 t.test('an answer is opened with the first read, and closed after the last', async t => {
   const { batches, counts } = start([['a'], ['b', 'c']])
   t.same(counts(), [0, 0])
-  t.same((await collect(batches)).map(({ route, events }) => [route.modelId, events]), [['one/m', ['a']], ['one/m', ['b', 'c']]])
+  t.same(
+    (await collect(batches)).map(({ route, events }) => [route.modelId, events]),
+    [
+      ['one/m', ['a']],
+      ['one/m', ['b', 'c']]
+    ]
+  )
   t.same(counts(), [1, 1])
   t.same(await batches.next(), { done: true, value: undefined })
 })

@@ -10,9 +10,18 @@ const [a, b] = [route('one/a'), route('two/b')]
 interface Played { readonly tried: string[], readonly waitedMs: number, readonly skipped: string[] }
 
 /** Follows a plan in which every attempt fails. */
-function play (routes: readonly Route[], health: RouteHealth, retries: number, failure: () => GatewayError): Played {
+function play (
+  routes: readonly Route[],
+  health: RouteHealth,
+  retries: number,
+  failure: () => GatewayError
+): Played {
   const skipped: string[] = []
-  const plan = new AttemptPlan(routes, health, { keyId: 'key-1', retries: () => retries, onSkip: ({ modelId }, why) => skipped.push(`${modelId} ${why}`) })
+  const plan = new AttemptPlan(routes, health, {
+    keyId: 'key-1',
+    retries: () => retries,
+    onSkip: ({ modelId }, why) => skipped.push(`${modelId} ${why}`)
+  })
   const tried: string[] = []
   let waitedMs = 0
   for (let planned = plan.first(); planned !== undefined;) {
@@ -26,13 +35,16 @@ function play (routes: readonly Route[], health: RouteHealth, retries: number, f
   return { tried, waitedMs, skipped }
 }
 
-const fails = (code: ErrorCode, retryAfterSeconds?: number) => () => new GatewayError(code, { retryAfterSeconds })
+const fails = (code: ErrorCode, retryAfterSeconds?: number) => () =>
+  new GatewayError(code, { retryAfterSeconds })
 const reset = () => new GatewayError('upstream_unreachable', { staleConnection: true })
 
 /** One that has seen many answers of both. */
 function healthy (): RouteHealth {
   const health = new RouteHealth()
-  for (let count = 0; count < 100; count++) for (const one of [a, b]) health.succeeded(one, health.begin(one, 'key-1'), false, 1)
+  for (let count = 0; count < 100; count++) {
+    for (const one of [a, b]) health.succeeded(one, health.begin(one, 'key-1'), false, 1)
+  }
   return health
 }
 
@@ -64,7 +76,11 @@ t.test('the waits of a call are bounded in their sum', async t => {
 
 t.test('a stale socket is replaced at once, is no failure and uses no budget', async t => {
   const health = healthy()
-  const plan = new AttemptPlan([a], health, { keyId: 'key-1', retries: () => 0, onSkip: () => t.fail('nothing is skipped') })
+  const plan = new AttemptPlan([a], health, {
+    keyId: 'key-1',
+    retries: () => 0,
+    onSkip: () => t.fail('nothing is skipped')
+  })
   plan.first()
   t.same(plan.reconnect(reset()), { route: a, waitMs: 0, isRetry: false })
   t.equal(plan.reconnect(reset()), undefined, 'once per model')
@@ -74,7 +90,11 @@ t.test('a stale socket is replaced at once, is no failure and uses no budget', a
   t.equal(plain.reconnect(fails('upstream_unreachable')()), undefined)
   t.equal(plain.reconnect(fails('upstream_error')()), undefined)
 
-  const fresh = new AttemptPlan([a], new RouteHealth(), { keyId: 'key-1', retries: () => 0, onSkip: () => undefined })
+  const fresh = new AttemptPlan([a], new RouteHealth(), {
+    keyId: 'key-1',
+    retries: () => 0,
+    onSkip: () => undefined
+  })
   fresh.first()
   t.equal(fresh.reconnect(reset()), undefined, 'without an answer before, no socket was kept')
 })
@@ -82,10 +102,16 @@ t.test('a stale socket is replaced at once, is no failure and uses no budget', a
 t.test('a provider that only fails gets no attempts beyond the first of each call', async t => {
   const health = new RouteHealth()
   let requests = 0
-  for (let call = 0; call < 100; call++) requests += play([a, b], health, 2, fails('upstream_error')).tried.length
+  for (let call = 0; call < 100; call++) {
+    requests += play([a, b], health, 2, fails('upstream_error')).tried.length
+  }
   t.ok(requests <= 120, `${requests} requests of 100 calls`)
   const { tried, skipped } = play([a, b], health, 2, fails('upstream_error'))
   t.same(tried, ['one/a'])
   t.same(skipped, ['two/b retry_budget_exhausted'])
-  t.same(play([a, b], health, 2, fails('upstream_auth_failed')).tried, ['one/a', 'two/b'], 'a refused credential is no overload')
+  t.same(
+    play([a, b], health, 2, fails('upstream_auth_failed')).tried,
+    ['one/a', 'two/b'],
+    'a refused credential is no overload'
+  )
 })

@@ -6,7 +6,16 @@ import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { openAttempt, type ProviderCallOptions } from '../../lib/attempts/attempt.ts'
 import { provider } from '../support/settings.ts'
 import type { OpenAttempt } from '../../lib/attempts/open-attempt.ts'
-import type { Adapter, AdapterInput, BodyReader, UpstreamFailure, Provider, SendOptions, StreamReader, UpstreamRequest } from '../../lib/providers/provider.ts'
+import type {
+  Adapter,
+  AdapterInput,
+  BodyReader,
+  UpstreamFailure,
+  Provider,
+  SendOptions,
+  StreamReader,
+  UpstreamRequest
+} from '../../lib/providers/provider.ts'
 import type { Timeouts } from '../../lib/core/settings.ts'
 
 interface Event { readonly type: string, readonly text?: string }
@@ -170,36 +179,54 @@ t.test('an error before anything real is thrown, after it by the read that follo
   await t.rejects(async () => await open.next(), { name: 'ProviderFailure' })
 })
 
-t.test('a response that cannot be read was accepted, so it is not sent again; one that said so was not', async t => {
-  for (const text of ['<html>', 'data: <\n\n']) {
-    const { body, attempt } = start()
-    body.push(Buffer.from(text))
-    await t.rejects(attempt, { code: 'upstream_invalid_response', acceptedByProvider: true }, text)
+t.test(
+  'a response that cannot be read was accepted, so it is not sent again; one that said so was not',
+  async t => {
+    for (const text of ['<html>', 'data: <\n\n']) {
+      const { body, attempt } = start()
+      body.push(Buffer.from(text))
+      await t.rejects(attempt, { code: 'upstream_invalid_response', acceptedByProvider: true }, text)
+    }
+    const page = start()
+    page.body.push(Buffer.from('<html>'))
+    await t.rejects(page.attempt, {
+      message:
+        'The provider sent a page of HTML, not JSON: its `base_url` in the configuration may be wrong (see `headgate doctor`).'
+    })
+    const empty = start()
+    empty.body.end()
+    await t.rejects(empty.attempt, { code: 'upstream_invalid_response', acceptedByProvider: true })
+
+    const cut = start()
+    cut.body.push(sse('head'))
+    cut.body.fail(new GatewayError('upstream_stream_interrupted'))
+    await t.rejects(
+      cut.attempt,
+      { code: 'upstream_stream_interrupted', acceptedByProvider: false },
+      'a stream that gave nothing cost nothing'
+    )
+
+    const half = start({ streamed: false })
+    half.body.push(Buffer.from('{"half":'))
+    half.body.fail(new GatewayError('upstream_stream_interrupted'))
+    await t.rejects(
+      half.attempt,
+      { code: 'upstream_stream_interrupted', acceptedByProvider: true },
+      'a response at once was done'
+    )
+
+    for (const text of ['{"half":', `${'['.repeat(3000)}${']'.repeat(3000)}`]) {
+      const broken = start({ streamed: false, options: { answerBytes: 10_000 } })
+      broken.body.push(Buffer.from(text))
+      broken.body.end()
+      await t.rejects(
+        broken.attempt,
+        { code: 'upstream_invalid_response', acceptedByProvider: true },
+        text.slice(0, 10)
+      )
+    }
   }
-  const page = start()
-  page.body.push(Buffer.from('<html>'))
-  await t.rejects(page.attempt, { message: 'The provider sent a page of HTML, not JSON: its `base_url` in the configuration may be wrong (see `headgate doctor`).' })
-  const empty = start()
-  empty.body.end()
-  await t.rejects(empty.attempt, { code: 'upstream_invalid_response', acceptedByProvider: true })
-
-  const cut = start()
-  cut.body.push(sse('head'))
-  cut.body.fail(new GatewayError('upstream_stream_interrupted'))
-  await t.rejects(cut.attempt, { code: 'upstream_stream_interrupted', acceptedByProvider: false }, 'a stream that gave nothing cost nothing')
-
-  const half = start({ streamed: false })
-  half.body.push(Buffer.from('{"half":'))
-  half.body.fail(new GatewayError('upstream_stream_interrupted'))
-  await t.rejects(half.attempt, { code: 'upstream_stream_interrupted', acceptedByProvider: true }, 'a response at once was done')
-
-  for (const text of ['{"half":', `${'['.repeat(3000)}${']'.repeat(3000)}`]) {
-    const broken = start({ streamed: false, options: { answerBytes: 10_000 } })
-    broken.body.push(Buffer.from(text))
-    broken.body.end()
-    await t.rejects(broken.attempt, { code: 'upstream_invalid_response', acceptedByProvider: true }, text.slice(0, 10))
-  }
-})
+)
 
 t.test('what a reader stumbles over is a 502', async t => {
   const stumble = (): never => { throw new RangeError('Maximum call stack size exceeded') }
@@ -264,13 +291,21 @@ t.test('a connection that breaks after the finish reasons leaves a complete resp
   const open = await attempt
   body.fail(new GatewayError('upstream_stream_interrupted'))
   t.same(await open.next(), [{ type: 'text-delta', text: 'one' }])
-  await t.rejects(async () => await open.next(), { code: 'upstream_stream_interrupted' }, 'before them it does not')
+  await t.rejects(
+    async () => await open.next(),
+    { code: 'upstream_stream_interrupted' },
+    'before them it does not'
+  )
   const left = start()
   left.body.push(sse('one stop'))
   const given = await left.attempt
   left.body.fail(new GatewayError('client_closed_request'))
   await given.next()
-  await t.rejects(async () => await given.next(), { code: 'client_closed_request' }, 'and a caller who left gets that reason')
+  await t.rejects(
+    async () => await given.next(),
+    { code: 'client_closed_request' },
+    'and a caller who left gets that reason'
+  )
 })
 
 t.test('a message that the end cuts in two is a broken stream', async t => {
@@ -304,7 +339,11 @@ t.test('bytes that arrive in any cut give the same events', async t => {
     const { body, attempt } = start()
     for (let at = 0; at < bytes.length; at += size) body.push(bytes.subarray(at, at + size))
     body.end()
-    t.same((await wordsOf(await attempt)).flat(), ['response-start', 'eins', 'zwei', 'dreißig'], `${size} bytes`)
+    t.same(
+      (await wordsOf(await attempt)).flat(),
+      ['response-start', 'eins', 'zwei', 'dreißig'],
+      `${size} bytes`
+    )
   }
 })
 
@@ -325,14 +364,21 @@ t.test('text and bytes reach their readers as they are', async t => {
   text.body.push(Buffer.from('{"not": parsed'))
   text.body.end()
   t.same(await wordsOf(await text.attempt), [['{"not": parsed']])
-  const bytes = start({ reader: { as: 'bytes', read: given => [{ type: 'text', text: given.toString('hex') }] } })
+  const bytes = start({
+    reader: { as: 'bytes', read: given => [{ type: 'text', text: given.toString('hex') }] }
+  })
   bytes.body.push(Buffer.from([1, 2]))
   bytes.body.end()
   t.same(await wordsOf(await bytes.attempt), [['0102']])
 })
 
 t.test('pieces go out as they arrive, and count', async t => {
-  const pieces = { as: 'pieces' as const, read: (piece: Uint8Array, into: Event[]) => { into.push({ type: 'piece', text: String(piece.length) }) } }
+  const pieces = {
+    as: 'pieces' as const,
+    read: (piece: Uint8Array, into: Event[]) => {
+      into.push({ type: 'piece', text: String(piece.length) })
+    }
+  }
   const { body, attempt, cancelled } = start({ reader: pieces })
   t.ok(await isWaiting(attempt), 'the first is waited for')
   body.push(Buffer.alloc(10))
@@ -349,10 +395,16 @@ t.test('pieces go out as they arrive, and count', async t => {
 })
 
 t.test('a refusal is stated with its words, and its limits', async t => {
-  const { body, attempt } = start({ status: 429, headers: { 'x-ratelimit-limit-requests': '5', 'x-other': '1' } })
+  const { body, attempt } = start({
+    status: 429,
+    headers: { 'x-ratelimit-limit-requests': '5', 'x-other': '1' }
+  })
   body.push(Buffer.from('{"error":"slow"}'))
   body.end()
-  await t.rejects(attempt, { name: 'ProviderFailure', failure: { status: 429, message: '{"error":"slow"}', rateLimits: { 'x-ratelimit-limit-requests': '5' } } })
+  await t.rejects(attempt, {
+    name: 'ProviderFailure',
+    failure: { status: 429, message: '{"error":"slow"}', rateLimits: { 'x-ratelimit-limit-requests': '5' } }
+  })
   const page = start({ status: 502 })
   page.body.push(Buffer.from('<html>nginx</html>'))
   page.body.end()

@@ -18,7 +18,14 @@ type Outcomes = Readonly<Record<string, ReadonlyArray<string | GatewayError> | u
 
 const [one, two] = [route('one/a'), route('two/a')]
 
-function start (outcomes: Outcomes, routes: readonly [Route, ...Route[]] = [one, two], { retries = 0, billed = {} }: { retries?: number, billed?: Readonly<Record<string, readonly Usage[]>> } = {}) {
+function start (
+  outcomes: Outcomes,
+  routes: readonly [Route, ...Route[]] = [one, two],
+  {
+    retries = 0,
+    billed = {}
+  }: { retries?: number, billed?: Readonly<Record<string, readonly Usage[]>> } = {}
+) {
   const call = routedCall({}, { routes })
   const sent: string[] = []
   const attempts = new CallAttempts<Answer>(call, {
@@ -49,7 +56,13 @@ t.test('the first route that answers is the one of the call', async t => {
   const { attempts, record, sent } = start({ 'one/a': [busy], 'two/a': ['fine'] })
   t.match(await attempts.firstAnswer(), { route: two, answer: { name: 'fine' } })
   t.same(sent, ['one/a', 'two/a'])
-  t.match(record, { routes: [one, two], chosen: two, modelId: 'two/a', providerId: 'two', failedAttempts: [{ route: one, reason: 'upstream_error' }] })
+  t.match(record, {
+    routes: [one, two],
+    chosen: two,
+    modelId: 'two/a',
+    providerId: 'two',
+    failedAttempts: [{ route: one, reason: 'upstream_error' }]
+  })
 })
 
 t.test('the error of the last attempt is that of the call', async t => {
@@ -67,7 +80,11 @@ t.test('a mistake of the caller ends the call, but not what only this provider c
 })
 
 t.test('every route is tried before any is tried again, and retries are counted', async t => {
-  const { attempts, record, sent } = start({ 'one/a': [busy, 'fine'], 'two/a': [busy, 'fine'] }, [one, two], { retries: 1 })
+  const { attempts, record, sent } = start(
+    { 'one/a': [busy, 'fine'], 'two/a': [busy, 'fine'] },
+    [one, two],
+    { retries: 1 }
+  )
   await attempts.firstAnswer()
   t.same(sent.slice(0, 2), ['one/a', 'two/a'])
   t.equal(sent.length, 3)
@@ -79,28 +96,48 @@ t.test('a provider without the endpoint is not tried; where none has it the mode
   const { attempts, sent } = start({ 'two/a': ['fine'] })
   t.match(await attempts.firstAnswer(), { route: two })
   t.same(sent, ['two/a'])
-  await t.rejects(start({}).attempts.firstAnswer(), { code: 'model_not_found', message: /`one\/a` does not serve this endpoint/, param: 'model' })
+  await t.rejects(start({}).attempts.firstAnswer(), {
+    code: 'model_not_found',
+    message: /`one\/a` does not serve this endpoint/,
+    param: 'model'
+  })
 })
 
 t.test('a call that ended is not tried again, and rejects with its reason', async t => {
-  const ended = routedCall({}, { routes: [one, two], signal: AbortSignal.abort(new GatewayError('client_closed_request')) })
+  const ended = routedCall(
+    {},
+    { routes: [one, two], signal: AbortSignal.abort(new GatewayError('client_closed_request')) }
+  )
   let sent = 0
   const attempts = new CallAttempts<Answer>(ended, {
     health: new RouteHealth(),
     firstCredential: false,
-    prepare: () => ({ provider: provider('one'), readsToEnd: false, billed: () => [], send: async () => { sent++; throw busy } })
+    prepare: () => ({
+      provider: provider('one'),
+      readsToEnd: false,
+      billed: () => [],
+      send: async () => {
+        sent++
+        throw busy
+      }
+    })
   })
   await t.rejects(attempts.firstAnswer(), { code: 'client_closed_request' })
   t.equal(sent, 1)
 })
 
-t.test('what was billed for parts of an answer that failed is wasted, that of the answer is not', async t => {
-  const usage = { promptTokens: 3, completionTokens: 0, totalTokens: 3 }
-  const { attempts, record } = start({ 'one/a': [busy], 'two/a': ['fine'] }, [one, two], { billed: { 'one/a': [usage], 'two/a': [usage] } })
-  await attempts.firstAnswer()
-  t.match(record.wasted, [{ modelId: 'one/a', usage }])
-  t.equal(record.wasted?.length, 1)
-})
+t.test(
+  'what was billed for parts of an answer that failed is wasted, that of the answer is not',
+  async t => {
+    const usage = { promptTokens: 3, completionTokens: 0, totalTokens: 3 }
+    const { attempts, record } = start({ 'one/a': [busy], 'two/a': ['fine'] }, [one, two], {
+      billed: { 'one/a': [usage], 'two/a': [usage] }
+    })
+    await attempts.firstAnswer()
+    t.match(record.wasted, [{ modelId: 'one/a', usage }])
+    t.equal(record.wasted?.length, 1)
+  }
+)
 
 t.test('a slow route gets a second request beside it', async t => {
   const slow: Route = { ...one, hedgeAfterMs: 1 }
@@ -116,7 +153,9 @@ t.test('a slow route gets a second request beside it', async t => {
       billed: () => [],
       send: async ({ signal }) => {
         if (providerId === 'two') return { name: 'second', close: () => undefined }
-        return await new Promise((_resolve, reject) => { signal?.addEventListener('abort', () => reject(new GatewayError('upstream_error'))) })
+        return await new Promise((_resolve, reject) => {
+          signal?.addEventListener('abort', () => reject(new GatewayError('upstream_error')))
+        })
       }
     })
   })

@@ -32,7 +32,8 @@ function race () {
   }
 }
 
-const notes = ({ record }: ReturnType<typeof race>): unknown => record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason])
+const notes = ({ record }: ReturnType<typeof race>): unknown =>
+  record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason])
 
 t.test('the second answers: the call is its route\'s, and the first was slower', async t => {
   const run = race()
@@ -123,7 +124,14 @@ t.test('an answer that comes too late all the same is released', async t => {
   const discarded: string[] = []
   const late = withResolvers<string>()
   const second = request()
-  const raced = hedge(1, async () => await late.promise, () => second.send, answer => { discarded.push(answer) })
+  const raced = hedge(
+    1,
+    async () => await late.promise,
+    () => second.send,
+    answer => {
+      discarded.push(answer)
+    }
+  )
   await until(() => second.started(), 'the second request')
   second.answer('second')
   t.equal((await raced).answer, 'second')

@@ -13,7 +13,11 @@ const chosen = route('one/a', { by: 'load' })
 function start () {
   const health = new RouteHealth(() => 0)
   const call = routedCall({})
-  return { health, record: call.record, begin: () => new RouteAttempt(call, provider('one'), { route: chosen }, health) }
+  return {
+    health,
+    record: call.record,
+    begin: () => new RouteAttempt(call, provider('one'), { route: chosen }, health)
+  }
 }
 
 t.test('an attempt counts as waiting until it has ended', async t => {
@@ -35,7 +39,11 @@ t.test('a failure is known of the route and noted in the call', async t => {
     attempt.end()
   }
   t.match(health.cooldown(chosen, 'key-1'), { reason: 'circuit_open' })
-  t.same(record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]), Array.from({ length: 5 }, () => ['one/a', 'upstream_error']), 'one that failed was not slower as well')
+  t.same(
+    record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]),
+    Array.from({ length: 5 }, () => ['one/a', 'upstream_error']),
+    'one that failed was not slower as well'
+  )
 })
 
 t.test('one that another request overtook is no failure of its route', async t => {
@@ -49,14 +57,36 @@ t.test('reasons are noted in order', async t => {
   const call = routedCall({})
   noteAttempt(call, route('one/a'), 'rate_limited')
   noteAttempt(call, route('two/b'), 'circuit_open')
-  t.same(call.record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]), [['one/a', 'rate_limited'], ['two/b', 'circuit_open']])
+  t.same(
+    call.record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]),
+    [
+      ['one/a', 'rate_limited'],
+      ['two/b', 'circuit_open']
+    ]
+  )
 })
 
 t.test('a refused credential names its provider and what to do', async t => {
   const refused = new ProviderFailure({ kind: 'credential' }, 401)
-  t.equal(start().begin().errorOf(refused).message, 'The provider `one` refused the call: this gateway has no credential for it. The operator of this gateway can run `headgate doctor` to find out why.')
-  const withKey = new RouteAttempt(routedCall({}), { ...provider('one'), secrets: [new Secret('sk-canary')] }, { route: chosen }, new RouteHealth(() => 0))
-  t.equal(withKey.errorOf(refused).message, 'The provider `one` refused the credential of this gateway. The operator of this gateway can run `headgate doctor` to find out why.')
-  const own = new RouteAttempt({ ...routedCall({}), providerKey: new Secret('sk-own') }, provider('one'), { route: chosen }, new RouteHealth(() => 0))
+  t.equal(
+    start().begin().errorOf(refused).message,
+    'The provider `one` refused the call: this gateway has no credential for it. The operator of this gateway can run `headgate doctor` to find out why.'
+  )
+  const withKey = new RouteAttempt(
+    routedCall({}),
+    { ...provider('one'), secrets: [new Secret('sk-canary')] },
+    { route: chosen },
+    new RouteHealth(() => 0)
+  )
+  t.equal(
+    withKey.errorOf(refused).message,
+    'The provider `one` refused the credential of this gateway. The operator of this gateway can run `headgate doctor` to find out why.'
+  )
+  const own = new RouteAttempt(
+    { ...routedCall({}), providerKey: new Secret('sk-own') },
+    provider('one'),
+    { route: chosen },
+    new RouteHealth(() => 0)
+  )
   t.match(own.errorOf(refused), { code: 'invalid_provider_key' })
 })

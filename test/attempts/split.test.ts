@@ -5,7 +5,15 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { openParts, type AnyEvent } from '../../lib/attempts/split.ts'
 import { provider } from '../support/settings.ts'
-import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import {
+  chatAnswer,
+  chatFrames,
+  eventStream,
+  fakeUpstream,
+  type FakeUpstream,
+  type Script,
+  type SeenRequest
+} from '../support/upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { settles, until } from '../support/until.ts'
 import type { Adapter, Provider, StreamReader } from '../../lib/providers/provider.ts'
@@ -21,38 +29,60 @@ interface Word extends AnyEvent {
 type Answer = (request: SeenRequest, number: number) => Script | Promise<Script>
 
 /** A gateway in front of a provider that gives one choice at a time, and of one that takes over. */
-async function start (t: Test, answer: Answer, kind: ProviderKind = 'deepseek'): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
+async function start (
+  t: Test,
+  answer: Answer,
+  kind: ProviderKind = 'deepseek'
+): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
   const upstream = await fakeUpstream(answer)
   const other = await fakeUpstream({ pieces: [chatAnswer('other')] })
   t.teardown(upstream.close)
   t.teardown(other.close)
-  const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'deepseek', kind), upstreamAt(other.url)] })
+  const api = await testGateway(t, {
+    providers: [upstreamAt(upstream.url, 'deepseek', kind), upstreamAt(other.url)]
+  })
   return { upstream, api }
 }
 
-interface Completion { choices: Array<{ index: number, message: { content: string } }>, usage?: Record<string, number> }
+interface Completion {
+  choices: Array<{ index: number, message: { content: string } }>
+  usage?: Record<string, number>
+}
 
 /** The texts of the choices of a stream, by index. */
 function textsOf (stream: string): string[] {
   const texts: string[] = []
   for (const line of stream.split('\n')) {
     if (!line.startsWith('data: {')) continue
-    const chunk = JSON.parse(line.slice(6)) as { choices?: Array<{ index: number, delta: { content?: string } }> } // ours
-    for (const { index, delta } of chunk.choices ?? []) texts[index] = (texts[index] ?? '') + (delta.content ?? '')
+    // ours
+    const chunk = JSON.parse(line.slice(6)) as {
+      choices?: Array<{ index: number, delta: { content?: string } }>
+    }
+    for (const { index, delta } of chunk.choices ?? []) {
+      texts[index] = (texts[index] ?? '') + (delta.content ?? '')
+    }
   }
   return texts
 }
 
 t.test('a complete answer has all choices in order and the sum of what they used', async t => {
-  const { upstream, api } = await start(t, (_request, number) => ({ pieces: [chatAnswer(`answer ${number}`)] }))
+  const { upstream, api } = await start(t, (_request, number) => ({
+    pieces: [chatAnswer(`answer ${number}`)]
+  }))
   const response = await api.post(path, { ...question, n: 20 })
   t.equal(response.status, 200)
-  const { choices, usage } = await response.json() as Completion
-  t.same(choices.map(choice => choice.index), Array.from({ length: 20 }, (_, index) => index))
+  const { choices, usage } = (await response.json()) as Completion
+  t.same(
+    choices.map(choice => choice.index),
+    Array.from({ length: 20 }, (_, index) => index)
+  )
   t.equal(new Set(choices.map(choice => choice.message.content)).size, 20, 'each from a request of its own')
   t.same(usage, { prompt_tokens: 60, completion_tokens: 20, total_tokens: 80 })
   t.equal(upstream.requests.length, 20)
-  t.ok(upstream.requests.every(({ json }) => !('n' in Object(json))), 'and none of them asks for more than one')
+  t.ok(
+    upstream.requests.every(({ json }) => !('n' in Object(json))),
+    'and none of them asks for more than one'
+  )
   t.ok(Number(response.headers.get('x-headgate-overhead-ms')) >= 0, 'waits side by side are not added up')
   await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { outcome: 'ok', attempts: 20, usage: { total: 80 } })
@@ -62,7 +92,9 @@ t.test('no more than eight requests of a call are in flight at once', async t =>
   let open = 0
   let most = 0
   let release = (): void => undefined
-  const full = new Promise<void>(resolve => { release = resolve })
+  const full = new Promise<void>(resolve => {
+    release = resolve
+  })
   const { api } = await start(t, async () => {
     most = Math.max(most, ++open)
     if (open === 8) release()
@@ -75,87 +107,148 @@ t.test('no more than eight requests of a call are in flight at once', async t =>
 })
 
 t.test('streams are merged as they come, with one head, one role each, one usage', async t => {
-  const { api } = await start(t, (_request, number) => ({ headers: eventStream, pieces: chatFrames([`${number}`, 'b', 'c']) }))
-  const response = await api.post(path, { ...question, n: 3, stream: true, stream_options: { include_usage: true } })
+  const { api } = await start(t, (_request, number) => ({
+    headers: eventStream,
+    pieces: chatFrames([`${number}`, 'b', 'c'])
+  }))
+  const response = await api.post(path, {
+    ...question,
+    n: 3,
+    stream: true,
+    stream_options: { include_usage: true }
+  })
   const text = await response.text()
-  t.same(textsOf(text).map(choice => choice.slice(1)), ['bc', 'bc', 'bc'])
+  t.same(
+    textsOf(text).map(choice => choice.slice(1)),
+    ['bc', 'bc', 'bc']
+  )
   t.equal(new Set(text.match(/"id":"[^"]+"/g)).size, 1)
   t.equal(text.match(/"role":"assistant"/g)?.length, 3)
   t.equal(text.match(/"finish_reason":"stop"/g)?.length, 3)
-  t.match(text, /"usage":\{"prompt_tokens":9,"completion_tokens":9,"total_tokens":18\}\}\n\ndata: \[DONE\]\n\n$/)
+  t.match(
+    text,
+    /"usage":\{"prompt_tokens":9,"completion_tokens":9,"total_tokens":18\}\}\n\ndata: \[DONE\]\n\n$/
+  )
 })
 
 t.test('where one request did not report its usage, there is no sum', async t => {
-  const { api } = await start(t, (_request, number) => ({ headers: eventStream, pieces: chatFrames(['a'], { usage: number !== 1 }) }))
-  const response = await api.post(path, { ...question, n: 3, stream: true, stream_options: { include_usage: true } })
+  const { api } = await start(t, (_request, number) => ({
+    headers: eventStream,
+    pieces: chatFrames(['a'], { usage: number !== 1 })
+  }))
+  const response = await api.post(path, {
+    ...question,
+    n: 3,
+    stream: true,
+    stream_options: { include_usage: true }
+  })
   t.notMatch(await response.text(), /"usage":\{/)
   await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { usage: { estimated: true } })
 })
 
 t.test('a provider that takes several is called for as many as it takes', async t => {
-  const candidates = (count: number): string => JSON.stringify({
-    candidates: Array.from({ length: count }, (_, index) => ({ index, content: { role: 'model', parts: [{ text: `t${index}` }] }, finishReason: 'STOP' })),
-    usageMetadata: { promptTokenCount: 1, candidatesTokenCount: count, totalTokenCount: 1 + count }
-  })
+  const candidates = (count: number): string =>
+    JSON.stringify({
+      candidates: Array.from({ length: count }, (_, index) => ({
+        index,
+        content: { role: 'model', parts: [{ text: `t${index}` }] },
+        finishReason: 'STOP'
+      })),
+      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: count, totalTokenCount: 1 + count }
+    })
   const requested = new Set<unknown>()
-  const { api } = await start(t, ({ json }) => {
-    const count: unknown = Reflect.get(Object(Reflect.get(Object(json), 'generationConfig')), 'candidateCount') ?? 1
-    requested.add(count)
-    return { pieces: [candidates(Number(count))] }
-  }, 'google')
+  const { api } = await start(
+    t,
+    ({ json }) => {
+      const count: unknown =
+        Reflect.get(Object(Reflect.get(Object(json), 'generationConfig')), 'candidateCount') ?? 1
+      requested.add(count)
+      return { pieces: [candidates(Number(count))] }
+    },
+    'google'
+  )
   const response = await api.post(path, { ...question, model: 'deepseek/gemini-2.5-flash', n: 9 })
-  const { choices, usage } = await response.json() as Completion
+  const { choices, usage } = (await response.json()) as Completion
   t.same(requested, new Set([1, 8]))
-  t.same(choices.map(choice => choice.index), [0, 1, 2, 3, 4, 5, 6, 7, 8])
+  t.same(
+    choices.map(choice => choice.index),
+    [0, 1, 2, 3, 4, 5, 6, 7, 8]
+  )
   t.match(usage, { prompt_tokens: 2, completion_tokens: 9 })
 })
 
 t.test('a request that gives fewer than were requested leaves no gap', async t => {
-  const short = (count: number): string => JSON.stringify({
-    candidates: Array.from({ length: Math.max(1, count - 1) }, (_, index) => ({ index: index + 1, content: { parts: [{ text: 't' }] }, finishReason: 'STOP' }))
-  })
-  const { api } = await start(t, ({ json, path }) => {
-    const body = short(Number(Reflect.get(Object(Reflect.get(Object(json), 'generationConfig')), 'candidateCount') ?? 1))
-    return path.includes('stream') ? { headers: eventStream, pieces: [`data: ${body}\n\n`] } : { pieces: [body] }
-  }, 'google')
+  const short = (count: number): string =>
+    JSON.stringify({
+      candidates: Array.from({ length: Math.max(1, count - 1) }, (_, index) => ({
+        index: index + 1,
+        content: { parts: [{ text: 't' }] },
+        finishReason: 'STOP'
+      }))
+    })
+  const { api } = await start(
+    t,
+    ({ json, path }) => {
+      const body = short(
+        Number(Reflect.get(Object(Reflect.get(Object(json), 'generationConfig')), 'candidateCount') ?? 1)
+      )
+      return path.includes('stream')
+        ? { headers: eventStream, pieces: [`data: ${body}\n\n`] }
+        : { pieces: [body] }
+    },
+    'google'
+  )
   const requested = { ...question, model: 'deepseek/gemini-2.5-flash', n: 9 }
-  const { choices } = await (await api.post(path, requested)).json() as Completion
-  t.same(choices.map(choice => choice.index), [0, 1, 2, 3, 4, 5, 6, 7])
+  const { choices } = (await (await api.post(path, requested)).json()) as Completion
+  t.same(
+    choices.map(choice => choice.index),
+    [0, 1, 2, 3, 4, 5, 6, 7]
+  )
   const stream = await (await api.post(path, { ...requested, stream: true })).text()
-  t.same(textsOf(stream), Array.from({ length: 8 }, () => 't'))
+  t.same(
+    textsOf(stream),
+    Array.from({ length: 8 }, () => 't')
+  )
   t.match(stream, /data: \[DONE\]\n\n$/)
 })
 
-t.test('a failure before the first byte cancels the others and is a status, or the next model\'s turn', async t => {
-  for (const stream of [false, true]) {
-    const { upstream, api } = await start(t, async (_request, number) => {
-      if (number !== 1) return { silent: true }
-      await upstream.request(2)
-      return { status: 500, pieces: ['{"error":{"message":"no"}}'] }
-    })
-    const failed = await api.post(path, { ...question, n: 3, stream })
-    t.equal(failed.status, 502)
-    for (const number of [0, 2]) await settles((await upstream.request(number)).aborted, 'the others to be cancelled')
+t.test(
+  "a failure before the first byte cancels the others and is a status, or the next model's turn",
+  async t => {
+    for (const stream of [false, true]) {
+      const { upstream, api } = await start(t, async (_request, number) => {
+        if (number !== 1) return { silent: true }
+        await upstream.request(2)
+        return { status: 500, pieces: ['{"error":{"message":"no"}}'] }
+      })
+      const failed = await api.post(path, { ...question, n: 3, stream })
+      t.equal(failed.status, 502)
+      for (const number of [0, 2]) {
+        await settles((await upstream.request(number)).aborted, 'the others to be cancelled')
+      }
+    }
+    const { api } = await start(t, () => ({ status: 500 }))
+    const rescued = await api.post(path, { messages: 'hi', model: [question.model, 'openai/gpt-5'], n: 3 })
+    t.equal(rescued.status, 200)
+    t.match(await rescued.json(), { model: 'openai/gpt-5' })
   }
-  const { api } = await start(t, () => ({ status: 500 }))
-  const rescued = await api.post(path, { messages: 'hi', model: [question.model, 'openai/gpt-5'], n: 3 })
-  t.equal(rescued.status, 200)
-  t.match(await rescued.json(), { model: 'openai/gpt-5' })
-})
+)
 
 t.test('a failure after it ends the stream with an error, and cancels the others', async t => {
   const [head = '', first = ''] = chatFrames(['a'])
   const { upstream, api } = await start(t, async (_request, number) => {
     if (number === 0) return { headers: eventStream, pieces: [head + first], then: 'stall' }
-    const read = (async function * () {
+    const read = (async function* () {
       yield head + first
       await reading
     })()
     return { headers: eventStream, pieces: read, then: 'reset' }
   })
   let read = (): void => undefined
-  const reading = new Promise<void>(resolve => { read = resolve })
+  const reading = new Promise<void>(resolve => {
+    read = resolve
+  })
   const reader = (await api.post(path, { ...question, n: 2, stream: true })).body?.getReader()
   let text = ''
   for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
@@ -164,25 +257,58 @@ t.test('a failure after it ends the stream with an error, and cancels the others
   }
   t.match(text, /event: error\n.*upstream_stream_interrupted/)
   t.notMatch(text, 'DONE')
-  await (await upstream.request(0)).aborted
+  await (
+    await upstream.request(0)
+  ).aborted
 })
 
 t.test('what other requests gave before a failure still goes out', async t => {
   let cancelled = 0
-  const bodies = ['a', 'b', 'c'].map(() => new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => { cancelled++ } }))
+  const bodies = ['a', 'b', 'c'].map(
+    () =>
+      new BodyQueue({
+        pause: () => undefined,
+        resume: () => undefined,
+        cancel: () => {
+          cancelled++
+        }
+      })
+  )
   const [first, second, third] = bodies as [BodyQueue, BodyQueue, BodyQueue] // three, as above
   const waiting = bodies.values()
-  const scripted: Provider = { ...provider('x'), transport: { send: async () => await Promise.resolve({ status: 200, headers: {}, body: waiting.next().value ?? first }) } }
-  const words: StreamReader<Word> = { done: false, read: ({ data }, into) => { into.push({ type: 'text-delta', choice: 0, text: data }) }, end: () => undefined }
+  const scripted: Provider = {
+    ...provider('x'),
+    transport: {
+      send: async () =>
+        await Promise.resolve({ status: 200, headers: {}, body: waiting.next().value ?? first })
+    }
+  }
+  const words: StreamReader<Word> = {
+    done: false,
+    read: ({ data }, into) => {
+      into.push({ type: 'text-delta', choice: 0, text: data })
+    },
+    end: () => undefined
+  }
   const adapter: Adapter<object, Word> = {
     request: () => ({ method: 'POST', path: '/', headers: {} }),
     read: () => ({ as: 'sse', reader: words, json: () => [] }),
     error: ({ status }) => ({ kind: 'error', status })
   }
-  const part = { input: { request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed: true } }
+  const part = {
+    input: {
+      request: {},
+      route: { providerId: 'x', model: 'm', modelId: 'x/m' },
+      quirks: {},
+      streamed: true
+    }
+  }
   const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
   const call = { signal: new AbortController().signal, record: new CallRecord('test'), key }
-  const opened = openParts(call, [part, part, part], scripted, adapter, { answerBytes: 1000, eventBytes: 1000 })
+  const opened = openParts(call, [part, part, part], scripted, adapter, {
+    answerBytes: 1000,
+    eventBytes: 1000
+  })
   first.push(Buffer.from('data: a\n\n'))
   second.push(Buffer.from('data: b\n\n'))
   const joined = await opened
@@ -190,18 +316,28 @@ t.test('what other requests gave before a failure still goes out', async t => {
   third.fail(new GatewayError('upstream_stream_interrupted'))
   await until(() => cancelled === 2, 'the failure to cancel the others')
   const texts: string[] = []
-  await t.rejects(async () => {
-    for (let events = await joined.next(); events !== undefined; events = await joined.next()) texts.push(...events.map(({ text }) => text))
-  }, { code: 'upstream_stream_interrupted' })
+  await t.rejects(
+    async () => {
+      for (let events = await joined.next(); events !== undefined; events = await joined.next()) {
+        texts.push(...events.map(({ text }) => text))
+      }
+    },
+    { code: 'upstream_stream_interrupted' }
+  )
   t.strictSame(texts, ['a', 'b'])
 })
 
 t.test('a caller who leaves cancels every request', async t => {
   const [head = '', first = ''] = chatFrames(['a'])
-  const { upstream, api } = await start(t, ({ json }) => Reflect.get(Object(json), 'stream') === true
-    ? { headers: eventStream, pieces: [head + first], then: 'stall' }
-    : { silent: true })
-  for (const [before, stream] of [[0, false], [5, true]] as const) {
+  const { upstream, api } = await start(t, ({ json }) =>
+    Reflect.get(Object(json), 'stream') === true
+      ? { headers: eventStream, pieces: [head + first], then: 'stall' }
+      : { silent: true }
+  )
+  for (const [before, stream] of [
+    [0, false],
+    [5, true]
+  ] as const) {
     const leaving = new AbortController()
     const answer = api.post(path, { ...question, n: 5, stream }, { signal: leaving.signal })
     answer.catch(() => undefined)

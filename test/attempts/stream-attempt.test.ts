@@ -24,12 +24,29 @@ function reader (): StreamReader<Event> {
 
 function start (options: Partial<StreamOptions<Event>> = {}) {
   let cancelled = false
-  const body: BodyQueue = new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => { cancelled = true } })
+  const body: BodyQueue = new BodyQueue({
+    pause: () => undefined,
+    resume: () => undefined,
+    cancel: () => {
+      cancelled = true
+    }
+  })
   const attempt = new StreamAttempt<Event>(body, reader(), {
-    json: async bytes => [{ type: 'json', text: bytes.toString() }], jsonBytes: 100, eventBytes: 1000, memory: new AnswerMemory(undefined), idleEventsMs: 60_000, ...options
+    json: async bytes => [{ type: 'json', text: bytes.toString() }],
+    jsonBytes: 100,
+    eventBytes: 1000,
+    memory: new AnswerMemory(undefined),
+    idleEventsMs: 60_000,
+    ...options
   })
   const texts = async (): Promise<unknown> => (await attempt.next())?.map(({ type, text }) => text ?? type)
-  return { attempt, texts, send: (text: string) => body.push(Buffer.from(text)), body, cancelled: () => cancelled }
+  return {
+    attempt,
+    texts,
+    send: (text: string) => body.push(Buffer.from(text)),
+    body,
+    cancelled: () => cancelled
+  }
 }
 
 const data = (...words: string[]): string => words.map(word => `data: ${word}\n\n`).join('')
@@ -127,20 +144,23 @@ t.test('closing gives up a body that has not ended', async t => {
   t.equal(ended.cancelled(), false)
 })
 
-t.test('an event that is not complete yet is counted in the memory of its call, and refused where there is no room', async t => {
-  let held = 0
-  const memory = new AnswerMemory(bytes => {
-    held += bytes
-    if (held > 200_000) throw new GatewayError('overloaded')
-  })
-  const { texts, send, cancelled, attempt } = start({ eventBytes: 1_000_000, memory })
-  send(data('a'))
-  t.same(await texts(), ['a'])
-  send(`data: ${'x'.repeat(100_000)}`)
-  t.same(await texts(), [])
-  t.equal(held, 2 * (100_006 - 64 * 1024))
-  send('x'.repeat(100_000))
-  await t.rejects(texts(), { code: 'overloaded' })
-  attempt.close()
-  t.ok(cancelled())
-})
+t.test(
+  'an event that is not complete yet is counted in the memory of its call, and refused where there is no room',
+  async t => {
+    let held = 0
+    const memory = new AnswerMemory(bytes => {
+      held += bytes
+      if (held > 200_000) throw new GatewayError('overloaded')
+    })
+    const { texts, send, cancelled, attempt } = start({ eventBytes: 1_000_000, memory })
+    send(data('a'))
+    t.same(await texts(), ['a'])
+    send(`data: ${'x'.repeat(100_000)}`)
+    t.same(await texts(), [])
+    t.equal(held, 2 * (100_006 - 64 * 1024))
+    send('x'.repeat(100_000))
+    await t.rejects(texts(), { code: 'overloaded' })
+    attempt.close()
+    t.ok(cancelled())
+  }
+)

@@ -4,7 +4,15 @@ import { wavOf } from '../support/forms.ts'
 import type { UploadedFile } from '../../lib/core/upload.ts'
 
 function file (name: string, head: Uint8Array): UploadedFile {
-  return { name, head, mediaType: 'application/octet-stream', sizeBytes: head.length, open: async function * () { yield head } }
+  return {
+    name,
+    head,
+    mediaType: 'application/octet-stream',
+    sizeBytes: head.length,
+    open: async function* () {
+      yield head
+    }
+  }
 }
 
 const wav = wavOf(100)
@@ -12,19 +20,35 @@ const unknown = Buffer.from('nothing that anything begins with')
 const png = Buffer.from('89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489', 'hex')
 
 t.test('a name with the extension of a format is kept, in any case', async t => {
-  for (const name of ['a.wav', 'A.MP3', 'with spaces.m4a']) t.equal(await audioFileName(file(name, wav)), name)
-  t.equal(await audioFileName(file('a.mp3', unknown)), 'a.mp3', 'bytes that say nothing leave it to the name')
+  for (const name of ['a.wav', 'A.MP3', 'with spaces.m4a']) {
+    t.equal(await audioFileName(file(name, wav)), name)
+  }
+  t.equal(
+    await audioFileName(file('a.mp3', unknown)),
+    'a.mp3',
+    'bytes that say nothing leave it to the name'
+  )
 })
 
 t.test('a name without a usable one gets that of its bytes', async t => {
-  for (const [name, expected] of [['voice', 'voice.wav'], ['voice.tmp', 'voice.wav'], ['blob', 'blob.wav'], ['.bin', 'audio.wav'], ['', 'audio.wav']] as const) {
+  for (const [name, expected] of [
+    ['voice', 'voice.wav'],
+    ['voice.tmp', 'voice.wav'],
+    ['blob', 'blob.wav'],
+    ['.bin', 'audio.wav'],
+    ['', 'audio.wav']
+  ] as const) {
     t.equal(await audioFileName(file(name, wav)), expected, name)
   }
 })
 
 t.test('bytes of something else are refused, whatever the name says', async t => {
   await t.rejects(audioFileName(file('song.mp3', png)), {
-    code: 'unsupported_format', param: 'file', message: 'The file must be one of mp3, mp4, mpeg, mpga, m4a, wav, webm. This one is png.'
+    code: 'unsupported_format',
+    param: 'file',
+    message: 'The file must be one of mp3, mp4, mpeg, mpga, m4a, wav, webm. This one is png.'
   })
-  await t.rejects(audioFileName(file('song.txt', unknown)), { message: 'The file must be one of mp3, mp4, mpeg, mpga, m4a, wav, webm.' })
+  await t.rejects(audioFileName(file('song.txt', unknown)), {
+    message: 'The file must be one of mp3, mp4, mpeg, mpga, m4a, wav, webm.'
+  })
 })

@@ -5,43 +5,100 @@ import { routedCall } from '../support/stages.ts'
 import type { SpeechRequest } from '../../schemas/speech.ts'
 
 const head = wavOf(100)
-const file = { name: 'blob', head, mediaType: 'audio/wav', sizeBytes: head.length, open: async function * () { yield head } }
+const file = {
+  name: 'blob',
+  head,
+  mediaType: 'audio/wav',
+  sizeBytes: head.length,
+  open: async function* () {
+    yield head
+  }
+}
 
 t.test('a transcription with nothing but a file and a model is JSON, in one piece', async t => {
   const { request } = await transcriptionInput(routedCall({ file, model: ['a/b'] }))
   t.strictSame(request, {
-    model: ['a/b'], file: { ...file, name: 'blob.wav' }, format: 'json', task: 'transcribe', stream: false, logprobs: false, granularities: []
+    model: ['a/b'],
+    file: { ...file, name: 'blob.wav' },
+    format: 'json',
+    task: 'transcribe',
+    stream: false,
+    logprobs: false,
+    granularities: []
   })
 })
 
 t.test('what was filled in travels; empty fields were not', async t => {
-  const { request } = await transcriptionInput(routedCall({
-    file, model: ['a/b'], language: 'de', prompt: '', temperature: 0, response_format: 'verbose_json' as const, stream: true, include: ['logprobs' as const],
-    timestamp_granularities: ['word' as const], chunking_strategy: 'auto' as const
-  }))
+  const { request } = await transcriptionInput(
+    routedCall({
+      file,
+      model: ['a/b'],
+      language: 'de',
+      prompt: '',
+      temperature: 0,
+      response_format: 'verbose_json' as const,
+      stream: true,
+      include: ['logprobs' as const],
+      timestamp_granularities: ['word' as const],
+      chunking_strategy: 'auto' as const
+    })
+  )
   t.strictSame(request, {
-    model: ['a/b'], file: { ...file, name: 'blob.wav' }, format: 'verbose_json', temperature: 0, task: 'transcribe', stream: true, logprobs: true,
-    granularities: ['word'], language: 'de', chunking: 'auto'
+    model: ['a/b'],
+    file: { ...file, name: 'blob.wav' },
+    format: 'verbose_json',
+    temperature: 0,
+    task: 'transcribe',
+    stream: true,
+    logprobs: true,
+    granularities: ['word'],
+    language: 'de',
+    chunking: 'auto'
   })
 })
 
 t.test('granularities need the format that shows them', async t => {
-  await t.rejects(transcriptionInput(routedCall({ file, model: ['a/b'], timestamp_granularities: ['word' as const], response_format: 'json' as const })), {
-    code: 'invalid_value', param: 'timestamp_granularities', message: '`timestamp_granularities` requires `response_format` to be `verbose_json`.'
-  })
+  await t.rejects(
+    transcriptionInput(
+      routedCall({
+        file,
+        model: ['a/b'],
+        timestamp_granularities: ['word' as const],
+        response_format: 'json' as const
+      })
+    ),
+    {
+      code: 'invalid_value',
+      param: 'timestamp_granularities',
+      message: '`timestamp_granularities` requires `response_format` to be `verbose_json`.'
+    }
+  )
 })
 
 t.test('a translation is never streamed and has no details', async t => {
-  const { request } = await translationInput(routedCall({ file, model: ['a/b'], prompt: 'names', response_format: 'srt' as const }))
+  const { request } = await translationInput(
+    routedCall({ file, model: ['a/b'], prompt: 'names', response_format: 'srt' as const })
+  )
   t.strictSame(request, {
-    model: ['a/b'], file: { ...file, name: 'blob.wav' }, format: 'srt', prompt: 'names', task: 'translate', stream: false, logprobs: false, granularities: []
+    model: ['a/b'],
+    file: { ...file, name: 'blob.wav' },
+    format: 'srt',
+    prompt: 'names',
+    task: 'translate',
+    stream: false,
+    logprobs: false,
+    granularities: []
   })
 })
 
 t.test('a file that is no recording is refused', async t => {
   const text = { ...file, head: Buffer.from('hello'), name: 'a.txt' }
-  await t.rejects(transcriptionInput(routedCall({ file: text, model: ['a/b'] })), { code: 'unsupported_format' })
-  await t.rejects(translationInput(routedCall({ file: text, model: ['a/b'] })), { code: 'unsupported_format' })
+  await t.rejects(transcriptionInput(routedCall({ file: text, model: ['a/b'] })), {
+    code: 'unsupported_format'
+  })
+  await t.rejects(translationInput(routedCall({ file: text, model: ['a/b'] })), {
+    code: 'unsupported_format'
+  })
 })
 
 const speech: SpeechRequest = { model: 'm', input: 'né 🎈', voice: 'alloy' }

@@ -11,16 +11,41 @@ t.test('every string of a request is seen, or not seen for a reason', t => {
 })
 
 t.test('what a transcript says beside a text that was replaced is left out', async t => {
-  const segment = (id: number, text: string) => ({ id, seek: 0, start: id, end: id + 1, text, tokens: [1], temperature: 0, avg_logprob: 0, compression_ratio: 1, no_speech_prob: 0 })
+  const segment = (id: number, text: string) => ({
+    id,
+    seek: 0,
+    start: id,
+    end: id + 1,
+    text,
+    tokens: [1],
+    temperature: 0,
+    avg_logprob: 0,
+    compression_ratio: 1,
+    no_speech_prob: 0
+  })
   const replace = (text: string): string => text.replaceAll('Zoë', '(a name)')
   const transcript: Transcript = {
-    text: 'It is Zoë. Yes.', language: 'english', durationSeconds: 2, words: [{ word: 'Zoë', start: 0, end: 1 }], logprobs: [{ token: 'Zoë', logprob: 0, bytes: [] }],
+    text: 'It is Zoë. Yes.',
+    language: 'english',
+    durationSeconds: 2,
+    words: [{ word: 'Zoë', start: 0, end: 1 }],
+    logprobs: [{ token: 'Zoë', logprob: 0, bytes: [] }],
     segments: [segment(0, ' It is Zoë.'), segment(1, ' Yes.')]
   }
   t.equal(replaceTranscriptTexts(transcript, text => text), transcript)
   t.same(replaceTranscriptTexts(transcript, replace), {
-    text: 'It is (a name). Yes.', language: 'english', durationSeconds: 2, segments: [{ ...segment(0, ' It is (a name).'), tokens: [] }, { ...segment(1, ' Yes.'), tokens: [] }]
+    text: 'It is (a name). Yes.',
+    language: 'english',
+    durationSeconds: 2,
+    segments: [
+      { ...segment(0, ' It is (a name).'), tokens: [] },
+      { ...segment(1, ' Yes.'), tokens: [] }
+    ]
   })
   const cut = { ...transcript, segments: [segment(0, ' It is Zo'), segment(1, 'ë. Yes.')] }
-  t.same(replaceTranscriptTexts(cut, replace), { text: 'It is (a name). Yes.', language: 'english', durationSeconds: 2 })
+  t.same(replaceTranscriptTexts(cut, replace), {
+    text: 'It is (a name). Yes.',
+    language: 'english',
+    durationSeconds: 2
+  })
 })

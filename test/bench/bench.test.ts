@@ -17,7 +17,16 @@ import { measureLane, startLoad, startMock } from '../../bench/support/measure-l
 import { median, medianError } from '../../bench/support/statistics.ts'
 import { forTensorZero } from '../../bench/support/tensorzero.ts'
 
-const all = [...guards, ...pipelines, ...providers, ...callers, ...endpoints, ...records, ...stages, ...streams]
+const all = [
+  ...guards,
+  ...pipelines,
+  ...providers,
+  ...callers,
+  ...endpoints,
+  ...records,
+  ...stages,
+  ...streams
+]
 
 t.test('every micro benchmark gives the result it checks for', async t => {
   for (const { name, run, check } of all) {
@@ -37,53 +46,95 @@ t.test('medians are values that were seen', async t => {
   t.ok(medianError([1, 2, 3, 4]) > medianError([1, 2, 3, 4, 1, 2, 3, 4]), 'more measurements, less error')
 })
 
-t.test('callers of TensorZero ask for the same with its path and its names, and expect the frames it sends', async t => {
-  const { path, body, expected } = forTensorZero(plainCall)
-  t.equal(path, '/openai/v1/chat/completions')
-  t.strictSame(JSON.parse(body), { ...JSON.parse(plainCall.body), model: 'tensorzero::model_name::mock/json' })
-  t.strictSame(expected, plainCall.expected)
-  t.equal(forTensorZero({ ...plainCall, expected: { frames: 204 } }).expected.frames, 203)
-})
+t.test(
+  'callers of TensorZero ask for the same with its path and its names, and expect the frames it sends',
+  async t => {
+    const { path, body, expected } = forTensorZero(plainCall)
+    t.equal(path, '/openai/v1/chat/completions')
+    t.strictSame(JSON.parse(body), {
+      ...JSON.parse(plainCall.body),
+      model: 'tensorzero::model_name::mock/json'
+    })
+    t.strictSame(expected, plainCall.expected)
+    t.equal(forTensorZero({ ...plainCall, expected: { frames: 204 } }).expected.frames, 203)
+  }
+)
 
 t.test('what a benchmark writes is removed when it ends', async t => {
   const file = new URL('../../bench/support/scratch-folder.js', import.meta.url)
   const program = `import { scratchFolder } from '${file.href}'; import { existsSync } from 'node:fs'
     const folder = scratchFolder('test'); console.log(existsSync(folder) ? folder : '')`
-  const folder = execFileSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' }).trim()
+  const folder = execFileSync(process.execPath, ['--input-type=module', '--eval', program], {
+    encoding: 'utf8'
+  }).trim()
   t.match(folder, /headgate-bench-test-/)
   t.notOk(existsSync(folder))
 })
 
-t.test('the files and functions of one call are counted', { skip: process.platform === 'linux' ? false : 'processes are pinned to cores' }, async t => {
-  const printed = execFileSync(process.execPath, ['build/bench/count.js', '--warm', '20', '--list'], { encoding: 'utf8', env: { ...process.env, NODE_OPTIONS: '' } })
-  const counts = [...printed.matchAll(/^(JSON|stream): (\d+) files, (\d+) functions\b/gm)].map(([, name, files, functions]) => ({ name, files: Number(files), functions: Number(functions) }))
-  t.same(counts.map(({ name }) => name), ['JSON', 'stream'])
-  t.ok(counts.every(({ files, functions }) => files > 50 && functions > files), printed)
-  const [readme, files] = [readFileSync('lib/README.md', 'utf8'), printed.matchAll(/^ {2}(?:lib\/)?(\S+)\.js: /gm)]
-  t.same([...files].flatMap(([, file = '']) => readme.includes(`\`${file}\``) ? [] : [file]), [], 'lib/README.md names each')
-  t.match(printed, /^ {2}lib\/pipeline\/stage-run\.js: .*next/m, 'by name')
-  t.notMatch(printed.slice(0, printed.indexOf('stream:')), /sse-frames/, 'a complete answer prints no frames')
-})
+t.test(
+  'the files and functions of one call are counted',
+  { skip: process.platform === 'linux' ? false : 'processes are pinned to cores' },
+  async t => {
+    const printed = execFileSync(process.execPath, ['build/bench/count.js', '--warm', '20', '--list'], {
+      encoding: 'utf8',
+      env: { ...process.env, NODE_OPTIONS: '' }
+    })
+    const counts = [...printed.matchAll(/^(JSON|stream): (\d+) files, (\d+) functions\b/gm)].map(
+      ([, name, files, functions]) => ({ name, files: Number(files), functions: Number(functions) })
+    )
+    t.same(
+      counts.map(({ name }) => name),
+      ['JSON', 'stream']
+    )
+    t.ok(
+      counts.every(({ files, functions }) => files > 50 && functions > files),
+      printed
+    )
+    const [readme, files] = [
+      readFileSync('lib/README.md', 'utf8'),
+      printed.matchAll(/^ {2}(?:lib\/)?(\S+)\.js: /gm)
+    ]
+    t.same(
+      [...files].flatMap(([, file = '']) => (readme.includes(`\`${file}\``) ? [] : [file])),
+      [],
+      'lib/README.md names each'
+    )
+    t.match(printed, /^ {2}lib\/pipeline\/stage-run\.js: .*next/m, 'by name')
+    t.notMatch(
+      printed.slice(0, printed.indexOf('stream:')),
+      /sse-frames/,
+      'a complete answer prints no frames'
+    )
+  }
+)
 
-t.test('a lane runs against the gateway and the bare pipe, and all its answers are right', {
-  skip: process.platform === 'linux' ? false : 'costs are read from /proc'
-}, async t => {
-  const { upstreamPort, mock } = await startMock()
-  t.teardown(mock.stop)
-  const load = await startLoad()
-  t.teardown(load.stop)
-  const times = { warmUpMs: 0, durationMs: 1 }
-  for (const contender of contenders.filter(({ name }) => name === 'Headgate' || name === 'bare pipe')) {
-    const running = await contender.start?.(upstreamPort)
-    if (running === undefined) throw new Error(`${contender.name} is a process`)
-    t.teardown(running.stop)
-    for (const lane of lanes) {
-      const { quick, unit, name, expected, only = [contender.name] } = lane
-      const isShort = (quick && !name.includes('paced')) || unit === 'MB' || name.startsWith('JSON over TLS') || expected.dialect !== undefined
-      if (!isShort || !only.includes(contender.name)) continue
-      const sample = await measureLane(load, lane, contender, running, upstreamPort, times)
-      t.ok(sample.requests >= lane.callers, `${contender.name}: ${lane.name}`)
-      t.equal(sample.frames, sample.requests * lane.expected.frames)
+t.test(
+  'a lane runs against the gateway and the bare pipe, and all its answers are right',
+  {
+    skip: process.platform === 'linux' ? false : 'costs are read from /proc'
+  },
+  async t => {
+    const { upstreamPort, mock } = await startMock()
+    t.teardown(mock.stop)
+    const load = await startLoad()
+    t.teardown(load.stop)
+    const times = { warmUpMs: 0, durationMs: 1 }
+    for (const contender of contenders.filter(({ name }) => name === 'Headgate' || name === 'bare pipe')) {
+      const running = await contender.start?.(upstreamPort)
+      if (running === undefined) throw new Error(`${contender.name} is a process`)
+      t.teardown(running.stop)
+      for (const lane of lanes) {
+        const { quick, unit, name, expected, only = [contender.name] } = lane
+        const isShort =
+          (quick && !name.includes('paced')) ||
+          unit === 'MB' ||
+          name.startsWith('JSON over TLS') ||
+          expected.dialect !== undefined
+        if (!isShort || !only.includes(contender.name)) continue
+        const sample = await measureLane(load, lane, contender, running, upstreamPort, times)
+        t.ok(sample.requests >= lane.callers, `${contender.name}: ${lane.name}`)
+        t.equal(sample.frames, sample.requests * lane.expected.frames)
+      }
     }
   }
-})
+)

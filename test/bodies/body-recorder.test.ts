@@ -8,7 +8,13 @@ import type { Settings } from '../../lib/core/settings.ts'
 
 const calls: Settings['calls'] = {
   keptMemoryBytes: 10_000,
-  keepBodies: ['Support', 'project_b', '*'].map((project, index) => ({ project, keepMs: index + 1, maxBytes: 1024, redact: { fields: [], patterns: [] }, readableBy: 'admin' as const }))
+  keepBodies: ['Support', 'project_b', '*'].map((project, index) => ({
+    project,
+    keepMs: index + 1,
+    maxBytes: 1024,
+    redact: { fields: [], patterns: [] },
+    readableBy: 'admin' as const
+  }))
 }
 
 interface Place {
@@ -34,7 +40,10 @@ function start (add: (bodies: NewCallBodies) => Promise<void>): Place {
     failures,
     end: (request, project) => {
       const call = receivedCall({})
-      call.record.bodies = capture({ id: 'key', name: 'key', ...project !== undefined && { project } }, 'chat')
+      call.record.bodies = capture(
+        { id: 'key', name: 'key', ...project !== undefined && { project } },
+        'chat'
+      )
       call.record.bodies?.takeRequest([Buffer.from(request)])
       recorder.end(call, usageRowOf(stored.length))
       return call
@@ -49,24 +58,43 @@ t.test('the rule is that of the project by its id or name, else that of all othe
   end('{}', { id: 'project_b', name: 'Else' })
   end('{}', { id: 'project_c', name: 'Other' })
   await recorder.flush()
-  t.same(stored.map(({ project_id: id, expires_at_ms: atMs }) => [id, atMs % 10]), [['default', 3], ['project_a', 1], ['project_b', 2], ['project_c', 3]])
-  t.equal(recorder.capturing({ ...calls, keepBodies: [] }, [])({ id: 'key', name: 'key' }, 'chat'), undefined)
+  t.same(
+    stored.map(({ project_id: id, expires_at_ms: atMs }) => [id, atMs % 10]),
+    [
+      ['default', 3],
+      ['project_a', 1],
+      ['project_b', 2],
+      ['project_c', 3]
+    ]
+  )
+  t.equal(
+    recorder.capturing({ ...calls, keepBodies: [] }, [])({ id: 'key', name: 'key' }, 'chat'),
+    undefined
+  )
   t.equal(recorder.capturing(calls, [])({ id: 'key', name: 'key' }, 'models'), undefined)
 })
 
-t.test('while the store is slow, what there is no memory for is dropped; what waits is stored before the end', async t => {
-  let release = (): void => undefined
-  const released = new Promise<void>(resolve => { release = resolve })
-  const { recorder, stored, end } = start(async () => await released)
-  for (let number = 0; number < 10; number++) end('x'.repeat(2000))
-  t.equal(recorder.dropped, 7)
-  release()
-  await recorder.close()
-  t.same(stored.map(({ state }) => state), [...Array(3).fill('kept'), ...Array(7).fill('dropped')])
-  end('x'.repeat(2000))
-  await recorder.flush()
-  t.match(stored.at(-1), { state: 'kept', request: { size_bytes: 2000 } })
-})
+t.test(
+  'while the store is slow, what there is no memory for is dropped; what waits is stored before the end',
+  async t => {
+    let release = (): void => undefined
+    const released = new Promise<void>(resolve => {
+      release = resolve
+    })
+    const { recorder, stored, end } = start(async () => await released)
+    for (let number = 0; number < 10; number++) end('x'.repeat(2000))
+    t.equal(recorder.dropped, 7)
+    release()
+    await recorder.close()
+    t.same(
+      stored.map(({ state }) => state),
+      [...Array(3).fill('kept'), ...Array(7).fill('dropped')]
+    )
+    end('x'.repeat(2000))
+    await recorder.flush()
+    t.match(stored.at(-1), { state: 'kept', request: { size_bytes: 2000 } })
+  }
+)
 
 t.test('a store that fails is reported once, and calls go on', async t => {
   let fails = true

@@ -20,16 +20,30 @@ function memory (room: number): BodyMemory & { left: number } {
 }
 
 function capture (memory: BodyMemory, maxBytes = 1024): CallCapture {
-  return new CallCapture({ keepMs: 1, maxBytes, readableBy: 'admin', redaction, projectId: 'p', secrets: [] }, memory)
+  return new CallCapture(
+    { keepMs: 1, maxBytes, readableBy: 'admin', redaction, projectId: 'p', secrets: [] },
+    memory
+  )
 }
 
 t.test('what is read of a stream is noted, and no more', async t => {
   const place = memory(10_000)
   const noted = capture(place)
-  const { body } = noted.watch({ status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: (async function * () { yield * ['é', Buffer.from('lan'), 'never'] })() })
+  const { body } = noted.watch({
+    status: 200,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+    body: (async function* () {
+      yield* ['é', Buffer.from('lan'), 'never']
+    })()
+  })
   const pieces: unknown[] = []
   for await (const piece of body as AsyncIterable<string>) if (pieces.push(piece) === 2) break // it is one
-  t.match(noted.answer && await printBody(noted.answer, options), { media_type: 'text/plain', text: 'élan', size_bytes: 5, truncated: false })
+  t.match(noted.answer && (await printBody(noted.answer, options)), {
+    media_type: 'text/plain',
+    text: 'élan',
+    size_bytes: 5,
+    truncated: false
+  })
   noted.release()
   t.equal(place.left, 10_000)
 })
@@ -41,10 +55,38 @@ t.test('a part of a body is in memory, its size is that of all of it, and nothin
   const before = place.left
   noted.watch({ status: 200, headers: { 'content-type': 'audio/mpeg' }, body: Buffer.alloc(5000) })
   t.equal(place.left, before)
-  t.match(noted.request && await printBody(noted.request, { ...options, maxBytes: 256 }), { size_bytes: 10_008, truncated: true, text: /^\{"a":"(?:x )+$/ })
-  t.same(noted.answer && await printBody(noted.answer, options), { media_type: 'audio/mpeg', size_bytes: 5000, text: null, truncated: false, redacted: false })
-  noted.takeForm({ fields: { model: 'a/b' }, files: { file: [{ name: 'a.mp3', mediaType: 'audio/mpeg', sizeBytes: 7, head: Buffer.alloc(0), open: async function * () { yield * [] } }] } })
-  t.match(noted.request && await printBody(noted.request, options), { media_type: 'multipart/form-data', text: '{"fields":{"model":"a/b"},"files":[{"field":"file","name":"a.mp3","media_type":"audio/mpeg","size_bytes":7}]}' })
+  t.match(noted.request && (await printBody(noted.request, { ...options, maxBytes: 256 })), {
+    size_bytes: 10_008,
+    truncated: true,
+    text: /^\{"a":"(?:x )+$/
+  })
+  t.same(noted.answer && (await printBody(noted.answer, options)), {
+    media_type: 'audio/mpeg',
+    size_bytes: 5000,
+    text: null,
+    truncated: false,
+    redacted: false
+  })
+  noted.takeForm({
+    fields: { model: 'a/b' },
+    files: {
+      file: [
+        {
+          name: 'a.mp3',
+          mediaType: 'audio/mpeg',
+          sizeBytes: 7,
+          head: Buffer.alloc(0),
+          open: async function* () {
+            yield* []
+          }
+        }
+      ]
+    }
+  })
+  t.match(noted.request && (await printBody(noted.request, options)), {
+    media_type: 'multipart/form-data',
+    text: '{"fields":{"model":"a/b"},"files":[{"field":"file","name":"a.mp3","media_type":"audio/mpeg","size_bytes":7}]}'
+  })
 })
 
 t.test('without memory for them the bodies of a call are dropped, and the call goes on', async t => {

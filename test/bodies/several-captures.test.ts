@@ -10,13 +10,22 @@ class Other extends CallCapture {}
 const rule = { maxBytes: 100, redaction: new Redaction({ fields: [], patterns: [] }), secrets: [] }
 const memory = { take: () => true, give: () => undefined }
 const key = { id: 'key', name: 'key' }
-const text = (body: { readonly pieces: ReadonlyArray<string | Uint8Array> } | undefined): string | undefined => body && Buffer.concat(body.pieces.map(piece => Buffer.from(piece))).toString()
+const text = (
+  body: { readonly pieces: ReadonlyArray<string | Uint8Array> } | undefined
+): string | undefined => body && Buffer.concat(body.pieces.map(piece => Buffer.from(piece))).toString()
 
 t.test('both captures note what a call receives and sends, and each is taken by its reader', async t => {
   const record = new CallRecord('chat')
   record.bodies = captureBoth(() => new One(rule, memory), () => new Other(rule, memory))?.(key, 'chat')
   record.bodies?.takeRequest([Buffer.from('{"a":1}')])
-  const { body } = record.bodies?.watch({ ...toJsonReply({}), body: (async function * () { yield 'x'; yield 'y' })() }) ?? {}
+  const { body } =
+    record.bodies?.watch({
+      ...toJsonReply({}),
+      body: (async function* () {
+        yield 'x'
+        yield 'y'
+      })()
+    }) ?? {}
   if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) throw new TypeError('no stream')
   for await (const piece of body) t.ok(piece)
   for (const kind of [One, Other]) {
@@ -32,7 +41,10 @@ t.test('a form is noted by both', async t => {
   const record = new CallRecord('chat')
   record.bodies = captureBoth(() => new One(rule, memory), () => new Other(rule, memory))?.(key, 'chat')
   record.bodies?.takeForm({ fields: { a: '1' }, files: {} })
-  t.match([takeCapture(record, One), takeCapture(record, Other)], [{ request: { mediaType: 'multipart/form-data' } }, { request: { mediaType: 'multipart/form-data' } }])
+  t.match(
+    [takeCapture(record, One), takeCapture(record, Other)],
+    [{ request: { mediaType: 'multipart/form-data' } }, { request: { mediaType: 'multipart/form-data' } }]
+  )
 })
 
 t.test('where one of them wants nothing, the other is alone', async t => {

@@ -11,10 +11,24 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 
-const settings: AnswerCacheSettings = { ttlMs: 60_000, maxBytes: 16 * 1024 * 1024, scope: 'key', when: 'always' }
+const settings: AnswerCacheSettings = {
+  ttlMs: 60_000,
+  maxBytes: 16 * 1024 * 1024,
+  scope: 'key',
+  when: 'always'
+}
 
-function cacheOf (parts: Partial<AnswerCacheSettings> = {}, configuration = '', secret = Buffer.alloc(32, 1)): AnswerCache {
-  return new AnswerCache({ settings: { ...settings, ...parts }, entries: new MemoryEntries(1000), secret, configuration })
+function cacheOf (
+  parts: Partial<AnswerCacheSettings> = {},
+  configuration = '',
+  secret = Buffer.alloc(32, 1)
+): AnswerCache {
+  return new AnswerCache({
+    settings: { ...settings, ...parts },
+    entries: new MemoryEntries(1000),
+    secret,
+    configuration
+  })
 }
 
 /** All that makes a call another one. */
@@ -69,21 +83,49 @@ interface Noise {
   readonly id: string
 }
 
-const noise: fc.Arbitrary<Noise> = fc.record({ user: word, stream: fc.boolean(), metadata: fc.dictionary(word, word), id: word })
+const noise: fc.Arbitrary<Noise> = fc.record({
+  user: word,
+  stream: fc.boolean(),
+  metadata: fc.dictionary(word, word),
+  id: word
+})
 
 function digestOf (given: Facts, noise: Noise): string {
-  return cacheOf({}, given.configuration).digestOf(toCall(given, noise), { maxAgeMs: Infinity, ttlMs: 1, namespace: given.namespace }).name
+  return cacheOf({}, given.configuration).digestOf(toCall(given, noise), {
+    maxAgeMs: Infinity,
+    ttlMs: 1,
+    namespace: given.namespace
+  }).name
 }
 
 function toCall (given: Facts, { user, stream, metadata, id }: Noise): RoutedCall<ChatInput> {
-  const { configuration: _, namespace: _namespace, keyId, endpoint, requestedModel, routes, temperature, contents, beta, query, unknown, asWritten, requestedStages, ...rights } = given
+  const {
+    configuration: _,
+    namespace: _namespace,
+    keyId,
+    endpoint,
+    requestedModel,
+    routes,
+    temperature,
+    contents,
+    beta,
+    query,
+    unknown,
+    asWritten,
+    requestedStages,
+    ...rights
+  } = given
   const [first = '', ...others] = routes
   const record = new CallRecord(endpoint)
   record.requestedModel = requestedModel
   const present = Object.fromEntries(Object.entries(rights).filter(([, value]) => value !== undefined))
   const key: ApiKey = { id: keyId, name: 'n', ...present }
   const request = {
-    model: 'm', messages: contents.map(content => ({ role: 'user' as const, content })), user, stream, metadata,
+    model: 'm',
+    messages: contents.map(content => ({ role: 'user' as const, content })),
+    user,
+    stream,
+    metadata,
     ...temperature !== undefined && { temperature },
     ...unknown !== undefined && { unknown },
     ...asWritten !== undefined && { asWritten: { system: asWritten, stream } }
@@ -97,18 +139,46 @@ function toCall (given: Facts, { user, stream, metadata, id }: Noise): RoutedCal
   })
 }
 
-t.test('calls are equal when nothing that may change their answers differs, and in no other case', async t => {
-  holds(t, fc.property(facts, noise, noise, (one, first, second) => digestOf(one, first) === digestOf(one, second)))
-  holds(t, fc.property(facts, facts, noise, noise, (one, other, first, second) => {
-    const isSame = JSON.stringify(sorted(one)) === JSON.stringify(sorted(other))
-    return (digestOf(one, first) === digestOf(other, second)) === isSame
-  }), { numRuns: 2000 })
-  // Calls that differ in one thing are seldom made by chance.
-  holds(t, fc.property(facts, facts, fc.constantFrom(...Object.keys(sorted(sample())) as Array<keyof Facts>), noise, (one, other, name, any) => {
-    const changed = { ...one, [name]: other[name] }
-    return (digestOf(one, any) === digestOf(changed, any)) === (JSON.stringify([one[name]]) === JSON.stringify([other[name]]))
-  }), { numRuns: 3000 })
-})
+t.test(
+  'calls are equal when nothing that may change their answers differs, and in no other case',
+  async t => {
+    holds(
+      t,
+      fc.property(
+        facts,
+        noise,
+        noise,
+        (one, first, second) => digestOf(one, first) === digestOf(one, second)
+      )
+    )
+    holds(
+      t,
+      fc.property(facts, facts, noise, noise, (one, other, first, second) => {
+        const isSame = JSON.stringify(sorted(one)) === JSON.stringify(sorted(other))
+        return (digestOf(one, first) === digestOf(other, second)) === isSame
+      }),
+      { numRuns: 2000 }
+    )
+    // Calls that differ in one thing are seldom made by chance.
+    holds(
+      t,
+      fc.property(
+        facts,
+        facts,
+        fc.constantFrom(...(Object.keys(sorted(sample())) as Array<keyof Facts>)),
+        noise,
+        (one, other, name, any) => {
+          const changed = { ...one, [name]: other[name] }
+          return (
+            (digestOf(one, any) === digestOf(changed, any)) ===
+            (JSON.stringify([one[name]]) === JSON.stringify([other[name]]))
+          )
+        }
+      ),
+      { numRuns: 3000 }
+    )
+  }
+)
 
 function sample (): Facts {
   const [one] = fc.sample(facts, 1)
@@ -117,49 +187,125 @@ function sample (): Facts {
 }
 
 function sorted (given: Facts): object {
-  return Object.fromEntries(Object.keys(given).toSorted().map(name => [name, given[name as keyof Facts] ?? null]))
+  return Object.fromEntries(
+    Object.keys(given)
+      .toSorted()
+      .map(name => [name, given[name as keyof Facts] ?? null])
+  )
 }
 
-t.test('no answer is found by another call, whatever keeps them, and none by another project where keys share', async t => {
-  const projects = fc.option(word, { nil: undefined })
-  const shared = new Map<string, string>()
-  const kinds: ReadonlyArray<readonly [kind: string, entries: () => Entries]> = [
-    ['memory', () => new MemoryEntries(1e6)],
-    ['shared', () => new SealedEntries({ get: async name => shared.get(name), set: (name, text) => { shared.set(name, text) } })]
-  ]
-  for (const [kind, entriesOf] of kinds) for (const scope of ['key', 'project'] as const) {
-    await holdsAsync(t, fc.asyncProperty(facts, facts, projects, projects, noise, async (one, other, first, second, any) => {
-      const cache = new AnswerCache({ settings: { ...settings, scope }, entries: entriesOf(), secret: Buffer.alloc(32, 1), configuration: '' })
-      const callOf = (given: Facts, project: string | undefined): RoutedCall<ChatInput> => {
-        const call = toCall(given, any)
-        return { ...call, key: { ...call.key, ...project !== undefined && { project: { id: project, name: 'p' } } } }
+t.test(
+  'no answer is found by another call, whatever keeps them, and none by another project where keys share',
+  async t => {
+    const projects = fc.option(word, { nil: undefined })
+    const shared = new Map<string, string>()
+    const kinds: ReadonlyArray<readonly [kind: string, entries: () => Entries]> = [
+      ['memory', () => new MemoryEntries(1e6)],
+      [
+        'shared',
+        () =>
+          new SealedEntries({
+            get: async name => shared.get(name),
+            set: (name, text) => {
+              shared.set(name, text)
+            }
+          })
+      ]
+    ]
+    for (const [kind, entriesOf] of kinds) {
+      for (const scope of ['key', 'project'] as const) {
+        await holdsAsync(
+          t,
+          fc.asyncProperty(
+            facts,
+            facts,
+            projects,
+            projects,
+            noise,
+            async (one, other, first, second, any) => {
+              const cache = new AnswerCache({
+                settings: { ...settings, scope },
+                entries: entriesOf(),
+                secret: Buffer.alloc(32, 1),
+                configuration: ''
+              })
+              const callOf = (given: Facts, project: string | undefined): RoutedCall<ChatInput> => {
+                const call = toCall(given, any)
+                return {
+                  ...call,
+                  key: { ...call.key, ...project !== undefined && { project: { id: project, name: 'p' } } }
+                }
+              }
+              const terms = ({ namespace }: Facts): CacheTerms => ({
+                maxAgeMs: Infinity,
+                ttlMs: 1000,
+                namespace
+              })
+              cache.set(cache.digestOf(callOf(one, first), terms(one)), 'the answer', 1000)
+              const found = await cache.get(cache.digestOf(callOf(other, second), terms(other)))
+              const own = (
+                { configuration: _, keyId, ...given }: Facts,
+                project: string | undefined
+              ): string =>
+                JSON.stringify([
+                  sorted({ ...given, keyId: scope === 'key' ? keyId : '', configuration: '' }),
+                  scope === 'key' ? null : (project ?? 'default')
+                ])
+              shared.clear()
+              return (
+                (found !== undefined) === (own(one, first) === own(other, second)) &&
+                (found ?? 'the answer') === 'the answer'
+              )
+            }
+          ),
+          { numRuns: 300 }
+        )
+        // Calls that differ in one thing are seldom made by chance.
+        await holdsAsync(
+          t,
+          fc.asyncProperty(
+            facts,
+            facts,
+            fc.constantFrom(...(Object.keys(sorted(sample())) as Array<keyof Facts>)),
+            noise,
+            async (one, other, name, any) => {
+              const cache = new AnswerCache({
+                settings: { ...settings, scope },
+                entries: entriesOf(),
+                secret: Buffer.alloc(32, 1),
+                configuration: ''
+              })
+              const changed: Facts = { ...one, [name]: other[name] }
+              const digest = (given: Facts): RequestDigest =>
+                cache.digestOf(toCall(given, any), {
+                  maxAgeMs: Infinity,
+                  ttlMs: 1000,
+                  namespace: given.namespace
+                })
+              cache.set(digest(one), 'the answer', 1000)
+              const isSame =
+                JSON.stringify([one[name]]) === JSON.stringify([changed[name]]) ||
+                name === 'configuration' ||
+                (name === 'keyId' && scope === 'project')
+              const found = await cache.get(digest(changed))
+              shared.clear()
+              return (found !== undefined) === isSame
+            }
+          ),
+          { numRuns: 500 }
+        )
+        t.pass(`${kind}, of a ${scope}`)
       }
-      const terms = ({ namespace }: Facts): CacheTerms => ({ maxAgeMs: Infinity, ttlMs: 1000, namespace })
-      cache.set(cache.digestOf(callOf(one, first), terms(one)), 'the answer', 1000)
-      const found = await cache.get(cache.digestOf(callOf(other, second), terms(other)))
-      const own = ({ configuration: _, keyId, ...given }: Facts, project: string | undefined): string =>
-        JSON.stringify([sorted({ ...given, keyId: scope === 'key' ? keyId : '', configuration: '' }), scope === 'key' ? null : project ?? 'default'])
-      shared.clear()
-      return (found !== undefined) === (own(one, first) === own(other, second)) && (found ?? 'the answer') === 'the answer'
-    }), { numRuns: 300 })
-    // Calls that differ in one thing are seldom made by chance.
-    await holdsAsync(t, fc.asyncProperty(facts, facts, fc.constantFrom(...Object.keys(sorted(sample())) as Array<keyof Facts>), noise, async (one, other, name, any) => {
-      const cache = new AnswerCache({ settings: { ...settings, scope }, entries: entriesOf(), secret: Buffer.alloc(32, 1), configuration: '' })
-      const changed: Facts = { ...one, [name]: other[name] }
-      const digest = (given: Facts): RequestDigest => cache.digestOf(toCall(given, any), { maxAgeMs: Infinity, ttlMs: 1000, namespace: given.namespace })
-      cache.set(digest(one), 'the answer', 1000)
-      const isSame = JSON.stringify([one[name]]) === JSON.stringify([changed[name]]) || name === 'configuration' || (name === 'keyId' && scope === 'project')
-      const found = await cache.get(digest(changed))
-      shared.clear()
-      return (found !== undefined) === isSame
-    }), { numRuns: 500 })
-    t.pass(`${kind}, of a ${scope}`)
+    }
   }
-})
+)
 
 t.test('what a response repeats of its request makes it another one', async t => {
   const of = (endpoint: string, metadata: Record<string, string>): string => {
-    const call = routedCall<ChatInput>({ model: 'm', messages: [], asWritten: { metadata } }, { record: new CallRecord(endpoint) })
+    const call = routedCall<ChatInput>(
+      { model: 'm', messages: [], asWritten: { metadata } },
+      { record: new CallRecord(endpoint) }
+    )
     return cacheOf().digestOf(call, { maxAgeMs: 1, ttlMs: 1, namespace: undefined }).name
   }
   t.not(of('responses', { a: '1' }), of('responses', { a: '2' }))
@@ -167,23 +313,43 @@ t.test('what a response repeats of its request makes it another one', async t =>
 })
 
 t.test('a project shares answers among keys of the same rights, and names are keyed', async t => {
-  const named = (cache: AnswerCache, key: ApiKey): string => cache.digestOf(routedCall<ChatInput>({ model: 'm', messages: [] }, { key }), { maxAgeMs: 1, ttlMs: 1, namespace: undefined }).name
+  const named = (cache: AnswerCache, key: ApiKey): string =>
+    cache.digestOf(routedCall<ChatInput>({ model: 'm', messages: [] }, { key }), {
+      maxAgeMs: 1,
+      ttlMs: 1,
+      namespace: undefined
+    }).name
   const project = { id: 'p', name: 'P' }
   const shared = cacheOf({ scope: 'project' })
   t.equal(named(shared, { id: '1', name: 'a', project }), named(shared, { id: '2', name: 'b', project }))
-  t.not(named(shared, { id: '1', name: 'a', project }), named(shared, { id: '2', name: 'b', project, models: ['m'] }))
-  t.not(named(shared, { id: 'p', name: 'a' }), named(cacheOf(), { id: 'p', name: 'a' }), 'a key with the name of a project')
-  t.not(named(cacheOf(), { id: '1', name: 'a' }), named(cacheOf({}, '', Buffer.alloc(32, 2)), { id: '1', name: 'a' }), 'another secret')
+  t.not(
+    named(shared, { id: '1', name: 'a', project }),
+    named(shared, { id: '2', name: 'b', project, models: ['m'] })
+  )
+  t.not(
+    named(shared, { id: 'p', name: 'a' }),
+    named(cacheOf(), { id: 'p', name: 'a' }),
+    'a key with the name of a project'
+  )
+  t.not(
+    named(cacheOf(), { id: '1', name: 'a' }),
+    named(cacheOf({}, '', Buffer.alloc(32, 2)), { id: '1', name: 'a' }),
+    'another secret'
+  )
 })
 
 t.test('some calls have no part in it', async t => {
-  const of = (request: Partial<ChatInput>, parts: Partial<RoutedCall<ChatInput>> = {}): boolean => cacheOf().termsOf(routedCall<ChatInput>({ model: 'm', messages: [], ...request }, parts)) !== undefined
+  const of = (request: Partial<ChatInput>, parts: Partial<RoutedCall<ChatInput>> = {}): boolean =>
+    cacheOf().termsOf(routedCall<ChatInput>({ model: 'm', messages: [], ...request }, parts)) !== undefined
   t.ok(of({}))
   t.ok(of({ mcp_servers: [] }))
   const large = new CallRecord('chat')
   large.bodyBytes = 300_000
   t.notOk(of({}, { record: large }), 'large')
-  t.notOk(of({}, { media: () => ({ bytesOf: () => undefined, restore: printed => printed }) }), 'media that a short text stands for')
+  t.notOk(
+    of({}, { media: () => ({ bytesOf: () => undefined, restore: printed => printed }) }),
+    'media that a short text stands for'
+  )
   t.notOk(of({}, { providerKey: new Secret('sk') }), 'a key of the caller')
   t.notOk(of({}, { origin: { providerId: 'one', account: 'a' } }), 'what a provider keeps')
   t.notOk(of({ mcp_servers: ['a/b'] }), 'tools of servers')

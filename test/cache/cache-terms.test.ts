@@ -5,15 +5,25 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 
 const settings: AnswerCacheSettings = { ttlMs: 60_000, maxBytes: 1, scope: 'key', when: 'always' }
 
-function termsOf (request: Partial<ChatInput>, header?: string | string[], parts: Partial<AnswerCacheSettings> = {}, route_ = route): unknown {
-  const call = routedCall<ChatInput>({ model: 'm', messages: [], ...request }, { routes: [route_], ...header !== undefined && { headers: { 'cache-control': header } } })
+function termsOf (
+  request: Partial<ChatInput>,
+  header?: string | string[],
+  parts: Partial<AnswerCacheSettings> = {},
+  route_ = route
+): unknown {
+  const call = routedCall<ChatInput>(
+    { model: 'm', messages: [], ...request },
+    { routes: [route_], ...header !== undefined && { headers: { 'cache-control': header } } }
+  )
   return cacheTerms(call, { ...settings, ...parts })
 }
 
 const all = { maxAgeMs: Infinity, ttlMs: 60_000, namespace: undefined }
 
 t.test('a call says what it takes, and for how long its answer may be kept', async t => {
-  const cases: ReadonlyArray<readonly [request: Partial<ChatInput>, header: string | undefined, terms: unknown]> = [
+  const cases: ReadonlyArray<
+    readonly [request: Partial<ChatInput>, header: string | undefined, terms: unknown]
+  > = [
     [{}, undefined, all],
     [{}, 'max-age=10', { ...all, maxAgeMs: 10_000 }],
     [{}, 'private, Max-Age="10"', { ...all, maxAgeMs: 10_000 }],
@@ -28,14 +38,28 @@ t.test('a call says what it takes, and for how long its answer may be kept', asy
     [{ cache: { 'no-store': false } }, undefined, all],
     [{ cache: false }, undefined, undefined]
   ]
-  for (const [request, header, terms] of cases) t.same(termsOf(request, header), terms, JSON.stringify([request, header]))
+  for (const [request, header, terms] of cases) {
+    t.same(termsOf(request, header), terms, JSON.stringify([request, header]))
+  }
   t.same(termsOf({}, ['max-age=10', 'no-cache']), { ...all, maxAgeMs: 0 })
 })
 
 t.test('a route may ask for its calls, and say that they are deterministic', async t => {
   t.same(termsOf({}, undefined, { when: 'asked' }), undefined)
   t.same(termsOf({}, undefined, { when: 'asked' }, { ...route, settings: { cache: true } }), all)
-  t.same(termsOf({ cache: false }, undefined, { when: 'asked' }, { ...route, settings: { cache: true } }), undefined, 'what the request says wins')
+  t.same(
+    termsOf({ cache: false }, undefined, { when: 'asked' }, { ...route, settings: { cache: true } }),
+    undefined,
+    'what the request says wins'
+  )
   t.same(termsOf({}, undefined, { when: 'deterministic' }, { ...route, settings: { temperature: 0 } }), all)
-  t.same(termsOf({ temperature: 0.1 }, undefined, { when: 'deterministic' }, { ...route, settings: { temperature: 0 } }), undefined)
+  t.same(
+    termsOf(
+      { temperature: 0.1 },
+      undefined,
+      { when: 'deterministic' },
+      { ...route, settings: { temperature: 0 } }
+    ),
+    undefined
+  )
 })

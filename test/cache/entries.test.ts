@@ -1,5 +1,10 @@
 import t from 'tap'
-import { MemoryEntries, SealedEntries, type RequestDigest, type SharedTexts } from '../../lib/cache/entries.ts'
+import {
+  MemoryEntries,
+  SealedEntries,
+  type RequestDigest,
+  type SharedTexts
+} from '../../lib/cache/entries.ts'
 import { until } from '../support/until.ts'
 
 function digest (name: string, byte = 1): RequestDigest {
@@ -12,7 +17,10 @@ t.test('memory is bounded: what was read last stays', async t => {
   t.equal(entries.size, 4)
   t.equal(entries.get(digest('a')), 'a'.repeat(1000))
   entries.set(digest('e'), 'e'.repeat(1000), 60_000)
-  t.same(['a', 'b', 'c', 'd', 'e'].map(name => entries.get(digest(name)) !== undefined), [true, false, true, true, true])
+  t.same(
+    ['a', 'b', 'c', 'd', 'e'].map(name => entries.get(digest(name)) !== undefined),
+    [true, false, true, true, true]
+  )
   entries.set(digest('a'), 'short', 60_000)
   t.equal(entries.get(digest('a')), 'short', 'a text takes the place of an earlier one')
   t.ok(entries.bytes <= 10_000 && entries.bytes > 6000)
@@ -29,7 +37,12 @@ t.test('a text goes with its time', async t => {
 
 t.test('what is shared can be read with the digest of its request alone', async t => {
   const texts = new Map<string, string>()
-  const shared: SharedTexts = { get: async name => texts.get(name), set: (name, text) => { texts.set(name, text) } }
+  const shared: SharedTexts = {
+    get: async name => texts.get(name),
+    set: (name, text) => {
+      texts.set(name, text)
+    }
+  }
   const entries = new SealedEntries(shared)
   entries.set(digest('a'), 'a secret of Zoë', 1000)
   t.equal(await entries.get(digest('a')), 'a secret of Zoë')

@@ -7,7 +7,12 @@ import type { ChatEvent } from '../../lib/core/events.ts'
 
 const plain: readonly ChatEvent[] = [
   { type: 'response-start', fingerprint: 'fp' },
-  { type: 'text-delta', choice: 0, text: 'Say "ä"\n', logprobs: { content: [{ token: 'Say', logprob: -0.1 }] } },
+  {
+    type: 'text-delta',
+    choice: 0,
+    text: 'Say "ä"\n',
+    logprobs: { content: [{ token: 'Say', logprob: -0.1 }] }
+  },
   { type: 'tool-call-start', choice: 0, call: 0, id: 'call_1', name: 'look', kind: 'function' },
   { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'function' },
   { type: 'tool-call-end', choice: 0, call: 0 },
@@ -31,47 +36,132 @@ t.test('an answer comes back as it was', async t => {
   const call = callOf()
   t.same(replayedAnswer(recorded(plain) ?? '', call, Infinity), { call, route, events: plain })
   t.equal(replayedAnswer(recorded(plain) ?? '', call, -1), undefined, 'too old')
-  t.equal(replayedAnswer(recorded(plain) ?? '', { ...call, routes: [{ ...route, modelId: 'one/n' }] }, Infinity), undefined, 'a model that the call may not use')
+  t.equal(
+    replayedAnswer(recorded(plain) ?? '', { ...call, routes: [{ ...route, modelId: 'one/n' }] }, Infinity),
+    undefined,
+    'a model that the call may not use'
+  )
 })
 
-t.test('what came in the words of the provider is for its form, and for a route that still has them', async t => {
-  const fit = { fit: () => ({ request: {}, direct: { dialect: 'messages' as const, body: '', headers: {}, query: '' } }) }
-  const frames = recorded([{ type: 'direct-frame', name: 'message_start', json: '{}' }, { type: 'choice-end', choice: 0, reason: 'stop' }]) ?? ''
-  const complete = recorded([{ type: 'direct-answer', json: '{}' }, { type: 'choice-end', choice: 0, reason: 'stop' }]) ?? ''
-  const [streamed, whole] = [{ ...callOf({ stream: true }), ...fit }, { ...callOf(), ...fit }]
-  t.same([frames, complete].map(text => [streamed, whole].map(call => replayedAnswer(text, call, Infinity) !== undefined)), [[true, false], [false, true]])
-  t.equal(replayedAnswer(complete, { ...whole, fit: () => ({ request: {} }) }, Infinity), undefined)
-})
+t.test(
+  'what came in the words of the provider is for its form, and for a route that still has them',
+  async t => {
+    const fit = {
+      fit: () => ({
+        request: {},
+        direct: { dialect: 'messages' as const, body: '', headers: {}, query: '' }
+      })
+    }
+    const frames =
+      recorded([
+        { type: 'direct-frame', name: 'message_start', json: '{}' },
+        { type: 'choice-end', choice: 0, reason: 'stop' }
+      ]) ?? ''
+    const complete =
+      recorded([
+        { type: 'direct-answer', json: '{}' },
+        { type: 'choice-end', choice: 0, reason: 'stop' }
+      ]) ?? ''
+    const [streamed, whole] = [
+      { ...callOf({ stream: true }), ...fit },
+      { ...callOf(), ...fit }
+    ]
+    t.same(
+      [frames, complete].map(text =>
+        [streamed, whole].map(call => replayedAnswer(text, call, Infinity) !== undefined)
+      ),
+      [
+        [true, false],
+        [false, true]
+      ]
+    )
+    t.equal(replayedAnswer(complete, { ...whole, fit: () => ({ request: {} }) }, Infinity), undefined)
+  }
+)
 
 t.test('some answers are not kept', async t => {
   const end: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
   const cases: ReadonlyArray<readonly [title: string, events: readonly ChatEvent[]]> = [
     ['filtered', [{ type: 'choice-end', choice: 0, reason: 'content_filter' }]],
-    ['signed thinking', [{ type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: '', signature: 'abc' } }, end]],
-    ['encrypted thinking', [{ type: 'thinking-block', choice: 0, block: { type: 'redacted_thinking', data: 'abc' } }, end]],
-    ['a signature of a call', [{ type: 'tool-call-start', choice: 0, call: 0, id: '', name: '', kind: 'function', extra: { google: { thought_signature: 'abc' } } }, end]],
-    ['a signature, as it came', [{ type: 'direct-answer', json: '{"content":[{"type":"thinking","signature" : "abc"}]}' }, end]],
-    ['encrypted reasoning, as it came', [{ type: 'direct-frame', name: undefined, json: '{"encrypted_content":"abc"}' }, end]],
-    ['tools of servers', [{ type: 'tool-result', result: { toolName: 't', serverName: 's', arguments: {}, isError: false } }, end]]
+    [
+      'signed thinking',
+      [
+        { type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: '', signature: 'abc' } },
+        end
+      ]
+    ],
+    [
+      'encrypted thinking',
+      [{ type: 'thinking-block', choice: 0, block: { type: 'redacted_thinking', data: 'abc' } }, end]
+    ],
+    [
+      'a signature of a call',
+      [
+        {
+          type: 'tool-call-start',
+          choice: 0,
+          call: 0,
+          id: '',
+          name: '',
+          kind: 'function',
+          extra: { google: { thought_signature: 'abc' } }
+        },
+        end
+      ]
+    ],
+    [
+      'a signature, as it came',
+      [{ type: 'direct-answer', json: '{"content":[{"type":"thinking","signature" : "abc"}]}' }, end]
+    ],
+    [
+      'encrypted reasoning, as it came',
+      [{ type: 'direct-frame', name: undefined, json: '{"encrypted_content":"abc"}' }, end]
+    ],
+    [
+      'tools of servers',
+      [
+        { type: 'tool-result', result: { toolName: 't', serverName: 's', arguments: {}, isError: false } },
+        end
+      ]
+    ]
   ]
   for (const [title, events] of cases) t.equal(recorded(events), undefined, title)
-  t.ok(recorded([{ type: 'direct-answer', json: '{"signature":"","text":"of a signature"}' }, end]), 'an empty one signs nothing')
+  t.ok(
+    recorded([{ type: 'direct-answer', json: '{"signature":"","text":"of a signature"}' }, end]),
+    'an empty one signs nothing'
+  )
   t.equal(recorded(plain, 100), undefined, 'too long')
   t.equal(new AnswerRecorder(1000).text(), undefined, 'none')
   const call = callOf()
   const capped = new AnswerRecorder<ChatInput>(10_000)
-  capped.add({ call: extend(call, { request: { ...call.request, max_tokens: 5 } }), route, events: plain }, call)
+  capped.add(
+    { call: extend(call, { request: { ...call.request, max_tokens: 5 } }), route, events: plain },
+    call
+  )
   t.equal(capped.text(), undefined, 'the answer to a request that was shortened')
 })
 
-t.test('what is noted counts in the memory of the call, and where there is none the answer is not kept', async t => {
-  let taken = 0
-  const counted = { ...callOf(), takeMemory: (bytes: number) => { taken += bytes } }
-  const recorder = new AnswerRecorder<ChatInput>(10_000)
-  recorder.add({ call: counted, route, events: plain }, counted)
-  t.equal(taken, 2 * plain.reduce((sum, event) => sum + JSON.stringify(event).length, 0))
-  const full = { ...callOf(), takeMemory: () => { throw new Error('overloaded') } }
-  const other = new AnswerRecorder<ChatInput>(10_000)
-  other.add({ call: full, route, events: plain }, full)
-  t.same([other.hasGivenUp, other.text()], [true, undefined])
-})
+t.test(
+  'what is noted counts in the memory of the call, and where there is none the answer is not kept',
+  async t => {
+    let taken = 0
+    const counted = {
+      ...callOf(),
+      takeMemory: (bytes: number) => {
+        taken += bytes
+      }
+    }
+    const recorder = new AnswerRecorder<ChatInput>(10_000)
+    recorder.add({ call: counted, route, events: plain }, counted)
+    t.equal(taken, 2 * plain.reduce((sum, event) => sum + JSON.stringify(event).length, 0))
+    const full = {
+      ...callOf(),
+      takeMemory: () => {
+        throw new Error('overloaded')
+      }
+    }
+    const other = new AnswerRecorder<ChatInput>(10_000)
+    other.add({ call: full, route, events: plain }, full)
+    t.same([other.hasGivenUp, other.text()], [true, undefined])
+  }
+)

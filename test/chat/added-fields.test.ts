@@ -2,7 +2,14 @@ import t from 'tap'
 import { hasAddedFields, isAddedField, withoutAddedFields } from '../../lib/chat/added-fields.ts'
 
 t.test('fields that only the gateway sets are taken out of a request', async t => {
-  const request = { model: 'm', messages: [], asWritten: {}, toolApproval: { approved: [] }, text: 'x', min_p: 0.1 }
+  const request = {
+    model: 'm',
+    messages: [],
+    asWritten: {},
+    toolApproval: { approved: [] },
+    text: 'x',
+    min_p: 0.1
+  }
   t.equal(hasAddedFields(request), true)
   t.strictSame(withoutAddedFields(request), { model: 'm', messages: [], min_p: 0.1 })
   t.same(Object.keys(request).filter(isAddedField), ['asWritten', 'toolApproval', 'text'])

@@ -40,7 +40,11 @@ t.test('tags come from the key, from headers and from metadata, each once', asyn
 t.test('the end user is the first that is named', async t => {
   const claude = 'user_1_account_2_session_0b7f1d3c-0a51-4a0e-9a52-2f3a3d1f6b7a'
   const names: ReadonlyArray<readonly [object, Record<string, string>, string | undefined]> = [
-    [{ user: 'u', safety_identifier: 's', metadata: { user_id: 'm' } }, { 'x-litellm-end-user-id': 'h' }, 'h'],
+    [
+      { user: 'u', safety_identifier: 's', metadata: { user_id: 'm' } },
+      { 'x-litellm-end-user-id': 'h' },
+      'h'
+    ],
     [{ user: 'u', safety_identifier: 's', metadata: { user_id: 'm' } }, {}, 's'],
     [{ user: 'u', metadata: { user_id: 'm' } }, {}, 'u'],
     [{ user: 'u', safety_identifier: '' }, { 'x-litellm-end-user-id': '' }, 'u'],
@@ -50,11 +54,20 @@ t.test('the end user is the first that is named', async t => {
     [{ user: 7, metadata: {} }, {}, undefined]
   ]
   for (const [body, headers, name] of names) t.equal(attributed(body, headers).record.endUser, name)
-  t.equal(attributed({ metadata: { user_id: claude } }).record.session, '0b7f1d3c-0a51-4a0e-9a52-2f3a3d1f6b7a')
+  t.equal(
+    attributed({ metadata: { user_id: claude } }).record.session,
+    '0b7f1d3c-0a51-4a0e-9a52-2f3a3d1f6b7a'
+  )
 })
 
 t.test('a session is what the first header says, else what Claude Code says within its user', async t => {
-  const headers = ['x-session-id', 'x-claude-code-session-id', 'session-id', 'session_id', 'x-session-affinity']
+  const headers = [
+    'x-session-id',
+    'x-claude-code-session-id',
+    'session-id',
+    'session_id',
+    'x-session-affinity'
+  ]
   for (const [index, header] of headers.entries()) {
     const later = Object.fromEntries(headers.slice(index + 1).map(name => [name, 'later']))
     t.equal(sessionIn({ ...later, [header]: 'one' }, `user_abc_account__session_${id}`), 'one', header)
@@ -63,22 +76,35 @@ t.test('a session is what the first header says, else what Claude Code says with
   t.equal(sessionIn({}, `user_abc_account__session_${id}`), id)
   t.equal(sessionIn({ 'x-session-id': '', 'session-id': 'abc' }), 'abc', 'an empty header names none')
   t.equal(sessionIn({ 'x-session-id': 'a\u009b2Jb\t' }), 'a2Jb', 'without control characters')
-  for (const header of ['', 'x'.repeat(256)]) t.equal(sessionIn({ 'x-session-id': header }, 'someone'), undefined)
+  for (const header of ['', 'x'.repeat(256)]) {
+    t.equal(sessionIn({ 'x-session-id': header }, 'someone'), undefined)
+  }
 })
 
 t.test('all sessions of a person are of one user', async t => {
   t.equal(withoutSession(`user_abc_account_${id}_session_${id}`), `user_abc_account_${id}`)
-  t.equal(withoutSession(JSON.stringify({ device_id: 'd', account_uuid: 'a', session_id: id })), JSON.stringify({ device_id: 'd', account_uuid: 'a' }))
+  t.equal(
+    withoutSession(JSON.stringify({ device_id: 'd', account_uuid: 'a', session_id: id })),
+    JSON.stringify({ device_id: 'd', account_uuid: 'a' })
+  )
   t.equal(withoutSession('ada@example.com'), 'ada@example.com')
 })
 
 t.test('what a record gets is bounded, whatever is sent', async t => {
-  const pairs = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`${index}${'n'.repeat(100)}`, 'v'.repeat(1000)]))
-  const { record } = attributed({ metadata: { ...pairs, tags: Array.from({ length: 1000 }, (_, index) => `t${index}`) } }, { 'x-headgate-tags': 'h,'.repeat(5000) })
+  const pairs = Object.fromEntries(
+    Array.from({ length: 1000 }, (_, index) => [`${index}${'n'.repeat(100)}`, 'v'.repeat(1000)])
+  )
+  const { record } = attributed(
+    { metadata: { ...pairs, tags: Array.from({ length: 1000 }, (_, index) => `t${index}`) } },
+    { 'x-headgate-tags': 'h,'.repeat(5000) }
+  )
   t.equal(record.tags?.length, 20)
   t.same(Object.values(record.metadata ?? {}), Array.from({ length: 16 }, () => 'v'.repeat(512)))
   t.ok(Object.keys(record.metadata ?? {}).every(name => name.length === 64))
-  t.same(attributed({ metadata: { a: 'x\u0000\ud800y', tags: ['p\nq'] } }).record, Object.assign(new CallRecord('chat'), { metadata: { a: 'x\ufffdy' }, tags: ['pq'] }))
+  t.same(
+    attributed({ metadata: { a: 'x\u0000\ud800y', tags: ['p\nq'] } }).record,
+    Object.assign(new CallRecord('chat'), { metadata: { a: 'x\ufffdy' }, tags: ['pq'] })
+  )
 })
 
 t.test('any other body stays the same one, and nothing is noted', async t => {
@@ -95,26 +121,70 @@ t.test('every dialect and every form says it, and the provider gets no list of t
   const api = await testGateway(t, { providers: [chatUpstreamAt(upstream.url), sandbox] })
   const headers = { 'x-session-id': 'run 7', 'x-headgate-tags': 'team' }
   const messages = [{ role: 'user', content: 'hi' }]
-  await (await api.post('/v1/chat/completions', { model: 'openai/m', messages, user: 'ada', metadata: { tags: ['a'], job: '1' } }, { headers })).text()
-  await (await api.post('/v1/messages', { model: 'sandbox/echo', max_tokens: 9, messages, metadata: { user_id: 'ada' } }, { headers })).text()
-  await (await api.post('/v1/responses', { model: 'sandbox/echo', input: 'hi', safety_identifier: 'ada' }, { headers })).text()
-  await (await api.post('/v1/embeddings', { model: 'sandbox/embed', input: 'hi', user: 'ada' }, { headers })).text()
+  await (
+    await api.post(
+      '/v1/chat/completions',
+      { model: 'openai/m', messages, user: 'ada', metadata: { tags: ['a'], job: '1' } },
+      { headers }
+    )
+  ).text()
+  await (
+    await api.post(
+      '/v1/messages',
+      { model: 'sandbox/echo', max_tokens: 9, messages, metadata: { user_id: 'ada' } },
+      { headers }
+    )
+  ).text()
+  await (
+    await api.post(
+      '/v1/responses',
+      { model: 'sandbox/echo', input: 'hi', safety_identifier: 'ada' },
+      { headers }
+    )
+  ).text()
+  await (
+    await api.post('/v1/embeddings', { model: 'sandbox/embed', input: 'hi', user: 'ada' }, { headers })
+  ).text()
   const form = new FormData()
   form.set('model', 'openai/m')
   form.set('prompt', 'hi')
   form.set('user', 'ada')
   form.set('image', new Blob([new Uint8Array([1])], { type: 'image/png' }), 'a.png')
-  await (await fetch(`${api.url}/v1/images/edits`, { method: 'POST', headers: { ...headers, authorization: `Bearer ${testKey}` }, body: form })).text()
-  const said = api.lines.filter(({ msg }) => msg === 'call').map(({ endpoint, tags, end_user, session, metadata }) => ({ endpoint, tags, end_user, session, metadata }))
-  t.same(said, ['chat', 'messages', 'responses', 'embeddings', 'imageEdits'].map((_, index) => ({
-    endpoint: said[index]?.endpoint, tags: index === 0 ? ['team', 'a'] : ['team'], end_user: 'ada', session: 'run 7', metadata: index === 0 ? { job: '1' } : undefined
-  })))
+  await (
+    await fetch(`${api.url}/v1/images/edits`, {
+      method: 'POST',
+      headers: { ...headers, authorization: `Bearer ${testKey}` },
+      body: form
+    })
+  ).text()
+  const said = api.lines
+    .filter(({ msg }) => msg === 'call')
+    .map(({ endpoint, tags, end_user, session, metadata }) => ({
+      endpoint,
+      tags,
+      end_user,
+      session,
+      metadata
+    }))
+  t.same(
+    said,
+    ['chat', 'messages', 'responses', 'embeddings', 'imageEdits'].map((_, index) => ({
+      endpoint: said[index]?.endpoint,
+      tags: index === 0 ? ['team', 'a'] : ['team'],
+      end_user: 'ada',
+      session: 'run 7',
+      metadata: index === 0 ? { job: '1' } : undefined
+    }))
+  )
   t.same(JSON.parse(upstream.requests[0]?.text ?? '').metadata, { job: '1' })
 })
 
 t.test('what stages leave of a request counts, and what headers say is replaced by itself', t => {
   const headers = { 'x-litellm-end-user-id': 'Ann', 'session-id': 'of Ann', 'x-headgate-tags': 'Ann,b' }
-  const rows: ReadonlyArray<readonly [Record<string, string>, object]> = [[{}, { endUser: '?', session: undefined, tags: ['Ann'] }], [headers, { endUser: 'A', session: 'of A', tags: ['A', 'b'] }]]
+  const rows: ReadonlyArray<readonly [Record<string, string>, object]> = [
+    [{}, { endUser: '?', session: undefined, tags: ['Ann'] }],
+    [headers, { endUser: 'A', session: 'of A', tags: ['A', 'b'] }]
+  ]
   for (const [given, expected] of rows) {
     const { record } = attributed({ user: 'Ann', metadata: { a: 'Ann', tags: ['Ann'] } }, given)
     attributeAgain({ user: '?', metadata: { a: '?' } }, { headers: given, record })

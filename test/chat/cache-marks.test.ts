@@ -11,17 +11,30 @@ const assistant = (text: string) => ({ role: 'assistant', content: [{ type: 'tex
 const tool = (name: string, parts: object = {}) => ({ name, description: long, ...parts })
 
 t.test('tools, the system prompt and the last two messages of the user are marked', async t => {
-  const result = [{ type: 'tool_result', tool_use_id: 'a' }, { type: 'text', text: '' }]
-  const prompt = { model: 'm', tools: [tool('a'), tool('b')], system: long, messages: [user('one'), assistant('x'), user(result), assistant('y'), user('three')] }
+  const result = [
+    { type: 'tool_result', tool_use_id: 'a' },
+    { type: 'text', text: '' }
+  ]
+  const prompt = {
+    model: 'm',
+    tools: [tool('a'), tool('b')],
+    system: long,
+    messages: [user('one'), assistant('x'), user(result), assistant('y'), user('three')]
+  }
   const marked: MarkablePrompt = markPrompt(prompt, 1024)
   t.strictSame(marked, {
     model: 'm',
     tools: [prompt.tools[0], { ...tool('b'), ...mark }],
     system: [{ type: 'text', text: long, ...mark }],
     messages: [
-      user('one'), assistant('x'),
-      user([{ type: 'tool_result', tool_use_id: 'a', ...mark }, { type: 'text', text: '' }]),
-      assistant('y'), user([{ type: 'text', text: 'three', ...mark }])
+      user('one'),
+      assistant('x'),
+      user([
+        { type: 'tool_result', tool_use_id: 'a', ...mark },
+        { type: 'text', text: '' }
+      ]),
+      assistant('y'),
+      user([{ type: 'text', text: 'three', ...mark }])
     ]
   })
   t.equal(marked.messages[1], prompt.messages[1], 'what has no mark is the same')
@@ -30,7 +43,10 @@ t.test('tools, the system prompt and the last two messages of the user are marke
 t.test('the first call of a conversation is not marked, nor one that its caller has marked', async t => {
   const first = { tools: [tool('b'), tool('a')], system: long, messages: [user('one'), user('two')] }
   t.equal(markPrompt(first, 100), first)
-  const second = { system: long, messages: [user('one'), assistant('x'), user([{ type: 'text', text: 'two', ...mark }])] }
+  const second = {
+    system: long,
+    messages: [user('one'), assistant('x'), user([{ type: 'text', text: 'two', ...mark }])]
+  }
   t.equal(markPrompt(second, 100), second)
   const whole = { ...mark, system: long, messages: [user('one'), assistant('x'), user('two')] }
   t.equal(markPrompt(whole, 100), whole, 'a mark of all of it')
@@ -40,7 +56,11 @@ t.test('the first call of a conversation is not marked, nor one that its caller 
 
 t.test('a part is marked where the prompt up to its end is as long as the model needs', async t => {
   const of = (minTokens: number) => {
-    const prompt: MarkablePrompt = { tools: [tool('a')], system: 's'.repeat(5000), messages: [user('t'.repeat(5000)), assistant('x'), user('two')] }
+    const prompt: MarkablePrompt = {
+      tools: [tool('a')],
+      system: 's'.repeat(5000),
+      messages: [user('t'.repeat(5000)), assistant('x'), user('two')]
+    }
     const { tools, system, messages } = markPrompt(prompt, minTokens)
     return [tools, system, messages].map(part => hasMember(part, 'cache_control'))
   }
@@ -52,39 +72,67 @@ t.test('a part is marked where the prompt up to its end is as long as the model 
 
 t.test('tools are in the order of their names, and one that is loaded later is not marked', async t => {
   const messages = [user('one'), assistant('x'), user('two')]
-  const tools = [tool('b'), { mcp_server_name: 'c', type: 'mcp_toolset' }, tool('d', { defer_loading: true }), tool('a')]
+  const tools = [
+    tool('b'),
+    { mcp_server_name: 'c', type: 'mcp_toolset' },
+    tool('d', { defer_loading: true }),
+    tool('a')
+  ]
   const marked: MarkablePrompt = markPrompt({ tools, messages }, 100)
-  t.strictSame(marked.tools, [tool('a'), tool('b'), { mcp_server_name: 'c', type: 'mcp_toolset', ...mark }, tool('d', { defer_loading: true })])
+  t.strictSame(marked.tools, [
+    tool('a'),
+    tool('b'),
+    { mcp_server_name: 'c', type: 'mcp_toolset', ...mark },
+    tool('d', { defer_loading: true })
+  ])
   t.strictSame(markPrompt({ tools: tools.toReversed(), messages }, 100), marked)
   const short: MarkablePrompt = markPrompt({ tools, messages }, 100_000)
   t.strictSame(short.tools, [tool('a'), tool('b'), tools[1], tools[2]], 'without a mark as well')
 })
 
 t.test('thinking and empty texts are not marked', async t => {
-  const blocks = [{ type: 'thinking', thinking: 'x' }, { type: 'text', text: '' }]
-  const prompt = { system: [{ type: 'text', text: long }], messages: [user(''), assistant('x'), user(blocks)] }
+  const blocks = [
+    { type: 'thinking', thinking: 'x' },
+    { type: 'text', text: '' }
+  ]
+  const prompt = {
+    system: [{ type: 'text', text: long }],
+    messages: [user(''), assistant('x'), user(blocks)]
+  }
   t.strictSame(markPrompt(prompt, 100), { ...prompt, system: [{ type: 'text', text: long, ...mark }] })
 })
 
 t.test('no prompt gets more than four marks, and marks are all that it gets', t => {
-  const block = fc.record({ type: fc.constantFrom('text', 'image', 'tool_result', 'thinking', 'other'), text: fc.string({ maxLength: 3 }) })
+  const block = fc.record({
+    type: fc.constantFrom('text', 'image', 'tool_result', 'thinking', 'other'),
+    text: fc.string({ maxLength: 3 })
+  })
   const content = fc.oneof(fc.string(), fc.array(block, { maxLength: 3 }))
   const prompts = fc.record({
     tools: fc.array(fc.record({ name: fc.string() }), { maxLength: 3 }),
     system: content,
-    messages: fc.array(fc.record({ role: fc.constantFrom('user', 'assistant', 'system'), content }), { minLength: 1, maxLength: 6 })
+    messages: fc.array(fc.record({ role: fc.constantFrom('user', 'assistant', 'system'), content }), {
+      minLength: 1,
+      maxLength: 6
+    })
   })
-  const unmarked = (value: unknown): unknown => JSON.parse(JSON.stringify(value, (name, part: unknown) => name === 'cache_control' ? undefined : part))
-  const asBlocks = (value: string | readonly object[]) => typeof value === 'string' ? [{ type: 'text', text: value }] : value
-  const plain = ({ tools = [], system = '', messages }: MarkablePrompt): unknown => unmarked({
-    tools: tools.map(each => JSON.stringify(unmarked(each))).toSorted(),
-    system: asBlocks(system),
-    messages: messages.map(({ role, content }) => ({ role, content: asBlocks(content) }))
-  })
-  holds(t, fc.property(prompts, fc.integer({ min: 0, max: 3 }), (prompt: MarkablePrompt, minTokens) => {
-    const marked = markPrompt(prompt, minTokens)
-    t.strictSame(plain(marked), plain(prompt))
-    return (JSON.stringify(marked).match(/"cache_control":/g) ?? []).length <= 4
-  }))
+  const unmarked = (value: unknown): unknown =>
+    JSON.parse(JSON.stringify(value, (name, part: unknown) => (name === 'cache_control' ? undefined : part)))
+  const asBlocks = (value: string | readonly object[]) =>
+    typeof value === 'string' ? [{ type: 'text', text: value }] : value
+  const plain = ({ tools = [], system = '', messages }: MarkablePrompt): unknown =>
+    unmarked({
+      tools: tools.map(each => JSON.stringify(unmarked(each))).toSorted(),
+      system: asBlocks(system),
+      messages: messages.map(({ role, content }) => ({ role, content: asBlocks(content) }))
+    })
+  holds(
+    t,
+    fc.property(prompts, fc.integer({ min: 0, max: 3 }), (prompt: MarkablePrompt, minTokens) => {
+      const marked = markPrompt(prompt, minTokens)
+      t.strictSame(plain(marked), plain(prompt))
+      return (JSON.stringify(marked).match(/"cache_control":/g) ?? []).length <= 4
+    })
+  )
   t.end()
 })

@@ -3,7 +3,18 @@ import { callIdsIn, uniqueCallId } from '../../lib/chat/call-ids.ts'
 
 t.test('the ids of a history are those of its calls', async t => {
   const call = (id: string): object => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } })
-  t.same([...callIdsIn({ messages: [{ role: 'user', content: 'a' }, { role: 'assistant', content: null, tool_calls: [call('a'), call('b')] as never }, { role: 'assistant', content: 'c' }] })], ['a', 'b'])
+  t.same(
+    [
+      ...callIdsIn({
+        messages: [
+          { role: 'user', content: 'a' },
+          { role: 'assistant', content: null, tool_calls: [call('a'), call('b')] as never },
+          { role: 'assistant', content: 'c' }
+        ]
+      })
+    ],
+    ['a', 'b']
+  )
   t.same([...callIdsIn({})], [])
 })
 

@@ -5,21 +5,56 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 t.test('an effort that the model does not know becomes the closest it knows, a lower one first', async t => {
   const usual = ['low', 'medium', 'high']
   for (const [wish, known, effort] of [
-    ['max', undefined, 'max'], ['max', usual, 'high'], ['minimal', usual, 'low'], ['none', usual, 'low'], ['medium', usual, 'medium'],
-    ['xhigh', [...usual, 'max'], 'high'], ['none', ['none', ...usual], 'none'], ['minimal', ['none', ...usual], 'low'],
-    ['low', ['none', 'default'], undefined], ['none', ['none', 'default'], 'none'], ['high', [], undefined]
-  ] as const) t.equal(nearestEffort(wish, known), effort, `${wish} of ${String(known)}`)
+    ['max', undefined, 'max'],
+    ['max', usual, 'high'],
+    ['minimal', usual, 'low'],
+    ['none', usual, 'low'],
+    ['medium', usual, 'medium'],
+    ['xhigh', [...usual, 'max'], 'high'],
+    ['none', ['none', ...usual], 'none'],
+    ['minimal', ['none', ...usual], 'low'],
+    ['low', ['none', 'default'], undefined],
+    ['none', ['none', 'default'], 'none'],
+    ['high', [], undefined]
+  ] as const) {
+    t.equal(nearestEffort(wish, known), effort, `${wish} of ${String(known)}`)
+  }
 })
 
 t.test('fields that only tune are left out where the model refuses them, and kept elsewhere', async t => {
-  const request: ChatInput = { model: 'a/b', messages: [], temperature: 0.5, top_p: 1, presence_penalty: 0, frequency_penalty: 1, logit_bias: { 5: 1 }, max_tokens: 9 }
+  const request: ChatInput = {
+    model: 'a/b',
+    messages: [],
+    temperature: 0.5,
+    top_p: 1,
+    presence_penalty: 0,
+    frequency_penalty: 1,
+    logit_bias: { 5: 1 },
+    max_tokens: 9
+  }
   t.equal(fitTuning(request), request)
   t.equal(fitTuning(request, { sampling: true, penalties: true }), request)
-  t.strictSame(fitTuning(request, { sampling: false, penalties: false }), { model: 'a/b', messages: [], max_tokens: 9 })
-  t.match(fitTuning(request, { sampling: false, defaultEffort: 'none' }), { temperature: 0.5, presence_penalty: 0 })
-  t.notOk('temperature' in fitTuning({ ...request, reasoning_effort: 'low' }, { sampling: false, defaultEffort: 'none' }))
-  t.strictSame(fitTuning({ model: 'a/b', messages: [], reasoning_effort: 'max' }, { efforts: ['low', 'high'] }), { model: 'a/b', messages: [], reasoning_effort: 'high' })
-  t.strictSame(fitTuning({ model: 'a/b', messages: [], reasoning_effort: 'max' }, { efforts: [] }), { model: 'a/b', messages: [] })
+  t.strictSame(fitTuning(request, { sampling: false, penalties: false }), {
+    model: 'a/b',
+    messages: [],
+    max_tokens: 9
+  })
+  t.match(fitTuning(request, { sampling: false, defaultEffort: 'none' }), {
+    temperature: 0.5,
+    presence_penalty: 0
+  })
+  t.notOk(
+    'temperature' in
+      fitTuning({ ...request, reasoning_effort: 'low' }, { sampling: false, defaultEffort: 'none' })
+  )
+  t.strictSame(
+    fitTuning({ model: 'a/b', messages: [], reasoning_effort: 'max' }, { efforts: ['low', 'high'] }),
+    { model: 'a/b', messages: [], reasoning_effort: 'high' }
+  )
+  t.strictSame(fitTuning({ model: 'a/b', messages: [], reasoning_effort: 'max' }, { efforts: [] }), {
+    model: 'a/b',
+    messages: []
+  })
 })
 
 t.test('a model thinks unless the effort says otherwise', async t => {

@@ -22,40 +22,86 @@ t.test('functions alone become tools, of which one is called at a time', async t
     tool_choice: { type: 'function', function: { name: 'add' } }
   })
   for (const choice of ['none', 'auto'] as const) {
-    t.equal(functionsAsTools({ model: 'm', messages, functions: [add], function_call: choice }).tool_choice, choice)
+    t.equal(
+      functionsAsTools({ model: 'm', messages, functions: [add], function_call: choice }).tool_choice,
+      choice
+    )
   }
 })
 
-t.test('beside tools, functions are added to them, of two of one name the tool is kept, and the choice is that of tools', async t => {
-  const sub = { name: 'sub' }
-  t.strictSame(functionsAsTools({ model: 'm', messages, tools: [tool], functions: [add, sub], function_call: 'none', tool_choice: 'auto' }), {
-    model: 'm', messages, tools: [tool, { type: 'function', function: sub }], tool_choice: 'auto'
-  })
-})
+t.test(
+  'beside tools, functions are added to them, of two of one name the tool is kept, and the choice is that of tools',
+  async t => {
+    const sub = { name: 'sub' }
+    t.strictSame(
+      functionsAsTools({
+        model: 'm',
+        messages,
+        tools: [tool],
+        functions: [add, sub],
+        function_call: 'none',
+        tool_choice: 'auto'
+      }),
+      {
+        model: 'm',
+        messages,
+        tools: [tool, { type: 'function', function: sub }],
+        tool_choice: 'auto'
+      }
+    )
+  }
+)
 
 t.test('calls of the history get ids, and each result that of the last call of its name', async t => {
-  const call = (name: string) => ({ role: 'assistant' as const, content: null, function_call: { name, arguments: '{}' } })
+  const call = (name: string) => ({
+    role: 'assistant' as const,
+    content: null,
+    function_call: { name, arguments: '{}' }
+  })
   const { messages } = functionsAsTools({
     model: 'm',
-    messages: [call('a'), { role: 'function', name: 'a', content: '1' }, call('a'), call('b'), { role: 'function', name: 'a', content: null }, { role: 'function', name: 'c', content: 'x' }]
+    messages: [
+      call('a'),
+      { role: 'function', name: 'a', content: '1' },
+      call('a'),
+      call('b'),
+      { role: 'function', name: 'a', content: null },
+      { role: 'function', name: 'c', content: 'x' }
+    ]
   })
-  const called = (id: string, name: string) => ({ role: 'assistant', content: null, tool_calls: [{ id, type: 'function', function: { name, arguments: '{}' } }] })
+  const called = (id: string, name: string) => ({
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id, type: 'function', function: { name, arguments: '{}' } }]
+  })
   t.strictSame(messages, [
-    called('call00000', 'a'), { role: 'tool', tool_call_id: 'call00000', content: '1' },
-    called('call00002', 'a'), called('call00003', 'b'), { role: 'tool', tool_call_id: 'call00002', content: '' },
+    called('call00000', 'a'),
+    { role: 'tool', tool_call_id: 'call00000', content: '1' },
+    called('call00002', 'a'),
+    called('call00003', 'b'),
+    { role: 'tool', tool_call_id: 'call00002', content: '' },
     { role: 'tool', tool_call_id: 'call00005', content: 'x' }
   ])
 })
 
 t.test('an assistant whose function_call is null has made none', async t => {
-  const request: ChatInput = { model: 'm', messages: [{ role: 'assistant', content: 'x', function_call: null }] }
+  const request: ChatInput = {
+    model: 'm',
+    messages: [{ role: 'assistant', content: 'x', function_call: null }]
+  }
   t.equal(functionsAsTools(request), request)
 })
 
 t.test('the answer is a function_call when functions alone were offered', async t => {
-  t.same([
-    offersFunctionsOnly({ functions: [add] }), offersFunctionsOnly({ functions: [add], tools: [] }), offersFunctionsOnly({ functions: [add], tools: [tool] }), offersFunctionsOnly({})
-  ], [true, true, false, false])
+  t.same(
+    [
+      offersFunctionsOnly({ functions: [add] }),
+      offersFunctionsOnly({ functions: [add], tools: [] }),
+      offersFunctionsOnly({ functions: [add], tools: [tool] }),
+      offersFunctionsOnly({})
+    ],
+    [true, true, false, false]
+  )
 })
 
 t.test('of several calls a function_call has room for the first', async t => {

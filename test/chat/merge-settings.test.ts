@@ -13,10 +13,19 @@ t.test('settings hold where the request says nothing', async t => {
 })
 
 t.test('a field by another name is the same field', async t => {
-  t.strictSame(mergeSettings({ max_tokens: 5 }, { max_completion_tokens: 9, seed: 7 }), { max_tokens: 5, seed: 7 })
+  t.strictSame(mergeSettings({ max_tokens: 5 }, { max_completion_tokens: 9, seed: 7 }), {
+    max_tokens: 5,
+    seed: 7
+  })
   t.strictSame(mergeSettings({ max_completion_tokens: 5 }, { max_tokens: 9 }), { max_completion_tokens: 5 })
-  t.strictSame(mergeSettings({}, { max_tokens: 9, max_completion_tokens: 8 }), { max_tokens: 9, max_completion_tokens: 8 })
-  t.strictSame(mergeSettings({ functions: [], function_call: 'none' }, { tools: [1], tool_choice: 'auto' }), { functions: [], function_call: 'none' })
+  t.strictSame(mergeSettings({}, { max_tokens: 9, max_completion_tokens: 8 }), {
+    max_tokens: 9,
+    max_completion_tokens: 8
+  })
+  t.strictSame(
+    mergeSettings({ functions: [], function_call: 'none' }, { tools: [1], tool_choice: 'auto' }),
+    { functions: [], function_call: 'none' }
+  )
   t.strictSame(mergeSettings({ functions: undefined }, { tools: [1] }), { tools: [1], functions: undefined })
 })
 
@@ -24,5 +33,8 @@ t.test('a generation config gives way to fields, and to another one', async t =>
   const settings = { generation_config: { maxOutputTokens: 9, topP: 1 }, max_tokens: 8 }
   t.strictSame(mergeSettings({ max_tokens: 5 }, settings), { max_tokens: 5, generation_config: { topP: 1 } })
   t.strictSame(mergeSettings({}, settings), settings)
-  t.strictSame(mergeSettings({ generation_config: { topK: 1 } }, settings), { max_tokens: 8, generation_config: { topK: 1 } })
+  t.strictSame(mergeSettings({ generation_config: { topK: 1 } }, settings), {
+    max_tokens: 8,
+    generation_config: { topK: 1 }
+  })
 })

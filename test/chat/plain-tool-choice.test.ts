@@ -3,9 +3,15 @@ import { plainToolChoice } from '../../lib/chat/plain-tool-choice.ts'
 
 t.test('a choice in the words of the dialect stays as it is', async t => {
   for (const choice of [
-    'auto', 'none', 'required', { type: 'function', function: { name: 'f' } }, { type: 'custom', custom: { name: 'f' } },
+    'auto',
+    'none',
+    'required',
+    { type: 'function', function: { name: 'f' } },
+    { type: 'custom', custom: { name: 'f' } },
     { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [] } }
-  ] as const) t.equal(plainToolChoice(choice as never).choice, choice) // lists of the schema are not readonly
+  ] as const) {
+    t.equal(plainToolChoice(choice as never).choice, choice)
+  } // lists of the schema are not readonly
 })
 
 t.test('the words of Anthropic and of tool servers are translated', async t => {
@@ -18,6 +24,12 @@ t.test('the words of Anthropic and of tool servers are translated', async t => {
 })
 
 t.test('one call at a time is requested, unless no call is wanted', async t => {
-  t.strictSame(plainToolChoice({ type: 'any', disable_parallel_tool_use: true }), { choice: 'required', parallel: false })
-  t.strictSame(plainToolChoice({ type: 'none', disable_parallel_tool_use: true } as never), { choice: 'none' }) // as a caller may write it
+  t.strictSame(plainToolChoice({ type: 'any', disable_parallel_tool_use: true }), {
+    choice: 'required',
+    parallel: false
+  })
+  // as a caller may write it
+  t.strictSame(plainToolChoice({ type: 'none', disable_parallel_tool_use: true } as never), {
+    choice: 'none'
+  })
 })

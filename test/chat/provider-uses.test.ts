@@ -4,20 +4,29 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 
 /** Returns what a conversation of one user message has a provider do, and the field of each. */
 function usesOf (part: object, more: Partial<ChatInput> = {}): string[] {
-  return chatUses({ model: 'm', messages: [{ role: 'user', content: [part as never] }], ...more }).map(({ kind, param }) => `${kind} ${param}`)
+  return chatUses({ model: 'm', messages: [{ role: 'user', content: [part as never] }], ...more }).map(
+    ({ kind, param }) => `${kind} ${param}`
+  )
 }
 
 t.test('what a conversation names in the account of a provider is listed with its place', async t => {
   const text = { type: 'text', text: 'see https://example.com/file_id' }
   t.same(usesOf(text), [])
   t.same(usesOf({ type: 'file', file: { file_data: 'JVBERi0=', filename: 'a.pdf' } }), [])
-  t.same(usesOf({ type: 'file', file: { file_id: null, file_data: 'data:application/pdf;base64,JVBERi0=' } }), [])
-  t.same(usesOf({ type: 'file', file: { file_id: 'file-1' } }), ['object messages[0].content[0].file.file_id'])
+  t.same(
+    usesOf({ type: 'file', file: { file_id: null, file_data: 'data:application/pdf;base64,JVBERi0=' } }),
+    []
+  )
+  t.same(usesOf({ type: 'file', file: { file_id: 'file-1' } }), [
+    'object messages[0].content[0].file.file_id'
+  ])
   t.same(usesOf({ ...text, document_id: 'd1' }), ['object messages[0].content[0].document_id'])
   t.same(usesOf(text, { cached_content: 'cachedContents/1' }), ['object cached_content'])
   t.same(usesOf(text, { audio: { format: 'wav', voice: { id: 'voice_1' } } }), ['object audio.voice'])
   t.same(usesOf(text, { audio: { format: 'wav', voice: 'alloy' } }), [])
-  t.same(usesOf(text, { messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }), ['object messages[0].audio'])
+  t.same(usesOf(text, { messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }), [
+    'object messages[0].audio'
+  ])
 })
 
 t.test('addresses of media are listed, media themselves are not', async t => {
@@ -25,5 +34,7 @@ t.test('addresses of media are listed, media themselves are not', async t => {
   t.same(image('data:image/png;base64,AAAA'), [])
   t.same(image('https://example.com/a.png'), ['address messages[0].content[0].image_url.url'])
   t.same(image('gs://bucket/a.png'), ['address messages[0].content[0].image_url.url'])
-  t.same(usesOf({ type: 'file', file: { file_data: '//example.com/a.pdf' } }), ['address messages[0].content[0].file.file_data'])
+  t.same(usesOf({ type: 'file', file: { file_data: '//example.com/a.pdf' } }), [
+    'address messages[0].content[0].file.file_data'
+  ])
 })

@@ -1,21 +1,45 @@
 import t from 'tap'
-import { contentFor, openContent, sealContent, sealContents, toReasoningItem, toThinkingBlock } from '../../lib/chat/reasoning-item.ts'
+import {
+  contentFor,
+  openContent,
+  sealContent,
+  sealContents,
+  toReasoningItem,
+  toThinkingBlock
+} from '../../lib/chat/reasoning-item.ts'
 
 t.test('a reasoning item comes back from the thinking block that carries it', async t => {
   t.same(toReasoningItem({ ...toThinkingBlock('rs_1', 'gAAA=:+', 'Hm.') }), {
-    type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }], encrypted_content: 'gAAA=:+'
+    type: 'reasoning',
+    id: 'rs_1',
+    summary: [{ type: 'summary_text', text: 'Hm.' }],
+    encrypted_content: 'gAAA=:+'
   })
-  t.same(toReasoningItem({ ...toThinkingBlock('rs_2', 'gBBB', '') }), { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'gBBB' })
+  t.same(toReasoningItem({ ...toThinkingBlock('rs_2', 'gBBB', '') }), {
+    type: 'reasoning',
+    id: 'rs_2',
+    summary: [],
+    encrypted_content: 'gBBB'
+  })
 })
 
 t.test('the thinking of another provider is no such item', async t => {
-  for (const block of [{ type: 'thinking', thinking: 'a', signature: 'EqQB' }, { type: 'redacted_thinking', data: 'x' }, { type: 'thinking', signature: 'oai1:rs_1' }, {}]) {
+  for (const block of [
+    { type: 'thinking', thinking: 'a', signature: 'EqQB' },
+    { type: 'redacted_thinking', data: 'x' },
+    { type: 'thinking', signature: 'oai1:rs_1' },
+    {}
+  ]) {
     t.equal(toReasoningItem(block), undefined)
   }
 })
 
 t.test('an item that its caller has taken the id from comes back without one', async t => {
-  t.same(toReasoningItem({ ...toThinkingBlock('', 'gAAA', '') }), { type: 'reasoning', summary: [], encrypted_content: 'gAAA' })
+  t.same(toReasoningItem({ ...toThinkingBlock('', 'gAAA', '') }), {
+    type: 'reasoning',
+    summary: [],
+    encrypted_content: 'gAAA'
+  })
 })
 
 t.test('sealed content is for the account that made it, and content without an account for any', async t => {
@@ -29,7 +53,9 @@ t.test('sealed content is for the account that made it, and content without an a
 
 t.test('contents are sealed in the text of an answer, and texts that look like some are not', async t => {
   const said = JSON.stringify({ text: '"encrypted_content":"x"' })
-  const [before, after] = ['gAAA', sealContent('gAAA', 'a1')].map(content =>
-    `{"a":{"encrypted_content" : "${content}"},"b":[${said},{"encrypted_content":""},{"encrypted_content":null}]}`)
+  const [before, after] = ['gAAA', sealContent('gAAA', 'a1')].map(
+    content =>
+      `{"a":{"encrypted_content" : "${content}"},"b":[${said},{"encrypted_content":""},{"encrypted_content":null}]}`
+  )
   t.equal(sealContents(before ?? '', 'a1'), after)
 })

@@ -3,12 +3,17 @@ import { checkChatRules } from '../../lib/chat/rules.ts'
 import { routedCall } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 
-const check = (parts: object) => () => checkChatRules(routedCall<ChatInput>({ model: 'm', messages: [], ...parts }))
+const check = (parts: object) => () =>
+  checkChatRules(routedCall<ChatInput>({ model: 'm', messages: [], ...parts }))
 
 t.test('a call whose fields agree goes through as it is', async t => {
   const fitting: object[] = [
-    {}, { logprobs: true, top_logprobs: 2 }, { modalities: ['text'] }, { modalities: ['audio'], audio: { format: 'wav', voice: 'alloy' } },
-    { mcp_servers: 'a/b' }, { mcp_servers: ['a/b', { slug: 'a/b' }, { url: 'https://a', slug: null }] }
+    {},
+    { logprobs: true, top_logprobs: 2 },
+    { modalities: ['text'] },
+    { modalities: ['audio'], audio: { format: 'wav', voice: 'alloy' } },
+    { mcp_servers: 'a/b' },
+    { mcp_servers: ['a/b', { slug: 'a/b' }, { url: 'https://a', slug: null }] }
   ]
   for (const parts of fitting) {
     const call = routedCall<ChatInput>({ model: 'm', messages: [], ...parts })
@@ -17,13 +22,28 @@ t.test('a call whose fields agree goes through as it is', async t => {
 })
 
 t.test('fields that need others are refused without them', async t => {
-  t.throws(check({ top_logprobs: 2 }), { code: 'invalid_value', param: 'top_logprobs', message: '`top_logprobs` requires `logprobs` to be true.' })
-  t.throws(check({ top_logprobs: 2, logprobs: false }), { param: 'top_logprobs', message: '`top_logprobs` requires `logprobs` to be true.' })
-  t.throws(check({ modalities: ['text', 'audio'] }), { code: 'invalid_value', param: 'audio', message: 'An audio answer requires `audio` with `format` and `voice`.' })
+  t.throws(check({ top_logprobs: 2 }), {
+    code: 'invalid_value',
+    param: 'top_logprobs',
+    message: '`top_logprobs` requires `logprobs` to be true.'
+  })
+  t.throws(check({ top_logprobs: 2, logprobs: false }), {
+    param: 'top_logprobs',
+    message: '`top_logprobs` requires `logprobs` to be true.'
+  })
+  t.throws(check({ modalities: ['text', 'audio'] }), {
+    code: 'invalid_value',
+    param: 'audio',
+    message: 'An audio answer requires `audio` with `format` and `voice`.'
+  })
 })
 
 t.test('a tool server is named in exactly one way', async t => {
-  const fault = (...loc: Array<string | number>) => ({ loc: ['body', 'mcp_servers', ...loc], msg: 'Value error, give exactly one of slug and url', type: 'value_error' })
+  const fault = (...loc: Array<string | number>) => ({
+    loc: ['body', 'mcp_servers', ...loc],
+    msg: 'Value error, give exactly one of slug and url',
+    type: 'value_error'
+  })
   const detailOf = (servers: unknown): unknown => {
     try {
       return check({ mcp_servers: servers })()

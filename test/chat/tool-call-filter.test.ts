@@ -16,8 +16,16 @@ function call (number: number, name: string, choice = 0): ChatEvent[] {
 
 t.test('calls that are run here are withheld, and the others are numbered densely', async t => {
   const filter = new ToolCallFilter(hides, undefined)
-  const shown = filter.read([...call(0, 'server_a'), ...call(1, 'own_b'), ...call(2, 'server_c'), ...call(3, 'own_d')])
-  t.strictSame(shown, [...call(1, 'own_b').map(event => ({ ...event, call: 0 })), ...call(3, 'own_d').map(event => ({ ...event, call: 1 }))])
+  const shown = filter.read([
+    ...call(0, 'server_a'),
+    ...call(1, 'own_b'),
+    ...call(2, 'server_c'),
+    ...call(3, 'own_d')
+  ])
+  t.strictSame(shown, [
+    ...call(1, 'own_b').map(event => ({ ...event, call: 0 })),
+    ...call(3, 'own_d').map(event => ({ ...event, call: 1 }))
+  ])
   t.equal(filter.callsShown, 2)
 })
 
@@ -30,7 +38,14 @@ t.test('what was withheld is shown after all with the next numbers', async t => 
 
 t.test('only functions of the first choice are run here', async t => {
   const filter = new ToolCallFilter(hides, undefined)
-  const custom: ChatEvent = { type: 'tool-call-start', choice: 0, call: 0, id: 'x', name: 'server_a', kind: 'custom' }
+  const custom: ChatEvent = {
+    type: 'tool-call-start',
+    choice: 0,
+    call: 0,
+    id: 'x',
+    name: 'server_a',
+    kind: 'custom'
+  }
   t.strictSame(filter.read([...call(0, 'server_a', 1), custom]), [...call(0, 'server_a', 1), custom])
   t.strictSame(filter.withheldCalls(), [])
 })
@@ -44,9 +59,12 @@ t.test('the answer begins once, and ends and usage never go out with a turn', as
 })
 
 t.test('the text of a later turn is set off from that of the one before', async t => {
-  const second = (before: string): ChatEvent[] => new ToolCallFilter(hides, before).read([text(''), text('more'), text('!')])
+  const second = (before: string): ChatEvent[] =>
+    new ToolCallFilter(hides, before).read([text(''), text('more'), text('!')])
   t.strictSame(second('first.'), [text(''), text('\n\n'), text('more'), text('!')])
-  for (const before of ['', 'ends in space ', 'or a line\n']) t.strictSame(second(before), [text(''), text('more'), text('!')], before)
+  for (const before of ['', 'ends in space ', 'or a line\n']) {
+    t.strictSame(second(before), [text(''), text('more'), text('!')], before)
+  }
   const filter = new ToolCallFilter(hides, 'first')
   filter.read([text('')])
   t.equal(filter.lastText, 'first', 'an empty text is none')
@@ -71,7 +89,11 @@ t.test('thinking of every turn is shown in its place where all turns are', async
 t.test('a choice that shows calls has ended in them', async t => {
   const ends = (...events: ChatEvent[]): unknown => {
     const filter = new ToolCallFilter(hides, undefined)
-    filter.read([...events, { type: 'choice-end', choice: 0, reason: 'stop' }, { type: 'choice-end', choice: 1, reason: 'length' }])
+    filter.read([
+      ...events,
+      { type: 'choice-end', choice: 0, reason: 'stop' },
+      { type: 'choice-end', choice: 1, reason: 'length' }
+    ])
     return filter.choiceEnds().map(({ reason }) => reason)
   }
   t.same(ends(...call(0, 'own')), ['tool_calls', 'length'])

@@ -9,8 +9,24 @@ function turnOf (...events: ChatEvent[]): Turn {
 }
 
 const call = (number: number, name: string, text: string, extra?: object): ChatEvent[] => [
-  { type: 'tool-call-start', choice: 0, call: number, id: `id${number}`, name, kind: 'function', ...extra !== undefined && { extra: { ...extra } } },
-  ...text.split('|').map((piece): ChatEvent => ({ type: 'tool-call-delta', choice: 0, call: number, text: piece, kind: 'function' })),
+  {
+    type: 'tool-call-start',
+    choice: 0,
+    call: number,
+    id: `id${number}`,
+    name,
+    kind: 'function',
+    ...extra !== undefined && { extra: { ...extra } }
+  },
+  ...text
+    .split('|')
+    .map((piece): ChatEvent => ({
+      type: 'tool-call-delta',
+      choice: 0,
+      call: number,
+      text: piece,
+      kind: 'function'
+    })),
   { type: 'tool-call-end', choice: 0, call: number }
 ]
 
@@ -28,7 +44,14 @@ t.test('the message of a turn has everything its provider wants to see again', a
     content: 'I add',
     reasoning_content: 'hm',
     thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 's' }],
-    tool_calls: [{ id: 'id0', type: 'function', function: { name: 'add', arguments: '{"a":1}' }, extra_content: { google: { thought_signature: 'x' } } }]
+    tool_calls: [
+      {
+        id: 'id0',
+        type: 'function',
+        function: { name: 'add', arguments: '{"a":1}' },
+        extra_content: { google: { thought_signature: 'x' } }
+      }
+    ]
   })
   t.equal(turn.reason, 'tool_calls')
   t.equal(turn.usage?.totalTokens, 3)
@@ -36,7 +59,11 @@ t.test('the message of a turn has everything its provider wants to see again', a
 
 t.test('a turn that said nothing has no content; a refusal is kept', async t => {
   t.strictSame(turnOf().message(), { role: 'assistant', content: null })
-  t.strictSame(turnOf({ type: 'refusal-delta', choice: 0, text: 'no' }).message(), { role: 'assistant', content: null, refusal: 'no' })
+  t.strictSame(turnOf({ type: 'refusal-delta', choice: 0, text: 'no' }).message(), {
+    role: 'assistant',
+    content: null,
+    refusal: 'no'
+  })
   t.equal(turnOf().reason, undefined)
 })
 
@@ -51,12 +78,28 @@ t.test('other choices and tools that are no functions do not count', async t => 
 
 t.test('arguments are an object, or unknown; what cannot be parsed is not sent back', async t => {
   const rows: Array<[string, unknown, string]> = [
-    ['{"a":1}', { a: 1 }, '{"a":1}'], ['', {}, '{}'], [' ', {}, ' '], ['{"a":', undefined, '{}'], ['[1]', undefined, '{}'], ['null', undefined, '{}'], ['"x"', undefined, '{}']
+    ['{"a":1}', { a: 1 }, '{"a":1}'],
+    ['', {}, '{}'],
+    [' ', {}, ' '],
+    ['{"a":', undefined, '{}'],
+    ['[1]', undefined, '{}'],
+    ['null', undefined, '{}'],
+    ['"x"', undefined, '{}']
   ]
   for (const [text, args, sent] of rows) {
     const turn = turnOf(...call(0, 'f', text))
-    t.strictSame(turn.calls().map(({ arguments: parsed, argumentsText }) => [parsed, argumentsText]), [[args, text]], text)
-    t.equal(turn.message().tool_calls?.map(call => 'function' in call ? call.function.arguments : '').join(), sent)
+    t.strictSame(
+      turn.calls().map(({ arguments: parsed, argumentsText }) => [parsed, argumentsText]),
+      [[args, text]],
+      text
+    )
+    t.equal(
+      turn
+        .message()
+        .tool_calls?.map(call => ('function' in call ? call.function.arguments : ''))
+        .join(),
+      sent
+    )
   }
 })
 

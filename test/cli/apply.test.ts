@@ -14,7 +14,8 @@ const adminKey = 'hga_an-admin-key-of-the-environment'
 
 async function gateway (t: Test) {
   const gateway = await adminGateway(t, {
-    adminKey: new Secret(adminKey), keys: [{ name: 'configured', key: new Secret('a-key-of-the-configuration') }]
+    adminKey: new Secret(adminKey),
+    keys: [{ name: 'configured', key: new Secret('a-key-of-the-configuration') }]
   })
   // The store is in the directory of the test.
   const directory = mkdtempSync(join(tmpdir(), 'headgate-'))
@@ -24,104 +25,195 @@ async function gateway (t: Test) {
     directory,
     /** Runs the command for a file, in the directory of the test. */
     apply: async (file: object | string, ...args: readonly string[]) => {
-      writeFileSync(join(directory, 'organisation.yaml'), typeof file === 'string' ? file : JSON.stringify(file))
-      return await headgate(t, ['apply', '-f', 'organisation.yaml', '--url', gateway.api.url, ...args], directory, { HEADGATE_ADMIN_KEY: adminKey })
+      writeFileSync(
+        join(directory, 'organisation.yaml'),
+        typeof file === 'string' ? file : JSON.stringify(file)
+      )
+      return await headgate(
+        t,
+        ['apply', '-f', 'organisation.yaml', '--url', gateway.api.url, ...args],
+        directory,
+        { HEADGATE_ADMIN_KEY: adminKey }
+      )
     },
     listed: async () => {
       const page = { limit: 200 }
-      const keys = await gateway.admin.keys.list({ projects: undefined, status: 'active', search: undefined }, page)
-      return { keys: keys.data, projects: (await gateway.admin.accounts.projects.list(page, undefined)).data }
+      const keys = await gateway.admin.keys.list(
+        { projects: undefined, status: 'active', search: undefined },
+        page
+      )
+      return {
+        keys: keys.data,
+        projects: (await gateway.admin.accounts.projects.list(page, undefined)).data
+      }
     }
   }
 }
 
 const nothing = { code: 0, out: 'Nothing differs from the file.', error: '' }
 
-t.test('a file is planned, carried out and then as it is; what differs later is shown and put right', async t => {
-  const { apply, listed, keys, user, admin } = await gateway(t)
-  const { user: ada } = await user('member')
-  const email = ada.email ?? ''
-  const file = {
-    projects: [{ name: 'search', models: ['openai/*'], limits: { budget: { usd: 500 } }, members: [email.toUpperCase()] }],
-    keys: [
-      { name: 'web', project: 'search', endpoints: ['chat'], limits: { requests_per_minute: 60 }, expires_at: '2099-12-31' },
-      { name: 'batch' }
-    ]
+t.test(
+  'a file is planned, carried out and then as it is; what differs later is shown and put right',
+  async t => {
+    const { apply, listed, keys, user, admin } = await gateway(t)
+    const { user: ada } = await user('member')
+    const email = ada.email ?? ''
+    const file = {
+      projects: [
+        {
+          name: 'search',
+          models: ['openai/*'],
+          limits: { budget: { usd: 500 } },
+          members: [email.toUpperCase()]
+        }
+      ],
+      keys: [
+        {
+          name: 'web',
+          project: 'search',
+          endpoints: ['chat'],
+          limits: { requests_per_minute: 60 },
+          expires_at: '2099-12-31'
+        },
+        { name: 'batch' }
+      ]
+    }
+    const planned = await apply(file, '--plan')
+    t.equal(planned.code, 3)
+    t.same(
+      planned.out.split('\n').map(line => line.split(/ {2,}/)),
+      [
+        [
+          'create',
+          'project',
+          'search',
+          'models: ["openai/*"], limits: {"budget":{"per":"month","usd":500}}'
+        ],
+        ['add', 'member', `${email} of search`],
+        [
+          'create',
+          'key',
+          'web',
+          'project: "search", endpoints: ["chat"], limits: {"requests_per_minute":60}, expires_at_ms: 4102358400000'
+        ],
+        ['create', 'key', 'batch'],
+        ['4 changes.']
+      ]
+    )
+    t.same((await listed()).projects.length, 1, 'nothing was made')
+
+    const applied = await apply(file)
+    t.equal(applied.code, 0, applied.error)
+    const secret = /^key web: (hg_\S+) \(shown once\)$/m.exec(applied.out)?.[1] ?? ''
+    const { projects, keys: made } = await listed()
+    const search = projects.find(({ name }) => name === 'search')
+    t.match(search, { models: ['openai/*'], limits: { budget: { usd: 500, per: 'month' } }, members: 1 })
+    t.match(keys.check(secret), { name: 'web', endpoints: ['chat'], limits: { requestsPerMinute: 60 } })
+    t.match(
+      made.find(({ name }) => name === 'web'),
+      { project_id: search?.id, expires_at_ms: Date.UTC(2099, 11, 31) }
+    )
+    t.equal(made.find(({ name }) => name === 'batch')?.project_id, 'default')
+    t.same(await apply(file), nothing)
+    t.same(await apply(file, '--plan'), nothing)
+
+    const web = made.find(({ name }) => name === 'web') as Key
+    await admin.keys.update(web, { limits: null, mcp_servers: ['acme/tools'] }, true)
+    await admin.accounts.users.leave(ada.id, (search as Project).id)
+    const drift = await apply(file, '--plan')
+    t.equal(drift.code, 3)
+    t.match(drift.out, /^change +key +web +limits: null → \{"requests_per_minute":60\}$/m)
+    t.match(drift.out, /^add +member/m)
+    t.equal((await apply(file)).code, 0)
+    t.match(
+      (await listed()).keys.find(({ name }) => name === 'web'),
+      {
+        limits: { requests_per_minute: 60 },
+        mcp_servers: ['acme/tools'],
+        endpoints: ['chat']
+      },
+      'a field that the file leaves out stays'
+    )
+    t.same(
+      await apply({
+        keys: [{ name: 'web', limits: null, unset: ['mcp_servers', 'endpoints', 'expires_at'] }]
+      }).then(({ code }) => code),
+      0
+    )
+    t.match(
+      (await listed()).keys.find(({ name }) => name === 'web'),
+      { limits: { requests_per_minute: 60 }, mcp_servers: null, endpoints: null, expires_at_ms: null },
+      'an empty entry is none'
+    )
   }
-  const planned = await apply(file, '--plan')
-  t.equal(planned.code, 3)
-  t.same(planned.out.split('\n').map(line => line.split(/ {2,}/)), [
-    ['create', 'project', 'search', 'models: ["openai/*"], limits: {"budget":{"per":"month","usd":500}}'],
-    ['add', 'member', `${email} of search`],
-    ['create', 'key', 'web', 'project: "search", endpoints: ["chat"], limits: {"requests_per_minute":60}, expires_at_ms: 4102358400000'],
-    ['create', 'key', 'batch'],
-    ['4 changes.']
-  ])
-  t.same((await listed()).projects.length, 1, 'nothing was made')
-
-  const applied = await apply(file)
-  t.equal(applied.code, 0, applied.error)
-  const secret = /^key web: (hg_\S+) \(shown once\)$/m.exec(applied.out)?.[1] ?? ''
-  const { projects, keys: made } = await listed()
-  const search = projects.find(({ name }) => name === 'search')
-  t.match(search, { models: ['openai/*'], limits: { budget: { usd: 500, per: 'month' } }, members: 1 })
-  t.match(keys.check(secret), { name: 'web', endpoints: ['chat'], limits: { requestsPerMinute: 60 } })
-  t.match(made.find(({ name }) => name === 'web'), { project_id: search?.id, expires_at_ms: Date.UTC(2099, 11, 31) })
-  t.equal(made.find(({ name }) => name === 'batch')?.project_id, 'default')
-  t.same(await apply(file), nothing)
-  t.same(await apply(file, '--plan'), nothing)
-
-  const web = made.find(({ name }) => name === 'web') as Key
-  await admin.keys.update(web, { limits: null, mcp_servers: ['acme/tools'] }, true)
-  await admin.accounts.users.leave(ada.id, (search as Project).id)
-  const drift = await apply(file, '--plan')
-  t.equal(drift.code, 3)
-  t.match(drift.out, /^change +key +web +limits: null → \{"requests_per_minute":60\}$/m)
-  t.match(drift.out, /^add +member/m)
-  t.equal((await apply(file)).code, 0)
-  t.match((await listed()).keys.find(({ name }) => name === 'web'), {
-    limits: { requests_per_minute: 60 }, mcp_servers: ['acme/tools'], endpoints: ['chat']
-  }, 'a field that the file leaves out stays')
-  t.same(await apply({ keys: [{ name: 'web', limits: null, unset: ['mcp_servers', 'endpoints', 'expires_at'] }] }).then(({ code }) => code), 0)
-  t.match((await listed()).keys.find(({ name }) => name === 'web'), { limits: { requests_per_minute: 60 }, mcp_servers: null, endpoints: null, expires_at_ms: null }, 'an empty entry is none')
-})
+)
 
 t.test('limits are compared as the gateway shows them, however they are written', async t => {
   const { apply } = await gateway(t)
-  const budgets = [{ usd: 3, every: '5h', from: '2030-01-31T00:00:00Z' }, { usd: 20, per: 'week', time_zone: 'Europe/Berlin', unpriced: 'allow' }]
-  const file = { keys: [
-    { name: 'a', limits: { budget: { usd: 1 }, strict: false } }, { name: 'b', limits: { strict: true, budgets } }, { name: 'c', limits: {} },
-    { name: 'd', unset: ['limits', 'expires_at'], provider_objects: true, models: [] }
-  ] }
+  const budgets = [
+    { usd: 3, every: '5h', from: '2030-01-31T00:00:00Z' },
+    { usd: 20, per: 'week', time_zone: 'Europe/Berlin', unpriced: 'allow' }
+  ]
+  const file = {
+    keys: [
+      { name: 'a', limits: { budget: { usd: 1 }, strict: false } },
+      { name: 'b', limits: { strict: true, budgets } },
+      { name: 'c', limits: {} },
+      { name: 'd', unset: ['limits', 'expires_at'], provider_objects: true, models: [] }
+    ]
+  }
   t.equal((await apply(file)).code, 0)
   t.same(await apply(file), nothing)
 })
 
-t.test('nothing is deleted without --prune, and then only what the sections of the file do not list', async t => {
-  const { apply, listed, keys, user, admin } = await gateway(t)
-  const { user: ada } = await user('member')
-  const { user: bob } = await user('member')
-  await apply({ projects: [{ name: 'search', members: [ada.email, bob.email] }, { name: 'old' }], keys: [{ name: 'web' }, { name: 'stale', project: 'old' }] })
-  const file = { projects: [{ name: 'search', members: [ada.email] }], keys: [{ name: 'web' }] }
-  const kept = await apply(file)
-  t.match(kept, { code: 0, out: /Not in the file, which --prune would delete:\n {2}revoke +key +stale\n {2}remove +member +member-2@example\.com of search\n {2}archive +project +old\nNothing differs/ })
-  t.equal((await listed()).keys.length, 3)
-  t.equal((await apply(file, '--plan', '--prune')).code, 3)
-  t.equal((await listed()).keys.length, 3)
+t.test(
+  'nothing is deleted without --prune, and then only what the sections of the file do not list',
+  async t => {
+    const { apply, listed, keys, user, admin } = await gateway(t)
+    const { user: ada } = await user('member')
+    const { user: bob } = await user('member')
+    await apply({
+      projects: [{ name: 'search', members: [ada.email, bob.email] }, { name: 'old' }],
+      keys: [{ name: 'web' }, { name: 'stale', project: 'old' }]
+    })
+    const file = { projects: [{ name: 'search', members: [ada.email] }], keys: [{ name: 'web' }] }
+    const kept = await apply(file)
+    t.match(kept, {
+      code: 0,
+      out: /Not in the file, which --prune would delete:\n {2}revoke +key +stale\n {2}remove +member +member-2@example\.com of search\n {2}archive +project +old\nNothing differs/
+    })
+    t.equal((await listed()).keys.length, 3)
+    t.equal((await apply(file, '--plan', '--prune')).code, 3)
+    t.equal((await listed()).keys.length, 3)
 
-  t.match(await apply({ projects: file.projects.map(({ name }) => ({ name })) }, '--prune'), { code: 0, out: /^archive +project +old *\n1 changes\.$/ })
-  const others = await listed()
-  t.same(others.projects.map(({ name }) => name), ['Default', 'search'])
-  t.equal(others.projects.find(({ name }) => name === 'search')?.members, 2, 'no list of members, no member removed')
-  await apply({ keys: [{ name: 'web' }, { name: 'stale' }] })
-  t.equal((await apply(file, '--prune')).code, 0)
-  const left = await listed()
-  t.same(left.keys.map(({ name }) => name).toSorted(), ['configured', 'web'], 'a key of the configuration stays')
-  t.equal(left.projects.find(({ name }) => name === 'search')?.members, 1)
-  t.ok(await admin.accounts.users.find(bob.id), 'users stay')
-  t.ok(keys.check('a-key-of-the-configuration'))
-  t.same(await apply(file, '--prune'), nothing)
-})
+    t.match(await apply({ projects: file.projects.map(({ name }) => ({ name })) }, '--prune'), {
+      code: 0,
+      out: /^archive +project +old *\n1 changes\.$/
+    })
+    const others = await listed()
+    t.same(
+      others.projects.map(({ name }) => name),
+      ['Default', 'search']
+    )
+    t.equal(
+      others.projects.find(({ name }) => name === 'search')?.members,
+      2,
+      'no list of members, no member removed'
+    )
+    await apply({ keys: [{ name: 'web' }, { name: 'stale' }] })
+    t.equal((await apply(file, '--prune')).code, 0)
+    const left = await listed()
+    t.same(
+      left.keys.map(({ name }) => name).toSorted(),
+      ['configured', 'web'],
+      'a key of the configuration stays'
+    )
+    t.equal(left.projects.find(({ name }) => name === 'search')?.members, 1)
+    t.ok(await admin.accounts.users.find(bob.id), 'users stay')
+    t.ok(keys.check('a-key-of-the-configuration'))
+    t.same(await apply(file, '--prune'), nothing)
+  }
+)
 
 t.test('users who are not there are invited, with their projects; roles are put right', async t => {
   const { apply, user, admin } = await gateway(t)
@@ -139,9 +231,14 @@ t.test('users who are not there are invited, with their projects; roles are put 
   t.match(await apply(file), { code: 0, out: 'new@example.com is invited.\nNothing differs from the file.' })
   const more = { ...file, projects: [...file.projects, { name: 'second', members: ['new@example.com'] }] }
   await apply(more)
-  t.match(await apply(more), { out: /new@example\.com can join second once the invitation is accepted: apply the file again then\./ })
+  t.match(await apply(more), {
+    out: /new@example\.com can join second once the invitation is accepted: apply the file again then\./
+  })
   await admin.accounts.users.create({ name: 'New', email: 'new@example.com', role: 'viewer', projects: [] })
-  t.match(await apply(more), { code: 0, out: /^add +member +new@example\.com of search *\nadd +member +new@example\.com of second/ })
+  t.match(await apply(more), {
+    code: 0,
+    out: /^add +member +new@example\.com of search *\nadd +member +new@example\.com of second/
+  })
 })
 
 t.test('a file with a mistake is refused with its place, and nothing is done', async t => {
@@ -164,63 +261,124 @@ keys:
     'organisation.yaml:3:5  projects[0].modles  unknown entry; did you mean projects[0].models?',
     'organisation.yaml:7:28  keys[0].limits.budget.usd  must be more than 0',
     'organisation.yaml:10:26  keys[3].models  must be a list'
-  ]) t.match(error, line)
-  t.match(await apply(text.replace('modles', 'models').replace('-1', '1').replace('openai/*', '[openai/*]')), {
-    error: [
-      'organisation.yaml:4:11  projects[1].name  another entry of projects has this name',
-      'organisation.yaml:8:29  keys[1].expires_at  must be a day (2030-12-31) or a time (2030-12-31T18:00:00Z)',
-      'organisation.yaml:9:45  keys[2].limits.budgets  cannot be set together with `budget`: put all budgets into `budgets`',
-      'organisation.yaml:11:19  keys[4].limits  cannot be set and in `unset`: choose one'
-    ].join('\n')
-  })
+  ]) {
+    t.match(error, line)
+  }
+  t.match(
+    await apply(text.replace('modles', 'models').replace('-1', '1').replace('openai/*', '[openai/*]')),
+    {
+      error: [
+        'organisation.yaml:4:11  projects[1].name  another entry of projects has this name',
+        'organisation.yaml:8:29  keys[1].expires_at  must be a day (2030-12-31) or a time (2030-12-31T18:00:00Z)',
+        'organisation.yaml:9:45  keys[2].limits.budgets  cannot be set together with `budget`: put all budgets into `budgets`',
+        'organisation.yaml:11:19  keys[4].limits  cannot be set and in `unset`: choose one'
+      ].join('\n')
+    }
+  )
   for (const [file, message] of [
-    [{ projects: [{ name: 'a', members: ['none@example.com'] }] }, /no user has the email none@example\.com, a member of a\. List it in users/],
-    [{ keys: [{ name: 'k' }, { name: 'l', project: 'none' }] }, /l is to be in the project none, which does not exist/],
-    [{ keys: [{ name: 'k' }, { name: 'configured', models: ['a/b'] }] }, /configured is defined in the configuration of the gateway/]
-  ] as const) t.match(await apply(file), { code: 1, error: message })
+    [
+      { projects: [{ name: 'a', members: ['none@example.com'] }] },
+      /no user has the email none@example\.com, a member of a\. List it in users/
+    ],
+    [
+      { keys: [{ name: 'k' }, { name: 'l', project: 'none' }] },
+      /l is to be in the project none, which does not exist/
+    ],
+    [
+      { keys: [{ name: 'k' }, { name: 'configured', models: ['a/b'] }] },
+      /configured is defined in the configuration of the gateway/
+    ]
+  ] as const) {
+    t.match(await apply(file), { code: 1, error: message })
+  }
   const { keys, projects } = await listed()
   t.same([keys.length, projects.length], [1, 1])
   await apply({ projects: [{ name: 'a' }], keys: [{ name: 'k' }] })
-  t.match(await apply({ keys: [{ name: 'k', project: 'a' }] }), { code: 1, error: /k is in another project than a, and keys stay where they are/ })
+  t.match(await apply({ keys: [{ name: 'k', project: 'a' }] }), {
+    code: 1,
+    error: /k is in another project than a, and keys stay where they are/
+  })
 })
 
 t.test('new keys go into a new file that others cannot read, before which nothing is made', async t => {
   const { apply, directory, keys, listed } = await gateway(t)
   writeFileSync(join(directory, 'taken'), '')
-  t.match(await apply({ keys: [{ name: 'web' }] }, '--secrets', 'taken'), { code: 1, error: /--secrets: taken exists: name a new file/ })
+  t.match(await apply({ keys: [{ name: 'web' }] }, '--secrets', 'taken'), {
+    code: 1,
+    error: /--secrets: taken exists: name a new file/
+  })
   t.equal((await listed()).keys.length, 1)
   const { code, out } = await apply({ keys: [{ name: 'web' }, { name: 'batch' }] }, '--secrets', 'secrets')
   t.equal(code, 0)
   t.notMatch(out, 'hg_')
   const file = join(directory, 'secrets')
   t.equal(statSync(file).mode & 0o777, 0o600)
-  const lines = readFileSync(file, 'utf8').trimEnd().split('\n').map(line => JSON.parse(line) as { kind: string, name: string, secret: string })
-  t.same(lines.map(({ kind, name, secret }) => [kind, name, keys.check(secret)?.name]), [['key', 'web', 'web'], ['key', 'batch', 'batch']])
+  const lines = readFileSync(file, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line) as { kind: string, name: string, secret: string })
+  t.same(
+    lines.map(({ kind, name, secret }) => [kind, name, keys.check(secret)?.name]),
+    [
+      ['key', 'web', 'web'],
+      ['key', 'batch', 'batch']
+    ]
+  )
   t.same(await apply({ keys: [{ name: 'web' }] }, '--secrets', 'other').then(({ code }) => code), 0)
   t.notOk(existsSync(join(directory, 'other')), 'no file without a secret')
 })
 
 t.test('what fails in the middle says how far it came, loses no key, and goes on the next time', async t => {
   const { apply, admin, directory, api, keys } = await gateway(t)
-  const { secret } = await admin.accounts.adminKeys.create({ name: 'ci', role: 'owner', scopes: ['keys:read', 'keys:write'], createdBy: 'x' })
+  const { secret } = await admin.accounts.adminKeys.create({
+    name: 'ci',
+    role: 'owner',
+    scopes: ['keys:read', 'keys:write'],
+    createdBy: 'x'
+  })
   const file = { keys: [{ name: 'web' }, { name: 'wrong', endpoints: ['none'] }, { name: 'last' }] }
   writeFileSync(join(directory, 'file.json'), JSON.stringify(file))
   const run = async (key: string, ...args: readonly string[]) =>
-    await headgate(t, ['apply', '-f', 'file.json', '--url', `${api.url}/v1/`, ...args], directory, { HEADGATE_ADMIN_KEY: key })
+    await headgate(t, ['apply', '-f', 'file.json', '--url', `${api.url}/v1/`, ...args], directory, {
+      HEADGATE_ADMIN_KEY: key
+    })
   const { code, out, error } = await run(secret, '--json')
   t.equal(code, 1)
-  t.match(error, /create key wrong: POST \/admin\/v1\/keys: 400: There is no endpoint `none`\.\n1 of 3 changes were made\. Apply the file again\./)
-  const { secrets: [{ secret: made }], applied } = JSON.parse(out) as { secrets: [{ secret: string }], applied: number }
+  t.match(
+    error,
+    /create key wrong: POST \/admin\/v1\/keys: 400: There is no endpoint `none`\.\n1 of 3 changes were made\. Apply the file again\./
+  )
+  const {
+    secrets: [{ secret: made }],
+    applied
+  } = JSON.parse(out) as { secrets: [{ secret: string }], applied: number }
   t.equal(applied, 1)
   t.equal(keys.check(made)?.name, 'web')
-  t.match(await apply({ ...file, keys: [{ name: 'web' }, { name: 'last' }] }), { code: 0, out: /^create +key +last *\nkey last: hg_\S+ \(shown once\)$|1 changes/ })
+  t.match(await apply({ ...file, keys: [{ name: 'web' }, { name: 'last' }] }), {
+    code: 0,
+    out: /^create +key +last *\nkey last: hg_\S+ \(shown once\)$|1 changes/
+  })
 
   const wrong = await run('hga_not_a_key')
   t.match(wrong, { code: 1, error: /GET \/admin\/v1\/keys: 401: / })
   t.notMatch(wrong.error, 'hga_not_a_key')
-  t.match(await headgate(t, ['apply', '-f', 'file.json', '--url', api.url], directory, {}), { code: 1, error: /HEADGATE_ADMIN_KEY is not set/ })
-  t.match(await headgate(t, ['apply', '-f', 'file.json', '--url', `http://127.0.0.1:${await freePort()}`], directory, { HEADGATE_ADMIN_KEY: 'x' }), { code: 1, error: /ECONNREFUSED/ })
-  t.match(await headgate(t, ['apply', '-f', 'none.json', '--url', api.url], directory, {}), { code: 1, error: /none\.json cannot be read: ENOENT/ })
+  t.match(await headgate(t, ['apply', '-f', 'file.json', '--url', api.url], directory, {}), {
+    code: 1,
+    error: /HEADGATE_ADMIN_KEY is not set/
+  })
+  t.match(
+    await headgate(
+      t,
+      ['apply', '-f', 'file.json', '--url', `http://127.0.0.1:${await freePort()}`],
+      directory,
+      { HEADGATE_ADMIN_KEY: 'x' }
+    ),
+    { code: 1, error: /ECONNREFUSED/ }
+  )
+  t.match(await headgate(t, ['apply', '-f', 'none.json', '--url', api.url], directory, {}), {
+    code: 1,
+    error: /none\.json cannot be read: ENOENT/
+  })
   t.match(await headgate(t, ['apply'], directory, {}), { code: 2, error: /-f FILE is missing/ })
 })
 
@@ -228,7 +386,8 @@ t.test('a gateway that no browser has seen is set up from its first start on', a
   const directory = directoryOf(t, {
     'headgate.yaml': 'providers: {sandbox: {options: {words_per_second: 0}}}',
     '.env': `HEADGATE_ADMIN_KEY=${adminKey}\n`,
-    'organisation.yaml': 'projects: [{name: search, models: [sandbox/echo]}]\nkeys: [{name: web, project: search}]\n'
+    'organisation.yaml':
+      'projects: [{name: search, models: [sandbox/echo]}]\nkeys: [{name: web, project: search}]\n'
   })
   const { url } = await startGateway(t, directory)
   const { code, out, error } = await launch(t, ['apply', '-f', 'organisation.yaml'], directory).ended
@@ -238,19 +397,39 @@ t.test('a gateway that no browser has seen is set up from its first start on', a
   t.equal((await ask(url, secret, 'sandbox/story')).status, 403)
 })
 
-t.test('users have limits and keys have owners as the file says, as far as these people are there', async t => {
-  const { apply, listed, user, admin } = await gateway(t)
-  const { user: ada } = await user('member')
-  const email = ada.email ?? ''
-  const limits = { budget: { usd: 5, per: 'day' } }
-  const file = { users: [{ email, role: 'member', limits }, { email: 'new@example.com', role: 'member', limits }], keys: [{ name: 'web', owner: email.toUpperCase() }] }
-  const applied = await apply(file)
-  t.equal(applied.code, 0, applied.error)
-  t.match(applied.out, /The limits of new@example\.com can be set once the invitation is accepted/)
-  t.match(await admin.accounts.users.find(ada.id), { limits: JSON.stringify({ budget: { per: 'day', usd: 5 } }) })
-  t.equal((await listed()).keys.find(({ name }) => name === 'web')?.owner_id, ada.id)
-  const unknown = await apply({ keys: [{ name: 'web', owner: 'nobody@example.com' }] })
-  t.match(unknown, { code: 1, error: /web is to be owned by nobody@example\.com, and no user has this email/ })
-  t.match(await apply({ users: [{ email, role: 'member', unset: ['limits'] }] }, '--plan'), { code: 3, out: /^change +user .*limits: .* → null$/m })
-  t.match(await apply({ users: [{ email, role: 'member', limits, unset: ['limits'] }] }), { out: '', error: /cannot be set and in `unset`/ })
-})
+t.test(
+  'users have limits and keys have owners as the file says, as far as these people are there',
+  async t => {
+    const { apply, listed, user, admin } = await gateway(t)
+    const { user: ada } = await user('member')
+    const email = ada.email ?? ''
+    const limits = { budget: { usd: 5, per: 'day' } }
+    const file = {
+      users: [
+        { email, role: 'member', limits },
+        { email: 'new@example.com', role: 'member', limits }
+      ],
+      keys: [{ name: 'web', owner: email.toUpperCase() }]
+    }
+    const applied = await apply(file)
+    t.equal(applied.code, 0, applied.error)
+    t.match(applied.out, /The limits of new@example\.com can be set once the invitation is accepted/)
+    t.match(await admin.accounts.users.find(ada.id), {
+      limits: JSON.stringify({ budget: { per: 'day', usd: 5 } })
+    })
+    t.equal((await listed()).keys.find(({ name }) => name === 'web')?.owner_id, ada.id)
+    const unknown = await apply({ keys: [{ name: 'web', owner: 'nobody@example.com' }] })
+    t.match(unknown, {
+      code: 1,
+      error: /web is to be owned by nobody@example\.com, and no user has this email/
+    })
+    t.match(await apply({ users: [{ email, role: 'member', unset: ['limits'] }] }, '--plan'), {
+      code: 3,
+      out: /^change +user .*limits: .* → null$/m
+    })
+    t.match(await apply({ users: [{ email, role: 'member', limits, unset: ['limits'] }] }), {
+      out: '',
+      error: /cannot be set and in `unset`/
+    })
+  }
+)

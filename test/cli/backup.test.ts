@@ -19,7 +19,11 @@ t.test('a backup is a complete store, made while a gateway writes to it', async 
   const database = await open(t, join(directory, '.headgate'))
   insertUsage(database, [usageRowOf(1), usageRowOf(2)])
   const copy = join(directory, 'copy', 'headgate.db')
-  t.match(await headgate(t, ['backup', 'copy/headgate.db'], directory), { code: 0, out: /^Copied \S+ to \S+\.$/, error: '' })
+  t.match(await headgate(t, ['backup', 'copy/headgate.db'], directory), {
+    code: 0,
+    out: /^Copied \S+ to \S+\.$/,
+    error: ''
+  })
   insertUsage(database, [usageRowOf(3)])
   t.equal(statSync(copy).mode & 0o777, 0o600)
   const restored = await open(t, dirname(copy))
@@ -32,7 +36,16 @@ t.test('a backup overwrites nothing, creates no store, and says why it failed', 
   t.throws(() => statSync(join(empty, '.headgate')), { code: 'ENOENT' })
   await (await openDatabase(join(empty, '.headgate'))).close()
   writeFileSync(join(empty, 'kept'), 'text')
-  t.match(await headgate(t, ['backup', 'kept'], empty), { code: 1, error: /kept exists already; name a new file/ })
-  t.match(await headgate(t, ['backup', 'none/copy.db'], empty), { code: 1, error: /cannot write \S+copy.db: ENOENT/ })
-  t.match(await headgate(t, ['backup'], empty), { code: 2, error: /the file to write the copy to is required/ })
+  t.match(await headgate(t, ['backup', 'kept'], empty), {
+    code: 1,
+    error: /kept exists already; name a new file/
+  })
+  t.match(await headgate(t, ['backup', 'none/copy.db'], empty), {
+    code: 1,
+    error: /cannot write \S+copy.db: ENOENT/
+  })
+  t.match(await headgate(t, ['backup'], empty), {
+    code: 2,
+    error: /the file to write the copy to is required/
+  })
 })

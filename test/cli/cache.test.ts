@@ -8,12 +8,24 @@ import { until } from '../support/until.ts'
 import type { Terminal } from '../../lib/process/terminal.ts'
 import type { Test } from 'tap'
 
-async function run (t: Test, args: readonly string[], config: string, redis = 'redis://127.0.0.1:1'): Promise<string> {
+async function run (
+  t: Test,
+  args: readonly string[],
+  config: string,
+  redis = 'redis://127.0.0.1:1'
+): Promise<string> {
   const directory = t.testdir()
   const file = join(directory, 'headgate.yaml')
   writeFileSync(file, config)
   const lines: string[] = []
-  const terminal = { env: { REDIS: redis }, cwd: directory, out: (line: string) => { lines.push(line) } } as Partial<Terminal> as Terminal // what the command uses
+  // what the command uses
+  const terminal = {
+    env: { REDIS: redis },
+    cwd: directory,
+    out: (line: string) => {
+      lines.push(line)
+    }
+  } as Partial<Terminal> as Terminal
   await cache.run([...args, '--config', file], terminal)
   return lines.join('\n')
 }
@@ -21,8 +33,13 @@ async function run (t: Test, args: readonly string[], config: string, redis = 'r
 t.test('it says what to do', async t => {
   const config = 'providers: { sandbox: { enabled: true } }\n'
   await t.rejects(run(t, ['clear'], config), /Without `coordination\.url`, answers are in the memory/)
-  for (const args of [[], ['empty'], ['clear', 'all']]) await t.rejects(run(t, args, config), { message: 'use clear', exitCode: 2 })
-  await t.rejects(run(t, ['clear'], `${config}coordination: { url: 'env:REDIS', timeout_ms: 100 }\n`), /Redis cannot be reached/)
+  for (const args of [[], ['empty'], ['clear', 'all']]) {
+    await t.rejects(run(t, args, config), { message: 'use clear', exitCode: 2 })
+  }
+  await t.rejects(
+    run(t, ['clear'], `${config}coordination: { url: 'env:REDIS', timeout_ms: 100 }\n`),
+    /Redis cannot be reached/
+  )
 })
 
 t.test('it deletes the answers in Redis', { skip: noRedis }, async t => {

@@ -3,9 +3,21 @@ import t from 'tap'
 import { clientSettings } from '../../lib/cli/client-settings.ts'
 
 t.test('settings are where each program reads them', async t => {
-  const files = (env: Record<string, string>): string[] => [...clientSettings({ HOME: '/home/me', ...env }).values()].map(({ file }) => file)
-  t.same(files({}), [['.claude', 'settings.json'], ['.codex', 'config.toml'], ['.config', 'opencode', 'opencode.json']].map(parts => join('/home/me', ...parts)))
-  t.same(files({ CLAUDE_CONFIG_DIR: '/a', CODEX_HOME: '/b', XDG_CONFIG_HOME: '/c' }), [join('/a', 'settings.json'), join('/b', 'config.toml'), join('/c', 'opencode', 'opencode.json')])
+  const files = (env: Record<string, string>): string[] =>
+    [...clientSettings({ HOME: '/home/me', ...env }).values()].map(({ file }) => file)
+  t.same(
+    files({}),
+    [
+      ['.claude', 'settings.json'],
+      ['.codex', 'config.toml'],
+      ['.config', 'opencode', 'opencode.json']
+    ].map(parts => join('/home/me', ...parts))
+  )
+  t.same(files({ CLAUDE_CONFIG_DIR: '/a', CODEX_HOME: '/b', XDG_CONFIG_HOME: '/c' }), [
+    join('/a', 'settings.json'),
+    join('/b', 'config.toml'),
+    join('/c', 'opencode', 'opencode.json')
+  ])
 })
 
 t.test('a model of a table is no setting of its own', async t => {

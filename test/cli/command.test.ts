@@ -16,5 +16,8 @@ t.test('of a mistake on the command line the first sentence is said', async t =>
 })
 
 t.test('any other error is none', async t => {
-  t.same([new Error('x'), Object.assign(new Error('x'), { code: 'ENOENT' }), 'text', undefined].map(usageError), [undefined, undefined, undefined, undefined])
+  t.same(
+    [new Error('x'), Object.assign(new Error('x'), { code: 'ENOENT' }), 'text', undefined].map(usageError),
+    [undefined, undefined, undefined, undefined]
+  )
 })

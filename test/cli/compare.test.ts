@@ -25,29 +25,59 @@ function rowsOf (out: string): Row[] {
 }
 
 t.test('a route is compared with its mirror, from the store and over the admin API', async t => {
-  const directory = directoryOf(t, { '.env': `TEAM=team\nHEADGATE_ADMIN_KEY=${adminKey}\n`, 'headgate.yaml': configuration })
+  const directory = directoryOf(t, {
+    '.env': `TEAM=team\nHEADGATE_ADMIN_KEY=${adminKey}\n`,
+    'headgate.yaml': configuration
+  })
   const gateway = await startGateway(t, directory)
   for (let call = 0; call < 3; call++) t.equal((await ask(gateway.url, 'team', 'shared')).status, 200)
   const compare = async (...args: string[]) => await headgate(t, ['compare', ...args], directory)
   const sides = ['--a', 'model=shared,endpoint=chat', '--b', 'endpoint=mirror']
   const table = await eventually(
-    async () => rowsOf((await compare(...sides)).out), rows => rows.filter(({ model, calls }) => model === 'all' && calls === 3).length === 2, 'the calls in the store', 20_000
+    async () => rowsOf((await compare(...sides)).out),
+    rows => rows.filter(({ model, calls }) => model === 'all' && calls === 3).length === 2,
+    'the calls in the store',
+    20_000
   )
-  t.same(table.map(({ model, side, calls }) => [model, side, calls]), [['sandbox/echo', 'a', 3], ['sandbox/story', 'b', 3], ['all', 'a', 3], ['all', 'b', 3]])
+  t.same(
+    table.map(({ model, side, calls }) => [model, side, calls]),
+    [
+      ['sandbox/echo', 'a', 3],
+      ['sandbox/story', 'b', 3],
+      ['all', 'a', 3],
+      ['all', 'b', 3]
+    ]
+  )
   t.ok((table[2]?.cost ?? 0) > (table[3]?.cost ?? 1), 'the mirror is cheaper')
 
   const env = { HEADGATE_ADMIN_KEY_A: adminKey, HEADGATE_ADMIN_KEY: adminKey.replace('0', 'x') }
   const url = gateway.url.replace(/\/v1$/, '')
-  const remote = await headgate(t, ['compare', '--a', `url=${url}/v1,endpoint=chat,endpoint=messages`, '--b', 'endpoint=mirror', '--json'], directory, { ...env, TEAM: 'team' })
+  const remote = await headgate(
+    t,
+    ['compare', '--a', `url=${url}/v1,endpoint=chat,endpoint=messages`, '--b', 'endpoint=mirror', '--json'],
+    directory,
+    { ...env, TEAM: 'team' }
+  )
   t.equal(remote.error, '')
   t.match(JSON.parse(remote.out), {
     a: { totals: { calls: 3, errors: 0 }, groups: [{ name: 'sandbox/echo', totals: { calls: 3 } }] },
     b: { totals: { calls: 3, errors: 0 }, groups: [{ name: 'sandbox/story', totals: { calls: 3 } }] }
   })
-  t.match(await headgate(t, ['compare', '--a', `url=${url}`, '--b', `url=${url}`], directory, env), { code: 1, error: /401/ }, 'the key of the other side')
-  t.match(rowsOf((await compare('--a', 'from=2025-01-01,until=2025-01-02', '--b', 'from=1h,model=sandbox/story')).out), [
-    { model: 'sandbox/story', side: 'b', calls: 3 }, { model: 'all', side: 'a', calls: 0 }, { model: 'all', side: 'b', calls: 3 }
-  ])
+  t.match(
+    await headgate(t, ['compare', '--a', `url=${url}`, '--b', `url=${url}`], directory, env),
+    { code: 1, error: /401/ },
+    'the key of the other side'
+  )
+  t.match(
+    rowsOf(
+      (await compare('--a', 'from=2025-01-01,until=2025-01-02', '--b', 'from=1h,model=sandbox/story')).out
+    ),
+    [
+      { model: 'sandbox/story', side: 'b', calls: 3 },
+      { model: 'all', side: 'a', calls: 0 },
+      { model: 'all', side: 'b', calls: 3 }
+    ]
+  )
   gateway.child.kill('SIGTERM')
   await gateway.ended
 })
@@ -61,6 +91,11 @@ t.test('a side that cannot be read is refused with what to write', async t => {
     [['--a', 'from=long ago', '--b', 'from=7d'], /--a: from must be a date/],
     [['--a', 'from=7d,until=14d', '--b', 'from=7d'], /--a: from must be before until/],
     [['--a', 'url=example.com', '--b', 'from=7d'], /--a: url must start with http/]
-  ] as const) t.match(await compare(...args), { code: 2, error })
-  t.match(await compare('--a', 'url=https://a.example', '--b', 'url=https://b.example'), { code: 1, error: /Neither HEADGATE_ADMIN_KEY_[AB] nor HEADGATE_ADMIN_KEY is set/ })
+  ] as const) {
+    t.match(await compare(...args), { code: 2, error })
+  }
+  t.match(await compare('--a', 'url=https://a.example', '--b', 'url=https://b.example'), {
+    code: 1,
+    error: /Neither HEADGATE_ADMIN_KEY_[AB] nor HEADGATE_ADMIN_KEY is set/
+  })
 })

@@ -13,32 +13,68 @@ import type { Test } from 'tap'
 async function run (t: Test, args: readonly string[], config = '', redis = ''): Promise<readonly string[]> {
   const directory = t.testdir()
   const file = join(directory, 'headgate.yaml')
-  writeFileSync(file, `providers: { sandbox: { enabled: true } }\nserver: { data_dir: ${directory} }\n${config}`)
+  writeFileSync(
+    file,
+    `providers: { sandbox: { enabled: true } }\nserver: { data_dir: ${directory} }\n${config}`
+  )
   const database = await openDatabase(directory)
   await database.insertUsage([usageRowOf(1, { end_user: 'ada' }), usageRowOf(2, { end_user: 'bob' })])
   const lines: string[] = []
-  const terminal = { env: { REDIS: redis }, cwd: directory, out: (line: string) => { lines.push(line) } } as Partial<Terminal> as Terminal // what the command uses
+  // what the command uses
+  const terminal = {
+    env: { REDIS: redis },
+    cwd: directory,
+    out: (line: string) => {
+      lines.push(line)
+    }
+  } as Partial<Terminal> as Terminal
   try {
     t.equal(await forget.run([...args, '--config', file], terminal), 0)
     const rows = await database.query.selectFrom('usage').select('end_user').orderBy('id').execute()
-    t.same(rows.map(({ end_user: endUser }) => endUser), [null, 'bob'])
-    const acts = await database.query.selectFrom('audit').select(['actor', 'action', 'subject', 'after']).execute()
-    t.same(acts, [{ actor: 'command line', action: 'end_user.forget', subject: null, after: JSON.stringify({ calls: 1, responses: 0, deferred: 0 }) }], 'not whom')
+    t.same(
+      rows.map(({ end_user: endUser }) => endUser),
+      [null, 'bob']
+    )
+    const acts = await database.query
+      .selectFrom('audit')
+      .select(['actor', 'action', 'subject', 'after'])
+      .execute()
+    t.same(
+      acts,
+      [
+        {
+          actor: 'command line',
+          action: 'end_user.forget',
+          subject: null,
+          after: JSON.stringify({ calls: 1, responses: 0, deferred: 0 })
+        }
+      ],
+      'not whom'
+    )
   } finally {
     await database.close()
   }
   return lines
 }
 
-const done = 'Forgot the end user in 1 usage records, and deleted their bodies, 0 stored responses and 0 deferred completions.'
+const done =
+  'Forgot the end user in 1 usage records, and deleted their bodies, 0 stored responses and 0 deferred completions.'
 
 t.test('it forgets the end user that is named, and no other', async t => {
   t.same(await run(t, ['--end-user', 'ada']), [done])
-  for (const args of [[], ['--end-user', '']]) await t.rejects(run(t, args), { message: 'name the end user: headgate forget --end-user NAME', exitCode: 2 })
+  for (const args of [[], ['--end-user', '']]) {
+    await t.rejects(run(t, args), {
+      message: 'name the end user: headgate forget --end-user NAME',
+      exitCode: 2
+    })
+  }
 })
 
 t.test('it says where cached answers are, and deletes those in Redis', async t => {
-  t.same(await run(t, ['--end-user', 'ada'], 'cache: { answers: {} }\n'), [done, 'Cached answers are in the memory of each process: reload its configuration to drop them.'])
+  t.same(await run(t, ['--end-user', 'ada'], 'cache: { answers: {} }\n'), [
+    done,
+    'Cached answers are in the memory of each process: reload its configuration to drop them.'
+  ])
   await t.test('Redis', { skip: noRedis }, async t => {
     const redis = await startRedis(t)
     const answers = new SharedAnswers(await redis.connect(t))

@@ -12,5 +12,7 @@ t.test('spans count from now, back or ahead', async t => {
 t.test('dates are those of ISO 8601, with a zone when they have a time', async t => {
   t.equal(parseDate('2026-01-02', nowMs, 'ago'), Date.UTC(2026, 0, 2))
   t.equal(parseDate('2026-01-02T03:04:05Z', nowMs, 'ahead'), Date.UTC(2026, 0, 2, 3, 4, 5))
-  for (const text of ['soon', '30', '5m', '1234567d', '2026-02-30', '2026-01-02T03:04', '02.01.2026', '']) t.ok(Number.isNaN(parseDate(text, nowMs, 'ago')), text)
+  for (const text of ['soon', '30', '5m', '1234567d', '2026-02-30', '2026-01-02T03:04', '02.01.2026', '']) {
+    t.ok(Number.isNaN(parseDate(text, nowMs, 'ago')), text)
+  }
 })

@@ -4,10 +4,18 @@ import { runCommand } from '../../lib/cli/run-command.ts'
 import { CommandError, type ExitCode } from '../../lib/process/terminal.ts'
 import type { Command } from '../../lib/cli/command.ts'
 
-async function run (command: () => Promise<ExitCode>, args: readonly string[] = []): Promise<{ readonly code: ExitCode, readonly out: string, readonly error: string }> {
+async function run (
+  command: () => Promise<ExitCode>,
+  args: readonly string[] = []
+): Promise<{ readonly code: ExitCode, readonly out: string, readonly error: string }> {
   let [out, error] = ['', '']
   const terminal = { out: (text: string) => { out += text }, error: (text: string) => { error += text } }
-  const code = await runCommand({ usage: 'Usage: headgate it', run: command } satisfies Command, { name: 'it', args, terminal: terminal as never }) // no more is used
+  // no more is used
+  const code = await runCommand({ usage: 'Usage: headgate it', run: command } satisfies Command, {
+    name: 'it',
+    args,
+    terminal: terminal as never
+  })
   return { code, out, error }
 }
 
@@ -17,13 +25,25 @@ t.test('a command is run, and its exit code returned', async t => {
 })
 
 t.test('help is printed instead, unless it is a value', async t => {
-  for (const args of [['--help'], ['-h'], ['--force', '--help']]) t.same(await run(async () => 1, args), { code: 0, out: 'Usage: headgate it', error: '' })
+  for (const args of [['--help'], ['-h'], ['--force', '--help']]) {
+    t.same(await run(async () => 1, args), { code: 0, out: 'Usage: headgate it', error: '' })
+  }
   t.same(await run(async () => 1, ['--', '--help']), { code: 1, out: '', error: '' })
 })
 
 t.test('what a command throws is explained, with an exit code', async t => {
-  const failing = async (thrown: unknown): Promise<unknown> => await run(async () => { throw thrown })
-  t.same(await failing(new CommandError('it is taken', { exitCode: 2 })), { code: 2, out: '', error: 'headgate it: it is taken' })
-  t.match(await failing(new TypeError('a mistake')), { code: 1, error: /^headgate it: TypeError: a mistake\n\s+at / })
+  const failing = async (thrown: unknown): Promise<unknown> =>
+    await run(async () => {
+      throw thrown
+    })
+  t.same(await failing(new CommandError('it is taken', { exitCode: 2 })), {
+    code: 2,
+    out: '',
+    error: 'headgate it: it is taken'
+  })
+  t.match(await failing(new TypeError('a mistake')), {
+    code: 1,
+    error: /^headgate it: TypeError: a mistake\n\s+at /
+  })
   t.match(await failing(new ConfigError([], [])), { code: 1, out: '' })
 })

@@ -20,20 +20,35 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
 
   // The lines of the banner, as a shell would run them, less what a test does not need.
   const shown: string[] = []
-  for (const pattern of [/^ {2}curl http.*"Say hello/, /^ {2}curl -N .*"stream":true/, /^ {2}curl .*"tools":\[/]) {
+  for (const pattern of [
+    /^ {2}curl http.*"Say hello/,
+    /^ {2}curl -N .*"stream":true/,
+    /^ {2}curl .*"tools":\[/
+  ]) {
     shown.push((await first.line(pattern)).input)
   }
   for (const line of shown) {
-    const [, url = '', authorization = '', body = ''] = /curl (?:-N )?(\S+) -H "Authorization: ([^"]+)".* -d '(.*)'$/.exec(line) ?? []
-    const answer = await request(url, { method: 'POST', body, headers: { authorization, 'content-type': 'application/json' } })
+    const [, url = '', authorization = '', body = ''] =
+      /curl (?:-N )?(\S+) -H "Authorization: ([^"]+)".* -d '(.*)'$/.exec(line) ?? []
+    const answer = await request(url, {
+      method: 'POST',
+      body,
+      headers: { authorization, 'content-type': 'application/json' }
+    })
     t.equal(answer.statusCode, 200, line)
     await answer.body.text()
   }
 
   const link = await headgate(t, ['dashboard', 'link'], directory)
   t.equal(link.code, 0)
-  t.ok(link.out.startsWith(`${first.url}/dashboard/#/link/`), 'the link leads to the gateway that runs, whatever its port')
-  t.match((await headgate(t, ['connect', 'claude-code'], directory)).out, `"ANTHROPIC_BASE_URL": "${first.url}"`)
+  t.ok(
+    link.out.startsWith(`${first.url}/dashboard/#/link/`),
+    'the link leads to the gateway that runs, whatever its port'
+  )
+  t.match(
+    (await headgate(t, ['connect', 'claude-code'], directory)).out,
+    `"ANTHROPIC_BASE_URL": "${first.url}"`
+  )
 
   first.child.kill('SIGTERM')
   const { code, out } = await first.ended
@@ -41,7 +56,10 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
   const log = out.split('\n').map((line): unknown => JSON.parse(line)) // nothing but the log
   t.match(log, [{ endpoint: 'chat', status: 200, provider: 'sandbox' }], 'calls are in the log')
   t.notMatch(JSON.stringify(log), key)
-  t.match(await headgate(t, ['dashboard', 'link'], directory), { code: 0, out: /^No gateway runs here with the data directory .*\.headgate: / })
+  t.match(await headgate(t, ['dashboard', 'link'], directory), {
+    code: 0,
+    out: /^No gateway runs here with the data directory .*\.headgate: /
+  })
 
   const second = await startGateway(t, directory)
   await second.line(/Bearer \$HEADGATE_API_KEY"/)
@@ -53,22 +71,42 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
   t.notMatch(end.error, key)
 })
 
-t.test('without a provider there is nothing to try, and the banner says when every address is used', async t => {
-  const { child, line, ended } = launch(t, ['start'], directoryOf(t), { HEADGATE_SANDBOX: 'off', PORT: '0' })
-  await line(/not shown again\): hg_/)
-  child.kill('SIGTERM')
-  const { error } = await ended
-  t.match(error, /^No provider is enabled: set OPENAI_API_KEY/m)
-  t.notMatch(error, 'curl')
-  const everywhere = banner({ address: { host: '0.0.0.0', port: 80 }, providers: [], models: { list: () => [] } })
-  t.match(everywhere, /^Headgate listens on http:\/\/localhost:80 and all other addresses of this machine\n/)
-})
+t.test(
+  'without a provider there is nothing to try, and the banner says when every address is used',
+  async t => {
+    const { child, line, ended } = launch(t, ['start'], directoryOf(t), {
+      HEADGATE_SANDBOX: 'off',
+      PORT: '0'
+    })
+    await line(/not shown again\): hg_/)
+    child.kill('SIGTERM')
+    const { error } = await ended
+    t.match(error, /^No provider is enabled: set OPENAI_API_KEY/m)
+    t.notMatch(error, 'curl')
+    const everywhere = banner({
+      address: { host: '0.0.0.0', port: 80 },
+      providers: [],
+      models: { list: () => [] }
+    })
+    t.match(
+      everywhere,
+      /^Headgate listens on http:\/\/localhost:80 and all other addresses of this machine\n/
+    )
+  }
+)
 
 t.test('below log level info there is no banner, but a new key is printed', async t => {
-  const { child, line, ended } = launch(t, ['start'], directoryOf(t), { PORT: '0', HEADGATE_LOG_LEVEL: 'warn' })
+  const { child, line, ended } = launch(t, ['start'], directoryOf(t), {
+    PORT: '0',
+    HEADGATE_LOG_LEVEL: 'warn'
+  })
   await line(/not shown again\): hg_/)
   child.kill('SIGTERM')
-  t.match(await ended, { code: 0, out: '', error: /^API key \(created because none existed; not shown again\): [^\n]*$/ })
+  t.match(await ended, {
+    code: 0,
+    out: '',
+    error: /^API key \(created because none existed; not shown again\): [^\n]*$/
+  })
 })
 
 t.test('keys created and revoked by another process apply without a restart', async t => {
@@ -87,7 +125,11 @@ t.test('an open call finishes before the process exits, and a second signal does
     await new Promise<void>(resolve => { answer = resolve })
     return {
       headers: { 'content-type': 'application/json' },
-      pieces: [JSON.stringify({ choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'late' } }] })]
+      pieces: [
+        JSON.stringify({
+          choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'late' } }]
+        })
+      ]
     }
   })
   t.teardown(upstream.close)
@@ -122,7 +164,10 @@ t.test('a changed configuration applies without a restart, an invalid one change
   writeFileSync(file, 'providers:\n  sandbox: {}\n  unknown: 5\n')
   await gateway.line(/"problems":\["headgate.yaml:3:/)
   t.match(await ask(gateway.url, 'a-key-of-24-characters-00'), { status: 200 })
-  const health = async (): Promise<unknown> => await (await fetch(`${gateway.url}/health`, { headers: { 'x-api-key': 'a-key-of-24-characters-00' } })).json()
+  const health = async (): Promise<unknown> =>
+    await (
+      await fetch(`${gateway.url}/health`, { headers: { 'x-api-key': 'a-key-of-24-characters-00' } })
+    ).json()
   t.match(await health(), { status: 'ok', degraded: ['configuration'] })
   writeFileSync(file, 'providers:\n  sandbox: {}\nroutes:\n  quick: [sandbox/echo]\n')
   await gateway.line(/"changed":\["routes"\],"pid":\d+,"msg":"configuration reloaded"/)
@@ -141,15 +186,38 @@ t.test('a changed configuration applies without a restart, an invalid one change
 t.test('spans, metrics and lines of the log reach a collector, the last of them at a stop', async t => {
   const seen = await collector(t)
   const directory = directoryOf(t, { 'headgate.yaml': 'providers:\n  sandbox: {}\n' })
-  const otel = { OTEL_EXPORTER_OTLP_ENDPOINT: seen.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_METRICS_EXPORTER: 'otlp', OTEL_LOGS_EXPORTER: 'otlp' }
-  const gateway = await startGateway(t, directory, { HEADGATE_API_KEYS: 'a-key-of-24-characters-00', ...otel })
+  const otel = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: seen.url,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    OTEL_METRICS_EXPORTER: 'otlp',
+    OTEL_LOGS_EXPORTER: 'otlp'
+  }
+  const gateway = await startGateway(t, directory, {
+    HEADGATE_API_KEYS: 'a-key-of-24-characters-00',
+    ...otel
+  })
   t.match(await ask(gateway.url, 'a-key-of-24-characters-00'), { status: 200 })
   gateway.child.kill('SIGTERM')
   t.match(await gateway.ended, { code: 0 })
   const span = seen.spans().find(({ kind }) => kind === 2)
-  t.match(seen.logs().filter(({ body }) => body === 'call'), [{ severityText: 'INFO', traceId: span?.traceId, spanId: span?.spanId, attributes: { model: 'sandbox/echo' } }])
-  t.match(seen.metrics().find(({ name }) => name === 'headgate_calls_total')?.points, [{ attributes: { model: 'sandbox/echo', status: '200' }, value: 1 }])
-  t.match(seen.metrics().find(({ name }) => name === 'gen_ai.client.token.usage')?.points, [{ attributes: { 'gen_ai.token.type': 'input' } }, { attributes: { 'gen_ai.token.type': 'output' } }])
+  t.match(
+    seen.logs().filter(({ body }) => body === 'call'),
+    [
+      {
+        severityText: 'INFO',
+        traceId: span?.traceId,
+        spanId: span?.spanId,
+        attributes: { model: 'sandbox/echo' }
+      }
+    ]
+  )
+  t.match(seen.metrics().find(({ name }) => name === 'headgate_calls_total')?.points, [
+    { attributes: { model: 'sandbox/echo', status: '200' }, value: 1 }
+  ])
+  t.match(seen.metrics().find(({ name }) => name === 'gen_ai.client.token.usage')?.points, [
+    { attributes: { 'gen_ai.token.type': 'input' } },
+    { attributes: { 'gen_ai.token.type': 'output' } }
+  ])
 })
 
 t.test('changes of the configuration are counted, those that cannot be used as well', async t => {
@@ -157,13 +225,20 @@ t.test('changes of the configuration are counted, those that cannot be used as w
   const file = join(directory, 'headgate.yaml')
   const gateway = await startGateway(t, directory, { HEADGATE_METRICS_PORT: '0' })
   const [, url = ''] = await gateway.line(/"url":"([^"]+)","msg":"metrics server listening"/)
-  const reloads = async (): Promise<string[]> => (await (await request(url)).body.text()).match(/^headgate_configuration_reloads_total.*$/gm) ?? []
-  t.strictSame(await reloads(), ['headgate_configuration_reloads_total{result="ok"} 0', 'headgate_configuration_reloads_total{result="failed"} 0'])
+  const reloads = async (): Promise<string[]> =>
+    (await (await request(url)).body.text()).match(/^headgate_configuration_reloads_total.*$/gm) ?? []
+  t.strictSame(await reloads(), [
+    'headgate_configuration_reloads_total{result="ok"} 0',
+    'headgate_configuration_reloads_total{result="failed"} 0'
+  ])
   writeFileSync(file, 'providers: 5\n')
   await gateway.line(/"msg":"invalid configuration; keeping the current one"/)
   writeFileSync(file, 'providers:\n  sandbox: {}\nroutes:\n  quick: [sandbox/echo]\n')
   await gateway.line(/"msg":"configuration reloaded"/)
-  t.strictSame(await reloads(), ['headgate_configuration_reloads_total{result="ok"} 1', 'headgate_configuration_reloads_total{result="failed"} 1'])
+  t.strictSame(await reloads(), [
+    'headgate_configuration_reloads_total{result="ok"} 1',
+    'headgate_configuration_reloads_total{result="failed"} 1'
+  ])
 })
 
 t.test('a start that fails says why and how to fix it', async t => {
@@ -172,7 +247,9 @@ t.test('a start that fails says why and how to fix it', async t => {
   t.teardown(() => other.close())
   const { port } = other.address() as AddressInfo // listening on TCP, so it is one
   const taken = { PORT: String(port), HOST: '127.0.0.1' }
-  const message = new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*PORT.*server.port`)
+  const message = new RegExp(
+    `^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*PORT.*server.port`
+  )
   t.match(await launch(t, ['start'], directoryOf(t), taken).ended, { code: 1, error: message })
   const workers = await launch(t, ['start'], directoryOf(t), { ...taken, HEADGATE_WORKERS: '2' }).ended
   t.match(workers, { code: 1, error: message })
@@ -181,7 +258,10 @@ t.test('a start that fails says why and how to fix it', async t => {
   for (const count of ['1', '2']) {
     const metrics = { PORT: '0', HEADGATE_WORKERS: count, HEADGATE_METRICS_PORT: String(port) }
     t.match(await launch(t, ['start'], directoryOf(t), metrics).ended, {
-      code: 1, error: new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*metrics.port`)
+      code: 1,
+      error: new RegExp(
+        `^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*metrics.port`
+      )
     })
   }
 

@@ -14,19 +14,36 @@ storeTest('a store is copied, and checked', async (t, open, place) => {
   const env = { TARGET: url ?? `sqlite:${place.server.dataDir}` }
   const target = await open()
   t.match(await headgate(t, ['store', 'copy', '--from', 'sqlite:old', '--to', 'env:TARGET'], cwd, env), {
-    code: 0, out: `Copied ${source.name} to ${target.name}; numbers of rows and sums are the same.`, error: /usage: 2 of 2 rows/
+    code: 0,
+    out: `Copied ${source.name} to ${target.name}; numbers of rows and sums are the same.`,
+    error: /usage: 2 of 2 rows/
   })
   t.equal((await target.query.selectFrom('usage').select('id').execute()).length, 2)
   if (url !== undefined) return
   const configured = { HEADGATE_DATA_DIR: place.server.dataDir }
-  t.match(await headgate(t, ['store', 'migrate'], cwd, configured), { code: 0, out: `The tables of ${target.name} are up to date.` })
-  t.match(await headgate(t, ['store', 'check'], cwd, configured), { code: 0, out: /is writable\.[^]*users +0\n[^]*usage +2\nusage_rollups +2\n[^]*text_pieces +0\n[^]*$/ })
+  t.match(await headgate(t, ['store', 'migrate'], cwd, configured), {
+    code: 0,
+    out: `The tables of ${target.name} are up to date.`
+  })
+  t.match(await headgate(t, ['store', 'check'], cwd, configured), {
+    code: 0,
+    out: /is writable\.[^]*users +0\n[^]*usage +2\nusage_rollups +2\n[^]*text_pieces +0\n[^]*$/
+  })
 })
 
 t.test('what is missing or no store is wrong usage', async t => {
   const cwd = t.testdir()
-  t.match(await headgate(t, ['store', 'copy', '--from', 'sqlite:old'], cwd, {}), { code: 2, error: /--from STORE and --to STORE are required/ })
-  t.match(await headgate(t, ['store', 'copy', '--from', 'mysql://x', '--to', 'sqlite:new'], cwd, {}), { code: 2, error: /a store must be sqlite:DIRECTORY or postgres:/ })
-  t.match(await headgate(t, ['store', 'copy', '--from', 'env:NONE', '--to', 'sqlite:new'], cwd, {}), { code: 2, error: /env:NONE must be/ })
+  t.match(await headgate(t, ['store', 'copy', '--from', 'sqlite:old'], cwd, {}), {
+    code: 2,
+    error: /--from STORE and --to STORE are required/
+  })
+  t.match(await headgate(t, ['store', 'copy', '--from', 'mysql://x', '--to', 'sqlite:new'], cwd, {}), {
+    code: 2,
+    error: /a store must be sqlite:DIRECTORY or postgres:/
+  })
+  t.match(await headgate(t, ['store', 'copy', '--from', 'env:NONE', '--to', 'sqlite:new'], cwd, {}), {
+    code: 2,
+    error: /env:NONE must be/
+  })
   t.match(await headgate(t, ['store', 'chekc'], cwd, {}), { code: 2, error: /did you mean "check"\?/ })
 })

@@ -7,5 +7,11 @@ t.test('columns are as wide as their longest cell, and no line ends in spaces', 
 })
 
 t.test('a name neither moves the cursor of a terminal nor begins a row', async t => {
-  t.equal(table([['KEY', 'CALLS'], ['\u001b[2Ja\nb', '1']]), 'KEY                CALLS\n\\u001b[2Ja\\u000ab  1')
+  t.equal(
+    table([
+      ['KEY', 'CALLS'],
+      ['\u001b[2Ja\nb', '1']
+    ]),
+    'KEY                CALLS\n\\u001b[2Ja\\u000ab  1'
+  )
 })

@@ -7,7 +7,15 @@ const parts = { toolServers: [], tools: settings().tools }
 
 t.test('the command line explains what is wrong', async t => {
   t.match(await run(['list', 'no/such']), { code: 1, error: /Unknown tool server `no\/such`/ })
-  for (const args of [[], ['dance'], ['list'], ['call', 'a/b'], ['call', 'a/b', 'c', '{'], ['call', 'a/b', 'c', '[]'], ['list', 'a/b', 'c']]) {
+  for (const args of [
+    [],
+    ['dance'],
+    ['list'],
+    ['call', 'a/b'],
+    ['call', 'a/b', 'c', '{'],
+    ['call', 'a/b', 'c', '[]'],
+    ['list', 'a/b', 'c']
+  ]) {
     t.match(await run(args), { code: 2, error: /^(?:use|unknown action|the|too many)/ }, args.join(' '))
   }
 })

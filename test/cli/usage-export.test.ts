@@ -21,10 +21,27 @@ t.test('records of a period are printed, as CSV or lines of JSON', async t => {
   const usage = async (...args: string[]) => await headgate(t, ['usage', 'export', ...args], directory)
   const { code, out } = await usage('--since', '2025-11-01')
   t.equal(code, 0)
-  t.same(out.trim().split('\n').map(line => (JSON.parse(line) as { id: string }).id), ['row-0', 'row-1', 'row-2'])
-  t.match(await usage('--format', 'csv', '--since', '2025-11-21T01:00:00.001Z', '--until', '2025-11-21T01:00:00.002Z'), {
-    code: 0, out: /^id,call_id,at_ms,[^\n]*\r\n+row-1,call,1763686800001,[^\n]*\r\n$/
-  })
+  t.same(
+    out
+      .trim()
+      .split('\n')
+      .map(line => (JSON.parse(line) as { id: string }).id),
+    ['row-0', 'row-1', 'row-2']
+  )
+  t.match(
+    await usage(
+      '--format',
+      'csv',
+      '--since',
+      '2025-11-21T01:00:00.001Z',
+      '--until',
+      '2025-11-21T01:00:00.002Z'
+    ),
+    {
+      code: 0,
+      out: /^id,call_id,at_ms,[^\n]*\r\n+row-1,call,1763686800001,[^\n]*\r\n$/
+    }
+  )
   t.match(await usage('--since', '1d'), { code: 0, out: '' })
   t.match(await usage('--format', 'xml'), { code: 2, error: /--format must be csv or jsonl/ })
   t.match(await usage('--until', 'later'), { code: 2, error: /--until must be a date/ })
@@ -43,15 +60,25 @@ t.test('the files of the configuration are written at once, and a failure is sai
   const run = async () => await headgate(t, ['usage', 'export', '--now'], directory)
   t.match(await run(), { code: 0, out: 'files: wrote 0 files', error: '' }, 'its first day is not over')
   const database = await openDatabase(join(directory, '.headgate'))
-  await new ExportStore(database).add('files', { fromMs: Date.UTC(2025, 10, 21), untilMs: Date.UTC(2025, 10, 22) }, 0)
+  await new ExportStore(database).add(
+    'files',
+    { fromMs: Date.UTC(2025, 10, 21), untilMs: Date.UTC(2025, 10, 22) },
+    0
+  )
   await database.close()
   t.match(await run(), { code: 1, out: 'files: wrote 0 files', error: /^files: ENOENT/ })
   mkdirSync(join(directory, 'out'))
   t.match(await run(), { code: 0, out: 'files: wrote 1 files', error: '' })
-  t.match(readFileSync(join(directory, 'out', 'usage-20251121T00Z-20251122T00Z.csv'), 'utf8'), /^id,[^\r]*\r\nrow-0,[^\r]*\r\nrow-1,[^\r]*\r\nrow-2,[^\r]*\r\n$/)
+  t.match(
+    readFileSync(join(directory, 'out', 'usage-20251121T00Z-20251122T00Z.csv'), 'utf8'),
+    /^id,[^\r]*\r\nrow-0,[^\r]*\r\nrow-1,[^\r]*\r\nrow-2,[^\r]*\r\n$/
+  )
 })
 
 t.test('without targets there is nothing to write', async t => {
   const directory = await directoryWith(t, 0)
-  t.match(await headgate(t, ['usage', 'export', '--now'], directory), { code: 1, error: /add a target to usage\.exports/ })
+  t.match(await headgate(t, ['usage', 'export', '--now'], directory), {
+    code: 1,
+    error: /add a target to usage\.exports/
+  })
 })

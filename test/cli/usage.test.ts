@@ -20,10 +20,19 @@ t.test('workers share the limits of a key and the usage records', async t => {
   gateway.child.kill('SIGTERM')
   t.equal((await gateway.ended).code, 0)
 
-  t.match(await usage(), { code: 0, out: /^KEY +CALLS +FAILED [^]*\nconfigured:few +12 +11 +0 +\d+ +\d+ +\$0\.\d{4} +0\n/ })
-  t.match(JSON.parse((await usage('--by', 'day,key', '--since', '1d', '--json')).out), [1, 1].map(() => (
-    { day: /^\d{4}-\d{2}-\d{2}$/, key: /^configured:/, calls: Number, cost_nano_usd: Number }
-  )))
+  t.match(await usage(), {
+    code: 0,
+    out: /^KEY +CALLS +FAILED [^]*\nconfigured:few +12 +11 +0 +\d+ +\d+ +\$0\.\d{4} +0\n/
+  })
+  t.match(
+    JSON.parse((await usage('--by', 'day,key', '--since', '1d', '--json')).out),
+    [1, 1].map(() => ({
+      day: /^\d{4}-\d{2}-\d{2}$/,
+      key: /^configured:/,
+      calls: Number,
+      cost_nano_usd: Number
+    }))
+  )
   t.match(await usage('--since', '2999-01-01'), { code: 0, out: 'No usage recorded.' })
   t.match(await usage('--by', 'modle'), { code: 2, error: /did you mean "model"/ })
   t.match(await usage('--since', 'long ago'), { code: 2, error: /must be a date/ })

@@ -3,11 +3,16 @@ import { BodyQueue, bufferBytes } from '../../lib/client/body-queue.ts'
 
 function start () {
   const events: string[] = []
-  const queue = new BodyQueue({ pause: () => events.push('pause'), resume: () => events.push('resume'), cancel: () => events.push('cancel') })
+  const queue = new BodyQueue({
+    pause: () => events.push('pause'),
+    resume: () => events.push('resume'),
+    cancel: () => events.push('cancel')
+  })
   return { queue, events }
 }
 
-const textOf = ({ value }: IteratorResult<Uint8Array, undefined>): string | undefined => value === undefined ? undefined : Buffer.from(value).toString()
+const textOf = ({ value }: IteratorResult<Uint8Array, undefined>): string | undefined =>
+  value === undefined ? undefined : Buffer.from(value).toString()
 
 t.test('what has arrived since the last read is one piece', async t => {
   const { queue } = start()
@@ -19,7 +24,13 @@ t.test('what has arrived since the last read is one piece', async t => {
   t.equal(textOf(await waiting), 'd', 'one who waits gets the first at once')
   queue.end()
   t.equal(textOf(await queue.next()), 'e')
-  t.same([await queue.next(), await queue.next()], [{ done: true, value: undefined }, { done: true, value: undefined }])
+  t.same(
+    [await queue.next(), await queue.next()],
+    [
+      { done: true, value: undefined },
+      { done: true, value: undefined }
+    ]
+  )
 })
 
 t.test('above 32 KiB the socket is paused, once, until a read', async t => {
@@ -73,7 +84,10 @@ t.test('a body is taken complete up to its limit', async t => {
       left = true
     }
   }
-  await t.rejects(bufferBytes(source(), 4), { code: 'upstream_invalid_response', message: "The provider's answer is too large." })
+  await t.rejects(bufferBytes(source(), 4), {
+    code: 'upstream_invalid_response',
+    message: "The provider's answer is too large."
+  })
   t.equal(left, true)
 })
 
@@ -97,7 +111,11 @@ t.test('a piece that waits keeps no more than twice its size in memory', async t
 })
 
 t.test('what a source gives at once when it is resumed comes next', async t => {
-  const queue: BodyQueue = new BodyQueue({ pause: () => undefined, resume: () => queue.push(Buffer.from('at once')), cancel: () => undefined })
+  const queue: BodyQueue = new BodyQueue({
+    pause: () => undefined,
+    resume: () => queue.push(Buffer.from('at once')),
+    cancel: () => undefined
+  })
   queue.push(Buffer.alloc(40_000)) // which pauses it
   await queue.next()
   t.equal(textOf(await queue.next()), 'at once')

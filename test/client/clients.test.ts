@@ -5,7 +5,8 @@ import { httpServer } from '../support/http-server.ts'
 import { until } from '../support/until.ts'
 import type { Connection } from '../../lib/client/connections.ts'
 
-const clientsOf = (url: string): Clients => new Clients(new URL(url).origin, directClients(new URL(url), { timeoutMs: 2000 }))
+const clientsOf = (url: string): Clients =>
+  new Clients(new URL(url).origin, directClients(new URL(url), { timeoutMs: 2000 }))
 
 /** Sends a request, and resolves when its answer is complete, or with the error. */
 async function use (connection: Connection): Promise<Error | undefined> {

@@ -9,7 +9,10 @@ import { makeCertificate, noOpenSsl } from '../support/certificate.ts'
 
 async function connected (connect: Connect): Promise<Socket> {
   return await new Promise((resolve, reject) => {
-    connect((error, socket) => { if (error === null) resolve(socket); else reject(error) })
+    connect((error, socket) => {
+      if (error === null) resolve(socket)
+      else reject(error)
+    })
   })
 }
 
@@ -18,18 +21,31 @@ async function secureServer (t: Test): Promise<{ readonly url: URL, readonly ca:
   const server = createSecureServer({ key: readFileSync(key), cert: readFileSync(certificate) })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  t.teardown(() => { server.close().closeAllConnections() })
-  return { url: new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}`), ca: readFileSync(certificate, 'utf8') } // a port, not a path
+  t.teardown(() => {
+    server.close().closeAllConnections()
+  })
+  // a port, not a path
+  return {
+    url: new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    ca: readFileSync(certificate, 'utf8')
+  }
 }
 
 t.test('a server that does not shake hands is given up in time, and its socket closed', async t => {
   const sockets: Socket[] = []
-  const mute = createServer(socket => { sockets.push(socket.resume().on('error', () => socket.destroy())) }).listen(0, '127.0.0.1')
+  const mute = createServer(socket => {
+    sockets.push(socket.resume().on('error', () => socket.destroy()))
+  }).listen(0, '127.0.0.1')
   await once(mute, 'listening')
-  t.teardown(() => { mute.close() })
+  t.teardown(() => {
+    mute.close()
+  })
   const { port } = mute.address() as AddressInfo // a port, not a path
   const startMs = performance.now()
-  await t.rejects(connected(connector(new URL(`https://127.0.0.1:${port}`), { timeoutMs: 50 })), { code: 'ETIMEDOUT', message: 'no connection within 50 ms' })
+  await t.rejects(connected(connector(new URL(`https://127.0.0.1:${port}`), { timeoutMs: 50 })), {
+    code: 'ETIMEDOUT',
+    message: 'no connection within 50 ms'
+  })
   t.ok(performance.now() - startMs < 500)
   const [socket] = sockets
   if (socket !== undefined && !socket.destroyed) await once(socket, 'close')
@@ -38,10 +54,14 @@ t.test('a server that does not shake hands is given up in time, and its socket c
 t.test('a socket that is closed while it connects says so, once', async t => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
-  t.teardown(() => { server.close() })
+  t.teardown(() => {
+    server.close()
+  })
   const { port } = server.address() as AddressInfo // a port, not a path
   const results: unknown[] = []
-  const socket = connector(new URL(`http://127.0.0.1:${port}`), { timeoutMs: 1000 })((...[error]) => { results.push(error) })
+  const socket = connector(new URL(`http://127.0.0.1:${port}`), { timeoutMs: 1000 })((...[error]) => {
+    results.push(error)
+  })
   socket.destroy()
   await once(socket, 'close')
   t.match(results, [{ message: 'the connection was closed before it was made' }])
@@ -51,25 +71,31 @@ t.test('a socket that is closed while it connects says so, once', async t => {
 t.test('over TLS the session of the connection before is used again', { skip: noOpenSsl }, async t => {
   const { url, ca } = await secureServer(t)
   const connect = connector(url, { timeoutMs: 2000, tls: { ca } })
-  const first = await connected(connect) as TLSSocket // of `https:`
+  const first = (await connected(connect)) as TLSSocket // of `https:`
   t.equal(first.isSessionReused(), false)
   await once(first, 'session')
-  const second = await connected(connect) as TLSSocket // of `https:`
+  const second = (await connected(connect)) as TLSSocket // of `https:`
   t.equal(second.isSessionReused(), true)
   first.destroy()
   second.destroy()
 })
 
-t.test('a server is reached if its authority is known, and speaks the protocol that is asked for', { skip: noOpenSsl }, async t => {
-  const { url, ca } = await secureServer(t)
-  const attempt = async (options: Partial<ConnectorOptions>): Promise<unknown> => {
-    const socket = await connected(connector(url, { timeoutMs: 2000, ...options })).catch((error: unknown) => error)
-    if (socket instanceof Error) return Reflect.get(socket, 'code') ?? socket.message
-    t.equal((socket as TLSSocket).alpnProtocol, 'http/1.1') // of `https:`
-    ;(socket as Socket).destroy() // what is no error
-    return 'connected'
+t.test(
+  'a server is reached if its authority is known, and speaks the protocol that is asked for',
+  { skip: noOpenSsl },
+  async t => {
+    const { url, ca } = await secureServer(t)
+    const attempt = async (options: Partial<ConnectorOptions>): Promise<unknown> => {
+      const socket = await connected(connector(url, { timeoutMs: 2000, ...options })).catch(
+        (error: unknown) => error
+      )
+      if (socket instanceof Error) return Reflect.get(socket, 'code') ?? socket.message
+      t.equal((socket as TLSSocket).alpnProtocol, 'http/1.1') // of `https:`
+      ;(socket as Socket).destroy() // what is no error
+      return 'connected'
+    }
+    t.equal(await attempt({}), 'DEPTH_ZERO_SELF_SIGNED_CERT')
+    t.equal(await attempt({ tls: { ca } }), 'connected')
+    t.equal(await attempt({ tls: { ca }, protocol: 'h2' }), 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL')
   }
-  t.equal(await attempt({}), 'DEPTH_ZERO_SELF_SIGNED_CERT')
-  t.equal(await attempt({ tls: { ca } }), 'connected')
-  t.equal(await attempt({ tls: { ca }, protocol: 'h2' }), 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL')
-})
+)

@@ -17,53 +17,102 @@ import { fakeUpstream } from '../support/upstream.ts'
 import { eventually, until } from '../support/until.ts'
 import type { SendOptions } from '../../lib/providers/provider.ts'
 
-const timeouts = { connectMs: 5000, firstByteMs: 5000, responseMs: 5000, idleBytesMs: 5000, idleEventsMs: 5000 }
+const timeouts = {
+  connectMs: 5000,
+  firstByteMs: 5000,
+  responseMs: 5000,
+  idleBytesMs: 5000,
+  idleEventsMs: 5000
+}
 
 function transportTo (t: Test, baseUrl: string, options: Partial<HttpTransportOptions> = {}): HttpTransport {
   const transport = httpTransport({ baseUrl, connectMs: 5000, ...options })
-  t.teardown(async () => { await transport.close() })
+  t.teardown(async () => {
+    await transport.close()
+  })
   return transport
 }
 
-async function send (transport: HttpTransport, options: Partial<SendOptions> = {}, body = '{}'): Promise<string> {
-  const answer = await transport.send({ method: 'POST', path: '/x', headers: {}, body }, {
-    signal: new AbortController().signal, credential: {}, timeouts, streamed: false, ...options
-  })
+async function send (
+  transport: HttpTransport,
+  options: Partial<SendOptions> = {},
+  body = '{}'
+): Promise<string> {
+  const answer = await transport.send(
+    { method: 'POST', path: '/x', headers: {}, body },
+    {
+      signal: new AbortController().signal,
+      credential: {},
+      timeouts,
+      streamed: false,
+      ...options
+    }
+  )
   return `${answer.status} ${(await answer.body.buffer(1e6)).toString()}`
 }
 
 const authorityIn = (t: Test): CertificateAuthority => makeAuthority(t.testdir({}))
 
 /** Starts a server that needs a certificate of the authority, and answers with its name. */
-async function strictServer (t: Test, { ca, server: pair }: CertificateAuthority): Promise<{ readonly url: string, readonly server: Server }> {
-  const server = createSecureServer({ ...pair, ca, requestCert: true, rejectUnauthorized: true }, (request, response) => {
-    const { subject } = Reflect.get(request.socket, 'getPeerCertificate').call(request.socket)
-    request.resume().on('end', () => response.end(`hello ${subject.CN}`))
-  })
+async function strictServer (
+  t: Test,
+  { ca, server: pair }: CertificateAuthority
+): Promise<{ readonly url: string, readonly server: Server }> {
+  const server = createSecureServer(
+    { ...pair, ca, requestCert: true, rejectUnauthorized: true },
+    (request, response) => {
+      const { subject } = Reflect.get(request.socket, 'getPeerCertificate').call(request.socket)
+      request.resume().on('end', () => response.end(`hello ${subject.CN}`))
+    }
+  )
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  t.teardown(() => { server.close().closeAllConnections() })
+  t.teardown(() => {
+    server.close().closeAllConnections()
+  })
   return { server, url: `https://127.0.0.1:${(server.address() as AddressInfo).port}` } // a port, not a path
 }
 
-const secrets = ({ ca, client }: CertificateAuthority) => ({ ca: new Secret(ca), cert: new Secret(client.cert), key: new Secret(client.key) })
-
-t.test('a server with a certificate of a private authority is reached, and sees the certificate of the gateway', { skip: noOpenSsl }, async t => {
-  const authority = authorityIn(t)
-  const { url } = await strictServer(t, authority)
-  const { ca, cert, key } = secrets(authority)
-  t.equal(await send(transportTo(t, url, { tls: { ca, cert, key } })), '200 hello gateway')
-  await t.rejects(send(transportTo(t, url, { tls: { ca } })), { code: 'upstream_unreachable' }, 'without a certificate of its own')
-  await t.rejects(send(transportTo(t, url, { tls: { cert, key } })), { code: 'upstream_unreachable', cause: { code: /SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY/ } })
+const secrets = ({ ca, client }: CertificateAuthority) => ({
+  ca: new Secret(ca),
+  cert: new Secret(client.cert),
+  key: new Secret(client.key)
 })
+
+t.test(
+  'a server with a certificate of a private authority is reached, and sees the certificate of the gateway',
+  { skip: noOpenSsl },
+  async t => {
+    const authority = authorityIn(t)
+    const { url } = await strictServer(t, authority)
+    const { ca, cert, key } = secrets(authority)
+    t.equal(await send(transportTo(t, url, { tls: { ca, cert, key } })), '200 hello gateway')
+    await t.rejects(
+      send(transportTo(t, url, { tls: { ca } })),
+      { code: 'upstream_unreachable' },
+      'without a certificate of its own'
+    )
+    await t.rejects(send(transportTo(t, url, { tls: { cert, key } })), {
+      code: 'upstream_unreachable',
+      cause: { code: /SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY/ }
+    })
+  }
+)
 
 t.test('requests go through a proxy, with its credentials and over a tunnel that is used again', async t => {
   const upstream = await fakeUpstream({ pieces: ['ok'] })
   t.teardown(upstream.close)
   const proxy = await startConnectProxy(t)
-  const transport = transportTo(t, upstream.url, { proxy: { url: proxy.url, credentials: new Secret('me:p@ss') } })
+  const transport = transportTo(t, upstream.url, {
+    proxy: { url: proxy.url, credentials: new Secret('me:p@ss') }
+  })
   for (let round = 0; round < 3; round++) t.equal(await send(transport), '200 ok')
-  const expected = [{ target: new URL(upstream.url).host, authorization: `Basic ${Buffer.from('me:p@ss').toString('base64')}` }]
+  const expected = [
+    {
+      target: new URL(upstream.url).host,
+      authorization: `Basic ${Buffer.from('me:p@ss').toString('base64')}`
+    }
+  ]
   t.same(proxy.requests, expected)
   t.same(transport.load(), { connections: 1, waiting: 0, refused: 0 })
   t.equal(upstream.requests[0]?.headers['proxy-authorization'], undefined, 'the provider does not see them')
@@ -74,38 +123,53 @@ t.test('requests go through a proxy, with its credentials and over a tunnel that
   t.equal(proxy.requests.length, 2)
 })
 
-t.test('slow readers get a body that ends with its tunnel, unless it is reset', { skip: noOpenSsl }, async t => {
-  const authority = authorityIn(t)
-  const { ca } = secrets(authority)
-  const sizeBytes = 1_000_000
-  const last = `HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${'x'.repeat(sizeBytes)}`
-  const proxy = await startConnectProxy(t)
-  for (const server of [createServer(), createTlsServer(authority.server)]) {
-    const sockets: Socket[] = []
-    let ends = true
-    server.on('connection', (socket: Socket) => { sockets.push(socket) })
-    server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
-      socket.on('error', () => socket.destroy()).once('data', () => {
-        if (ends) socket.end(last)
-        else socket.write(last.slice(0, 20_000))
+t.test(
+  'slow readers get a body that ends with its tunnel, unless it is reset',
+  { skip: noOpenSsl },
+  async t => {
+    const authority = authorityIn(t)
+    const { ca } = secrets(authority)
+    const sizeBytes = 1_000_000
+    const last = `HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${'x'.repeat(sizeBytes)}`
+    const proxy = await startConnectProxy(t)
+    for (const server of [createServer(), createTlsServer(authority.server)]) {
+      const sockets: Socket[] = []
+      let ends = true
+      server.on('connection', (socket: Socket) => {
+        sockets.push(socket)
       })
-    })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    t.teardown(() => { server.close() })
-    const { port } = server.address() as AddressInfo // a port, not a path
-    const url = `${server instanceof TlsServer ? 'https' : 'http'}://127.0.0.1:${port}`
-    const reset = (): void => { for (const socket of sockets) socket.resetAndDestroy() }
-    const ways = [[{}, reset], [{ proxy: { url: proxy.url } }, proxy.resetTunnels]] as const
-    for (const [options, cut] of ways) {
-      const transport = transportTo(t, url, { tls: { ca }, ...options })
-      ends = true
-      t.equal(await readSlowly(transport), sizeBytes)
-      ends = false
-      await t.rejects(readSlowly(transport, cut), { code: 'upstream_stream_interrupted' })
+      server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+        socket
+          .on('error', () => socket.destroy())
+          .once('data', () => {
+            if (ends) socket.end(last)
+            else socket.write(last.slice(0, 20_000))
+          })
+      })
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      t.teardown(() => {
+        server.close()
+      })
+      const { port } = server.address() as AddressInfo // a port, not a path
+      const url = `${server instanceof TlsServer ? 'https' : 'http'}://127.0.0.1:${port}`
+      const reset = (): void => {
+        for (const socket of sockets) socket.resetAndDestroy()
+      }
+      const ways = [
+        [{}, reset],
+        [{ proxy: { url: proxy.url } }, proxy.resetTunnels]
+      ] as const
+      for (const [options, cut] of ways) {
+        const transport = transportTo(t, url, { tls: { ca }, ...options })
+        ends = true
+        t.equal(await readSlowly(transport), sizeBytes)
+        ends = false
+        await t.rejects(readSlowly(transport, cut), { code: 'upstream_stream_interrupted' })
+      }
     }
   }
-})
+)
 
 t.test('TLS is spoken with the provider, not with the proxy', { skip: noOpenSsl }, async t => {
   const authority = authorityIn(t)
@@ -116,23 +180,34 @@ t.test('TLS is spoken with the provider, not with the proxy', { skip: noOpenSsl 
   t.same(proxy.requests, [{ target: new URL(url).host, authorization: undefined }])
 })
 
-t.test('a proxy that refuses, is not there or says nothing fails the call, without its credentials in the error', async t => {
-  const upstream = await fakeUpstream({ pieces: ['ok'] })
-  t.teardown(upstream.close)
-  const credentials = new Secret('me:very-secret')
-  const failureOf = async (url: string, connectMs = 5000): Promise<unknown> => {
-    const transport = transportTo(t, upstream.url, { connectMs, proxy: { url, credentials } })
-    return await send(transport).catch((error: unknown) => error)
+t.test(
+  'a proxy that refuses, is not there or says nothing fails the call, without its credentials in the error',
+  async t => {
+    const upstream = await fakeUpstream({ pieces: ['ok'] })
+    t.teardown(upstream.close)
+    const credentials = new Secret('me:very-secret')
+    const failureOf = async (url: string, connectMs = 5000): Promise<unknown> => {
+      const transport = transportTo(t, upstream.url, { connectMs, proxy: { url, credentials } })
+      return await send(transport).catch((error: unknown) => error)
+    }
+    const refusing = await startConnectProxy(t, 'HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
+    const mute = await startConnectProxy(t, 'nothing')
+    for (const [url, ms] of [
+      [refusing.url, 5000],
+      [`http://127.0.0.1:${await freePort()}`, 5000],
+      [mute.url, 100]
+    ] as const) {
+      const failure = await failureOf(url, ms)
+      t.match(failure, { code: 'upstream_unreachable', mayBeBilled: false })
+      t.notMatch(
+        JSON.stringify(failure, Object.getOwnPropertyNames(failure)) +
+          String(Reflect.get(Object(failure), 'cause')),
+        /secret|Basic/
+      )
+    }
+    t.equal(upstream.requests.length, 0)
   }
-  const refusing = await startConnectProxy(t, 'HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
-  const mute = await startConnectProxy(t, 'nothing')
-  for (const [url, ms] of [[refusing.url, 5000], [`http://127.0.0.1:${await freePort()}`, 5000], [mute.url, 100]] as const) {
-    const failure = await failureOf(url, ms)
-    t.match(failure, { code: 'upstream_unreachable', mayBeBilled: false })
-    t.notMatch(JSON.stringify(failure, Object.getOwnPropertyNames(failure)) + String(Reflect.get(Object(failure), 'cause')), /secret|Basic/)
-  }
-  t.equal(upstream.requests.length, 0)
-})
+)
 
 t.test('a call that ends while the tunnel comes about is never sent', async t => {
   const upstream = await fakeUpstream({ pieces: ['ok'] })
@@ -149,23 +224,43 @@ t.test('a call that ends while the tunnel comes about is never sent', async t =>
   await until(() => proxy.open() === 1, 'the first tunnel to be closed')
 })
 
-const tinyproxy = ['/usr/bin/tinyproxy', '/usr/sbin/tinyproxy'].find(file => spawnSync(file, ['-v']).status === 0)
+const tinyproxy = ['/usr/bin/tinyproxy', '/usr/sbin/tinyproxy'].find(
+  file => spawnSync(file, ['-v']).status === 0
+)
 
-t.test('requests go through tinyproxy', { skip: tinyproxy === undefined ? 'tinyproxy is not installed' : noOpenSsl }, async t => {
-  const authority = authorityIn(t)
-  const { url } = await strictServer(t, authority)
-  const port = await freePort()
-  const file = join(t.testdir({}), 'tinyproxy.conf')
-  writeFileSync(file, `Port ${port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 10\nLogLevel Error\nBasicAuth me secret\n`)
-  const proxy = spawn(tinyproxy ?? '', ['-d', '-c', file], { stdio: 'ignore' })
-  t.teardown(() => { proxy.kill() })
-  await eventually(async () => await isListening(port), listening => listening, 'tinyproxy to listen')
-  const through = (credentials: string): HttpTransport =>
-    transportTo(t, url, { tls: secrets(authority), proxy: { url: `http://127.0.0.1:${port}`, credentials: new Secret(credentials) } })
-  const transport = through('me:secret')
-  for (let round = 0; round < 2; round++) t.equal(await send(transport, {}, 'x'.repeat(300_000)), '200 hello gateway')
-  await t.rejects(send(through('me:wrong')), { code: 'upstream_unreachable' })
-})
+t.test(
+  'requests go through tinyproxy',
+  { skip: tinyproxy === undefined ? 'tinyproxy is not installed' : noOpenSsl },
+  async t => {
+    const authority = authorityIn(t)
+    const { url } = await strictServer(t, authority)
+    const port = await freePort()
+    const file = join(t.testdir({}), 'tinyproxy.conf')
+    writeFileSync(
+      file,
+      `Port ${port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 10\nLogLevel Error\nBasicAuth me secret\n`
+    )
+    const proxy = spawn(tinyproxy ?? '', ['-d', '-c', file], { stdio: 'ignore' })
+    t.teardown(() => {
+      proxy.kill()
+    })
+    await eventually(
+      async () => await isListening(port),
+      listening => listening,
+      'tinyproxy to listen'
+    )
+    const through = (credentials: string): HttpTransport =>
+      transportTo(t, url, {
+        tls: secrets(authority),
+        proxy: { url: `http://127.0.0.1:${port}`, credentials: new Secret(credentials) }
+      })
+    const transport = through('me:secret')
+    for (let round = 0; round < 2; round++) {
+      t.equal(await send(transport, {}, 'x'.repeat(300_000)), '200 hello gateway')
+    }
+    await t.rejects(send(through('me:wrong')), { code: 'upstream_unreachable' })
+  }
+)
 
 async function isListening (port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')

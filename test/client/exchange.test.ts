@@ -10,18 +10,33 @@ import { readSlowly } from '../support/read-slowly.ts'
 import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 
-const timeouts = { connectMs: 5_000, firstByteMs: 5_000, responseMs: 5_000, idleBytesMs: 5_000, idleEventsMs: 5_000 }
+const timeouts = {
+  connectMs: 5_000,
+  firstByteMs: 5_000,
+  responseMs: 5_000,
+  idleBytesMs: 5_000,
+  idleEventsMs: 5_000
+}
 const interim = 'HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n'
 const head = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n'
 
-/** Starts a server that does `answer` with each request, and returns what sends one over its only connection. */
-async function sender (t: Test, answer: (socket: Socket) => void, onConnection: () => void = () => {}, times = timeouts): Promise<() => Promise<string>> {
+/**
+ * Starts a server that does `answer` with each request, and returns what sends one over its only connection.
+ */
+async function sender (
+  t: Test,
+  answer: (socket: Socket) => void,
+  onConnection: () => void = () => {},
+  times = timeouts
+): Promise<() => Promise<string>> {
   const server = createServer({ noDelay: true }, socket => {
     onConnection()
     socket.on('data', () => answer(socket))
     socket.on('error', () => socket.destroy())
   })
-  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>(resolve => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
   const { port } = server.address() as AddressInfo // it listens at a port
   const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connections: 1, connectMs: 5_000 })
   t.teardown(async () => {
@@ -29,24 +44,41 @@ async function sender (t: Test, answer: (socket: Socket) => void, onConnection: 
     server.close()
   })
   return async () => {
-    const { body } = await transport.send({ method: 'POST', path: '/x', headers: {}, body: '{}' }, {
-      signal: new AbortController().signal, credential: {}, timeouts: times, streamed: false
-    })
+    const { body } = await transport.send(
+      { method: 'POST', path: '/x', headers: {}, body: '{}' },
+      {
+        signal: new AbortController().signal,
+        credential: {},
+        timeouts: times,
+        streamed: false
+      }
+    )
     return (await body.buffer(1000)).toString()
   }
 }
 
 /** Returns the bodies of two requests, one after the other, to a server that answers with these writes. */
-async function answersOf (t: Test, writes: readonly string[]): Promise<{ readonly bodies: string[], readonly connections: number }> {
+async function answersOf (
+  t: Test,
+  writes: readonly string[]
+): Promise<{ readonly bodies: string[], readonly connections: number }> {
   let connections = 0
-  const send = await sender(t, socket => sendOneByOne(socket, writes), () => { connections++ })
+  const send = await sender(
+    t,
+    socket => sendOneByOne(socket, writes),
+    () => {
+      connections++
+    }
+  )
   return { bodies: [await send(), await send()], connections }
 }
 
 /** Each write is a read of its own at the other side: it goes out when the one before it was taken. */
 function sendOneByOne (socket: Socket, [first, ...rest]: readonly string[]): void {
   if (first === undefined) return
-  socket.write(first, () => { setImmediate(() => sendOneByOne(socket, rest)) })
+  socket.write(first, () => {
+    setImmediate(() => sendOneByOne(socket, rest))
+  })
 }
 
 t.test('interim responses are skipped, and their connection is used again', async t => {
@@ -57,9 +89,17 @@ t.test('interim responses are skipped, and their connection is used again', asyn
     ['HTTP/1.1 102\r\nx: y\r\n\r\n', head + 'right']
   ]
   for (const writes of cases) {
-    t.strictSame(await answersOf(t, writes), { bodies: ['right', 'right'], connections: 1 }, JSON.stringify(writes))
+    t.strictSame(
+      await answersOf(t, writes),
+      { bodies: ['right', 'right'], connections: 1 },
+      JSON.stringify(writes)
+    )
   }
-  await t.rejects(answersOf(t, [`HTTP/1.1 100 Continue\r\n\r\n${head}right`]), { code: 'upstream_unreachable', mayBeBilled: true }, 'no request asks to continue')
+  await t.rejects(
+    answersOf(t, [`HTTP/1.1 100 Continue\r\n\r\n${head}right`]),
+    { code: 'upstream_unreachable', mayBeBilled: true },
+    'no request asks to continue'
+  )
 })
 
 t.test('interim responses without an end fail the request', async t => {
@@ -69,11 +109,18 @@ t.test('interim responses without an end fail the request', async t => {
     const more = (): void => {
       if (socket.destroyed) return
       if (++count > most) socket.write(`${head}right`)
-      else socket.write(interim, () => { setImmediate(more) })
+      else
+        socket.write(interim, () => {
+          setImmediate(more)
+        })
     }
     more()
   })
-  await t.rejects(send(), { code: 'upstream_invalid_response', acceptedByProvider: true, cause: { message: 'there are too many interim responses' } })
+  await t.rejects(send(), {
+    code: 'upstream_invalid_response',
+    acceptedByProvider: true,
+    cause: { message: 'there are too many interim responses' }
+  })
   t.ok(count < most)
 })
 
@@ -97,19 +144,28 @@ t.test('a head that cannot be read is an invalid response, which the provider ma
   ]
   for (const written of unreadable) {
     const send = await sender(t, socket => socket.write(written))
-    await t.rejects(send(), { code: 'upstream_invalid_response', acceptedByProvider: true }, written.slice(0, 60))
+    await t.rejects(
+      send(),
+      { code: 'upstream_invalid_response', acceptedByProvider: true },
+      written.slice(0, 60)
+    )
   }
 })
 
 t.test('headers named like members of objects are headers', async t => {
-  const send = await sender(t, socket => socket.write(`HTTP/1.1 200 OK\r\n__proto__: x\r\nconstructor: y\r\ncontent-length: 5\r\n\r\nright`))
+  const send = await sender(t, socket =>
+    socket.write(`HTTP/1.1 200 OK\r\n__proto__: x\r\nconstructor: y\r\ncontent-length: 5\r\n\r\nright`)
+  )
   t.equal(await send(), 'right')
 })
 
 t.test('a body that breaks off or is no sequence of chunks is interrupted', async t => {
   const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
   const bodies = [
-    `${chunked}g\r\n`, `${chunked}1\nab`, `${chunked}1\r\nab\r\n`, `${chunked}${'f'.repeat(17)}\r\n`,
+    `${chunked}g\r\n`,
+    `${chunked}1\nab`,
+    `${chunked}1\r\nab\r\n`,
+    `${chunked}${'f'.repeat(17)}\r\n`,
     `${chunked}0\r\nx: ${'y'.repeat(20_000)}`
   ]
   for (const written of bodies) {
@@ -126,16 +182,23 @@ t.test('a body that breaks off or is no sequence of chunks is interrupted', asyn
 
 t.test('extensions of chunks are no part of the body', async t => {
   const chunks = `1;${'x'.repeat(100)}\r\na\r\n`.repeat(500)
-  const send = await sender(t, socket => socket.write(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`))
+  const send = await sender(t, socket =>
+    socket.write(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`)
+  )
   t.equal(await send(), 'a'.repeat(500))
 })
 
 t.test('extensions without an end are no sign of life', async t => {
-  const send = await sender(t, socket => {
-    socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;')
-    const timer = setInterval(() => socket.write('x'.repeat(1000)), 5)
-    socket.on('close', () => clearInterval(timer))
-  }, undefined, { ...timeouts, idleBytesMs: 100 })
+  const send = await sender(
+    t,
+    socket => {
+      socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;')
+      const timer = setInterval(() => socket.write('x'.repeat(1000)), 5)
+      socket.on('close', () => clearInterval(timer))
+    },
+    undefined,
+    { ...timeouts, idleBytesMs: 100 }
+  )
   await t.rejects(send(), { code: 'upstream_timeout' })
 })
 
@@ -145,20 +208,40 @@ t.test('a connection is stale where it had been idle and closes at once, before 
   t.intercept(performance, 'now', { value: () => now() + laterMs })
   const lost = async (breaks: (socket: Socket) => void, before = 1): Promise<unknown> => {
     let requests = 0
-    const send = await sender(t, socket => { if (requests++ < before) socket.write(`${head}right`); else breaks(socket) })
+    const send = await sender(t, socket => {
+      if (requests++ < before) socket.write(`${head}right`)
+      else breaks(socket)
+    })
     for (let count = 0; count < before; count++) await send()
     return await send().catch((error: unknown) => error)
   }
-  t.match(await lost(socket => socket.resetAndDestroy()), { code: 'upstream_unreachable', staleConnection: true })
+  t.match(await lost(socket => socket.resetAndDestroy()), {
+    code: 'upstream_unreachable',
+    staleConnection: true
+  })
   t.match(await lost(socket => socket.end()), { code: 'upstream_unreachable', staleConnection: true })
-  t.match(await lost(socket => socket.resetAndDestroy(), 0), { code: 'upstream_unreachable', staleConnection: false, mayBeBilled: false }, 'a new one')
-  const afterInterim = (socket: Socket): void => { socket.end('HTTP/1.1 102 Processing\r\n\r\n') }
-  t.match(await lost(afterInterim), { code: 'upstream_unreachable', staleConnection: false, mayBeBilled: true }, 'the server had begun')
+  t.match(
+    await lost(socket => socket.resetAndDestroy(), 0),
+    { code: 'upstream_unreachable', staleConnection: false, mayBeBilled: false },
+    'a new one'
+  )
+  const afterInterim = (socket: Socket): void => {
+    socket.end('HTTP/1.1 102 Processing\r\n\r\n')
+  }
+  t.match(
+    await lost(afterInterim),
+    { code: 'upstream_unreachable', staleConnection: false, mayBeBilled: true },
+    'the server had begun'
+  )
   const late = (socket: Socket): void => {
     laterMs += 1500
     socket.end()
   }
-  t.match(await lost(late), { code: 'upstream_unreachable', staleConnection: false, mayBeBilled: true }, 'the server may have worked on it')
+  t.match(
+    await lost(late),
+    { code: 'upstream_unreachable', staleConnection: false, mayBeBilled: true },
+    'the server may have worked on it'
+  )
 })
 
 t.test('a connection over which a part of the request is still to be sent is not used again', async t => {
@@ -166,12 +249,14 @@ t.test('a connection over which a part of the request is still to be sent is not
   let isPaused = false
   const server = createServer(socket => {
     connections++
-    socket.on('error', () => socket.destroy()).on('data', () => {
-      if (isPaused) return socket.write(`${head}right`)
-      isPaused = true
-      socket.pause()
-      socket.write('HTTP/1.1 413 Too Large\r\ncontent-length: 3\r\n\r\nbig')
-    })
+    socket
+      .on('error', () => socket.destroy())
+      .on('data', () => {
+        if (isPaused) return socket.write(`${head}right`)
+        isPaused = true
+        socket.pause()
+        socket.write('HTTP/1.1 413 Too Large\r\ncontent-length: 3\r\n\r\nbig')
+      })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -182,7 +267,10 @@ t.test('a connection over which a part of the request is still to be sent is not
     server.close()
   })
   const answerTo = async (body: string | Uint8Array): Promise<string> => {
-    const answer = await transport.send({ method: 'POST', path: '/', headers: {}, body }, { signal: new AbortController().signal, credential: {}, timeouts, streamed: false })
+    const answer = await transport.send(
+      { method: 'POST', path: '/', headers: {}, body },
+      { signal: new AbortController().signal, credential: {}, timeouts, streamed: false }
+    )
     return `${answer.status} ${(await answer.body.buffer(100)).toString()}`
   }
   t.equal(await answerTo(Buffer.alloc(20_000_000)), '413 big')
@@ -190,32 +278,49 @@ t.test('a connection over which a part of the request is still to be sent is not
   t.equal(connections, 2)
 })
 
-t.test('the time for a response ends, though its head comes byte by byte or interim responses come before it', async t => {
-  for (const [first, piece, last] of [['HTTP/1.1 200 OK\r\nx: ', 'y', '\r\ncontent-length: 5\r\n\r\nright'], ['', interim, `${head}right`]] as const) {
-    const server = createServer({ noDelay: true }, socket => {
-      socket.once('data', () => {
-        let count = 0
-        socket.write(first)
-        const timer = setInterval(() => socket.write(++count < 200 ? piece : last), 10)
-        socket.on('close', () => clearInterval(timer)).on('error', () => socket.destroy())
+t.test(
+  'the time for a response ends, though its head comes byte by byte or interim responses come before it',
+  async t => {
+    for (const [first, piece, last] of [
+      ['HTTP/1.1 200 OK\r\nx: ', 'y', '\r\ncontent-length: 5\r\n\r\nright'],
+      ['', interim, `${head}right`]
+    ] as const) {
+      const server = createServer({ noDelay: true }, socket => {
+        socket.once('data', () => {
+          let count = 0
+          socket.write(first)
+          const timer = setInterval(() => socket.write(++count < 200 ? piece : last), 10)
+          socket.on('close', () => clearInterval(timer)).on('error', () => socket.destroy())
+        })
       })
-    })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo // it listens at a port
-    const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connectMs: 5_000 })
-    const send = (isStream: boolean): Promise<unknown> => transport.send({ method: 'POST', path: '/x', headers: {}, body: '{}' }, {
-      signal: new AbortController().signal, credential: {}, streamed: isStream, timeouts: { ...timeouts, [isStream ? 'firstByteMs' : 'responseMs']: 100 }
-    })
-    for (const isStream of [false, true]) await t.rejects(send(isStream), { code: 'upstream_timeout' })
-    await transport.close()
-    server.close()
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const { port } = server.address() as AddressInfo // it listens at a port
+      const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connectMs: 5_000 })
+      const send = (isStream: boolean): Promise<unknown> =>
+        transport.send(
+          { method: 'POST', path: '/x', headers: {}, body: '{}' },
+          {
+            signal: new AbortController().signal,
+            credential: {},
+            streamed: isStream,
+            timeouts: { ...timeouts, [isStream ? 'firstByteMs' : 'responseMs']: 100 }
+          }
+        )
+      for (const isStream of [false, true]) await t.rejects(send(isStream), { code: 'upstream_timeout' })
+      await transport.close()
+      server.close()
+    }
   }
-})
+)
 
 t.test('what comes behind a response is no answer to the request that waits for its connection', async t => {
   const stray = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstray'
-  const responses = [`${head}right`, 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nright\r\n0\r\n\r\n', 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n']
+  const responses = [
+    `${head}right`,
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nright\r\n0\r\n\r\n',
+    'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
+  ]
   for (const response of responses) {
     let requests = 0
     const send = await sender(t, socket => {
@@ -228,61 +333,95 @@ t.test('what comes behind a response is no answer to the request that waits for 
   }
 })
 
-t.test('a connection that breaks or has bytes of no response before a request is written to it is closed, and the request goes over another', async t => {
-  const stray = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstray'
-  for (const spoil of [(socket: Socket) => socket.write(stray), (socket: Socket) => socket.write(stray.slice(0, 20)), (socket: Socket) => socket.end()]) {
-    const requests: Socket[] = []
-    const server = createServer({ noDelay: true }, socket => {
-      socket.on('data', data => {
-        requests.push(socket)
-        if (!data.toString().startsWith('POST /open')) socket.write(`${head}right`)
-      }).on('error', () => socket.destroy())
-    })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo // it listens at a port
-    const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connectMs: 5_000 })
-    const send = async (path: string, signal = new AbortController().signal): Promise<string> => {
-      const { body } = await transport.send({ method: 'POST', path, headers: {}, body: '{}' }, { signal, credential: {}, timeouts, streamed: false })
-      return (await body.buffer(1000)).toString()
-    }
-    const stop = new AbortController()
-    const open = send('/open', stop.signal)
-    await until(() => requests.length === 1, 'a request that stays open')
-    t.equal(await send('/idle'), 'right')
-    const [, idle] = requests
-    // A turn of the event loop reads before it writes the requests of the turn before.
-    const late = await new Promise<string>(resolve => {
-      setImmediate(() => {
-        if (idle !== undefined) spoil(idle)
-        resolve(send('/late'))
+t.test(
+  'a connection that breaks or has bytes of no response before a request is written to it is closed, and the request goes over another',
+  async t => {
+    const stray = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstray'
+    for (const spoil of [
+      (socket: Socket) => socket.write(stray),
+      (socket: Socket) => socket.write(stray.slice(0, 20)),
+      (socket: Socket) => socket.end()
+    ]) {
+      const requests: Socket[] = []
+      const server = createServer({ noDelay: true }, socket => {
+        socket
+          .on('data', data => {
+            requests.push(socket)
+            if (!data.toString().startsWith('POST /open')) socket.write(`${head}right`)
+          })
+          .on('error', () => socket.destroy())
       })
-    })
-    t.equal(late, 'right')
-    t.equal(requests.length, 3)
-    t.equal(new Set(requests).size, 3, 'over another connection')
-    stop.abort(new Error('enough'))
-    await t.rejects(open, { message: 'enough' })
-    await transport.close()
-    server.close()
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const { port } = server.address() as AddressInfo // it listens at a port
+      const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connectMs: 5_000 })
+      const send = async (path: string, signal = new AbortController().signal): Promise<string> => {
+        const { body } = await transport.send(
+          { method: 'POST', path, headers: {}, body: '{}' },
+          { signal, credential: {}, timeouts, streamed: false }
+        )
+        return (await body.buffer(1000)).toString()
+      }
+      const stop = new AbortController()
+      const open = send('/open', stop.signal)
+      await until(() => requests.length === 1, 'a request that stays open')
+      t.equal(await send('/idle'), 'right')
+      const [, idle] = requests
+      // A turn of the event loop reads before it writes the requests of the turn before.
+      const late = await new Promise<string>(resolve => {
+        setImmediate(() => {
+          if (idle !== undefined) spoil(idle)
+          resolve(send('/late'))
+        })
+      })
+      t.equal(late, 'right')
+      t.equal(requests.length, 3)
+      t.equal(new Set(requests).size, 3, 'over another connection')
+      stop.abort(new Error('enough'))
+      await t.rejects(open, { message: 'enough' })
+      await transport.close()
+      server.close()
+    }
   }
-})
+)
 
 t.test('a request that cannot be sent fails alone', async t => {
   let connections = 0
-  const { url, server } = await httpServer(t, (_request, response) => { response.end('right') })
-  server.on('connection', () => { connections++ })
+  const { url, server } = await httpServer(t, (_request, response) => {
+    response.end('right')
+  })
+  server.on('connection', () => {
+    connections++
+  })
   const transport = httpTransport({ baseUrl: url, connections: 3, connectMs: 5_000 })
-  t.teardown(async () => { await transport.close() })
+  t.teardown(async () => {
+    await transport.close()
+  })
   const send = async (path: string, headers: Record<string, string>): Promise<string> => {
-    const { body } = await transport.send({ method: 'POST', path, headers, body: '{}' }, {
-      signal: new AbortController().signal, credential: {}, timeouts, streamed: false
-    })
+    const { body } = await transport.send(
+      { method: 'POST', path, headers, body: '{}' },
+      {
+        signal: new AbortController().signal,
+        credential: {},
+        timeouts,
+        streamed: false
+      }
+    )
     return (await body.buffer(1000)).toString()
   }
-  const unsendable = [['/x', { authorization: 'Bearer secret\nkey' }], ['/x', { 'a b': 'c' }], ['/x\u0100', {}]] as const
-  const refused = { code: 'internal_error', message: /^The request to the provider cannot be sent/, mayBeBilled: false }
-  for (const [path, headers] of unsendable) await t.rejects(send(path, headers), refused, 'where no connection is open')
+  const unsendable = [
+    ['/x', { authorization: 'Bearer secret\nkey' }],
+    ['/x', { 'a b': 'c' }],
+    ['/x\u0100', {}]
+  ] as const
+  const refused = {
+    code: 'internal_error',
+    message: /^The request to the provider cannot be sent/,
+    mayBeBilled: false
+  }
+  for (const [path, headers] of unsendable) {
+    await t.rejects(send(path, headers), refused, 'where no connection is open')
+  }
   t.same(await Promise.all([send('/x', {}), send('/x', {}), send('/x', {})]), ['right', 'right', 'right'])
   for (const [path, headers] of unsendable) await t.rejects(send(path, headers), refused)
   t.same(transport.load(), { connections: 3, waiting: 0, refused: 0 })
@@ -292,20 +431,32 @@ t.test('a request that cannot be sent fails alone', async t => {
 
 t.test('bytes of a body that look like it stay', async t => {
   const length = interim.length
-  t.strictSame((await answersOf(t, [`HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\n`, interim])).bodies, [interim, interim])
+  t.strictSame(
+    (await answersOf(t, [`HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\n`, interim])).bodies,
+    [interim, interim]
+  )
 })
 
 /** Sends a body that comes in pieces to a server that answers with what it got, and returns that. */
-async function echoOf (t: Test, pieces: readonly string[], headers: Readonly<Record<string, string>> = {}): Promise<string> {
+async function echoOf (
+  t: Test,
+  pieces: readonly string[],
+  headers: Readonly<Record<string, string>> = {}
+): Promise<string> {
   const { url } = await httpServer(t, (request, response) => {
-    response.writeHead(200, { 'x-length': request.headers['content-length'] ?? request.headers['transfer-encoding'] ?? '' })
+    response.writeHead(200, {
+      'x-length': request.headers['content-length'] ?? request.headers['transfer-encoding'] ?? ''
+    })
     request.pipe(response)
   })
   const transport = httpTransport({ baseUrl: url, connections: 1, connectMs: 5_000 })
-  const body = async function * (): AsyncGenerator<Uint8Array> {
+  const body = async function* (): AsyncGenerator<Uint8Array> {
     for (const piece of pieces) yield Buffer.from(piece)
   }
-  const answer = await transport.send({ method: 'POST', path: '/', headers, body }, { signal: new AbortController().signal, credential: {}, timeouts, streamed: false })
+  const answer = await transport.send(
+    { method: 'POST', path: '/', headers, body },
+    { signal: new AbortController().signal, credential: {}, timeouts, streamed: false }
+  )
   const text = (await answer.body.buffer(1e7)).toString()
   await transport.close()
   return `${String(answer.headers['x-length'])} ${text.length > 100 ? text.length : text}`
@@ -316,20 +467,33 @@ t.test('a body that comes in pieces is sent in chunks, or with its length', asyn
   t.equal(await echoOf(t, ['one ', 'ü'], { 'content-length': '6' }), '6 one ü')
   t.equal(await echoOf(t, []), '0 ')
   const block = 'x'.repeat(200_000)
-  t.equal(await echoOf(t, Array.from({ length: 20 }, () => block)), 'chunked 4000000', 'more than the system takes at once')
+  t.equal(
+    await echoOf(
+      t,
+      Array.from({ length: 20 }, () => block)
+    ),
+    'chunked 4000000',
+    'more than the system takes at once'
+  )
   await t.rejects(echoOf(t, ['short'], { 'content-length': '9' }), { code: /^upstream_/ })
 })
 
 t.test('a body that fails fails its request, and one whose response comes early is not read on', async t => {
-  const { url } = await httpServer(t, (_request, response) => { response.writeHead(413).end('too large') })
+  const { url } = await httpServer(t, (_request, response) => {
+    response.writeHead(413).end('too large')
+  })
   const transport = httpTransport({ baseUrl: url, connections: 1, connectMs: 5_000 })
-  t.teardown(async () => { await transport.close() })
+  t.teardown(async () => {
+    await transport.close()
+  })
   let returned = 0
-  const body = async function * (): AsyncGenerator<Uint8Array> {
+  const body = async function* (): AsyncGenerator<Uint8Array> {
     try {
       for (;;) {
         yield Buffer.from('piece')
-        await new Promise(resolve => { setImmediate(resolve) })
+        await new Promise(resolve => {
+          setImmediate(resolve)
+        })
       }
     } finally {
       returned++
@@ -339,57 +503,90 @@ t.test('a body that fails fails its request, and one whose response comes early 
   const answer = await transport.send({ method: 'POST', path: '/', headers: {}, body }, options)
   t.equal(`${answer.status} ${(await answer.body.buffer(100)).toString()}`, '413 too large')
   await until(() => returned === 1, 'the body to be given up')
-  await until(() => transport.load().connections === 0, 'its connection to be closed, as it cannot be used again')
-  const broken = async function * (): AsyncGenerator<Uint8Array> {
+  await until(
+    () => transport.load().connections === 0,
+    'its connection to be closed, as it cannot be used again'
+  )
+  const broken = async function* (): AsyncGenerator<Uint8Array> {
     yield Buffer.from('half')
     throw new Error('no more')
   }
-  await t.rejects(transport.send({ method: 'POST', path: '/', headers: {}, body: broken }, options), { code: 'upstream_unreachable', cause: { message: 'no more' } })
+  await t.rejects(transport.send({ method: 'POST', path: '/', headers: {}, body: broken }, options), {
+    code: 'upstream_unreachable',
+    cause: { message: 'no more' }
+  })
 })
 
-t.test('a server over TLS is reached, unless its certificate is of no known authority', { skip: noOpenSsl }, async t => {
-  const { certificate, key } = makeCertificate(t.testdir({}))
-  const server = createSecureServer({ key: readFileSync(key), cert: readFileSync(certificate) }, (request, response) => { request.pipe(response) })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // it listens at a port
-  const transport = httpTransport({ baseUrl: `https://127.0.0.1:${port}`, connections: 1, connectMs: 5_000 })
-  t.teardown(async () => {
-    await transport.close()
-    server.close().closeAllConnections()
-  })
-  let handshakes = 0
-  server.on('secureConnection', () => { handshakes++ })
-  const large = 'ü'.repeat(100_000)
-  const send = async (body = large): Promise<string> => {
-    const answer = await transport.send({ method: 'POST', path: '/', headers: {}, body }, { signal: new AbortController().signal, credential: {}, timeouts, streamed: false })
-    return (await answer.body.buffer(1e7)).toString()
+t.test(
+  'a server over TLS is reached, unless its certificate is of no known authority',
+  { skip: noOpenSsl },
+  async t => {
+    const { certificate, key } = makeCertificate(t.testdir({}))
+    const server = createSecureServer(
+      { key: readFileSync(key), cert: readFileSync(certificate) },
+      (request, response) => {
+        request.pipe(response)
+      }
+    )
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo // it listens at a port
+    const transport = httpTransport({
+      baseUrl: `https://127.0.0.1:${port}`,
+      connections: 1,
+      connectMs: 5_000
+    })
+    t.teardown(async () => {
+      await transport.close()
+      server.close().closeAllConnections()
+    })
+    let handshakes = 0
+    server.on('secureConnection', () => {
+      handshakes++
+    })
+    const large = 'ü'.repeat(100_000)
+    const send = async (body = large): Promise<string> => {
+      const answer = await transport.send(
+        { method: 'POST', path: '/', headers: {}, body },
+        { signal: new AbortController().signal, credential: {}, timeouts, streamed: false }
+      )
+      return (await answer.body.buffer(1e7)).toString()
+    }
+    await t.rejects(send(), { code: 'upstream_unreachable', cause: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' } })
+    // the only authority that can be added while a process runs
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
+    t.teardown(() => {
+      delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
+    })
+    t.equal(await send(), large)
+    const before = handshakes
+    for (const body of [large, 'small', 'small']) t.equal(await send(body), body)
+    for (let turn = 0; turn < 3; turn++) {
+      // As for calls of one turn of the event loop, whose requests are written together.
+      await new Promise(resolve => {
+        setImmediate(resolve)
+      })
+      t.same(await Promise.all([send('one'), send('two')]), ['one', 'two'])
+    }
+    t.equal(handshakes, before, 'its connection is used again')
+    t.equal(transport.load().connections, 1)
   }
-  await t.rejects(send(), { code: 'upstream_unreachable', cause: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' } })
-  process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0' // the only authority that can be added while a process runs
-  t.teardown(() => { delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'] })
-  t.equal(await send(), large)
-  const before = handshakes
-  for (const body of [large, 'small', 'small']) t.equal(await send(body), body)
-  for (let turn = 0; turn < 3; turn++) {
-    // As for calls of one turn of the event loop, whose requests are written together.
-    await new Promise(resolve => { setImmediate(resolve) })
-    t.same(await Promise.all([send('one'), send('two')]), ['one', 'two'])
-  }
-  t.equal(handshakes, before, 'its connection is used again')
-  t.equal(transport.load().connections, 1)
-})
+)
 
 /** Reads an answer slowly, and returns the size of its body. */
 async function slowlyRead (
-  t: Test, answer: (socket: Socket) => void, afterFirst: (socket: Socket) => void = () => undefined
+  t: Test,
+  answer: (socket: Socket) => void,
+  afterFirst: (socket: Socket) => void = () => undefined
 ): Promise<number> {
   const sockets: Socket[] = []
   const server = createServer(socket => {
     sockets.push(socket)
     socket.once('data', () => answer(socket)).on('error', () => socket.destroy())
   })
-  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>(resolve => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
   const { port } = server.address() as AddressInfo // it listens at a port
   const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connections: 1, connectMs: 5_000 })
   t.teardown(async () => {
@@ -421,7 +618,9 @@ t.test('a reader slower than the provider gets all of a body that its connection
 
 t.test('a reset cuts a body, with a length or without, whether its reader waits or is behind', async t => {
   // libuv takes a reset for an end if the bytes before it are still unread: it comes after the first piece.
-  const reset = (socket: Socket): void => { socket.resetAndDestroy() }
+  const reset = (socket: Socket): void => {
+    socket.resetAndDestroy()
+  }
   for (const first of heads) {
     for (const sizeBytes of [20_000, 60_000, 400_000]) {
       const cut = slowlyRead(t, socket => socket.write(first + 'x'.repeat(sizeBytes)), reset)
@@ -432,7 +631,13 @@ t.test('a reset cuts a body, with a length or without, whether its reader waits 
 
 t.test('an answer that is cut while it is not read is no complete one', async t => {
   for (const first of heads.filter(text => text.includes('content-length'))) {
-    const cut = slowlyRead(t, socket => socket.write(first + 'x'.repeat(400_000)), socket => { socket.end() })
+    const cut = slowlyRead(
+      t,
+      socket => socket.write(first + 'x'.repeat(400_000)),
+      socket => {
+        socket.end()
+      }
+    )
     await t.rejects(cut, { code: 'upstream_stream_interrupted' }, first)
   }
 })

@@ -16,14 +16,30 @@ import type { HttpTransport } from '../../lib/client/transport.ts'
 import type { SendOptions, UpstreamResponse, UpstreamRequest } from '../../lib/providers/provider.ts'
 import { rounds } from '../support/rounds.ts'
 
-const timeouts = { connectMs: 2000, firstByteMs: 20_000, responseMs: 20_000, idleBytesMs: 20_000, idleEventsMs: 20_000 }
-const question: UpstreamRequest = { method: 'POST', path: '/chat/completions', headers: { 'content-type': 'application/json' }, body: '{"a":1}' }
+const timeouts = {
+  connectMs: 2000,
+  firstByteMs: 20_000,
+  responseMs: 20_000,
+  idleBytesMs: 20_000,
+  idleEventsMs: 20_000
+}
+const question: UpstreamRequest = {
+  method: 'POST',
+  path: '/chat/completions',
+  headers: { 'content-type': 'application/json' },
+  body: '{"a":1}'
+}
 
 interface Pair { readonly upstream: FakeUpstream, readonly transport: HttpTransport }
 
 async function pair (t: Test, script: Parameters<typeof fakeUpstream>[0], connections = 4): Promise<Pair> {
   const upstream = await fakeUpstream(script)
-  const transport = httpTransport({ baseUrl: `${upstream.url}/v1/?api-version=7`, connections, connectMs: 2000, headers: { 'x-fixed': new Secret('yes') } })
+  const transport = httpTransport({
+    baseUrl: `${upstream.url}/v1/?api-version=7`,
+    connections,
+    connectMs: 2000,
+    headers: { 'x-fixed': new Secret('yes') }
+  })
   t.teardown(async () => {
     await upstream.close()
     await transport.close()
@@ -31,8 +47,18 @@ async function pair (t: Test, script: Parameters<typeof fakeUpstream>[0], connec
   return { upstream, transport }
 }
 
-async function send (transport: HttpTransport, options: Partial<SendOptions> = {}, request = question): Promise<UpstreamResponse> {
-  return await transport.send(request, { signal: new AbortController().signal, credential: { authorization: 'Bearer k' }, timeouts, streamed: true, ...options })
+async function send (
+  transport: HttpTransport,
+  options: Partial<SendOptions> = {},
+  request = question
+): Promise<UpstreamResponse> {
+  return await transport.send(request, {
+    signal: new AbortController().signal,
+    credential: { authorization: 'Bearer k' },
+    timeouts,
+    streamed: true,
+    ...options
+  })
 }
 
 async function textOf (answer: UpstreamResponse): Promise<string> {
@@ -40,7 +66,11 @@ async function textOf (answer: UpstreamResponse): Promise<string> {
 }
 
 t.test('a request goes out complete and its answer comes back as it arrives', async t => {
-  const { upstream, transport } = await pair(t, { status: 201, headers: { 'x-request-id': 'up-1' }, pieces: ['{"ok"', ':true}'] })
+  const { upstream, transport } = await pair(t, {
+    status: 201,
+    headers: { 'x-request-id': 'up-1' },
+    pieces: ['{"ok"', ':true}']
+  })
   const answer = await send(transport)
   t.equal(answer.status, 201)
   t.equal(answer.headers['x-request-id'], 'up-1')
@@ -69,7 +99,12 @@ t.test('a body that is opened anew can be sent twice', async t => {
     yield Buffer.from('two')
   }
   for (const _ of [1, 2]) {
-    await textOf(await transport.send({ ...question, body }, { signal: new AbortController().signal, credential: {}, timeouts, streamed: false }))
+    await textOf(
+      await transport.send(
+        { ...question, body },
+        { signal: new AbortController().signal, credential: {}, timeouts, streamed: false }
+      )
+    )
   }
   t.same(upstream.requests.map(({ text }) => text), ['one two', 'one two'])
 })
@@ -89,16 +124,27 @@ t.test('what goes wrong has a code: no server, reset, cut, late, a redirect', as
   t.match(await code({ pieces: ['half'], then: 'reset' }), /^upstream_(stream_interrupted|unreachable)$/)
   t.equal(await code({ pieces: ['half'], then: 'fin' }), 'upstream_stream_interrupted')
   t.equal(await code({ silent: true }, { timeouts: { ...timeouts, firstByteMs: 20 } }), 'upstream_timeout')
-  t.equal(await code({ silent: true }, { streamed: false, timeouts: { ...timeouts, responseMs: 20 } }), 'upstream_timeout')
-  t.equal(await code({ pieces: ['half'], then: 'stall' }, { timeouts: { ...timeouts, idleBytesMs: 20 } }), 'upstream_timeout')
-  t.equal(await code({ status: 307, headers: { location: 'http://127.0.0.1:1/' }, pieces: ['elsewhere'] }), '307 elsewhere')
+  t.equal(
+    await code({ silent: true }, { streamed: false, timeouts: { ...timeouts, responseMs: 20 } }),
+    'upstream_timeout'
+  )
+  t.equal(
+    await code({ pieces: ['half'], then: 'stall' }, { timeouts: { ...timeouts, idleBytesMs: 20 } }),
+    'upstream_timeout'
+  )
+  t.equal(
+    await code({ status: 307, headers: { location: 'http://127.0.0.1:1/' }, pieces: ['elsewhere'] }),
+    '307 elsewhere'
+  )
   const gone = await pair(t, {})
   await gone.upstream.close()
   await t.rejects(send(gone.transport), { code: 'upstream_unreachable' })
 })
 
 t.test('an abort closes the connection, whatever the request is waiting for', async t => {
-  const { upstream, transport } = await pair(t, (_request, number) => number === 0 ? { silent: true } : { pieces: ['a'], then: 'stall' })
+  const { upstream, transport } = await pair(t, (_request, number) =>
+    number === 0 ? { silent: true } : { pieces: ['a'], then: 'stall' }
+  )
   const reason = new GatewayError('client_closed_request')
 
   const early = new AbortController()
@@ -123,7 +169,8 @@ t.test('an abort closes the connection, whatever the request is waiting for', as
 
 t.test('requests of one turn go out at its end, those that are aborted before never', async t => {
   const { upstream, transport } = await pair(t, { pieces: ['ok'] })
-  await Promise.all((await Promise.all([send(transport), send(transport)])).map(textOf)) // two connections are open
+  // two connections are open
+  await Promise.all((await Promise.all([send(transport), send(transport)])).map(textOf))
   const reason = new GatewayError('client_closed_request')
   const leaving = new AbortController()
   const kept = send(transport)
@@ -135,17 +182,29 @@ t.test('requests of one turn go out at its end, those that are aborted before ne
 })
 
 t.test('a call that waits for a socket can be aborted, and then keeps no other waiting', async t => {
-  const { upstream, transport } = await pair(t, (_request, number) => number === 0 ? { silent: true } : { pieces: [String(number)] }, 1)
+  const { upstream, transport } = await pair(
+    t,
+    (_request, number) => (number === 0 ? { silent: true } : { pieces: [String(number)] }),
+    1
+  )
   const first = new AbortController()
   const silent = send(transport, { signal: first.signal })
   await upstream.request(0)
 
   const leaving = new AbortController()
   const left = send(transport, { signal: leaving.signal })
-  const patient = Promise.all([send(transport).then(textOf), send(transport).then(textOf), send(transport).then(textOf)])
+  const patient = Promise.all([
+    send(transport).then(textOf),
+    send(transport).then(textOf),
+    send(transport).then(textOf)
+  ])
   leaving.abort(new GatewayError('client_closed_request'))
   await t.rejects(left, { code: 'client_closed_request' }, 'while the socket is still taken')
-  await t.rejects(send(transport, { signal: leaving.signal }), { code: 'client_closed_request' }, 'before it gets in line')
+  await t.rejects(
+    send(transport, { signal: leaving.signal }),
+    { code: 'client_closed_request' },
+    'before it gets in line'
+  )
   first.abort(new GatewayError('timeout'))
   await t.rejects(silent, { code: 'timeout' })
   t.same(await patient, ['1', '2', '3'], 'the others, in the order they came')
@@ -153,8 +212,15 @@ t.test('a call that waits for a socket can be aborted, and then keeps no other w
 })
 
 t.test('a request waits for a connection as long as it may, and no longer', async t => {
-  const upstream = await fakeUpstream((_request, number) => number === 0 ? { silent: true } : { pieces: ['ok'] })
-  const transport = httpTransport({ baseUrl: upstream.url, connections: 1, maxWaitingMs: 30, connectMs: 2000 })
+  const upstream = await fakeUpstream((_request, number) =>
+    number === 0 ? { silent: true } : { pieces: ['ok'] }
+  )
+  const transport = httpTransport({
+    baseUrl: upstream.url,
+    connections: 1,
+    maxWaitingMs: 30,
+    connectMs: 2000
+  })
   const leaving = new AbortController()
   t.teardown(async () => {
     await upstream.close()
@@ -171,26 +237,37 @@ t.test('a request waits for a connection as long as it may, and no longer', asyn
   t.equal(await textOf(await send(transport)), 'ok', 'and the next one gets it')
 })
 
-t.test('without a limit every open answer has a connection of its own, and those that close are forgotten', async t => {
-  let go = (): void => undefined
-  const opened = new Promise<void>(resolve => { go = resolve })
-  const upstream = await fakeUpstream(() => ({ pieces: (async function * () { yield 'a'; await opened; yield 'b' })() }))
-  const transport = httpTransport({ baseUrl: upstream.url, connectMs: 5000 })
-  t.teardown(async () => {
-    await upstream.close()
-    await transport.close()
-  })
-  const answers = await Promise.all(Array.from({ length: 300 }, async () => await send(transport)))
-  t.same(transport.load(), { connections: 300, waiting: 0, refused: 0 })
-  go()
-  t.same(new Set(await Promise.all(answers.map(textOf))), new Set(['ab']))
-  t.equal(await textOf(await send(transport)), 'ab')
-  t.equal(transport.load().connections, 300, 'one of them is used again')
-  upstream.closeSockets()
-  await until(() => transport.load().connections === 0, 'every connection to be forgotten')
-  t.equal(await textOf(await send(transport)), 'ab')
-  t.same(transport.load(), { connections: 1, waiting: 0, refused: 0 })
-})
+t.test(
+  'without a limit every open answer has a connection of its own, and those that close are forgotten',
+  async t => {
+    let go = (): void => undefined
+    const opened = new Promise<void>(resolve => {
+      go = resolve
+    })
+    const upstream = await fakeUpstream(() => ({
+      pieces: (async function* () {
+        yield 'a'
+        await opened
+        yield 'b'
+      })()
+    }))
+    const transport = httpTransport({ baseUrl: upstream.url, connectMs: 5000 })
+    t.teardown(async () => {
+      await upstream.close()
+      await transport.close()
+    })
+    const answers = await Promise.all(Array.from({ length: 300 }, async () => await send(transport)))
+    t.same(transport.load(), { connections: 300, waiting: 0, refused: 0 })
+    go()
+    t.same(new Set(await Promise.all(answers.map(textOf))), new Set(['ab']))
+    t.equal(await textOf(await send(transport)), 'ab')
+    t.equal(transport.load().connections, 300, 'one of them is used again')
+    upstream.closeSockets()
+    await until(() => transport.load().connections === 0, 'every connection to be forgotten')
+    t.equal(await textOf(await send(transport)), 'ab')
+    t.same(transport.load(), { connections: 1, waiting: 0, refused: 0 })
+  }
+)
 
 t.test('the clock of an answer starts when its request is sent', async t => {
   let go = (): void => undefined
@@ -204,20 +281,32 @@ t.test('the clock of an answer starts when its request is sent', async t => {
   await outlast(200)
   go()
   t.equal(await textOf(await slow), 'slow')
-  t.equal(await textOf(await waiting), 'fast', 'although it was longer in line than it may wait for its first byte')
+  t.equal(
+    await textOf(await waiting),
+    'fast',
+    'although it was longer in line than it may wait for its first byte'
+  )
 })
 
 t.test('a socket is free again however its request ended', async t => {
   const ends: Script[] = [
-    { pieces: ['complete'] }, { pieces: ['cut'], then: 'reset' }, { pieces: ['cut'], then: 'fin' }, { pieces: ['stalled'], then: 'stall' },
-    { silent: true }, { pieces: ['left'], then: 'stall' }
+    { pieces: ['complete'] },
+    { pieces: ['cut'], then: 'reset' },
+    { pieces: ['cut'], then: 'fin' },
+    { pieces: ['stalled'], then: 'stall' },
+    { silent: true },
+    { pieces: ['left'], then: 'stall' }
   ]
   const { upstream, transport } = await pair(t, (_request, number) => ends[number] ?? { pieces: ['ok'] }, 1)
   t.equal(await textOf(await send(transport)), 'complete')
   await t.rejects(send(transport).then(textOf))
   await t.rejects(send(transport).then(textOf))
-  await t.rejects(send(transport, { timeouts: { ...timeouts, idleBytesMs: 30 } }).then(textOf), { code: 'upstream_timeout' })
-  await t.rejects(send(transport, { timeouts: { ...timeouts, firstByteMs: 30 } }), { code: 'upstream_timeout' })
+  await t.rejects(send(transport, { timeouts: { ...timeouts, idleBytesMs: 30 } }).then(textOf), {
+    code: 'upstream_timeout'
+  })
+  await t.rejects(send(transport, { timeouts: { ...timeouts, firstByteMs: 30 } }), {
+    code: 'upstream_timeout'
+  })
   const left = await send(transport)
   left.body.cancel()
   t.equal(await textOf(await send(transport)), 'ok')
@@ -243,7 +332,8 @@ t.test('closing waits for those in line and refuses those after', async t => {
 })
 
 t.test('a connection that does not come about in its own time is given up', async t => {
-  const mute = createServer(socket => socket.on('error', () => undefined)) // takes the connection, never shakes hands
+  // takes the connection, never shakes hands
+  const mute = createServer(socket => socket.on('error', () => undefined))
   mute.listen(0, '127.0.0.1')
   await once(mute, 'listening')
   const { port } = mute.address() as AddressInfo // listening on TCP
@@ -282,21 +372,37 @@ t.test('a reader who stops reading stops the provider', async t => {
   }
   t.ok(sent < 1000, `${sent} of 2000 pieces were taken`)
   let total = 0
-  for (let next = await bytes.next(); next.done !== true; next = await bytes.next()) total += next.value.length
+  for (let next = await bytes.next(); next.done !== true; next = await bytes.next()) {
+    total += next.value.length
+  }
   t.ok(total > 2000 * 64 * 1024 - 2e6, 'and it goes on when reading does')
 })
 
 t.test('compressed answers are read although none were requested', async t => {
   const text = 'data: {"a":"ü"}\n\n'.repeat(50)
-  const bodies: Array<[string, Buffer]> = [['gzip', gzipSync(text)], ['deflate', deflateSync(text)], ['br', brotliCompressSync(text)]]
+  const bodies: Array<[string, Buffer]> = [
+    ['gzip', gzipSync(text)],
+    ['deflate', deflateSync(text)],
+    ['br', brotliCompressSync(text)]
+  ]
   for (const [encoding, bytes] of bodies) {
-    const { transport } = await pair(t, { headers: { 'content-encoding': encoding }, pieces: [bytes.subarray(0, 20), bytes.subarray(20)] })
+    const { transport } = await pair(t, {
+      headers: { 'content-encoding': encoding },
+      pieces: [bytes.subarray(0, 20), bytes.subarray(20)]
+    })
     t.equal(await textOf(await send(transport)), text, encoding)
   }
-  const cut = await pair(t, { headers: { 'content-encoding': 'gzip' }, pieces: [gzipSync(text).subarray(0, 25)] })
+  const cut = await pair(t, {
+    headers: { 'content-encoding': 'gzip' },
+    pieces: [gzipSync(text).subarray(0, 25)]
+  })
   await t.rejects(send(cut.transport).then(textOf), { code: 'upstream_stream_interrupted' }, 'cut short')
   const plain = await pair(t, { headers: { 'content-encoding': 'gzip' }, pieces: ['not gzip at all'] })
-  await t.rejects(send(plain.transport).then(textOf), { code: 'upstream_invalid_response' }, 'not what it says')
+  await t.rejects(
+    send(plain.transport).then(textOf),
+    { code: 'upstream_invalid_response' },
+    'not what it says'
+  )
   const odd = await pair(t, { headers: { 'content-encoding': 'zstd' }, pieces: ['?'] })
   await t.rejects(send(odd.transport).then(textOf), { code: 'upstream_invalid_response' }, 'unknown')
 })
@@ -313,27 +419,46 @@ t.test('any split of an event stream gives the same messages', async t => {
     fc.string({ unit: 'binary', maxLength: 20 }).map(text => `data: ${text.replace(/[\r\n]/g, '')}`),
     fc.constantFrom(': comment', 'event: error', 'id: 7', 'data:{"a":1}', 'data', 'retry: x', 'what: ever')
   )
-  const stream = fc.array(fc.tuple(fc.array(line, { minLength: 1, maxLength: 3 }), fc.constantFrom('\n', '\r\n')), { maxLength: 8 })
+  const stream = fc
+    .array(fc.tuple(fc.array(line, { minLength: 1, maxLength: 3 }), fc.constantFrom('\n', '\r\n')), {
+      maxLength: 8
+    })
     .map(events => events.map(([lines, end]) => lines.join(end) + end + end).join(''))
-  fc.assert(fc.property(stream, fc.boolean(), fc.array(fc.nat({ max: 40 }), { maxLength: 60 }), (text, mark, cuts) => {
-    const bytes = Buffer.from((mark ? '\ufeff' : '') + text)
-    const complete = sseReader(1e6)
-    const expected = [...complete.push(bytes), ...complete.end()]
-    const reader = sseReader(1e6)
-    const messages = []
-    let at = 0
-    for (const size of cuts) messages.push(...reader.push(bytes.subarray(at, at += size)))
-    messages.push(...reader.push(bytes.subarray(at)), ...reader.end())
-    t.same(messages, expected)
-  }), { numRuns: rounds(500) })
+  fc.assert(
+    fc.property(
+      stream,
+      fc.boolean(),
+      fc.array(fc.nat({ max: 40 }), { maxLength: 60 }),
+      (text, mark, cuts) => {
+        const bytes = Buffer.from((mark ? '\ufeff' : '') + text)
+        const complete = sseReader(1e6)
+        const expected = [...complete.push(bytes), ...complete.end()]
+        const reader = sseReader(1e6)
+        const messages = []
+        let at = 0
+        for (const size of cuts) messages.push(...reader.push(bytes.subarray(at, (at += size))))
+        messages.push(...reader.push(bytes.subarray(at)), ...reader.end())
+        t.same(messages, expected)
+      }
+    ),
+    { numRuns: rounds(500) }
+  )
 })
 
 t.test('letters of several bytes survive a cut within them', async t => {
   const bytes = Buffer.from('\ufeffevent: größe\ndata: plain\n\ndata: “naïve” 漢字 👋\n\nerror: ü\n\n')
   for (let cut = 0; cut <= bytes.length; cut++) {
     const reader = sseReader(1e6)
-    const messages = [...reader.push(bytes.subarray(0, cut)), ...reader.push(bytes.subarray(cut)), ...reader.end()]
-    t.match(messages, [{ event: 'größe', data: 'plain' }, { data: '“naïve” 漢字 👋' }, { event: 'error', data: 'ü' }], `cut at ${cut}`)
+    const messages = [
+      ...reader.push(bytes.subarray(0, cut)),
+      ...reader.push(bytes.subarray(cut)),
+      ...reader.end()
+    ]
+    t.match(
+      messages,
+      [{ event: 'größe', data: 'plain' }, { data: '“naïve” 漢字 👋' }, { event: 'error', data: 'ü' }],
+      `cut at ${cut}`
+    )
   }
 })
 
@@ -344,31 +469,47 @@ t.test('a message without an end is bounded', async t => {
   }, { code: 'upstream_invalid_response' })
 })
 
-t.test('a response that comes unrequested on an idle connection is not the answer to the next request', async t => {
-  const provider = await startLateProvider(t)
-  const transport = httpTransport({ baseUrl: provider.url, connectMs: 2000 })
-  t.teardown(async () => { await transport.close() })
-  const polled = async (): Promise<void> => { // resolves in a callback of a socket
-    const socket = connect(Number(new URL(provider.url).port), '127.0.0.1')
-    await once(socket, 'connect')
-    socket.destroy()
-  }
-  const phases: ReadonlyArray<[string, () => Promise<unknown>]> = [
-    ['as the answer before it ends', async () => undefined],
-    ['in a callback of a socket', polled],
-    ['in a timer', async () => { await setTimeout(1) }],
-    ['in a check', async () => { await setImmediate() }]
-  ]
-  let requests = 0
-  for (const [phase, enter] of phases) {
-    for (let round = 0; round < 3; round++) {
-      t.match(await textOf(await send(transport)), `answer ${++requests}`)
-      await enter()
-      provider.writeUnrequested()
-      t.match(await textOf(await send(transport)), `answer ${++requests}`, phase)
+t.test(
+  'a response that comes unrequested on an idle connection is not the answer to the next request',
+  async t => {
+    const provider = await startLateProvider(t)
+    const transport = httpTransport({ baseUrl: provider.url, connectMs: 2000 })
+    t.teardown(async () => {
+      await transport.close()
+    })
+    const polled = async (): Promise<void> => {
+      // resolves in a callback of a socket
+      const socket = connect(Number(new URL(provider.url).port), '127.0.0.1')
+      await once(socket, 'connect')
+      socket.destroy()
+    }
+    const phases: ReadonlyArray<[string, () => Promise<unknown>]> = [
+      ['as the answer before it ends', async () => undefined],
+      ['in a callback of a socket', polled],
+      [
+        'in a timer',
+        async () => {
+          await setTimeout(1)
+        }
+      ],
+      [
+        'in a check',
+        async () => {
+          await setImmediate()
+        }
+      ]
+    ]
+    let requests = 0
+    for (const [phase, enter] of phases) {
+      for (let round = 0; round < 3; round++) {
+        t.match(await textOf(await send(transport)), `answer ${++requests}`)
+        await enter()
+        provider.writeUnrequested()
+        t.match(await textOf(await send(transport)), `answer ${++requests}`, phase)
+      }
     }
   }
-})
+)
 
 t.test('nothing is left open', async t => {
   const { upstream, transport } = await pair(t, { pieces: ['ok'] })

@@ -1,11 +1,34 @@
-/** The AI SDK, unchanged, with its providers for OpenAI and Anthropic, against a gateway on a real port in front of several providers. */
+/**
+ * The AI SDK, unchanged, with its providers for OpenAI and Anthropic, against a gateway on a real port in
+ * front of several providers.
+ */
 
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
-import { APICallError, generateText, jsonSchema, Output, stepCountIs, streamText, tool, type LanguageModel, type ToolSet } from 'ai'
+import {
+  APICallError,
+  generateText,
+  jsonSchema,
+  Output,
+  stepCountIs,
+  streamText,
+  tool,
+  type LanguageModel,
+  type ToolSet
+} from 'ai'
 import t from 'tap'
 import { testGateway, testKey, type TestGateway } from '../support/gateway.ts'
-import { functions, question, resultOf, sandbox, strictNames, strictWeatherGateway, testConversations, weatherGateway, type WeatherConversation } from '../support/weather-conversation.ts'
+import {
+  functions,
+  question,
+  resultOf,
+  sandbox,
+  strictNames,
+  strictWeatherGateway,
+  testConversations,
+  weatherGateway,
+  type WeatherConversation
+} from '../support/weather-conversation.ts'
 import type { Test } from 'tap'
 
 Reflect.set(globalThis, 'AI_SDK_LOG_WARNINGS', false)
@@ -20,7 +43,10 @@ function modelsOf ({ url }: TestGateway, model: string): Readonly<Record<string,
 const common = {
   maxRetries: 0,
   maxOutputTokens: 4000,
-  providerOptions: { openai: { reasoningSummary: 'auto', forceReasoning: true }, anthropic: { thinking: { type: 'enabled', budgetTokens: 1024 } } }
+  providerOptions: {
+    openai: { reasoningSummary: 'auto', forceReasoning: true },
+    anthropic: { thinking: { type: 'enabled', budgetTokens: 1024 } }
+  }
 }
 
 const tools: ToolSet = Object.fromEntries(functions.map(({ name, description, parameters }) => [
@@ -29,7 +55,8 @@ const tools: ToolSet = Object.fromEntries(functions.map(({ name, description, pa
 
 /** Runs the conversation in each dialect, complete and streamed. */
 async function converseInEveryWay (t: Test, { api, model, calls }: WeatherConversation): Promise<void> {
-  const count = (steps: ReadonlyArray<{ readonly toolCalls: readonly unknown[] }>): number[] => steps.map(({ toolCalls }) => toolCalls.length)
+  const count = (steps: ReadonlyArray<{ readonly toolCalls: readonly unknown[] }>): number[] =>
+    steps.map(({ toolCalls }) => toolCalls.length)
   for (const [dialect, languageModel] of Object.entries(modelsOf(api, model))) {
     const ask = { ...common, model: languageModel, prompt: question, tools, stopWhen: stepCountIs(5) }
     const complete = await generateText(ask)
@@ -44,7 +71,11 @@ async function converseInEveryWay (t: Test, { api, model, calls }: WeatherConver
     t.same(count(await streamed.steps), calls, `${dialect}, streamed`)
     t.equal(text, complete.text)
     // Its client of chat completions does not read reasoning.
-    if (dialect !== 'chat') for (const steps of [complete.steps, await streamed.steps]) t.match(steps[0]?.reasoningText, /\w/, `${dialect}: the thinking is shown`)
+    if (dialect !== 'chat') {
+      for (const steps of [complete.steps, await streamed.steps]) {
+        t.match(steps[0]?.reasoningText, /\w/, `${dialect}: the thinking is shown`)
+      }
+    }
   }
 }
 
@@ -56,17 +87,32 @@ for (const name of strictNames) {
     const { api, model, calls } = await strictWeatherGateway(t, name)
     const { chat: _, ...models } = modelsOf(api, model)
     for (const [dialect, languageModel] of Object.entries(models)) {
-      const { steps } = await generateText({ ...common, model: languageModel, prompt: question, tools, stopWhen: stepCountIs(5) })
-      t.same(steps.map(({ toolCalls }) => toolCalls.length), calls, dialect)
+      const { steps } = await generateText({
+        ...common,
+        model: languageModel,
+        prompt: question,
+        tools,
+        stopWhen: stepCountIs(5)
+      })
+      t.same(
+        steps.map(({ toolCalls }) => toolCalls.length),
+        calls,
+        dialect
+      )
     }
   })
 }
 
 t.test('three turns of responses that are not stored', async t => {
   for (const name of ['anthropic', 'sandbox']) {
-    const { api, model, calls } = name === 'anthropic' ? await strictWeatherGateway(t, name) : await weatherGateway(t, name)
+    const { api, model, calls } =
+      name === 'anthropic' ? await strictWeatherGateway(t, name) : await weatherGateway(t, name)
     const { steps } = await generateText({
-      ...common, model: modelsOf(api, model)['responses'] ?? '', prompt: question, tools, stopWhen: stepCountIs(5),
+      ...common,
+      model: modelsOf(api, model)['responses'] ?? '',
+      prompt: question,
+      tools,
+      stopWhen: stepCountIs(5),
       providerOptions: { openai: { ...common.providerOptions.openai, store: false } }
     })
     t.same(steps.map(({ toolCalls }) => toolCalls.length), calls, name)
@@ -76,10 +122,19 @@ t.test('three turns of responses that are not stored', async t => {
 t.test('structured output, in each dialect', async t => {
   const api = await testGateway(t, { providers: [sandbox] })
   const schema = jsonSchema<{ name: string, age: number }>({
-    type: 'object', properties: { name: { type: 'string' }, age: { type: 'integer' } }, required: ['name', 'age'], additionalProperties: false
+    type: 'object',
+    properties: { name: { type: 'string' }, age: { type: 'integer' } },
+    required: ['name', 'age'],
+    additionalProperties: false
   })
   for (const [dialect, model] of Object.entries(modelsOf(api, 'sandbox/echo'))) {
-    const { output } = await generateText({ model, maxRetries: 0, maxOutputTokens: 500, prompt: 'Who?', output: Output.object({ schema }) })
+    const { output } = await generateText({
+      model,
+      maxRetries: 0,
+      maxOutputTokens: 500,
+      prompt: 'Who?',
+      output: Output.object({ schema })
+    })
     t.match(output, { name: String, age: Number }, dialect)
   }
 })
@@ -88,13 +143,24 @@ t.test('errors are read, before the answer and in the middle of it', async t => 
   const api = await testGateway(t, { providers: [sandbox] })
   for (const [dialect, model] of Object.entries(modelsOf(api, 'sandbox/echo'))) {
     const ask = { model, maxRetries: 0, maxOutputTokens: 500 }
-    const limited: unknown = await generateText({ ...ask, prompt: '[sandbox: status=429 retry-after=7]' }).catch((error: unknown) => error)
+    const limited: unknown = await generateText({
+      ...ask,
+      prompt: '[sandbox: status=429 retry-after=7]'
+    }).catch((error: unknown) => error)
     t.ok(APICallError.isInstance(limited), dialect)
     t.match(limited, { statusCode: 429, isRetryable: true, message: /\w/ }, dialect)
-    const missing: unknown = await generateText({ ...ask, model: modelsOf(api, 'sandbox/none')[dialect] ?? model, prompt: 'x' }).catch((error: unknown) => error)
+    const missing: unknown = await generateText({
+      ...ask,
+      model: modelsOf(api, 'sandbox/none')[dialect] ?? model,
+      prompt: 'x'
+    }).catch((error: unknown) => error)
     t.match(missing, { statusCode: 404, isRetryable: false, message: /none/ }, dialect)
     const errors: unknown[] = []
-    const { fullStream } = streamText({ ...ask, prompt: 'one two three four [sandbox: error after=2]', onError: () => undefined })
+    const { fullStream } = streamText({
+      ...ask,
+      prompt: 'one two three four [sandbox: error after=2]',
+      onError: () => undefined
+    })
     for await (const part of fullStream) if (part.type === 'error') errors.push(part.error)
     t.equal(errors.length, 1, dialect)
   }

@@ -6,14 +6,23 @@
 import Dedalus from 'dedalus-labs'
 import OpenAI from 'openai'
 import { testKey } from '../support/gateway.ts'
-import { functions, question, resultOf, testConversations, type WeatherConversation } from '../support/weather-conversation.ts'
+import {
+  functions,
+  question,
+  resultOf,
+  testConversations,
+  type WeatherConversation
+} from '../support/weather-conversation.ts'
 import type { Test } from 'tap'
 
 const tools = functions.map(definition => ({ type: 'function' as const, function: definition }))
 
 type DedalusMessages = NonNullable<Dedalus.Chat.CompletionCreateParams['messages']>
 
-interface TurnCall { readonly id: string, readonly function: { readonly name: string, readonly arguments: string } }
+interface TurnCall {
+  readonly id: string
+  readonly function: { readonly name: string, readonly arguments: string }
+}
 
 /** Runs the conversation: `ask` gives the message of one turn, with everything the answer said. */
 async function converse (
@@ -31,7 +40,9 @@ async function converse (
       break
     }
     if (turn === 0) t.match(message['reasoning_content'], /\w+/, 'the thinking is shown')
-    if (turn === 0 && signed) t.match(message['thinking_blocks'], [{ type: 'thinking', signature: /^c2ln/ }], 'and its signature')
+    if (turn === 0 && signed) {
+      t.match(message['thinking_blocks'], [{ type: 'thinking', signature: /^c2ln/ }], 'and its signature')
+    }
     for (const call of calls) {
       t.match(JSON.parse(call.function.arguments), { city: String })
       messages.push({ role: 'tool', tool_call_id: call.id, content: resultOf(call.function.name) })
@@ -49,10 +60,15 @@ async function gather (stream: AsyncIterable<unknown>): Promise<Record<string, u
   for await (const chunk of stream) {
     const delta = (chunk as { choices: Array<{ delta: Record<string, unknown> }> }).choices[0]?.delta ?? {}
     for (const key of ['content', 'reasoning_content']) {
-      if (typeof delta[key] === 'string' && delta[key] !== '') message[key] = `${(message[key] ?? '') as string}${delta[key]}`
+      if (typeof delta[key] === 'string' && delta[key] !== '') {
+        message[key] = `${(message[key] ?? '') as string}${delta[key]}`
+      }
     }
-    blocks.push(...(delta['thinking_blocks'] ?? []) as unknown[])
-    for (const piece of (delta['tool_calls'] ?? []) as Array<{ index: number, function?: { arguments?: string } }>) {
+    blocks.push(...((delta['thinking_blocks'] ?? []) as unknown[]))
+    for (const piece of (delta['tool_calls'] ?? []) as Array<{
+      index: number
+      function?: { arguments?: string }
+    }>) {
       const { index, ...call } = piece
       const known = calls[index]
       if (known === undefined) calls[index] = call as typeof calls[number]
@@ -69,18 +85,59 @@ async function converseInEveryWay (t: Test, { api, model, signed }: WeatherConve
   const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
   const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
   // Messages come back as the gateway gave them, unknown fields included.
-  const asOpenAi = (messages: object[]): OpenAI.ChatCompletionMessageParam[] => messages as OpenAI.ChatCompletionMessageParam[]
+  const asOpenAi = (messages: object[]): OpenAI.ChatCompletionMessageParam[] =>
+    messages as OpenAI.ChatCompletionMessageParam[]
   const asDedalus = (messages: object[]): DedalusMessages => messages as DedalusMessages
   const common = { model, tools, reasoning_effort: 'low' as const }
 
-  await t.test('openai, complete', async t => await converse(t, async messages =>
-    ({ ...(await openai.chat.completions.create({ ...common, messages: asOpenAi(messages) })).choices[0]?.message }), signed))
-  await t.test('openai, streamed', async t => await converse(t, async messages =>
-    await gather(await openai.chat.completions.create({ ...common, messages: asOpenAi(messages), stream: true })), signed))
-  await t.test('dedalus, complete', async t => await converse(t, async messages =>
-    ({ ...(await dedalus.chat.completions.create({ ...common, messages: asDedalus(messages) })).choices[0]?.message }), signed))
-  await t.test('dedalus, streamed', async t => await converse(t, async messages =>
-    await gather(await dedalus.chat.completions.create({ ...common, messages: asDedalus(messages), stream: true })), signed))
+  await t.test(
+    'openai, complete',
+    async t =>
+      await converse(
+        t,
+        async messages => ({
+          ...(await openai.chat.completions.create({ ...common, messages: asOpenAi(messages) })).choices[0]
+            ?.message
+        }),
+        signed
+      )
+  )
+  await t.test(
+    'openai, streamed',
+    async t =>
+      await converse(
+        t,
+        async messages =>
+          await gather(
+            await openai.chat.completions.create({ ...common, messages: asOpenAi(messages), stream: true })
+          ),
+        signed
+      )
+  )
+  await t.test(
+    'dedalus, complete',
+    async t =>
+      await converse(
+        t,
+        async messages => ({
+          ...(await dedalus.chat.completions.create({ ...common, messages: asDedalus(messages) })).choices[0]
+            ?.message
+        }),
+        signed
+      )
+  )
+  await t.test(
+    'dedalus, streamed',
+    async t =>
+      await converse(
+        t,
+        async messages =>
+          await gather(
+            await dedalus.chat.completions.create({ ...common, messages: asDedalus(messages), stream: true })
+          ),
+        signed
+      )
+  )
 }
 
 testConversations(converseInEveryWay, 12)

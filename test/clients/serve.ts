@@ -1,7 +1,7 @@
 /**
- * Starts the gateway as `npm start` does, for clients that are programs of their own: the sandbox, and OpenAI, Anthropic
- * and Gemini as a fake plays them that others wrote. Models have the names that programs of LiteLLM use, whose key is
- * `sk-1234`. Prints its address and a key, and ends when standard input does.
+ * Starts the gateway as `npm start` does, for clients that are programs of their own: the sandbox, and
+ * OpenAI, Anthropic and Gemini as a fake plays them that others wrote. Models have the names that programs of
+ * LiteLLM use, whose key is `sk-1234`. Prints its address and a key, and ends when standard input does.
  */
 
 import { LLMock } from '@copilotkit/aimock'
@@ -19,14 +19,38 @@ const results = ({ messages }: SentRequest): number => messages.filter(({ role }
 
 const mock = new LLMock({ port: 0 })
 const thought = { reasoning: 'I should look that up.', reasoningSignature: 'c2lnbmVkLWJ5LXRoZS1tb2RlbA==' }
-mock.on({ userMessage: 'weather', predicate: request => results(request) === 0 }, { ...thought, toolCalls: ['get_weather', 'get_time'].map(name => ({ name, arguments: '{"city":"Paris"}' })) })
-mock.on({ userMessage: 'weather', predicate: request => results(request) === 2 }, { ...thought, toolCalls: [{ name: 'get_weather', arguments: '{"city":"Rome"}' }] })
-mock.on({ userMessage: 'weather', predicate: request => results(request) > 2 }, { content: 'Paris is sunny at noon; Rome is cloudy.' })
+mock.on(
+  { userMessage: 'weather', predicate: request => results(request) === 0 },
+  {
+    ...thought,
+    toolCalls: ['get_weather', 'get_time'].map(name => ({ name, arguments: '{"city":"Paris"}' }))
+  }
+)
+mock.on(
+  { userMessage: 'weather', predicate: request => results(request) === 2 },
+  { ...thought, toolCalls: [{ name: 'get_weather', arguments: '{"city":"Rome"}' }] }
+)
+mock.on(
+  { userMessage: 'weather', predicate: request => results(request) > 2 },
+  { content: 'Paris is sunny at noon; Rome is cloudy.' }
+)
 mock.onMessage('as json', { content: '{"name":"Ada","age":36}' })
-mock.onMessage('limit me', { error: { message: 'slow down', type: 'rate_limit_error', code: 'rate_limit_exceeded' }, status: 429 })
+mock.onMessage('limit me', {
+  error: { message: 'slow down', type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+  status: 429
+})
 mock.onMessage('hello', {
   content: 'Hi there, and welcome to the gateway.',
-  usage: { prompt_tokens: 3, completion_tokens: 9, total_tokens: 12, input_tokens: 3, output_tokens: 9, promptTokenCount: 3, candidatesTokenCount: 9, totalTokenCount: 12 }
+  usage: {
+    prompt_tokens: 3,
+    completion_tokens: 9,
+    total_tokens: 12,
+    input_tokens: 3,
+    output_tokens: 9,
+    promptTokenCount: 3,
+    candidatesTokenCount: 9,
+    totalTokenCount: 12
+  }
 })
 await mock.start()
 
@@ -53,7 +77,9 @@ writeFileSync(join(folder, 'headgate.yaml'), JSON.stringify({
 }))
 const key = `hg_${randomBytes(32).toString('base64url')}`
 const gateway = spawn(process.execPath, [join(import.meta.dirname, '../../headgate.cjs'), 'start'], {
-  cwd: folder, env: { PATH: process.env['PATH'], PORT: '0', FAKE_KEY: 'fake', CLIENTS_KEY: key, LITELLM_KEY: 'sk-1234' }, stdio: ['ignore', 'inherit', 'pipe']
+  cwd: folder,
+  env: { PATH: process.env['PATH'], PORT: '0', FAKE_KEY: 'fake', CLIENTS_KEY: key, LITELLM_KEY: 'sk-1234' },
+  stdio: ['ignore', 'inherit', 'pipe']
 })
 const ended = once(gateway, 'exit')
 createInterface(gateway.stderr).on('line', line => {

@@ -17,13 +17,21 @@ import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
 const models: Readonly<Record<string, { model: string, settings: (url: string) => ProviderSettings }>> = {
-  sandbox: { model: 'sandbox/echo', settings: () => ({ ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }) },
+  sandbox: {
+    model: 'sandbox/echo',
+    settings: () => ({ ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } })
+  },
   openai: { model: 'openai/gpt-5', settings: url => upstreamAt(`${url}/v1`) },
-  anthropic: { model: 'anthropic/claude-sonnet-4-5', settings: url => upstreamAt(url, 'anthropic', 'anthropic') },
+  anthropic: {
+    model: 'anthropic/claude-sonnet-4-5',
+    settings: url => upstreamAt(url, 'anthropic', 'anthropic')
+  },
   google: { model: 'google/gemini-2.5-pro', settings: url => upstreamAt(url, 'google', 'google') }
 }
 
-interface SentRequest { readonly messages: ReadonlyArray<{ readonly role: string }> }
+interface SentRequest {
+  readonly messages: ReadonlyArray<{ readonly role: string }>
+}
 
 const results = ({ messages }: SentRequest): number => messages.filter(({ role }) => role === 'tool').length
 
@@ -40,9 +48,13 @@ interface Started {
 async function start (t: Test, name: string): Promise<Started> {
   const mock = new LLMock({ port: 0 })
   const reply = (calls: number, own: boolean): { predicate: (turn: SentRequest) => boolean } => ({
-    predicate: turn => results(turn) === calls && JSON.stringify(turn).includes('own_function please') === own
+    predicate: turn =>
+      results(turn) === calls && JSON.stringify(turn).includes('own_function please') === own
   })
-  const both = [{ name: 'echo', arguments: '{"message":"one"}' }, { name: 'second_only', arguments: '{}' }]
+  const both = [
+    { name: 'echo', arguments: '{"message":"one"}' },
+    { name: 'second_only', arguments: '{}' }
+  ]
   mock.on(reply(0, false), { toolCalls: both })
   mock.on(reply(2, false), { toolCalls: [{ name: 'echo', arguments: '{"message":"two"}' }] })
   mock.on(reply(3, false), { content: 'Both servers have responded.' })
@@ -55,33 +67,69 @@ async function start (t: Test, name: string): Promise<Started> {
   const { tools } = settings()
   const api = await testGateway(t, {
     providers: [chosen.settings(mock.url)],
-    tools: { ...tools, connectMs: 5000, callMs: 10_000, loopMs: 20_000, resultBytes: 100_000, sessionIdleMs: 20_000, listTtlMs: 20_000, allowedHosts: ['127.0.0.0/8'] }
+    tools: {
+      ...tools,
+      connectMs: 5000,
+      callMs: 10_000,
+      loopMs: 20_000,
+      resultBytes: 100_000,
+      sessionIdleMs: 20_000,
+      listTtlMs: 20_000,
+      allowedHosts: ['127.0.0.0/8']
+    }
   })
   const gone = await fakeUpstream({})
   await gone.close()
   const dead = `${gone.url}/mcp`
-  return { api, first, second, dead, servers: [first.url, { url: second.url, allowed_tools: ['second_only'] }, dead], model: chosen.model }
+  return {
+    api,
+    first,
+    second,
+    dead,
+    servers: [first.url, { url: second.url, allowed_tools: ['second_only'] }, dead],
+    model: chosen.model
+  }
 }
 
 /** The sandbox gets directives for what to call, turn by turn; the fake knows by itself. */
 const question = 'use echo with {"message":"one"} and second_only with {} [sandbox: rounds=2]'
-const ownQuestion = 'use echo with {"message":"one"} and second_only with {} and own_function please with {"x":1}'
-const ownFunction = { type: 'function' as const, function: { name: 'own_function', parameters: { type: 'object', properties: { x: { type: 'number' } } } } }
+const ownQuestion =
+  'use echo with {"message":"one"} and second_only with {} and own_function please with {"x":1}'
+const ownFunction = {
+  type: 'function' as const,
+  function: { name: 'own_function', parameters: { type: 'object', properties: { x: { type: 'number' } } } }
+}
 
 interface Report {
   readonly tools_executed?: string[]
-  readonly mcp_tool_results?: Array<{ tool_name: string, server_name: string, is_error: boolean, duration_ms: number }>
+  readonly mcp_tool_results?: Array<{
+    tool_name: string
+    server_name: string
+    is_error: boolean
+    duration_ms: number
+  }>
   readonly mcp_server_errors?: Record<string, { message: string, code: string, recommendation?: string }>
 }
 
 /** Checks what the gateway says beyond what the clients' types know. */
 function checkReport (t: Test, said: unknown, dead: string, turns: number): void {
-  const { tools_executed: executed, mcp_tool_results: ran = [], mcp_server_errors: errors = {} } = said as Report
-  t.ok(executed?.some(name => name === 'echo') && executed.includes('second_only'), `${String(executed)} were executed`)
+  const {
+    tools_executed: executed,
+    mcp_tool_results: ran = [],
+    mcp_server_errors: errors = {}
+  } = said as Report
+  t.ok(
+    executed?.some(name => name === 'echo') && executed.includes('second_only'),
+    `${String(executed)} were executed`
+  )
   t.ok(ran.length >= turns + 1, `${ran.length} calls`)
   t.ok(ran.every(({ is_error: failed, duration_ms: ms }) => !failed && ms >= 0))
   t.same(new Set(ran.map(({ server_name: name }) => name)).size, 2, 'on both servers')
-  t.match(errors, { [dead]: { code: 'connect', message: String, recommendation: String } }, 'the unreachable server is reported, and the others work')
+  t.match(
+    errors,
+    { [dead]: { code: 'connect', message: String, recommendation: String } },
+    'the unreachable server is reported, and the others work'
+  )
 }
 
 for (const name of Object.keys(models)) {
@@ -96,14 +144,23 @@ for (const name of Object.keys(models)) {
     t.equal(complete.choices[0]?.finish_reason, 'stop')
     t.match(complete.choices[0]?.message, { content: /\w/, tool_calls: undefined })
     checkReport(t, complete, dead, 2)
-    t.ok((first.counts['tools/call'] ?? 0) >= 2 && (second.counts['tools/call'] ?? 0) >= 1, 'they were really called')
+    t.ok(
+      (first.counts['tools/call'] ?? 0) >= 2 && (second.counts['tools/call'] ?? 0) >= 1,
+      'they were really called'
+    )
 
     let text = ''
     const finishes: string[] = []
     let roles = 0
     let last: unknown
     const ids = new Set<string>()
-    for await (const chunk of await openai.chat.completions.create({ model, messages, stream: true, stream_options: { include_usage: true }, ...extra })) {
+    for await (const chunk of await openai.chat.completions.create({
+      model,
+      messages,
+      stream: true,
+      stream_options: { include_usage: true },
+      ...extra
+    })) {
       const [choice] = chunk.choices
       text += choice?.delta.content ?? ''
       if (choice?.delta.role !== undefined) roles++
@@ -123,7 +180,12 @@ for (const name of Object.keys(models)) {
     t.match(theirs.choices[0]?.message.content, /\w/)
     checkReport(t, theirs, dead, 2)
     let streamed = ''
-    for await (const chunk of await dedalus.chat.completions.create({ model, messages, ...extra, stream: true })) {
+    for await (const chunk of await dedalus.chat.completions.create({
+      model,
+      messages,
+      ...extra,
+      stream: true
+    })) {
       streamed += chunk.choices[0]?.delta.content ?? ''
     }
     t.match(streamed, /\w/)
@@ -136,13 +198,26 @@ for (const name of Object.keys(models)) {
     const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
     const messages = [{ role: 'user' as const, content: ownQuestion }]
     const extra: object = { mcp_servers: servers }
-    const complete = await openai.chat.completions.create({ model, messages, tools: [ownFunction], ...extra })
-    t.match(complete.choices[0], { finish_reason: 'tool_calls', message: { tool_calls: [{ type: 'function', function: { name: 'own_function' } }] } })
-    t.equal(complete.choices[0]?.message.tool_calls?.length, 1, 'only the caller\'s own')
+    const complete = await openai.chat.completions.create({
+      model,
+      messages,
+      tools: [ownFunction],
+      ...extra
+    })
+    t.match(complete.choices[0], {
+      finish_reason: 'tool_calls',
+      message: { tool_calls: [{ type: 'function', function: { name: 'own_function' } }] }
+    })
+    t.equal(complete.choices[0]?.message.tool_calls?.length, 1, "only the caller's own")
     checkReport(t, complete, dead, 1)
 
-    const final = await openai.chat.completions.stream({ model, messages, tools: [ownFunction], ...extra }).finalChatCompletion()
-    t.match(final.choices[0], { finish_reason: 'tool_calls', message: { tool_calls: [{ function: { name: 'own_function' } }] } })
+    const final = await openai.chat.completions
+      .stream({ model, messages, tools: [ownFunction], ...extra })
+      .finalChatCompletion()
+    t.match(final.choices[0], {
+      finish_reason: 'tool_calls',
+      message: { tool_calls: [{ function: { name: 'own_function' } }] }
+    })
     t.equal(final.choices[0]?.message.tool_calls?.length, 1)
 
     const notRun: object = { ...extra, automatic_tool_execution: false }
@@ -160,16 +235,33 @@ const input = { data: picture }
 interface Signing {
   readonly model: string
   readonly settings: (url: string) => ProviderSettings
-  /** First turn: thinks, signs, calls `image`. Second turn: `A picture.` Each as it is complete and as it is streamed. */
+  /**
+   * First turn: thinks, signs, calls `image`. Second turn: `A picture.` Each as it is complete and as it is
+   * streamed.
+   */
   readonly turns: ReadonlyArray<{ readonly complete: object, readonly events: readonly object[] }>
   /** The fields the second request must hold. */
   readonly expected: object
 }
 
-function claude (stop: string, ...blocks: Array<{ block: object, deltas: object[], done?: object }>): Signing['turns'][number] {
-  const head = { id: 'msg_1', type: 'message', role: 'assistant', model: 'claude', stop_reason: null, usage: { input_tokens: 3, output_tokens: 1 } }
+function claude (
+  stop: string,
+  ...blocks: Array<{ block: object, deltas: object[], done?: object }>
+): Signing['turns'][number] {
+  const head = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'claude',
+    stop_reason: null,
+    usage: { input_tokens: 3, output_tokens: 1 }
+  }
   return {
-    complete: { ...head, content: blocks.map(({ block, done }) => ({ ...block, ...done })), stop_reason: stop },
+    complete: {
+      ...head,
+      content: blocks.map(({ block, done }) => ({ ...block, ...done })),
+      stop_reason: stop
+    },
     events: [
       { type: 'message_start', message: { ...head, content: [] } },
       ...blocks.flatMap(({ block, deltas }, index) => [
@@ -196,18 +288,31 @@ const signing: Readonly<Record<string, Signing>> = {
     model: 'anthropic/claude-sonnet-4-5',
     settings: url => upstreamAt(url, 'anthropic', 'anthropic'),
     turns: [
-      claude('tool_use', {
-        block: { type: 'thinking', thinking: '', signature: '' },
-        deltas: [{ type: 'thinking_delta', thinking: 'Hm.' }, { type: 'signature_delta', signature }],
-        done: { thinking: 'Hm.', signature }
-      }, {
-        block: { type: 'redacted_thinking', data: 'c2VjcmV0' }, deltas: []
-      }, {
-        block: { type: 'tool_use', id: 'toolu_1', name: 'image', input: {} },
-        deltas: [{ type: 'input_json_delta', partial_json: JSON.stringify(input) }],
-        done: { input }
-      }),
-      claude('end_turn', { block: { type: 'text', text: '' }, deltas: [{ type: 'text_delta', text: 'A picture.' }], done: { text: 'A picture.' } })
+      claude(
+        'tool_use',
+        {
+          block: { type: 'thinking', thinking: '', signature: '' },
+          deltas: [
+            { type: 'thinking_delta', thinking: 'Hm.' },
+            { type: 'signature_delta', signature }
+          ],
+          done: { thinking: 'Hm.', signature }
+        },
+        {
+          block: { type: 'redacted_thinking', data: 'c2VjcmV0' },
+          deltas: []
+        },
+        {
+          block: { type: 'tool_use', id: 'toolu_1', name: 'image', input: {} },
+          deltas: [{ type: 'input_json_delta', partial_json: JSON.stringify(input) }],
+          done: { input }
+        }
+      ),
+      claude('end_turn', {
+        block: { type: 'text', text: '' },
+        deltas: [{ type: 'text_delta', text: 'A picture.' }],
+        done: { text: 'A picture.' }
+      })
     ],
     expected: {
       messages: [
@@ -215,14 +320,16 @@ const signing: Readonly<Record<string, Signing>> = {
         {
           role: 'assistant',
           content: [
-            { type: 'thinking', thinking: 'Hm.', signature }, { type: 'redacted_thinking', data: 'c2VjcmV0' },
+            { type: 'thinking', thinking: 'Hm.', signature },
+            { type: 'redacted_thinking', data: 'c2VjcmV0' },
             { type: 'tool_use', id: 'toolu_1', name: 'image', input }
           ]
         },
         {
           role: 'user',
           content: [
-            { type: 'tool_result', tool_use_id: 'toolu_1', content: /^\[image 1/ }, { type: 'text' },
+            { type: 'tool_result', tool_use_id: 'toolu_1', content: /^\[image 1/ },
+            { type: 'text' },
             { type: 'image', source: { type: 'base64', media_type: 'image/png', data: picture } }
           ]
         }
@@ -233,15 +340,27 @@ const signing: Readonly<Record<string, Signing>> = {
     model: 'google/gemini-2.5-pro',
     settings: url => upstreamAt(url, 'google', 'google'),
     turns: [
-      gemini({ text: 'Hm.', thought: true }, { functionCall: { name: 'image', args: input }, thoughtSignature: signature }),
+      gemini(
+        { text: 'Hm.', thought: true },
+        { functionCall: { name: 'image', args: input }, thoughtSignature: signature }
+      ),
       gemini({ text: 'A picture.' })
     ],
     expected: {
       contents: [
         { role: 'user' },
-        { role: 'model', parts: [{ functionCall: { name: 'image', args: input }, thoughtSignature: signature }] },
-        { role: 'user', parts: [{ functionResponse: { name: 'image', response: { output: /^\[image 1/ } } }] },
-        { role: 'user', parts: [{ text: /image/ }, { inlineData: { mimeType: 'image/png', data: picture } }] }
+        {
+          role: 'model',
+          parts: [{ functionCall: { name: 'image', args: input }, thoughtSignature: signature }]
+        },
+        {
+          role: 'user',
+          parts: [{ functionResponse: { name: 'image', response: { output: /^\[image 1/ } } }]
+        },
+        {
+          role: 'user',
+          parts: [{ text: /image/ }, { inlineData: { mimeType: 'image/png', data: picture } }]
+        }
       ]
     }
   }
@@ -258,9 +377,18 @@ for (const [name, { model, settings: provider, turns, expected }] of Object.entr
     })
     t.teardown(upstream.close)
     const server = await startToolServer(t)
-    const api = await testGateway(t, { providers: [provider(upstream.url)], tools: { ...settings().tools, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] } })
+    const api = await testGateway(t, {
+      providers: [provider(upstream.url)],
+      tools: { ...settings().tools, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] }
+    })
     for (const stream of [false, true]) {
-      const response = await api.post('/v1/chat/completions', { model, messages: 'draw', stream, mcp_servers: server.url, reasoning_effort: 'low' })
+      const response = await api.post('/v1/chat/completions', {
+        model,
+        messages: 'draw',
+        stream,
+        mcp_servers: server.url,
+        reasoning_effort: 'low'
+      })
       t.match(await response.text(), /"content":"A picture\."/)
       t.match(upstream.requests.at(-1)?.json, expected, stream ? 'streamed' : 'complete')
     }
@@ -271,8 +399,13 @@ for (const [name, { model, settings: provider, turns, expected }] of Object.entr
 t.test('official clients read past the events of tools', async t => {
   const { api, model, servers, first } = await start(t, 'sandbox')
   const messages = [{ role: 'user' as const, content: 'use progress with {} and second_only with {}' }]
-  const extra: object = { mcp_servers: servers, stream_options: { include_usage: true, include_tool_events: true } }
-  const stream = await (await api.post('/v1/chat/completions', { model, messages, stream: true, ...extra })).text()
+  const extra: object = {
+    mcp_servers: servers,
+    stream_options: { include_usage: true, include_tool_events: true }
+  }
+  const stream = await (
+    await api.post('/v1/chat/completions', { model, messages, stream: true, ...extra })
+  ).text()
   for (const type of ['tool-start', 'tool-progress', 'tool-end']) t.match(stream, `"type":"${type}"`)
 
   const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
@@ -281,7 +414,12 @@ t.test('official clients read past the events of tools', async t => {
   t.equal(final.choices.length, 1)
   const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
   let text = ''
-  for await (const chunk of await dedalus.chat.completions.create({ model, messages, ...extra, stream: true })) {
+  for await (const chunk of await dedalus.chat.completions.create({
+    model,
+    messages,
+    ...extra,
+    stream: true
+  })) {
     text += chunk.choices[0]?.delta.content ?? ''
   }
   t.equal(text, final.choices[0]?.message.content)
@@ -295,7 +433,12 @@ t.test('a run that has used up its tokens says so, complete and streamed', async
     tools: { ...settings().tools, loopTokens: 1, allowedHosts: ['127.0.0.1'] }
   })
   for (const stream of [false, true]) {
-    const answer = await api.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'use echo with {}', stream, mcp_servers: server.url })
+    const answer = await api.post('/v1/chat/completions', {
+      model: 'sandbox/echo',
+      messages: 'use echo with {}',
+      stream,
+      mcp_servers: server.url
+    })
     const text = await answer.text()
     t.match(text, '"tool_loop_stopped":{"reason":"tokens","turns":1}')
     t.match(text, '"finish_reason":"tool_calls"')
@@ -306,7 +449,11 @@ t.test('a run that has used up its tokens says so, complete and streamed', async
 t.test('a caller who leaves while a tool runs: the tool is cancelled and nothing stays open', async t => {
   const { api, servers, first } = await start(t, 'sandbox')
   const leaving = new AbortController()
-  const answer = api.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'use slow with {}', mcp_servers: servers, stream: true }, { signal: leaving.signal })
+  const answer = api.post(
+    '/v1/chat/completions',
+    { model: 'sandbox/echo', messages: 'use slow with {}', mcp_servers: servers, stream: true },
+    { signal: leaving.signal }
+  )
   answer.catch(() => undefined)
   await until(() => (first.counts['tools/call'] ?? 0) === 1, 'the first server to be called')
   leaving.abort()
@@ -321,19 +468,38 @@ t.test('a caller who leaves while a tool runs: the tool is cancelled and nothing
 /** A model that calls `name` in its first turn and does not answer in the second. */
 async function calling (t: Test, name: string, limits: Partial<Settings['limits']>) {
   const call = { index: 0, id: 'a', type: 'function', function: { name, arguments: '{}' } }
-  const turn = JSON.stringify({ choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }] })
-  const upstream = await fakeUpstream((_request, number) => number === 0 ? { pieces: [turn] } : { silent: true })
+  const turn = JSON.stringify({
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: null, tool_calls: [call] },
+        finish_reason: 'tool_calls'
+      }
+    ]
+  })
+  const upstream = await fakeUpstream((_request, number) =>
+    number === 0 ? { pieces: [turn] } : { silent: true }
+  )
   t.teardown(upstream.close)
   const server = await startToolServer(t)
   const all = settings()
   const api = await testGateway(t, {
     providers: [upstreamAt(`${upstream.url}/v1`)],
     limits: { ...all.limits, ...limits },
-    tools: { ...all.tools, callMs: 20_000, loopMs: 20_000, sessionIdleMs: 20_000, allowedHosts: ['127.0.0.1'] }
+    tools: {
+      ...all.tools,
+      callMs: 20_000,
+      loopMs: 20_000,
+      sessionIdleMs: 20_000,
+      allowedHosts: ['127.0.0.1']
+    }
   })
-  const ask = async (signal?: AbortSignal): Promise<Response> => await api.post(
-    '/v1/chat/completions', { model: 'openai/gpt-5', messages: 'go', mcp_servers: server.url }, signal === undefined ? {} : { signal }
-  )
+  const ask = async (signal?: AbortSignal): Promise<Response> =>
+    await api.post(
+      '/v1/chat/completions',
+      { model: 'openai/gpt-5', messages: 'go', mcp_servers: server.url },
+      signal === undefined ? {} : { signal }
+    )
   return { api, upstream, server, ask }
 }
 
@@ -344,9 +510,13 @@ t.test('a client that disconnects while the model has the results cancels the pr
   const second = await upstream.request(1)
   leaving.abort()
   await second.aborted
-  await until(() => upstream.sockets() <= 1, 'at most one connection to the provider') // the first turn's may be kept for the next call
+  // the first turn's may be kept for the next call
+  await until(() => upstream.sockets() <= 1, 'at most one connection to the provider')
   await api.gateway.close()
-  await until(() => server.sockets.size === 0 && upstream.sockets() === 0, 'every connection to the server and the provider to close')
+  await until(
+    () => server.sockets.size === 0 && upstream.sockets() === 0,
+    'every connection to the server and the provider to close'
+  )
 })
 
 t.test('a call whose time is up ends its tools with it', async t => {
@@ -354,10 +524,16 @@ t.test('a call whose time is up ends its tools with it', async t => {
   const response = await ask()
   t.equal(response.status, 504)
   t.match(await response.json(), { error: { type: 'server_error', code: 'timeout' } })
-  await until(() => server.cancelled.length === 1 && server.waiting.size === 0, 'the tool call to be cancelled and to end')
+  await until(
+    () => server.cancelled.length === 1 && server.waiting.size === 0,
+    'the tool call to be cancelled and to end'
+  )
   t.equal(upstream.requests.length, 1, 'and no further turn is requested')
   await api.gateway.close()
-  await until(() => server.sockets.size === 0 && upstream.sockets() === 0, 'every connection to the server and the provider to close')
+  await until(
+    () => server.sockets.size === 0 && upstream.sockets() === 0,
+    'every connection to the server and the provider to close'
+  )
 })
 
 t.test('a call too many neither asks the model nor opens a session', async t => {
@@ -365,28 +541,57 @@ t.test('a call too many neither asks the model nor opens a session', async t => 
   const leaving = new AbortController()
   ask(leaving.signal).catch(() => undefined)
   await until(() => server.counts['tool slow'] === 1, 'the slow tool to be called')
-  const before = { requests: upstream.requests.length, headers: server.headers.length, sockets: server.sockets.size }
+  const before = {
+    requests: upstream.requests.length,
+    headers: server.headers.length,
+    sockets: server.sockets.size
+  }
   const response = await ask()
   t.equal(response.status, 503)
   t.match(response.headers.get('retry-after'), /^\d+$/)
   t.match(await response.json(), { error: { type: 'server_error', code: 'overloaded' } })
-  t.same({ requests: upstream.requests.length, headers: server.headers.length, sockets: server.sockets.size }, before)
+  t.same(
+    { requests: upstream.requests.length, headers: server.headers.length, sockets: server.sockets.size },
+    before
+  )
   leaving.abort()
   await until(() => api.lines.length === 2, 'two lines in the log')
   await api.gateway.close()
-  await until(() => server.sockets.size === 0 && upstream.sockets() === 0, 'every connection to the server and the provider to close')
+  await until(
+    () => server.sockets.size === 0 && upstream.sockets() === 0,
+    'every connection to the server and the provider to close'
+  )
 })
 
 t.test('a model call that is cut off in a later turn ends the stream with a named error', async t => {
   const [head = '', ...rest] = chatFrames(['half'])
   const call = `data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, delta: { role: 'assistant', tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'echo', arguments: '{"message":"hi"}' } }] }, finish_reason: 'tool_calls' }] })}\n\ndata: [DONE]\n\n`
-  const upstream = await fakeUpstream((_request, number) => ({ headers: eventStream, pieces: number === 0 ? [call] : [head, rest[0] ?? ''] }))
+  const upstream = await fakeUpstream((_request, number) => ({
+    headers: eventStream,
+    pieces: number === 0 ? [call] : [head, rest[0] ?? '']
+  }))
   t.teardown(upstream.close)
   const server = await startToolServer(t)
-  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)], tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] } })
-  const text = await (await api.post('/v1/chat/completions', { model: 'openai/gpt-5', messages: 'hi', stream: true, mcp_servers: server.url })).text()
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)],
+    tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] }
+  })
+  const text = await (
+    await api.post('/v1/chat/completions', {
+      model: 'openai/gpt-5',
+      messages: 'hi',
+      stream: true,
+      mcp_servers: server.url
+    })
+  ).text()
   t.match(text, /"content":"half"/)
   t.match(text, /event: error\n.*upstream_stream_interrupted/)
   t.notMatch(text, /DONE/)
-  t.match(upstream.requests[1]?.json, { messages: [{ role: 'user' }, { role: 'assistant', tool_calls: [{ id: 'a' }] }, { role: 'tool', tool_call_id: 'a' }] })
+  t.match(upstream.requests[1]?.json, {
+    messages: [
+      { role: 'user' },
+      { role: 'assistant', tool_calls: [{ id: 'a' }] },
+      { role: 'tool', tool_call_id: 'a' }
+    ]
+  })
 })

@@ -91,17 +91,35 @@ routes:
     { name: 'map', strategy: 'in_order', models: ['openai/gpt-5'] }
   ])
   const problems: Array<[string, string]> = [
-    ['models: {openai/gpt-5: {attributes: {speed: 2}}}', '1:45  models["openai/gpt-5"].attributes.speed  must be at most 1'],
+    [
+      'models: {openai/gpt-5: {attributes: {speed: 2}}}',
+      '1:45  models["openai/gpt-5"].attributes.speed  must be at most 1'
+    ],
     ['routes: {a: text}', '1:13  routes.a  must be a list or a map'],
     ['routes: {a: {models: []}}', '1:14  routes.a.models  must not be an empty list'],
     ['routes: {a: {strategy: weighted}}', '1:10  routes.a.models  is missing'],
-    ['routes: {a: {models: [openai/gpt-5], strategy: fastes}}', '1:48  routes.a.strategy  must be one of in_order, weighted, cheapest, fastest, balanced; did you mean fastest?'],
+    [
+      'routes: {a: {models: [openai/gpt-5], strategy: fastes}}',
+      '1:48  routes.a.strategy  must be one of in_order, weighted, cheapest, fastest, balanced; did you mean fastest?'
+    ],
     ['routes: {a: {models: [5]}}', '1:23  routes.a.models[0]  must be text or a map'],
-    ['routes: {a: {models: [{model: openai/gpt-5, wight: 1}]}}', '1:45  routes.a.models[0].wight  unknown entry; did you mean routes.a.models[0].weight?'],
-    ['routes: {a: {models: [{model: openai/gpt-5, weight: -1}]}}', '1:53  routes.a.models[0].weight  must be at least 0'],
-    ['limits: {default_key_limits: {budget: {usd: -1}}}', '1:45  limits.default_key_limits.budget.usd  must be more than 0'],
+    [
+      'routes: {a: {models: [{model: openai/gpt-5, wight: 1}]}}',
+      '1:45  routes.a.models[0].wight  unknown entry; did you mean routes.a.models[0].weight?'
+    ],
+    [
+      'routes: {a: {models: [{model: openai/gpt-5, weight: -1}]}}',
+      '1:53  routes.a.models[0].weight  must be at least 0'
+    ],
+    [
+      'limits: {default_key_limits: {budget: {usd: -1}}}',
+      '1:45  limits.default_key_limits.budget.usd  must be more than 0'
+    ],
     ['routes: {a: {models: [a]}}', '1:23  routes.a.models[0]  refers back to itself'],
-    ['routes: {a: {models: [{model: opneai/gpt-5}]}}', '1:23  routes.a.models[0]  names a provider that is not configured; did you mean openai/gpt-5?']
+    [
+      'routes: {a: {models: [{model: opneai/gpt-5}]}}',
+      '1:23  routes.a.models[0]  names a provider that is not configured; did you mean openai/gpt-5?'
+    ]
   ]
   for (const [yaml, problem] of problems) t.same(lines(t, yaml), [`headgate.yaml:${problem}`], yaml)
 })
@@ -125,6 +143,10 @@ providers:
   t.equal(apiKey, undefined, 'the variable of the provider does not count then')
   t.same(apiKeys?.map(({ key, weight }) => [key.reveal(), weight]), [['a', 1], ['b', 2]])
   t.match(lines(t, file, { A: 'a' }), [/providers.openai.api_keys\[1\].key {2}the variable B is not set/])
-  t.match(lines(t, 'providers: {openai: {api_keys: [sk-123]}}'), [/api_keys\[0\] {2}secrets are not written here/])
-  t.match(lines(t, 'providers: {openai: {api_key: env:A, api_keys: [env:A]}}', { A: 'a' }), [/api_keys {2}not together with api_key/])
+  t.match(lines(t, 'providers: {openai: {api_keys: [sk-123]}}'), [
+    /api_keys\[0\] {2}secrets are not written here/
+  ])
+  t.match(lines(t, 'providers: {openai: {api_key: env:A, api_keys: [env:A]}}', { A: 'a' }), [
+    /api_keys {2}not together with api_key/
+  ])
 })

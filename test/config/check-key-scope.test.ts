@@ -6,13 +6,22 @@ const { checked } = readSettings({
   env: {},
   cwd: t.testdir(),
   config: {
-    providers: { own: { base_url: 'http://127.0.0.1:1' }, off: { enabled: false, base_url: 'http://127.0.0.1:1' } },
+    providers: {
+      own: { base_url: 'http://127.0.0.1:1' },
+      off: { enabled: false, base_url: 'http://127.0.0.1:1' }
+    },
     mcp_servers: { 'acme/tickets': { url: 'http://127.0.0.1:1' } }
   }
 })
 
 t.test('names that the configuration has are no mistake, also where a provider is off', async t => {
-  t.same(checkKeyScope({ models: ['own/*', 'off/x', 'openai/*', '*'], mcpServers: ['acme/tickets', '*'] }, checked), [])
+  t.same(
+    checkKeyScope(
+      { models: ['own/*', 'off/x', 'openai/*', '*'], mcpServers: ['acme/tickets', '*'] },
+      checked
+    ),
+    []
+  )
   t.same(checkKeyScope({}, checked), [])
 })
 

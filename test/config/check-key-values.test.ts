@@ -3,19 +3,38 @@ import { readSettings } from '../../lib/config/read-settings.ts'
 import { directory, lines } from '../support/config.ts'
 
 t.test('no key is another key, and none has the name of another', async t => {
-  const yaml = 'keys:\n- {name: admin, key: env:A}\n- {name: web, key: env:B, endpoints: [chat]}\n- {name: environment-8e8386e7a4b8, key: env:C}'
-  t.same(lines(t, yaml, { A: 'same', B: 'same', C: 'other', HEADGATE_API_KEYS: 'a-key-of-24-characters-00,another-key-of-24-letters\u200b' }), [
-    'environment  HEADGATE_API_KEYS  key 2 contains a character not allowed in headers (position 26)',
-    'headgate.yaml:3:20  keys[1].key  is the same as that of another key',
-    'headgate.yaml:4:10  keys[2].name  is the name of a key in HEADGATE_API_KEYS'
-  ])
-  t.same(lines(t, yaml, { A: 'a', B: 'another-key-of-24-letters', C: 'c', HEADGATE_API_KEYS: 'another-key-of-24-letters' }), [
-    'environment  HEADGATE_API_KEYS  key 1 is the same as that of an entry of keys'
-  ], 'it would widen what the other may do')
+  const yaml =
+    'keys:\n- {name: admin, key: env:A}\n- {name: web, key: env:B, endpoints: [chat]}\n- {name: environment-8e8386e7a4b8, key: env:C}'
+  t.same(
+    lines(t, yaml, {
+      A: 'same',
+      B: 'same',
+      C: 'other',
+      HEADGATE_API_KEYS: 'a-key-of-24-characters-00,another-key-of-24-letters\u200b'
+    }),
+    [
+      'environment  HEADGATE_API_KEYS  key 2 contains a character not allowed in headers (position 26)',
+      'headgate.yaml:3:20  keys[1].key  is the same as that of another key',
+      'headgate.yaml:4:10  keys[2].name  is the name of a key in HEADGATE_API_KEYS'
+    ]
+  )
+  t.same(
+    lines(t, yaml, {
+      A: 'a',
+      B: 'another-key-of-24-letters',
+      C: 'c',
+      HEADGATE_API_KEYS: 'another-key-of-24-letters'
+    }),
+    ['environment  HEADGATE_API_KEYS  key 1 is the same as that of an entry of keys'],
+    'it would widen what the other may do'
+  )
 })
 
 t.test('a key of the environment that can be guessed is refused, and a short one is warned of', async t => {
-  const warnings = (key: string): string[] => readSettings({ env: { HEADGATE_API_KEYS: key }, cwd: directory(t) }).warnings.map(({ path, message }) => `${path}  ${message}`)
+  const warnings = (key: string): string[] =>
+    readSettings({ env: { HEADGATE_API_KEYS: key }, cwd: directory(t) }).warnings.map(
+      ({ path, message }) => `${path}  ${message}`
+    )
   t.same(lines(t, '', { HEADGATE_API_KEYS: `${'x'.repeat(7)},${'y'.repeat(24)}` }), [
     'environment  HEADGATE_API_KEYS  key 1 has 7 characters, which can be guessed; use at least 24 random ones'
   ])
@@ -24,8 +43,11 @@ t.test('a key of the environment that can be guessed is refused, and a short one
 })
 
 t.test('the admin key of the environment cannot be guessed, and is recognised as one', async t => {
-  const problem = 'environment  HEADGATE_ADMIN_KEY  must be hga_ and at least 24 letters, digits, hyphens or underscores, such as hga_$(openssl rand -hex 24)'
-  for (const wrong of ['x', 'hga_short', 'a'.repeat(40), `hga_${'a'.repeat(24)} b`]) t.same(lines(t, '', { HEADGATE_ADMIN_KEY: wrong }), [problem], wrong)
+  const problem =
+    'environment  HEADGATE_ADMIN_KEY  must be hga_ and at least 24 letters, digits, hyphens or underscores, such as hga_$(openssl rand -hex 24)'
+  for (const wrong of ['x', 'hga_short', 'a'.repeat(40), `hga_${'a'.repeat(24)} b`]) {
+    t.same(lines(t, '', { HEADGATE_ADMIN_KEY: wrong }), [problem], wrong)
+  }
   const key = `hga_${'a'.repeat(24)}`
   const { settings } = readSettings({ env: { HEADGATE_ADMIN_KEY: key }, cwd: directory(t) })
   t.equal(settings.adminKey?.reveal(), key)

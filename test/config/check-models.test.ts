@@ -4,7 +4,10 @@ import { formatWarnings } from '../../lib/config/problems.ts'
 import { directory, failure, lines, load } from '../support/config.ts'
 
 t.test('names of models must refer to one, and not to themselves', async t => {
-  t.same(lines(t, `providers: {gpu: {kind: vllm}}
+  t.same(
+    lines(
+      t,
+      `providers: {gpu: {kind: vllm}}
 models:
   a: {alias: r}
   fast: {hidden: true}
@@ -17,27 +20,33 @@ routes:
   s: [gpu/llama, a]
   t: [r, claude-opus]
 keys:
-  - {name: x, key: env:K, models: ['*', gpu/*, opnai/*, gpt-*, openai/gpt-*, t, vlm/x]}`, { K: 'k' }), [
-    'headgate.yaml:3:14  models.a.alias  refers back to itself',
-    'headgate.yaml:4:3  models.fast  requires the prefix of a provider, or an alias',
-    'headgate.yaml:5:18  models.wrong.alias  must be text',
-    'headgate.yaml:6:32  models.named.display_name  not together with alias',
-    'headgate.yaml:6:52  models.named.price  not together with alias',
-    'headgate.yaml:7:37  models["gpu/llama"].capabilities.tools  must be true or false',
-    'headgate.yaml:7:40  models["gpu/llama"].capabilities.vison  must be one of text, vision, image_generation, audio, ' +
-      'tools, structured_output, streaming, thinking, input_token_limit, output_token_limit; did you mean vision?',
-    'headgate.yaml:7:72  models["gpu/llama"].capabilities.input_token_limit  must be an integer',
-    'headgate.yaml:8:3  models["ollama/qwen"]  names a provider that is not configured',
-    'headgate.yaml:10:7  routes.r[0]  refers back to itself',
-    'headgate.yaml:11:18  routes.s[1]  refers back to itself',
-    'headgate.yaml:14:48  keys[0].models[2]  names a provider that is not configured; did you mean openai/*?',
-    'headgate.yaml:14:57  keys[0].models[3]  only `*` and `provider/*` are patterns',
-    'headgate.yaml:14:64  keys[0].models[4]  only `*` and `provider/*` are patterns',
-    'headgate.yaml:14:81  keys[0].models[6]  names a provider that is not configured'
-  ])
-  t.same(lines(t, 'routes: {t: [gpt-55, gpt-5]}'), [
-    'headgate.yaml:1:14  routes.t[0]  is unknown to every enabled provider; did you mean gpt-5?'
-  ], 'a name without prefix is known where every model is')
+  - {name: x, key: env:K, models: ['*', gpu/*, opnai/*, gpt-*, openai/gpt-*, t, vlm/x]}`,
+      { K: 'k' }
+    ),
+    [
+      'headgate.yaml:3:14  models.a.alias  refers back to itself',
+      'headgate.yaml:4:3  models.fast  requires the prefix of a provider, or an alias',
+      'headgate.yaml:5:18  models.wrong.alias  must be text',
+      'headgate.yaml:6:32  models.named.display_name  not together with alias',
+      'headgate.yaml:6:52  models.named.price  not together with alias',
+      'headgate.yaml:7:37  models["gpu/llama"].capabilities.tools  must be true or false',
+      'headgate.yaml:7:40  models["gpu/llama"].capabilities.vison  must be one of text, vision, image_generation, audio, ' +
+        'tools, structured_output, streaming, thinking, input_token_limit, output_token_limit; did you mean vision?',
+      'headgate.yaml:7:72  models["gpu/llama"].capabilities.input_token_limit  must be an integer',
+      'headgate.yaml:8:3  models["ollama/qwen"]  names a provider that is not configured',
+      'headgate.yaml:10:7  routes.r[0]  refers back to itself',
+      'headgate.yaml:11:18  routes.s[1]  refers back to itself',
+      'headgate.yaml:14:48  keys[0].models[2]  names a provider that is not configured; did you mean openai/*?',
+      'headgate.yaml:14:57  keys[0].models[3]  only `*` and `provider/*` are patterns',
+      'headgate.yaml:14:64  keys[0].models[4]  only `*` and `provider/*` are patterns',
+      'headgate.yaml:14:81  keys[0].models[6]  names a provider that is not configured'
+    ]
+  )
+  t.same(
+    lines(t, 'routes: {t: [gpt-55, gpt-5]}'),
+    ['headgate.yaml:1:14  routes.t[0]  is unknown to every enabled provider; did you mean gpt-5?'],
+    'a name without prefix is known where every model is'
+  )
 })
 
 t.test('what may be meant is a warning, not a problem', async t => {
@@ -64,9 +73,10 @@ keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-ow
   const error = failure(() => readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on', PORT: 'x' }, cwd }))
   t.same(formatWarnings(error.warnings), expected, 'also beside a problem')
   t.same(error.problems.length, 1)
-  t.same(lines(t, 'providers: {a: {kind: azure-openai, base_url: "http://x", options: {api_version: 20241021}}}'), [
-    'headgate.yaml:1:82  providers.a.options.api_version  must be text'
-  ])
+  t.same(
+    lines(t, 'providers: {a: {kind: azure-openai, base_url: "http://x", options: {api_version: 20241021}}}'),
+    ['headgate.yaml:1:82  providers.a.options.api_version  must be text']
+  )
 })
 
 t.test('settings of a member of a route are those a request could have for a model', async t => {
@@ -75,9 +85,17 @@ providers: {sandbox: {}}
 routes: {fast: {models: [{model: sandbox/chat, settings: ${settings}}]}}
 `
   t.same(load(t, file('{temperature: 0.2, stop_sequences: [x]}')).routes, [
-    { name: 'fast', models: ['sandbox/chat'], strategy: 'in_order', weights: { 'sandbox/chat': 1 }, defaults: { 'sandbox/chat': { temperature: 0.2, stop: ['x'] } } }
+    {
+      name: 'fast',
+      models: ['sandbox/chat'],
+      strategy: 'in_order',
+      weights: { 'sandbox/chat': 1 },
+      defaults: { 'sandbox/chat': { temperature: 0.2, stop: ['x'] } }
+    }
   ])
-  t.match(lines(t, file('{messages: hi}')), [/models\[0\].settings.messages {2}cannot be set for one model of a route/])
+  t.match(lines(t, file('{messages: hi}')), [
+    /models\[0\].settings.messages {2}cannot be set for one model of a route/
+  ])
   t.match(lines(t, file('{temprature: 1}')), [/settings.temprature {2}cannot be set.*temperature/])
   t.match(lines(t, file('{temperature: 3}')), [/settings.temperature {2}is not valid in a request/])
   t.match(lines(t, file('{top_logprobs: 3}')), [/settings.top_logprobs {2}only together with logprobs/])

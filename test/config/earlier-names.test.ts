@@ -2,7 +2,15 @@ import t from 'tap'
 import { readSettings } from '../../lib/config/read-settings.ts'
 
 const earlier = {
-  providers: { own: { kind: 'openai-compatible', base_url: 'http://127.0.0.1:1/v1', connections: 7, timeouts: { whole_ms: 9 }, quirks: { choices: false, forward: ['top_k'], echo: ['a'] } } },
+  providers: {
+    own: {
+      kind: 'openai-compatible',
+      base_url: 'http://127.0.0.1:1/v1',
+      connections: 7,
+      timeouts: { whole_ms: 9 },
+      quirks: { choices: false, forward: ['top_k'], echo: ['a'] }
+    }
+  },
   limits: { default_key: { requests_per_minute: 5 } },
   tools: { repeats: 4, sessions: 6 },
   server: { open_health: true },
@@ -17,19 +25,34 @@ t.test('a configuration of an earlier version means the same, with a warning for
     server: { publicHealth: true },
     deferred: { forAllProviders: true, maxPending: 11, maxBytesPerKey: 2048 }
   })
-  t.match(settings.providers.find(({ id }) => id === 'own'), {
-    maxConnections: 7, timeouts: { responseMs: 9 }, quirks: { multipleChoices: false, extraFields: ['top_k'], keepInHistory: ['a'] }
-  })
+  t.match(
+    settings.providers.find(({ id }) => id === 'own'),
+    {
+      maxConnections: 7,
+      timeouts: { responseMs: 9 },
+      quirks: { multipleChoices: false, extraFields: ['top_k'], keepInHistory: ['a'] }
+    }
+  )
   t.strictSame(warnings.map(({ path, message }) => `${path} ${message}`).toSorted(), [
-    'deferred.emulate is now named for_all_providers', 'deferred.key_bytes is now named max_bytes_per_key', 'deferred.pending is now named max_pending',
+    'deferred.emulate is now named for_all_providers',
+    'deferred.key_bytes is now named max_bytes_per_key',
+    'deferred.pending is now named max_pending',
     'limits.default_key is now named default_key_limits',
-    'providers.own.connections is now named max_connections', 'providers.own.quirks.choices is now named multiple_choices',
-    'providers.own.quirks.echo is now named keep_in_history', 'providers.own.quirks.forward is now named extra_fields',
+    'providers.own.connections is now named max_connections',
+    'providers.own.quirks.choices is now named multiple_choices',
+    'providers.own.quirks.echo is now named keep_in_history',
+    'providers.own.quirks.forward is now named extra_fields',
     'providers.own.timeouts.whole_ms is now named response_ms',
-    'server.open_health is now named public_health', 'tools.repeats is now named max_identical_calls', 'tools.sessions is now named max_sessions'
+    'server.open_health is now named public_health',
+    'tools.repeats is now named max_identical_calls',
+    'tools.sessions is now named max_sessions'
   ])
 })
 
 t.test('an entry under both names is refused by its earlier one', async t => {
-  t.throws(() => readSettings({ env: {}, cwd: t.testdir(), config: { tools: { repeats: 4, max_identical_calls: 5 } } }), /tools\.repeats {2}/)
+  t.throws(
+    () =>
+      readSettings({ env: {}, cwd: t.testdir(), config: { tools: { repeats: 4, max_identical_calls: 5 } } }),
+    /tools\.repeats {2}/
+  )
 })

@@ -3,7 +3,8 @@ import { effectiveEntries } from '../../lib/config/effective-entries.ts'
 import { directory } from '../support/config.ts'
 
 t.test('every entry has its value and its origin; a secret is the reference to it', async t => {
-  const file = 'server: { host: a.example }\nproviders:\n  a: { base_url: "http://a.example", api_key: env:A }\nroutes: { r: [a/m, a/n] }\n'
+  const file =
+    'server: { host: a.example }\nproviders:\n  a: { base_url: "http://a.example", api_key: env:A }\nroutes: { r: [a/m, a/n] }\n'
   const cwd = directory(t, { 'headgate.yaml': file })
   const entries = effectiveEntries({ env: { A: 'a secret', HEADGATE_LOG_LEVEL: 'warn' }, cwd })
   const at = (path: string): unknown => {
@@ -19,5 +20,7 @@ t.test('every entry has its value and its origin; a secret is the reference to i
 })
 
 t.test('a file with a problem has no entries', async t => {
-  t.throws(() => effectiveEntries({ env: {}, cwd: directory(t, { 'headgate.yaml': 'server: [' }) }), { name: 'ConfigError' })
+  t.throws(() => effectiveEntries({ env: {}, cwd: directory(t, { 'headgate.yaml': 'server: [' }) }), {
+    name: 'ConfigError'
+  })
 })

@@ -17,20 +17,47 @@ t.test('the example file is right, with and without its entries, and complete', 
   const names = [...complete.matchAll(/env:(\w+)/g)].map(([, name]) => name ?? '')
   const env = Object.fromEntries(names.map(name => [name, 'x']))
   const catalogue = readFileSync(new URL('lib/models/catalogue.json', root), 'utf8')
-  const loadAll = (env: Env): Settings => loadSettings({ env, cwd: directory(t, { 'headgate.yaml': complete, 'catalogue.json': catalogue }) })
+  const loadAll = (env: Env): Settings =>
+    loadSettings({ env, cwd: directory(t, { 'headgate.yaml': complete, 'catalogue.json': catalogue }) })
   t.same(ids(loadAll(env)), ['openai', 'ollama', 'team-gpu', 'sandbox', 'local'])
   t.same(entryNames(Config).filter(name => !new RegExp(`^ *(- )?${name}:`, 'm').test(complete)), [])
   const defaults = load(t, '')
-  const { limits: { defaultKeyLimits, bodyMemoryBytes, tags, models: ofModels, ...limits }, endUsers, tools, deferred, responses, usage, metrics } = loadAll(env)
-  const budgets = [{ usd: 5, per: 'day', timeZone: 'Europe/Berlin' }, { usd: 100, every: '30d', from: '2030-01-01T00:00:00Z' }]
+  const {
+    limits: { defaultKeyLimits, bodyMemoryBytes, tags, models: ofModels, ...limits },
+    endUsers,
+    tools,
+    deferred,
+    responses,
+    usage,
+    metrics
+  } = loadAll(env)
+  const budgets = [
+    { usd: 5, per: 'day', timeZone: 'Europe/Berlin' },
+    { usd: 100, every: '30d', from: '2030-01-01T00:00:00Z' }
+  ]
   t.same(defaultKeyLimits, { requestsPerMinute: 600, budgets })
   t.match(usage, {
-    keepDays: defaults.usage.keepDays, keepRows: defaults.usage.keepRows, exposeCost: defaults.usage.exposeCost,
-    projects: [{ project: 'Support', exposeCost: false, tags: ['support'] }], keys: [{ key: 'nightly', tags: ['batch', 'cost centre 7'] }], routes: [{ route: 'fast', tags: ['interactive'] }],
-    exports: { warehouse: { s3: { bucket: 'example-usage', prefix: 'headgate/' }, every: 'hour' }, accounting: { directory: '/srv/accounting/usage', format: 'jsonl' } }
+    keepDays: defaults.usage.keepDays,
+    keepRows: defaults.usage.keepRows,
+    exposeCost: defaults.usage.exposeCost,
+    projects: [{ project: 'Support', exposeCost: false, tags: ['support'] }],
+    keys: [{ key: 'nightly', tags: ['batch', 'cost centre 7'] }],
+    routes: [{ route: 'fast', tags: ['interactive'] }],
+    exports: {
+      warehouse: { s3: { bucket: 'example-usage', prefix: 'headgate/' }, every: 'hour' },
+      accounting: { directory: '/srv/accounting/usage', format: 'jsonl' }
+    }
   })
   t.same(tags, [{ tag: 'batch', budget: { usd: 50, per: 'day' }, strict: true }])
-  t.same(ofModels, [{ model: 'openai/gpt-5', budgets: [{ usd: 20, per: 'hour' }, { usd: 200, per: 'day', soft: true }] }])
+  t.same(ofModels, [
+    {
+      model: 'openai/gpt-5',
+      budgets: [
+        { usd: 20, per: 'hour' },
+        { usd: 200, per: 'day', soft: true }
+      ]
+    }
+  ])
   t.same(endUsers, { required: false, defaultBudget: { usd: 1, per: 'day' }, strict: true })
   t.same(metrics, load(t, 'metrics: {}').metrics)
   t.equal(bodyMemoryBytes, 1_073_741_824)

@@ -1,7 +1,10 @@
 import t from 'tap'
 import { lineDifference } from '../../lib/config/line-difference.ts'
 
-const shown = (before: string, after: string): string[] => lineDifference(before, after).map(({ kind, text }) => `${{ same: ' ', added: '+', removed: '-' }[kind]}${text}`)
+const shown = (before: string, after: string): string[] =>
+  lineDifference(before, after).map(
+    ({ kind, text }) => `${{ same: ' ', added: '+', removed: '-' }[kind]}${text}`
+  )
 
 t.test('lines that stay are found between those that change', async t => {
   t.same(shown('a\nb\nc\nd', 'a\nx\nc\ny\nd'), [' a', '-b', '+x', ' c', '+y', ' d'])
@@ -17,8 +20,12 @@ t.test('texts of very many lines are compared as one', async t => {
 })
 
 t.test('texts that share little are replaced, without a table of all pairs', async t => {
-  const lines = (name: string): string => Array.from({ length: 5000 }, (_, index) => `${name} ${index}`).join('\n')
+  const lines = (name: string): string =>
+    Array.from({ length: 5000 }, (_, index) => `${name} ${index}`).join('\n')
   const difference = shown(`first\n${lines('a')}\nlast`, `first\n${lines('b')}\nlast`)
   t.equal(difference.length, 10_002)
-  t.same([difference[0], difference[1], difference[5001], difference.at(-1)], [' first', '-a 0', '+b 0', ' last'])
+  t.same(
+    [difference[0], difference[1], difference[5001], difference.at(-1)],
+    [' first', '-a 0', '+b 0', ' last']
+  )
 })

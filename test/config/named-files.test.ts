@@ -14,8 +14,24 @@ t.test('a configuration names any file, and a draft only those in use or below i
   t.same([...all.named], [join(root, 'outside'), join(directory, 'below')])
 
   const draft = namedFiles(directory, new Set([join(root, 'used')]))
-  t.same(['below', 'deep/file', '..odd', 'own-link', '../used', join(root, 'used')].map(draft.read), ['c', 'd', 'e', 'c', 'b', 'b'])
-  for (const path of ['../outside', join(root, 'outside'), 'deep/../../outside', 'link', 'up/outside', '/etc/hostname', '..', '.']) {
+  t.same(['below', 'deep/file', '..odd', 'own-link', '../used', join(root, 'used')].map(draft.read), [
+    'c',
+    'd',
+    'e',
+    'c',
+    'b',
+    'b'
+  ])
+  for (const path of [
+    '../outside',
+    join(root, 'outside'),
+    'deep/../../outside',
+    'link',
+    'up/outside',
+    '/etc/hostname',
+    '..',
+    '.'
+  ]) {
     t.throws(() => draft.read(path), { code: /outside of the directory/ }, path)
   }
   t.throws(() => draft.read('nothing'), { code: 'ENOENT' })

@@ -8,5 +8,7 @@ t.test('days and moments are read', async t => {
 })
 
 t.test('a day that no calendar has is none, nor is any other text', async t => {
-  for (const text of ['2030-02-31', '2029-02-29', '2030-13-01', '2030-12-31T25:00:00Z', 'soon', '']) t.ok(Number.isNaN(parseIsoDate(text)), text)
+  for (const text of ['2030-02-31', '2029-02-29', '2030-13-01', '2030-12-31T25:00:00Z', 'soon', '']) {
+    t.ok(Number.isNaN(parseIsoDate(text)), text)
+  }
 })

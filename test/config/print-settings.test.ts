@@ -5,9 +5,15 @@ import { Secret } from '../../lib/core/secret.ts'
 import { directory } from '../support/config.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
-t.test('settings that are printed have their secrets, so that two that differ in one are printed differently', async t => {
-  t.equal(printSettings({ key: new Secret('one'), list: [new Secret('two')] }), '{"key":"one","list":["two"]}')
-})
+t.test(
+  'settings that are printed have their secrets, so that two that differ in one are printed differently',
+  async t => {
+    t.equal(
+      printSettings({ key: new Secret('one'), list: [new Secret('two')] }),
+      '{"key":"one","list":["two"]}'
+    )
+  }
+)
 
 t.test('settings are encoded with their secrets, and are the same when they are decoded', async t => {
   const settings = loadSettings({

@@ -52,17 +52,18 @@ mcp_servers:
   a/b: {url: 'http://x', headers: {authorization: env:WIDE}}
   a/c: {command: x, env: {TOKEN: env:WIDE}}
 keys: [{name: a, key: env:WIDE}]`
-  const cwd = directory(t, { 'headgate.yaml': yaml, 'team.txt': ' bell\x07 \n' })
-  const error = failure(() => loadSettings({ env: { WIDE: ' canary\u200b\t' }, cwd }))
-  t.same(formatProblems(error).split('\n'), [
-    'headgate.yaml:2:21  providers.openai.api_key  the variable WIDE contains a character not allowed in headers (position 7)',
-    'headgate.yaml:2:49  providers.openai.headers.x-team  the file team.txt contains a character not allowed in headers (position 5)',
-    'headgate.yaml:4:51  mcp_servers["a/b"].headers.authorization  the variable WIDE contains a character not allowed in headers (position 7)',
-    'headgate.yaml:6:23  keys[0].key  the variable WIDE contains a character not allowed in headers (position 7)'
-  ])
-  t.notMatch(inspect(error, { depth: Infinity }), /canary/)
-  t.same(lines(t, '', { OPENAI_API_KEY: 'x\x7f' }), [
-    'environment  OPENAI_API_KEY  the variable OPENAI_API_KEY contains a character not allowed in headers (position 2)'
-  ])
-  t.equal(provider(load(t, '', { OPENAI_API_KEY: ' caf\xe9 ' }), 'openai').apiKey?.reveal(), 'caf\xe9')
-})
+    const cwd = directory(t, { 'headgate.yaml': yaml, 'team.txt': ' bell\x07 \n' })
+    const error = failure(() => loadSettings({ env: { WIDE: ' canary\u200b\t' }, cwd }))
+    t.same(formatProblems(error).split('\n'), [
+      'headgate.yaml:2:21  providers.openai.api_key  the variable WIDE contains a character not allowed in headers (position 7)',
+      'headgate.yaml:2:49  providers.openai.headers.x-team  the file team.txt contains a character not allowed in headers (position 5)',
+      'headgate.yaml:4:51  mcp_servers["a/b"].headers.authorization  the variable WIDE contains a character not allowed in headers (position 7)',
+      'headgate.yaml:6:23  keys[0].key  the variable WIDE contains a character not allowed in headers (position 7)'
+    ])
+    t.notMatch(inspect(error, { depth: Infinity }), /canary/)
+    t.same(lines(t, '', { OPENAI_API_KEY: 'x\x7f' }), [
+      'environment  OPENAI_API_KEY  the variable OPENAI_API_KEY contains a character not allowed in headers (position 2)'
+    ])
+    t.equal(provider(load(t, '', { OPENAI_API_KEY: ' caf\xe9 ' }), 'openai').apiKey?.reveal(), 'caf\xe9')
+  }
+)

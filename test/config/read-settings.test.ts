@@ -8,110 +8,134 @@ import { directory, failure, ids, lines, load, provider, type Env } from '../sup
 t.test('without a file and an environment everything has its default', async t => {
   const cwd = directory(t)
   const all = loadSettings({ env: {}, cwd })
-  t.same(all.providers.filter(({ enabled }) => !enabled).map(({ id }) => id), [...providerLabels])
-  t.same({ ...all, providers: all.providers.filter(({ enabled }) => enabled) }, {
-    server: {
-      host: '127.0.0.1',
-      acceptedHosts: [],
-      corsOrigins: [],
-      port: 8080,
-      workers: 1,
-      logLevel: 'info',
-      logFormat: 'auto',
-      dataDir: join(cwd, '.headgate'),
-      exposeStages: true,
-      publicHealth: false, aliases: true, litellmHeaders: false,
-      trustProxy: false,
-      shutdownDelayMs: 500,
-      drainMs: 8_000,
-      workerTimeoutMs: 10_000,
-      keepAliveMs: 65_000,
-      writeTimeoutMs: 300_000,
-      maxClientConnections: 10_000
-    },
-    limits: {
-      jsonBodyBytes: 16_777_216,
-      jsonBodyTotalBytes: 52_428_800,
-      jsonValues: 500_000,
-      jsonDepth: 100,
-      jsonCompression: 20,
-      storedBodyBytes: 6_291_456,
-      formFields: 100,
-      formFiles: 32,
-      chatMessages: 20_000,
-      chatParts: 20_000,
-      chatTools: 1024,
-      audioFileBytes: 26_214_400,
-      documentBytes: 52_428_800,
-      answerBytes: 67_108_864,
-      eventBytes: 8_388_608,
-      openCalls: 10_000,
-      modelsPerCall: 16,
-      maxSharePerKey: 0.5,
-      uploadDiskBytes: 4_294_967_296,
-      pipelinedRequests: 16,
-      callMs: 600_000,
-      bodyMs: 60_000,
-      headersMs: 30_000,
-      defaultMaxTokens: 8192, tags: [],
-      models: [],
-      withoutStore: 'allow',
-      withoutCoordination: 'share'
-    },
-    endUsers: { required: false },
-    tools: {
-      connectMs: 5000,
-      callMs: 30_000,
-      loopMs: 300_000,
-      loopTokens: 10_000_000,
-      resultBytes: 262_144,
-      callsPerTurn: 32,
-      maxIdenticalCalls: 3,
-      listTtlMs: 300_000,
-      sessionIdleMs: 300_000,
-      maxSessions: 256,
-      allowedHosts: []
-    },
-    providers: [{
-      id: 'sandbox',
-      kind: 'sandbox',
-      enabled: true,
-      baseUrl: 'sandbox:',
-      headers: {},
-      timeouts: {
-        connectMs: 10_000,
-        firstByteMs: 60_000,
-        responseMs: 600_000,
-        idleBytesMs: 120_000,
-        idleEventsMs: 300_000
+  t.same(
+    all.providers.filter(({ enabled }) => !enabled).map(({ id }) => id),
+    [...providerLabels]
+  )
+  t.same(
+    { ...all, providers: all.providers.filter(({ enabled }) => enabled) },
+    {
+      server: {
+        host: '127.0.0.1',
+        acceptedHosts: [],
+        corsOrigins: [],
+        port: 8080,
+        workers: 1,
+        logLevel: 'info',
+        logFormat: 'auto',
+        dataDir: join(cwd, '.headgate'),
+        exposeStages: true,
+        publicHealth: false,
+        aliases: true,
+        litellmHeaders: false,
+        trustProxy: false,
+        shutdownDelayMs: 500,
+        drainMs: 8_000,
+        workerTimeoutMs: 10_000,
+        keepAliveMs: 65_000,
+        writeTimeoutMs: 300_000,
+        maxClientConnections: 10_000
       },
-      retries: 3,
-      onDisconnect: 'abort',
-      cacheMarks: 'off',
-      maxWaitingCalls: 1024,
-      maxWaitingMs: 10_000,
-      http2: false,
-      quirks: {},
-      listModels: false,
-      options: {}
-    }],
-    models: [],
-    routes: [],
-    toolServers: [],
-    keys: [],
-    store: { poolSize: 10, connectMs: 5000, statementMs: 10_000, keysStaleMs: 86_400_000 },
-    coordination: { cluster: false, timeoutMs: 500 },
-    usage: { keepDays: 90, keepRows: 1_000_000, exposeCost: true, projects: [], keys: [], exports: {}, routes: [] },
-    deferred: { forAllProviders: false, keepMs: 86_400_000, maxPending: 1000, maxBytesPerKey: 268_435_456 },
-    calls: { keepBodies: [], keptMemoryBytes: 33_554_432 },
-    stages: [],
-    cache: {},
-    alerts: { webhooks: {}, emails: {}, errorPercent: 20, keyExpiryDays: 7 },
-    telemetry: { maxSampledPerSecond: 100 },
-    responses: { store: true, keepMs: 2_592_000_000, maxBytesPerKey: 268_435_456 },
-    dashboard: { enabled: true, insecure: false, editConfig: false },
-    accounts: {}
-  })
+      limits: {
+        jsonBodyBytes: 16_777_216,
+        jsonBodyTotalBytes: 52_428_800,
+        jsonValues: 500_000,
+        jsonDepth: 100,
+        jsonCompression: 20,
+        storedBodyBytes: 6_291_456,
+        formFields: 100,
+        formFiles: 32,
+        chatMessages: 20_000,
+        chatParts: 20_000,
+        chatTools: 1024,
+        audioFileBytes: 26_214_400,
+        documentBytes: 52_428_800,
+        answerBytes: 67_108_864,
+        eventBytes: 8_388_608,
+        openCalls: 10_000,
+        modelsPerCall: 16,
+        maxSharePerKey: 0.5,
+        uploadDiskBytes: 4_294_967_296,
+        pipelinedRequests: 16,
+        callMs: 600_000,
+        bodyMs: 60_000,
+        headersMs: 30_000,
+        defaultMaxTokens: 8192,
+        tags: [],
+        models: [],
+        withoutStore: 'allow',
+        withoutCoordination: 'share'
+      },
+      endUsers: { required: false },
+      tools: {
+        connectMs: 5000,
+        callMs: 30_000,
+        loopMs: 300_000,
+        loopTokens: 10_000_000,
+        resultBytes: 262_144,
+        callsPerTurn: 32,
+        maxIdenticalCalls: 3,
+        listTtlMs: 300_000,
+        sessionIdleMs: 300_000,
+        maxSessions: 256,
+        allowedHosts: []
+      },
+      providers: [
+        {
+          id: 'sandbox',
+          kind: 'sandbox',
+          enabled: true,
+          baseUrl: 'sandbox:',
+          headers: {},
+          timeouts: {
+            connectMs: 10_000,
+            firstByteMs: 60_000,
+            responseMs: 600_000,
+            idleBytesMs: 120_000,
+            idleEventsMs: 300_000
+          },
+          retries: 3,
+          onDisconnect: 'abort',
+          cacheMarks: 'off',
+          maxWaitingCalls: 1024,
+          maxWaitingMs: 10_000,
+          http2: false,
+          quirks: {},
+          listModels: false,
+          options: {}
+        }
+      ],
+      models: [],
+      routes: [],
+      toolServers: [],
+      keys: [],
+      store: { poolSize: 10, connectMs: 5000, statementMs: 10_000, keysStaleMs: 86_400_000 },
+      coordination: { cluster: false, timeoutMs: 500 },
+      usage: {
+        keepDays: 90,
+        keepRows: 1_000_000,
+        exposeCost: true,
+        projects: [],
+        keys: [],
+        exports: {},
+        routes: []
+      },
+      deferred: {
+        forAllProviders: false,
+        keepMs: 86_400_000,
+        maxPending: 1000,
+        maxBytesPerKey: 268_435_456
+      },
+      calls: { keepBodies: [], keptMemoryBytes: 33_554_432 },
+      stages: [],
+      cache: {},
+      alerts: { webhooks: {}, emails: {}, errorPercent: 20, keyExpiryDays: 7 },
+      telemetry: { maxSampledPerSecond: 100 },
+      responses: { store: true, keepMs: 2_592_000_000, maxBytesPerKey: 268_435_456 },
+      dashboard: { enabled: true, insecure: false, editConfig: false },
+      accounts: {}
+    }
+  )
 })
 
 t.test('the file is the one that was requested', async t => {
@@ -129,8 +153,10 @@ t.test('the file is the one that was requested', async t => {
   t.equal(three.server.port, 3)
   const missing = failure(() => loadSettings({ env: { HEADGATE_CONFIG: 'four.yaml' }, cwd }))
   t.equal(formatProblems(missing), 'four.yaml  file not found')
-  t.equal(formatProblems(failure(() => loadSettings({ env: {}, cwd, file: 'other' }))),
-    'other  cannot be read (EISDIR)')
+  t.equal(
+    formatProblems(failure(() => loadSettings({ env: {}, cwd, file: 'other' }))),
+    'other  cannot be read (EISDIR)'
+  )
 })
 
 t.test('a key in the environment switches its provider on', async t => {
@@ -161,14 +187,23 @@ t.test('a key in the environment switches its provider on', async t => {
 })
 
 t.test('an entry of the file and the environment make one provider', async t => {
-  const env = { OPENAI_API_KEY: 'usual', OTHER: 'other', GROQ_API_KEY: 'g', XAI_BASE_URL: 'http://x.example' }
-  const settings = load(t, `
+  const env = {
+    OPENAI_API_KEY: 'usual',
+    OTHER: 'other',
+    GROQ_API_KEY: 'g',
+    XAI_BASE_URL: 'http://x.example'
+  }
+  const settings = load(
+    t,
+    `
 providers:
   openai: {retries: 0}
   groq: {enabled: false}
   xai: {base_url: 'http://file.example'}
   second: {kind: openai, api_key: env:OTHER}
-`, env)
+`,
+    env
+  )
   t.same(ids(settings), ['openai', 'xai', 'second'])
   t.match(provider(settings, 'openai'), { retries: 0 })
   t.equal(provider(settings, 'openai').apiKey?.reveal(), 'usual')
@@ -192,9 +227,7 @@ t.test('the sandbox is there when nothing else is, or when requested', async t =
     ['under another name', 'providers: {play: {kind: sandbox}}', {}, ['play']]
   ]
   for (const [what, yaml, env, expected] of cases) t.same(ids(load(t, yaml, env)), expected, what)
-  t.same(lines(t, '', { HEADGATE_SANDBOX: 'maybe' }), [
-    'environment  HEADGATE_SANDBOX  must be on or off'
-  ])
+  t.same(lines(t, '', { HEADGATE_SANDBOX: 'maybe' }), ['environment  HEADGATE_SANDBOX  must be on or off'])
 })
 
 t.test('the dashboard is switched by one word', async t => {

@@ -14,7 +14,17 @@ t.test('every entry has a type and a description', async t => {
     const [, entry = '', type = '', , description = ''] = row.split(/(?<!\\)\|/).map(cell => cell.trim())
     t.ok(type !== '' && type !== 'any' && (description !== '' || /<name>`$|\[\]`$/.test(entry)), entry)
   }
-  t.ok(rows.some(row => row.startsWith('| `providers.<name>.timeouts.connect_ms` | integer, at least 1, at most 86400000 | `10000` |')))
+  t.ok(
+    rows.some(row =>
+      row.startsWith(
+        '| `providers.<name>.timeouts.connect_ms` | integer, at least 1, at most 86400000 | `10000` |'
+      )
+    )
+  )
   t.ok(rows.some(row => row.startsWith('| `providers.<name>.api_key` | secret | – |')))
-  t.ok(rows.some(row => row.startsWith('| `models.<name>.traits.embeddings.tokens_per_input` | integer, at least 1 |')))
+  t.ok(
+    rows.some(row =>
+      row.startsWith('| `models.<name>.traits.embeddings.tokens_per_input` | integer, at least 1 |')
+    )
+  )
 })

@@ -24,9 +24,18 @@ t.test('problems come in the order of the file, each with its place', async t =>
   const error = thrown(report)
   t.strictSame(error.problems, [
     { file: 'headgate.yaml', line: 2, column: 9, path: 'server.port', message: 'must be a number' },
-    { file: 'headgate.yaml', line: 4, column: 11, path: 'keys[0].name', message: 'is taken', suggestion: 'b' }
+    {
+      file: 'headgate.yaml',
+      line: 4,
+      column: 11,
+      path: 'keys[0].name',
+      message: 'is taken',
+      suggestion: 'b'
+    }
   ])
-  t.strictSame(error.warnings, [{ file: 'headgate.yaml', line: 3, column: 1, path: 'keys', message: 'look at these' }])
+  t.strictSame(error.warnings, [
+    { file: 'headgate.yaml', line: 3, column: 1, path: 'keys', message: 'look at these' }
+  ])
   t.strictSame(report.warnings(), error.warnings)
 })
 
@@ -40,7 +49,13 @@ t.test('what only follows from another problem is not reported', async t => {
 })
 
 t.test('an entry that a variable has set is reported by its name', async t => {
-  const report = createReport(document, new Map([['server.port', 'PORT'], ['providers.sandbox', 'HEADGATE_SANDBOX']] as const))
+  const report = createReport(
+    document,
+    new Map([
+      ['server.port', 'PORT'],
+      ['providers.sandbox', 'HEADGATE_SANDBOX']
+    ] as const)
+  )
   report.add(['server', 'port'], 'must be a number')
   report.add(['providers', 'sandbox'], 'must be an object')
   t.strictSame(thrown(report).problems, [
@@ -49,10 +64,19 @@ t.test('an entry that a variable has set is reported by its name', async t => {
   ])
 })
 
-t.test('problems of other files come last, and entries that have moved are reported where they were written', async t => {
-  const report = createReport(document, new Map())
-  const other = { file: 'own.json', line: 1, column: 1, path: 'models', message: 'must be a list' }
-  report.include([other])
-  reportFor(report, path => ['keys', ...path]).add([0, 'name'], 'is taken')
-  t.same(thrown(report).problems.map(({ file, path }) => [file, path]), [['headgate.yaml', 'keys[0].name'], ['own.json', 'models']])
-})
+t.test(
+  'problems of other files come last, and entries that have moved are reported where they were written',
+  async t => {
+    const report = createReport(document, new Map())
+    const other = { file: 'own.json', line: 1, column: 1, path: 'models', message: 'must be a list' }
+    report.include([other])
+    reportFor(report, path => ['keys', ...path]).add([0, 'name'], 'is taken')
+    t.same(
+      thrown(report).problems.map(({ file, path }) => [file, path]),
+      [
+        ['headgate.yaml', 'keys[0].name'],
+        ['own.json', 'models']
+      ]
+    )
+  }
+)

@@ -1,16 +1,29 @@
 import t from 'tap'
 import { readSettings, type AppliedConfiguration } from '../../lib/config/read-settings.ts'
-import { receiveConfiguration, reportReload, SharedConfiguration } from '../../lib/config/shared-configuration.ts'
+import {
+  receiveConfiguration,
+  reportReload,
+  SharedConfiguration
+} from '../../lib/config/shared-configuration.ts'
 import { printSettings } from '../../lib/config/print-settings.ts'
 import { until } from '../support/until.ts'
 import type { IpcChannel } from '../../lib/async/ipc.ts'
 
 /** Both ends of an IPC channel within this process. */
 function ipcChannel (): { readonly primary: IpcChannel<unknown>, readonly worker: IpcChannel<unknown> } {
-  const listeners: Record<'worker' | 'primary', Array<(message: unknown) => void>> = { worker: [], primary: [] }
+  const listeners: Record<'worker' | 'primary', Array<(message: unknown) => void>> = {
+    worker: [],
+    primary: []
+  }
   const end = (own: 'worker' | 'primary', other: 'worker' | 'primary'): IpcChannel<unknown> => ({
-    on: (event, listener) => { if (event === 'message') listeners[own].push(listener) },
-    send: message => { setImmediate(() => { for (const listener of listeners[other]) listener(JSON.parse(JSON.stringify(message))) }) }
+    on: (event, listener) => {
+      if (event === 'message') listeners[own].push(listener)
+    },
+    send: message => {
+      setImmediate(() => {
+        for (const listener of listeners[other]) listener(JSON.parse(JSON.stringify(message)))
+      })
+    }
   })
   return { primary: end('worker', 'primary'), worker: end('primary', 'worker') }
 }
@@ -22,14 +35,16 @@ function configurationOf (text: string): AppliedConfiguration {
   return configuration
 }
 
-t.test('a new worker gets the configuration of the start, and the last one that a worker has taken over', async t => {
-  const started = configurationOf('keys: [{name: a, key: env:K}]')
-  const shared = new SharedConfiguration(started)
-  const first = ipcChannel()
-  shared.join(first.worker, never)
-  const received = receiveConfiguration(first.primary)
-  t.same(await received, { started, current: started })
-  t.equal(printSettings(await received), printSettings({ started, current: started }), 'with its secrets')
+t.test(
+  'a new worker gets the configuration of the start, and the last one that a worker has taken over',
+  async t => {
+    const started = configurationOf('keys: [{name: a, key: env:K}]')
+    const shared = new SharedConfiguration(started)
+    const first = ipcChannel()
+    shared.join(first.worker, never)
+    const received = receiveConfiguration(first.primary)
+    t.same(await received, { started, current: started })
+    t.equal(printSettings(await received), printSettings({ started, current: started }), 'with its secrets')
 
   const current = configurationOf('keys: [{name: b, key: env:K}]')
   const second = ipcChannel()
@@ -52,7 +67,12 @@ t.test('a worker and a primary of different versions have nothing to do with eac
     t.same(received, [], 'it sends no configuration')
 
     const other = ipcChannel()
-    other.worker.on('message', () => other.worker.send?.({ configuration: 'start', version, started: 'unreadable' }, () => {}))
-    await t.rejects(receiveConfiguration(other.primary), { name: 'OtherVersionError', message: `its primary process of ${said}: restart the gateway` })
+    other.worker.on('message', () =>
+      other.worker.send?.({ configuration: 'start', version, started: 'unreadable' }, () => {})
+    )
+    await t.rejects(receiveConfiguration(other.primary), {
+      name: 'OtherVersionError',
+      message: `its primary process of ${said}: restart the gateway`
+    })
   }
 })

@@ -21,12 +21,18 @@ t.test('a change of the file is seen, also when the file is replaced', async t =
   t.equal(port(await next()), 3)
   replace('server: {prot: 4}')
   t.equal(port(await next()), 'headgate.yaml:1:10  server.prot  unknown entry; did you mean server.port?')
-  replace('server: {port: 3}\nmodels: {a: {alias: b}}\nroutes: {b: [a]}\ntools: {allowed_hosts: [10.0.0.0/99]}')
-  t.equal(port(await next()), [
-    'headgate.yaml:2:21  models.a.alias  refers back to itself',
-    'headgate.yaml:3:14  routes.b[0]  refers back to itself',
-    'headgate.yaml:4:25  tools.allowed_hosts[0]  is not a range of addresses'
-  ].join('\n'), 'a running gateway refuses what a start would')
+  replace(
+    'server: {port: 3}\nmodels: {a: {alias: b}}\nroutes: {b: [a]}\ntools: {allowed_hosts: [10.0.0.0/99]}'
+  )
+  t.equal(
+    port(await next()),
+    [
+      'headgate.yaml:2:21  models.a.alias  refers back to itself',
+      'headgate.yaml:3:14  routes.b[0]  refers back to itself',
+      'headgate.yaml:4:25  tools.allowed_hosts[0]  is not a range of addresses'
+    ].join('\n'),
+    'a running gateway refuses what a start would'
+  )
   replace('server: {port: 3}')
   t.equal(port(await next()), 3, 'the end of a problem is seen, although nothing differs')
   rmSync(join(cwd, 'headgate.yaml'))
@@ -43,7 +49,11 @@ t.test('a file that has become empty is a problem, and what is in effect stays',
   const { next, unheard } = observe(t, cwd, {}, readSettings({ env: {}, cwd }))
   for (const text of ['', '# server: {port: 2}\n', '---\n', '{}']) {
     writeFileSync(join(cwd, 'headgate.yaml'), text)
-    t.equal(port(await next()), 'headgate.yaml  has no entries any more; restart the gateway to run without them', JSON.stringify(text))
+    t.equal(
+      port(await next()),
+      'headgate.yaml  has no entries any more; restart the gateway to run without them',
+      JSON.stringify(text)
+    )
     writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 3}')
     t.equal(port(await next()), 3)
   }
@@ -65,14 +75,20 @@ t.test('changes without a pause are read all the same', async t => {
   const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
   const { next } = observe(t, cwd)
   let written = 1
-  const timer = setInterval(() => writeFileSync(join(cwd, 'headgate.yaml'), `server: {port: ${++written}}`), 50)
+  const timer = setInterval(
+    () => writeFileSync(join(cwd, 'headgate.yaml'), `server: {port: ${++written}}`),
+    50
+  )
   t.teardown(() => clearInterval(timer))
   const seen = Number(port(await next()))
   t.ok(seen > 1 && seen <= written, `${seen} of ${written}`)
 })
 
 t.test('a changed file of a secret is seen', async t => {
-  const cwd = directory(t, { 'headgate.yaml': 'keys: [{name: a, key: file:secrets/a}]', 'secrets/a': 'a'.repeat(32) })
+  const cwd = directory(t, {
+    'headgate.yaml': 'keys: [{name: a, key: file:secrets/a}]',
+    'secrets/a': 'a'.repeat(32)
+  })
   const { next } = observe(t, cwd)
   writeFileSync(join(cwd, 'secrets/a'), 'b'.repeat(32))
   const settings = await next()
@@ -118,32 +134,41 @@ t.test('after it is closed a watch says nothing', async t => {
   t.same(closed.unheard, [])
 })
 
-t.test('what has changed since the settings in use were read is a change, and what they are is none', async t => {
-  const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
-  const inUse = readSettings({ env: {}, cwd })
-  writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 2}')
-  t.equal(port(await observe(t, cwd, {}, inUse).next()), 2)
-  const { env, nextRead } = observedEnvironment()
-  const { next, unheard } = observe(t, cwd, env, readSettings({ env: {}, cwd }))
-  await nextRead()
-  t.same(unheard, [])
-  writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 3}')
-  t.equal(port(await next()), 3)
-})
+t.test(
+  'what has changed since the settings in use were read is a change, and what they are is none',
+  async t => {
+    const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
+    const inUse = readSettings({ env: {}, cwd })
+    writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 2}')
+    t.equal(port(await observe(t, cwd, {}, inUse).next()), 2)
+    const { env, nextRead } = observedEnvironment()
+    const { next, unheard } = observe(t, cwd, env, readSettings({ env: {}, cwd }))
+    await nextRead()
+    t.same(unheard, [])
+    writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 3}')
+    t.equal(port(await next()), 3)
+  }
+)
 
-t.test('a file that is gone since the settings in use were read is a problem, and none where there was none', async t => {
-  const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
-  const inUse = readSettings({ env: {}, cwd })
-  rmSync(join(cwd, 'headgate.yaml'))
-  t.equal(port(await observe(t, cwd, {}, inUse).next()), 'headgate.yaml  file not found')
-  const { env, nextRead } = observedEnvironment()
-  const { unheard } = observe(t, cwd, env, readSettings({ env: {}, cwd }))
-  await nextRead()
-  t.same(unheard, [])
-})
+t.test(
+  'a file that is gone since the settings in use were read is a problem, and none where there was none',
+  async t => {
+    const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
+    const inUse = readSettings({ env: {}, cwd })
+    rmSync(join(cwd, 'headgate.yaml'))
+    t.equal(port(await observe(t, cwd, {}, inUse).next()), 'headgate.yaml  file not found')
+    const { env, nextRead } = observedEnvironment()
+    const { unheard } = observe(t, cwd, env, readSettings({ env: {}, cwd }))
+    await nextRead()
+    t.same(unheard, [])
+  }
+)
 
 t.test('a catalogue that the settings in use name is watched', async t => {
-  const cwd = directory(t, { 'headgate.yaml': 'catalogue: lists/own.json', 'lists/own.json': '{"families": [], "models": []}' })
+  const cwd = directory(t, {
+    'headgate.yaml': 'catalogue: lists/own.json',
+    'lists/own.json': '{"families": [], "models": []}'
+  })
   const { env, nextRead } = observedEnvironment()
   const { next, unheard } = observe(t, cwd, env, readSettings({ env: {}, cwd }))
   await nextRead()
@@ -152,7 +177,10 @@ t.test('a catalogue that the settings in use name is watched', async t => {
   t.match(port(await next()), /^lists\/own\.json:1:1 {2}families {2}is missing/)
 })
 
-/** Returns an environment that says when it is read, which is the first thing that a look at the configuration does. */
+/**
+ * Returns an environment that says when it is read, which is the first thing that a look at the configuration
+ * does.
+ */
 function observedEnvironment (): { readonly env: Env, readonly nextRead: () => Promise<void> } {
   const readings: Array<() => void> = []
   const env = Object.defineProperty({}, 'ANY', {

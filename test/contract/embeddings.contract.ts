@@ -43,12 +43,24 @@ if (openai !== undefined && gemini !== undefined) {
 
   const request: EmbeddingsRequest = { model: route.modelId, input: ['a', 'b'] }
   const answers = [
-    readBytes(openaiEmbeddings, Buffer.from('{"data":[{"embedding":[0.5]},{"embedding":"AAAAPw=="}]}'), askOf(request)),
-    readBytes(googleEmbeddings, Buffer.from('{"embeddings":[{"values":[1,2]},{"values":[3]}]}'), askOf(request))
+    readBytes(
+      openaiEmbeddings,
+      Buffer.from('{"data":[{"embedding":[0.5]},{"embedding":"AAAAPw=="}]}'),
+      askOf(request)
+    ),
+    readBytes(
+      googleEmbeddings,
+      Buffer.from('{"embeddings":[{"values":[1,2]},{"values":[3]}]}'),
+      askOf(request)
+    )
   ]
   for (const events of answers) {
     const call = routedCall(request, { routes: [route] })
     const { body } = await embeddingsReply()(once({ call, route, events }))
-    openai.check('CreateEmbeddingResponse', body instanceof Uint8Array ? JSON.parse(Buffer.from(body).toString()) : undefined, 'the answer')
+    openai.check(
+      'CreateEmbeddingResponse',
+      body instanceof Uint8Array ? JSON.parse(Buffer.from(body).toString()) : undefined,
+      'the answer'
+    )
   }
 }

@@ -24,23 +24,40 @@ if (api !== undefined) {
   t.test('every answer, and every event of its stream, is one of the API', async () => {
     const isAnswer = validator('ServerMessage')
     const isEvent = validator('ServerStreamEvent')
-    await fc.assert(fc.asyncProperty(anyAnswer, fc.boolean(), async ({ events, hidesThinking }, fails) => {
-      const answer: unknown = JSON.parse(JSON.stringify(await complete([events], { hidesThinking })))
-      if (!isAnswer(answer)) throw new Error(JSON.stringify([isAnswer.errors, answer]))
-      for (const event of framesOf(await streamed([events], { hidesThinking }, fails ? new GatewayError('upstream_overloaded') : undefined))) {
-        if (!isEvent(event)) throw new Error(JSON.stringify([isEvent.errors, event]))
-      }
-    }), { numRuns: 300 })
+    await fc.assert(
+      fc.asyncProperty(anyAnswer, fc.boolean(), async ({ events, hidesThinking }, fails) => {
+        const answer: unknown = JSON.parse(JSON.stringify(await complete([events], { hidesThinking })))
+        if (!isAnswer(answer)) throw new Error(JSON.stringify([isAnswer.errors, answer]))
+        for (const event of framesOf(
+          await streamed(
+            [events],
+            { hidesThinking },
+            fails ? new GatewayError('upstream_overloaded') : undefined
+          )
+        )) {
+          if (!isEvent(event)) throw new Error(JSON.stringify([isEvent.errors, event]))
+        }
+      }),
+      { numRuns: 300 }
+    )
   })
 
   t.test('errors, counts and models', async t => {
-    const gateway = await testGateway(t, { providers: [{ ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }] })
+    const gateway = await testGateway(t, {
+      providers: [{ ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }]
+    })
     const ask = async (model: string, content: unknown, path = '/v1/messages'): Promise<unknown> =>
       await (await gateway.post(path, { model, max_tokens: 5, messages: [{ role: 'user', content }] })).json()
     const model = 'sandbox/echo'
     check('ServerErrorResponse', await ask('sandbox/none', 'x'), 'an unknown model')
-    for (const content of [5, ...[400, 429, 500, 503].map(status => `[sandbox: status=${status}]`)]) check('ServerErrorResponse', await ask(model, content), String(content))
-    check('ServerErrorResponse', await (await fetch(`${gateway.url}/v1/messages`, { method: 'POST' })).json(), 'no key')
+    for (const content of [5, ...[400, 429, 500, 503].map(status => `[sandbox: status=${status}]`)]) {
+      check('ServerErrorResponse', await ask(model, content), String(content))
+    }
+    check(
+      'ServerErrorResponse',
+      await (await fetch(`${gateway.url}/v1/messages`, { method: 'POST' })).json(),
+      'no key'
+    )
     check('ServerMessage', await ask(model, 'hi'), 'an answer')
     check('MessageTokensCount', await ask(model, 'hi', '/v1/messages/count_tokens'), 'a count')
     const headers = { 'anthropic-version': '2023-06-01' }
@@ -49,31 +66,59 @@ if (api !== undefined) {
   })
 
   t.test('what the API takes is taken', async t => {
-    // The description of what comes in leaves these fields of a custom tool open; that of the tool itself says what they are.
+    // The description of what comes in leaves these fields of a custom tool open; that of the tool itself
+    // says what they are.
     const isFlag = validator('Tool/properties/defer_loading')
-    const hasFlags = ({ tools }: JsonObject): boolean => objectsOf(tools).every(({ type, strict, defer_loading: deferred }) =>
-      (typeof type === 'string' && type !== 'custom') || [strict, deferred].every(flag => flag === undefined || flag === null || isFlag(flag)))
-    for (const [name, schema] of [['InboundMessagesRequest', MessagesRequest], ['InboundCountTokensRequest', CountTokensRequest]] as const) {
+    const hasFlags = ({ tools }: JsonObject): boolean =>
+      objectsOf(tools).every(
+        ({ type, strict, defer_loading: deferred }) =>
+          (typeof type === 'string' && type !== 'custom') ||
+          [strict, deferred].every(flag => flag === undefined || flag === null || isFlag(flag))
+      )
+    for (const [name, schema] of [
+      ['InboundMessagesRequest', MessagesRequest],
+      ['InboundCountTokensRequest', CountTokensRequest]
+    ] as const) {
       const isTaken = compileCheck(schema)
       const isOfApi = validator(name)
       let both = 0
-      fc.assert(fc.property(brokenValuesOf(schema), value => {
-        // `validate` takes a top-level null as absent. The API knows nothing of the fields that are for the gateway.
-        const request: JsonObject = Object.fromEntries(
-          Object.entries(Object(value) as object).filter(([name, field]) => field !== null && !callOptionNames.includes(name)))
-        // The API bounds no name of a model; here one ends at 256 characters.
-        const hasLongName = typeof request['model'] === 'string' && request['model'].length > 256
-        if (!isOfApi(request) || !hasFlags(request) || hasLongName) return
-        both++
-        if (!isTaken(request)) throw new Error(JSON.stringify(request))
-      }), { numRuns: 2000 })
+      fc.assert(
+        fc.property(brokenValuesOf(schema), value => {
+          // `validate` takes a top-level null as absent. The API knows nothing of the fields that are for the
+          // gateway.
+          const request: JsonObject = Object.fromEntries(
+            Object.entries(Object(value) as object).filter(
+              ([name, field]) => field !== null && !callOptionNames.includes(name)
+            )
+          )
+          // The API bounds no name of a model; here one ends at 256 characters.
+          const hasLongName = typeof request['model'] === 'string' && request['model'].length > 256
+          if (!isOfApi(request) || !hasFlags(request) || hasLongName) return
+          both++
+          if (!isTaken(request)) throw new Error(JSON.stringify(request))
+        }),
+        { numRuns: 2000 }
+      )
       t.ok(both > 20, `${name}: ${both} of them`)
     }
     const fixtures = join(import.meta.dirname, '../../../test/fixtures/anthropic')
     const isTaken = compileCheck(MessagesRequest)
     for (const file of readdirSync(fixtures).filter(name => name.endsWith('.request.json'))) {
-      const { model, request } = JSON.parse(readFileSync(join(fixtures, file), 'utf8')) as { model: string, request: ChatInput } // of ours
-      const sent: unknown = JSON.parse(String(anthropicChat.request({ request, route: { providerId: 'anthropic', model, modelId: model }, quirks: {}, streamed: false }).body))
+      // of ours
+      const { model, request } = JSON.parse(readFileSync(join(fixtures, file), 'utf8')) as {
+        model: string
+        request: ChatInput
+      }
+      const sent: unknown = JSON.parse(
+        String(
+          anthropicChat.request({
+            request,
+            route: { providerId: 'anthropic', model, modelId: model },
+            quirks: {},
+            streamed: false
+          }).body
+        )
+      )
       t.ok(isTaken(sent), file)
     }
   })

@@ -25,7 +25,13 @@ const wav = wavOf(0.1)
 const recording: RecordingInput = {
   task: 'transcribe',
   model: ['whisper-1'],
-  file: { name: 'a.wav', mediaType: 'audio/wav', sizeBytes: wav.length, head: wav, open: () => Readable.from([wav]) },
+  file: {
+    name: 'a.wav',
+    mediaType: 'audio/wav',
+    sizeBytes: wav.length,
+    head: wav,
+    open: () => Readable.from([wav])
+  },
   format: 'json',
   stream: false,
   logprobs: false,
@@ -33,13 +39,18 @@ const recording: RecordingInput = {
 }
 
 function questionTo<R> (request: R, model: string): AdapterInput<R> {
-  const traits = sandboxModels.find(entry => entry.model === model)?.traits ?? familyTraits(families, 'openai', model)
+  const traits =
+    sandboxModels.find(entry => entry.model === model)?.traits ?? familyTraits(families, 'openai', model)
   const route = { providerId: 'openai', model, modelId: `openai/${model}`, traits }
   return { request, route, quirks: {}, streamed: false }
 }
 
 /** The fields of a form as the values its schema describes. */
-async function formValues (adapter: Adapter<RecordingInput, TranscriptEvent>, request: RecordingInput, model: string): Promise<Record<string, unknown>> {
+async function formValues (
+  adapter: Adapter<RecordingInput, TranscriptEvent>,
+  request: RecordingInput,
+  model: string
+): Promise<Record<string, unknown>> {
   const { headers, body } = adapter.request(questionTo(request, model))
   if (typeof body !== 'function') throw new Error('a form is opened anew for each attempt')
   const values: Record<string, unknown> = {}
@@ -49,7 +60,8 @@ async function formValues (adapter: Adapter<RecordingInput, TranscriptEvent>, re
       const key = name.slice(0, -2)
       values[key] = [values[key] ?? [], text].flat()
     } else {
-      values[name] = name === 'temperature' || name === 'stream' || text.startsWith('{') ? JSON.parse(text) : text
+      values[name] =
+        name === 'temperature' || name === 'stream' || text.startsWith('{') ? JSON.parse(text) : text
     }
   }
   return values
@@ -62,11 +74,25 @@ if (api !== undefined) {
   const said: SpeechInput = { model: 'x', input: 'Hi', voice: 'alloy', stream: false }
   const speeches: ReadonlyArray<readonly [name: string, request: SpeechInput]> = [
     ['least', said],
-    ['most', { ...said, instructions: 'softly', response_format: 'flac', speed: 2, stream_format: 'sse', stream: true }]
+    [
+      'most',
+      {
+        ...said,
+        instructions: 'softly',
+        response_format: 'flac',
+        speed: 2,
+        stream_format: 'sse',
+        stream: true
+      }
+    ]
   ]
   for (const [name, request] of speeches) {
     for (const model of ['tts-1', 'gpt-4o-mini-tts']) {
-      check('CreateSpeechRequest', JSON.parse(String(openaiSpeech.request(questionTo(request, model)).body)), `${name}, ${model}`)
+      check(
+        'CreateSpeechRequest',
+        JSON.parse(String(openaiSpeech.request(questionTo(request, model)).body)),
+        `${name}, ${model}`
+      )
     }
   }
 
@@ -81,20 +107,49 @@ if (api !== undefined) {
   for (const [name, request, model] of rows) {
     check('CreateTranscriptionRequest', await formValues(openaiTranscription, request, model), name)
   }
-  check('CreateTranslationRequest', await formValues(openaiTranslation, { ...recording, task: 'translate', prompt: 'x', temperature: 0 }, 'whisper-1'), 'all')
+  check(
+    'CreateTranslationRequest',
+    await formValues(
+      openaiTranslation,
+      { ...recording, task: 'translate', prompt: 'x', temperature: 0 },
+      'whisper-1'
+    ),
+    'all'
+  )
 
-  const [end] = readTranscript({ language: 'english', duration: 1, text: 'Hi', words: [{ word: 'Hi', start: 0, end: 1 }], segments: [{ start: 0, end: 1, text: 'Hi' }], usage: { type: 'duration', seconds: 1 } })
+  const [end] = readTranscript({
+    language: 'english',
+    duration: 1,
+    text: 'Hi',
+    words: [{ word: 'Hi', start: 0, end: 1 }],
+    segments: [{ start: 0, end: 1, text: 'Hi' }],
+    usage: { type: 'duration', seconds: 1 }
+  })
   if (end?.type === 'transcript-end') {
-    const answer = (request: RecordingInput): unknown => JSON.parse(writeTranscript(end.transcript, request).text)
+    const answer = (request: RecordingInput): unknown =>
+      JSON.parse(writeTranscript(end.transcript, request).text)
     check('CreateTranscriptionResponseJson', answer(recording), 'ours')
-    check('CreateTranscriptionResponseVerboseJson', answer({ ...recording, format: 'verbose_json', granularities: ['word', 'segment'] }), 'ours')
+    check(
+      'CreateTranscriptionResponseVerboseJson',
+      answer({ ...recording, format: 'verbose_json', granularities: ['word', 'segment'] }),
+      'ours'
+    )
   }
 
   // The sandbox stands in for the provider, so its events must be like those.
   const fast = { wordsPerSecond: 0 }
   const streams = [
-    ['CreateSpeechResponseStreamEvent', await speak(openaiSpeech.request(questionTo({ ...said, stream: true }, 'speaker')), fast)],
-    ['CreateTranscriptionResponseStreamEvent', await transcribe(openaiTranscription.request(questionTo({ ...recording, stream: true, logprobs: true }, 'listener')), fast)]
+    [
+      'CreateSpeechResponseStreamEvent',
+      await speak(openaiSpeech.request(questionTo({ ...said, stream: true }, 'speaker')), fast)
+    ],
+    [
+      'CreateTranscriptionResponseStreamEvent',
+      await transcribe(
+        openaiTranscription.request(questionTo({ ...recording, stream: true, logprobs: true }, 'listener')),
+        fast
+      )
+    ]
   ] as const
   for (const [definition, { body }] of streams) {
     for (const step of body) {
@@ -103,8 +158,15 @@ if (api !== undefined) {
       check(definition, JSON.parse(data), data.slice(0, 40))
     }
   }
-  const timed = await transcribe(openaiTranscription.request(questionTo({ ...recording, format: 'verbose_json', granularities: ['word'] }, 'listener')), fast)
+  const timed = await transcribe(
+    openaiTranscription.request(
+      questionTo({ ...recording, format: 'verbose_json', granularities: ['word'] }, 'listener')
+    ),
+    fast
+  )
   for (const step of timed.body) {
-    if (step.type === 'send') check('CreateTranscriptionResponseVerboseJson', JSON.parse(String(step.bytes)), 'of the sandbox')
+    if (step.type === 'send') {
+      check('CreateTranscriptionResponseVerboseJson', JSON.parse(String(step.bytes)), 'of the sandbox')
+    }
   }
 }

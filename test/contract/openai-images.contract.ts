@@ -11,8 +11,23 @@ import type { ImageRequest } from '../../schemas/images.ts'
 const requests: ReadonlyArray<Omit<ImageRequest, 'prompt'>> = [
   {},
   { model: 'openai/dall-e-2', n: 10, size: '256x256', response_format: 'url', user: 'u', quality: 'auto' },
-  { model: 'openai/dall-e-3', n: 1, size: '1792x1024', response_format: 'b64_json', quality: 'hd', style: 'vivid' },
-  { n: 2, size: 'auto', quality: 'high', background: 'transparent', moderation: 'low', output_format: 'webp', output_compression: 50 },
+  {
+    model: 'openai/dall-e-3',
+    n: 1,
+    size: '1792x1024',
+    response_format: 'b64_json',
+    quality: 'hd',
+    style: 'vivid'
+  },
+  {
+    n: 2,
+    size: 'auto',
+    quality: 'high',
+    background: 'transparent',
+    moderation: 'low',
+    output_format: 'webp',
+    output_compression: 50
+  },
   { stream: true, partial_images: 2 },
   { stream: false, partial_images: 2 }
 ]
@@ -41,8 +56,13 @@ if (api !== undefined) {
         const answer = JSON.parse(text) as { size: string } // a check follows
         check('ImagesResponse', { ...answer, size: '1024x1024' }, 'complete answer, but for its small size')
       } else {
-        const event = JSON.parse(text.slice(text.indexOf('data: ') + 6)) as { size: string } // a check follows
-        check('ImageGenStreamEvent', { ...event, size: '1024x1024' }, 'event of a stream, but for its small size')
+        // a check follows
+        const event = JSON.parse(text.slice(text.indexOf('data: ') + 6)) as { size: string }
+        check(
+          'ImageGenStreamEvent',
+          { ...event, size: '1024x1024' },
+          'event of a stream, but for its small size'
+        )
       }
     }
   }

@@ -18,7 +18,11 @@ if (api !== undefined) {
   // The requests of every provider are requests of this API; what it does not know must not go up.
   for (const fixture of ['chat-completions', 'xai', 'google']) {
     const path = join(root, 'test/fixtures', fixture, 'requests.json')
-    const requests = JSON.parse(readFileSync(path, 'utf8')) as Array<{ name: string, request: Partial<ChatInput> }> // ours
+    // ours
+    const requests = JSON.parse(readFileSync(path, 'utf8')) as Array<{
+      name: string
+      request: Partial<ChatInput>
+    }>
     for (const { name, request } of requests) {
       for (const streamed of [false, true]) {
         const { body } = chatCompletions.request({
@@ -30,7 +34,10 @@ if (api !== undefined) {
         const value: unknown = JSON.parse(String(body))
         t.ok(validate(value), `${fixture}: ${name}`, { errors: validate.errors, value })
         const known = Object.keys(Object(Reflect.get(Object(validate.schema), 'properties')))
-        t.ok(known.length === 0 || Object.keys(Object(value)).every(key => known.includes(key)), `${fixture}: ${name}, nothing else`)
+        t.ok(
+          known.length === 0 || Object.keys(Object(value)).every(key => known.includes(key)),
+          `${fixture}: ${name}, nothing else`
+        )
       }
     }
   }

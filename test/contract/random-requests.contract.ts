@@ -9,8 +9,11 @@ import type { ProviderKind } from '../../schemas/providers.ts'
 
 /** The description of each kind's requests; those with chat completions of their own are as OpenAI's. */
 const descriptions: Readonly<Partial<Record<ProviderKind, readonly [file: string, definition: string]>>> = {
-  anthropic: ['anthropic.json', 'CreateMessageRequest'], google: ['gemini.json', 'GenerateContentRequest'], xai: ['xai.json', 'ChatRequest'],
-  openai: ['openai.json', 'CreateChatCompletionRequest'], 'openai-compatible': ['openai.json', 'CreateChatCompletionRequest']
+  anthropic: ['anthropic.json', 'CreateMessageRequest'],
+  google: ['gemini.json', 'GenerateContentRequest'],
+  xai: ['xai.json', 'ChatRequest'],
+  openai: ['openai.json', 'CreateChatCompletionRequest'],
+  'openai-compatible': ['openai.json', 'CreateChatCompletionRequest']
 }
 
 const responses = description('openai-responses.json')?.validator('CreateResponse')
@@ -21,11 +24,17 @@ for (const [name, [file, definition]] of Object.entries(descriptions)) {
   if (validate === undefined || responses === undefined) continue
 
   t.test(`${kind}: a body is what ${file} calls ${definition}`, async t => {
-    holds(t, fc.property(fc.constantFrom(...requestedModels[kind] ?? []), randomRequests, (model, request) => {
-      const sent = sentRequest(kind, model, request)
-      if (sent === undefined) return
-      const isRight = sent.path.endsWith('/responses') ? responses : validate
-      if (!isRight(sent.body)) throw new Error(`${JSON.stringify(isRight.errors?.slice(0, 3))} ${JSON.stringify(sent.body)}`)
-    }), { numRuns: 300, seed: 1 })
+    holds(
+      t,
+      fc.property(fc.constantFrom(...(requestedModels[kind] ?? [])), randomRequests, (model, request) => {
+        const sent = sentRequest(kind, model, request)
+        if (sent === undefined) return
+        const isRight = sent.path.endsWith('/responses') ? responses : validate
+        if (!isRight(sent.body)) {
+          throw new Error(`${JSON.stringify(isRight.errors?.slice(0, 3))} ${JSON.stringify(sent.body)}`)
+        }
+      }),
+      { numRuns: 300, seed: 1 }
+    )
   })
 }

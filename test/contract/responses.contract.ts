@@ -1,4 +1,7 @@
-/** Holds what callers of the Responses API get, what their clients were seen to send, and what is sent to providers of it, against the API's description. */
+/**
+ * Holds what callers of the Responses API get, what their clients were seen to send, and what is sent to
+ * providers of it, against the API's description.
+ */
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,35 +30,73 @@ const answers: Readonly<Record<string, readonly ChatEvent[]>> = {
   text: [
     { type: 'reasoning-delta', choice, text: 'Hm.' },
     { type: 'thinking-block', choice, block: { type: 'thinking', thinking: 'Hm.', signature: 's' } },
-    { type: 'text-delta', choice, text: 'Hi' }, { type: 'text-delta', choice, text: ' there' },
-    { type: 'annotation-delta', choice, annotations: [{ type: 'url_citation', url_citation: { url: 'https://a.example', title: 'A', start_index: 0, end_index: 2 } }] },
+    { type: 'text-delta', choice, text: 'Hi' },
+    { type: 'text-delta', choice, text: ' there' },
+    {
+      type: 'annotation-delta',
+      choice,
+      annotations: [
+        {
+          type: 'url_citation',
+          url_citation: { url: 'https://a.example', title: 'A', start_index: 0, end_index: 2 }
+        }
+      ]
+    },
     { type: 'choice-end', choice, reason: 'stop' }
   ],
   calls: [
-    { type: 'tool-call-start', choice, call: 0, id: 'call_1', name: 'get', kind: 'function', extra: { extra_content: {} } },
+    {
+      type: 'tool-call-start',
+      choice,
+      call: 0,
+      id: 'call_1',
+      name: 'get',
+      kind: 'function',
+      extra: { extra_content: {} }
+    },
     { type: 'tool-call-start', choice, call: 1, id: 'call_2', name: 'run', kind: 'function' },
     { type: 'tool-call-delta', choice, call: 1, text: '{"input":"ls"}', kind: 'function' },
     { type: 'tool-call-delta', choice, call: 0, text: '{}', kind: 'function' },
     { type: 'choice-end', choice, reason: 'tool_calls' }
   ],
   server: [
-    { type: 'tools-listed', serverName: 'files', tools: [{ name: 'read', inputSchema: { type: 'object' } }] },
+    {
+      type: 'tools-listed',
+      serverName: 'files',
+      tools: [{ name: 'read', inputSchema: { type: 'object' } }]
+    },
     { type: 'tool-servers-failed', errors: { docs: { message: 'unreachable' } } },
-    { type: 'tool-result', result: { toolName: 'read', serverName: 'files', arguments: { a: 1 }, isError: false, result: 'text' } },
-    { type: 'tool-result', result: { toolName: 'read', serverName: 'files', arguments: {}, isError: true, result: 'gone' } },
+    {
+      type: 'tool-result',
+      result: { toolName: 'read', serverName: 'files', arguments: { a: 1 }, isError: false, result: 'text' }
+    },
+    {
+      type: 'tool-result',
+      result: { toolName: 'read', serverName: 'files', arguments: {}, isError: true, result: 'gone' }
+    },
     { type: 'tool-approval-needed', serverName: 'files', toolName: 'write', arguments: { a: 1 } },
-    { type: 'text-delta', choice, text: 'Done' }, { type: 'choice-end', choice, reason: 'stop' }
+    { type: 'text-delta', choice, text: 'Done' },
+    { type: 'choice-end', choice, reason: 'stop' }
   ],
-  refusal: [{ type: 'refusal-delta', choice, text: 'No.' }, { type: 'choice-end', choice, reason: 'content_filter' }],
-  cut: [{ type: 'text-delta', choice, text: 'Onc' }, { type: 'choice-end', choice, reason: 'length' }],
+  refusal: [
+    { type: 'refusal-delta', choice, text: 'No.' },
+    { type: 'choice-end', choice, reason: 'content_filter' }
+  ],
+  cut: [
+    { type: 'text-delta', choice, text: 'Onc' },
+    { type: 'choice-end', choice, reason: 'length' }
+  ],
   empty: [{ type: 'choice-end', choice, reason: 'stop' }]
 }
 const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 3, completionTokens: 2, totalTokens: 5 } }
 const request = {
   tools: [
-    { type: 'function' as const, name: 'get', parameters: { type: 'object' } }, { type: 'custom' as const, name: 'run' }
+    { type: 'function' as const, name: 'get', parameters: { type: 'object' } },
+    { type: 'custom' as const, name: 'run' }
   ],
-  metadata: { a: 'b' }, instructions: 'Be brief.', reasoning: { effort: 'low' as const }
+  metadata: { a: 'b' },
+  instructions: 'Be brief.',
+  reasoning: { effort: 'low' as const }
 }
 
 const api = description('openai-responses.json')
@@ -64,7 +105,9 @@ if (api !== undefined) {
   const isEvent = api.validator('ResponseStreamEvent')
   for (const [name, events] of Object.entries(answers)) {
     const complete = responsesStart(request)
-    const value = JSON.parse(JSON.stringify(toResponse(complete, batchesOf(complete, [...events, usage])))) as unknown
+    const value = JSON.parse(
+      JSON.stringify(toResponse(complete, batchesOf(complete, [...events, usage])))
+    ) as unknown
     t.ok(isResponse(value), `${name}: complete`, { errors: isResponse.errors, value })
     const printer = encodeResponse(responsesStart({ ...request, stream: true }))
     for (const event of streamEvents(printer.print([...events, usage]) + printer.end())) {
@@ -87,7 +130,8 @@ if (api !== undefined) {
     fc.assert(fc.property(anyAnswer, events => {
       const start = responsesStart(request)
       const { output } = toResponse(start, batchesOf(start, events))
-      const { items } = identified([{ role: 'user', content: 'Hi' }, ...output as InputItem[]]) // as clients send them back
+      // as clients send them back
+      const { items } = identified([{ role: 'user', content: 'Hi' }, ...output as InputItem[]])
       const list: unknown = JSON.parse(JSON.stringify(inputItemPage(items, 'limit=100')))
       if (!isList(list)) throw new Error(JSON.stringify([isList.errors, list]))
     }), { numRuns: 100 })
@@ -98,21 +142,37 @@ if (api !== undefined) {
   for (const { name, body } of recorded) {
     t.ok(accepts(body), name, { errors: accepts.errors })
     const { call, route, context } = directStart(body as ResponsesRequest) // just checked
-    const { body: sent } = directRequest(call, { route, model: undefined, account: () => 'a1' }, context) ?? {}
+    const { body: sent } =
+      directRequest(call, { route, model: undefined, account: () => 'a1' }, context) ?? {}
     api.check('CreateResponse', JSON.parse(String(sent)), `direct: ${name}`)
   }
 
-  const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{ name: string, request: Partial<ChatInput> }> // ours
+  // ours
+  const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{
+    name: string
+    request: Partial<ChatInput>
+  }>
   for (const { name, request } of requests) {
-    for (const streamed of [false, true]) api.check('CreateResponse', responsesBody(request, streamed), `request: ${name}`)
+    for (const streamed of [false, true]) {
+      api.check('CreateResponse', responsesBody(request, streamed), `request: ${name}`)
+    }
   }
   // Of a type that the description does not know.
-  for (const name of readdirSync(fixtures).filter(name => name.endsWith('.sse') && name !== 'new-events.sse')) {
-    for (const event of streamEvents(readFileSync(join(fixtures, name), 'utf8'))) t.ok(isEvent(event), `recorded: ${name}`, { errors: isEvent.errors, event })
+  for (const name of readdirSync(fixtures).filter(
+    name => name.endsWith('.sse') && name !== 'new-events.sse'
+  )) {
+    for (const event of streamEvents(readFileSync(join(fixtures, name), 'utf8'))) {
+      t.ok(isEvent(event), `recorded: ${name}`, { errors: isEvent.errors, event })
+    }
   }
-  for (const name of readdirSync(fixtures).filter(name => name.endsWith('.sse') && name !== 'new-events.sse')) {
+  for (const name of readdirSync(fixtures).filter(
+    name => name.endsWith('.sse') && name !== 'new-events.sse'
+  )) {
     const direct = { dialect: 'responses' as const, body: '{}', headers: {}, query: '' }
-    const read = readEvents([readFileSync(join(fixtures, name))], streamOf(openaiAdapters.chat, { ...responsesAsk(), direct }))
+    const read = readEvents(
+      [readFileSync(join(fixtures, name))],
+      streamOf(openaiAdapters.chat, { ...responsesAsk(), direct })
+    )
     const printer = encodeResponse(directStart({ model: 'openai/gpt-5', stream: true }))
     for (const event of streamEvents(printer.print(read) + printer.end())) {
       t.ok(isEvent(event), `direct: ${name}`, { errors: isEvent.errors, event })

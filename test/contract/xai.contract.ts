@@ -16,7 +16,11 @@ const api = description('xai.json')
 if (api !== undefined) {
   const { check } = api
 
-  const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{ name: string, request: Partial<ChatInput> }> // ours
+  // ours
+  const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{
+    name: string
+    request: Partial<ChatInput>
+  }>
   for (const { name, request } of requests) {
     for (const streamed of [false, true]) check('ChatRequest', xaiBody(request, streamed), `request: ${name}`)
   }

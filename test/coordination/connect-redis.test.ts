@@ -17,16 +17,29 @@ const patient = { timeoutMs: 5000 }
 
 /** Checks that processes count together: twenty calls of eight keys each, of which ten are admitted. */
 async function countTogether (t: Test, servers: readonly RedisServer[], name = 'key'): Promise<void> {
-  const limiters = servers.map(server => new RedisLimiter(server, { without: () => 'refuse', onFailure: error => t.error(error) }))
+  const limiters = servers.map(
+    server => new RedisLimiter(server, { without: () => 'refuse', onFailure: error => t.error(error) })
+  )
   t.teardown(() => limiters.forEach(limiter => limiter.close()))
   for (let key = 0; key < 8; key++) {
-    const wanted = { keyId: `${name}-${key}`, limits: { concurrentCalls: 10, requestsPerMinute: 10 }, tokens: 0, nanoUsd: 0 }
-    const decisions = await Promise.all(limiters.flatMap(limiter => Array.from({ length: 20 / limiters.length }, async () => await limiter.reserve(requestOf(wanted)))))
+    const wanted = {
+      keyId: `${name}-${key}`,
+      limits: { concurrentCalls: 10, requestsPerMinute: 10 },
+      tokens: 0,
+      nanoUsd: 0
+    }
+    const decisions = await Promise.all(
+      limiters.flatMap(limiter =>
+        Array.from({ length: 20 / limiters.length }, async () => await limiter.reserve(requestOf(wanted)))
+      )
+    )
     t.equal(decisions.filter(({ admitted }) => admitted).length, 10)
   }
 }
 
-/** Checks that a message arrives, if need be after the subscriber was notified that some may have been lost. */
+/**
+ * Checks that a message arrives, if need be after the subscriber was notified that some may have been lost.
+ */
 async function exchangeMessages (t: Test, [one, two]: readonly [RedisServer, RedisServer]): Promise<void> {
   const messages: string[] = []
   two.subscribe('topic', message => {
@@ -40,9 +53,24 @@ async function exchangeMessages (t: Test, [one, two]: readonly [RedisServer, Red
 t.test('over TLS, with a certificate of an authority of its own', { skip: noRedis }, async t => {
   const directory = t.testdir()
   const { certificate, key } = makeCertificate(directory)
-  const { port } = await startRedis(t, '--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', certificate, '--tls-auth-clients', 'no', '--requirepass', 'secret')
+  const { port } = await startRedis(
+    t,
+    '--tls-cert-file',
+    certificate,
+    '--tls-key-file',
+    key,
+    '--tls-ca-cert-file',
+    certificate,
+    '--tls-auth-clients',
+    'no',
+    '--requirepass',
+    'secret'
+  )
   const url = `rediss://:secret@127.0.0.1:${port}`
-  const servers = await Promise.all([connectTo(t, `${url}?sslrootcert=${certificate}`, patient), connectTo(t, `${url}?sslrootcert=${certificate}`, patient)] as const)
+  const servers = await Promise.all([
+    connectTo(t, `${url}?sslrootcert=${certificate}`, patient),
+    connectTo(t, `${url}?sslrootcert=${certificate}`, patient)
+  ] as const)
   await countTogether(t, servers)
   await exchangeMessages(t, servers)
   const distrusting = await connectTo(t, url)
@@ -53,64 +81,137 @@ t.test('over TLS, with a certificate of an authority of its own', { skip: noRedi
   t.match(String(withoutPassword.failure), /NOAUTH/, 'says why')
 })
 
-t.test('a server that is not trusted is refused each time, and nothing else fails', { skip: noRedis }, async t => {
-  const { certificate, key } = makeCertificate(t.testdir())
-  const { port } = await startRedis(t, '--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', certificate, '--tls-auth-clients', 'no')
-  const address = parseRedisAddress(`rediss://127.0.0.1:${port}`)
-  if (address === undefined) throw new TypeError('no address')
-  const clients = await Promise.all(Array.from({ length: 20 }, async () => await createRedisClient({ address }, { timeoutMs: 300, retryMs: 12 })))
-  t.teardown(() => clients.forEach(client => client.disconnect()))
-  let refused = 0
-  for (const client of clients) {
-    client.on('error', () => refused++)
-    client.connect().catch(() => refused++)
+t.test(
+  'a server that is not trusted is refused each time, and nothing else fails',
+  { skip: noRedis },
+  async t => {
+    const { certificate, key } = makeCertificate(t.testdir())
+    const { port } = await startRedis(
+      t,
+      '--tls-cert-file',
+      certificate,
+      '--tls-key-file',
+      key,
+      '--tls-ca-cert-file',
+      certificate,
+      '--tls-auth-clients',
+      'no'
+    )
+    const address = parseRedisAddress(`rediss://127.0.0.1:${port}`)
+    if (address === undefined) throw new TypeError('no address')
+    const clients = await Promise.all(
+      Array.from(
+        { length: 20 },
+        async () => await createRedisClient({ address }, { timeoutMs: 300, retryMs: 12 })
+      )
+    )
+    t.teardown(() => clients.forEach(client => client.disconnect()))
+    let refused = 0
+    for (const client of clients) {
+      client.on('error', () => refused++)
+      client.connect().catch(() => refused++)
+    }
+    await until(() => refused > 1000, 'a thousand refusals', 30_000)
+    t.notOk(clients.some(({ status }) => status === 'ready'))
   }
-  await until(() => refused > 1000, 'a thousand refusals', 30_000)
-  t.notOk(clients.some(({ status }) => status === 'ready'))
-})
+)
 
-t.test('behind Sentinels, which name another primary when one dies', { skip: noRedis, timeout: 120_000 }, async t => {
-  const [primary, replica] = [await startRedis(t), await startRedis(t)]
-  const admin = new Redis(replica.port, '127.0.0.1')
-  t.teardown(() => admin.disconnect())
-  await admin.replicaof('127.0.0.1', primary.port)
-  await until(async () => (await admin.info('replication')).includes('master_link_status:up'), 'the replica', 20_000)
-  const sentinels = await Promise.all([1, 2, 3].map(async () => await startSentinel(t, 'primary', primary.port)))
-  const sentinel = new Redis(sentinels[0] ?? 0, '127.0.0.1')
-  t.teardown(() => sentinel.disconnect())
-  await until(async () => {
-    const [fields] = await sentinel.call('SENTINEL', 'MASTERS') as string[][] // one primary
-    const of = (name: string): string => fields?.[fields.indexOf(name) + 1] ?? ''
-    return of('num-other-sentinels') === '2' && of('num-slaves') === '1'
-  }, 'Sentinels to know each other', 20_000)
-  const url = `redis://${sentinels.map(port => `127.0.0.1:${port}`).join(',')}`
-  const servers = await Promise.all([connectTo(t, url, { ...patient, sentinel: 'primary' }), connectTo(t, url, { ...patient, sentinel: 'primary' })] as const)
-  await countTogether(t, servers)
-  await primary.kill()
-  await until(() => servers.every(({ isUp }) => !isUp), 'the primary to be away', 20_000)
-  await until(() => servers.every(({ isUp, processes }) => isUp && processes === 2), 'the other one', 60_000)
-  await countTogether(t, servers, 'later')
-  await exchangeMessages(t, servers)
-})
-
-t.test('as a cluster, where each key of the gateway has a place of its own', { skip: noRedis, timeout: 60_000 }, async t => {
-  const nodes = await Promise.all([1, 2, 3].map(async () => await startRedis(t, '--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf', '--cluster-node-timeout', '3000')))
-  const admins = nodes.map(({ port }) => new Redis(port, '127.0.0.1'))
-  t.teardown(() => admins.forEach(admin => admin.disconnect()))
-  for (const [index, admin] of admins.entries()) {
-    const [first, next] = [index, index + 1].map(part => Math.floor(16384 * part / 3))
-    await admin.call('CLUSTER', 'ADDSLOTSRANGE', first ?? 0, (next ?? 0) - 1)
-    await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1)
-    await admin.call('CLUSTER', 'MEET', '127.0.0.1', nodes[0]?.port ?? 0)
+t.test(
+  'behind Sentinels, which name another primary when one dies',
+  { skip: noRedis, timeout: 120_000 },
+  async t => {
+    const [primary, replica] = [await startRedis(t), await startRedis(t)]
+    const admin = new Redis(replica.port, '127.0.0.1')
+    t.teardown(() => admin.disconnect())
+    await admin.replicaof('127.0.0.1', primary.port)
+    await until(
+      async () => (await admin.info('replication')).includes('master_link_status:up'),
+      'the replica',
+      20_000
+    )
+    const sentinels = await Promise.all(
+      [1, 2, 3].map(async () => await startSentinel(t, 'primary', primary.port))
+    )
+    const sentinel = new Redis(sentinels[0] ?? 0, '127.0.0.1')
+    t.teardown(() => sentinel.disconnect())
+    await until(
+      async () => {
+        const [fields] = (await sentinel.call('SENTINEL', 'MASTERS')) as string[][] // one primary
+        const of = (name: string): string => fields?.[fields.indexOf(name) + 1] ?? ''
+        return of('num-other-sentinels') === '2' && of('num-slaves') === '1'
+      },
+      'Sentinels to know each other',
+      20_000
+    )
+    const url = `redis://${sentinels.map(port => `127.0.0.1:${port}`).join(',')}`
+    const servers = await Promise.all([
+      connectTo(t, url, { ...patient, sentinel: 'primary' }),
+      connectTo(t, url, { ...patient, sentinel: 'primary' })
+    ] as const)
+    await countTogether(t, servers)
+    await primary.kill()
+    await until(() => servers.every(({ isUp }) => !isUp), 'the primary to be away', 20_000)
+    await until(
+      () => servers.every(({ isUp, processes }) => isUp && processes === 2),
+      'the other one',
+      60_000
+    )
+    await countTogether(t, servers, 'later')
+    await exchangeMessages(t, servers)
   }
-  await until(async () => (await Promise.all(admins.map(async admin => await admin.call('CLUSTER', 'INFO')))).every(info => String(info).includes('cluster_state:ok') && String(info).includes('cluster_known_nodes:3')), 'the cluster', 20_000)
-  const url = `redis://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`
-  const servers = await Promise.all([connectTo(t, url, { ...patient, isCluster: true }), connectTo(t, url, { ...patient, isCluster: true })] as const)
-  await until(() => servers.every(({ isUp, processes }) => isUp && processes === 2), 'both to be connected')
-  await countTogether(t, servers)
-  const used = await Promise.all(admins.map(async admin => await admin.dbsize()))
-  t.ok(used.every(size => size > 0), `keys are on all nodes: ${used.join(' ')}`)
-  await exchangeMessages(t, servers)
-  await nodes[2]?.kill()
-  await until(() => servers.every(({ isUp }) => !isUp), 'a cluster without all places to be away', 20_000)
-})
+)
+
+t.test(
+  'as a cluster, where each key of the gateway has a place of its own',
+  { skip: noRedis, timeout: 60_000 },
+  async t => {
+    const nodes = await Promise.all(
+      [1, 2, 3].map(
+        async () =>
+          await startRedis(
+            t,
+            '--cluster-enabled',
+            'yes',
+            '--cluster-config-file',
+            'nodes.conf',
+            '--cluster-node-timeout',
+            '3000'
+          )
+      )
+    )
+    const admins = nodes.map(({ port }) => new Redis(port, '127.0.0.1'))
+    t.teardown(() => admins.forEach(admin => admin.disconnect()))
+    for (const [index, admin] of admins.entries()) {
+      const [first, next] = [index, index + 1].map(part => Math.floor((16384 * part) / 3))
+      await admin.call('CLUSTER', 'ADDSLOTSRANGE', first ?? 0, (next ?? 0) - 1)
+      await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1)
+      await admin.call('CLUSTER', 'MEET', '127.0.0.1', nodes[0]?.port ?? 0)
+    }
+    await until(
+      async () =>
+        (await Promise.all(admins.map(async admin => await admin.call('CLUSTER', 'INFO')))).every(
+          info => String(info).includes('cluster_state:ok') && String(info).includes('cluster_known_nodes:3')
+        ),
+      'the cluster',
+      20_000
+    )
+    const url = `redis://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`
+    const servers = await Promise.all([
+      connectTo(t, url, { ...patient, isCluster: true }),
+      connectTo(t, url, { ...patient, isCluster: true })
+    ] as const)
+    await until(
+      () => servers.every(({ isUp, processes }) => isUp && processes === 2),
+      'both to be connected'
+    )
+    await countTogether(t, servers)
+    const used = await Promise.all(admins.map(async admin => await admin.dbsize()))
+    t.ok(
+      used.every(size => size > 0),
+      `keys are on all nodes: ${used.join(' ')}`
+    )
+    await exchangeMessages(t, servers)
+    await nodes[2]?.kill()
+    await until(() => servers.every(({ isUp }) => !isUp), 'a cluster without all places to be away', 20_000)
+  }
+)

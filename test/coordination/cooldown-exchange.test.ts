@@ -31,44 +31,72 @@ async function nodeOf (t: Test, redis: TestRedis, digest: string): Promise<Node>
   return { server, health, learned }
 }
 
-t.test('what cools down in one process cools down in all that call the same provider', { skip: noRedis }, async t => {
-  const redis = await startRedis(t)
-  const [one, two, other] = await Promise.all([nodeOf(t, redis, 'same'), nodeOf(t, redis, 'same'), nodeOf(t, redis, 'another account')])
-  const [a, b] = [route('one/a'), route('two/b')]
-  for (let count = 0; count < 5; count++) fail(one.health, a)
-  await until(() => two.health.cooldown(a, 'key-1') !== undefined, 'a circuit that is open')
-  t.match(two.health.cooldown(a, 'key-1'), { reason: 'circuit_open', origin: 'another_process' })
-  t.match(one.health.cooldown(a, 'key-1'), { reason: 'circuit_open', origin: 'this_process' })
+t.test(
+  'what cools down in one process cools down in all that call the same provider',
+  { skip: noRedis },
+  async t => {
+    const redis = await startRedis(t)
+    const [one, two, other] = await Promise.all([
+      nodeOf(t, redis, 'same'),
+      nodeOf(t, redis, 'same'),
+      nodeOf(t, redis, 'another account')
+    ])
+    const [a, b] = [route('one/a'), route('two/b')]
+    for (let count = 0; count < 5; count++) fail(one.health, a)
+    await until(() => two.health.cooldown(a, 'key-1') !== undefined, 'a circuit that is open')
+    t.match(two.health.cooldown(a, 'key-1'), { reason: 'circuit_open', origin: 'another_process' })
+    t.match(one.health.cooldown(a, 'key-1'), { reason: 'circuit_open', origin: 'this_process' })
 
-  one.health.failed(b, one.health.begin(b, 'key-1'), new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 60 }))
-  await until(() => two.health.cooldown(b, 'key-1') !== undefined, 'a provider that limits requests')
-  t.match(two.health.cooldown(b, 'key-1'), { reason: 'rate_limited', origin: 'another_process' })
-  t.ok(two.health.pauseMs('two') > 59_000)
+    one.health.failed(
+      b,
+      one.health.begin(b, 'key-1'),
+      new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 60 })
+    )
+    await until(() => two.health.cooldown(b, 'key-1') !== undefined, 'a provider that limits requests')
+    t.match(two.health.cooldown(b, 'key-1'), { reason: 'rate_limited', origin: 'another_process' })
+    t.ok(two.health.pauseMs('two') > 59_000)
 
-  const c = route('three/c')
-  // Refused for two keys: what one alone is refused for may be its own fault.
-  for (const key of ['key-1', 'key-2']) one.health.failed(c, one.health.begin(c, key), new GatewayError('upstream_auth_failed'), 1)
-  await until(() => two.health.credentials('three')?.ready === 1, 'a credential that was refused')
-  t.equal(two.health.credentials('three')?.choose('key-1'), 0)
+    const c = route('three/c')
+    // Refused for two keys: what one alone is refused for may be its own fault.
+    for (const key of ['key-1', 'key-2']) {
+      one.health.failed(c, one.health.begin(c, key), new GatewayError('upstream_auth_failed'), 1)
+    }
+    await until(() => two.health.credentials('three')?.ready === 1, 'a credential that was refused')
+    t.equal(two.health.credentials('three')?.choose('key-1'), 0)
 
   t.same(other.learned, [])
   t.equal(other.health.cooldown(a, 'key-1'), undefined)
 
-  const late = await nodeOf(t, redis, 'same')
-  await until(() => late.health.cooldown(a, 'key-1') !== undefined && late.health.cooldown(b, 'key-1') !== undefined, 'a process that starts later to know')
+    const late = await nodeOf(t, redis, 'same')
+    await until(
+      () => late.health.cooldown(a, 'key-1') !== undefined && late.health.cooldown(b, 'key-1') !== undefined,
+      'a process that starts later to know'
+    )
 
-  one.health.succeeded(a, one.health.begin(a, 'key-1'), false, 0)
-  await until(() => two.health.cooldown(a, 'key-1') === undefined && late.health.cooldown(a, 'key-1') === undefined, 'the circuit to be closed everywhere')
-})
+    one.health.succeeded(a, one.health.begin(a, 'key-1'), false, 0)
+    await until(
+      () => two.health.cooldown(a, 'key-1') === undefined && late.health.cooldown(a, 'key-1') === undefined,
+      'the circuit to be closed everywhere'
+    )
+  }
+)
 
-t.test('a process reports when Redis is back what cools down, and what does no longer', { skip: noRedis }, async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await Promise.all([nodeOf(t, redis, 'same'), nodeOf(t, redis, 'same')])
-  const [known, found, over] = [route('one/a'), route('two/b'), route('three/c')]
-  const limited = new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 600 })
-  one.health.failed(known, one.health.begin(known, 'key-1'), limited)
-  for (let count = 0; count < 5; count++) fail(one.health, over)
-  await until(() => two.health.cooldown(known, 'key-1') !== undefined && two.health.cooldown(over, 'key-1') !== undefined, 'the other to know')
+t.test(
+  'a process reports when Redis is back what cools down, and what does no longer',
+  { skip: noRedis },
+  async t => {
+    const redis = await startRedis(t)
+    const [one, two] = await Promise.all([nodeOf(t, redis, 'same'), nodeOf(t, redis, 'same')])
+    const [known, found, over] = [route('one/a'), route('two/b'), route('three/c')]
+    const limited = new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 600 })
+    one.health.failed(known, one.health.begin(known, 'key-1'), limited)
+    for (let count = 0; count < 5; count++) fail(one.health, over)
+    await until(
+      () =>
+        two.health.cooldown(known, 'key-1') !== undefined &&
+        two.health.cooldown(over, 'key-1') !== undefined,
+      'the other to know'
+    )
 
   redis.process().kill('SIGSTOP') // it keeps what it has
   await until(() => !one.server.isUp, 'Redis to be away')
@@ -76,12 +104,18 @@ t.test('a process reports when Redis is back what cools down, and what does no l
   redis.process().kill('SIGCONT')
   await until(() => two.health.cooldown(over, 'key-1') === undefined, 'the end of the circuit to be known')
 
-  await redis.kill()
-  await until(() => !one.server.isUp, 'Redis to be away')
-  one.health.failed(found, one.health.begin(found, 'key-1'), limited)
-  await redis.restart()
-  const late = await nodeOf(t, redis, 'same')
-  await until(() => late.health.cooldown(known, 'key-1') !== undefined && late.health.cooldown(found, 'key-1') !== undefined, 'a process that starts later to know')
-  t.ok(late.health.pauseMs('one') > 550_000)
-  t.equal(late.health.cooldown(over, 'key-1'), undefined)
-})
+    await redis.kill()
+    await until(() => !one.server.isUp, 'Redis to be away')
+    one.health.failed(found, one.health.begin(found, 'key-1'), limited)
+    await redis.restart()
+    const late = await nodeOf(t, redis, 'same')
+    await until(
+      () =>
+        late.health.cooldown(known, 'key-1') !== undefined &&
+        late.health.cooldown(found, 'key-1') !== undefined,
+      'a process that starts later to know'
+    )
+    t.ok(late.health.pauseMs('one') > 550_000)
+    t.equal(late.health.cooldown(over, 'key-1'), undefined)
+  }
+)

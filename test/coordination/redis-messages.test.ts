@@ -4,7 +4,10 @@ import { RedisMessages } from '../../lib/coordination/redis-messages.ts'
 import type { RedisClient } from '../../lib/coordination/connect-redis.ts'
 
 /** A connection that is there at once, and notes its topics. */
-class Connection extends EventEmitter implements Pick<RedisClient, 'status' | 'connect' | 'disconnect' | 'subscribe'> {
+class Connection
+  extends EventEmitter
+  implements Pick<RedisClient, 'status' | 'connect' | 'disconnect' | 'subscribe'>
+{
   status = 'wait'
   connections = 0
   readonly topics: string[] = []
@@ -15,32 +18,43 @@ class Connection extends EventEmitter implements Pick<RedisClient, 'status' | 'c
     this.emit('ready')
   }
 
-  readonly disconnect = (): void => { void this.connect() }
+  readonly disconnect = (): void => {
+    void this.connect()
+  }
 
-  readonly subscribe = async (...topics: string[]): Promise<void> => { this.topics.push(...topics) }
+  readonly subscribe = async (...topics: string[]): Promise<void> => {
+    this.topics.push(...topics)
+  }
 }
 
 function messagesOf (connection: Connection, failures: unknown[] = []): RedisMessages {
-  return new RedisMessages(connection as Connection & RedisClient, { echoTopic: 'echo', onFailure: error => failures.push(error) }) // it runs no scripts
+  // it runs no scripts
+  return new RedisMessages(connection as Connection & RedisClient, {
+    echoTopic: 'echo',
+    onFailure: error => failures.push(error)
+  })
 }
 
-t.test('a connection that is there and silent is replaced, and its listeners know that messages may be lost', async t => {
-  const connection = new Connection()
-  const [failures, heard]: [unknown[], unknown[]] = [[], []]
-  const messages = messagesOf(connection, failures)
-  messages.listen('topic', message => heard.push(message))
-  for (let beat = 0; beat < 100; beat++) {
-    connection.emit('message', 'echo', '')
-    messages.check()
+t.test(
+  'a connection that is there and silent is replaced, and its listeners know that messages may be lost',
+  async t => {
+    const connection = new Connection()
+    const [failures, heard]: [unknown[], unknown[]] = [[], []]
+    const messages = messagesOf(connection, failures)
+    messages.listen('topic', message => heard.push(message))
+    for (let beat = 0; beat < 100; beat++) {
+      connection.emit('message', 'echo', '')
+      messages.check()
+    }
+    t.equal(connection.connections, 1, 'one that hears its own process stays')
+    for (let beat = 0; beat < 11; beat++) messages.check()
+    t.equal(connection.connections, 2)
+    t.match(failures, [{ message: 'Redis sends no messages' }])
+    t.same(new Set(connection.topics), new Set(['echo', 'topic']))
+    await Promise.resolve()
+    t.same(heard, [undefined, undefined])
   }
-  t.equal(connection.connections, 1, 'one that hears its own process stays')
-  for (let beat = 0; beat < 11; beat++) messages.check()
-  t.equal(connection.connections, 2)
-  t.match(failures, [{ message: 'Redis sends no messages' }])
-  t.same(new Set(connection.topics), new Set(['echo', 'topic']))
-  await Promise.resolve()
-  t.same(heard, [undefined, undefined])
-})
+)
 
 t.test('a client that has given up connects again, and one without listeners not at all', async t => {
   const connection = new Connection()

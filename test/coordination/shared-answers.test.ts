@@ -12,7 +12,14 @@ t.test('answers in Redis', { skip: noRedis }, async t => {
     t.equal(await other.get('a'), undefined)
     one.set('a', 'text', 60_000)
     one.set('brief', 'text', 1)
-    t.equal(await eventually(async () => await other.get('a'), text => text !== undefined, 'the text'), 'text')
+    t.equal(
+      await eventually(
+        async () => await other.get('a'),
+        text => text !== undefined,
+        'the text'
+      ),
+      'text'
+    )
     await until(async () => (await other.get('brief')) === undefined, 'the other to be gone')
   })
 

@@ -1,14 +1,24 @@
 import t from 'tap'
-import { asGatewayError, codes, GatewayError, ValidationError, type ErrorCode } from '../../lib/core/errors.ts'
+import {
+  asGatewayError,
+  codes,
+  GatewayError,
+  ValidationError,
+  type ErrorCode
+} from '../../lib/core/errors.ts'
 
 const all = Object.keys(codes) as ErrorCode[] // the keys of a table are its codes
 
-t.test('every code gives its own row, and a fault without a name is the caller\'s', async t => {
+t.test("every code gives its own row, and a fault without a name is the caller's", async t => {
   for (const code of all) {
     const row: { status: number, type: string, message: string, fault?: string } = codes[code]
     const error = new GatewayError(code)
     t.strictSame([error.status, error.fault], [row.status, row.fault ?? 'caller'], code)
-    t.strictSame(error.toBody(), { error: { message: row.message, type: row.type, code, param: null } }, code)
+    t.strictSame(
+      error.toBody(),
+      { error: { message: row.message, type: row.type, code, param: null } },
+      code
+    )
   }
 })
 
@@ -17,8 +27,17 @@ t.test('the statuses are those that clients rely on', async t => {
   for (const code of all) (byStatus[codes[code].status] ??= []).push(code)
   t.strictSame(byStatus, {
     400: [
-      'invalid_json', 'invalid_value', 'unsupported_value', 'unsupported_parameter', 'context_length_exceeded', 'content_policy_violation', 'content_refused', 'invalid_document',
-      'unsupported_format', 'upstream_invalid_request', 'unknown_provider'
+      'invalid_json',
+      'invalid_value',
+      'unsupported_value',
+      'unsupported_parameter',
+      'context_length_exceeded',
+      'content_policy_violation',
+      'content_refused',
+      'invalid_document',
+      'unsupported_format',
+      'upstream_invalid_request',
+      'unknown_provider'
     ],
     401: ['invalid_api_key', 'invalid_credentials', 'invalid_provider_key'],
     402: ['insufficient_quota'],
@@ -33,31 +52,71 @@ t.test('the statuses are those that clients rely on', async t => {
     499: ['client_closed_request', 'client_too_slow'],
     500: ['internal_error', 'body_already_read'],
     502: [
-      'upstream_error', 'upstream_unreachable', 'upstream_invalid_response', 'upstream_stream_interrupted', 'upstream_auth_failed', 'deferred_result_lost'
+      'upstream_error',
+      'upstream_unreachable',
+      'upstream_invalid_response',
+      'upstream_stream_interrupted',
+      'upstream_auth_failed',
+      'deferred_result_lost'
     ],
-    503: ['upstream_quota_exhausted', 'stage_unavailable', 'upstream_overloaded', 'overloaded', 'shutting_down'],
+    503: [
+      'upstream_quota_exhausted',
+      'stage_unavailable',
+      'upstream_overloaded',
+      'overloaded',
+      'shutting_down'
+    ],
     504: ['upstream_timeout', 'upstream_too_slow', 'timeout']
   })
 })
 
 t.test('what is said instead of the table is said to the caller; the cause is not', async t => {
   const error = new GatewayError('upstream_invalid_request', {
-    message: 'Too hot.', param: 'temperature', status: 418, type: 'server_error', shownCode: 'too_hot', cause: 'the words of the provider'
+    message: 'Too hot.',
+    param: 'temperature',
+    status: 418,
+    type: 'server_error',
+    shownCode: 'too_hot',
+    cause: 'the words of the provider'
   })
   t.equal(error.status, 418)
   t.equal(error.code, 'upstream_invalid_request')
   t.equal(error.cause, 'the words of the provider')
-  t.strictSame(error.toBody(), { error: { message: 'Too hot.', type: 'server_error', code: 'too_hot', param: 'temperature' } })
+  t.strictSame(error.toBody(), {
+    error: { message: 'Too hot.', type: 'server_error', code: 'too_hot', param: 'temperature' }
+  })
 })
 
 t.test('a changed copy keeps everything else', async t => {
   const options = {
-    message: 'Slow down.', param: 'model', status: 430, fault: 'rate_limit', retryAfterSeconds: 7,
-    rateLimits: { 'x-ratelimit-limit-requests': '5' }, cause: 'why', acceptedByProvider: true, mayBeBilled: true, staleConnection: true, shownCode: 'slow'
+    message: 'Slow down.',
+    param: 'model',
+    status: 430,
+    fault: 'rate_limit',
+    retryAfterSeconds: 7,
+    rateLimits: { 'x-ratelimit-limit-requests': '5' },
+    cause: 'why',
+    acceptedByProvider: true,
+    mayBeBilled: true,
+    staleConnection: true,
+    shownCode: 'slow'
   } as const
   const error = new GatewayError('rate_limit_exceeded', options)
   const same = error.with({})
-  for (const name of ['code', 'status', 'type', 'param', 'fault', 'retryAfterSeconds', 'rateLimits', 'cause', 'acceptedByProvider', 'mayBeBilled', 'staleConnection', 'message'] as const) {
+  for (const name of [
+    'code',
+    'status',
+    'type',
+    'param',
+    'fault',
+    'retryAfterSeconds',
+    'rateLimits',
+    'cause',
+    'acceptedByProvider',
+    'mayBeBilled',
+    'staleConnection',
+    'message'
+  ] as const) {
     t.strictSame(same[name], error[name], name)
   }
   t.strictSame(same.toBody(), error.toBody())
@@ -68,42 +127,79 @@ t.test('a changed copy keeps everything else', async t => {
 })
 
 t.test('a 429 or 503 says when to come back: as the provider said, else in a second', async t => {
-  t.strictSame(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }).headers(), { 'retry-after': '9' })
+  t.strictSame(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }).headers(), {
+    'retry-after': '9'
+  })
   t.strictSame(new GatewayError('shutting_down').headers(), { 'retry-after': '1' })
   t.strictSame(new GatewayError('overloaded', { retryAfterSeconds: 2 }).headers(), {
-    'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '2s', 'retry-after': '2'
+    'x-ratelimit-remaining-requests': '0',
+    'x-ratelimit-reset-requests': '2s',
+    'retry-after': '2'
   })
-  t.strictSame(new GatewayError('rate_limit_exceeded', { rateLimits: { 'x-ratelimit-limit-tokens': '10' } }).headers(), {
-    'x-ratelimit-limit-tokens': '10', 'retry-after': '1'
-  })
+  t.strictSame(
+    new GatewayError('rate_limit_exceeded', { rateLimits: { 'x-ratelimit-limit-tokens': '10' } }).headers(),
+    {
+      'x-ratelimit-limit-tokens': '10',
+      'retry-after': '1'
+    }
+  )
 })
 
 t.test('a header keeps clients from retrying what cannot succeed', async t => {
   const vain = all.filter(code => new GatewayError(code).headers()['x-should-retry'] === 'false')
   t.same(vain.toSorted(), [
-    'body_already_read', 'deferred_result_lost', 'insufficient_quota', 'internal_error', 'request_timeout', 'stage_unavailable', 'timeout',
-    'upstream_auth_failed', 'upstream_quota_exhausted'
+    'body_already_read',
+    'deferred_result_lost',
+    'insufficient_quota',
+    'internal_error',
+    'request_timeout',
+    'stage_unavailable',
+    'timeout',
+    'upstream_auth_failed',
+    'upstream_quota_exhausted'
   ])
 })
 
 t.test('another provider may do what one cannot', async t => {
-  t.same(all.filter(code => new GatewayError(code).fault === 'unsupported'), ['unsupported_parameter'])
+  t.same(
+    all.filter(code => new GatewayError(code).fault === 'unsupported'),
+    ['unsupported_parameter']
+  )
 })
 
 t.test('a body of the wrong shape gets the list of faults, and the first of them as an error', async t => {
   const type = 'invalid_request_error'
   const cases = [
-    [['body', 'messages', 0, 'role'], 'missing', { message: 'Invalid value for `messages[0].role`: Field required.', type, code: 'missing_required_parameter', param: 'messages[0].role' }],
-    [['body', 'n'], 'int_type', { message: 'Invalid value for `n`: Field required.', type, code: 'invalid_type', param: 'n' }],
+    [
+      ['body', 'messages', 0, 'role'],
+      'missing',
+      {
+        message: 'Invalid value for `messages[0].role`: Field required.',
+        type,
+        code: 'missing_required_parameter',
+        param: 'messages[0].role'
+      }
+    ],
+    [
+      ['body', 'n'],
+      'int_type',
+      { message: 'Invalid value for `n`: Field required.', type, code: 'invalid_type', param: 'n' }
+    ],
     [['body'], 'value_error', { message: 'Field required.', type, code: 'invalid_value', param: null }]
   ] as const
   for (const [loc, reason, error] of cases) {
-    const detail = [{ loc: [...loc], msg: 'Field required', type: reason }, { loc: ['body', 'model'], msg: 'Field required', type: 'missing' }]
+    const detail = [
+      { loc: [...loc], msg: 'Field required', type: reason },
+      { loc: ['body', 'model'], msg: 'Field required', type: 'missing' }
+    ]
     const failure = new ValidationError(detail)
     t.strictSame([failure.status, failure.code], [422, 'invalid_value'])
     t.strictSame(failure.toBody(), { detail, error })
   }
-  t.strictSame(new ValidationError([]).toBody(), { detail: [], error: { message: 'The request is invalid.', type, code: 'invalid_value', param: null } })
+  t.strictSame(new ValidationError([]).toBody(), {
+    detail: [],
+    error: { message: 'The request is invalid.', type, code: 'invalid_value', param: null }
+  })
 })
 
 t.test('what is not ours becomes an internal error that says nothing of it', async t => {
@@ -113,6 +209,11 @@ t.test('what is not ours becomes an internal error that says nothing of it', asy
   const made = asGatewayError(secret)
   t.equal(made.cause, secret)
   t.strictSame(made.toBody(), {
-    error: { message: 'Headgate could not handle the request because of an internal error.', type: 'server_error', code: 'internal_error', param: null }
+    error: {
+      message: 'Headgate could not handle the request because of an internal error.',
+      type: 'server_error',
+      code: 'internal_error',
+      param: null
+    }
   })
 })

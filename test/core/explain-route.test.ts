@@ -21,9 +21,19 @@ t.test('a header names the models that were tried and why, in a few plain letter
     [{ by: 'first_byte', value: 410.4 }, 'first_byte_ms=410'], [{ by: 'first_byte' }, 'first_byte_ms=unknown']
   ] as const) {
     const c = route('three/c', ranked)
-    t.equal(explainRoute(Object.assign(record, { routes: [a, c], chosen: c })), `one/a: upstream_error; three/c: ${text}`)
+    t.equal(
+      explainRoute(Object.assign(record, { routes: [a, c], chosen: c })),
+      `one/a: upstream_error; three/c: ${text}`
+    )
   }
-  const long = explainRoute(Object.assign(record, { failedAttempts: Array.from({ length: 99 }, () => ({ route: route('ü\r\nx/y'), reason: 'upstream_error' })) }))
+  const long = explainRoute(
+    Object.assign(record, {
+      failedAttempts: Array.from({ length: 99 }, () => ({
+        route: route('ü\r\nx/y'),
+        reason: 'upstream_error'
+      }))
+    })
+  )
   t.equal(long?.length, 512)
   t.match(long, /^\?\?\?x\/y: upstream_error; [\x20-\x7e]+\.\.\.$/)
   const many = Array.from({ length: 20 }, (_, index) => route(`one/${index}`))

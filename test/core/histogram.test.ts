@@ -18,7 +18,11 @@ t.test('of each bucket the last value of a trace is known', async t => {
   histogram.observe(0.7, { traceId: 'b', spanId: '2' })
   histogram.observe(0.9)
   histogram.observe(7, { traceId: 'c', spanId: '3' })
-  t.match(histogram.value.exemplars, { 0: { traceId: 'b', spanId: '2', value: 0.7 }, 1: undefined, 2: { traceId: 'c', value: 7 } })
+  t.match(histogram.value.exemplars, {
+    0: { traceId: 'b', spanId: '2', value: 0.7 },
+    1: undefined,
+    2: { traceId: 'c', value: 7 }
+  })
   t.ok(Math.abs((histogram.value.exemplars?.[2]?.atMs ?? 0) - Date.now()) < 60_000)
   t.notOk('exemplars' in new Histogram([1]).value)
 })

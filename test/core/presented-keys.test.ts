@@ -20,7 +20,11 @@ t.test('each header is read as its clients write it', async t => {
 
 t.test('the key that counts first is first, in whichever order the headers came', async t => {
   const headers = {
-    'x-goog-api-key': '5', 'api-key': '4', 'x-api-key': '3', authorization: 'Bearer 2', 'x-litellm-api-key': '1'
+    'x-goog-api-key': '5',
+    'api-key': '4',
+    'x-api-key': '3',
+    authorization: 'Bearer 2',
+    'x-litellm-api-key': '1'
   }
   t.same(presentedKeys(headers), ['1', '2', '3', '4', '5'])
 })

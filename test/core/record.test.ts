@@ -21,11 +21,18 @@ t.test('usage is that of all turns, each counted once however often it is report
   record.usageEstimated = true
   noteUsage(record, usage(10, 1), undefined)
   noteUsage(record, usage(10, 5), undefined)
-  t.strictSame([record.usage, record.answers.length], [usage(10, 5), 1], 'a later report of one answer replaces the earlier')
+  t.strictSame(
+    [record.usage, record.answers.length],
+    [usage(10, 5), 1],
+    'a later report of one answer replaces the earlier'
+  )
   const first = record.usage
   noteUsage(record, usage(20, 2), first)
   t.strictSame(record.usage, usage(30, 7))
-  t.strictSame(record.answers, [{ earlier: undefined, usage: usage(10, 5) }, { earlier: first, usage: usage(20, 2) }])
+  t.strictSame(record.answers, [
+    { earlier: undefined, usage: usage(10, 5) },
+    { earlier: first, usage: usage(20, 2) }
+  ])
   t.equal(record.usageEstimated, false)
 })
 

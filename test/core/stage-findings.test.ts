@@ -10,7 +10,10 @@ t.test('findings of one stage at one point are added up, and so is the time of i
   findings.noteLook('b', 'request', 3)
   findings.noteLook('b', 'request', 4)
   const times = findings.list.map(({ startedAtMs = 0, endedAtMs = 0 }) => endedAtMs - startedAtMs)
-  t.ok((times[2] ?? 0) >= 1.49 && (times[3] ?? 0) > 2.9, 'from the begin of the first look to the end of the last')
+  t.ok(
+    (times[2] ?? 0) >= 1.49 && (times[3] ?? 0) > 2.9,
+    'from the begin of the first look to the end of the last'
+  )
   t.strictSame(times.slice(0, 2), [0, 0])
   t.match(findings.list, [
     { stage: 'a', point: 'request', action: 'mask', count: 3, durationMs: 0 },

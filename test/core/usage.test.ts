@@ -4,8 +4,18 @@ import { addUsage, possibleUsage } from '../../lib/core/usage.ts'
 const one = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
 
 t.test('turns are added up field by field; what none reported stays absent', async t => {
-  const sum = addUsage({ ...one, cachedTokens: 1, searches: 0 }, { promptTokens: 10, completionTokens: 20, totalTokens: 30, cachedTokens: 5, reasoningTokens: 4 })
-  t.strictSame(sum, { promptTokens: 11, completionTokens: 22, totalTokens: 33, cachedTokens: 6, searches: 0, reasoningTokens: 4 })
+  const sum = addUsage(
+    { ...one, cachedTokens: 1, searches: 0 },
+    { promptTokens: 10, completionTokens: 20, totalTokens: 30, cachedTokens: 5, reasoningTokens: 4 }
+  )
+  t.strictSame(sum, {
+    promptTokens: 11,
+    completionTokens: 22,
+    totalTokens: 33,
+    cachedTokens: 6,
+    searches: 0,
+    reasoningTokens: 4
+  })
 })
 
 t.test('one of the two alone is the sum, and nothing is nothing', async t => {

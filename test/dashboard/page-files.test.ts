@@ -8,22 +8,40 @@ const files = t.testdir({
   'secret.txt': 'not for browsers'
 })
 
-t.test('every path that is no asset is the page, which a browser asks for anew and which runs nothing of others', async t => {
-  const page = new PageFiles(files)
-  for (const path of ['', 'keys', 'calls/one', 'secret.txt', '../secret.txt']) {
-    const reply = await page.find(path)
-    t.match(reply, { status: 200, headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff' } }, path)
-    t.match(String(Buffer.from(reply?.body as Uint8Array)), /^<!doctype html>/)
-    const policy = reply?.headers['content-security-policy'] ?? ''
-    t.match(policy, /default-src 'none'/)
-    t.notMatch(policy, /unsafe|https?:|\*/)
+t.test(
+  'every path that is no asset is the page, which a browser asks for anew and which runs nothing of others',
+  async t => {
+    const page = new PageFiles(files)
+    for (const path of ['', 'keys', 'calls/one', 'secret.txt', '../secret.txt']) {
+      const reply = await page.find(path)
+      t.match(
+        reply,
+        {
+          status: 200,
+          headers: {
+            'content-type': 'text/html; charset=utf-8',
+            'cache-control': 'no-cache',
+            'x-content-type-options': 'nosniff'
+          }
+        },
+        path
+      )
+      t.match(String(Buffer.from(reply?.body as Uint8Array)), /^<!doctype html>/)
+      const policy = reply?.headers['content-security-policy'] ?? ''
+      t.match(policy, /default-src 'none'/)
+      t.notMatch(policy, /unsafe|https?:|\*/)
+    }
   }
-})
+)
 
 t.test('assets are kept by browsers for ever, and compressed for those that can read that', async t => {
   const page = new PageFiles(files)
   const plain = await page.find('assets/main-1A2B3C4D.js')
-  t.match(plain?.headers, { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': /immutable/, vary: 'accept-encoding' })
+  t.match(plain?.headers, {
+    'content-type': 'text/javascript; charset=utf-8',
+    'cache-control': /immutable/,
+    vary: 'accept-encoding'
+  })
   t.equal(String(Buffer.from(plain?.body as Uint8Array)), 'export {}')
   const compressed = await page.find('assets/main-1A2B3C4D.js', 'br, gzip')
   t.equal(compressed?.headers['content-encoding'], 'gzip')
@@ -32,7 +50,13 @@ t.test('assets are kept by browsers for ever, and compressed for those that can 
 
 t.test('nothing but the assets of the build is found', async t => {
   const page = new PageFiles(files)
-  for (const path of ['assets/', 'assets/main.js', 'assets/../secret.txt', 'assets/..%2fsecret.txt', 'assets/main-1A2B3C4D.js/']) {
+  for (const path of [
+    'assets/',
+    'assets/main.js',
+    'assets/../secret.txt',
+    'assets/..%2fsecret.txt',
+    'assets/main-1A2B3C4D.js/'
+  ]) {
     t.equal(await page.find(path), undefined, path)
   }
   t.equal(await new PageFiles(t.testdir({})).find(''), undefined, 'without a build there is no page')

@@ -1,11 +1,22 @@
-/** The page of the dashboard in a real browser, from the first sign-in to the first call, and every page of it. */
+/**
+ * The page of the dashboard in a real browser, from the first sign-in to the first call, and every page of
+ * it.
+ */
 
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { adminGateway, type AdminGateway, type Person } from '../support/admin.ts'
 import { configuredGateway } from '../support/configured.ts'
-import { accessibilityFaults, launch, noBrowser, overflow, visit, type VisitOptions, type Visit } from '../support/browser.ts'
+import {
+  accessibilityFaults,
+  launch,
+  noBrowser,
+  overflow,
+  visit,
+  type VisitOptions,
+  type Visit
+} from '../support/browser.ts'
 import { client, identityProvider } from '../support/identity-provider.ts'
 import { hashPassword } from '../../lib/accounts/passwords.ts'
 import { Secret } from '../../lib/core/secret.ts'
@@ -18,11 +29,18 @@ import { eventually } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import { usageRowOf } from '../support/usage.ts'
 
-const sandbox = { ...providerSettings('sandbox', 'sandbox'), baseUrl: 'sandbox:', options: { words_per_second: 0 } }
+const sandbox = {
+  ...providerSettings('sandbox', 'sandbox'),
+  baseUrl: 'sandbox:',
+  options: { words_per_second: 0 }
+}
 const firstPaintBytes = 150 * 1024
 
 /** A pixel. */
-const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==', 'base64')
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+  'base64'
+)
 
 /** Text that would run if it were taken for markup. */
 const markup = '<img src=x onerror="document.title=\'broken\'">'
@@ -49,11 +67,16 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await dialog.getByLabel('Budget').fill('5')
     await dialog.getByRole('button', { name: 'Create key' }).click()
     await dialog.getByText('Copy it now').waitFor()
-    const secret = await dialog.locator('.secret code').textContent() ?? ''
+    const secret = (await dialog.locator('.secret code').textContent()) ?? ''
     t.match(await dialog.locator('pre').textContent(), `Authorization: Bearer ${secret}`)
-    const call = async (): Promise<number> => (await fetch(`${url}/v1/chat/completions`, {
-      method: 'POST', headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }, body: JSON.stringify({ model: 'sandbox/echo', messages: 'Hello' })
-    })).status
+    const call = async (): Promise<number> =>
+      (
+        await fetch(`${url}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ model: 'sandbox/echo', messages: 'Hello' })
+        })
+      ).status
     t.equal(await call(), 200, 'the key works')
 
     await dialog.getByRole('button', { name: 'Done' }).click()
@@ -66,7 +89,9 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     t.equal(await call(), 401, 'the revoked key does not')
     t.same(faults, [])
 
-    const first = [...loaded].filter(([path]) => !/usage|chunk/.test(path) || path.includes('main')).filter(([path]) => path.startsWith('/dashboard'))
+    const first = [...loaded]
+      .filter(([path]) => !/usage|chunk/.test(path) || path.includes('main'))
+      .filter(([path]) => path.startsWith('/dashboard'))
     const bytes = first.reduce((sum, [, size]) => sum + size, 0)
     t.comment(`before the first paint: ${bytes} bytes in ${first.length} files`)
     t.ok(bytes > 10_000 && bytes < firstPaintBytes, `${bytes} bytes`)
@@ -81,7 +106,11 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByLabel('New password').fill('a long enough sentence')
     await page.getByRole('button', { name: 'Set password' }).click()
     await page.getByText('Password set').waitFor()
-    t.equal(await page.getByRole('textbox', { name: 'Email' }).last().inputValue(), 'owner@example.com', 'the profile has the new address at once')
+    t.equal(
+      await page.getByRole('textbox', { name: 'Email' }).last().inputValue(),
+      'owner@example.com',
+      'the profile has the new address at once'
+    )
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in to Headgate' }).waitFor()
     await page.getByLabel('Email').fill('owner@example.com')
@@ -101,7 +130,14 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     const device = await page.context().newCDPSession(page)
     await device.send('WebAuthn.enable')
     await device.send('WebAuthn.addVirtualAuthenticator', {
-      options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true }
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true
+      }
     })
     await enter(page, gateway, place)
     await page.goto(`${place}/dashboard/profile`)
@@ -124,213 +160,335 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('someone whom a provider of OpenID Connect knows comes in, and one of another domain reads why not', async t => {
-    const provider = await identityProvider(t)
-    const { api } = await adminGateway(t, {
-      accounts: {
-        oidc: {
-          name: 'Example', issuer: provider.issuer, clientId: client.id, clientSecret: new Secret(client.secret), scopes: ['openid', 'email', 'profile'],
-          groupsClaim: 'groups', roles: {}, allowedDomains: ['example.com']
+  t.test(
+    'someone whom a provider of OpenID Connect knows comes in, and one of another domain reads why not',
+    async t => {
+      const provider = await identityProvider(t)
+      const { api } = await adminGateway(t, {
+        accounts: {
+          oidc: {
+            name: 'Example',
+            issuer: provider.issuer,
+            clientId: client.id,
+            clientSecret: new Secret(client.secret),
+            scopes: ['openid', 'email', 'profile'],
+            groupsClaim: 'groups',
+            roles: {},
+            allowedDomains: ['example.com']
+          }
         }
+      })
+      provider.allow(`${api.url}/admin/v1/sign-in/oidc/callback`)
+      provider.people.set('ada', { email: 'ada@example.com', email_verified: true, name: markup })
+      provider.people.set('eve', { email: 'eve@evil.example', email_verified: true })
+      for (const [subject, text] of [
+        ['eve', 'People with your email address cannot sign in here'],
+        ['ada', 'Overview']
+      ] as const) {
+        provider.signsIn = subject
+        const { page } = await visit(browser, api.url)
+        await page.goto(`${api.url}/dashboard/`)
+        await page.getByRole('link', { name: 'Continue with Example' }).click()
+        await page.getByText(text).first().waitFor()
+        if (subject === 'ada') await page.getByText(markup).first().waitFor()
+        const title = subject === 'ada' ? 'Overview · Headgate' : 'Sign in · Headgate'
+        await eventually(
+          async () => await page.title(),
+          now => now === title,
+          `the title ${title}`,
+          10_000
+        )
+        await page.context().close()
       }
-    })
-    provider.allow(`${api.url}/admin/v1/sign-in/oidc/callback`)
-    provider.people.set('ada', { email: 'ada@example.com', email_verified: true, name: markup })
-    provider.people.set('eve', { email: 'eve@evil.example', email_verified: true })
-    for (const [subject, text] of [['eve', 'People with your email address cannot sign in here'], ['ada', 'Overview']] as const) {
-      provider.signsIn = subject
-      const { page } = await visit(browser, api.url)
-      await page.goto(`${api.url}/dashboard/`)
-      await page.getByRole('link', { name: 'Continue with Example' }).click()
-      await page.getByText(text).first().waitFor()
-      if (subject === 'ada') await page.getByText(markup).first().waitFor()
-      const title = subject === 'ada' ? 'Overview · Headgate' : 'Sign in · Headgate'
-      await eventually(async () => await page.title(), now => now === title, `the title ${title}`, 10_000)
+    }
+  )
+
+  t.test(
+    'what a program at another port of the host gets of a browser opens nothing, and a new tab needs no sign-in',
+    async t => {
+      const caught = withResolvers<string>()
+      const other = await httpServer(t, (request, response) => {
+        caught.resolve(request.headers.cookie ?? '')
+        response.end()
+      })
+      const { page, faults } = await visit(browser, url)
+      await enter(page, gateway)
+      await page.goto(`${url}/dashboard/calls`)
+      await page.getByRole('button', { name: 'Follow live' }).click()
+      await page.getByText('Waiting for calls').waitFor()
+      await page.goto(`${url}/dashboard/`)
+      const download = page.waitForEvent('download')
+      await page.getByRole('link', { name: 'Download as CSV' }).click()
+      t.match(readFileSync(await (await download).path(), 'utf8'), /^time,/)
+      const tab = await page.context().newPage()
+      await tab.goto(`${url}/dashboard/keys`)
+      await tab.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
+      t.same(faults, [])
+
+      await tab.goto(`${other.url}/admin/x`)
+      const cookie = await caught.promise
+      t.match(cookie, /^headgate_session=[\w-]{43}$/, 'the browser sends it there')
+      t.equal((await gateway.send('GET /admin/v1/session', undefined, { cookie })).status, 401)
+      t.equal((await gateway.send('POST /admin/v1/admin-keys', { name: 'x' }, { cookie })).status, 403)
+      await tab.goto(`${url}/dashboard/#/signed-in/${'A'.repeat(43)}`)
+      await tab.reload()
+      await tab.getByRole('link', { name: 'Overview' }).waitFor()
+      t.pass('a token that somebody else put into an address is not taken')
       await page.context().close()
     }
-  })
+  )
 
-  t.test('what a program at another port of the host gets of a browser opens nothing, and a new tab needs no sign-in', async t => {
-    const caught = withResolvers<string>()
-    const other = await httpServer(t, (request, response) => {
-      caught.resolve(request.headers.cookie ?? '')
-      response.end()
-    })
-    const { page, faults } = await visit(browser, url)
-    await enter(page, gateway)
-    await page.goto(`${url}/dashboard/calls`)
-    await page.getByRole('button', { name: 'Follow live' }).click()
-    await page.getByText('Waiting for calls').waitFor()
-    await page.goto(`${url}/dashboard/`)
-    const download = page.waitForEvent('download')
-    await page.getByRole('link', { name: 'Download as CSV' }).click()
-    t.match(readFileSync(await (await download).path(), 'utf8'), /^time,/)
-    const tab = await page.context().newPage()
-    await tab.goto(`${url}/dashboard/keys`)
-    await tab.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
-    t.same(faults, [])
+  t.test(
+    'pictures for the README',
+    { skip: process.env['UPDATE_PICTURES'] === undefined && 'made with UPDATE_PICTURES=1' },
+    async () => {
+      const { takePictures } = await import('./pictures.ts')
+      await takePictures(browser, gateway, async page => await enter(page, gateway))
+    }
+  )
 
-    await tab.goto(`${other.url}/admin/x`)
-    const cookie = await caught.promise
-    t.match(cookie, /^headgate_session=[\w-]{43}$/, 'the browser sends it there')
-    t.equal((await gateway.send('GET /admin/v1/session', undefined, { cookie })).status, 401)
-    t.equal((await gateway.send('POST /admin/v1/admin-keys', { name: 'x' }, { cookie })).status, 403)
-    await tab.goto(`${url}/dashboard/#/signed-in/${'A'.repeat(43)}`)
-    await tab.reload()
-    await tab.getByRole('link', { name: 'Overview' }).waitFor()
-    t.pass('a token that somebody else put into an address is not taken')
-    await page.context().close()
-  })
+  t.test(
+    'screenshots for the eyes',
+    { skip: process.env['SCREENSHOTS'] === undefined && 'made with SCREENSHOTS=DIR' },
+    async t => {
+      const { takeScreenshots } = await import('./screenshots.ts')
+      await takeScreenshots(
+        t,
+        browser,
+        process.env['SCREENSHOTS'] ?? '',
+        process.env['SCREENSHOTS_ONLY'] ?? '',
+        enter
+      )
+    }
+  )
 
-  t.test('pictures for the README', { skip: process.env['UPDATE_PICTURES'] === undefined && 'made with UPDATE_PICTURES=1' }, async () => {
-    const { takePictures } = await import('./pictures.ts')
-    await takePictures(browser, gateway, async page => await enter(page, gateway))
-  })
+  t.test(
+    'the overview and the list of calls show what was recorded, and text of callers as text',
+    async t => {
+      const { page, faults } = await visit(browser, url)
+      await enter(page, gateway)
+      const atMs = Date.now() - 60_000
+      await gateway.database.insertUsage([
+        usageRowOf(9001, {
+          call_id: 'request-one',
+          key_id: 'key_a',
+          at_ms: atMs,
+          model: markup,
+          provider: 'a',
+          endpoint: 'chat',
+          outcome: 'ok',
+          status: 200,
+          prompt_tokens: 1200,
+          completion_tokens: 34,
+          cost_nano_usd: 25e8,
+          duration_ms: 1500,
+          first_byte_ms: 300
+        }),
+        usageRowOf(9002, {
+          call_id: 'request-two',
+          key_id: 'key_a',
+          at_ms: atMs,
+          model: 'b/2',
+          provider: 'b',
+          endpoint: 'chat',
+          outcome: 'error',
+          status: 502,
+          error_code: 'upstream_error',
+          cost_nano_usd: null,
+          duration_ms: 90
+        }),
+        usageRowOf(9000, { key_id: 'key_a', at_ms: atMs - 30 * 3_600_000, model: 'b/2' })
+      ])
+      await page.goto(`${url}/dashboard/`)
+      await page
+        .getByRole('table', { name: 'Breakdown' })
+        .or(page.getByRole('region', { name: 'Breakdown' }))
+        .getByText(markup)
+        .waitFor()
+      t.match(await page.locator('.stats').textContent(), /Spend.*\$\d/)
+      t.ok((await page.locator('.chart canvas').count()) >= 6)
 
-  t.test('screenshots for the eyes', { skip: process.env['SCREENSHOTS'] === undefined && 'made with SCREENSHOTS=DIR' }, async t => {
-    const { takeScreenshots } = await import('./screenshots.ts')
-    await takeScreenshots(t, browser, process.env['SCREENSHOTS'] ?? '', process.env['SCREENSHOTS_ONLY'] ?? '', enter)
-  })
+      const download = page.waitForEvent('download')
+      await page.getByRole('link', { name: 'Download as CSV' }).click()
+      t.equal(await (await download).failure(), null, 'the numbers are downloaded')
+      const chart = page.locator('.chart .u-over').first()
+      await chart.hover()
+      await page.locator('.chart-tip').waitFor()
+      const { x, y, width, height } = (await chart.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
+      await page.mouse.move(x + width / 2, y + height / 2)
+      await page.mouse.down()
+      await page.mouse.move(x + width - 2, y + height / 2, { steps: 4 })
+      await page.mouse.up()
+      await page.waitForURL(/from=\d+&until=\d+/)
+      await page.getByRole('button', { name: '24 hours' }).click()
+      await page.waitForURL(address => !address.search.includes('from='))
 
-  t.test('the overview and the list of calls show what was recorded, and text of callers as text', async t => {
-    const { page, faults } = await visit(browser, url)
-    await enter(page, gateway)
-    const atMs = Date.now() - 60_000
-    await gateway.database.insertUsage([
-      usageRowOf(9001, { call_id: 'request-one', key_id: 'key_a', at_ms: atMs, model: markup, provider: 'a', endpoint: 'chat', outcome: 'ok', status: 200, prompt_tokens: 1200, completion_tokens: 34, cost_nano_usd: 25e8, duration_ms: 1500, first_byte_ms: 300 }),
-      usageRowOf(9002, { call_id: 'request-two', key_id: 'key_a', at_ms: atMs, model: 'b/2', provider: 'b', endpoint: 'chat', outcome: 'error', status: 502, error_code: 'upstream_error', cost_nano_usd: null, duration_ms: 90 }),
-      usageRowOf(9000, { key_id: 'key_a', at_ms: atMs - 30 * 3_600_000, model: 'b/2' })
-    ])
-    await page.goto(`${url}/dashboard/`)
-    await page.getByRole('table', { name: 'Breakdown' }).or(page.getByRole('region', { name: 'Breakdown' })).getByText(markup).waitFor()
-    t.match(await page.locator('.stats').textContent(), /Spend.*\$\d/)
-    t.ok(await page.locator('.chart canvas').count() >= 6)
+      const calls = page.getByRole('group', { name: 'Calls', exact: true })
+      await eventually(
+        async () => await calls.getByRole('row').count(),
+        rows => rows > 20,
+        'the chart of 24 hours, which takes the place of the other'
+      )
+      // A pointer at rest over a chart that moves leaves it, which ends what the keyboard shows.
+      await page.mouse.move(0, 0)
+      await calls.focus()
+      for (const key of ['End', 'Shift+ArrowLeft', 'Shift+ArrowLeft']) await page.keyboard.press(key)
+      await calls.locator('.chart-tip').waitFor()
+      t.match(
+        await calls.getByRole('status').textContent(),
+        /^\w{3} \d+, \d\d:\d\d: Succeeded \d+, Errors \d+, Period before \d+$/,
+        'the values are said'
+      )
+      await page.keyboard.press('Enter')
+      await page.waitForURL(/from=\d+&until=\d+/)
+      const zoomed = new URL(page.url()).searchParams
+      t.equal(Number(zoomed.get('until')) - Number(zoomed.get('from')), 3 * 3_600_000, 'three hours')
+      await page.getByRole('button', { name: /\d\d:\d\d – .*\d\d:\d\d/ }).waitFor()
+      await eventually(
+        async () => await calls.getByRole('row').count(),
+        rows => rows === 4,
+        'the same as a table, with a row for each hour'
+      )
+      await page.getByRole('button', { name: '24 hours' }).click()
+      await page.waitForURL(address => !address.search.includes('from='))
 
-    const download = page.waitForEvent('download')
-    await page.getByRole('link', { name: 'Download as CSV' }).click()
-    t.equal(await (await download).failure(), null, 'the numbers are downloaded')
-    const chart = page.locator('.chart .u-over').first()
-    await chart.hover()
-    await page.locator('.chart-tip').waitFor()
-    const { x, y, width, height } = await chart.boundingBox() ?? { x: 0, y: 0, width: 0, height: 0 }
-    await page.mouse.move(x + width / 2, y + height / 2)
-    await page.mouse.down()
-    await page.mouse.move(x + width - 2, y + height / 2, { steps: 4 })
-    await page.mouse.up()
-    await page.waitForURL(/from=\d+&until=\d+/)
-    await page.getByRole('button', { name: '24 hours' }).click()
-    await page.waitForURL(address => !address.search.includes('from='))
+      await page.getByRole('link', { name: 'Calls' }).click()
+      await page.getByRole('searchbox').fill('request-two')
+      await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
+      await page.getByRole('cell', { name: 'upstream_error' }).waitFor()
+      await page.getByRole('searchbox').fill('request-one')
+      await page.getByText(markup).first().click()
+      await page.getByRole('heading', { name: 'Timeline' }).waitFor()
+      await page.locator('.call-grid').getByText('$2.5000').first().waitFor()
+      await page.goto(`${url}/dashboard/calls/request-two`)
+      await page.getByRole('alert').getByText('The provider failed to answer.').waitFor()
+      await page.goBack()
+      await page.getByRole('heading', { name: 'Timeline' }).waitFor()
+      await page.getByText('They are not kept for this project').waitFor()
 
-    const calls = page.getByRole('group', { name: 'Calls', exact: true })
-    await eventually(async () => await calls.getByRole('row').count(), rows => rows > 20, 'the chart of 24 hours, which takes the place of the other')
-    // A pointer at rest over a chart that moves leaves it, which ends what the keyboard shows.
-    await page.mouse.move(0, 0)
-    await calls.focus()
-    for (const key of ['End', 'Shift+ArrowLeft', 'Shift+ArrowLeft']) await page.keyboard.press(key)
-    await calls.locator('.chart-tip').waitFor()
-    t.match(await calls.getByRole('status').textContent(), /^\w{3} \d+, \d\d:\d\d: Succeeded \d+, Errors \d+, Period before \d+$/, 'the values are said')
-    await page.keyboard.press('Enter')
-    await page.waitForURL(/from=\d+&until=\d+/)
-    const zoomed = new URL(page.url()).searchParams
-    t.equal(Number(zoomed.get('until')) - Number(zoomed.get('from')), 3 * 3_600_000, 'three hours')
-    await page.getByRole('button', { name: /\d\d:\d\d – .*\d\d:\d\d/ }).waitFor()
-    await eventually(async () => await calls.getByRole('row').count(), rows => rows === 4, 'the same as a table, with a row for each hour')
-    await page.getByRole('button', { name: '24 hours' }).click()
-    await page.waitForURL(address => !address.search.includes('from='))
+      await page.goto(`${url}/dashboard/calls`)
+      await page.getByRole('button', { name: 'Follow live' }).click()
+      await page.getByText('Waiting for calls').waitFor()
+      const {
+        body: { secret }
+      } = await (await gateway.user('owner')).send('POST /admin/v1/keys', { name: 'Live' })
+      t.equal(
+        (
+          await gateway.api.post(
+            '/v1/chat/completions',
+            { model: 'sandbox/story', messages: 'Hello' },
+            { headers: { authorization: `Bearer ${secret}` } }
+          )
+        ).status,
+        200
+      )
+      await page.locator('.live').getByText('sandbox/story').waitFor()
+      t.same(faults, [])
+      await page.context().close()
+    }
+  )
 
-    await page.getByRole('link', { name: 'Calls' }).click()
-    await page.getByRole('searchbox').fill('request-two')
-    await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
-    await page.getByRole('cell', { name: 'upstream_error' }).waitFor()
-    await page.getByRole('searchbox').fill('request-one')
-    await page.getByText(markup).first().click()
-    await page.getByRole('heading', { name: 'Timeline' }).waitFor()
-    await page.locator('.call-grid').getByText('$2.5000').first().waitFor()
-    await page.goto(`${url}/dashboard/calls/request-two`)
-    await page.getByRole('alert').getByText('The provider failed to answer.').waitFor()
-    await page.goBack()
-    await page.getByRole('heading', { name: 'Timeline' }).waitFor()
-    await page.getByText('They are not kept for this project').waitFor()
+  t.test(
+    'the bodies of a call are shown to those who may read them when they ask, and markup in them is text',
+    async t => {
+      const row = usageRowOf(9003, { call_id: 'request-kept', at_ms: Date.now() - 30_000, model: 'b/2' })
+      await gateway.database.insertUsage([row])
+      const body = { media_type: 'application/json', size_bytes: 12_345, truncated: false, redacted: true }
+      await new CallBodyStore(gateway.database).add({
+        id: row.id,
+        project_id: 'default',
+        readable_by: 'admin',
+        expires_at_ms: Date.now() + 60_000,
+        state: 'kept',
+        request: { ...body, text: JSON.stringify({ messages: [{ content: markup }] }) },
+        answer: { ...body, text: `{"choices":["${markup.slice(0, 10)}`, truncated: true }
+      })
+      const { page, faults } = await visit(browser, url)
+      await enter(page, gateway)
+      await page.goto(`${url}/dashboard/calls/request-kept`)
+      const acts = async (): Promise<number> =>
+        (
+          await gateway.database.query
+            .selectFrom('audit')
+            .select('id')
+            .where('action', '=', 'call.read_bodies')
+            .execute()
+        ).length
+      const before = await acts()
+      await page.getByText('will be in the audit log').waitFor()
+      t.equal(await acts(), before)
+      await page.getByRole('button', { name: 'Show' }).click()
+      const request = page.getByLabel('request', { exact: true })
+      await request.getByText(JSON.stringify(markup)).waitFor()
+      t.match(await request.textContent(), /^\{\n {2}"messages": \[\n {4}\{\n {6}"content": /)
+      t.match(await page.locator('.call-bodies').textContent(), /12\.3 KB.*redacted.*Response.*cut off/s)
+      t.equal(await page.getByRole('button', { name: /Copy (?:request|response)$/ }).count(), 2)
+      t.equal(await acts(), before + 1)
+      t.same(await accessibilityFaults(page), [])
+      t.same(faults, [])
+      const member = await gateway.user('member', ['default'])
+      await page.context().clearCookies()
+      await become(page, member)
+      await page.reload()
+      await page.getByRole('heading', { name: 'Timeline' }).waitFor()
+      t.equal(await page.getByRole('heading', { name: 'Request and response' }).count(), 0)
+      await page.context().close()
+    }
+  )
 
-    await page.goto(`${url}/dashboard/calls`)
-    await page.getByRole('button', { name: 'Follow live' }).click()
-    await page.getByText('Waiting for calls').waitFor()
-    const { body: { secret } } = await (await gateway.user('owner')).send('POST /admin/v1/keys', { name: 'Live' })
-    t.equal((await gateway.api.post('/v1/chat/completions', { model: 'sandbox/story', messages: 'Hello' }, { headers: { authorization: `Bearer ${secret}` } })).status, 200)
-    await page.locator('.live').getByText('sandbox/story').waitFor()
-    t.same(faults, [])
-    await page.context().close()
-  })
+  t.test(
+    'what a key may use is chosen, shown and changed, and a list without names allows nothing',
+    async t => {
+      const { page, faults } = await visit(browser, url)
+      await enter(page, gateway)
+      await page.goto(`${url}/dashboard/keys?new`)
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('Narrow')
+      await dialog.getByLabel('Budget').fill('5')
+      await dialog.getByLabel('Shorten answers').uncheck()
+      await dialog.getByText('Permissions').click()
+      await dialog.getByRole('group', { name: 'Endpoints' }).getByText('Only these').click()
+      await dialog.getByRole('combobox', { name: 'Endpoints' }).fill('chat,')
+      const byUrl = dialog.getByLabel('Tool servers by URL')
+      t.equal(await byUrl.isChecked(), true)
+      await dialog.getByRole('group', { name: 'Tool servers' }).getByText('Only these').click()
+      t.equal(await byUrl.isChecked(), false, 'a key without all tool servers names none by URL')
+      await byUrl.check()
+      await dialog.getByLabel('Files, containers and threads').check()
+      t.same(await accessibilityFaults(page), [])
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await dialog.getByRole('button', { name: 'Done' }).click()
+      const { send } = await gateway.user('owner')
+      const stored = async () => (await send('GET /admin/v1/keys?search=Narrow')).body.data[0]
+      const made = await stored()
+      t.match(made, {
+        endpoints: ['chat'],
+        models: null,
+        mcp_servers: [],
+        mcp_urls: true,
+        provider_objects: true,
+        limits: { budget: { usd: 5 }, strict: false }
+      })
 
-  t.test('the bodies of a call are shown to those who may read them when they ask, and markup in them is text', async t => {
-    const row = usageRowOf(9003, { call_id: 'request-kept', at_ms: Date.now() - 30_000, model: 'b/2' })
-    await gateway.database.insertUsage([row])
-    const body = { media_type: 'application/json', size_bytes: 12_345, truncated: false, redacted: true }
-    await new CallBodyStore(gateway.database).add({
-      id: row.id, project_id: 'default', readable_by: 'admin', expires_at_ms: Date.now() + 60_000, state: 'kept',
-      request: { ...body, text: JSON.stringify({ messages: [{ content: markup }] }) }, answer: { ...body, text: `{"choices":["${markup.slice(0, 10)}`, truncated: true }
-    })
-    const { page, faults } = await visit(browser, url)
-    await enter(page, gateway)
-    await page.goto(`${url}/dashboard/calls/request-kept`)
-    const acts = async (): Promise<number> => (await gateway.database.query.selectFrom('audit').select('id').where('action', '=', 'call.read_bodies').execute()).length
-    const before = await acts()
-    await page.getByText('will be in the audit log').waitFor()
-    t.equal(await acts(), before)
-    await page.getByRole('button', { name: 'Show' }).click()
-    const request = page.getByLabel('request', { exact: true })
-    await request.getByText(JSON.stringify(markup)).waitFor()
-    t.match(await request.textContent(), /^\{\n {2}"messages": \[\n {4}\{\n {6}"content": /)
-    t.match(await page.locator('.call-bodies').textContent(), /12\.3 KB.*redacted.*Response.*cut off/s)
-    t.equal(await page.getByRole('button', { name: /Copy (?:request|response)$/ }).count(), 2)
-    t.equal(await acts(), before + 1)
-    t.same(await accessibilityFaults(page), [])
-    t.same(faults, [])
-    const member = await gateway.user('member', ['default'])
-    await page.context().clearCookies()
-    await become(page, member)
-    await page.reload()
-    await page.getByRole('heading', { name: 'Timeline' }).waitFor()
-    t.equal(await page.getByRole('heading', { name: 'Request and response' }).count(), 0)
-    await page.context().close()
-  })
-
-  t.test('what a key may use is chosen, shown and changed, and a list without names allows nothing', async t => {
-    const { page, faults } = await visit(browser, url)
-    await enter(page, gateway)
-    await page.goto(`${url}/dashboard/keys?new`)
-    const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('Name').fill('Narrow')
-    await dialog.getByLabel('Budget').fill('5')
-    await dialog.getByLabel('Shorten answers').uncheck()
-    await dialog.getByText('Permissions').click()
-    await dialog.getByRole('group', { name: 'Endpoints' }).getByText('Only these').click()
-    await dialog.getByRole('combobox', { name: 'Endpoints' }).fill('chat,')
-    const byUrl = dialog.getByLabel('Tool servers by URL')
-    t.equal(await byUrl.isChecked(), true)
-    await dialog.getByRole('group', { name: 'Tool servers' }).getByText('Only these').click()
-    t.equal(await byUrl.isChecked(), false, 'a key without all tool servers names none by URL')
-    await byUrl.check()
-    await dialog.getByLabel('Files, containers and threads').check()
-    t.same(await accessibilityFaults(page), [])
-    await dialog.getByRole('button', { name: 'Create key' }).click()
-    await dialog.getByRole('button', { name: 'Done' }).click()
-    const { send } = await gateway.user('owner')
-    const stored = async () => (await send('GET /admin/v1/keys?search=Narrow')).body.data[0]
-    const made = await stored()
-    t.match(made, { endpoints: ['chat'], models: null, mcp_servers: [], mcp_urls: true, provider_objects: true, limits: { budget: { usd: 5 }, strict: false } })
-
-    await page.getByRole('link', { name: 'Narrow' }).click()
-    await page.getByText('May exceed the budget').waitFor()
-    t.match(await page.locator('.facts').first().textContent(), /Tool serversNone.*Tools by URLAllowed.*Provider objectsAllowed/s)
-    await page.getByRole('button', { name: 'Actions for Narrow' }).click()
-    await page.getByRole('menuitem', { name: 'Edit' }).click()
-    await dialog.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Key saved').waitFor()
-    t.same({ ...await stored(), changes: 0 }, { ...made, changes: 0 }, 'a form that is saved as it is changes nothing')
-    t.same(faults, [])
-    await page.context().close()
-  })
+      await page.getByRole('link', { name: 'Narrow' }).click()
+      await page.getByText('May exceed the budget').waitFor()
+      t.match(
+        await page.locator('.facts').first().textContent(),
+        /Tool serversNone.*Tools by URLAllowed.*Provider objectsAllowed/s
+      )
+      await page.getByRole('button', { name: 'Actions for Narrow' }).click()
+      await page.getByRole('menuitem', { name: 'Edit' }).click()
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('Key saved').waitFor()
+      t.same(
+        { ...(await stored()), changes: 0 },
+        { ...made, changes: 0 },
+        'a form that is saved as it is changes nothing'
+      )
+      t.same(faults, [])
+      await page.context().close()
+    }
+  )
 
   t.test('a key has several budgets, each with its window, and a mistake is shown at its field', async t => {
     const { page, faults } = await visit(browser, url)
@@ -360,10 +518,12 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     const { send } = await gateway.user('owner')
     const stored = async () => (await send('GET /admin/v1/keys?search=Windows')).body.data[0]
     const made = await stored()
-    t.same(made.limits, { budgets: [
-      { usd: 5, per: 'day', time_zone: 'Europe/Berlin', unpriced: 'allow' },
-      { usd: 50, every: '30d', from: '2030-01-15T00:00:00Z', unpriced: 'allow' }
-    ] })
+    t.same(made.limits, {
+      budgets: [
+        { usd: 5, per: 'day', time_zone: 'Europe/Berlin', unpriced: 'allow' },
+        { usd: 50, every: '30d', from: '2030-01-15T00:00:00Z', unpriced: 'allow' }
+      ]
+    })
 
     await page.getByRole('link', { name: 'Windows' }).click()
     await page.getByText('$5.00 a day (Europe/Berlin), $50.00 every 30d').waitFor()
@@ -382,7 +542,10 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await dialog.getByRole('button', { name: 'Remove the first' }).click()
     await save()
     t.same((await stored()).limits, { budget: made.limits.budgets[1] })
-    t.same(faults.filter(fault => !fault.includes('422')), [])
+    t.same(
+      faults.filter(fault => !fault.includes('422')),
+      []
+    )
     await page.context().close()
   })
 
@@ -390,29 +553,60 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)
     await gateway.database.insertUsage([
-      usageRowOf(9101, { call_id: 'filter-one', at_ms: Date.now() - 61_000, model: 'f/1', prompt_tokens: 77_777, streamed: 1, cost_nano_usd: 1 }), usageRowOf(9102, { call_id: 'filter-two', at_ms: Date.now() - 60_000, model: 'f/2', prompt_tokens: 88_888, cost_nano_usd: null })
+      usageRowOf(9101, {
+        call_id: 'filter-one',
+        at_ms: Date.now() - 61_000,
+        model: 'f/1',
+        prompt_tokens: 77_777,
+        streamed: 1,
+        cost_nano_usd: 1
+      }),
+      usageRowOf(9102, {
+        call_id: 'filter-two',
+        at_ms: Date.now() - 60_000,
+        model: 'f/2',
+        prompt_tokens: 88_888,
+        cost_nano_usd: null
+      })
     ])
     await page.goto(`${url}/dashboard/calls`)
-    const add = async (filter: string): Promise<void> => { await page.getByLabel('Add a filter').selectOption(filter) }
+    const add = async (filter: string): Promise<void> => {
+      await page.getByLabel('Add a filter').selectOption(filter)
+    }
     for (const [set, expected] of [
-      [async () => {
-        await add('Prompt tokens')
-        await page.locator(':focus').and(page.getByLabel('Prompt tokens, from')).waitFor()
-        await page.keyboard.type('77777')
-      }, ['f/2', 'f/1']],
-      [async () => { await page.getByLabel('Prompt tokens, to').fill('80000') }, ['f/1']],
-      [async () => {
-        await add('Answer')
-        await page.getByLabel('Answer', { exact: true }).selectOption('In one piece')
-      }, []],
-      [async () => {
-        await page.getByLabel('Prompt tokens, to').fill('')
-        await add('Price')
-        await page.getByLabel('Price', { exact: true }).selectOption('Not known')
-      }, ['f/2']]
+      [
+        async () => {
+          await add('Prompt tokens')
+          await page.locator(':focus').and(page.getByLabel('Prompt tokens, from')).waitFor()
+          await page.keyboard.type('77777')
+        },
+        ['f/2', 'f/1']
+      ],
+      [
+        async () => {
+          await page.getByLabel('Prompt tokens, to').fill('80000')
+        },
+        ['f/1']
+      ],
+      [
+        async () => {
+          await add('Answer')
+          await page.getByLabel('Answer', { exact: true }).selectOption('In one piece')
+        },
+        []
+      ],
+      [
+        async () => {
+          await page.getByLabel('Prompt tokens, to').fill('')
+          await add('Price')
+          await page.getByLabel('Price', { exact: true }).selectOption('Not known')
+        },
+        ['f/2']
+      ]
     ] as const) {
       await set()
-      const shown = async (): Promise<string> => (await page.locator('tbody tr td:nth-child(3) .clip:not(.sub)').allTextContents()).join()
+      const shown = async (): Promise<string> =>
+        (await page.locator('tbody tr td:nth-child(3) .clip:not(.sub)').allTextContents()).join()
       await eventually(shown, models => models === expected.join(), expected.join())
     }
     t.same(await page.locator('.chip-name').allTextContents(), ['Prompt tokens', 'Answer', 'Price'])
@@ -420,7 +614,11 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByRole('button', { name: 'Remove the filter Price' }).click()
     await page.waitForURL(address => !address.search.includes('priced'))
     t.equal(await page.locator('.chip').count(), 2)
-    t.equal(await page.evaluate('document.activeElement.getAttribute("aria-label")'), 'Add a filter', 'the focus is not lost with the button')
+    t.equal(
+      await page.evaluate('document.activeElement.getAttribute("aria-label")'),
+      'Add a filter',
+      'the focus is not lost with the button'
+    )
     await page.locator('tbody a').first().click()
     await page.getByRole('heading', { name: 'Timeline' }).waitFor()
     t.same(faults, [])
@@ -429,9 +627,21 @@ t.test('in a browser', { skip: noBrowser }, async t => {
 
   t.test('the calls of a session, an end user and a tag are listed with what they came to', async t => {
     const place = await adminGateway(t, { providers: [sandbox] })
-    const row = { at_ms: Date.now() - 60_000, model: 'sandbox/echo', provider: 'sandbox', cost_nano_usd: 25e7 }
+    const row = {
+      at_ms: Date.now() - 60_000,
+      model: 'sandbox/echo',
+      provider: 'sandbox',
+      cost_nano_usd: 25e7
+    }
     await place.database.insertUsage([
-      usageRowOf(1, { ...row, call_id: 'turn-one', end_user: markup, session: 'run 7', tags: '["search","beta"]', metadata: '{"job":"4711"}' }),
+      usageRowOf(1, {
+        ...row,
+        call_id: 'turn-one',
+        end_user: markup,
+        session: 'run 7',
+        tags: '["search","beta"]',
+        metadata: '{"job":"4711"}'
+      }),
       usageRowOf(2, { ...row, call_id: 'turn-two', end_user: markup, session: 'run 7', tags: '["search"]' }),
       usageRowOf(3, { ...row, call_id: 'other', session: 'run 8', model: 'sandbox/story' })
     ])
@@ -450,40 +660,85 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await nodes.first().getByText('Received').waitFor()
     t.match(await nodes.first().locator('summary').textContent(), /sandbox\/echo.*\$0\.2500/)
     t.same(await accessibilityFaults(page), [])
-    t.match(await nodes.first().getByRole('link', { name: 'The call in full' }).getAttribute('href'), /\/calls\/[^/]+\?at=\d+$/)
+    t.match(
+      await nodes.first().getByRole('link', { name: 'The call in full' }).getAttribute('href'),
+      /\/calls\/[^/]+\?at=\d+$/
+    )
     await page.getByRole('link', { name: 'List of its calls' }).click()
-    await eventually(async () => await spend.textContent().catch(() => ''), text => text === '$0.50', 'what the session cost')
-    await eventually(async () => await rows.count(), count => count === 2, 'its calls')
+    await eventually(
+      async () => await spend.textContent().catch(() => ''),
+      text => text === '$0.50',
+      'what the session cost'
+    )
+    await eventually(
+      async () => await rows.count(),
+      count => count === 2,
+      'its calls'
+    )
     t.same(await accessibilityFaults(page), [])
     await page.goto(`${origin}/dashboard/calls/turn-one`)
     await page.getByRole('link', { name: 'beta' }).click()
-    await eventually(async () => await rows.count(), count => count === 1, 'the call with this tag')
+    await eventually(
+      async () => await rows.count(),
+      count => count === 1,
+      'the call with this tag'
+    )
     await page.getByLabel('Add a filter').selectOption('Status')
     await page.getByLabel('Status', { exact: true }).fill('200')
-    await eventually(async () => await spend.count(), count => count === 0, 'no sums for what sums cannot be narrowed by')
+    await eventually(
+      async () => await spend.count(),
+      count => count === 0,
+      'no sums for what sums cannot be narrowed by'
+    )
 
     await page.goto(`${origin}/dashboard/?group=tag`)
     const breakdown = page.getByRole('table', { name: 'Breakdown' })
-    for (const [group, names] of [['Tag', ['search', 'None', 'beta']], ['Session', ['run 7', 'run 8']], ['End user', [markup, 'None']]] as const) {
+    for (const [group, names] of [
+      ['Tag', ['search', 'None', 'beta']],
+      ['Session', ['run 7', 'run 8']],
+      ['End user', [markup, 'None']]
+    ] as const) {
       await page.getByLabel('Group by').selectOption(group)
-      await eventually(async () => (await breakdown.locator('tbody tr td:first-child').allTextContents()).join(), text => text === names.join(), names.join())
+      await eventually(
+        async () => (await breakdown.locator('tbody tr td:first-child').allTextContents()).join(),
+        text => text === names.join(),
+        names.join()
+      )
     }
     await page.getByLabel('Add a filter').selectOption('Tag')
-    await page.locator(':focus').and(page.getByLabel('Tag', { exact: true })).waitFor()
+    await page
+      .locator(':focus')
+      .and(page.getByLabel('Tag', { exact: true }))
+      .waitFor()
     await page.keyboard.type('beta')
-    await eventually(async () => await spend.textContent(), text => text === '$0.25', 'what calls with this tag cost')
+    await eventually(
+      async () => await spend.textContent(),
+      text => text === '$0.25',
+      'what calls with this tag cost'
+    )
     t.same(await accessibilityFaults(page), [])
     await breakdown.getByRole('link', { name: markup }).click()
-    await page.waitForURL(address => address.searchParams.get('tag') === 'beta' && address.searchParams.get('end_user') === markup)
+    await page.waitForURL(
+      address =>
+        address.searchParams.get('tag') === 'beta' && address.searchParams.get('end_user') === markup
+    )
     t.same(faults, [])
     await page.context().close()
   })
 
   t.test('a call leads to its trace where that is shown, if it was sent', async t => {
-    const place = await adminGateway(t, { providers: [sandbox], telemetry: { maxSampledPerSecond: 1, traceUrl: 'https://traces.example/t/{trace_id}?from=headgate' } })
+    const place = await adminGateway(t, {
+      providers: [sandbox],
+      telemetry: { maxSampledPerSecond: 1, traceUrl: 'https://traces.example/t/{trace_id}?from=headgate' }
+    })
     const traceId = 'a'.repeat(32)
-    const steps = (sampled: boolean): string => JSON.stringify({ trace: { trace_id: traceId, span_id: 'b'.repeat(16), sampled } })
-    await place.database.insertUsage([true, false].map((sampled, index) => usageRowOf(index, { call_id: `sampled-${sampled}`, steps: steps(sampled) })))
+    const steps = (sampled: boolean): string =>
+      JSON.stringify({ trace: { trace_id: traceId, span_id: 'b'.repeat(16), sampled } })
+    await place.database.insertUsage(
+      [true, false].map((sampled, index) =>
+        usageRowOf(index, { call_id: `sampled-${sampled}`, steps: steps(sampled) })
+      )
+    )
     const { page, faults } = await visit(browser, place.api.url)
     await enter(page, place)
     await page.goto(`${place.api.url}/dashboard/calls/sampled-true`)
@@ -499,10 +754,22 @@ t.test('in a browser', { skip: noBrowser }, async t => {
 
   t.test('an admin sends a test to a channel of alerts, and sees what became of it', async t => {
     let status = 500
-    const { url: receiver } = await httpServer(t, (_request, response) => { response.writeHead(status).end() })
+    const { url: receiver } = await httpServer(t, (_request, response) => {
+      response.writeHead(status).end()
+    })
     const place = await adminGateway(t, {
       providers: [sandbox],
-      alerts: { ...settings().alerts, webhooks: { ops: { url: `${receiver}/hook`, secret: new Secret('whsec_a2V5'), headers: {}, events: ['provider.down'] } } }
+      alerts: {
+        ...settings().alerts,
+        webhooks: {
+          ops: {
+            url: `${receiver}/hook`,
+            secret: new Secret('whsec_a2V5'),
+            headers: {},
+            events: ['provider.down']
+          }
+        }
+      }
     })
     const { page, faults } = await visit(browser, place.api.url)
     await enter(page, place)
@@ -511,93 +778,164 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByText(`${receiver}/hook`).waitFor()
     const rows = page.getByRole('table', { name: 'Alerts' }).locator('tbody tr')
     await page.getByRole('button', { name: 'Send a test to webhooks.ops' }).click()
-    await eventually(async () => await rows.allTextContents(), texts => texts.length === 1 && /failed ?webhooks\.ops: the receiver answered with status 500/.test(texts[0] ?? ''), 'the test that failed')
+    await eventually(
+      async () => await rows.allTextContents(),
+      texts =>
+        texts.length === 1 &&
+        /failed ?webhooks\.ops: the receiver answered with status 500/.test(texts[0] ?? ''),
+      'the test that failed'
+    )
     status = 204
     await page.getByRole('button', { name: 'Send a test to webhooks.ops' }).click()
     await page.getByText('The test was sent to webhooks.ops').waitFor()
-    await eventually(async () => await rows.allTextContents(), texts => texts.length === 2 && /delivered ?webhooks\.ops/.test(texts[0] ?? ''), 'the test that was accepted')
+    await eventually(
+      async () => await rows.allTextContents(),
+      texts => texts.length === 2 && /delivered ?webhooks\.ops/.test(texts[0] ?? ''),
+      'the test that was accepted'
+    )
     t.same(await accessibilityFaults(page), [])
     t.same(faults, [])
     await page.context().close()
   })
 
-  t.test('tools of a server by its URL run in the playground, and markup in arguments, results and errors is text', async t => {
-    const { url: server } = await startToolServer(t)
-    const place = await adminGateway(t, { providers: [sandbox], tools: { ...settings().tools, allowedHosts: ['127.0.0.1'], connectMs: 10_000, callMs: 10_000, loopMs: 20_000 } })
-    const { page, faults } = await visit(browser, place.api.url)
-    await enter(page, place)
-    await page.goto(`${place.api.url}/dashboard/playground?model=sandbox/echo`)
-    await page.getByLabel('Tool servers').fill(server)
-    await page.keyboard.press('Enter')
-    await page.getByRole('textbox', { name: 'Message' }).fill(`use echo with ${JSON.stringify({ text: markup })}`)
-    await page.keyboard.press('Enter')
-    await page.locator('.answer-foot').waitFor()
-    const tool = page.locator('.answer details', { hasText: 'echo' })
-    await tool.locator('summary').click()
-    t.match(await tool.textContent(), /done in .*Arguments.*Result/s)
-    t.match(await tool.locator('pre').first().textContent(), 'onerror', 'the arguments are text')
-    t.match(await tool.locator('pre').last().textContent(), 'onerror', 'the result is text')
+  t.test(
+    'tools of a server by its URL run in the playground, and markup in arguments, results and errors is text',
+    async t => {
+      const { url: server } = await startToolServer(t)
+      const place = await adminGateway(t, {
+        providers: [sandbox],
+        tools: {
+          ...settings().tools,
+          allowedHosts: ['127.0.0.1'],
+          connectMs: 10_000,
+          callMs: 10_000,
+          loopMs: 20_000
+        }
+      })
+      const { page, faults } = await visit(browser, place.api.url)
+      await enter(page, place)
+      await page.goto(`${place.api.url}/dashboard/playground?model=sandbox/echo`)
+      await page.getByLabel('Tool servers').fill(server)
+      await page.keyboard.press('Enter')
+      await page
+        .getByRole('textbox', { name: 'Message' })
+        .fill(`use echo with ${JSON.stringify({ text: markup })}`)
+      await page.keyboard.press('Enter')
+      await page.locator('.answer-foot').waitFor()
+      const tool = page.locator('.answer details', { hasText: 'echo' })
+      await tool.locator('summary').click()
+      t.match(await tool.textContent(), /done in .*Arguments.*Result/s)
+      t.match(await tool.locator('pre').first().textContent(), 'onerror', 'the arguments are text')
+      t.match(await tool.locator('pre').last().textContent(), 'onerror', 'the result is text')
 
-    await page.goto(`${place.api.url}/dashboard/playground?model=${encodeURIComponent(`sandbox/${markup}`)}`)
-    await page.getByRole('textbox', { name: 'Message' }).fill('Hello')
-    await page.keyboard.press('Enter')
-    await page.getByRole('alert').filter({ hasText: markup }).waitFor()
-    t.equal(await page.title(), 'Playground · Headgate')
-    t.same(faults, [])
-    await page.context().close()
-  })
+      await page.goto(
+        `${place.api.url}/dashboard/playground?model=${encodeURIComponent(`sandbox/${markup}`)}`
+      )
+      await page.getByRole('textbox', { name: 'Message' }).fill('Hello')
+      await page.keyboard.press('Enter')
+      await page.getByRole('alert').filter({ hasText: markup }).waitFor()
+      t.equal(await page.title(), 'Playground · Headgate')
+      t.same(faults, [])
+      await page.context().close()
+    }
+  )
 
   t.test('the first hour of a gateway is shown by minutes', async t => {
     const place = await adminGateway(t, { providers: [sandbox] })
     const minuteMs = 60_000
     const nowMs = Date.now()
-    await place.database.insertUsage([usageRowOf(1, { at_ms: nowMs - 39 * minuteMs, model: 'a/1' }), usageRowOf(2, { at_ms: nowMs - minuteMs, model: 'a/1' })])
+    await place.database.insertUsage([
+      usageRowOf(1, { at_ms: nowMs - 39 * minuteMs, model: 'a/1' }),
+      usageRowOf(2, { at_ms: nowMs - minuteMs, model: 'a/1' })
+    ])
     const { page, faults } = await visit(browser, place.api.url)
     await enter(page, place)
     await page.goto(`${place.api.url}/dashboard/`)
     const rows = page.getByRole('group', { name: 'Calls', exact: true }).getByRole('row')
     // From the beginning of the hour in which calls began, until now.
-    const expected = Math.ceil((Date.now() - Math.floor((nowMs - 39 * minuteMs) / (60 * minuteMs)) * 60 * minuteMs) / minuteMs)
-    await eventually(async () => await rows.count(), count => count >= expected && count <= expected + 3, `${expected} minutes`)
+    const expected = Math.ceil(
+      (Date.now() - Math.floor((nowMs - 39 * minuteMs) / (60 * minuteMs)) * 60 * minuteMs) / minuteMs
+    )
+    await eventually(
+      async () => await rows.count(),
+      count => count >= expected && count <= expected + 3,
+      `${expected} minutes`
+    )
     t.same(faults, [])
     await page.context().close()
   })
 
-  t.test('rows lead to their calls, by names, and a key says what it spent and when its budget is used up', async t => {
-    const place = await adminGateway(t, { providers: [sandbox] })
-    const { send } = await place.user('owner')
-    const { body: { key } } = await send('POST /admin/v1/keys', { name: 'Checkout', limits: { budget: { usd: 2, per: 'month' } } })
-    const { body: { key: free } } = await send('POST /admin/v1/keys', { name: 'Search' })
-    const row = { at_ms: Date.now() - 1000, provider: 'sandbox', cost_nano_usd: 2e9 }
-    await place.database.insertUsage([usageRowOf(1, { ...row, model: 'sandbox/echo', key_id: key.id }), usageRowOf(2, { ...row, model: 'sandbox/story', key_id: free.id })])
-    const { page, faults } = await visit(browser, place.api.url)
-    await enter(page, place)
-    const { url: origin } = place.api
-    const models = page.locator('tbody tr td:nth-child(3) .clip:not(.sub)')
-    await page.goto(`${origin}/dashboard/?group=key`)
-    await page.getByRole('table', { name: 'Breakdown' }).getByRole('link', { name: 'Checkout' }).press('Enter')
-    await page.getByRole('heading', { name: 'Calls' }).waitFor()
-    await models.first().waitFor()
-    t.same(await models.allTextContents(), ['sandbox/echo'])
-    const chosen = page.getByLabel('Key', { exact: true })
-    await chosen.getByRole('option', { name: 'Checkout', selected: true }).waitFor({ state: 'attached' })
-    for (const [from, name, shown] of [['models', 'sandbox/story', ['sandbox/story']], ['models?tab=providers', 'sandbox', ['sandbox/echo', 'sandbox/story']]] as const) {
-      await page.goto(`${origin}/dashboard/${from}`)
-      await page.locator('tbody').getByRole('row').filter({ hasText: name }).first().locator('a').first().click()
+  t.test(
+    'rows lead to their calls, by names, and a key says what it spent and when its budget is used up',
+    async t => {
+      const place = await adminGateway(t, { providers: [sandbox] })
+      const { send } = await place.user('owner')
+      const {
+        body: { key }
+      } = await send('POST /admin/v1/keys', {
+        name: 'Checkout',
+        limits: { budget: { usd: 2, per: 'month' } }
+      })
+      const {
+        body: { key: free }
+      } = await send('POST /admin/v1/keys', { name: 'Search' })
+      const row = { at_ms: Date.now() - 1000, provider: 'sandbox', cost_nano_usd: 2e9 }
+      await place.database.insertUsage([
+        usageRowOf(1, { ...row, model: 'sandbox/echo', key_id: key.id }),
+        usageRowOf(2, { ...row, model: 'sandbox/story', key_id: free.id })
+      ])
+      const { page, faults } = await visit(browser, place.api.url)
+      await enter(page, place)
+      const { url: origin } = place.api
+      const models = page.locator('tbody tr td:nth-child(3) .clip:not(.sub)')
+      await page.goto(`${origin}/dashboard/?group=key`)
+      await page
+        .getByRole('table', { name: 'Breakdown' })
+        .getByRole('link', { name: 'Checkout' })
+        .press('Enter')
       await page.getByRole('heading', { name: 'Calls' }).waitFor()
-      await eventually(async () => (await models.allTextContents()).toSorted().join(), found => found === shown.join(), shown.join())
+      await models.first().waitFor()
+      t.same(await models.allTextContents(), ['sandbox/echo'])
+      const chosen = page.getByLabel('Key', { exact: true })
+      await chosen.getByRole('option', { name: 'Checkout', selected: true }).waitFor({ state: 'attached' })
+      for (const [from, name, shown] of [
+        ['models', 'sandbox/story', ['sandbox/story']],
+        ['models?tab=providers', 'sandbox', ['sandbox/echo', 'sandbox/story']]
+      ] as const) {
+        await page.goto(`${origin}/dashboard/${from}`)
+        await page
+          .locator('tbody')
+          .getByRole('row')
+          .filter({ hasText: name })
+          .first()
+          .locator('a')
+          .first()
+          .click()
+        await page.getByRole('heading', { name: 'Calls' }).waitFor()
+        await eventually(
+          async () => (await models.allTextContents()).toSorted().join(),
+          found => found === shown.join(),
+          shown.join()
+        )
+      }
+      await page.goto(`${origin}/dashboard/keys`)
+      t.match(
+        await page.getByRole('row').filter({ hasText: 'Checkout' }).textContent(),
+        /\$2\.00\s*\$2\.00 a month.*exhausted/
+      )
+      t.match(
+        await page.getByRole('row').filter({ hasText: 'Search' }).textContent(),
+        /\$2\.00 this month.*active/
+      )
+      await page.goto(`${origin}/dashboard/projects`)
+      await page.getByText('$4.00 this month').waitFor()
+      t.equal(await page.getByText('1970').count(), 0)
+      await page.goto(`${origin}/dashboard/audit`)
+      await page.getByText('name: Checkout').waitFor()
+      t.same(faults, [])
+      await page.context().close()
     }
-    await page.goto(`${origin}/dashboard/keys`)
-    t.match(await page.getByRole('row').filter({ hasText: 'Checkout' }).textContent(), /\$2\.00\s*\$2\.00 a month.*exhausted/)
-    t.match(await page.getByRole('row').filter({ hasText: 'Search' }).textContent(), /\$2\.00 this month.*active/)
-    await page.goto(`${origin}/dashboard/projects`)
-    await page.getByText('$4.00 this month').waitFor()
-    t.equal(await page.getByText('1970').count(), 0)
-    await page.goto(`${origin}/dashboard/audit`)
-    await page.getByText('name: Checkout').waitFor()
-    t.same(faults, [])
-    await page.context().close()
-  })
+  )
 
   t.test('an error is said once, beside its field where there is one', async t => {
     const { page } = await visit(browser, url)
@@ -625,67 +963,84 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('the playground streams answers of two models side by side, and shows the request as code', async t => {
-    const { page, faults } = await visit(browser, url)
-    await enter(page, gateway)
-    await page.goto(`${url}/dashboard/playground?model=sandbox/thinker`)
-    await page.getByRole('button', { name: 'Compare' }).first().click()
-    await page.getByLabel('Model', { exact: true }).nth(1).fill('sandbox/echo')
-    await page.getByRole('textbox', { name: 'Message' }).fill(`Hello ${markup}`)
-    await page.keyboard.press('Enter')
-    await page.locator('.answer-foot').nth(1).waitFor()
-    t.equal(await page.locator('.answer summary', { hasText: 'Thinking' }).count(), 1)
-    t.match(await page.locator('.pane').nth(1).locator('.markdown').textContent(), markup, 'an answer full of markup is text')
-    t.match(await page.locator('.answer-foot').first().textContent(), /first token .* tokens/)
-    await page.getByRole('button', { name: 'As code' }).click()
-    t.match(await page.getByRole('dialog').locator('pre').textContent(), /sandbox\/thinker/)
-    t.same(faults, [])
-    await page.context().close()
-  })
-
-  t.test('the next user of the page has neither the key of the playground nor the conversation of the one before', async t => {
-    const { page } = await visit(browser, url)
-    const signedIn = page.getByRole('navigation', { name: 'Main' })
-    const [first, second, third] = [await gateway.user('owner'), await gateway.user('owner'), await gateway.user('owner')]
-    const password = await hashPassword('a long enough sentence')
-    for (const { user } of [first, second, third]) await gateway.admin.accounts.users.update(user.id, { password })
-    const signIn = async ({ user }: Person): Promise<void> => {
-      await page.getByLabel('Email').fill(user.email ?? '')
-      await page.getByLabel('Password').fill('a long enough sentence')
+  t.test(
+    'the playground streams answers of two models side by side, and shows the request as code',
+    async t => {
+      const { page, faults } = await visit(browser, url)
+      await enter(page, gateway)
+      await page.goto(`${url}/dashboard/playground?model=sandbox/thinker`)
+      await page.getByRole('button', { name: 'Compare' }).first().click()
+      await page.getByLabel('Model', { exact: true }).nth(1).fill('sandbox/echo')
+      await page.getByRole('textbox', { name: 'Message' }).fill(`Hello ${markup}`)
       await page.keyboard.press('Enter')
-      await signedIn.getByText(user.name).waitFor()
+      await page.locator('.answer-foot').nth(1).waitFor()
+      t.equal(await page.locator('.answer summary', { hasText: 'Thinking' }).count(), 1)
+      t.match(
+        await page.locator('.pane').nth(1).locator('.markdown').textContent(),
+        markup,
+        'an answer full of markup is text'
+      )
+      t.match(await page.locator('.answer-foot').first().textContent(), /first token .* tokens/)
+      await page.getByRole('button', { name: 'As code' }).click()
+      t.match(await page.getByRole('dialog').locator('pre').textContent(), /sandbox\/thinker/)
+      t.same(faults, [])
+      await page.context().close()
     }
-    const call = async (): Promise<string> => {
-      await signedIn.getByRole('link', { name: 'Playground' }).click()
-      await page.getByRole('textbox', { name: 'Message' }).waitFor()
-      t.equal(await page.getByText('a secret of mine').count(), 0)
-      await page.getByLabel('Model', { exact: true }).fill('sandbox/echo')
-      await page.getByRole('textbox', { name: 'Message' }).fill('a secret of mine')
-      const sent = page.waitForRequest(request => request.url().endsWith('/v1/chat/completions'))
-      await page.keyboard.press('Enter')
-      const { authorization = '' } = (await sent).headers()
-      await page.locator('.answer-foot').waitFor()
-      return authorization.replace('Bearer ', '')
+  )
+
+  t.test(
+    'the next user of the page has neither the key of the playground nor the conversation of the one before',
+    async t => {
+      const { page } = await visit(browser, url)
+      const signedIn = page.getByRole('navigation', { name: 'Main' })
+      const [first, second, third] = [
+        await gateway.user('owner'),
+        await gateway.user('owner'),
+        await gateway.user('owner')
+      ]
+      const password = await hashPassword('a long enough sentence')
+      for (const { user } of [first, second, third]) {
+        await gateway.admin.accounts.users.update(user.id, { password })
+      }
+      const signIn = async ({ user }: Person): Promise<void> => {
+        await page.getByLabel('Email').fill(user.email ?? '')
+        await page.getByLabel('Password').fill('a long enough sentence')
+        await page.keyboard.press('Enter')
+        await signedIn.getByText(user.name).waitFor()
+      }
+      const call = async (): Promise<string> => {
+        await signedIn.getByRole('link', { name: 'Playground' }).click()
+        await page.getByRole('textbox', { name: 'Message' }).waitFor()
+        t.equal(await page.getByText('a secret of mine').count(), 0)
+        await page.getByLabel('Model', { exact: true }).fill('sandbox/echo')
+        await page.getByRole('textbox', { name: 'Message' }).fill('a secret of mine')
+        const sent = page.waitForRequest(request => request.url().endsWith('/v1/chat/completions'))
+        await page.keyboard.press('Enter')
+        const { authorization = '' } = (await sent).headers()
+        await page.locator('.answer-foot').waitFor()
+        return authorization.replace('Bearer ', '')
+      }
+      const ownerOf = async (secret: string) =>
+        (await gateway.admin.keys.find(gateway.keys.check(secret)?.id ?? ''))?.created_by
+
+      await page.goto(`${url}/dashboard/`)
+      await signIn(first)
+      const key = await call()
+      t.equal(await ownerOf(key), first.user.name)
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.getByRole('heading', { name: 'Sign in to Headgate' }).waitFor()
+      t.equal(gateway.keys.check(key), undefined, 'the key is revoked')
+      await signIn(second)
+      t.equal(await ownerOf(await call()), second.user.name)
+
+      await gateway.admin.accounts.sessions.endAll(second.user.id)
+      await signedIn.getByRole('link', { name: 'Keys' }).click()
+      await page.getByRole('heading', { name: 'Sign in to Headgate' }).waitFor()
+      await signIn(third)
+      t.equal(await ownerOf(await call()), third.user.name)
+      await page.context().close()
     }
-    const ownerOf = async (secret: string) => (await gateway.admin.keys.find(gateway.keys.check(secret)?.id ?? ''))?.created_by
-
-    await page.goto(`${url}/dashboard/`)
-    await signIn(first)
-    const key = await call()
-    t.equal(await ownerOf(key), first.user.name)
-    await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByRole('heading', { name: 'Sign in to Headgate' }).waitFor()
-    t.equal(gateway.keys.check(key), undefined, 'the key is revoked')
-    await signIn(second)
-    t.equal(await ownerOf(await call()), second.user.name)
-
-    await gateway.admin.accounts.sessions.endAll(second.user.id)
-    await signedIn.getByRole('link', { name: 'Keys' }).click()
-    await page.getByRole('heading', { name: 'Sign in to Headgate' }).waitFor()
-    await signIn(third)
-    t.equal(await ownerOf(await call()), third.user.name)
-    await page.context().close()
-  })
+  )
 
   t.test('every other kind of request is tried in the playground', async t => {
     const { page, faults } = await visit(browser, url)
@@ -693,18 +1048,32 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await enter(page, gateway)
     const open = async (tab: string): Promise<void> => {
       await page.goto(`${url}/dashboard/playground?tab=${tab}`)
-      await eventually(async () => await page.getByLabel('Model', { exact: true }).inputValue(), model => model.startsWith('sandbox/'), 'a model that suits', 10_000)
+      await eventually(
+        async () => await page.getByLabel('Model', { exact: true }).inputValue(),
+        model => model.startsWith('sandbox/'),
+        'a model that suits',
+        10_000
+      )
     }
-    const run = async (button: string): Promise<void> => { await page.getByRole('button', { name: button, exact: true }).click() }
+    const run = async (button: string): Promise<void> => {
+      await page.getByRole('button', { name: button, exact: true }).click()
+    }
 
     await open('speech')
     await run('Speak')
     await page.getByLabel('The spoken text').waitFor()
-    await eventually(async () => await page.evaluate<number>("document.querySelector('audio').duration"), seconds => seconds > 0, 'sound that plays', 10_000)
+    await eventually(
+      async () => await page.evaluate<number>("document.querySelector('audio').duration"),
+      seconds => seconds > 0,
+      'sound that plays',
+      10_000
+    )
     t.ok(await page.getByRole('link', { name: 'Download' }).isVisible())
 
     await open('transcription')
-    await page.getByLabel('Recording').setInputFiles({ name: 'said.wav', mimeType: 'audio/wav', buffer: wavOf(0.1) })
+    await page
+      .getByLabel('Recording')
+      .setInputFiles({ name: 'said.wav', mimeType: 'audio/wav', buffer: wavOf(0.1) })
     await page.getByText(/^said\.wav, \d+ KB$/).waitFor()
     await run('Transcribe')
     await page.getByRole('button', { name: 'Copy text' }).waitFor()
@@ -718,7 +1087,12 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       await page.getByLabel('stream', { exact: true }).selectOption(streamed)
       await run('Make the image')
       await image.waitFor()
-      await eventually(async () => await page.evaluate<number>("document.querySelector('.made-images img').naturalWidth"), width => width > 0, 'an image that is shown', 10_000)
+      await eventually(
+        async () => await page.evaluate<number>("document.querySelector('.made-images img').naturalWidth"),
+        width => width > 0,
+        'an image that is shown',
+        10_000
+      )
     }
 
     await open('embeddings')
@@ -727,7 +1101,11 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await cells.first().waitFor()
     const similarities = (await cells.allTextContents()).map(Number)
     t.equal(similarities.length, 9)
-    t.ok([0, 4, 8].every(index => similarities[index] === 1) && similarities.every(value => value >= -1 && value <= 1), similarities.join(' '))
+    t.ok(
+      [0, 4, 8].every(index => similarities[index] === 1) &&
+        similarities.every(value => value >= -1 && value <= 1),
+      similarities.join(' ')
+    )
 
     await open('ocr')
     await page.getByLabel('Document').setInputFiles({ name: 'scan.png', mimeType: 'image/png', buffer: png })
@@ -743,9 +1121,16 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await enter(page, gateway)
     await page.goto(`${url}/dashboard/playground?model=sandbox/echo`)
     const files = page.getByLabel('Files', { exact: true })
-    await files.setInputFiles([{ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('the sea is calm') }, { name: 'scan.png', mimeType: 'image/png', buffer: png }])
+    await files.setInputFiles([
+      { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('the sea is calm') },
+      { name: 'scan.png', mimeType: 'image/png', buffer: png }
+    ])
     await page.getByRole('button', { name: 'Remove scan.png' }).click()
-    await files.setInputFiles({ name: 'data.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0xff, 0xfe, 0xff]) })
+    await files.setInputFiles({
+      name: 'data.bin',
+      mimeType: 'application/octet-stream',
+      buffer: Buffer.from([0xff, 0xfe, 0xff])
+    })
     await page.getByRole('alert').getByText('data.bin is neither text, an image, sound nor a PDF.').waitFor()
     await page.getByRole('textbox', { name: 'Message' }).fill('What does the file say?')
     await page.keyboard.press('Enter')
@@ -759,7 +1144,11 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)
     await page.goto(`${url}/dashboard/models`)
-    await page.getByRole('row').filter({ hasText: 'sandbox/echo' }).getByRole('link', { name: 'Try' }).click()
+    await page
+      .getByRole('row')
+      .filter({ hasText: 'sandbox/echo' })
+      .getByRole('link', { name: 'Try' })
+      .click()
     await page.getByRole('textbox', { name: 'Message' }).fill('Hello to the model')
     await page.keyboard.press('Enter')
     await page.locator('.answer-foot').waitFor()
@@ -770,23 +1159,30 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   })
 
   const dialogs: ReadonlyArray<readonly [path: string, button: string, width?: number]> = [
-    ['playground?model=sandbox/echo', 'As code'], ['playground?model=sandbox/echo', 'Route'], ['playground?model=sandbox/echo', 'Settings', 360],
-    ['projects', 'Create project'], ['members', 'Invite'], ['members', 'Create']
+    ['playground?model=sandbox/echo', 'As code'],
+    ['playground?model=sandbox/echo', 'Route'],
+    ['playground?model=sandbox/echo', 'Settings', 360],
+    ['projects', 'Create project'],
+    ['members', 'Invite'],
+    ['members', 'Create']
   ]
   for (const [path, button, width = 1280] of dialogs) {
-    t.test(`the dialog "${button}" of ${path.split('?')[0]} has nothing serious for accessibility, and Escape closes it`, async t => {
-      const { page, faults } = await visit(browser, url, { width, dark: true })
-      await enter(page, gateway)
-      await page.goto(`${url}/dashboard/${path}`)
-      await page.getByRole('button', { name: button }).first().click()
-      await page.getByRole('dialog').waitFor()
-      t.same(await accessibilityFaults(page), [])
-      t.ok(await overflow(page) <= 0)
-      await page.keyboard.press('Escape')
-      await page.getByRole('dialog').waitFor({ state: 'detached' })
-      t.same(faults, [])
-      await page.context().close()
-    })
+    t.test(
+      `the dialog "${button}" of ${path.split('?')[0]} has nothing serious for accessibility, and Escape closes it`,
+      async t => {
+        const { page, faults } = await visit(browser, url, { width, dark: true })
+        await enter(page, gateway)
+        await page.goto(`${url}/dashboard/${path}`)
+        await page.getByRole('button', { name: button }).first().click()
+        await page.getByRole('dialog').waitFor()
+        t.same(await accessibilityFaults(page), [])
+        t.ok((await overflow(page)) <= 0)
+        await page.keyboard.press('Escape')
+        await page.getByRole('dialog').waitFor({ state: 'detached' })
+        t.same(faults, [])
+        await page.context().close()
+      }
+    )
   }
 
   t.test('the dialogs of menus have nothing serious for accessibility, and Escape closes them', async t => {
@@ -794,15 +1190,27 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await send('POST /admin/v1/keys', { name: 'Of a menu' })
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)
-    const menus = { keys: ['Of a menu', ['Edit', 'Rotate', 'Revoke']], members: [user.name, ['Change role', 'Sign-in link', 'Disable', 'Delete']] } as const
+    const menus = {
+      keys: ['Of a menu', ['Edit', 'Rotate', 'Revoke']],
+      members: [user.name, ['Change role', 'Sign-in link', 'Disable', 'Delete']]
+    } as const
     for (const [path, [name, items]] of Object.entries(menus)) {
       await page.goto(`${url}/dashboard/${path}`)
       for (const item of items) {
-        await page.getByRole('button', { name: `Actions for ${name}`, exact: true }).first().click()
+        await page
+          .getByRole('button', { name: `Actions for ${name}`, exact: true })
+          .first()
+          .click()
         await page.getByRole('menuitem', { name: item }).click()
         await page.getByRole('dialog').waitFor()
         t.same(await accessibilityFaults(page), [], item)
-        t.equal(await page.evaluate<string>("(style => `${style.textAlign} ${style.whiteSpace}`)(getComputedStyle(document.querySelector('.dialog')))"), 'start normal', 'not as its cell')
+        t.equal(
+          await page.evaluate<string>(
+            "(style => `${style.textAlign} ${style.whiteSpace}`)(getComputedStyle(document.querySelector('.dialog')))"
+          ),
+          'start normal',
+          'not as its cell'
+        )
         await page.keyboard.press('Escape')
         await page.getByRole('dialog').waitFor({ state: 'detached' })
       }
@@ -815,7 +1223,9 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     const { page, faults } = await visit(browser, url, { width: 360, height: 740 })
     await enter(page, gateway)
     // As on a busy processor: what waits for a frame comes after the next keys.
-    await page.evaluate('const later = setTimeout; requestAnimationFrame = run => later(() => run(performance.now()), 300); setTimeout = (run, ms = 0, ...more) => later(run, Math.max(ms, 300), ...more)')
+    await page.evaluate(
+      'const later = setTimeout; requestAnimationFrame = run => later(() => run(performance.now()), 300); setTimeout = (run, ms = 0, ...more) => later(run, Math.max(ms, 300), ...more)'
+    )
     await page.getByRole('button', { name: 'Menu' }).press('Enter')
     await page.getByRole('link', { name: 'Overview' }).waitFor()
     await page.keyboard.press('Escape')
@@ -829,7 +1239,10 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.keyboard.press('Enter')
     await page.getByText('Copy it now').waitFor()
     await page.keyboard.press('Escape')
-    t.ok(await page.getByText('Copy it now').isVisible(), 'a secret that is shown once stays until it is done with')
+    t.ok(
+      await page.getByText('Copy it now').isVisible(),
+      'a secret that is shown once stays until it is done with'
+    )
     await tabTo(page, 'Done')
     await page.keyboard.press('Enter')
     await page.getByRole('link', { name: 'By keyboard' }).waitFor()
@@ -861,10 +1274,14 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByRole('button', { name: 'Review changes' }).click()
     await page.getByText('usage.keep_dayz').first().waitFor()
     const corrected = withResolvers<void>()
-    await page.route('**/configuration/check', async route => {
-      await corrected.promise
-      await route.continue()
-    }, { times: 1 })
+    await page.route(
+      '**/configuration/check',
+      async route => {
+        await corrected.promise
+        await route.continue()
+      },
+      { times: 1 }
+    )
     await editor.fill('# ours\nusage:\n  keep_dayz: 32\n')
     const late = page.waitForResponse('**/configuration/check')
     await page.getByRole('button', { name: 'Review changes' }).click()
@@ -872,7 +1289,11 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     corrected.resolve()
     await (await late).finished()
     await page.locator('button[aria-busy=true]').waitFor({ state: 'detached' })
-    t.equal(await page.getByText('usage.keep_dayz').count(), 0, 'what is wrong with an older text is not shown over a newer one')
+    t.equal(
+      await page.getByText('usage.keep_dayz').count(),
+      0,
+      'what is wrong with an older text is not shown over a newer one'
+    )
     await page.getByRole('button', { name: 'Review changes' }).click()
     t.match(await page.getByRole('region', { name: 'Difference' }).textContent(), 'keep_days: 31')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
@@ -883,7 +1304,10 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  const refused = { viewer: ['keys', 'calls', 'playground', 'tools', 'configuration', 'members', 'audit'], member: ['configuration', 'members', 'audit'] } as const
+  const refused = {
+    viewer: ['keys', 'calls', 'playground', 'tools', 'configuration', 'members', 'audit'],
+    member: ['configuration', 'members', 'audit']
+  } as const
   for (const role of ['viewer', 'member'] as const) {
     t.test(`a ${role} has the pages of the role, and no others`, async t => {
       const { page, faults } = await visit(browser, url)
@@ -913,17 +1337,39 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   })
 
   const looks: ReadonlyArray<readonly [name: string, options: VisitOptions]> = [
-    ['in light, on a telephone', { width: 360, height: 740 }], ['in dark, on a desktop', { dark: true }], ['in light, on a wide screen', { width: 2560, height: 1400 }]
+    ['in light, on a telephone', { width: 360, height: 740 }],
+    ['in dark, on a desktop', { dark: true }],
+    ['in light, on a wide screen', { width: 2560, height: 1400 }]
   ]
   for (const [name, options] of looks) {
-    t.test(`every page ${name}: nothing serious for accessibility, nothing cut off, nothing that the policy forbids`, async t => {
-      const view = await visit(browser, url, options)
-      await enter(view.page, gateway)
-      for (const path of ['', 'keys', 'keys?new', 'calls', 'playground', 'playground?tab=images', 'models', 'tools', 'alerts', 'configuration', 'projects', 'projects/default', 'members', 'audit', 'profile', 'nowhere']) {
-        await look(t, view, `${url}/dashboard/${path}`, options.width === 2560)
+    t.test(
+      `every page ${name}: nothing serious for accessibility, nothing cut off, nothing that the policy forbids`,
+      async t => {
+        const view = await visit(browser, url, options)
+        await enter(view.page, gateway)
+        for (const path of [
+          '',
+          'keys',
+          'keys?new',
+          'calls',
+          'playground',
+          'playground?tab=images',
+          'models',
+          'tools',
+          'alerts',
+          'configuration',
+          'projects',
+          'projects/default',
+          'members',
+          'audit',
+          'profile',
+          'nowhere'
+        ]) {
+          await look(t, view, `${url}/dashboard/${path}`, options.width === 2560)
+        }
+        await view.page.context().close()
       }
-      await view.page.context().close()
-    })
+    )
   }
 })
 
@@ -933,7 +1379,7 @@ async function look (t: Test, { page, faults }: Visit, address: string, isWide: 
   await page.locator('h1').first().waitFor()
   await page.locator('.skeleton').first().waitFor({ state: 'detached' })
   if (!isWide) t.same(await accessibilityFaults(page), [], address)
-  t.ok(await overflow(page) <= 0, `${address} fits`)
+  t.ok((await overflow(page)) <= 0, `${address} fits`)
   t.same(faults, [], address)
 }
 
@@ -941,7 +1387,7 @@ async function look (t: Test, { page, faults }: Visit, address: string, isWide: 
 async function tabTo (page: Page, button: string, maxPresses = 40): Promise<void> {
   await page.getByRole('button', { name: button, exact: true }).first().waitFor()
   for (let presses = 0; presses <= maxPresses; presses++) {
-    if (await page.evaluate('document.activeElement?.textContent') === button) return
+    if ((await page.evaluate('document.activeElement?.textContent')) === button) return
     await page.keyboard.press('Tab')
   }
   throw new Error(`the button "${button}" is not reached by Tab`)

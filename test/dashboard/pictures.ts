@@ -1,4 +1,7 @@
-/** Makes the pictures of the README: `HEADGATE_TEST_BROWSER=/usr/bin/chromium UPDATE_PICTURES=1 npm test -- build/test/dashboard/page.test.js`. */
+/**
+ * Makes the pictures of the README: `HEADGATE_TEST_BROWSER=/usr/bin/chromium UPDATE_PICTURES=1 npm test --
+ * build/test/dashboard/page.test.js`.
+ */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +17,11 @@ const size = { width: 1280, height: 760 }
 const message = 'Describe the lighthouse in two sentences. [sandbox: words=45]'
 
 /** @param enter signs the owner in */
-export async function takePictures (browser: Browser, gateway: AdminGateway, enter: (page: Page) => Promise<void>): Promise<void> {
+export async function takePictures (
+  browser: Browser,
+  gateway: AdminGateway,
+  enter: (page: Page) => Promise<void>
+): Promise<void> {
   const { url } = gateway.api
   await gateway.database.insertUsage(sampleUsage(Date.now()))
 
@@ -42,5 +49,10 @@ export async function takePictures (browser: Browser, gateway: AdminGateway, ent
 }
 
 async function save (page: Page, name: string): Promise<void> {
-  writeFileSync(join(docs, `${name}.webp`), await sharp(await page.screenshot()).webp({ quality: 88 }).toBuffer())
+  writeFileSync(
+    join(docs, `${name}.webp`),
+    await sharp(await page.screenshot())
+      .webp({ quality: 88 })
+      .toBuffer()
+  )
 }

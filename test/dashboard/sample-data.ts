@@ -1,4 +1,7 @@
-/** Fills a gateway with projects, people, keys and two days of calls: the same each time, but for ids and the hour they end at. */
+/**
+ * Fills a gateway with projects, people, keys and two days of calls: the same each time, but for ids and the
+ * hour they end at.
+ */
 
 import { CallBodyStore, type NewCallBodies } from '../../lib/stores/call-body-store.ts'
 import { stagePoints } from '../../schemas/config/stages.ts'
@@ -16,25 +19,50 @@ const models = [
   { model: 'mistral/mistral-large-latest', provider: 'mistral', nanoUsd: 5e6, ms: 1100, share: 1 }
 ]
 const failures = [
-  { status: 502, error_code: 'upstream_error' }, { status: 429, error_code: 'rate_limit_exceeded' }, { status: 504, error_code: 'upstream_timeout' }, { status: 400, error_code: 'context_length_exceeded' }
+  { status: 502, error_code: 'upstream_error' },
+  { status: 429, error_code: 'rate_limit_exceeded' },
+  { status: 504, error_code: 'upstream_timeout' },
+  { status: 400, error_code: 'context_length_exceeded' }
 ]
 
 /** Makes two days of calls with a rhythm, spread over the keys. */
 export function sampleUsage (nowMs: number, keys: readonly string[] = ['key_a']): UsageRow[] {
   const rows: UsageRow[] = []
   for (let hour = 0; hour < 48; hour++) {
-    const rhythm = 1.3 + Math.sin(hour / 24 * 2 * Math.PI) + (hour < 24 ? 0.25 : 0) + 0.3 * Math.sin(hour * 2.3)
+    const rhythm =
+      1.3 + Math.sin((hour / 24) * 2 * Math.PI) + (hour < 24 ? 0.25 : 0) + 0.3 * Math.sin(hour * 2.3)
     for (const { model, provider, nanoUsd, ms, share } of models) {
       const calls = Math.max(1, Math.round(share * rhythm * (1 + 0.3 * Math.sin(hour * share))))
       for (let index = 0; index < calls; index++) {
         const spread = 0.6 + (index * 7 + hour * 3) % 10 / 8
         const failed = (index + hour * 5) % 37 === 11
-        rows.push(usageRowOf(rows.length, {
-          call_id: `7d1f0c52-${String(rows.length).padStart(4, '0')}-4c1e-9b7a-2f6d8e4a1c03`, key_id: keys[rows.length % keys.length] ?? '', at_ms: nowMs - hour * hourMs - index * 1000, requested_model: model, model, provider,
-          endpoint: share === 3 ? 'responses' : 'chat', streamed: Number(index % 3 > 0), outcome: 'ok', status: 200, attempts: index % 11 === 4 ? 2 : 1,
-          prompt_tokens: Math.round(1800 * spread), completion_tokens: Math.round(420 * spread), cost_nano_usd: Math.round(nanoUsd * spread), duration_ms: Math.round(ms * spread), first_byte_ms: index % 3 > 0 ? Math.round(ms * spread / 5) : null,
-          ...failed && { outcome: 'error', ...failures[hour % failures.length], completion_tokens: null, first_byte_ms: null, cost_nano_usd: 0 }
-        }))
+        rows.push(
+          usageRowOf(rows.length, {
+            call_id: `7d1f0c52-${String(rows.length).padStart(4, '0')}-4c1e-9b7a-2f6d8e4a1c03`,
+            key_id: keys[rows.length % keys.length] ?? '',
+            at_ms: nowMs - hour * hourMs - index * 1000,
+            requested_model: model,
+            model,
+            provider,
+            endpoint: share === 3 ? 'responses' : 'chat',
+            streamed: Number(index % 3 > 0),
+            outcome: 'ok',
+            status: 200,
+            attempts: index % 11 === 4 ? 2 : 1,
+            prompt_tokens: Math.round(1800 * spread),
+            completion_tokens: Math.round(420 * spread),
+            cost_nano_usd: Math.round(nanoUsd * spread),
+            duration_ms: Math.round(ms * spread),
+            first_byte_ms: index % 3 > 0 ? Math.round((ms * spread) / 5) : null,
+            ...failed && {
+              outcome: 'error',
+              ...failures[hour % failures.length],
+              completion_tokens: null,
+              first_byte_ms: null,
+              cost_nano_usd: 0
+            }
+          })
+        )
       }
     }
   }
@@ -43,13 +71,32 @@ export function sampleUsage (nowMs: number, keys: readonly string[] = ['key_a'])
 
 const projects = [
   { name: 'Web shop', limits: { budget: { usd: 400, per: 'month' } } },
-  { name: 'Research', limits: { budget: { usd: 2, per: 'month' }, requests_per_minute: 600 }, models: ['anthropic/*', 'google/*'] },
+  {
+    name: 'Research',
+    limits: { budget: { usd: 2, per: 'month' }, requests_per_minute: 600 },
+    models: ['anthropic/*', 'google/*']
+  },
   { name: 'Internal tools and experiments of the platform engineering team (staging)' }
 ]
 const keys = [
-  { name: 'Checkout assistant', limits: { budget: { usd: 250, per: 'month' }, requests_per_minute: 600, tokens_per_minute: 2_000_000, concurrent_calls: 32 } },
-  { name: 'Search suggestions', models: ['openai/gpt-5-mini', 'google/*'], endpoints: ['chat', 'embeddings'] },
-  { name: 'Nightly evaluation of retrieval-augmented answers, customer support (EMEA), do not delete', limits: { budget: { usd: 1, per: 'day' } } },
+  {
+    name: 'Checkout assistant',
+    limits: {
+      budget: { usd: 250, per: 'month' },
+      requests_per_minute: 600,
+      tokens_per_minute: 2_000_000,
+      concurrent_calls: 32
+    }
+  },
+  {
+    name: 'Search suggestions',
+    models: ['openai/gpt-5-mini', 'google/*'],
+    endpoints: ['chat', 'embeddings']
+  },
+  {
+    name: 'Nightly evaluation of retrieval-augmented answers, customer support (EMEA), do not delete',
+    limits: { budget: { usd: 1, per: 'day' } }
+  },
   { name: 'ada-laptop', expires_at_ms: Date.now() + 30 * 24 * hourMs },
   { name: 'ci' }
 ]
@@ -58,14 +105,27 @@ const keys = [
 export async function fillGateway (gateway: AdminGateway): Promise<void> {
   const { send } = await gateway.user('owner')
   const places: string[] = ['default']
-  for (const project of projects) places.push(await made(send, 'POST /admin/v1/projects', project, ({ id }) => id))
+  for (const project of projects) {
+    places.push(await made(send, 'POST /admin/v1/projects', project, ({ id }) => id))
+  }
   const ids: string[] = []
   for (const [index, key] of keys.entries()) {
-    ids.push(await made(send, 'POST /admin/v1/keys', { ...key, project_id: places[(index + 1) % places.length] }, ({ key }) => key.id))
+    ids.push(
+      await made(
+        send,
+        'POST /admin/v1/keys',
+        { ...key, project_id: places[(index + 1) % places.length] },
+        ({ key }) => key.id
+      )
+    )
   }
   await gateway.user('admin')
   for (const place of places) await gateway.user('member', [place])
-  await send('POST /admin/v1/invitations', { role: 'viewer', email: 'someone.with.a.long.name@research.example.com', projects: places.slice(1, 2) })
+  await send('POST /admin/v1/invitations', {
+    role: 'viewer',
+    email: 'someone.with.a.long.name@research.example.com',
+    projects: places.slice(1, 2)
+  })
   await send('POST /admin/v1/admin-keys', { name: 'Terraform', role: 'admin' })
   const rows = sampleUsage(Date.now(), ids)
   await gateway.database.insertUsage(rows)
@@ -83,7 +143,18 @@ export const longest = {
 
 /** Stages with names and scopes as long as they may be. */
 export const longStages: Settings['stages'] = [
-  { name: 'no-numbers-of-payment-cards-and-accounts-in-what-leaves-europe', use: 'pattern', at: [...stagePoints], action: 'mask', patterns: ['card_number', 'iban'], only: { models: [longest.model, 'anthropic/*'], projects: [longest.project], endpoints: ['chat', 'messages', 'responses'] } },
+  {
+    name: 'no-numbers-of-payment-cards-and-accounts-in-what-leaves-europe',
+    use: 'pattern',
+    at: [...stagePoints],
+    action: 'mask',
+    patterns: ['card_number', 'iban'],
+    only: {
+      models: [longest.model, 'anthropic/*'],
+      projects: [longest.project],
+      endpoints: ['chat', 'messages', 'responses']
+    }
+  },
   { name: 'mail', use: 'pattern', at: ['request'], action: 'report', patterns: ['email'] }
 ]
 
@@ -91,40 +162,138 @@ export const longStages: Settings['stages'] = [
 export async function addLongNames ({ database, user, admin }: AdminGateway): Promise<void> {
   const { send, user: owner } = await user('owner')
   await admin.accounts.users.update(owner.id, { name: longest.person })
-  const project = await made(send, 'POST /admin/v1/projects', { name: longest.project, models: [longest.model, 'anthropic/*'], limits: { budget: { usd: 12_500, per: 'month' } } }, ({ id }) => id)
-  const key = await made(send, 'POST /admin/v1/keys', {
-    name: longest.key, project_id: project, limits: { budget: { usd: 9999.5, per: 'month' } }, expires_at_ms: Date.now() + 90 * 24 * hourMs
-  }, ({ key }) => key.id)
-  const used = await made(send, 'POST /admin/v1/keys', { name: `${longest.key.slice(0, -1)}2`, project_id: project, limits: { budget: { usd: 12, per: 'total' } } }, ({ key }) => key.id)
+  const project = await made(
+    send,
+    'POST /admin/v1/projects',
+    {
+      name: longest.project,
+      models: [longest.model, 'anthropic/*'],
+      limits: { budget: { usd: 12_500, per: 'month' } }
+    },
+    ({ id }) => id
+  )
+  const key = await made(
+    send,
+    'POST /admin/v1/keys',
+    {
+      name: longest.key,
+      project_id: project,
+      limits: { budget: { usd: 9999.5, per: 'month' } },
+      expires_at_ms: Date.now() + 90 * 24 * hourMs
+    },
+    ({ key }) => key.id
+  )
+  const used = await made(
+    send,
+    'POST /admin/v1/keys',
+    {
+      name: `${longest.key.slice(0, -1)}2`,
+      project_id: project,
+      limits: { budget: { usd: 12, per: 'total' } }
+    },
+    ({ key }) => key.id
+  )
   await send(`POST /admin/v1/keys/${used}`, { name: `${longest.key.slice(0, -1)}3` })
-  await send('POST /admin/v1/admin-keys', { name: longest.key, role: 'admin', scopes: ['keys:read', 'keys:write', 'usage:read', 'configuration:read'] })
-  await send('POST /admin/v1/invitations', { role: 'viewer', email: 'maximiliane.freifrau.von.hohenstein@kundendienst.example.com', projects: [project] })
+  await send('POST /admin/v1/admin-keys', {
+    name: longest.key,
+    role: 'admin',
+    scopes: ['keys:read', 'keys:write', 'usage:read', 'configuration:read']
+  })
+  await send('POST /admin/v1/invitations', {
+    role: 'viewer',
+    email: 'maximiliane.freifrau.von.hohenstein@kundendienst.example.com',
+    projects: [project]
+  })
   const provider = 'fireworks'
-  const sampleNotes = JSON.stringify(longStages.flatMap(({ name }) => [{ stage: name, point: 'request', action: 'look', count: 3, took_ms: 12.5 }, { stage: name, point: 'request', action: 'mask', count: 2 }, { stage: name, point: 'answer', action: 'look', count: 1, took_ms: 3 }]))
+  const sampleNotes = JSON.stringify(
+    longStages.flatMap(({ name }) => [
+      { stage: name, point: 'request', action: 'look', count: 3, took_ms: 12.5 },
+      { stage: name, point: 'request', action: 'mask', count: 2 },
+      { stage: name, point: 'answer', action: 'look', count: 1, took_ms: 3 }
+    ])
+  )
   const ends: ReadonlyArray<Partial<UsageRow>> = [
-    { cost_nano_usd: 123e9 }, { outcome: 'error', status: 502, error_code: 'upstream_stream_interrupted' }, { outcome: 'error', status: 404, error_code: 'deferred_completion_not_found' },
-    { outcome: 'client_closed', status: 499, error_code: 'client_closed_request' }, { outcome: 'client_too_slow', status: 499, error_code: 'client_too_slow' }, { outcome: 'interrupted', status: null },
-    { endpoint: 'transcriptions', cost_nano_usd: null }, { attempts: 12, estimated: 1 }, { cached: 1, attempts: 0, cost_nano_usd: 0 }, { findings: sampleNotes }
+    { cost_nano_usd: 123e9 },
+    { outcome: 'error', status: 502, error_code: 'upstream_stream_interrupted' },
+    { outcome: 'error', status: 404, error_code: 'deferred_completion_not_found' },
+    { outcome: 'client_closed', status: 499, error_code: 'client_closed_request' },
+    { outcome: 'client_too_slow', status: 499, error_code: 'client_too_slow' },
+    { outcome: 'interrupted', status: null },
+    { endpoint: 'transcriptions', cost_nano_usd: null },
+    { attempts: 12, estimated: 1 },
+    { cached: 1, attempts: 0, cost_nano_usd: 0 },
+    { findings: sampleNotes }
   ]
-  await database.insertUsage(ends.map((end, index) => usageRowOf(index, {
-    id: `long-${index}`, call_id: `long-${index}`, at_ms: Date.now() - 1000 * index, key_id: index % 2 === 0 ? key : used, requested_model: longest.model, model: longest.model, provider, endpoint: 'responses',
-    streamed: 1, outcome: 'ok', status: 200, prompt_tokens: 1_234_567, completion_tokens: 98_765, cost_nano_usd: 12e9, duration_ms: 754_321, first_byte_ms: 43_210, session: longest.session, ...end
-  })))
+  await database.insertUsage(
+    ends.map((end, index) =>
+      usageRowOf(index, {
+        id: `long-${index}`,
+        call_id: `long-${index}`,
+        at_ms: Date.now() - 1000 * index,
+        key_id: index % 2 === 0 ? key : used,
+        requested_model: longest.model,
+        model: longest.model,
+        provider,
+        endpoint: 'responses',
+        streamed: 1,
+        outcome: 'ok',
+        status: 200,
+        prompt_tokens: 1_234_567,
+        completion_tokens: 98_765,
+        cost_nano_usd: 12e9,
+        duration_ms: 754_321,
+        first_byte_ms: 43_210,
+        session: longest.session,
+        ...end
+      })
+    )
+  )
 }
 
 /** Makes the bodies of a call. */
 function sampleBodies (id: string): NewCallBodies {
-  const request = { model: 'anthropic/claude-sonnet-4-5', messages: [{ role: 'user', content: 'My card is [redacted]. Which of my orders has not arrived yet?' }], stream: true, user: '[redacted]' }
+  const request = {
+    model: 'anthropic/claude-sonnet-4-5',
+    messages: [{ role: 'user', content: 'My card is [redacted]. Which of my orders has not arrived yet?' }],
+    stream: true,
+    user: '[redacted]'
+  }
   const content = 'Order 1042 left the warehouse on Tuesday and should arrive tomorrow. '.repeat(30)
-  const answer = { id: 'chatcmpl-1', object: 'chat.completion', model: request.model, choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }] }
+  const answer = {
+    id: 'chatcmpl-1',
+    object: 'chat.completion',
+    model: request.model,
+    choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }]
+  }
   return {
-    id, project_id: 'default', readable_by: 'admin', expires_at_ms: Date.now() + 6 * 24 * hourMs, state: 'kept',
-    request: { media_type: 'application/json', size_bytes: 214, text: JSON.stringify(request), truncated: false, redacted: true },
-    answer: { media_type: 'text/event-stream', size_bytes: 48_213, text: JSON.stringify(answer).slice(0, 1800), truncated: true, redacted: false }
+    id,
+    project_id: 'default',
+    readable_by: 'admin',
+    expires_at_ms: Date.now() + 6 * 24 * hourMs,
+    state: 'kept',
+    request: {
+      media_type: 'application/json',
+      size_bytes: 214,
+      text: JSON.stringify(request),
+      truncated: false,
+      redacted: true
+    },
+    answer: {
+      media_type: 'text/event-stream',
+      size_bytes: 48_213,
+      text: JSON.stringify(answer).slice(0, 1800),
+      truncated: true,
+      redacted: false
+    }
   }
 }
 
-async function made (send: Send, route: string, wanted: object, idOf: (body: Awaited<ReturnType<Send>>['body']) => string): Promise<string> {
+async function made (
+  send: Send,
+  route: string,
+  wanted: object,
+  idOf: (body: Awaited<ReturnType<Send>>['body']) => string
+): Promise<string> {
   const { status, body } = await send(route, wanted)
   if (status >= 300) throw new Error(`${route}: ${status} ${JSON.stringify(body)}`)
   return idOf(body)

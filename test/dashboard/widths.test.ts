@@ -10,10 +10,27 @@ import { addLongNames, fillGateway, longest, longStages } from './sample-data.ts
 const widths = [360, 768, 1024, 1280, 1366, 1536]
 
 const pages = [
-  '', '?split=group&group=key', 'keys?status=all', 'calls?period=all', 'calls?key=none&model=fireworks%2Faccounts&min_cost_usd=1', 'calls/long-1', `sessions/${longest.session}`, 'stages', 'models', 'models?tab=providers', 'projects', 'projects/default', 'members', 'audit', 'profile'
+  '',
+  '?split=group&group=key',
+  'keys?status=all',
+  'calls?period=all',
+  'calls?key=none&model=fireworks%2Faccounts&min_cost_usd=1',
+  'calls/long-1',
+  `sessions/${longest.session}`,
+  'stages',
+  'models',
+  'models?tab=providers',
+  'projects',
+  'projects/default',
+  'members',
+  'audit',
+  'profile'
 ]
 
-/** Finds what is out of sight in tables: cells beyond the edge, and states, buttons and numbers that are cut off. */
+/**
+ * Finds what is out of sight in tables: cells beyond the edge, and states, buttons and numbers that are cut
+ * off.
+ */
 const outOfSight = `[...document.querySelectorAll('.table-place')].flatMap(place => {
   const edge = place.getBoundingClientRect().right + 1
   const parts = [...place.querySelectorAll('td, th, .badge, button, a.button, .meter')].filter(part => part.closest('thead') === null || !place.classList.contains('cards'))
@@ -35,7 +52,16 @@ const outOfWindow = `[...document.querySelectorAll('main *')].filter(part => (
 )).map(part => part.tagName + ' ' + part.className + ' ' + part.textContent.slice(0, 40))`
 
 t.test('in a browser', { skip: noBrowser }, async t => {
-  const gateway = await adminGateway(t, { providers: [{ ...providerSettings('fireworks', 'fireworks'), baseUrl: 'https://api.fireworks.example.com/inference/v1' }, providerSettings('anthropic', 'anthropic')], stages: longStages })
+  const gateway = await adminGateway(t, {
+    providers: [
+      {
+        ...providerSettings('fireworks', 'fireworks'),
+        baseUrl: 'https://api.fireworks.example.com/inference/v1'
+      },
+      providerSettings('anthropic', 'anthropic')
+    ],
+    stages: longStages
+  })
   await fillGateway(gateway)
   await addLongNames(gateway)
   const browser = await launch(t)
@@ -63,7 +89,12 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       await page.setViewportSize({ width, height: 800 })
       await chart.scrollIntoViewIfNeeded()
       for (const share of [0.05, 0.45, 0.55, 0.95]) {
-        const { x, y, width: length, height } = await chart.locator('.u-over').boundingBox() ?? { x: 0, y: 0, width: 0, height: 0 }
+        const {
+          x,
+          y,
+          width: length,
+          height
+        } = (await chart.locator('.u-over').boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
         await page.mouse.move(x + length * share, y + height / 2)
         await chart.locator('.chart-tip').waitFor()
         const faults = await page.evaluate(`(() => {

@@ -10,40 +10,89 @@ import type { Reply } from '../../lib/core/reply.ts'
 
 const key: ApiKey = { id: 'key-1', name: 'test' }
 const attribution = { tags: ['a'], endUser: 'ada', session: 's', metadata: { b: 'c' } }
-const stored: DeferredTask = { id: 'call-7', key, request: { model: 'm', messages: [] }, routes: [route], attribution }
+const stored: DeferredTask = {
+  id: 'call-7',
+  key,
+  request: { model: 'm', messages: [] },
+  routes: [route],
+  attribution
+}
 const ok: Reply = { status: 200, headers: {}, body: '{"a":1}' }
 const never = new AbortController().signal
 
-interface Run { readonly parts?: Parameters<typeof settings>[0], readonly find?: () => ApiKey | undefined, readonly signal?: AbortSignal, readonly admitted?: ApiKey, readonly requestedStages?: readonly string[] }
+interface Run {
+  readonly parts?: Parameters<typeof settings>[0]
+  readonly find?: () => ApiKey | undefined
+  readonly signal?: AbortSignal
+  readonly admitted?: ApiKey
+  readonly requestedStages?: readonly string[]
+}
 
-async function run (answer: Parameters<typeof createTaskAnswerer>[1], { parts, find = () => key, signal = never, admitted = key, requestedStages }: Run = {}) {
+async function run (
+  answer: Parameters<typeof createTaskAnswerer>[1],
+  { parts, find = () => key, signal = never, admitted = key, requestedStages }: Run = {}
+) {
   const ended: Call[] = []
-  const task = createTaskAnswerer({ keys: { check: () => undefined, find }, settings: settings(parts) }, answer, {
-    onEnd: call => { ended.push(call) }
-  })
-  const outcome = await task(JSON.stringify({ ...stored, key: admitted, requestedStages }), signal).catch((error: unknown) => error)
+  const task = createTaskAnswerer(
+    { keys: { check: () => undefined, find }, settings: settings(parts) },
+    answer,
+    {
+      onEnd: call => {
+        ended.push(call)
+      }
+    }
+  )
+  const outcome = await task(JSON.stringify({ ...stored, key: admitted, requestedStages }), signal).catch(
+    (error: unknown) => error
+  )
   return { outcome, record: ended[0]?.record, ended: ended.length }
 }
 
 t.test('a task is completed as its call would have been, and ends once', async t => {
   let seen: unknown
-  const { outcome, record, ended } = await run(async call => {
-    seen = [call.id, call.request, call.routes, call.key]
-    return await Promise.resolve(ok)
-  }, { parts: { limits: { ...settings().limits, defaultKeyLimits: { tokensPerMinute: 5, requestsPerMinute: 1 } } } })
+  const { outcome, record, ended } = await run(
+    async call => {
+      seen = [call.id, call.request, call.routes, call.key]
+      return await Promise.resolve(ok)
+    },
+    {
+      parts: {
+        limits: { ...settings().limits, defaultKeyLimits: { tokensPerMinute: 5, requestsPerMinute: 1 } }
+      }
+    }
+  )
   t.strictSame(outcome, { status: 200, body: '{"a":1}' })
-  t.strictSame(seen, ['call-7', stored.request, stored.routes, { ...key, limits: { tokensPerMinute: 5 } }], 'only limits on what it uses are left to count')
+  t.strictSame(
+    seen,
+    ['call-7', stored.request, stored.routes, { ...key, limits: { tokensPerMinute: 5 } }],
+    'only limits on what it uses are left to count'
+  )
   t.match(record, { keyId: 'key-1', requestedModel: 'one/m', status: 200, outcome: 'ok', ...attribution })
   t.equal(ended, 1)
 })
 
 t.test('a task counts in the present limits of its key and its project', async t => {
-  const project = (requestsPerMinute: number, more: object = {}) => ({ id: 'project-1', name: 'team', limits: { requestsPerMinute, concurrentCalls: 1, ...more } })
+  const project = (requestsPerMinute: number, more: object = {}) => ({
+    id: 'project-1',
+    name: 'team',
+    limits: { requestsPerMinute, concurrentCalls: 1, ...more }
+  })
   const budget = { usd: 1, per: 'day' } as const
-  const now: ApiKey = { ...key, limits: { budget, strict: false, concurrentCalls: 2 }, project: project(9, { tokensPerMinute: 7, strict: false }) }
-  const expected: ApiKey = { ...key, limits: { budget, strict: false }, project: { id: 'project-1', name: 'team', limits: { tokensPerMinute: 7, strict: false } } }
+  const now: ApiKey = {
+    ...key,
+    limits: { budget, strict: false, concurrentCalls: 2 },
+    project: project(9, { tokensPerMinute: 7, strict: false })
+  }
+  const expected: ApiKey = {
+    ...key,
+    limits: { budget, strict: false },
+    project: { id: 'project-1', name: 'team', limits: { tokensPerMinute: 7, strict: false } }
+  }
   const { project: _, ...alone } = expected
-  for (const [present, counted] of [[now, expected], [{ ...key, limits: { budget, strict: false } }, alone]] as const) {
+  for (const [present, counted] of [
+    [now, expected],
+    [{ ...key, limits: { budget, strict: false } }, alone]
+  ] as const) {
     let seen: unknown
     await run(async call => {
       seen = call.key
@@ -55,11 +104,17 @@ t.test('a task counts in the present limits of its key and its project', async t
 
 t.test('a task that asked for a stage which is gone does not run', async t => {
   let runs = 0
-  const { outcome } = await run(async () => {
-    runs++
-    return await Promise.resolve(ok)
-  }, { requestedStages: ['gone'] })
-  t.match(outcome, { status: 503, body: /stage_unavailable.*the stage `gone`|the stage `gone`.*stage_unavailable/ })
+  const { outcome } = await run(
+    async () => {
+      runs++
+      return await Promise.resolve(ok)
+    },
+    { requestedStages: ['gone'] }
+  )
+  t.match(outcome, {
+    status: 503,
+    body: /stage_unavailable.*the stage `gone`|the stage `gone`.*stage_unavailable/
+  })
   t.equal(runs, 0)
 })
 
@@ -72,23 +127,39 @@ t.test('a failure is the answer, and is on record', async t => {
 })
 
 t.test('an answer that streams is a fault of ours', async t => {
-  const { outcome } = await run(async () => await Promise.resolve({ ...ok, body: (async function * () {})() }))
+  const { outcome } = await run(
+    async () => await Promise.resolve({ ...ok, body: (async function* () {})() })
+  )
   t.match(outcome, { status: 500 })
 })
 
-t.test('a large answer is text as well; one that is larger than what is stored fails, and its call is on record', async t => {
-  const parts = { limits: { ...settings().limits, storedBodyBytes: 1000 } }
-  const printed = await run(async () => ({ ...ok, body: Buffer.from('{"a":"ä"}') }), { parts })
-  t.strictSame(printed.outcome, { status: 200, body: '{"a":"ä"}' })
-  for (const body of ['x'.repeat(1001), Buffer.alloc(1001)]) {
-    const { outcome, record } = await run(async ({ record }) => {
-      record.usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
-      return { ...ok, body }
-    }, { parts })
-    t.match(outcome, { status: 413, body: /"code":"file_too_large".*"param":"deferred"|"param":"deferred".*"code":"file_too_large"/ })
-    t.match(record, { status: 413, outcome: 'error', errorCode: 'file_too_large', usage: { totalTokens: 3 } })
+t.test(
+  'a large answer is text as well; one that is larger than what is stored fails, and its call is on record',
+  async t => {
+    const parts = { limits: { ...settings().limits, storedBodyBytes: 1000 } }
+    const printed = await run(async () => ({ ...ok, body: Buffer.from('{"a":"ä"}') }), { parts })
+    t.strictSame(printed.outcome, { status: 200, body: '{"a":"ä"}' })
+    for (const body of ['x'.repeat(1001), Buffer.alloc(1001)]) {
+      const { outcome, record } = await run(
+        async ({ record }) => {
+          record.usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
+          return { ...ok, body }
+        },
+        { parts }
+      )
+      t.match(outcome, {
+        status: 413,
+        body: /"code":"file_too_large".*"param":"deferred"|"param":"deferred".*"code":"file_too_large"/
+      })
+      t.match(record, {
+        status: 413,
+        outcome: 'error',
+        errorCode: 'file_too_large',
+        usage: { totalTokens: 3 }
+      })
+    }
   }
-})
+)
 
 t.test('a key that was revoked, or may not chat any more, spends nothing', async t => {
   for (const find of [() => undefined, () => ({ ...key, endpoints: ['embeddings'] })]) {
@@ -109,10 +180,15 @@ t.test('a call that takes too long is ended', async t => {
 t.test('a process that stops gives the task back: it rejects with the reason', async t => {
   const stopping = new AbortController()
   const begun = withResolvers<void>()
-  const running = run(async ({ signal }) => {
-    begun.resolve()
-    return await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
-  }, { signal: stopping.signal })
+  const running = run(
+    async ({ signal }) => {
+      begun.resolve()
+      return await new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+      )
+    },
+    { signal: stopping.signal }
+  )
   await begun.promise
   const reason = new GatewayError('shutting_down')
   stopping.abort(reason)

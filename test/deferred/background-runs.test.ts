@@ -11,7 +11,14 @@ const frame = (number: number): string => `event: response.test\ndata: {"number"
 
 storeTest('frames that could not be stored are stored with the next ones', async (t, open) => {
   const database = await open()
-  const store = new ResponseStore(database, () => ({ keeps: true, keepMs: 60_000, maxBytesPerKey: 1_000_000, maxBodyBytes: 1_000_000, maxItems: 100, maxBytes: 1_000_000 }))
+  const store = new ResponseStore(database, () => ({
+    keeps: true,
+    keepMs: 60_000,
+    maxBytesPerKey: 1_000_000,
+    maxBodyBytes: 1_000_000,
+    maxItems: 100,
+    maxBytes: 1_000_000
+  }))
   const add = store.frames.add.bind(store.frames)
   let writes = 0
   t.intercept(store.frames, 'add', {
@@ -22,7 +29,9 @@ storeTest('frames that could not be stored are stored with the next ones', async
   })
   const failures: unknown[] = []
   const runs = new BackgroundRuns(store, {
-    events: { onEnd: () => undefined }, maxRunning: () => 10, onFailure: error => failures.push(error)
+    events: { onEnd: () => undefined },
+    maxRunning: () => 10,
+    onFailure: error => failures.push(error)
   })
   const response = { ...startedResponse(responsesStart()), id: 'resp_1', status: 'queued' as const }
   await runs.begin({
@@ -43,64 +52,90 @@ storeTest('frames that could not be stored are stored with the next ones', async
   t.match(failures, [{ message: 'the store is locked' }])
 })
 
-storeTest('a response of which the end could not be stored fails when its lease ends, though others still run', async (t, open) => {
-  let nowMs = Date.now()
-  const store = new ResponseStore({ ...await open(), now: () => nowMs }, () => ({ keeps: true, keepMs: 60_000, maxBytesPerKey: 1_000_000, maxBodyBytes: 1_000_000, maxItems: 100, maxBytes: 1_000_000 }))
-  let isLocked = false
-  for (const name of ['finish', 'update'] as const) {
-    const replace: ResponseStore['finish'] = store[name]
-    t.intercept(store, name, {
-      value: async (...args: Parameters<typeof replace>) => {
-        if (isLocked && args[0].id === 'resp_1') throw new Error('the store is locked')
-        return await replace.apply(store, args)
-      }
+storeTest(
+  'a response of which the end could not be stored fails when its lease ends, though others still run',
+  async (t, open) => {
+    let nowMs = Date.now()
+    const store = new ResponseStore({ ...(await open()), now: () => nowMs }, () => ({
+      keeps: true,
+      keepMs: 60_000,
+      maxBytesPerKey: 1_000_000,
+      maxBodyBytes: 1_000_000,
+      maxItems: 100,
+      maxBytes: 1_000_000
+    }))
+    let isLocked = false
+    for (const name of ['finish', 'update'] as const) {
+      const replace: ResponseStore['finish'] = store[name]
+      t.intercept(store, name, {
+        value: async (...args: Parameters<typeof replace>) => {
+          if (isLocked && args[0].id === 'resp_1') throw new Error('the store is locked')
+          return await replace.apply(store, args)
+        }
+      })
+    }
+    const failures: unknown[] = []
+    const runs = new BackgroundRuns(store, {
+      events: { onEnd: () => undefined },
+      maxRunning: () => 10,
+      onFailure: error => failures.push(error)
     })
-  }
-  const failures: unknown[] = []
-  const runs = new BackgroundRuns(store, {
-    events: { onEnd: () => undefined }, maxRunning: () => 10, onFailure: error => failures.push(error)
-  })
-  const begin = async (id: string, run: (response: ResponseObject) => Promise<void>): Promise<void> => {
-    const response = { ...startedResponse(responsesStart()), id, status: 'queued' as const }
-    await runs.begin({
-      given: { keyId: 'key-1', response, input: [], itemIds: [] },
-      firstFrames: [],
-      failed: () => ({ ...response, status: 'failed' }),
-      run: async () => { await run({ ...response, status: 'completed' }) }
+    const begin = async (id: string, run: (response: ResponseObject) => Promise<void>): Promise<void> => {
+      const response = { ...startedResponse(responsesStart()), id, status: 'queued' as const }
+      await runs.begin({
+        given: { keyId: 'key-1', response, input: [], itemIds: [] },
+        firstFrames: [],
+        failed: () => ({ ...response, status: 'failed' }),
+        run: async () => {
+          await run({ ...response, status: 'completed' })
+        }
+      })
+    }
+    const ended = withResolvers<void>()
+    t.teardown(async () => {
+      ended.resolve()
+      await runs.stop()
     })
-  }
-  const ended = withResolvers<void>()
-  t.teardown(async () => {
+    await begin('resp_other', async response => {
+      await ended.promise
+      await runs.finish(response)
+    })
+    await begin('resp_1', async response => {
+      isLocked = true
+      await runs.finish(response)
+    })
+    await until(() => failures.length === 1, 'an end that could not be stored')
+    isLocked = false
+    t.equal(await store.status('key-1', 'resp_1'), 'in_progress')
+    nowMs += 16_000
+    runs.start()
+    await until(async () => (await store.status('key-1', 'resp_1')) === 'failed', 'a response that failed')
+    t.equal(await store.status('key-1', 'resp_other'), 'in_progress')
     ended.resolve()
-    await runs.stop()
-  })
-  await begin('resp_other', async response => {
-    await ended.promise
-    await runs.finish(response)
-  })
-  await begin('resp_1', async response => {
-    isLocked = true
-    await runs.finish(response)
-  })
-  await until(() => failures.length === 1, 'an end that could not be stored')
-  isLocked = false
-  t.equal(await store.status('key-1', 'resp_1'), 'in_progress')
-  nowMs += 16_000
-  runs.start()
-  await until(async () => await store.status('key-1', 'resp_1') === 'failed', 'a response that failed')
-  t.equal(await store.status('key-1', 'resp_other'), 'in_progress')
-  ended.resolve()
-  await runs.whenIdle()
-  t.equal(await store.status('key-1', 'resp_other'), 'completed')
-  t.match(failures, [{ message: 'the store is locked' }])
-})
+    await runs.whenIdle()
+    t.equal(await store.status('key-1', 'resp_other'), 'completed')
+    t.match(failures, [{ message: 'the store is locked' }])
+  }
+)
 
 storeTest('a renewal while a response is being stored does not end it', async (t, open) => {
   const database = await open()
   // The response is stored after the renewal, or during it.
   for (const when of ['after', 'during']) {
-    const store = new ResponseStore(database, () => ({ keeps: true, keepMs: 60_000, maxBytesPerKey: 1_000_000, maxBodyBytes: 1_000_000, maxItems: 100, maxBytes: 1_000_000 }))
-    const [stores, renewed, begun, looked] = [withResolvers<void>(), withResolvers<void>(), withResolvers<void>(), withResolvers<void>()]
+    const store = new ResponseStore(database, () => ({
+      keeps: true,
+      keepMs: 60_000,
+      maxBytesPerKey: 1_000_000,
+      maxBodyBytes: 1_000_000,
+      maxItems: 100,
+      maxBytes: 1_000_000
+    }))
+    const [stores, renewed, begun, looked] = [
+      withResolvers<void>(),
+      withResolvers<void>(),
+      withResolvers<void>(),
+      withResolvers<void>()
+    ]
     const begin = store.begin.bind(store)
     const renew = store.renew.bind(store)
     const failOrphans = store.failOrphans.bind(store)
@@ -127,7 +162,12 @@ storeTest('a renewal while a response is being stored does not end it', async (t
       }
     })
     const failures: unknown[] = []
-    const runs = new BackgroundRuns(store, { events: { onEnd: () => undefined }, maxRunning: () => 10, onFailure: error => failures.push(error), leaseMs: 600_000 })
+    const runs = new BackgroundRuns(store, {
+      events: { onEnd: () => undefined },
+      maxRunning: () => 10,
+      onFailure: error => failures.push(error),
+      leaseMs: 600_000
+    })
     const id = `resp_${when}`
     const response = { ...startedResponse(responsesStart()), id, status: 'queued' as const }
     const beginning = runs.begin({

@@ -14,28 +14,45 @@ storeTest('all processes have one secret', async (t, open) => {
   t.same(one, two)
 })
 
-storeTest('a completion is fetched by one process at a time, and again only when that has died', async (t, open) => {
-  const store = new DeferredStore(await open())
-  t.equal(await store.claim(row, { owner: 'one', untilMs: 100 }, later, 0), 'first')
-  t.equal(await store.claim(row, { owner: 'two', untilMs: 200 }, later, 99), undefined)
-  t.equal(await store.claim(row, { owner: 'two', untilMs: 200 }, later, 100), 'again')
-  t.equal(await store.finish('a', 'one', { status: 200, body: 'late' }, later), false, 'the first may not finish any more')
-  t.equal(await store.finish('a', 'two', { status: 200, body: '{"ä":1}' }, later), true)
-  t.match(await store.find('a', 0), { state: 'done', status: 200, body: '{"ä":1}', owner: null, task: null, size_bytes: 8 })
-  t.equal(await store.finish('a', 'two', { status: 500, body: 'x' }, later), false, 'what is done stays')
-  t.equal(await store.claim(row, { owner: 'one', untilMs: later }, later, later - 1), undefined)
-})
+storeTest(
+  'a completion is fetched by one process at a time, and again only when that has died',
+  async (t, open) => {
+    const store = new DeferredStore(await open())
+    t.equal(await store.claim(row, { owner: 'one', untilMs: 100 }, later, 0), 'first')
+    t.equal(await store.claim(row, { owner: 'two', untilMs: 200 }, later, 99), undefined)
+    t.equal(await store.claim(row, { owner: 'two', untilMs: 200 }, later, 100), 'again')
+    t.equal(
+      await store.finish('a', 'one', { status: 200, body: 'late' }, later),
+      false,
+      'the first may not finish any more'
+    )
+    t.equal(await store.finish('a', 'two', { status: 200, body: '{"ä":1}' }, later), true)
+    t.match(await store.find('a', 0), {
+      state: 'done',
+      status: 200,
+      body: '{"ä":1}',
+      owner: null,
+      task: null,
+      size_bytes: 8
+    })
+    t.equal(await store.finish('a', 'two', { status: 500, body: 'x' }, later), false, 'what is done stays')
+    t.equal(await store.claim(row, { owner: 'one', untilMs: later }, later, later - 1), undefined)
+  }
+)
 
-storeTest('one that was not there yet is forgotten; one with an unknown result is tried again', async (t, open) => {
-  const store = new DeferredStore(await open())
-  await store.claim(row, { owner: 'one', untilMs: 100 }, later, 0)
-  await store.forget('a', 'two')
-  t.ok(await store.find('a', 0), 'only by its owner')
-  await store.release('a', 'one')
-  t.equal(await store.claim(row, { owner: 'two', untilMs: 100 }, later, 0), 'again')
-  await store.forget('a', 'two')
-  t.equal(await store.find('a', 0), undefined)
-})
+storeTest(
+  'one that was not there yet is forgotten; one with an unknown result is tried again',
+  async (t, open) => {
+    const store = new DeferredStore(await open())
+    await store.claim(row, { owner: 'one', untilMs: 100 }, later, 0)
+    await store.forget('a', 'two')
+    t.ok(await store.find('a', 0), 'only by its owner')
+    await store.release('a', 'one')
+    t.equal(await store.claim(row, { owner: 'two', untilMs: 100 }, later, 0), 'again')
+    await store.forget('a', 'two')
+    t.equal(await store.find('a', 0), undefined)
+  }
+)
 
 storeTest('a task waits, is leased, renewed, given back and done', async (t, open) => {
   const store = new DeferredStore(await open())
@@ -47,7 +64,11 @@ storeTest('a task waits, is leased, renewed, given back and done', async (t, ope
   t.equal(await store.take({ owner: 'two', untilMs: 100 }, 200), undefined, 'the lease was renewed')
   t.match(await store.take({ owner: 'two', untilMs: 400 }, 300), { attempts: 2 }, 'its owner is dead')
   await store.requeue('a', 'two')
-  t.match(await store.take({ owner: 'three', untilMs: 500 }, 0), { attempts: 2 }, 'a run that was given back is no attempt')
+  t.match(
+    await store.take({ owner: 'three', untilMs: 500 }, 0),
+    { attempts: 2 },
+    'a run that was given back is no attempt'
+  )
   t.equal(await store.finish('a', 'three', { status: 200, body: '{}' }, later), true)
   t.equal(await store.take({ owner: 'one', untilMs: 500 }, later - 1), undefined)
 })
@@ -59,25 +80,30 @@ storeTest('a task that still runs here is not taken, although its lease has ende
   t.match(await store.take({ owner: 'one', untilMs: 100 }, 0, ['a']), { id: 'b' })
 })
 
-storeTest('of processes that take tasks at the same moment each gets others, and one that lost its lease stores nothing', async (t, open) => {
-  const stores = (await Promise.all([open(), open(), open()])).map(database => new DeferredStore(database))
-  const [first] = stores
-  if (first === undefined) throw new Error('no store')
-  const ids = Array.from({ length: 12 }, (_, number) => `task-${number}`)
-  for (const id of ids) t.ok(await first.add({ id, keyId: 'key-1', task: '{}' }, later, 100))
-  const takeAll = async (store: DeferredStore, owner: string): Promise<string[]> => {
-    const task = await store.take({ owner, untilMs: 100 }, 0)
-    return task === undefined ? [] : [task.id, ...await takeAll(store, owner)]
+storeTest(
+  'of processes that take tasks at the same moment each gets others, and one that lost its lease stores nothing',
+  async (t, open) => {
+    const stores = (await Promise.all([open(), open(), open()])).map(database => new DeferredStore(database))
+    const [first] = stores
+    if (first === undefined) throw new Error('no store')
+    const ids = Array.from({ length: 12 }, (_, number) => `task-${number}`)
+    for (const id of ids) t.ok(await first.add({ id, keyId: 'key-1', task: '{}' }, later, 100))
+    const takeAll = async (store: DeferredStore, owner: string): Promise<string[]> => {
+      const task = await store.take({ owner, untilMs: 100 }, 0)
+      return task === undefined ? [] : [task.id, ...(await takeAll(store, owner))]
+    }
+    const taken = await Promise.all(
+      stores.map(async (store, number) => await takeAll(store, `owner-${number}`))
+    )
+    t.same(taken.flat().toSorted(), ids.toSorted(), 'each once')
+    const id = (await first.take({ owner: 'heir', untilMs: 200 }, 100))?.id ?? ''
+    const loser = taken.findIndex(list => list.includes(id))
+    t.ok(loser >= 0)
+    t.equal(await first.finish(id, `owner-${loser}`, { status: 200, body: 'late' }, later), false)
+    t.equal(await first.finish(id, 'heir', { status: 200, body: 'kept' }, later), true)
+    t.equal((await first.find(id, 0))?.body, 'kept')
   }
-  const taken = await Promise.all(stores.map(async (store, number) => await takeAll(store, `owner-${number}`)))
-  t.same(taken.flat().toSorted(), ids.toSorted(), 'each once')
-  const id = (await first.take({ owner: 'heir', untilMs: 200 }, 100))?.id ?? ''
-  const loser = taken.findIndex(list => list.includes(id))
-  t.ok(loser >= 0)
-  t.equal(await first.finish(id, `owner-${loser}`, { status: 200, body: 'late' }, later), false)
-  t.equal(await first.finish(id, 'heir', { status: 200, body: 'kept' }, later), true)
-  t.equal((await first.find(id, 0))?.body, 'kept')
-})
+)
 
 storeTest('a task that was cancelled or has expired is not run', async (t, open) => {
   const store = new DeferredStore(await open())
@@ -97,7 +123,11 @@ storeTest('of the places a key takes half of those that others leave free', asyn
   const store = new DeferredStore(await open())
   const add = async (keyId: string, from: number): Promise<number> => {
     let added = 0
-    while (added < 100 && await store.add({ id: `${keyId}-${from + added}`, keyId, task: '{}' }, later, 8)) added++
+    const add = async (): Promise<boolean> =>
+      await store.add({ id: `${keyId}-${from + added}`, keyId, task: '{}' }, later, 8)
+    while (added < 100 && await add()) {
+      added++
+    }
     return added
   }
   t.equal(await add('one', 0), 4)
@@ -122,29 +152,45 @@ t.test('a store whose file is gone refuses with when to come back', async t => {
   const { path } = database
   const store = new DeferredStore(database)
   renameSync(path, `${path}.gone`)
-  await t.rejects(store.find('a', 0), { code: 'overloaded', retryAfterSeconds: 5, message: 'Deferred completions are temporarily unavailable. Try again later.' })
+  await t.rejects(store.find('a', 0), {
+    code: 'overloaded',
+    retryAfterSeconds: 5,
+    message: 'Deferred completions are temporarily unavailable. Try again later.'
+  })
 })
 
-storeTest('long tasks and answers are stored in pieces, and the task goes when its answer is there', async (t, open) => {
-  const database = await open()
-  const store = new DeferredStore(database)
-  const task = JSON.stringify('ä'.repeat(700_000))
-  const body = JSON.stringify('€'.repeat(700_000))
-  t.equal(await store.add({ ...row, task }, later, 10), true)
-  const leased = await store.take({ owner: 'one', untilMs: 100 }, 0)
-  t.ok(leased?.task === task)
-  t.equal(await store.finish('a', 'two', { status: 200, body: JSON.stringify('x'.repeat(100_000)) }, later), false)
-  t.equal(await store.finish('a', 'one', { status: 200, body }, later), true)
-  t.same(await database.query.selectFrom('text_pieces').select('name').distinct().execute(), [{ name: 'body-one' }])
-  let taken = 0
-  const found = await store.find('a', 0, bytes => { taken += bytes })
-  t.ok(found?.body === body)
-  t.equal(taken, Buffer.byteLength(body))
-  await store.add({ id: 'b', keyId: 'key-1', task }, later, 10)
-  t.equal(await store.cancel('b'), true)
-  await store.expire(later)
-  for (const table of ['deferred', 'text_pieces'] as const) t.same(await database.query.selectFrom(table).selectAll().execute(), [], table)
-})
+storeTest(
+  'long tasks and answers are stored in pieces, and the task goes when its answer is there',
+  async (t, open) => {
+    const database = await open()
+    const store = new DeferredStore(database)
+    const task = JSON.stringify('ä'.repeat(700_000))
+    const body = JSON.stringify('€'.repeat(700_000))
+    t.equal(await store.add({ ...row, task }, later, 10), true)
+    const leased = await store.take({ owner: 'one', untilMs: 100 }, 0)
+    t.ok(leased?.task === task)
+    t.equal(
+      await store.finish('a', 'two', { status: 200, body: JSON.stringify('x'.repeat(100_000)) }, later),
+      false
+    )
+    t.equal(await store.finish('a', 'one', { status: 200, body }, later), true)
+    t.same(await database.query.selectFrom('text_pieces').select('name').distinct().execute(), [
+      { name: 'body-one' }
+    ])
+    let taken = 0
+    const found = await store.find('a', 0, bytes => {
+      taken += bytes
+    })
+    t.ok(found?.body === body)
+    t.equal(taken, Buffer.byteLength(body))
+    await store.add({ id: 'b', keyId: 'key-1', task }, later, 10)
+    t.equal(await store.cancel('b'), true)
+    await store.expire(later)
+    for (const table of ['deferred', 'text_pieces'] as const) {
+      t.same(await database.query.selectFrom(table).selectAll().execute(), [], table)
+    }
+  }
+)
 
 storeTest('a long answer that is stored a second time stays', async (t, open) => {
   const store = new DeferredStore(await open())

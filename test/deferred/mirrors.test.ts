@@ -19,7 +19,11 @@ const silence = async ({ signal }: Call): Promise<void> => await new Promise((_r
 })
 
 /** Plans the mirror of a call and ends that call. */
-function endOne (mirrors: Mirrors, onEnd: (call: Call) => void, { read = async () => undefined, attempts = 1, callMs = 60_000, original = { outcome: 'ok' } }: Given = {}): void {
+function endOne (
+  mirrors: Mirrors,
+  onEnd: (call: Call) => void,
+  { read = async () => undefined, attempts = 1, callMs = 60_000, original = { outcome: 'ok' } }: Given = {}
+): void {
   const call = receivedCall({})
   Object.assign(call.record, original)
   mirrors.plan(call.record, {
@@ -38,24 +42,51 @@ t.test('a mirrored call ends with its outcome, and its failure is nobody else\'s
   const ended: Call[] = []
   const mirrors = new Mirrors()
   endOne(mirrors, call => ended.push(call))
-  endOne(mirrors, call => ended.push(call), { read: async () => await Promise.reject(new GatewayError('upstream_error')), original: { outcome: 'error' } })
+  endOne(mirrors, call => ended.push(call), {
+    read: async () => await Promise.reject(new GatewayError('upstream_error')),
+    original: { outcome: 'error' }
+  })
   t.equal(mirrors.inFlight, 2)
   endOne(mirrors, call => ended.push(call))
   await until(() => mirrors.inFlight === 0, 'the end of both')
-  t.same(ended.map(({ record }) => [record.outcome, record.status, record.errorCode]), [['ok', 200, undefined], ['error', 502, 'upstream_error']], 'the third was left out')
+  t.same(
+    ended.map(({ record }) => [record.outcome, record.status, record.errorCode]),
+    [
+      ['ok', 200, undefined],
+      ['error', 502, 'upstream_error']
+    ],
+    'the third was left out'
+  )
 })
 
-t.test('nothing begins for a call that was not planned, that its caller left, or that the cache answered', async t => {
-  const mirrors = new Mirrors()
-  const onEnd = (): void => { t.fail('there is none') }
-  mirrors.begin(receivedCall({}), onEnd)
-  for (const original of [{ outcome: 'client_closed' }, { outcome: 'client_too_slow' }, { outcome: 'ok', cache: 'hit' }] as const) endOne(mirrors, onEnd, { original })
-  t.equal(mirrors.inFlight, 0)
-})
+t.test(
+  'nothing begins for a call that was not planned, that its caller left, or that the cache answered',
+  async t => {
+    const mirrors = new Mirrors()
+    const onEnd = (): void => {
+      t.fail('there is none')
+    }
+    mirrors.begin(receivedCall({}), onEnd)
+    for (const original of [
+      { outcome: 'client_closed' },
+      { outcome: 'client_too_slow' },
+      { outcome: 'ok', cache: 'hit' }
+    ] as const) {
+      endOne(mirrors, onEnd, { original })
+    }
+    t.equal(mirrors.inFlight, 0)
+  }
+)
 
 t.test('a call that no provider was asked for is none', async t => {
   const mirrors = new Mirrors()
-  endOne(mirrors, () => { t.fail('there is none') }, { read: async () => await Promise.reject(new GatewayError('unsupported_parameter')), attempts: 0 })
+  endOne(
+    mirrors,
+    () => {
+      t.fail('there is none')
+    },
+    { read: async () => await Promise.reject(new GatewayError('unsupported_parameter')), attempts: 0 }
+  )
   await until(() => mirrors.inFlight === 0, 'its end')
 })
 

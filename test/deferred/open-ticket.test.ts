@@ -16,7 +16,13 @@ const seconds = (): number => Math.floor(Date.now() / 1000)
 async function deferrals (t: Test): Promise<Deferrals> {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
-  return { store: new DeferredStore(database), tickets, secret: Buffer.alloc(32, 1), owner: 'me', events: new EventEmitter() }
+  return {
+    store: new DeferredStore(database),
+    tickets,
+    secret: Buffer.alloc(32, 1),
+    owner: 'me',
+    events: new EventEmitter()
+  }
 }
 
 t.test('an id opens for the key it belongs to; the store knows it by its digest', async t => {
@@ -36,7 +42,12 @@ t.test('an unknown id, that of another key and an expired one are the same: not 
     t.equal(call.record.modelId, undefined)
   }
   t.strictSame(notFound().toBody(), {
-    error: { message: 'No deferred completion has this id, or it has expired.', type: 'invalid_request_error', code: 'deferred_completion_not_found', param: 'request_id' }
+    error: {
+      message: 'No deferred completion has this id, or it has expired.',
+      type: 'invalid_request_error',
+      code: 'deferred_completion_not_found',
+      param: 'request_id'
+    }
   })
   t.equal(notFound('Another reason.').message, 'Another reason.')
 })

@@ -3,7 +3,10 @@ import { digest, SealedTickets } from '../../lib/deferred/sealed-tickets.ts'
 
 const tickets = new SealedTickets(Buffer.alloc(32, 1))
 const ticket = {
-  key: 'key-1', createdSeconds: 7, modelId: 'xai/grok', upstream: { providerId: 'xai', model: 'grok', upstreamId: 'canary', credential: 'd', legacy: false }
+  key: 'key-1',
+  createdSeconds: 7,
+  modelId: 'xai/grok',
+  upstream: { providerId: 'xai', model: 'grok', upstreamId: 'canary', credential: 'd', legacy: false }
 }
 
 t.test('what was sealed is opened again, and looks different each time', async t => {
@@ -27,7 +30,19 @@ t.test('no id opens with another secret, or with any character changed', async t
 
 t.test('other spellings of the same bytes, and any other text, are no ids', async t => {
   const id = tickets.seal(ticket)
-  for (const text of [`${id}=`, `${id} `, id.slice(0, -1), id.slice(4), '', 'dfr_', 'dfr_AAAA', `dfr_${'A'.repeat(40)}`, 'chatcmpl-1']) t.equal(tickets.open(text), undefined, text)
+  for (const text of [
+    `${id}=`,
+    `${id} `,
+    id.slice(0, -1),
+    id.slice(4),
+    '',
+    'dfr_',
+    'dfr_AAAA',
+    `dfr_${'A'.repeat(40)}`,
+    'chatcmpl-1'
+  ]) {
+    t.equal(tickets.open(text), undefined, text)
+  }
 })
 
 t.test('a digest is that of SHA-256', async t => {

@@ -15,7 +15,9 @@ storeTest('a task that two processes did not survive fails, and is not run again
   const { store } = await openDeferrals(database)
   await store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
   // Two processes take it and die: their leases run out.
-  for (const attempts of [1, 2]) t.match(await store.take({ owner: `dead-${attempts}`, untilMs: 0 }, Date.now()), { id: 'a', attempts })
+  for (const attempts of [1, 2]) {
+    t.match(await store.take({ owner: `dead-${attempts}`, untilMs: 0 }, Date.now()), { id: 'a', attempts })
+  }
   let runs = 0
   const runner = new TaskRunner(await openDeferrals(database), {
     run: async () => {
@@ -33,7 +35,12 @@ storeTest('a task that two processes did not survive fails, and is not run again
   }
   await runner.stop()
   t.equal(runs, 0)
-  t.match(row, { state: 'done', status: 500, task: null, body: /stopped twice while running this completion/ })
+  t.match(row, {
+    state: 'done',
+    status: 500,
+    task: null,
+    body: /stopped twice while running this completion/
+  })
 })
 
 storeTest('a task that a stopping process gives back has not been tried', async (t, open) => {
@@ -46,110 +53,150 @@ storeTest('a task that a stopping process gives back has not been tried', async 
   }
 })
 
-storeTest('tasks that a process does not take are announced, and taken by one that looks', async (t, open) => {
-  const database = await open()
-  const started: string[] = []
-  let answer = (): void => undefined
-  const released = new Promise<void>(resolve => { answer = resolve })
-  const runners = await Promise.all(['busy', 'idle'].map(async name => {
+storeTest(
+  'tasks that a process does not take are announced, and taken by one that looks',
+  async (t, open) => {
+    const database = await open()
+    const started: string[] = []
+    let answer = (): void => undefined
+    const released = new Promise<void>(resolve => {
+      answer = resolve
+    })
+    const runners = await Promise.all(
+      ['busy', 'idle'].map(async name => {
+        const deferrals = await openDeferrals(database)
+        let announced = 0
+        const runner = new TaskRunner(deferrals, {
+          run: async (task, signal) => {
+            started.push(`${name} ${task}`)
+            await Promise.race([
+              released,
+              new Promise((_resolve, reject) => {
+                signal.addEventListener('abort', () => reject(signal.reason))
+              })
+            ])
+            return { status: 200, body: '{}' }
+          },
+          keepMs: () => 60_000,
+          onFailure: error => t.fail(String(error)),
+          onWaiting: () => {
+            announced++
+          },
+          parallel: 2
+        })
+        t.teardown(() => runner.stop())
+        return { runner, deferrals, announced: () => announced }
+      })
+    )
+    const [busy, idle] = runners as [(typeof runners)[number], (typeof runners)[number]] // two names
+    // the other looks at calls of `look` only: a look at its start could take what is added here
+    busy.runner.start()
+    const add = async (id: string): Promise<void> => {
+      await busy.deferrals.store.add({ id, keyId: 'key-1', task: id }, Date.now() + 60_000, 10)
+      busy.deferrals.events.emit('added')
+    }
+    await add('a')
+    await until(() => started.length === 1, 'the first task')
+    t.equal(busy.announced(), 0, 'there was room')
+    await add('b')
+    await add('c')
+    await until(() => started.length === 2 && busy.announced() > 0, 'the announcement')
+    idle.runner.look()
+    await until(() => started.includes('idle c'), 'the idle process')
+    t.equal(idle.announced(), 0)
+    const before = busy.announced()
+    await busy.runner.stop()
+    t.ok(busy.announced() > before, 'what is given back is announced as well')
+    idle.runner.look()
+    await until(() => started.length === 4, 'one that was given back')
+    answer()
+    await idle.runner.stop()
+  }
+)
+
+storeTest(
+  'a task whose lease ended while the store was away goes on, and is not run a second time beside that',
+  async (t, open) => {
+    const database = await open()
     const deferrals = await openDeferrals(database)
-    let announced = 0
+    const started: string[] = []
+    let answer = (): void => undefined
+    const released = new Promise<void>(resolve => {
+      answer = resolve
+    })
     const runner = new TaskRunner(deferrals, {
-      run: async (task, signal) => {
-        started.push(`${name} ${task}`)
-        await Promise.race([released, new Promise((_resolve, reject) => { signal.addEventListener('abort', () => reject(signal.reason)) })])
+      run: async task => {
+        started.push(task)
+        await released
         return { status: 200, body: '{}' }
       },
       keepMs: () => 60_000,
-      onFailure: error => t.fail(String(error)),
-      onWaiting: () => { announced++ },
-      parallel: 2
+      onFailure: error => t.fail(String(error))
     })
-    t.teardown(() => runner.stop())
-    return { runner, deferrals, announced: () => announced }
-  }))
-  const [busy, idle] = runners as [typeof runners[number], typeof runners[number]] // two names
-  busy.runner.start() // the other looks at calls of `look` only: a look at its start could take what is added here
-  const add = async (id: string): Promise<void> => {
-    await busy.deferrals.store.add({ id, keyId: 'key-1', task: id }, Date.now() + 60_000, 10)
-    busy.deferrals.events.emit('added')
+    runner.start()
+    const add = async (id: string): Promise<void> => {
+      await deferrals.store.add({ id, keyId: 'key-1', task: id }, Date.now() + 60_000, 10)
+      deferrals.events.emit('added')
+    }
+    await add('a')
+    await until(() => started.length === 1, 'the first task')
+    // no renewal came through
+    await database.query.updateTable('deferred').set({ lease_until_ms: 0 }).execute()
+    await add('b')
+    await until(() => started.includes('b'), 'the second task')
+    answer()
+    const rows = await eventually(
+      async () =>
+        await database.query
+          .selectFrom('deferred')
+          .select(['id', 'state', 'attempts'])
+          .orderBy('id')
+          .execute(),
+      found => found.every(({ state }) => state === 'done'),
+      'both answers'
+    )
+    await runner.stop()
+    t.same(started, ['a', 'b'])
+    t.same(rows, [
+      { id: 'a', state: 'done', attempts: 1 },
+      { id: 'b', state: 'done', attempts: 1 }
+    ])
   }
-  await add('a')
-  await until(() => started.length === 1, 'the first task')
-  t.equal(busy.announced(), 0, 'there was room')
-  await add('b')
-  await add('c')
-  await until(() => started.length === 2 && busy.announced() > 0, 'the announcement')
-  idle.runner.look()
-  await until(() => started.includes('idle c'), 'the idle process')
-  t.equal(idle.announced(), 0)
-  const before = busy.announced()
-  await busy.runner.stop()
-  t.ok(busy.announced() > before, 'what is given back is announced as well')
-  idle.runner.look()
-  await until(() => started.length === 4, 'one that was given back')
-  answer()
-  await idle.runner.stop()
-})
+)
 
-storeTest('a task whose lease ended while the store was away goes on, and is not run a second time beside that', async (t, open) => {
-  const database = await open()
-  const deferrals = await openDeferrals(database)
-  const started: string[] = []
-  let answer = (): void => undefined
-  const released = new Promise<void>(resolve => { answer = resolve })
-  const runner = new TaskRunner(deferrals, {
-    run: async task => {
-      started.push(task)
-      await released
-      return { status: 200, body: '{}' }
-    },
-    keepMs: () => 60_000,
-    onFailure: error => t.fail(String(error))
-  })
-  runner.start()
-  const add = async (id: string): Promise<void> => {
-    await deferrals.store.add({ id, keyId: 'key-1', task: id }, Date.now() + 60_000, 10)
-    deferrals.events.emit('added')
+storeTest(
+  'an answer that the store does not take is stored once it does, and is not paid for again',
+  async (t, open) => {
+    const database = await open()
+    let isAway = false
+    const deferrals = await openDeferrals({ ...database, storeFileIntact: () => !isAway })
+    await deferrals.store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
+    let runs = 0
+    let failures = 0
+    const runner = new TaskRunner(deferrals, {
+      run: async () => {
+        isAway = runs++ === 0
+        return { status: 200, body: '"paid"' }
+      },
+      keepMs: () => 60_000,
+      onFailure: () => {
+        failures++
+      },
+      leaseMs: 90
+    })
+    runner.start()
+    await until(() => failures > 3, 'the store to fail')
+    isAway = false
+    const row = await eventually(
+      async () => await rowOf(database),
+      ({ state }) => state === 'done',
+      'the answer'
+    )
+    await runner.stop()
+    t.equal(runs, 1)
+    t.match(row, { status: 200, body: '"paid"', attempts: 1 })
   }
-  await add('a')
-  await until(() => started.length === 1, 'the first task')
-  await database.query.updateTable('deferred').set({ lease_until_ms: 0 }).execute() // no renewal came through
-  await add('b')
-  await until(() => started.includes('b'), 'the second task')
-  answer()
-  const rows = await eventually(
-    async () => await database.query.selectFrom('deferred').select(['id', 'state', 'attempts']).orderBy('id').execute(),
-    found => found.every(({ state }) => state === 'done'), 'both answers')
-  await runner.stop()
-  t.same(started, ['a', 'b'])
-  t.same(rows, [{ id: 'a', state: 'done', attempts: 1 }, { id: 'b', state: 'done', attempts: 1 }])
-})
-
-storeTest('an answer that the store does not take is stored once it does, and is not paid for again', async (t, open) => {
-  const database = await open()
-  let isAway = false
-  const deferrals = await openDeferrals({ ...database, storeFileIntact: () => !isAway })
-  await deferrals.store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
-  let runs = 0
-  let failures = 0
-  const runner = new TaskRunner(deferrals, {
-    run: async () => {
-      isAway = runs++ === 0
-      return { status: 200, body: '"paid"' }
-    },
-    keepMs: () => 60_000,
-    onFailure: () => { failures++ },
-    leaseMs: 90
-  })
-  runner.start()
-  await until(() => failures > 3, 'the store to fail')
-  isAway = false
-  const row = await eventually(async () => await rowOf(database), ({ state }) => state === 'done', 'the answer')
-  await runner.stop()
-  t.equal(runs, 1)
-  t.match(row, { status: 200, body: '"paid"', attempts: 1 })
-})
+)
 
 storeTest('a process that stops tries to store an answer once more, at once', async (t, open) => {
   const database = await open()
@@ -163,7 +210,9 @@ storeTest('a process that stops tries to store an answer once more, at once', as
       return { status: 200, body: '"paid"' }
     },
     keepMs: () => 60_000,
-    onFailure: () => { failures++ },
+    onFailure: () => {
+      failures++
+    },
     leaseMs: 3_600_000 // so long that nothing is tried again by itself
   })
   runner.start()

@@ -6,23 +6,41 @@ import { routedCall } from '../support/stages.ts'
 t.test('all but the fields that are replaced stays as its caller wrote it', async t => {
   const text = '{ "b" : 1.0, "x": null,\n "model":"mine", "list": [1,  2] }'
   const request = { b: 1, model: 'mine', list: [1, 2] }
-  t.equal(directBody(text, request, { model: 'm' }), '{ "b" : 1.0, "x": null,\n "model":"m", "list": [1,  2] }')
-  t.equal(directBody(text, request, { model: 'm', store: false, absent: undefined }), '{"store":false, "b" : 1.0, "x": null,\n "model":"m", "list": [1,  2] }')
+  t.equal(
+    directBody(text, request, { model: 'm' }),
+    '{ "b" : 1.0, "x": null,\n "model":"m", "list": [1,  2] }'
+  )
+  t.equal(
+    directBody(text, request, { model: 'm', store: false, absent: undefined }),
+    '{"store":false, "b" : 1.0, "x": null,\n "model":"m", "list": [1,  2] }'
+  )
 })
 
 t.test('a field that is left out, also one that was null, has the request printed anew', async t => {
   const text = '{ "model": "mine", "ours": [1], "theirs": 1 }'
-  t.equal(directBody(text, { model: 'mine', ours: [1], theirs: 1 }, { model: 'm', ours: undefined }), '{"model":"m","theirs":1}')
-  t.equal(directBody('{ "model": "mine", "ours": null }', { model: 'mine' }, { model: 'm', ours: undefined }), '{"model":"m"}')
+  t.equal(
+    directBody(text, { model: 'mine', ours: [1], theirs: 1 }, { model: 'm', ours: undefined }),
+    '{"model":"m","theirs":1}'
+  )
+  t.equal(
+    directBody('{ "model": "mine", "ours": null }', { model: 'mine' }, { model: 'm', ours: undefined }),
+    '{"model":"m"}'
+  )
 })
 
 t.test('a field that comes twice is sent once, as it was checked', async t => {
-  t.equal(directBody('{"model":"mine","a":{"b":1,"b":2}}', { model: 'mine', a: { b: 2 } }, { model: 'm' }), '{"model":"m","a":{"b":2}}')
+  t.equal(
+    directBody('{"model":"mine","a":{"b":1,"b":2}}', { model: 'mine', a: { b: 2 } }, { model: 'm' }),
+    '{"model":"m","a":{"b":2}}'
+  )
   t.equal(directBody('{"model":"other","model":"mine"}', { model: 'mine' }, { model: 'm' }), '{"model":"m"}')
 })
 
 t.test('the text of a large request is not looked through', async t => {
-  const call = { ...routedCall({ model: 'mine' }), callerBody: () => ({ text: () => '{"model":"mine"}', print: JSON.stringify }) }
+  const call = {
+    ...routedCall({ model: 'mine' }),
+    callerBody: () => ({ text: () => '{"model":"mine"}', print: JSON.stringify })
+  }
   t.equal(callerText(call, call.request), '{"model":"mine"}')
   call.record.bodyBytes = 2_000_000
   t.equal(callerText(call, call.request), undefined)

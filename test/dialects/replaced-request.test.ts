@@ -5,12 +5,19 @@ import { routedCall } from '../support/stages.ts'
 
 t.test('the text of a call has only the strings that differ, however often they are replaced', t => {
   const before = { a: 'x', b: 'y' }
-  const body = { text: () => '{ "a":"x", "b":"y", "n":null }', print: (object: object) => `as it came: ${JSON.stringify(object)}` }
+  const body = {
+    text: () => '{ "a":"x", "b":"y", "n":null }',
+    print: (object: object) => `as it came: ${JSON.stringify(object)}`
+  }
   const first = { ...before, a: 'X' }
   const call = withRequest(routedCall(before, { callerBody: () => body }), before, first)
   t.equal(call.request, first)
   const second = { ...first, b: 'Y' }
-  const again = withRequest(routedCall(first, { ...call.callerBody !== undefined && { callerBody: call.callerBody } }), first, second)
+  const again = withRequest(
+    routedCall(first, { ...call.callerBody !== undefined && { callerBody: call.callerBody } }),
+    first,
+    second
+  )
   t.equal(again.callerBody?.()?.text(), '{ "a":"X", "b":"Y", "n":null }')
   t.equal(again.callerBody?.()?.text(), '{ "a":"X", "b":"Y", "n":null }', 'also for another route')
   t.equal(again.callerBody?.()?.print({ c: 1 }), 'as it came: {"c":1}')
@@ -22,7 +29,13 @@ t.test('a project that keeps bodies keeps what is left', t => {
   const before = { a: 'x' }
   const kept: string[] = []
   const record = new CallRecord('chat')
-  record.bodies = { takeRequest: pieces => { kept.push(Buffer.concat(pieces).toString()) }, takeForm: () => undefined, watch: reply => reply }
+  record.bodies = {
+    takeRequest: pieces => {
+      kept.push(Buffer.concat(pieces).toString())
+    },
+    takeForm: () => undefined,
+    watch: reply => reply
+  }
   withRequest(routedCall(before, { record }), before, { a: 'X' })
   record.bodyBytes = 100_000_000
   withRequest(routedCall(before, { record }), before, { a: 'X' })

@@ -8,7 +8,10 @@ t.test('a result is its texts, and says of images and files where they are', asy
   const image: UserPart = { type: 'image_url', image_url: { url: 'https://a.example/b.png' } }
   const file: UserPart = { type: 'file', file: { file_data: 'data:application/pdf;base64,JVBE' } }
   const shown: UserPart[] = []
-  t.equal(toolResultText('a', [text('Two:'), image, file], shown), 'Two:\n[image 1 of tool call a: in the next message]\n[file 2 of tool call a: in the next message]')
+  t.equal(
+    toolResultText('a', [text('Two:'), image, file], shown),
+    'Two:\n[image 1 of tool call a: in the next message]\n[file 2 of tool call a: in the next message]'
+  )
   t.strictSame(shown, [text('The image 1 of tool call a:'), image, text('The file 2 of tool call a:'), file])
 })
 

@@ -12,14 +12,23 @@ import { load } from '../support/config.ts'
 const text = readFileSync(join(import.meta.dirname, '../../../docs/alerts.md'), 'utf8')
 
 t.test('the table has every event', t => {
-  const rows = text.split('\n').filter(line => line.startsWith('| `')).flatMap(line => [...(line.split('|')[1] ?? '').matchAll(/`([a-z.]+)`/g)].map(([, name = '']) => name))
+  const rows = text
+    .split('\n')
+    .filter(line => line.startsWith('| `'))
+    .flatMap(line => [...(line.split('|')[1] ?? '').matchAll(/`([a-z.]+)`/g)].map(([, name = '']) => name))
   t.same(rows.toSorted(), [...alertEventNames].toSorted())
   t.end()
 })
 
 t.test('the configuration is one', t => {
-  const { alerts } = load(t, /```yaml\n([^]*?)```/.exec(text)?.[1] ?? '', { ALERTS_SECRET: 'whsec_a2V5', MAIL_PASSWORD: 'p' })
-  t.match(alerts, { webhooks: { ops: { events: alertEventNames } }, emails: { team: { requireTls: true, to: ['platform@example.com'] } } })
+  const { alerts } = load(t, /```yaml\n([^]*?)```/.exec(text)?.[1] ?? '', {
+    ALERTS_SECRET: 'whsec_a2V5',
+    MAIL_PASSWORD: 'p'
+  })
+  t.match(alerts, {
+    webhooks: { ops: { events: alertEventNames } },
+    emails: { team: { requireTls: true, to: ['platform@example.com'] } }
+  })
   t.end()
 })
 
@@ -29,8 +38,16 @@ t.test('the example of a message is signed with the secret that it names', t => 
   const secret = new Secret(/`(whsec_[^`]+)`/.exec(text)?.[1] ?? '')
   const message = { id: header('webhook-id'), sentAtMs: Number(header('webhook-timestamp')) * 1000, body }
   t.match(signWebhook(message, secret), { 'webhook-signature': header('webhook-signature') })
-  const { type, timestamp, data: { message: sentence, ...data } } = JSON.parse(body) as { type: 'budget.threshold', timestamp: string, data: Record<string, string> }
-  const alert = alertOf({ event: type, message: sentence ?? '', data }, ['key', 'key_1', 80, 10, 'month', Date.UTC(2026, 10, 1)], Date.parse(timestamp))
+  const {
+    type,
+    timestamp,
+    data: { message: sentence, ...data }
+  } = JSON.parse(body) as { type: 'budget.threshold', timestamp: string, data: Record<string, string> }
+  const alert = alertOf(
+    { event: type, message: sentence ?? '', data },
+    ['key', 'key_1', 80, 10, 'month', Date.UTC(2026, 10, 1)],
+    Date.parse(timestamp)
+  )
   t.equal(alertBody(alert), body)
   t.equal(alert.id, message.id)
   t.end()

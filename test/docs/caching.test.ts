@@ -30,8 +30,11 @@ for (const { title, yaml, lines } of recipes) {
     const loaded = load(t, `providers: { sandbox: { enabled: true } }\n${yaml}`)
     const api = await testGateway(t, { ...loaded, server: { ...loaded.server, port: 0 } })
     for (const line of lines) {
-      const [, body = '', directive, cache] = /^(\{.*\}) {2}\/\/ (?:cache-control: (\S+) → )?(hit|miss|bypass)$/.exec(line) ?? []
-      const response = await api.post('/v1/chat/completions', body, { headers: directive === undefined ? {} : { 'cache-control': directive } })
+      const [, body = '', directive, cache] =
+        /^(\{.*\}) {2}\/\/ (?:cache-control: (\S+) → )?(hit|miss|bypass)$/.exec(line) ?? []
+      const response = await api.post('/v1/chat/completions', body, {
+        headers: directive === undefined ? {} : { 'cache-control': directive }
+      })
       t.equal(response.status, 200, `${line}: ${await response.text()}`)
       t.equal(response.headers.get('x-headgate-cache'), cache, line)
     }

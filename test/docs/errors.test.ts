@@ -13,12 +13,18 @@ t.test('docs/errors.md is what `npm run docs` writes', async t => {
 t.test('every code that an API has of its own is there', async t => {
   const folder = join(import.meta.dirname, '../../../lib/dialects')
   const read = (name: string): string => readFileSync(join(folder, name), 'utf8')
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name =>
+    name.endsWith('.ts')
+  )
   const shown = files.flatMap(name => [...read(name).matchAll(/shownCode: '(\w+)'/g)])
   const [ofShapes = ''] = /^function codeOf [^]*?^}/m.exec(read('../core/errors.ts')) ?? []
-  const returned = [read('responses/errors.ts'), ofShapes].map(text => [...text.matchAll(/(?:return|[?:]) '(\w+)'/g)])
+  const returned = [read('responses/errors.ts'), ofShapes].map(text => [
+    ...text.matchAll(/(?:return|[?:]) '(\w+)'/g)
+  ])
   t.ok([shown, ...returned].every(found => found.length > 2))
-  for (const [, code] of [...shown, ...returned.flat()]) t.match(errorReference(), new RegExp(`^(?:## |\\| )\`${code}\``, 'm'))
+  for (const [, code] of [...shown, ...returned.flat()]) {
+    t.match(errorReference(), new RegExp(`^(?:## |\\| )\`${code}\``, 'm'))
+  }
 })
 
 t.test('every message is a sentence', async t => {

@@ -32,7 +32,8 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   },
   invalid_value: {
     when: 'A parameter has a value that does not fit the model or another parameter.',
-    otherStatus: '417 for an expectation other than `100-continue`; 421 for a host name that `server.accepted_hosts` does not list; 431 for headers that are too large.',
+    otherStatus:
+      '417 for an expectation other than `100-continue`; 421 for a host name that `server.accepted_hosts` does not list; 431 for headers that are too large.',
     action: 'Change the parameter that `param` names, as `message` says.'
   },
   unsupported_value: {
@@ -53,7 +54,8 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   },
   content_refused: {
     when: 'A stage of the gateway (`stages` in the configuration) found in the request or in the answer what it refuses. In a stream it is the last message.',
-    action: 'Change the content that `message` names. A retry of the same request has the same result; another answer may pass.'
+    action:
+      'Change the content that `message` names. A retry of the same request has the same result; another answer may pass.'
   },
   invalid_document: {
     when: 'The document is damaged, encrypted, empty or has too many pages.',
@@ -75,7 +77,8 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   insufficient_quota: {
     when: 'The budget of the key is spent or too small for a useful answer, the account at the provider has no credit, or the key has too many deferred completions stored.',
     otherStatus: '429 for too many deferred completions.',
-    action: 'Wait for the next budget period or until stored completions expire, or ask the operator to raise the budget.'
+    action:
+      'Wait for the next budget period or until stored completions expire, or ask the operator to raise the budget.'
   },
   not_found: {
     when: 'No endpoint has this path, the admin API has nothing with this id, or the provider of the model cannot compact responses.',
@@ -83,7 +86,8 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   },
   model_not_found: {
     when: 'The model does not exist or is disabled, its provider is not enabled, or the key may not use it. Also when the provider does not have the path, as with a wrong `base_url`.',
-    action: 'Use a model of `GET /v1/models`. If the provider has it, ask the operator to check the `base_url` with `headgate doctor`.'
+    action:
+      'Use a model of `GET /v1/models`. If the provider has it, ask the operator to check the `base_url` with `headgate doctor`.'
   },
   deferred_completion_not_found: {
     when: 'The id is unknown, has expired, or was given to another key.',
@@ -132,7 +136,8 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   },
   body_already_read: {
     when: 'A program embeds Headgate, and middleware of its own in front has read the body without keeping it.',
-    action: 'Mount Headgate in front of the body parser, or have the parser keep the body in `ctx.request.rawBody`.'
+    action:
+      'Mount Headgate in front of the body parser, or have the parser keep the body in `ctx.request.rawBody`.'
   },
   upstream_error: {
     when: 'The provider returned a server error.',
@@ -144,7 +149,8 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   },
   upstream_invalid_response: {
     when: 'The provider returned something that is not its API.',
-    action: 'Retry. If it persists, report it with the `x-request-id`. If the message speaks of a page of HTML, ask the operator to check the `base_url` of the provider.'
+    action:
+      'Retry. If it persists, report it with the `x-request-id`. If the message speaks of a page of HTML, ask the operator to check the `base_url` of the provider.'
   },
   upstream_stream_interrupted: {
     when: 'The connection to the provider ended in the middle of an answer.',
@@ -164,7 +170,8 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   },
   stage_unavailable: {
     when: 'A [stage](guards.md) that has to look at the call, such as a service or a module of the operator, failed or did not answer in time.',
-    action: 'Retry later. The operator finds the reason in the log, and decides with `when_unavailable` whether such calls pass.'
+    action:
+      'Retry later. The operator finds the reason in the log, and decides with `when_unavailable` whether such calls pass.'
   },
   upstream_overloaded: {
     when: 'The provider is overloaded.',
@@ -198,16 +205,47 @@ interface OwnCode {
   readonly when: string
 }
 
-/** Codes that the Responses and the Messages API have in place of those of the table, as clients of these APIs know them. */
+/**
+ * Codes that the Responses and the Messages API have in place of those of the table, as clients of these APIs
+ * know them.
+ */
 const ownCodes: readonly OwnCode[] = [
-  { code: 'missing_required_parameter', status: '400, 422', when: 'A required parameter is missing: 400 in Responses, 422 elsewhere.' },
-  { code: 'invalid_type', status: '400, 422', when: 'A parameter has the wrong type: 400 in Responses, 422 elsewhere.' },
+  {
+    code: 'missing_required_parameter',
+    status: '400, 422',
+    when: 'A required parameter is missing: 400 in Responses, 422 elsewhere.'
+  },
+  {
+    code: 'invalid_type',
+    status: '400, 422',
+    when: 'A parameter has the wrong type: 400 in Responses, 422 elsewhere.'
+  },
   { code: 'empty_array', status: '400', when: 'Responses: `input` is an empty list.' },
-  { code: 'previous_response_not_found', status: '400', when: 'Responses: no stored response has the id in `previous_response_id`.' },
-  { code: 'invalid_prompt', status: 'in `response.failed`', when: 'Responses: the answer failed, and would fail again: the request is at fault.' },
-  { code: 'server_is_overloaded', status: 'in `response.failed`', when: 'Responses: the gateway or the provider is overloaded.' },
-  { code: 'server_error', status: 'in `response.failed`', when: 'Responses: any other failure of the gateway or the provider.' },
-  { code: 'thread_unsupported_request', status: '400', when: 'Messages: the request has a `thread`. Clients then send the entire conversation.' }
+  {
+    code: 'previous_response_not_found',
+    status: '400',
+    when: 'Responses: no stored response has the id in `previous_response_id`.'
+  },
+  {
+    code: 'invalid_prompt',
+    status: 'in `response.failed`',
+    when: 'Responses: the answer failed, and would fail again: the request is at fault.'
+  },
+  {
+    code: 'server_is_overloaded',
+    status: 'in `response.failed`',
+    when: 'Responses: the gateway or the provider is overloaded.'
+  },
+  {
+    code: 'server_error',
+    status: 'in `response.failed`',
+    when: 'Responses: any other failure of the gateway or the provider.'
+  },
+  {
+    code: 'thread_unsupported_request',
+    status: '400',
+    when: 'Messages: the request has a `thread`. Clients then send the entire conversation.'
+  }
 ]
 
 const ofOwnCodes = `
@@ -266,14 +304,20 @@ the Responses API.
 
 /** Returns the text of the page. */
 export function errorReference (): string {
-  const rows = Object.entries(codes) as Array<[ErrorCode, typeof codes[ErrorCode]]> // its own keys
-  const sections = rows.toSorted(([, a], [, b]) => a.status - b.status).map(([code, { status, type, message }]) => [
-    `## \`${code}\``, '',
-    `**${status}** \`${type}\`: ${message}`, '',
-    `- When: ${advice[code].when}`,
-    ...otherStatusOf(code),
-    `- What to do: ${advice[code].action}`
-  ].join('\n'))
+  const rows = Object.entries(codes) as Array<[ErrorCode, (typeof codes)[ErrorCode]]> // its own keys
+  const sections = rows
+    .toSorted(([, a], [, b]) => a.status - b.status)
+    .map(([code, { status, type, message }]) =>
+      [
+        `## \`${code}\``,
+        '',
+        `**${status}** \`${type}\`: ${message}`,
+        '',
+        `- When: ${advice[code].when}`,
+        ...otherStatusOf(code),
+        `- What to do: ${advice[code].action}`
+      ].join('\n')
+    )
   return `${introduction}\n${sections.join('\n\n')}\n${ofOwnCodes}`
 }
 

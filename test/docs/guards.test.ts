@@ -14,7 +14,13 @@ import type { Test } from 'tap'
 const page = readFileSync(join(import.meta.dirname, '../../../docs/guards.md'), 'utf8')
 const [, listed = ''] = /^## Ten recipes\n([^]*?)\n## /m.exec(page) ?? []
 const recipes = listed.split(/^\*\*(?=\d+\. )/m).slice(1)
-const env = { DLP_SECRET: 'whsec_c2VjcmV0', DLP_AUTHORIZATION: 'Bearer a', APP_KEY: 'a-key-of-an-app-0123456789', GUARD_KEY: 'key', OPENAI_API_KEY: 'key' }
+const env = {
+  DLP_SECRET: 'whsec_c2VjcmV0',
+  DLP_AUTHORIZATION: 'Bearer a',
+  APP_KEY: 'a-key-of-an-app-0123456789',
+  GUARD_KEY: 'key',
+  OPENAI_API_KEY: 'key'
+}
 
 interface Example {
   readonly request: string
@@ -27,7 +33,9 @@ interface Example {
 }
 
 function blocks (text: string, language: string): string[] {
-  return [...text.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))].map(([, block = '']) => block)
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))].map(
+    ([, block = '']) => block
+  )
 }
 
 function json (value: unknown): Script {
@@ -39,7 +47,11 @@ async function startServices (t: Test): Promise<string> {
   const { url, close } = await fakeUpstream(({ path, json: body }) => {
     if (path.startsWith('/beta/')) {
       const { texts } = body as { texts: readonly string[] }
-      return json(texts.some(text => text.includes('Atlantis')) ? { action: 'BLOCKED', blocked_reason: 'a secret project' } : { action: 'NONE' })
+      return json(
+        texts.some(text => text.includes('Atlantis'))
+          ? { action: 'BLOCKED', blocked_reason: 'a secret project' }
+          : { action: 'NONE' }
+      )
     }
     const { texts } = body as { texts: ReadonlyArray<{ text: string }> }
     t.notOk(texts.some(({ text }) => text.includes('4111')), 'a service sees what is left')
@@ -52,7 +64,10 @@ async function startServices (t: Test): Promise<string> {
 function stagesOf (t: Test, recipe: string, services: string): Settings['stages'] {
   const directory = t.testdir({})
   for (const code of blocks(recipe, 'js')) {
-    const file = join(directory, /^\/\/ (\S+)/.exec(code)?.[1] ?? t.fail('a module says where it is') as never)
+    const file = join(
+      directory,
+      /^\/\/ (\S+)/.exec(code)?.[1] ?? (t.fail('a module says where it is') as never)
+    )
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(join(dirname(file), 'package.json'), '{"type":"module"}')
     writeFileSync(file, code)
@@ -72,7 +87,9 @@ t.test('there are ten recipes, of which each kind of stage is part, or has a sec
 t.test('all configurations of the page are read', t => {
   const all = blocks(page, 'yaml')
   t.ok(all.length > 14, `${all.length} configurations`)
-  for (const yaml of all) t.doesNotThrow(() => loadSettings({ env, cwd: t.testdir({ 'headgate.yaml': yaml }) }), yaml)
+  for (const yaml of all) {
+    t.doesNotThrow(() => loadSettings({ env, cwd: t.testdir({ 'headgate.yaml': yaml }) }), yaml)
+  }
   t.end()
 })
 
@@ -83,17 +100,50 @@ for (const recipe of recipes) {
     const stages = stagesOf(t, recipe, await startServices(t))
     for (const { request, sent, refused, answer = 'Hello', given, tool, tool_sent: toolSent } of examples) {
       const upstream = await fakeUpstream(({ path, json: body }) => {
-        if (path !== '/moderations') return json({ id: 'c', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: answer } }] })
-        return json({ results: (body as { input: string[] }).input.map(text => ({ categories: { violence: text.includes('knife') } })) })
+        if (path !== '/moderations') {
+          return json({
+            id: 'c',
+            object: 'chat.completion',
+            created: 1,
+            model: 'm',
+            choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: answer } }]
+          })
+        }
+        return json({
+          results: (body as { input: string[] }).input.map(text => ({
+            categories: { violence: text.includes('knife') }
+          }))
+        })
       })
       t.teardown(upstream.close)
-      const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'openai', 'openai', { quirks: { responsesApi: false }, apiKey: new Secret('key') })], stages: [...stages] })
+      const api = await testGateway(t, {
+        providers: [
+          upstreamAt(upstream.url, 'openai', 'openai', {
+            quirks: { responsesApi: false },
+            apiKey: new Secret('key')
+          })
+        ],
+        stages: [...stages]
+      })
       const call = { id: 'call_1', type: 'function', function: { name: 'search', arguments: '{}' } }
-      const results = tool === undefined ? [] : [{ role: 'assistant', content: null, tool_calls: [call] }, { role: 'tool', tool_call_id: 'call_1', content: tool }]
-      const response = await api.post('/v1/chat/completions', { model: 'openai/m', messages: [{ role: 'user', content: request }, ...results] })
-      const body = await response.json() as { error?: { message: string }, choices?: ReadonlyArray<{ message: { content: string } }> }
+      const results =
+        tool === undefined
+          ? []
+          : [
+              { role: 'assistant', content: null, tool_calls: [call] },
+              { role: 'tool', tool_call_id: 'call_1', content: tool }
+            ]
+      const response = await api.post('/v1/chat/completions', {
+        model: 'openai/m',
+        messages: [{ role: 'user', content: request }, ...results]
+      })
+      const body = (await response.json()) as {
+        error?: { message: string }
+        choices?: ReadonlyArray<{ message: { content: string } }>
+      }
       t.equal(body.error?.message, refused)
-      const last = upstream.requests.findLast(({ path }) => path === '/chat/completions')?.json as { messages: ReadonlyArray<{ content: string }> } | undefined
+      const last = upstream.requests.findLast(({ path }) => path === '/chat/completions')?.json as
+        { messages: ReadonlyArray<{ content: string }> } | undefined
       if (sent !== undefined) t.equal(last?.messages[0]?.content, sent)
       if (toolSent !== undefined) t.equal(last?.messages.at(-1)?.content, toolSent)
       if (given !== undefined) t.equal(body.choices?.[0]?.message.content, given)

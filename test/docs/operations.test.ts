@@ -27,14 +27,30 @@ function codeIn (text: string): string[] {
 t.test('the table has every metric of the gateway, and no other', async t => {
   const empty = { bounds: [], counts: [0], sum: 0 }
   const silent = (): void => undefined
-  const coordination = { load: () => ({ isAway: false, decidedAlone: 0, commands: empty }), cooldowns: { listen: silent, report: silent }, notifyOfTasks: silent, onTasks: silent }
+  const coordination = {
+    load: () => ({ isAway: false, decidedAlone: 0, commands: empty }),
+    cooldowns: { listen: silent, report: silent },
+    notifyOfTasks: silent,
+    onTasks: silent
+  }
   const telemetry = { maxSampledPerSecond: 1, otlp: otlpSettings('http://127.0.0.1:1') }
   const directory = t.testdir()
   const exports = { files: { directory, format: 'csv', gzip: false, every: 'day' } } as const
   const database = await openDatabase(directory)
   t.teardown(database.close)
-  const { gateway } = await testGateway(t, { telemetry, usage: { ...settings().usage, exports } }, {}, { coordination, database: { ...database, queries: () => empty } })
-  const names = new Metrics(() => gateway, () => ({ logsDropped: 0, metricsFailed: 0 })).families().map(familyName).filter(name => /^(?:headgate|gen_ai)_/.test(name))
+  const { gateway } = await testGateway(
+    t,
+    { telemetry, usage: { ...settings().usage, exports } },
+    {},
+    { coordination, database: { ...database, queries: () => empty } }
+  )
+  const names = new Metrics(
+    () => gateway,
+    () => ({ logsDropped: 0, metricsFailed: 0 })
+  )
+    .families()
+    .map(familyName)
+    .filter(name => /^(?:headgate|gen_ai)_/.test(name))
   t.same(rows.flatMap(row => codeIn(row.split(' | ')[0] ?? '')).toSorted(), names.toSorted())
 })
 
@@ -43,12 +59,29 @@ t.test('the values of `limit` are the names of the limits', async t => {
 })
 
 t.test('every value of `limit`, `outcome` and `direction` that is sent is in the table', async t => {
-  const metrics = new CallMetrics(() => true, () => undefined)
-  const outcomes: Record<Outcome, true> = { ok: true, error: true, client_closed: true, client_too_slow: true }
-  for (const outcome of Object.keys(outcomes) as Outcome[]) { // the keys of a record of outcomes
+  const metrics = new CallMetrics(
+    () => true,
+    () => undefined
+  )
+  const outcomes: Record<Outcome, true> = {
+    ok: true,
+    error: true,
+    client_closed: true,
+    client_too_slow: true
+  }
+  for (const outcome of Object.keys(outcomes) as Outcome[]) {
+    // the keys of a record of outcomes
     for (const refusedBy of refusals) {
-      const record = Object.assign(new CallRecord('chat'), { outcome, refusedBy, modelId: 'openai/gpt-5', providerId: 'openai' })
-      metrics.observe({ record, receivedAtMs: performance.now() }, { prompt_tokens: 1, completion_tokens: 1, cached_tokens: 0, cost_nano_usd: 0 })
+      const record = Object.assign(new CallRecord('chat'), {
+        outcome,
+        refusedBy,
+        modelId: 'openai/gpt-5',
+        providerId: 'openai'
+      })
+      metrics.observe(
+        { record, receivedAtMs: performance.now() },
+        { prompt_tokens: 1, completion_tokens: 1, cached_tokens: 0, cost_nano_usd: 0 }
+      )
     }
   }
   const values = (metric: string, label: string): Set<string> => {
@@ -56,10 +89,16 @@ t.test('every value of `limit`, `outcome` and `direction` that is sent is in the
     return new Set(samples.map(({ labels }) => labels[label] ?? ''))
   }
   for (const [metric, label, count] of [
-    ['headgate_limits_refused_total', 'limit', refusals.length], ['headgate_calls_total', 'outcome', 4], ['headgate_tokens_total', 'direction', 2]
+    ['headgate_limits_refused_total', 'limit', refusals.length],
+    ['headgate_calls_total', 'outcome', 4],
+    ['headgate_tokens_total', 'direction', 2]
   ] as const) {
     const sent = values(metric, label)
     t.equal(sent.size, count, `${metric} has ${count} values of ${label}`)
-    t.same([...sent].filter(value => !codeIn(cellOf(metric)).includes(value)), [], `${metric} in docs/operations.md`)
+    t.same(
+      [...sent].filter(value => !codeIn(cellOf(metric)).includes(value)),
+      [],
+      `${metric} in docs/operations.md`
+    )
   }
 })

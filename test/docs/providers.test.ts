@@ -10,8 +10,16 @@ t.test('docs/providers.md is what `npm run docs` writes', async t => {
 })
 
 t.test('every kind and every model of the catalogue has its row', async t => {
-  const rows = providerReference().split('\n').filter(line => line.startsWith('| `')).map(line => /`([^`]+)`/.exec(line)?.[1])
-  for (const kind of providerKinds) t.equal(rows.slice(0, providerKinds.length).filter(name => name === kind).length, 1, kind)
-  t.same(rows.slice(-catalogue.length), catalogue.map(({ id }) => id))
+  const rows = providerReference()
+    .split('\n')
+    .filter(line => line.startsWith('| `'))
+    .map(line => /`([^`]+)`/.exec(line)?.[1])
+  for (const kind of providerKinds) {
+    t.equal(rows.slice(0, providerKinds.length).filter(name => name === kind).length, 1, kind)
+  }
+  t.same(
+    rows.slice(-catalogue.length),
+    catalogue.map(({ id }) => id)
+  )
   t.match(providerReference(), '| `anthropic` | yes | – | yes | – | – | – | – | – | – | – | – | – |')
 })

@@ -1,4 +1,6 @@
-/** The provider support matrix, `docs/providers.md`: from the table of kinds, its adapters, and the catalogue. */
+/**
+ * The provider support matrix, `docs/providers.md`: from the table of kinds, its adapters, and the catalogue.
+ */
 
 import { providerKinds, providerLabels, type ProviderKind } from '../../schemas/providers.ts'
 import { catalogue } from '../../lib/models/catalogue.ts'
@@ -164,67 +166,120 @@ Prices are USD per million tokens on the day in the last column.
 
 /** Returns the text of the page. */
 export function providerReference (): string {
-  return [
-    introduction, endpointTable(), addresses, addressTable(), connections, differences, differenceTable(), rules, ruleTable(), decisions, droppedFields, models, modelTable()
-  ].join('\n') + '\n'
+  return (
+    [
+      introduction,
+      endpointTable(),
+      addresses,
+      addressTable(),
+      connections,
+      differences,
+      differenceTable(),
+      rules,
+      ruleTable(),
+      decisions,
+      droppedFields,
+      models,
+      modelTable()
+    ].join('\n') + '\n'
+  )
 }
 
 function endpointTable (): string {
   const names = Object.keys(capabilities) as Capability[] // its own keys
-  return table(['Kind', ...names.map(name => capabilities[name])], providerKinds.map(kind => {
-    const { adapters } = kinds[kind]
-    const able = typeof adapters === 'function' ? adapters({}) : adapters
-    return [code(kind), ...names.map(name => able[name] === undefined ? '–' : 'yes')]
-  }))
+  return table(
+    ['Kind', ...names.map(name => capabilities[name])],
+    providerKinds.map(kind => {
+      const { adapters } = kinds[kind]
+      const able = typeof adapters === 'function' ? adapters({}) : adapters
+      return [code(kind), ...names.map(name => (able[name] === undefined ? '–' : 'yes'))]
+    })
+  )
 }
 
 function addressTable (): string {
   const labels: readonly string[] = providerLabels
-  return table(['Kind', 'Address', 'Caller\'s key', 'Model list'], providerKinds.map(kind => {
-    const { baseUrl, listModels } = kinds[kind]
-    const inside = baseUrl?.endsWith(':') === true ? 'inside the gateway' : undefined
-    return [
-      code(kind), inside ?? (baseUrl === undefined ? '–' : code(baseUrl)), labels.includes(kind) ? 'yes' : '–',
-      listModels === true ? 'yes' : '–'
-    ]
-  }))
+  return table(
+    ['Kind', 'Address', "Caller's key", 'Model list'],
+    providerKinds.map(kind => {
+      const { baseUrl, listModels } = kinds[kind]
+      const inside = baseUrl?.endsWith(':') === true ? 'inside the gateway' : undefined
+      return [
+        code(kind),
+        inside ?? (baseUrl === undefined ? '–' : code(baseUrl)),
+        labels.includes(kind) ? 'yes' : '–',
+        listModels === true ? 'yes' : '–'
+      ]
+    })
+  )
 }
 
 function differenceTable (): string {
-  return table(['Kind', 'Left out', 'Passed on', 'Other'], providerKinds.flatMap(kind => {
-    const { omit = [], extraFields = [] } = kinds[kind].quirks ?? {}
-    const other = otherQuirks(kind)
-    if (omit.length + extraFields.length + other.length === 0) return []
-    return [[code(kind), list(omit), list(extraFields), other.join('; ') || '–']]
-  }))
+  return table(
+    ['Kind', 'Left out', 'Passed on', 'Other'],
+    providerKinds.flatMap(kind => {
+      const { omit = [], extraFields = [] } = kinds[kind].quirks ?? {}
+      const other = otherQuirks(kind)
+      if (omit.length + extraFields.length + other.length === 0) return []
+      return [[code(kind), list(omit), list(extraFields), other.join('; ') || '–']]
+    })
+  )
 }
 
 function otherQuirks (kind: ProviderKind): string[] {
-  const { rename = {}, multipleChoices, customTools, base64Embeddings, toolImages, userAfterTool, maxToolCallIdLength, keepInHistory = [] } = kinds[kind].quirks ?? {}
+  const {
+    rename = {},
+    multipleChoices,
+    customTools,
+    base64Embeddings,
+    toolImages,
+    userAfterTool,
+    maxToolCallIdLength,
+    keepInHistory = []
+  } = kinds[kind].quirks ?? {}
   return [
     ...Object.entries(rename).map(([from, to]) => `${code(from)} is sent as ${code(to)}`),
-    ...multipleChoices === false ? ['several choices are several requests'] : [],
-    ...customTools === false ? ['no custom tools'] : [],
-    ...toolImages === false ? ['no images in results of tools'] : [],
-    ...userAfterTool === false ? ['a short turn of the model between results of tools and a user'] : [],
-    ...maxToolCallIdLength !== undefined ? [`tool-call ids of at most ${maxToolCallIdLength} characters`] : [],
-    ...base64Embeddings === false ? ['vectors come as numbers'] : [],
-    ...keepInHistory.length > 0 ? [`${list(keepInHistory)} goes back in the history`] : []
+    ...(multipleChoices === false ? ['several choices are several requests'] : []),
+    ...(customTools === false ? ['no custom tools'] : []),
+    ...(toolImages === false ? ['no images in results of tools'] : []),
+    ...(userAfterTool === false ? ['a short turn of the model between results of tools and a user'] : []),
+    ...(maxToolCallIdLength !== undefined
+      ? [`tool-call ids of at most ${maxToolCallIdLength} characters`]
+      : []),
+    ...(base64Embeddings === false ? ['vectors come as numbers'] : []),
+    ...(keepInHistory.length > 0 ? [`${list(keepInHistory)} goes back in the history`] : [])
   ]
 }
 
 function ruleTable (): string {
-  return table(['Kind', 'What is sent', 'Source', 'As of'], providerRules.map(({ kinds, rule, source, asOf }) => [list(kinds), rule, source, asOf]))
+  return table(
+    ['Kind', 'What is sent', 'Source', 'As of'],
+    providerRules.map(({ kinds, rule, source, asOf }) => [list(kinds), rule, source, asOf])
+  )
 }
 
 function modelTable (): string {
   return table(
     ['Model', 'Status', 'Capabilities', 'Input tokens', 'Output tokens', 'Price in / out', 'As of'],
-    [...catalogue].map(({ id, status, capabilities: { input_token_limit: input, output_token_limit: output, ...able }, price }: ModelEntry) => [
-      code(id), status, Object.keys(able).filter(name => able[name] === true).map(name => name.replaceAll('_', ' ')).join(', ') || '–',
-      number(input), number(output),
-      price === undefined ? '–' : `${price.input ?? '–'} / ${price.output ?? '–'}`, price?.asOf ?? '–'
-    ])
+    [...catalogue].map(
+      ({
+        id,
+        status,
+        capabilities: { input_token_limit: input, output_token_limit: output, ...able },
+        price
+      }: ModelEntry) => [
+        code(id),
+        status,
+        Object.keys(able)
+          .filter(name => able[name] === true)
+          .map(name => name.replaceAll('_', ' '))
+          .join(', ') || '–',
+        number(input),
+        number(output),
+        price === undefined ? '–' : `${price.input ?? '–'} / ${price.output ?? '–'}`,
+        price?.asOf ?? '–'
+      ]
+    )
   )
 }
 

@@ -8,14 +8,21 @@ const root = join(import.meta.dirname, '../../..')
 const read = (name: string): string => readFileSync(join(root, name), 'utf8')
 
 /** Names of the scenarios of `npm run soak`. */
-const scenarios = readdirSync(join(root, 'bench/soak')).flatMap(name => /: Scenario = \{\n  name: '([^']+)'/.exec(read(`bench/soak/${name}`))?.[1] ?? [])
+const scenarios = readdirSync(join(root, 'bench/soak')).flatMap(
+  name => /: Scenario = \{\n  name: '([^']+)'/.exec(read(`bench/soak/${name}`))?.[1] ?? []
+)
 
-/** Returns what a cell names and the project does not have. `cell` is like "`FILE`: TITLE; TITLE; soak: SCENARIO". */
+/**
+ * Returns what a cell names and the project does not have. `cell` is like "`FILE`: TITLE; TITLE; soak:
+ * SCENARIO".
+ */
 function missing (cell: string): string[] {
   let file = ''
   return cell.split('; ').flatMap(part => {
     const [, scenario] = /^soak: (.+)$/.exec(part) ?? []
-    if (scenario !== undefined) return scenarios.some(name => name.startsWith(scenario)) ? [] : [`the scenario "${scenario}"`]
+    if (scenario !== undefined) {
+      return scenarios.some(name => name.startsWith(scenario)) ? [] : [`the scenario "${scenario}"`]
+    }
     const [, named, rest = part] = /^`([^`]+)`(?:: (.+))?$/.exec(part) ?? []
     if (named === undefined) return file !== '' && hasTest(file, rest) ? [] : [`"${rest}" in ${file}`]
     file = named

@@ -16,8 +16,19 @@ const page = readFileSync(join(root, 'docs/telemetry.md'), 'utf8')
 const findings = new StageFindings()
 findings.noteLook('pii', 'request', 1)
 const record = Object.assign(new CallRecord('chat'), {
-  requests: [{ route: route('one/a'), startedAtMs: 1, endedAtMs: 2, completedAtMs: 3, reason: undefined, status: undefined }],
-  toolListings: [{ serverName: 'a/b', startedAtMs: 6, endedAtMs: 7, outcome: 'ok' as const, span: undefined }],
+  requests: [
+    {
+      route: route('one/a'),
+      startedAtMs: 1,
+      endedAtMs: 2,
+      completedAtMs: 3,
+      reason: undefined,
+      status: undefined
+    }
+  ],
+  toolListings: [
+    { serverName: 'a/b', startedAtMs: 6, endedAtMs: 7, outcome: 'ok' as const, span: undefined }
+  ],
   findings,
   toolRuns: [{ serverName: 'a/b', toolName: 'echo', startedAtMs: 4, endedAtMs: 5, outcome: 'ok' as const }]
 })
@@ -25,11 +36,20 @@ const { server, children } = callSpans({ id: '', record, receivedAtMs: 0 }, unde
 const [request, tool, listing] = children
 const stage = children.find(({ kind }) => kind === 'internal')
 
-for (const [title, span] of [['call', server], ['attempt', request], ['tool', tool], ['listing', listing], ['stage', stage]] as const) {
+for (const [title, span] of [
+  ['call', server],
+  ['attempt', request],
+  ['tool', tool],
+  ['listing', listing],
+  ['stage', stage]
+] as const) {
   t.test(`the attributes of the span of a ${title} are all described, and no others`, async t => {
     const [, cell = ''] = new RegExp(`^\\| ${title} \\| (.*) \\|$`, 'm').exec(page) ?? []
     const [plain = '', own] = cell.split('as `headgate.…`:')
-    const names = (text: string): string[] => [...text.matchAll(/`([a-z_.-]+)`/g)].map(([, name = '']) => name).filter(name => !['x-request-id', 'execute_tool'].includes(name))
+    const names = (text: string): string[] =>
+      [...text.matchAll(/`([a-z_.-]+)`/g)]
+        .map(([, name = '']) => name)
+        .filter(name => !['x-request-id', 'execute_tool'].includes(name))
     const described = [...names(plain), ...names(own ?? '').map(name => `headgate.${name}`)]
     t.same(described.toSorted(), Object.keys(span?.attributes ?? {}).toSorted())
   })
@@ -38,7 +58,8 @@ for (const [title, span] of [['call', server], ['attempt', request], ['tool', to
 /** Names that are in no convention of the package, or in a later one. */
 const others: ReadonlySet<string> = new Set([
   'gen_ai.usage.cost', // OpenInference, Langfuse and others read it
-  'gen_ai.usage.cache_write.input_tokens' // `cache_creation` until conventions for generative AI had a repository of their own
+  // `cache_creation` until conventions for generative AI had a repository of their own
+  'gen_ai.usage.cache_write.input_tokens'
 ])
 
 t.test('every name that is not ours is in the conventions, those of metrics as well', async t => {
@@ -51,14 +72,29 @@ t.test('every name that is not ours is in the conventions, those of metrics as w
   t.equal(families.length, 3)
   const used = [
     ...[server, ...children].flatMap(({ attributes }) => Object.keys(attributes)),
-    ...families.flatMap(({ name, samples }) => [name, ...samples.flatMap(({ labels }) => Object.keys(labels))])
+    ...families.flatMap(({ name, samples }) => [
+      name,
+      ...samples.flatMap(({ labels }) => Object.keys(labels))
+    ])
   ]
-  t.same([...new Set(used)].filter(name => !name.startsWith('headgate.') && !known.has(name)).toSorted(), [...others].toSorted())
+  t.same(
+    [...new Set(used)].filter(name => !name.startsWith('headgate.') && !known.has(name)).toSorted(),
+    [...others].toSorted()
+  )
 })
 
 t.test('the page installs each package that is needed, in the versions that are tested', async t => {
-  const { peerDependencies, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, Record<string, string>>
-  const named = [...page.matchAll(/(@opentelemetry\/[\w-]+)@([\d.]+)/g)].map(([, name = '', version = '']) => [name, version] as const)
-  t.same(named.map(([name]) => name).toSorted(), Object.keys(peerDependencies ?? {}).filter(name => name.startsWith('@opentelemetry/')).toSorted())
+  const { peerDependencies, devDependencies } = JSON.parse(
+    readFileSync(join(root, 'package.json'), 'utf8')
+  ) as Record<string, Record<string, string>>
+  const named = [...page.matchAll(/(@opentelemetry\/[\w-]+)@([\d.]+)/g)].map(
+    ([, name = '', version = '']) => [name, version] as const
+  )
+  t.same(
+    named.map(([name]) => name).toSorted(),
+    Object.keys(peerDependencies ?? {})
+      .filter(name => name.startsWith('@opentelemetry/'))
+      .toSorted()
+  )
   for (const [name, version] of named) t.ok(devDependencies?.[name]?.startsWith(`${version}.`), name)
 })

@@ -4,16 +4,45 @@ import { routedCall } from '../support/stages.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
 t.test('a text, its tokens, or a list of either', async t => {
-  for (const [input, inputs] of [['a', ['a']], [[1, 2], [[1, 2]]], [['a', 'b'], ['a', 'b']], [[[1], [2, 3]], [[1], [2, 3]]]] as const) {
+  for (const [input, inputs] of [
+    ['a', ['a']],
+    [[1, 2], [[1, 2]]],
+    [
+      ['a', 'b'],
+      ['a', 'b']
+    ],
+    [
+      [[1], [2, 3]],
+      [[1], [2, 3]]
+    ]
+  ] as const) {
     t.same(inputsOf(input as EmbeddingsRequest['input']), inputs)
     t.equal(countInputs(input as EmbeddingsRequest['input']), inputs.length)
   }
 })
 
 t.test('the fields that mean something here travel, and no others', async t => {
-  const request = { input: ['a'], model: ['m'], encoding_format: 'base64', dimensions: 3, user: 'u', stream: true, more: 1 } as unknown as EmbeddingsRequest // as callers write it
-  t.strictSame(embeddingsInput(routedCall(request)).request, { input: ['a'], model: ['m'], encoding_format: 'base64', dimensions: 3, user: 'u' })
-  t.strictSame(embeddingsInput(routedCall<EmbeddingsRequest>({ input: 'a', model: 'm' })).request, { input: 'a', model: 'm' })
+  // as callers write it
+  const request = {
+    input: ['a'],
+    model: ['m'],
+    encoding_format: 'base64',
+    dimensions: 3,
+    user: 'u',
+    stream: true,
+    more: 1
+  } as unknown as EmbeddingsRequest
+  t.strictSame(embeddingsInput(routedCall(request)).request, {
+    input: ['a'],
+    model: ['m'],
+    encoding_format: 'base64',
+    dimensions: 3,
+    user: 'u'
+  })
+  t.strictSame(embeddingsInput(routedCall<EmbeddingsRequest>({ input: 'a', model: 'm' })).request, {
+    input: 'a',
+    model: 'm'
+  })
 })
 
 t.test('an empty text in a list is refused with its place', async t => {
@@ -23,5 +52,8 @@ t.test('an empty text in a list is refused with its place', async t => {
 })
 
 t.test('vectors of several models cannot be compared, so one is named', async t => {
-  t.throws(() => embeddingsInput(routedCall<EmbeddingsRequest>({ input: 'a', model: ['a', 'b'] })), { code: 'invalid_value', param: 'model' })
+  t.throws(() => embeddingsInput(routedCall<EmbeddingsRequest>({ input: 'a', model: ['a', 'b'] })), {
+    code: 'invalid_value',
+    param: 'model'
+  })
 })

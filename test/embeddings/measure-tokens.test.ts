@@ -55,7 +55,13 @@ t.test('in texts of long runs the count is off by no more than it admits', async
 })
 
 t.test('counting stops at the limit, in the middle of a run too', async t => {
-  for (const text of ['a'.repeat(1e6), '😀'.repeat(25e4), letters(1e6, lower), ' \n'.repeat(5e5), 'word '.repeat(2e5)]) {
+  for (const text of [
+    'a'.repeat(1e6),
+    '😀'.repeat(25e4),
+    letters(1e6, lower),
+    ' \n'.repeat(5e5),
+    'word '.repeat(2e5)
+  ]) {
     const { tokens, doubt } = countTokens(text, 8192)
     t.ok(tokens - doubt > 8192)
     t.ok(tokens < 20_000, `${text.slice(0, 8)}: ${tokens}`)
@@ -72,7 +78,9 @@ t.test('the sum over all texts has a limit of its own', async t => {
 t.test('most inputs need no tokenizer', async t => {
   const verdict = (input: EmbeddingInput): string => {
     const measured = measureInputs(input, limits)
-    return measured.verdict === 'unknown' ? `count ${measured.toCount.map(({ index }) => index).join()}` : measured.verdict
+    return measured.verdict === 'unknown'
+      ? `count ${measured.toCount.map(({ index }) => index).join()}`
+      : measured.verdict
   }
   t.equal(verdict('a'.repeat(8192)), 'within', 'a token is a byte at least')
   t.equal(verdict('é'.repeat(4096)), 'within')
@@ -81,31 +89,67 @@ t.test('most inputs need no tokenizer', async t => {
   t.equal(verdict('a'.repeat(8192 * maxTokenBytes)), 'count 0')
   t.equal(verdict('a'.repeat(8192 * maxTokenBytes + 1)), 'beyond', 'and 128 bytes at most')
   t.equal(verdict(['a', 'a'.repeat(9000), 'a']), 'count 1', 'only what may be too long')
-  t.equal(verdict(Array.from({ length: 37 }, () => 'a'.repeat(8192))), `count ${[...Array(37).keys()].join()}`, 'the sum may be too much')
+  t.equal(
+    verdict(Array.from({ length: 37 }, () => 'a'.repeat(8192))),
+    `count ${[...Array(37).keys()].join()}`,
+    'the sum may be too much'
+  )
   t.equal(verdict(Array.from({ length: 300 }, () => 'a'.repeat(1000))), 'within')
-  t.equal(verdict(Array.from({ length: 40 }, () => ' '.repeat(1_000_000))), 'beyond', 'the sum is too much whatever it holds')
+  t.equal(
+    verdict(Array.from({ length: 40 }, () => ' '.repeat(1_000_000))),
+    'beyond',
+    'the sum is too much whatever it holds'
+  )
 })
 
 t.test('tokens are counted by their number', async t => {
   const tokens = (length: number): number[] => Array.from({ length }, () => 1)
   t.equal(measureInputs(tokens(2048), limits).verdict, 'within')
-  t.same(measureInputs([tokens(8192), tokens(8193)], limits), { verdict: 'beyond', excess: { what: 'input', index: 1 } })
-  t.equal(measureInputs(Array.from({ length: 36 }, () => tokens(8192)), limits).verdict, 'within')
-  t.same(measureInputs(Array.from({ length: 37 }, () => tokens(8192)), limits), { verdict: 'beyond', excess: { what: 'request' } })
+  t.same(measureInputs([tokens(8192), tokens(8193)], limits), {
+    verdict: 'beyond',
+    excess: { what: 'input', index: 1 }
+  })
+  t.equal(
+    measureInputs(
+      Array.from({ length: 36 }, () => tokens(8192)),
+      limits
+    ).verdict,
+    'within'
+  )
+  t.same(
+    measureInputs(
+      Array.from({ length: 37 }, () => tokens(8192)),
+      limits
+    ),
+    { verdict: 'beyond', excess: { what: 'request' } }
+  )
   t.equal(estimateTokens([tokens(3), tokens(4)]), 7)
   t.equal(estimateTokens(['abcd', 'é', '']), 2)
 })
 
 t.test('no token is longer than the bound says', async t => {
   const { default: ranks } = await import('gpt-tokenizer/bpeRanks/cl100k_base')
-  t.equal(ranks.reduce((longest: number, token) => Math.max(longest, Buffer.byteLength(typeof token === 'string' ? token : Buffer.from(token))), 0), maxTokenBytes)
+  t.equal(
+    ranks.reduce(
+      (longest: number, token) =>
+        Math.max(longest, Buffer.byteLength(typeof token === 'string' ? token : Buffer.from(token))),
+      0
+    ),
+    maxTokenBytes
+  )
 })
 
 t.test('the tokenizer is loaded by the worker thread alone', async t => {
   const root = join(import.meta.dirname, '../../..')
-  const files = readdirSync(join(root, 'lib'), { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
+  const files = readdirSync(join(root, 'lib'), { recursive: true, encoding: 'utf8' }).filter(name =>
+    name.endsWith('.ts')
+  )
   const importing = (wanted: string): string[] =>
-    files.filter(file => new RegExp(`^import (?!type)[^'"]*'[^']*${wanted}`, 'm').test(readFileSync(join(root, 'lib', file), 'utf8')))
+    files.filter(file =>
+      new RegExp(`^import (?!type)[^'"]*'[^']*${wanted}`, 'm').test(
+        readFileSync(join(root, 'lib', file), 'utf8')
+      )
+    )
   t.same(importing('gpt-tokenizer'), ['embeddings/count-tokens.ts'])
   t.same(importing('/count-tokens.ts'), ['embeddings/token-worker.ts'])
   t.same(importing('/token-worker.ts'), [])
@@ -121,7 +165,11 @@ t.test('texts are counted in a thread that comes and goes', async t => {
     counter.excess(job(letters(1e6, base64)), signal)
   ])
   t.same(verdicts, [{ what: 'input', index: 3 }, undefined, { what: 'input', index: 3 }])
-  t.same(await counter.excess(job('😀'.repeat(1e5)), signal), { what: 'input', index: 3 }, 'after the first thread has gone')
+  t.same(
+    await counter.excess(job('😀'.repeat(1e5)), signal),
+    { what: 'input', index: 3 },
+    'after the first thread has gone'
+  )
 })
 
 t.test('a text that takes too long has no verdict, and the next one a new thread', async t => {

@@ -14,12 +14,17 @@ t.test('a vector in the form that is wanted goes out as it came, to the digit', 
 })
 
 t.test('numbers survive both ways, and are printed no longer than a 32-bit float needs', async t => {
-  holds(t, fc.property(fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1 }), numbers => {
-    const base64 = printVector(readVector(json(JSON.stringify(numbers)), 'base64'), 'base64')
-    const back = String(printVector(readVector(json(String(base64)), 'float'), 'float'))
-    const same = (JSON.parse(back) as number[]).every((number, index) => Math.fround(number) === Math.fround(numbers[index] ?? NaN))
-    return same && (JSON.parse(back) as number[]).length === numbers.length
-  }))
+  holds(
+    t,
+    fc.property(fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1 }), numbers => {
+      const base64 = printVector(readVector(json(JSON.stringify(numbers)), 'base64'), 'base64')
+      const back = String(printVector(readVector(json(String(base64)), 'float'), 'float'))
+      const same = (JSON.parse(back) as number[]).every(
+        (number, index) => Math.fround(number) === Math.fround(numbers[index] ?? NaN)
+      )
+      return same && (JSON.parse(back) as number[]).length === numbers.length
+    })
+  )
   t.equal(printVector(read(`"${base64Of([0.1, 1 / 3])}"`), 'float'), '[0.1,0.33333334]')
 })
 
@@ -32,8 +37,25 @@ t.test('slashes that were escaped are slashes', async t => {
 
 t.test('what is no vector is the fault of the provider', async t => {
   const broken = { code: 'upstream_invalid_response' }
-  for (const text of ['[]', '[ ]', '[1,null]', '[1,"2"]', '[[1]]', '[{}]', '[NaN]', '{}', '1', 'null', '""', '"AAA="', '"AAAAAAA="', '']) {
-    for (const wanted of ['float', 'base64'] as const) t.throws(() => read(text, wanted), broken, `${text} as ${wanted}`)
+  for (const text of [
+    '[]',
+    '[ ]',
+    '[1,null]',
+    '[1,"2"]',
+    '[[1]]',
+    '[{}]',
+    '[NaN]',
+    '{}',
+    '1',
+    'null',
+    '""',
+    '"AAA="',
+    '"AAAAAAA="',
+    ''
+  ]) {
+    for (const wanted of ['float', 'base64'] as const) {
+      t.throws(() => read(text, wanted), broken, `${text} as ${wanted}`)
+    }
   }
 })
 
@@ -44,6 +66,10 @@ t.test('numbers that JSON cannot say are found where they would come to light', 
     t.throws(() => read(text, 'float'), { code: 'upstream_invalid_response' })
     t.equal(String(printVector(read(text, 'base64'), 'base64')), text)
   }
-  t.throws(() => printVector(read('[1e39]', 'base64'), 'base64'), { code: 'upstream_invalid_response' }, 'too large for a float')
+  t.throws(
+    () => printVector(read('[1e39]', 'base64'), 'base64'),
+    { code: 'upstream_invalid_response' },
+    'too large for a float'
+  )
   t.throws(() => printVector(read('[1,,2]', 'base64'), 'base64'), { code: 'upstream_invalid_response' })
 })

@@ -1,10 +1,18 @@
 import t from 'tap'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
-import { createTokenCounter, type CountJob, type TokenCounter, type TokenCounterOptions } from '../../lib/embeddings/token-counter.ts'
+import {
+  createTokenCounter,
+  type CountJob,
+  type TokenCounter,
+  type TokenCounterOptions
+} from '../../lib/embeddings/token-counter.ts'
 import type { Test } from 'tap'
 
 const signal = new CallCancellation()
-const job = (text: string, perInput = 3, perRequest = 100): CountJob => ({ texts: [{ index: 4, text }], limits: { perInput, perRequest } })
+const job = (text: string, perInput = 3, perRequest = 100): CountJob => ({
+  texts: [{ index: 4, text }],
+  limits: { perInput, perRequest }
+})
 /** Takes its time: each word is counted by itself. */
 const slow = job('words and words '.repeat(400_000), Infinity, Infinity)
 
@@ -16,9 +24,12 @@ function counter (t: Test, options?: TokenCounterOptions): TokenCounter {
 
 t.test('texts are counted in a thread of their own, and the first that is too long is named', async t => {
   const { excess } = counter(t)
-  t.same(await Promise.all([job('a b'), job('a b c d e f'), job('a b c', 9, 2)].map(async each => await excess(each, signal))), [
-    undefined, { what: 'input', index: 4 }, { what: 'request' }
-  ])
+  t.same(
+    await Promise.all(
+      [job('a b'), job('a b c d e f'), job('a b c', 9, 2)].map(async each => await excess(each, signal))
+    ),
+    [undefined, { what: 'input', index: 4 }, { what: 'request' }]
+  )
 })
 
 t.test('a caller who leaves stops waiting, and those behind are served', async t => {
@@ -36,7 +47,11 @@ t.test('a caller who leaves stops waiting, and those behind are served', async t
 
 t.test('a job that takes too long, or finds the queue full, says nothing against the request', async t => {
   const { excess } = counter(t, { jobMs: 1, queueLength: 1 })
-  t.same(await Promise.all([slow, slow, slow].map(async each => await excess(each, signal))), [undefined, undefined, undefined])
+  t.same(await Promise.all([slow, slow, slow].map(async each => await excess(each, signal))), [
+    undefined,
+    undefined,
+    undefined
+  ])
 })
 
 t.test('closing leaves open jobs without a result', async t => {

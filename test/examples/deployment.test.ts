@@ -1,6 +1,6 @@
 /**
- * Reads the files of `examples/deployment`: by their schemas and the programs that use them, and for names of ours, so that a
- * variable, setting, port or path which is gone is noticed.
+ * Reads the files of `examples/deployment`: by their schemas and the programs that use them, and for names of
+ * ours, so that a variable, setting, port or path which is gone is noticed.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -26,31 +26,52 @@ const references = [...read('headgate.yaml').matchAll(/env:(\w+)/g)].map(([, nam
 const env = { HOST: '0.0.0.0', DATABASE_URL: 'postgres://postgres/headgate', REDIS_URL: 'redis://redis' }
 const { server, metrics, limits, dashboard } = loadSettings({ env, cwd: folder })
 const stopSeconds = (server.shutdownDelayMs + server.drainMs) / 1000
-const known: ReadonlySet<string> = new Set([...variables, ...references, 'NODE_ENV', 'NODE_OPTIONS', 'NODE_COMPILE_CACHE'])
-const paths: ReadonlySet<unknown> = new Set(endpointDocs.filter(({ method }) => method === 'GET').map(({ path }) => path))
+const known: ReadonlySet<string> = new Set([
+  ...variables,
+  ...references,
+  'NODE_ENV',
+  'NODE_OPTIONS',
+  'NODE_COMPILE_CACHE'
+])
+const paths: ReadonlySet<unknown> = new Set(
+  endpointDocs.filter(({ method }) => method === 'GET').map(({ path }) => path)
+)
 const unknown = (names: Iterable<string>): string[] => [...names].filter(name => !known.has(name))
 
 /** Returns the values of a directive, such as `RUN` of a Dockerfile or `ExecStart=` of a unit. */
 function directives (text: string, name: string): string[] {
-  return [...text.replaceAll('\\\n', ' ').matchAll(new RegExp(`^ *${name}[ =](.*?);?$`, 'gm'))].map(([, value = '']) => value)
+  return [...text.replaceAll('\\\n', ' ').matchAll(new RegExp(`^ *${name}[ =](.*?);?$`, 'gm'))].map(
+    ([, value = '']) => value
+  )
 }
 
 function assignments (lines: readonly string[]): string[] {
   return lines.flatMap(line => [...line.matchAll(/(?<![-\w])(\w+)=/g)].map(([, name = '']) => name))
 }
 
-t.test('the configuration names what it takes from the environment, and serves the dashboard behind the proxy', async t => {
-  t.same(references, ['DATABASE_URL', 'REDIS_URL'])
-  t.equal(server.host, '0.0.0.0')
-  t.ok(isDashboardServed({ server, dashboard }))
-})
+t.test(
+  'the configuration names what it takes from the environment, and serves the dashboard behind the proxy',
+  async t => {
+    t.same(references, ['DATABASE_URL', 'REDIS_URL'])
+    t.equal(server.host, '0.0.0.0')
+    t.ok(isDashboardServed({ server, dashboard }))
+  }
+)
 
 t.test('the image has every optional package, with all that they need', async t => {
-  const { peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { peerDependencies: Record<string, string> }
-  const copied = new Set(directives(read('Dockerfile'), 'COPY').flatMap(line => /^--from=build \/build\/node_modules\/(\S+) \.\/node_modules\/\1$/.exec(line)?.[1] ?? []))
+  const { peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    peerDependencies: Record<string, string>
+  }
+  const copied = new Set(
+    directives(read('Dockerfile'), 'COPY').flatMap(
+      line => /^--from=build \/build\/node_modules\/(\S+) \.\/node_modules\/\1$/.exec(line)?.[1] ?? []
+    )
+  )
   const isCopied = (name: string): boolean => copied.has(name.split('/', 1)[0] ?? '')
   const left = Object.keys(peerDependencies).flatMap(name => {
-    const { dependencies = {} } = JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')) as { dependencies?: Record<string, string> }
+    const { dependencies = {} } = JSON.parse(
+      readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')
+    ) as { dependencies?: Record<string, string> }
     return [name, ...Object.keys(dependencies)]
   })
   t.same(left.filter(name => !isCopied(name)), [])
@@ -58,13 +79,28 @@ t.test('the image has every optional package, with all that they need', async t 
 
 t.test('the image starts what the package has, with variables and ports that there are', async t => {
   const text = read('Dockerfile')
-  const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { bin: { headgate: string } }
-  t.same(unknown(assignments([...directives(text, 'ENV'), ...directives(text, 'RUN').flatMap(line => /^\w+=/.exec(line) ?? [])])), [])
+  const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    bin: { headgate: string }
+  }
+  t.same(
+    unknown(
+      assignments([
+        ...directives(text, 'ENV'),
+        ...directives(text, 'RUN').flatMap(line => /^\w+=/.exec(line) ?? [])
+      ])
+    ),
+    []
+  )
   t.match(directives(text, 'CMD'), [`["node", "/srv/headgate/${bin.headgate}", "start"]`])
   t.same(directives(text, 'EXPOSE'), [`${server.port} ${metrics?.port}`])
   t.match(directives(text, 'USER'), ['node'])
-  const copied = directives(text, 'COPY').filter(line => !line.startsWith('--from')).flatMap(line => line.split(' ').slice(0, -1))
-  t.same(copied.filter(path => !existsSync(join(root, path))), [])
+  const copied = directives(text, 'COPY')
+    .filter(line => !line.startsWith('--from'))
+    .flatMap(line => line.split(' ').slice(0, -1))
+  t.same(
+    copied.filter(path => !existsSync(join(root, path))),
+    []
+  )
   const [, path] = /:\$\{process\.env\.PORT \|\| 8080\}(\/\w+)/.exec(text) ?? []
   t.ok(paths.has(path), `${path} is an endpoint`)
 })
@@ -72,21 +108,37 @@ t.test('the image starts what the package has, with variables and ports that the
 t.test('packages with native code have it for amd64 and arm64, for the C library of the image', async t => {
   t.same(directives(read('Dockerfile'), 'FROM').filter(line => !line.includes('bookworm-slim')), [], 'glibc')
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
-    packages: Readonly<Record<string, { readonly dev?: boolean, readonly hasInstallScript?: boolean, readonly libc?: readonly string[] }>>
+    packages: Readonly<
+      Record<
+        string,
+        { readonly dev?: boolean, readonly hasInstallScript?: boolean, readonly libc?: readonly string[] }
+      >
+    >
   }
   // No package runs a script when it is installed, so its native code must be in its archive.
-  const native = Object.entries(packages).filter(([path, { dev, hasInstallScript }]) => path !== '' && dev !== true && hasInstallScript === true)
-  t.same(native.map(([path]) => path.slice('node_modules/'.length)), ['@photostructure/sqlite'])
+  const native = Object.entries(packages).filter(
+    ([path, { dev, hasInstallScript }]) => path !== '' && dev !== true && hasInstallScript === true
+  )
+  t.same(
+    native.map(([path]) => path.slice('node_modules/'.length)),
+    ['@photostructure/sqlite']
+  )
   for (const cpu of ['x64', 'arm64']) {
     const built = readdirSync(join(root, `node_modules/@photostructure/sqlite/prebuilds/linux-${cpu}`))
-    t.ok(built.some(name => name.endsWith('glibc.node')), `${cpu}: ${built.join(', ')}`)
-    for (const name of ['sharp', 'sharp-libvips']) t.match(packages[`node_modules/@img/${name}-linux-${cpu}`], { libc: ['glibc'] }, `${name} for ${cpu}`)
+    t.ok(
+      built.some(name => name.endsWith('glibc.node')),
+      `${cpu}: ${built.join(', ')}`
+    )
+    for (const name of ['sharp', 'sharp-libvips']) {
+      t.match(packages[`node_modules/@img/${name}-linux-${cpu}`], { libc: ['glibc'] }, `${name} for ${cpu}`)
+    }
   }
 })
 
 t.test('compose.yaml follows the specification, and its parts find each other', async t => {
   const compose = parse(read('compose.yaml'), { merge: true }) as Compose // checked here
-  const schema = JSON.parse(JSON.stringify(composeSchema), (key, value: unknown) => ( // without the names of parts as draft 4 has them
+  // without the names of parts as draft 4 has them
+  const schema = JSON.parse(JSON.stringify(composeSchema), (key, value: unknown) => (
     (key === 'id' || key === '$schema') && typeof value === 'string' ? undefined : value
   )) as object
   const isCompose = new Ajv2019({ strict: false }).compile(schema)
@@ -102,26 +154,52 @@ t.test('compose.yaml follows the specification, and its parts find each other', 
     t.same([...providerKeys, ...references].filter(name => !(name in environment)), [], 'every provider')
     t.match(build, { context: '../..', dockerfile: 'examples/deployment/Dockerfile' })
     t.ok(parseInt(grace ?? '') >= stopSeconds + 2)
-    t.match(services[node]?.volumes, ['./headgate.yaml:/etc/headgate/headgate.yaml:ro', `${node}:/var/lib/headgate`, '/tmp'])
+    t.match(services[node]?.volumes, [
+      './headgate.yaml:/etc/headgate/headgate.yaml:ro',
+      `${node}:/var/lib/headgate`,
+      '/tmp'
+    ])
   }
   for (const { volumes: of = [], depends_on: needs = {} } of Object.values(services)) {
     volumes.push(...of.map(String))
-    t.same(Object.keys(needs).filter(name => services[name]?.healthcheck === undefined && !nodes.includes(name)), [], 'what is waited for has a health check')
+    t.same(
+      Object.keys(needs).filter(name => services[name]?.healthcheck === undefined && !nodes.includes(name)),
+      [],
+      'what is waited for has a health check'
+    )
   }
   const sources = volumes.map(volume => volume.split(':')[0] ?? '')
-  t.same(sources.filter(source => source.startsWith('.') ? !existsSync(join(folder, source)) : source !== '/tmp' && !(source in (compose.volumes ?? {}))), [])
+  t.same(
+    sources.filter(source =>
+      source.startsWith('.')
+        ? !existsSync(join(folder, source))
+        : source !== '/tmp' && !(source in (compose.volumes ?? {}))
+    ),
+    []
+  )
   t.match(services['postgres']?.environment, { POSTGRES_USER: 'headgate', POSTGRES_DB: 'headgate' })
 
   const balanced = [...read('nginx.conf').matchAll(/^ *server (\S+:\d+)/gm)].map(([, address]) => address)
-  t.same(balanced, nodes.map(node => `${node}:${server.port}`), 'nginx balances between them')
-  const { scrape_configs: [job] } = parse(read('prometheus.yml')) as { scrape_configs: [{ static_configs: [{ targets: string[] }] }] }
-  t.same(job.static_configs[0].targets, nodes.map(node => `${node}:${metrics?.port}`), 'and Prometheus reads their metrics')
+  t.same(
+    balanced,
+    nodes.map(node => `${node}:${server.port}`),
+    'nginx balances between them'
+  )
+  const {
+    scrape_configs: [job]
+  } = parse(read('prometheus.yml')) as { scrape_configs: [{ static_configs: [{ targets: string[] }] }] }
+  t.same(
+    job.static_configs[0].targets,
+    nodes.map(node => `${node}:${metrics?.port}`),
+    'and Prometheus reads their metrics'
+  )
 })
 
 t.test('the manifests follow the schemas of Kubernetes, and probe endpoints that there are', async t => {
   const manifests = parseAllDocuments(read('kubernetes.yaml')).map(document => document.toJS() as Manifest)
   for (const manifest of manifests) t.same(unreadFields(manifest), [], manifest.kind)
-  const set = manifests.find(({ kind }) => kind === 'StatefulSet') as unknown as StatefulSet // validated above
+  // validated above
+  const set = manifests.find(({ kind }) => kind === 'StatefulSet') as unknown as StatefulSet
   const { template, selector, volumeClaimTemplates = [] } = set.spec ?? {}
   const pod = template?.spec
   const [container] = pod?.containers ?? []
@@ -132,8 +210,14 @@ t.test('the manifests follow the schemas of Kubernetes, and probe endpoints that
     t.equal(container?.[probe]?.httpGet?.port, 'http')
   }
   t.equal(container?.readinessProbe?.httpGet?.path, '/readyz')
-  t.same(container?.volumeMounts?.map(({ mountPath }) => mountPath), ['/etc/headgate', '/var/lib/headgate', '/tmp'])
-  const volumes = [...pod?.volumes ?? [], ...volumeClaimTemplates.map(({ metadata }) => ({ name: metadata?.name }))].map(({ name = '' }) => name)
+  t.same(
+    container?.volumeMounts?.map(({ mountPath }) => mountPath),
+    ['/etc/headgate', '/var/lib/headgate', '/tmp']
+  )
+  const volumes = [
+    ...(pod?.volumes ?? []),
+    ...volumeClaimTemplates.map(({ metadata }) => ({ name: metadata?.name }))
+  ].map(({ name = '' }) => name)
   t.same(container?.volumeMounts?.map(({ name }) => name).toSorted(), volumes.toSorted())
   const labels = template?.metadata?.labels
   t.same(selector?.matchLabels, labels)
@@ -141,21 +225,41 @@ t.test('the manifests follow the schemas of Kubernetes, and probe endpoints that
     if (kind === 'Service') t.same(spec['selector'], labels)
     if (kind === 'PodDisruptionBudget') t.same(spec['selector'], { matchLabels: labels })
   }
-  const kustomization = parse(read('kustomization.yaml')) as { resources: string[], configMapGenerator: [{ name: string, files: string[] }] }
-  t.same([...kustomization.resources, ...kustomization.configMapGenerator[0].files].filter(file => !existsSync(join(folder, file))), [])
+  const kustomization = parse(read('kustomization.yaml')) as {
+    resources: string[]
+    configMapGenerator: [{ name: string, files: string[] }]
+  }
+  t.same(
+    [...kustomization.resources, ...kustomization.configMapGenerator[0].files].filter(
+      file => !existsSync(join(folder, file))
+    ),
+    []
+  )
   t.ok(pod?.volumes?.some(({ configMap }) => configMap?.name === kustomization.configMapGenerator[0].name))
 })
 
-const has = (...command: [string, ...string[]]): boolean => spawnSync(command[0], command.slice(1)).status === 0
+const has = (...command: [string, ...string[]]): boolean =>
+  spawnSync(command[0], command.slice(1)).status === 0
 
-t.test('nginx takes its configuration', { skip: !has('nginx', '-v') && 'nginx is not installed' }, async t => {
-  const text = read('nginx.conf')
-  const directory = t.testdir()
-  const file = join(directory, 'nginx.conf')
-  writeFileSync(file, `pid ${directory}/pid; events {} http { ${text.replaceAll(/node-\d/g, '127.0.0.1')} }`)
-  const { status, stderr } = spawnSync('nginx', ['-t', '-q', '-p', directory, '-c', file, '-e', 'stderr'], { encoding: 'utf8' })
-  t.equal(status, 0, stderr)
-})
+t.test(
+  'nginx takes its configuration',
+  { skip: !has('nginx', '-v') && 'nginx is not installed' },
+  async t => {
+    const text = read('nginx.conf')
+    const directory = t.testdir()
+    const file = join(directory, 'nginx.conf')
+    writeFileSync(
+      file,
+      `pid ${directory}/pid; events {} http { ${text.replaceAll(/node-\d/g, '127.0.0.1')} }`
+    )
+    const { status, stderr } = spawnSync(
+      'nginx',
+      ['-t', '-q', '-p', directory, '-c', file, '-e', 'stderr'],
+      { encoding: 'utf8' }
+    )
+    t.equal(status, 0, stderr)
+  }
+)
 
 t.test('nginx streams, and outlasts calls, bodies and connections of the gateway', async t => {
   const text = read('nginx.conf')
@@ -163,8 +267,14 @@ t.test('nginx streams, and outlasts calls, bodies and connections of the gateway
   t.ok(number('proxy_read_timeout') * 1000 >= limits.callMs)
   t.ok(number('client_max_body_size') * 1024 * 1024 >= limits.jsonBodyTotalBytes)
   t.ok(number('keepalive_timeout') * 1000 < server.keepAliveMs)
-  t.same([...directives(text, 'proxy_buffering'), ...directives(text, 'proxy_request_buffering')], ['off', 'off'])
-  t.same(directives(text, 'proxy_set_header').filter(line => line.startsWith('X-')), ['X-Forwarded-For $remote_addr', 'X-Forwarded-Proto $scheme'])
+  t.same(
+    [...directives(text, 'proxy_buffering'), ...directives(text, 'proxy_request_buffering')],
+    ['off', 'off']
+  )
+  t.same(
+    directives(text, 'proxy_set_header').filter(line => line.startsWith('X-')),
+    ['X-Forwarded-For $remote_addr', 'X-Forwarded-Proto $scheme']
+  )
 })
 
 t.test('the unit for systemd names variables and files that there are, and waits for a stop', async t => {
@@ -173,22 +283,41 @@ t.test('the unit for systemd names variables and files that there are, and waits
   const [start = ''] = directives(text, 'ExecStart')
   t.match(start, /^\/usr\/bin\/node \/srv\/headgate\/build\/headgate\.cjs start$/)
   const defaults = loadSettings({ env: {}, cwd: t.testdir() }).server
-  t.ok(Number(directives(text, 'TimeoutStopSec')[0]) * 1000 >= defaults.shutdownDelayMs + defaults.drainMs + 2000)
+  t.ok(
+    Number(directives(text, 'TimeoutStopSec')[0]) * 1000 >=
+      defaults.shutdownDelayMs + defaults.drainMs + 2000
+  )
   t.match(directives(text, 'StateDirectory'), ['headgate'])
 })
 
-t.test('systemd takes the unit', { skip: !has('systemd-analyze', '--version') && 'systemd is not installed' }, async t => {
-  const file = join(t.testdir(), 'headgate.service')
-  writeFileSync(file, read('headgate.service').replace('/usr/bin/node', process.execPath))
-  const { status, stderr } = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
-  t.equal(stderr, '')
-  t.equal(status, 0)
-})
+t.test(
+  'systemd takes the unit',
+  { skip: !has('systemd-analyze', '--version') && 'systemd is not installed' },
+  async t => {
+    const file = join(t.testdir(), 'headgate.service')
+    writeFileSync(file, read('headgate.service').replace('/usr/bin/node', process.execPath))
+    const { status, stderr } = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
+    t.equal(stderr, '')
+    t.equal(status, 0)
+  }
+)
 
-t.test('kubectl builds the manifests with the configuration in them', { skip: !has('kubectl', 'version', '--client') && 'kubectl is not installed' }, async t => {
-  const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' })
-  t.equal(status, 0, stderr)
-  const built = parseAllDocuments(stdout).map(document => document.toJS() as Manifest & { data?: Record<string, string> })
-  t.same(built.map(({ kind }) => kind).toSorted(), ['ConfigMap', 'PodDisruptionBudget', 'Service', 'Service', 'StatefulSet'])
-  t.equal(built.find(({ kind }) => kind === 'ConfigMap')?.data?.['headgate.yaml'], read('headgate.yaml'))
-})
+t.test(
+  'kubectl builds the manifests with the configuration in them',
+  { skip: !has('kubectl', 'version', '--client') && 'kubectl is not installed' },
+  async t => {
+    const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' })
+    t.equal(status, 0, stderr)
+    const built = parseAllDocuments(stdout).map(
+      document => document.toJS() as Manifest & { data?: Record<string, string> }
+    )
+    t.same(built.map(({ kind }) => kind).toSorted(), [
+      'ConfigMap',
+      'PodDisruptionBudget',
+      'Service',
+      'Service',
+      'StatefulSet'
+    ])
+    t.equal(built.find(({ kind }) => kind === 'ConfigMap')?.data?.['headgate.yaml'], read('headgate.yaml'))
+  }
+)

@@ -20,5 +20,8 @@ t.test('a Koa app serves the gateway beside its own routes', async t => {
   t.match(await answer.json(), { choices: [{ message: { content: /anyone/ } }] })
   t.equal(answer.headers.get('x-served-by'), 'my app')
   t.equal(await (await fetch(`${url}/hello`)).text(), 'Hello from my app')
-  t.match(lines().map(({ args }) => args[0]), [/^POST \/v1\/chat\/completions 200 \d+ ms$/, /^GET \/hello 200 \d+ ms$/])
+  t.match(
+    lines().map(({ args }) => args[0]),
+    [/^POST \/v1\/chat\/completions 200 \d+ ms$/, /^GET \/hello 200 \d+ ms$/]
+  )
 })

@@ -4,14 +4,18 @@ import { startGateway } from '../../examples/own-endpoint.ts'
 t.test('an endpoint of one\'s own answers, complete and streamed, beside all others', async t => {
   const { gateway, url } = await startGateway({ PORT: '0', HOST: '127.0.0.1' }, t.testdir())
   t.teardown(async () => await gateway.close())
-  const post = async (path: string, body: object, key = 'secret'): Promise<Response> => await fetch(`${url}${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'sandbox/echo', messages: 'Is anyone there?', ...body })
-  })
+  const post = async (path: string, body: object, key = 'secret'): Promise<Response> =>
+    await fetch(`${url}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'sandbox/echo', messages: 'Is anyone there?', ...body })
+    })
   const complete = await post('/v1/ask', {})
   t.equal(complete.status, 200)
-  t.match(await complete.json(), { choices: [{ message: { content: /Is anyone there\?/ } }], usage: { total_tokens: Number } })
+  t.match(await complete.json(), {
+    choices: [{ message: { content: /Is anyone there\?/ } }],
+    usage: { total_tokens: Number }
+  })
   t.match(await (await post('/v1/ask', { stream: true })).text(), /^data: .*\n\ndata: \[DONE\]\n\n$/s)
   t.equal((await post('/v1/ask', {}, 'wrong')).status, 401)
   t.equal((await post('/v1/ask', { messages: 7 })).status, 422)

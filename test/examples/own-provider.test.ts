@@ -10,7 +10,10 @@ async function parrotGateway (t: Test): Promise<{ url: string, requests: FakeUps
     return { pieces: [JSON.stringify({ text: prompt, tokens: { prompt: 3, completion: 4 } })] }
   })
   t.teardown(upstream.close)
-  const { gateway, url } = await startGateway({ PORT: '0', HOST: '127.0.0.1', PARROT_URL: upstream.url }, t.testdir())
+  const { gateway, url } = await startGateway(
+    { PORT: '0', HOST: '127.0.0.1', PARROT_URL: upstream.url },
+    t.testdir()
+  )
   t.teardown(gateway.close)
   return { url, requests: upstream.requests }
 }
@@ -32,8 +35,14 @@ t.test('a provider of your own answers, streamed and complete', async t => {
     choices: [{ message: { role: 'assistant', content: 'user: Hello' }, finish_reason: 'stop' }],
     usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 }
   })
-  t.same(requests.map(({ path, json }) => [path, json]), [['/generate', { model: 'polly', prompt: 'user: Hello' }]])
-  t.match(await (await ask(url, { model: 'parrot/polly', stream: true })).text(), /"content":"user: Hello"[^]*data: \[DONE\]\n\n$/)
+  t.same(
+    requests.map(({ path, json }) => [path, json]),
+    [['/generate', { model: 'polly', prompt: 'user: Hello' }]]
+  )
+  t.match(
+    await (await ask(url, { model: 'parrot/polly', stream: true })).text(),
+    /"content":"user: Hello"[^]*data: \[DONE\]\n\n$/
+  )
 })
 
 t.test('a refusal of its own becomes an error of the gateway', async t => {

@@ -7,12 +7,17 @@ import { textOf } from '../../lib/public/testing.ts'
 /** The text of a streamed answer: its deltas, one after the other. */
 function streamedText (body: string): string {
   const messages = body.split('\n\n').filter(message => message.startsWith('data: {'))
-  const chunks = messages.map(message => JSON.parse(message.slice('data: '.length)) as { choices: Array<{ delta: { content?: string } }> })
+  const chunks = messages.map(
+    message =>
+      JSON.parse(message.slice('data: '.length)) as { choices: Array<{ delta: { content?: string } }> }
+  )
   return chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')
 }
 
 t.test('a stage of your own between two of ours changes streamed and complete answers alike', async t => {
-  const body = JSON.parse(await textOf(await askLoudly('is anyone there?', false))) as { choices: Array<{ message: { content: string } }> }
+  const body = JSON.parse(await textOf(await askLoudly('is anyone there?', false))) as {
+    choices: Array<{ message: { content: string } }>
+  }
   const text = body.choices[0]?.message.content ?? ''
   t.match(text, /IS ANYONE THERE\?/)
   t.equal(text, text.toUpperCase())

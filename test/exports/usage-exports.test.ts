@@ -37,7 +37,11 @@ function hourly (folder: string, parts: Partial<ExportTarget> = {}): ExportTarge
 
 /** Exports of a store at the time of a clock. */
 function exportsAt (
-  t: Test, database: Database, clock: Clock, targets: Readonly<Record<string, ExportTarget>>, more: Partial<UsageExportsOptions> = {}
+  t: Test,
+  database: Database,
+  clock: Clock,
+  targets: Readonly<Record<string, ExportTarget>>,
+  more: Partial<UsageExportsOptions> = {}
 ): UsageExports {
   const reports = new Reports(database)
   const exports = new UsageExports({
@@ -54,57 +58,109 @@ async function listed (exports: UsageExports): Promise<UsageExport[]> {
 }
 
 function filesOf (folder: string): Record<string, string[]> {
-  return Object.fromEntries(readdirSync(folder).toSorted().map(name => [
-    name, readFileSync(join(folder, name), 'utf8').split('\n').filter(line => line !== '').map(line => (JSON.parse(line) as { id: string }).id)
-  ]))
+  return Object.fromEntries(
+    readdirSync(folder)
+      .toSorted()
+      .map(name => [
+        name,
+        readFileSync(join(folder, name), 'utf8')
+          .split('\n')
+          .filter(line => line !== '')
+          .map(line => (JSON.parse(line) as { id: string }).id)
+      ])
+  )
 }
 
-storeTest('each hour is a file once it has passed, empty ones too, and the last record of an hour is in it', async (t, open) => {
-  const database = await open()
-  const [folder, clock] = [folderOf(t), { ms: begin }]
-  const exports = exportsAt(t, database, clock, { files: hourly(folder) })
-  await exports.run()
-  t.match(await listed(exports), [{ target: 'files', from_ms: ten, until_ms: ten + hourMs, state: 'waiting', file: null, next_at_ms: ten + hourMs + settleMs }])
-  await database.insertUsage([
-    usageRowOf(1, { at_ms: ten }), usageRowOf(2, { at_ms: ten + hourMs - 1 }), usageRowOf(3, { at_ms: ten + hourMs }), usageRowOf(4, { at_ms: ten - 1 })
-  ])
-  clock.ms = ten + hourMs + settleMs - 1
-  await exports.run()
-  t.strictSame(filesOf(folder), {}, 'calls of the hour may still end')
-  clock.ms = ten + 3 * hourMs + settleMs
-  await exports.run()
-  t.strictSame(filesOf(folder), {
-    'usage-20261127T10Z-20261127T11Z.jsonl': ['row-1', 'row-2'],
-    'usage-20261127T11Z-20261127T12Z.jsonl': ['row-3'],
-    'usage-20261127T12Z-20261127T13Z.jsonl': []
-  })
-  const [next, , , first] = await listed(exports)
-  t.match(next, { from_ms: ten + 3 * hourMs, state: 'waiting' })
-  t.match(first, { state: 'written', file: 'usage-20261127T10Z-20261127T11Z.jsonl', revision: 1, rows: 2, attempts: 0, error: null, written_at_ms: clock.ms, next_at_ms: null })
-  t.equal(first?.bytes, readFileSync(join(folder, first?.file ?? '')).length)
-})
+storeTest(
+  'each hour is a file once it has passed, empty ones too, and the last record of an hour is in it',
+  async (t, open) => {
+    const database = await open()
+    const [folder, clock] = [folderOf(t), { ms: begin }]
+    const exports = exportsAt(t, database, clock, { files: hourly(folder) })
+    await exports.run()
+    t.match(await listed(exports), [
+      {
+        target: 'files',
+        from_ms: ten,
+        until_ms: ten + hourMs,
+        state: 'waiting',
+        file: null,
+        next_at_ms: ten + hourMs + settleMs
+      }
+    ])
+    await database.insertUsage([
+      usageRowOf(1, { at_ms: ten }),
+      usageRowOf(2, { at_ms: ten + hourMs - 1 }),
+      usageRowOf(3, { at_ms: ten + hourMs }),
+      usageRowOf(4, { at_ms: ten - 1 })
+    ])
+    clock.ms = ten + hourMs + settleMs - 1
+    await exports.run()
+    t.strictSame(filesOf(folder), {}, 'calls of the hour may still end')
+    clock.ms = ten + 3 * hourMs + settleMs
+    await exports.run()
+    t.strictSame(filesOf(folder), {
+      'usage-20261127T10Z-20261127T11Z.jsonl': ['row-1', 'row-2'],
+      'usage-20261127T11Z-20261127T12Z.jsonl': ['row-3'],
+      'usage-20261127T12Z-20261127T13Z.jsonl': []
+    })
+    const [next, , , first] = await listed(exports)
+    t.match(next, { from_ms: ten + 3 * hourMs, state: 'waiting' })
+    t.match(first, {
+      state: 'written',
+      file: 'usage-20261127T10Z-20261127T11Z.jsonl',
+      revision: 1,
+      rows: 2,
+      attempts: 0,
+      error: null,
+      written_at_ms: clock.ms,
+      next_at_ms: null
+    })
+    t.equal(first?.bytes, readFileSync(join(folder, first?.file ?? '')).length)
+  }
+)
 
 storeTest('a record that comes late has its hour written again under the same name', async (t, open) => {
   const database = await open()
   const [folder, clock] = [folderOf(t), { ms: begin }]
   const exports = exportsAt(t, database, clock, { files: hourly(folder) })
   await exports.run()
-  await database.insertUsage([usageRowOf(1, { at_ms: ten + 1, outcome: 'interrupted', status: null, duration_ms: 0 }), usageRowOf(2, { at_ms: ten + 2 })])
+  await database.insertUsage([
+    usageRowOf(1, { at_ms: ten + 1, outcome: 'interrupted', status: null, duration_ms: 0 }),
+    usageRowOf(2, { at_ms: ten + 2 })
+  ])
   clock.ms += hourMs
   await exports.run()
   // A journal of a process that was killed, and the end of a call that was open.
-  await database.insertUsage([usageRowOf(3, { at_ms: ten + 3 }), usageRowOf(1, { at_ms: ten + 1, duration_ms: 9 })])
+  await database.insertUsage([
+    usageRowOf(3, { at_ms: ten + 3 }),
+    usageRowOf(1, { at_ms: ten + 1, duration_ms: 9 })
+  ])
   clock.ms += hourMs
   await exports.run()
   t.strictSame(filesOf(folder), {
     'usage-20261127T10Z-20261127T11Z.jsonl': ['row-1', 'row-2', 'row-3'],
     'usage-20261127T11Z-20261127T12Z.jsonl': []
   })
-  t.match(readFileSync(join(folder, 'usage-20261127T10Z-20261127T11Z.jsonl'), 'utf8'), /^[^\n]*"outcome":"ok"[^\n]*\n/)
-  t.strictSame((await listed(exports)).map(({ state, revision, rows }) => [state, revision, rows]), [['waiting', 0, 0], ['written', 1, 0], ['written', 2, 3]])
+  t.match(
+    readFileSync(join(folder, 'usage-20261127T10Z-20261127T11Z.jsonl'), 'utf8'),
+    /^[^\n]*"outcome":"ok"[^\n]*\n/
+  )
+  t.strictSame(
+    (await listed(exports)).map(({ state, revision, rows }) => [state, revision, rows]),
+    [
+      ['waiting', 0, 0],
+      ['written', 1, 0],
+      ['written', 2, 3]
+    ]
+  )
   clock.ms += hourMs
   await exports.run()
-  t.strictSame((await listed(exports)).map(({ revision }) => revision), [0, 1, 1, 2], 'what has not changed is not written again')
+  t.strictSame(
+    (await listed(exports)).map(({ revision }) => revision),
+    [0, 1, 1, 2],
+    'what has not changed is not written again'
+  )
 })
 
 storeTest('records that are deleted stay in their file, also when a late one comes', async (t, open) => {
@@ -138,7 +194,9 @@ storeTest('of several gateways one writes each file', async (t, open) => {
       await counting.destination.publish(file, name, signal)
     } }
   }
-  const gateways = await Promise.all([1, 2, 3].map(async () => exportsAt(t, await open(), clock, { files: target })))
+  const gateways = await Promise.all(
+    [1, 2, 3].map(async () => exportsAt(t, await open(), clock, { files: target }))
+  )
   await Promise.all(gateways.map(async exports => await exports.run()))
   clock.ms += 4 * hourMs
   await Promise.all(gateways.map(async exports => await exports.run()))
@@ -150,66 +208,116 @@ storeTest('of several gateways one writes each file', async (t, open) => {
   t.equal(published.length, 4)
 })
 
-storeTest('what a gateway was killed over is written by another one when its lease ends', async (t, open) => {
-  const database = await open()
-  const [folder, clock] = [folderOf(t), { ms: begin }]
-  const exports = exportsAt(t, database, clock, { files: hourly(folder) }, { leaseMs: 10_000 })
-  await exports.run()
-  clock.ms += hourMs
-  const store = new ExportStore({ query: database.query, now: () => clock.ms })
-  const taken = await store.take('files', 10_000)
-  t.match(taken, { from_ms: ten, attempts: 1 })
-  writeFileSync(join(folder, '.headgate-left.tmp'), 'half of it')
-  utimesSync(join(folder, '.headgate-left.tmp'), 1, 1)
-  await exports.run()
-  t.equal(taken && (await listed(exports)).at(-1)?.state, 'waiting')
-  clock.ms += 10_000
-  await exports.run()
-  t.strictSame(filesOf(folder), { 'usage-20261127T10Z-20261127T11Z.jsonl': [] }, 'and what it left is gone')
-  if (taken !== undefined) await store.finish(taken, { state: 'written', revision: 7 })
-  t.match((await listed(exports)).at(-1), { state: 'written', revision: 1 }, 'the one that lost its lease changes nothing')
-})
+storeTest(
+  'what a gateway was killed over is written by another one when its lease ends',
+  async (t, open) => {
+    const database = await open()
+    const [folder, clock] = [folderOf(t), { ms: begin }]
+    const exports = exportsAt(t, database, clock, { files: hourly(folder) }, { leaseMs: 10_000 })
+    await exports.run()
+    clock.ms += hourMs
+    const store = new ExportStore({ query: database.query, now: () => clock.ms })
+    const taken = await store.take('files', 10_000)
+    t.match(taken, { from_ms: ten, attempts: 1 })
+    writeFileSync(join(folder, '.headgate-left.tmp'), 'half of it')
+    utimesSync(join(folder, '.headgate-left.tmp'), 1, 1)
+    await exports.run()
+    t.equal(taken && (await listed(exports)).at(-1)?.state, 'waiting')
+    clock.ms += 10_000
+    await exports.run()
+    t.strictSame(
+      filesOf(folder),
+      { 'usage-20261127T10Z-20261127T11Z.jsonl': [] },
+      'and what it left is gone'
+    )
+    if (taken !== undefined) await store.finish(taken, { state: 'written', revision: 7 })
+    t.match(
+      (await listed(exports)).at(-1),
+      { state: 'written', revision: 1 },
+      'the one that lost its lease changes nothing'
+    )
+  }
+)
 
-storeTest('a target that fails is tried again with growing waits, holds up no other one, and is then complete', async (t, open) => {
-  const database = await open()
-  const [folder, clock] = [folderOf(t), { ms: begin }]
-  let isAway = true
-  const bucket = await openBucket(t, () => isAway ? [503, 'ServiceUnavailable'] : undefined)
-  const work = join(t.testdirName, 'work')
-  mkdirSync(work)
-  const s3: ExportTarget = { ...hourly(''), format: 'csv', destination: s3Destination(bucket.s3, { workFolder: work, requestMs: 5000 }) }
-  const exports = exportsAt(t, database, clock, { files: hourly(folder), cloud: s3 })
-  await exports.run()
-  await database.insertUsage([usageRowOf(1, { at_ms: ten })])
-  clock.ms = ten + 2 * hourMs + settleMs
-  const lookUntil = async (condition: () => boolean | Promise<boolean>, what: string): Promise<void> => await until(async () => {
-    exports.look()
-    return await condition()
-  }, what)
-  await lookUntil(() => exports.counts.get('cloud')?.failed === 1 && exports.counts.get('files')?.written === 2, 'the attempts')
-  t.strictSame([...exports.failures], [['cloud', 'the bucket answered with status 503 (ServiceUnavailable)']])
-  await until(async () => (await listed(exports)).some(({ error }) => error !== null), 'the failure in the store')
-  t.match((await listed(exports)).find(({ error }) => error !== null), {
-    target: 'cloud', from_ms: ten, state: 'waiting', attempts: 1, error: 'the bucket answered with status 503 (ServiceUnavailable)', next_at_ms: clock.ms + 1000
-  })
-  clock.ms += 1000
-  await lookUntil(() => exports.counts.get('cloud')?.failed === 2, 'the second attempt')
-  await until(async () => (await listed(exports)).some(({ attempts, next_at_ms: at }) => attempts === 2 && at === clock.ms + 5000), 'the second wait')
-  t.equal(bucket.requests.length, 2, 'later windows wait for the first')
-  isAway = false
-  clock.ms += 5000
-  await lookUntil(() => exports.counts.get('cloud')?.written === 2, 'both files')
-  await until(() => exports.failures.size === 0, 'the failure to be over')
-  t.strictSame([...bucket.objects.keys()], ['10Z-20261127T11Z', '11Z-20261127T12Z'].map(name => `/records/usage/year%3D2026/usage-20261127T${name}.csv`))
-  t.match([...bucket.objects.values()][0]?.toString(), /^id,call_id,.*\r\nrow-1,/)
-  t.strictSame(readdirSync(work), [], 'nothing is left of the files')
-})
+storeTest(
+  'a target that fails is tried again with growing waits, holds up no other one, and is then complete',
+  async (t, open) => {
+    const database = await open()
+    const [folder, clock] = [folderOf(t), { ms: begin }]
+    let isAway = true
+    const bucket = await openBucket(t, () => (isAway ? [503, 'ServiceUnavailable'] : undefined))
+    const work = join(t.testdirName, 'work')
+    mkdirSync(work)
+    const s3: ExportTarget = {
+      ...hourly(''),
+      format: 'csv',
+      destination: s3Destination(bucket.s3, { workFolder: work, requestMs: 5000 })
+    }
+    const exports = exportsAt(t, database, clock, { files: hourly(folder), cloud: s3 })
+    await exports.run()
+    await database.insertUsage([usageRowOf(1, { at_ms: ten })])
+    clock.ms = ten + 2 * hourMs + settleMs
+    const lookUntil = async (condition: () => boolean | Promise<boolean>, what: string): Promise<void> =>
+      await until(async () => {
+        exports.look()
+        return await condition()
+      }, what)
+    await lookUntil(
+      () => exports.counts.get('cloud')?.failed === 1 && exports.counts.get('files')?.written === 2,
+      'the attempts'
+    )
+    t.strictSame(
+      [...exports.failures],
+      [['cloud', 'the bucket answered with status 503 (ServiceUnavailable)']]
+    )
+    await until(
+      async () => (await listed(exports)).some(({ error }) => error !== null),
+      'the failure in the store'
+    )
+    t.match(
+      (await listed(exports)).find(({ error }) => error !== null),
+      {
+        target: 'cloud',
+        from_ms: ten,
+        state: 'waiting',
+        attempts: 1,
+        error: 'the bucket answered with status 503 (ServiceUnavailable)',
+        next_at_ms: clock.ms + 1000
+      }
+    )
+    clock.ms += 1000
+    await lookUntil(() => exports.counts.get('cloud')?.failed === 2, 'the second attempt')
+    await until(
+      async () =>
+        (await listed(exports)).some(
+          ({ attempts, next_at_ms: at }) => attempts === 2 && at === clock.ms + 5000
+        ),
+      'the second wait'
+    )
+    t.equal(bucket.requests.length, 2, 'later windows wait for the first')
+    isAway = false
+    clock.ms += 5000
+    await lookUntil(() => exports.counts.get('cloud')?.written === 2, 'both files')
+    await until(() => exports.failures.size === 0, 'the failure to be over')
+    t.strictSame(
+      [...bucket.objects.keys()],
+      ['10Z-20261127T11Z', '11Z-20261127T12Z'].map(
+        name => `/records/usage/year%3D2026/usage-20261127T${name}.csv`
+      )
+    )
+    t.match([...bucket.objects.values()][0]?.toString(), /^id,call_id,.*\r\nrow-1,/)
+    t.strictSame(readdirSync(work), [], 'nothing is left of the files')
+  }
+)
 
 storeTest('a bucket that is slow holds up no other target', async (t, open) => {
   const database = await open()
   const [folder, clock] = [folderOf(t), { ms: begin }]
   const bucket = await openBucket(t, () => 'stall')
-  const slow: ExportTarget = { ...hourly(''), destination: s3Destination(bucket.s3, { workFolder: folder, requestMs: 60_000 }) }
+  const slow: ExportTarget = {
+    ...hourly(''),
+    destination: s3Destination(bucket.s3, { workFolder: folder, requestMs: 60_000 })
+  }
   const exports = exportsAt(t, database, clock, { cloud: slow, files: hourly(folder) })
   await until(async () => {
     exports.look()
@@ -228,43 +336,62 @@ storeTest('a bucket that is slow holds up no other target', async (t, open) => {
   t.same(exports.counts.get('cloud'), { written: 0, failed: 0 })
 })
 
-storeTest('a stop ends an attempt, which is no failure, and the next gateway goes on at once', async (t, open) => {
-  const database = await open()
-  const clock = { ms: begin }
-  const bucket = await openBucket(t, () => 'stall')
-  const work = folderOf(t)
-  const target = (): ExportTarget => ({ ...hourly(''), destination: s3Destination(bucket.s3, { workFolder: work, requestMs: 60_000 }) })
-  const exports = exportsAt(t, database, clock, { cloud: target() })
-  await exports.run()
-  clock.ms += hourMs
-  exports.look()
-  await until(() => bucket.requests.length === 1, 'the upload')
-  await exports.close()
-  const next = exportsAt(t, await open(), clock, { cloud: target() })
-  t.match((await listed(next)).at(-1), { state: 'waiting', attempts: 0, error: null, next_at_ms: clock.ms })
-  t.strictSame(readdirSync(work), [])
-})
+storeTest(
+  'a stop ends an attempt, which is no failure, and the next gateway goes on at once',
+  async (t, open) => {
+    const database = await open()
+    const clock = { ms: begin }
+    const bucket = await openBucket(t, () => 'stall')
+    const work = folderOf(t)
+    const target = (): ExportTarget => ({
+      ...hourly(''),
+      destination: s3Destination(bucket.s3, { workFolder: work, requestMs: 60_000 })
+    })
+    const exports = exportsAt(t, database, clock, { cloud: target() })
+    await exports.run()
+    clock.ms += hourMs
+    exports.look()
+    await until(() => bucket.requests.length === 1, 'the upload')
+    await exports.close()
+    const next = exportsAt(t, await open(), clock, { cloud: target() })
+    t.match((await listed(next)).at(-1), {
+      state: 'waiting',
+      attempts: 0,
+      error: null,
+      next_at_ms: clock.ms
+    })
+    t.strictSame(readdirSync(work), [])
+  }
+)
 
-storeTest('files are compressed, have the columns of the configuration, and are the same each time', async (t, open) => {
-  const database = await open()
-  const [folder, clock] = [folderOf(t), { ms: begin }]
-  const how = { format: 'csv', gzip: true, columns: ['cost_nano_usd', 'key_id', 'id'] } as const
-  const exports = exportsAt(t, database, clock, { files: hourly(folder, how) })
-  await exports.run()
-  await database.insertUsage(Array.from({ length: 2500 }, (_, number) => usageRowOf(number, { at_ms: ten + number })).slice(0, database.maxBatchRows))
-  clock.ms += hourMs
-  await exports.run()
-  const path = join(folder, 'usage-20261127T10Z-20261127T11Z.csv.gz')
-  const bytes = readFileSync(path)
-  const lines = gunzipSync(bytes).toString().split('\r\n')
-  t.strictSame(lines.slice(0, 2), ['cost_nano_usd,key_id,id', '10,key-1,row-0'])
-  t.equal(lines.length - 2, Math.min(2500, database.maxBatchRows))
-  rmSync(path)
-  const [row] = await new ExportStore({ query: database.query, now: () => clock.ms }).written('files', 0)
-  if (row !== undefined) await new ExportStore({ query: database.query, now: () => clock.ms }).reopen(row)
-  await exports.run()
-  t.strictSame(readFileSync(path), bytes)
-})
+storeTest(
+  'files are compressed, have the columns of the configuration, and are the same each time',
+  async (t, open) => {
+    const database = await open()
+    const [folder, clock] = [folderOf(t), { ms: begin }]
+    const how = { format: 'csv', gzip: true, columns: ['cost_nano_usd', 'key_id', 'id'] } as const
+    const exports = exportsAt(t, database, clock, { files: hourly(folder, how) })
+    await exports.run()
+    await database.insertUsage(
+      Array.from({ length: 2500 }, (_, number) => usageRowOf(number, { at_ms: ten + number })).slice(
+        0,
+        database.maxBatchRows
+      )
+    )
+    clock.ms += hourMs
+    await exports.run()
+    const path = join(folder, 'usage-20261127T10Z-20261127T11Z.csv.gz')
+    const bytes = readFileSync(path)
+    const lines = gunzipSync(bytes).toString().split('\r\n')
+    t.strictSame(lines.slice(0, 2), ['cost_nano_usd,key_id,id', '10,key-1,row-0'])
+    t.equal(lines.length - 2, Math.min(2500, database.maxBatchRows))
+    rmSync(path)
+    const [row] = await new ExportStore({ query: database.query, now: () => clock.ms }).written('files', 0)
+    if (row !== undefined) await new ExportStore({ query: database.query, now: () => clock.ms }).reopen(row)
+    await exports.run()
+    t.strictSame(readFileSync(path), bytes)
+  }
+)
 
 storeTest('a change from hours to days, and a pause, leave no gap and no overlap', async (t, open) => {
   const database = await open()
@@ -283,6 +410,9 @@ storeTest('a change from hours to days, and a pause, leave no gap and no overlap
     if (index > 0) t.equal(fromMs, windows[index - 1]?.until_ms)
   }
   t.match(Object.keys(filesOf(folder)).slice(0, 4), [
-    'usage-20261127T10Z-20261127T11Z.jsonl', 'usage-20261127T11Z-20261127T12Z.jsonl', 'usage-20261127T12Z-20261128T00Z.jsonl', 'usage-20261128T00Z-20261129T00Z.jsonl'
+    'usage-20261127T10Z-20261127T11Z.jsonl',
+    'usage-20261127T11Z-20261127T12Z.jsonl',
+    'usage-20261127T12Z-20261128T00Z.jsonl',
+    'usage-20261128T00Z-20261129T00Z.jsonl'
   ])
 })

@@ -9,7 +9,14 @@ import { createGateway } from '../../lib/gateway.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { upstreamAt } from '../support/gateway.ts'
 import { providerSettings, settings } from '../support/settings.ts'
-import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import {
+  chatAnswer,
+  chatFrames,
+  eventStream,
+  fakeUpstream,
+  type Script,
+  type SeenRequest
+} from '../support/upstream.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const fixture = (name: string): string => readFileSync(join(root, 'test/fixtures', name), 'utf8')
@@ -17,8 +24,16 @@ const stream = (text: string): Script => ({ headers: eventStream, pieces: [text]
 const json = (text: string): Script => ({ pieces: [text] })
 
 const answers: ReadonlyArray<readonly [path: RegExp, answer: (request: SeenRequest) => Script]> = [
-  [/\/chat\/completions$/, ({ text }) => isStreamed(text) ? stream(chatFrames(['one', ' two']).join('')) : json(chatAnswer('one two'))],
-  [/\/messages$/, ({ text }) => isStreamed(text) ? stream(fixture('anthropic/text.sse')) : json(fixture('anthropic/text.json'))],
+  [
+    /\/chat\/completions$/,
+    ({ text }) =>
+      isStreamed(text) ? stream(chatFrames(['one', ' two']).join('')) : json(chatAnswer('one two'))
+  ],
+  [
+    /\/messages$/,
+    ({ text }) =>
+      isStreamed(text) ? stream(fixture('anthropic/text.sse')) : json(fixture('anthropic/text.json'))
+  ],
   [/:streamGenerateContent/, () => stream(fixture('google/text.sse'))],
   [/:generateContent/, () => json(fixture('google/text.json'))],
   [/\/embeddings$/, ({ json: body }) => json(vectors(body))],

@@ -1,6 +1,7 @@
 /**
- * Holds the promise of `docs/dashboard.md`: within `/admin/v1` routes and fields are added, and none is removed. The file
- * lists what was released: `UPDATE_ADMIN_API=1` adds what is new, when a version gets its date.
+ * Holds the promise of `docs/dashboard.md`: within `/admin/v1` routes and fields are added, and none is
+ * removed. The file lists what was released: `UPDATE_ADMIN_API=1` adds what is new, when a version gets its
+ * date.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -27,7 +28,12 @@ type Api = Readonly<Record<string, Route>>
 
 function routeOf ({ role, scope, query = {}, request, answer }: AdminRouteSpec): Route {
   return {
-    role, scope, query: Object.keys(query), request: fields(request), required: fields(request, true), answer: fields(answer)
+    role,
+    scope,
+    query: Object.keys(query),
+    request: fields(request),
+    required: fields(request, true),
+    answer: fields(answer)
   }
 }
 
@@ -43,7 +49,9 @@ function fields (schema: unknown, requiredOnly = false): string[] {
       visit(property, `${path}${name}.`)
     }
     visit(part['items'], path)
-    for (const alternative of Array.isArray(part['anyOf']) && !requiredOnly ? part['anyOf'] : []) visit(alternative, path)
+    for (const alternative of Array.isArray(part['anyOf']) && !requiredOnly ? part['anyOf'] : []) {
+      visit(alternative, path)
+    }
   }
   visit(schema, '')
   return [...found].toSorted()
@@ -72,10 +80,14 @@ function breaks (before: Api, now: Api): string[] {
 
 /** A line for each route. */
 function printed (api: Api): string {
-  return `{\n${Object.entries(api).map(([name, route]) => `  ${JSON.stringify(name)}: ${JSON.stringify(route)}`).join(',\n')}\n}\n`
+  return `{\n${Object.entries(api)
+    .map(([name, route]) => `  ${JSON.stringify(name)}: ${JSON.stringify(route)}`)
+    .join(',\n')}\n}\n`
 }
 
-const now: Api = Object.fromEntries(Object.entries<AdminRouteSpec>(adminRoutes).map(([name, route]) => [name, routeOf(route)]))
+const now: Api = Object.fromEntries(
+  Object.entries<AdminRouteSpec>(adminRoutes).map(([name, route]) => [name, routeOf(route)])
+)
 
 t.test('the admin API has every route and field that it had, and needs no more of a request', async t => {
   const before = JSON.parse(readFileSync(file, 'utf8')) as Api
@@ -88,18 +100,56 @@ t.test('a version with a date has all its routes in the list', async t => {
   const [, heading = ''] = /^## (.*)$/m.exec(readFileSync(join(root, 'CHANGELOG.md'), 'utf8')) ?? []
   t.match(heading, /^(?:\[?Unreleased|\d+\.\d+\.\d+ - (?:unreleased|\d{4}-\d{2}-\d{2}))/)
   if (heading.toLowerCase().includes('unreleased')) return
-  t.same(JSON.parse(readFileSync(file, 'utf8')), JSON.parse(printed(now)), 'UPDATE_ADMIN_API=1 adds what is new')
+  t.same(
+    JSON.parse(readFileSync(file, 'utf8')),
+    JSON.parse(printed(now)),
+    'UPDATE_ADMIN_API=1 adds what is new'
+  )
 })
 
-t.test('a route, a field or a right that is taken away, and a field that a request must have, are found', async t => {
-  const route: Route = { role: 'member', scope: 'keys:read', query: ['limit'], request: ['name', 'limits.budget'], required: ['name'], answer: ['id'] }
-  t.same(breaks({ a: route }, { a: { ...route, answer: ['id', 'more'], request: [...route.request, 'more'] }, b: route }), [])
-  t.same(breaks({ a: route, b: route }, {
-    a: { role: 'admin', scope: 'keys:write', query: [], request: ['name'], required: ['name', 'project'], answer: [] }
-  }), [
-    'a has no parameter limit', 'a takes no limits.budget', 'a needs project', 'a answers without id', 'a needs the role admin',
-    'a has the scope keys:write', 'b is gone'
-  ])
-  t.ok(now['POST /admin/v1/keys']?.request.includes('limits.budget.usd'), 'nested fields are found')
-  t.ok(now['GET /admin/v1/keys']?.answer.includes('data.limits.budget.usd'))
-})
+t.test(
+  'a route, a field or a right that is taken away, and a field that a request must have, are found',
+  async t => {
+    const route: Route = {
+      role: 'member',
+      scope: 'keys:read',
+      query: ['limit'],
+      request: ['name', 'limits.budget'],
+      required: ['name'],
+      answer: ['id']
+    }
+    t.same(
+      breaks(
+        { a: route },
+        { a: { ...route, answer: ['id', 'more'], request: [...route.request, 'more'] }, b: route }
+      ),
+      []
+    )
+    t.same(
+      breaks(
+        { a: route, b: route },
+        {
+          a: {
+            role: 'admin',
+            scope: 'keys:write',
+            query: [],
+            request: ['name'],
+            required: ['name', 'project'],
+            answer: []
+          }
+        }
+      ),
+      [
+        'a has no parameter limit',
+        'a takes no limits.budget',
+        'a needs project',
+        'a answers without id',
+        'a needs the role admin',
+        'a has the scope keys:write',
+        'b is gone'
+      ]
+    )
+    t.ok(now['POST /admin/v1/keys']?.request.includes('limits.budget.usd'), 'nested fields are found')
+    t.ok(now['GET /admin/v1/keys']?.answer.includes('data.limits.budget.usd'))
+  }
+)

@@ -9,8 +9,13 @@ import type { Test } from 'tap'
 interface Message { readonly role: string, readonly content: string }
 interface Conversation { readonly messages: Message[], readonly used: string[] }
 
-/** A provider with a cache of prompts: a request hits when the messages before its last turn were sent there. */
-async function cachingProvider (t: Test, isLimited: () => boolean = () => false): Promise<{ readonly upstream: FakeUpstream, readonly hits: () => number }> {
+/**
+ * A provider with a cache of prompts: a request hits when the messages before its last turn were sent there.
+ */
+async function cachingProvider (
+  t: Test,
+  isLimited: () => boolean = () => false
+): Promise<{ readonly upstream: FakeUpstream, readonly hits: () => number }> {
   const known = new Set<string>()
   let hits = 0
   const upstream = await fakeUpstream(({ json }) => {
@@ -27,19 +32,30 @@ async function cachingProvider (t: Test, isLimited: () => boolean = () => false)
 const [sessions, turns] = [16, 40]
 
 /**
- * Runs the conversations of agents, each turn over the next of two gateways, of which others take the place half-way. Returns
- * the models of each.
+ * Runs the conversations of agents, each turn over the next of two gateways, of which others take the place
+ * half-way. Returns the models of each.
  *
  * @param began is called when all conversations have come to a turn
  */
-async function converse (t: Test, parts: Partial<Settings>, urls: readonly FakeUpstream[], began: (turn: number) => void = () => undefined): Promise<string[][]> {
+async function converse (
+  t: Test,
+  parts: Partial<Settings>,
+  urls: readonly FakeUpstream[],
+  began: (turn: number) => void = () => undefined
+): Promise<string[][]> {
   const quirks = { responsesApi: false }
-  const providers = urls.map(({ url }, index) => upstreamAt(`${url}/v1`, `account${index}`, 'openai', { quirks }))
+  const providers = urls.map(({ url }, index) =>
+    upstreamAt(`${url}/v1`, `account${index}`, 'openai', { quirks })
+  )
   const price = { input: 1, cachedInput: 0.1, output: 1, asOf: '2026-01-01' }
   const models = providers.map(({ id }) => ({ id: `${id}/m`, price, hidden: false }))
-  const start = async (): Promise<TestGateway[]> => await Promise.all([0, 1].map(async () => await testGateway(t, { providers, models, ...parts })))
+  const start = async (): Promise<TestGateway[]> =>
+    await Promise.all([0, 1].map(async () => await testGateway(t, { providers, models, ...parts })))
   const [first, later] = [await start(), await start()]
-  const conversations = Array.from({ length: sessions }, (_, session): Conversation => ({ messages: [{ role: 'system', content: `agent ${session}` }], used: [] }))
+  const conversations = Array.from({ length: sessions }, (_, session): Conversation => ({
+    messages: [{ role: 'system', content: `agent ${session}` }],
+    used: []
+  }))
   for (let turn = 0; turn < turns; turn++) {
     began(turn)
     const api = (turn < turns / 2 ? first : later)[turn % 2]
@@ -56,8 +72,14 @@ async function converse (t: Test, parts: Partial<Settings>, urls: readonly FakeU
 
 t.test('two accounts by weight have the hits of one, on two gateways and after a restart', async t => {
   const accounts = [await cachingProvider(t), await cachingProvider(t)]
-  const routes: Settings['routes'] = [{ name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted' }]
-  const used = await converse(t, { routes }, accounts.map(({ upstream }) => upstream))
+  const routes: Settings['routes'] = [
+    { name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted' }
+  ]
+  const used = await converse(
+    t,
+    { routes },
+    accounts.map(({ upstream }) => upstream)
+  )
   for (const models of used) t.equal(new Set(models).size, 1)
   t.equal(new Set(used.flat()).size, 2, 'both accounts have sessions')
   t.equal(accounts.reduce((sum, { hits }) => sum + hits(), 0), sessions * (turns - 1))
@@ -67,22 +89,41 @@ t.test('an account that rests loses its own sessions alone, and has them back af
   let turn = 0
   // a gateway that was started anew knows nothing of the limit
   const accounts = [await cachingProvider(t), await cachingProvider(t, () => turn >= 10 && turn < turns / 2)]
-  const routes: Settings['routes'] = [{ name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted' }]
-  const used = await converse(t, { routes }, accounts.map(({ upstream }) => upstream), at => { turn = at })
+  const routes: Settings['routes'] = [
+    { name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted' }
+  ]
+  const used = await converse(
+    t,
+    { routes },
+    accounts.map(({ upstream }) => upstream),
+    at => {
+      turn = at
+    }
+  )
   const owners = used.map(models => models[0])
   t.equal(new Set(owners).size, 2)
   for (const models of used) {
     const [owner = ''] = models
     t.same(new Set(models.slice(0, 10)), new Set([owner]))
-    t.same(new Set(models.slice(10, turns / 2)), new Set(['account0/m']), 'those of the other stay where they were')
+    t.same(
+      new Set(models.slice(10, turns / 2)),
+      new Set(['account0/m']),
+      'those of the other stay where they were'
+    )
     t.same(new Set(models.slice(turns / 2)), new Set([owner]))
   }
 })
 
 t.test('without affinity every turn is drawn anew', async t => {
   const accounts = [await cachingProvider(t), await cachingProvider(t)]
-  const routes: Settings['routes'] = [{ name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted', affinity: false }]
-  const used = await converse(t, { routes }, accounts.map(({ upstream }) => upstream))
+  const routes: Settings['routes'] = [
+    { name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted', affinity: false }
+  ]
+  const used = await converse(
+    t,
+    { routes },
+    accounts.map(({ upstream }) => upstream)
+  )
   t.ok(used.some(models => new Set(models).size === 2))
 })
 
@@ -95,8 +136,19 @@ t.test('a dry run says that the session decided', async t => {
     models: providers.map(({ id }) => ({ id: `${id}/m`, price, hidden: false })),
     routes: [{ name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted' }]
   })
-  const seen = await Promise.all(Array.from({ length: 10 }, async () =>
-    await (await api.post('/v1/chat/completions', { model: 'shared', messages: 'hi' }, { headers: { 'x-headgate-dry-run': 'true' } })).text()))
+  const seen = await Promise.all(
+    Array.from(
+      { length: 10 },
+      async () =>
+        await (
+          await api.post(
+            '/v1/chat/completions',
+            { model: 'shared', messages: 'hi' },
+            { headers: { 'x-headgate-dry-run': 'true' } }
+          )
+        ).text()
+    )
+  )
   t.equal(new Set(seen).size, 1)
   t.match(JSON.parse(seen[0] ?? ''), { candidates: [{ reason: 'session' }, { reason: 'weight=1' }] })
 })

@@ -30,7 +30,11 @@ t.test('every attempt of a call counts against the requests per minute of its ke
   let script: Script = { status: 404, pieces: ['{}'] }
   const upstream = await fakeUpstream(() => script)
   t.teardown(upstream.close)
-  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)] }, limited({ requestsPerMinute: 10 }))
+  const api = await testGateway(
+    t,
+    { providers: [upstreamAt(`${upstream.url}/v1`)] },
+    limited({ requestsPerMinute: 10 })
+  )
   const ask = async (count: number): Promise<string | null> => {
     const model = Array.from({ length: count }, (_, index) => `openai/m-${index}`)
     const response = await api.post(path, { messages: 'hi', model }, asLimited)

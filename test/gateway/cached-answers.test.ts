@@ -1,4 +1,6 @@
-/** Answers from the cache, in every dialect, in front of providers of every protocol, complete and streamed. */
+/**
+ * Answers from the cache, in every dialect, in front of providers of every protocol, complete and streamed.
+ */
 
 import t from 'tap'
 import { request } from 'node:http'
@@ -6,7 +8,14 @@ import { openDatabase } from '../../lib/stores/open-database.ts'
 import { dialects, messagesIn, protocols, scriptOf, takenBy, type Json } from '../support/conversations.ts'
 import { chatUpstreamAt, testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { settings } from '../support/settings.ts'
-import { chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import {
+  chatFrames,
+  eventStream,
+  fakeUpstream,
+  type FakeUpstream,
+  type Script,
+  type SeenRequest
+} from '../support/upstream.ts'
 import { eventually, until } from '../support/until.ts'
 import { noRedis, startRedis } from '../support/redis.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
@@ -30,7 +39,12 @@ interface Started extends TestGateway {
 
 type Scripts = Script | ((request: SeenRequest, number: number) => Script | Promise<Script>)
 
-async function start (t: Test, script: Scripts, parts: Partial<Settings> & { readonly answers?: Partial<Answers> } = {}, keys: Readonly<Record<string, ApiKey>> = {}): Promise<Started> {
+async function start (
+  t: Test,
+  script: Scripts,
+  parts: Partial<Settings> & { readonly answers?: Partial<Answers> } = {},
+  keys: Readonly<Record<string, ApiKey>> = {}
+): Promise<Started> {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
   const rows: UsageRow[] = []
@@ -39,38 +53,65 @@ async function start (t: Test, script: Scripts, parts: Partial<Settings> & { rea
     t,
     { providers: [chatUpstreamAt(upstream.url)], cache: { answers: { ...answers, ...given } }, ...others },
     keys,
-    { observers: [(_call, row) => { if (row !== undefined) rows.push(row) }] }
+    {
+      observers: [
+        (_call, row) => {
+          if (row !== undefined) rows.push(row)
+        }
+      ]
+    }
   )
   return { ...api, upstream, rows }
 }
 
 /** Says how often it was asked. */
 function counting (change: (answer: Json) => Json = answer => answer): Scripts {
-  return (_request, number) => ({ headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(change(completion(`answer ${number}`)))] })
+  return (_request, number) => ({
+    headers: { 'content-type': 'application/json' },
+    pieces: [JSON.stringify(change(completion(`answer ${number}`)))]
+  })
 }
 
 function completion (content: string, finish = 'stop'): Json {
   return {
-    id: 'c1', object: 'chat.completion', created: 1, model: 'm', usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+    id: 'c1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
     choices: [{ index: 0, finish_reason: finish, message: { role: 'assistant', content } }]
   }
 }
 
-async function ask (api: TestGateway, body: Json, headers: Record<string, string> = {}): Promise<readonly [cache: string | null, text: string]> {
+async function ask (
+  api: TestGateway,
+  body: Json,
+  headers: Record<string, string> = {}
+): Promise<readonly [cache: string | null, text: string]> {
   const response = await api.post(path, body, { headers })
-  const answer = await response.json() as { readonly choices?: ReadonlyArray<{ readonly message: { readonly content: string } }> }
-  return [response.headers.get('x-headgate-cache'), answer.choices?.[0]?.message.content ?? JSON.stringify(answer)]
+  const answer = (await response.json()) as {
+    readonly choices?: ReadonlyArray<{ readonly message: { readonly content: string } }>
+  }
+  return [
+    response.headers.get('x-headgate-cache'),
+    answer.choices?.[0]?.message.content ?? JSON.stringify(answer)
+  ]
 }
 
 /** Without what is new in every answer. */
 function plain (texts: readonly string[]): string[] {
-  return texts.map(text => text.replaceAll(/"(?:id|item_id|created|created_at|completed_at)":(?:"[^"]*"|\d+)/g, ''))
+  return texts.map(text =>
+    text.replaceAll(/"(?:id|item_id|created|created_at|completed_at)":(?:"[^"]*"|\d+)/g, '')
+  )
 }
 
 for (const [name, protocol] of Object.entries(protocols)) {
   t.test(`an equal call gets the answer again in any dialect in front of ${name}`, async t => {
     const api = await start(t, scriptOf(protocol), { providers: [] })
-    await api.gateway.reload({ ...settings({ cache: { answers } }), providers: [protocol.provider(api.upstream.url)] })
+    await api.gateway.reload({
+      ...settings({ cache: { answers } }),
+      providers: [protocol.provider(api.upstream.url)]
+    })
     let asked = 0
     for (const [dialect, { path, request, textsOf }] of Object.entries(dialects)) {
       for (const stream of [false, true]) {
@@ -80,38 +121,60 @@ for (const [name, protocol] of Object.entries(protocols)) {
           const response = await api.post(path, body)
           const text = await response.text()
           t.equal(response.status, 200, `${title}: ${text.slice(0, 300)}`)
-          t.equal(response.headers.get('content-type')?.startsWith(stream ? 'text/event-stream' : 'application/json'), true)
-          return [response.headers.get('x-headgate-cache'), plain(textsOf(stream ? messagesIn(text) : [JSON.parse(text) as Json]))]
+          t.equal(
+            response.headers
+              .get('content-type')
+              ?.startsWith(stream ? 'text/event-stream' : 'application/json'),
+            true
+          )
+          return [
+            response.headers.get('x-headgate-cache'),
+            plain(textsOf(stream ? messagesIn(text) : [JSON.parse(text) as Json]))
+          ]
         }
         const [first, again] = [await read(), await read()]
         t.equal(first[0], 'miss', title)
         t.equal(again[0], 'hit', title)
         t.same(again[1], first[1], title)
-        t.ok(first[1].some(text => text !== ''), title)
+        t.ok(
+          first[1].some(text => text !== ''),
+          title
+        )
         t.equal(api.upstream.requests.length, ++asked, title)
       }
     }
   })
 }
 
-t.test('a stream is given again as a complete answer and the other way around, where it is translated', async t => {
-  const { chat } = protocols
-  const api = await start(t, scriptOf(chat))
-  for (const first of [true, false]) {
-    const body = { ...hello, seed: Number(first) }
-    const response = await api.post(path, { ...body, stream: first })
-    const given = dialects.chat.textsOf(first ? messagesIn(await response.text()) : [await response.json() as Json])
-    const other = await api.post(path, { ...body, stream: !first })
-    t.equal(other.headers.get('x-headgate-cache'), 'hit')
-    t.same(dialects.chat.textsOf(first ? [await other.json() as Json] : messagesIn(await other.text())), given)
+t.test(
+  'a stream is given again as a complete answer and the other way around, where it is translated',
+  async t => {
+    const { chat } = protocols
+    const api = await start(t, scriptOf(chat))
+    for (const first of [true, false]) {
+      const body = { ...hello, seed: Number(first) }
+      const response = await api.post(path, { ...body, stream: first })
+      const given = dialects.chat.textsOf(
+        first ? messagesIn(await response.text()) : [(await response.json()) as Json]
+      )
+      const other = await api.post(path, { ...body, stream: !first })
+      t.equal(other.headers.get('x-headgate-cache'), 'hit')
+      t.same(
+        dialects.chat.textsOf(first ? [(await other.json()) as Json] : messagesIn(await other.text())),
+        given
+      )
+    }
+    t.equal(api.upstream.requests.length, 2)
   }
-  t.equal(api.upstream.requests.length, 2)
-})
+)
 
 t.test('an answer in the words of its provider serves its own form only, as it came', async t => {
   const { anthropic } = protocols
   const api = await start(t, scriptOf(anthropic), { providers: [] })
-  await api.gateway.reload({ ...settings({ cache: { answers } }), providers: [anthropic.provider(api.upstream.url)] })
+  await api.gateway.reload({
+    ...settings({ cache: { answers } }),
+    providers: [anthropic.provider(api.upstream.url)]
+  })
   const body = { model: anthropic.model, max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }
   const read = async (stream: boolean): Promise<readonly [string | null, string]> => {
     const response = await api.post('/v1/messages', { ...body, stream })
@@ -127,20 +190,38 @@ t.test('an answer in the words of its provider serves its own form only, as it c
 
 t.test('a hit uses nothing and is marked; the answer repeats the usage of the first', async t => {
   const api = await start(t, counting())
-  const first = await (await api.post(path, hello)).json() as Json
-  const again = await (await api.post(path, hello)).json() as Json
+  const first = (await (await api.post(path, hello)).json()) as Json
+  const again = (await (await api.post(path, hello)).json()) as Json
   await until(() => api.rows.length === 2, 'the rows')
   t.match(api.rows, [
     { cached: null, prompt_tokens: 3, completion_tokens: 2, attempts: 1, model: 'openai/m' },
-    { cached: 1, prompt_tokens: null, completion_tokens: null, cost_nano_usd: 0, attempts: 0, model: 'openai/m', provider: 'openai', estimated: 0, outcome: 'ok' }
+    {
+      cached: 1,
+      prompt_tokens: null,
+      completion_tokens: null,
+      cost_nano_usd: 0,
+      attempts: 0,
+      model: 'openai/m',
+      provider: 'openai',
+      estimated: 0,
+      outcome: 'ok'
+    }
   ])
   t.same(again['usage'], first['usage'])
   t.not(again['id'], first['id'])
-  t.match(api.lines.filter(({ msg }) => msg === 'call'), [{ cache: 'miss' }, { cache: 'hit', attempts: 0 }])
+  t.match(
+    api.lines.filter(({ msg }) => msg === 'call'),
+    [{ cache: 'miss' }, { cache: 'hit', attempts: 0 }]
+  )
 })
 
 t.test('a hit counts as a request of its key, and not against its tokens', async t => {
-  const api = await start(t, counting(), {}, { limited: { id: 'key-2', name: 'limited', limits: { requestsPerMinute: 2, tokensPerMinute: 60 } } })
+  const api = await start(
+    t,
+    counting(),
+    {},
+    { limited: { id: 'key-2', name: 'limited', limits: { requestsPerMinute: 2, tokensPerMinute: 60 } } }
+  )
   const headers = { authorization: 'Bearer limited' }
   const body = { ...hello, max_tokens: 20 }
   t.same([(await ask(api, body, headers))[0], (await ask(api, body, headers))[0]], ['miss', 'hit'])
@@ -149,7 +230,9 @@ t.test('a hit counts as a request of its key, and not against its tokens', async
 
 t.test('a caller decides by cache-control, and by the field of LiteLLM', async t => {
   const api = await start(t, counting())
-  const steps: ReadonlyArray<readonly [title: string, body: Json, headers: Record<string, string>, cache: string, answer: number]> = [
+  const steps: ReadonlyArray<
+    readonly [title: string, body: Json, headers: Record<string, string>, cache: string, answer: number]
+  > = [
     ['first', {}, {}, 'miss', 0],
     ['again', {}, {}, 'hit', 0],
     ['no-store', {}, { 'cache-control': 'no-store' }, 'bypass', 1],
@@ -172,58 +255,128 @@ t.test('a caller decides by cache-control, and by the field of LiteLLM', async t
   for (const [title, body, headers, cache, answer] of steps) {
     t.same(await ask(api, { ...hello, ...body }, headers), [cache, `answer ${answer}`], title)
   }
-  for (const { json } of api.upstream.requests) t.notOk(Object.hasOwn(json as Json, 'cache'), 'it is not sent on')
+  for (const { json } of api.upstream.requests) {
+    t.notOk(Object.hasOwn(json as Json, 'cache'), 'it is not sent on')
+  }
   const wrong = await api.post(path, { ...hello, cache: { ttl: 'long' } })
   t.equal(wrong.status, 422)
   t.match(await wrong.json(), { detail: [{ loc: ['body', 'cache'] }] })
 })
 
 t.test('the field is not sent on in the words of the caller either', async t => {
-  for (const [dialect, protocol] of [['messages', protocols.anthropic], ['responses', protocols.responses]] as const) {
+  for (const [dialect, protocol] of [
+    ['messages', protocols.anthropic],
+    ['responses', protocols.responses]
+  ] as const) {
     const { path, request } = dialects[dialect]
     const api = await start(t, scriptOf(protocol), { providers: [] })
-    await api.gateway.reload({ ...settings({ cache: { answers } }), providers: [protocol.provider(api.upstream.url)] })
+    await api.gateway.reload({
+      ...settings({ cache: { answers } }),
+      providers: [protocol.provider(api.upstream.url)]
+    })
     const body = { ...request(protocol.model, 'there'), cache: { namespace: 'mine' } }
     t.equal((await api.post(path, body)).headers.get('x-headgate-cache'), 'miss')
     t.equal((await api.post(path, body)).headers.get('x-headgate-cache'), 'hit')
     const { cache: _, ...rest } = body as Json
-    t.match(api.upstream.requests[0]?.json, { ...rest, model: protocol.model.slice(protocol.model.indexOf('/') + 1) })
+    t.match(api.upstream.requests[0]?.json, {
+      ...rest,
+      model: protocol.model.slice(protocol.model.indexOf('/') + 1)
+    })
     t.notOk(Object.hasOwn(api.upstream.requests[0]?.json as Json, 'cache'))
   }
 })
 
-t.test('only what is asked for, or what is the same each time, is kept where the configuration says so', async t => {
-  const asked = await start(t, counting(), { answers: { when: 'asked' } })
-  const bodies = [hello, hello, { ...hello, cache: true }, { ...hello, cache: true }, { ...hello, cache: {} }]
-  const seen: unknown[] = []
-  for (const body of bodies) seen.push((await ask(asked, body))[0])
-  t.same(seen, ['bypass', 'bypass', 'miss', 'hit', 'hit'])
-  const same = await start(t, counting(), { answers: { when: 'deterministic' } })
-  const results: unknown[] = []
-  for (const body of [hello, { ...hello, temperature: 1 }, { ...hello, temperature: 0 }, { ...hello, temperature: 0 }, { ...hello, seed: 7 }, { ...hello, seed: 7 }]) results.push((await ask(same, body))[0])
-  t.same(results, ['bypass', 'bypass', 'miss', 'hit', 'miss', 'hit'])
-})
+t.test(
+  'only what is asked for, or what is the same each time, is kept where the configuration says so',
+  async t => {
+    const asked = await start(t, counting(), { answers: { when: 'asked' } })
+    const bodies = [
+      hello,
+      hello,
+      { ...hello, cache: true },
+      { ...hello, cache: true },
+      { ...hello, cache: {} }
+    ]
+    const seen: unknown[] = []
+    for (const body of bodies) seen.push((await ask(asked, body))[0])
+    t.same(seen, ['bypass', 'bypass', 'miss', 'hit', 'hit'])
+    const same = await start(t, counting(), { answers: { when: 'deterministic' } })
+    const results: unknown[] = []
+    for (const body of [
+      hello,
+      { ...hello, temperature: 1 },
+      { ...hello, temperature: 0 },
+      { ...hello, temperature: 0 },
+      { ...hello, seed: 7 },
+      { ...hello, seed: 7 }
+    ]) {
+      results.push((await ask(same, body))[0])
+    }
+    t.same(results, ['bypass', 'bypass', 'miss', 'hit', 'miss', 'hit'])
+  }
+)
 
-t.test('nothing is kept of a failed answer, of a filtered one, and of one with signed reasoning', async t => {
-  const signed: Script = { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify({ ...protocols.anthropic.complete, content: [{ type: 'thinking', thinking: 'Hm.', signature: 'c2ln' }, { type: 'text', text: 'ok' }] })] }
-  const cases: ReadonlyArray<readonly [title: string, body: Json, script: Script, path?: string]> = [
-    ['an error', hello, { status: 400, headers: { 'content-type': 'application/json' }, pieces: ['{"error":{"message":"no"}}'] }],
-    ['a filtered answer', hello, { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(completion('', 'content_filter'))] }],
-    ['a broken stream', { ...hello, stream: true }, { headers: eventStream, pieces: protocols.chat.frames.slice(0, 5), then: 'reset' }],
-    ['signed reasoning, as it came', { model: 'anthropic/m', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }, signed, '/v1/messages'],
-    ['signed reasoning, translated', { ...hello, model: 'anthropic/m' }, signed]
-  ]
-  for (const [title, body, script, to = path] of cases) {
-    const api = await start(t, script)
-    await api.gateway.reload({ ...settings({ cache: { answers } }), providers: [chatUpstreamAt(api.upstream.url), upstreamAt(api.upstream.url, 'anthropic', 'anthropic')] })
-    for (const number of [1, 2]) {
-      const response = await api.post(to, body)
-      await response.text().catch(() => undefined) // the broken one
-      t.not(response.headers.get('x-headgate-cache'), 'hit', title)
-      t.ok(api.upstream.requests.length >= number, title)
+t.test(
+  'nothing is kept of a failed answer, of a filtered one, and of one with signed reasoning',
+  async t => {
+    const signed: Script = {
+      headers: { 'content-type': 'application/json' },
+      pieces: [
+        JSON.stringify({
+          ...protocols.anthropic.complete,
+          content: [
+            { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
+            { type: 'text', text: 'ok' }
+          ]
+        })
+      ]
+    }
+    const cases: ReadonlyArray<readonly [title: string, body: Json, script: Script, path?: string]> = [
+      [
+        'an error',
+        hello,
+        {
+          status: 400,
+          headers: { 'content-type': 'application/json' },
+          pieces: ['{"error":{"message":"no"}}']
+        }
+      ],
+      [
+        'a filtered answer',
+        hello,
+        {
+          headers: { 'content-type': 'application/json' },
+          pieces: [JSON.stringify(completion('', 'content_filter'))]
+        }
+      ],
+      [
+        'a broken stream',
+        { ...hello, stream: true },
+        { headers: eventStream, pieces: protocols.chat.frames.slice(0, 5), then: 'reset' }
+      ],
+      [
+        'signed reasoning, as it came',
+        { model: 'anthropic/m', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] },
+        signed,
+        '/v1/messages'
+      ],
+      ['signed reasoning, translated', { ...hello, model: 'anthropic/m' }, signed]
+    ]
+    for (const [title, body, script, to = path] of cases) {
+      const api = await start(t, script)
+      await api.gateway.reload({
+        ...settings({ cache: { answers } }),
+        providers: [chatUpstreamAt(api.upstream.url), upstreamAt(api.upstream.url, 'anthropic', 'anthropic')]
+      })
+      for (const number of [1, 2]) {
+        const response = await api.post(to, body)
+        await response.text().catch(() => undefined) // the broken one
+        t.not(response.headers.get('x-headgate-cache'), 'hit', title)
+        t.ok(api.upstream.requests.length >= number, title)
+      }
     }
   }
-})
+)
 
 t.test('calls that use what others keep, and large ones, have no part in it', async t => {
   const api = await start(t, counting())
@@ -231,7 +384,10 @@ t.test('calls that use what others keep, and large ones, have no part in it', as
     ['stored at the provider', { ...hello, store: true }],
     ['by a key of the caller', hello, { 'x-provider-key': 'sk-own' }],
     ['large', { ...hello, messages: [{ role: 'user', content: 'x'.repeat(300_000) }] }],
-    ['with tools of a server', { ...hello, mcp_servers: ['https://example.com/mcp'], automatic_tool_execution: false }]
+    [
+      'with tools of a server',
+      { ...hello, mcp_servers: ['https://example.com/mcp'], automatic_tool_execution: false }
+    ]
   ]
   for (const [title, body, headers = {}] of cases) {
     const response = await api.post(path, body, { headers })
@@ -243,10 +399,18 @@ t.test('calls that use what others keep, and large ones, have no part in it', as
   t.teardown(database.close)
   const upstream = await fakeUpstream(scriptOf(protocols.responses))
   t.teardown(upstream.close)
-  const storing = await testGateway(t, { providers: [protocols.responses.provider(upstream.url)], cache: { answers } }, {}, { database })
+  const storing = await testGateway(
+    t,
+    { providers: [protocols.responses.provider(upstream.url)], cache: { answers } },
+    {},
+    { database }
+  )
   const body = { model: protocols.responses.model, input: 'hi' }
   t.equal((await storing.post('/v1/responses', body)).headers.get('x-headgate-cache'), 'bypass')
-  t.equal((await storing.post('/v1/responses', { ...body, store: false })).headers.get('x-headgate-cache'), 'miss')
+  t.equal(
+    (await storing.post('/v1/responses', { ...body, store: false })).headers.get('x-headgate-cache'),
+    'miss'
+  )
 })
 
 t.test('no answer is given to another key, project, model, endpoint, body or provider', async t => {
@@ -257,7 +421,9 @@ t.test('no answer is given to another key, project, model, endpoint, body or pro
     beside: { id: 'key-4', name: 'beside', project: { id: 'p-1', name: 'one' } },
     there: { id: 'key-5', name: 'there', project: { id: 'p-2', name: 'two' } }
   }
-  const differences: ReadonlyArray<readonly [title: string, change: Json, headers?: Record<string, string>]> = [
+  const differences: ReadonlyArray<
+    readonly [title: string, change: Json, headers?: Record<string, string>]
+  > = [
     ['another key', {}, { authorization: 'Bearer other' }],
     ['the same key with other rights', {}, { authorization: 'Bearer narrow' }],
     ['another key of a project', {}, { authorization: 'Bearer here' }],
@@ -274,39 +440,71 @@ t.test('no answer is given to another key, project, model, endpoint, body or pro
   ]
   const api = await start(t, counting(), {}, keys)
   t.equal((await ask(api, hello))[0], 'miss')
-  for (const [title, change, headers] of differences) t.equal((await ask(api, { ...hello, ...change }, headers))[0], 'miss', title)
-  for (const [title, change] of [['a user', { user: 'u' }], ['metadata', { metadata: { a: 'b' } }]] as const) t.equal((await ask(api, { ...hello, ...change }))[0], 'hit', title)
+  for (const [title, change, headers] of differences) {
+    t.equal((await ask(api, { ...hello, ...change }, headers))[0], 'miss', title)
+  }
+  for (const [title, change] of [
+    ['a user', { user: 'u' }],
+    ['metadata', { metadata: { a: 'b' } }]
+  ] as const) {
+    t.equal((await ask(api, { ...hello, ...change }))[0], 'hit', title)
+  }
 
   const shared = await start(t, counting(), { answers: { scope: 'project' } }, keys)
   const results: unknown[] = []
-  for (const key of ['here', 'beside', 'there', testKey]) results.push((await ask(shared, hello, { authorization: `Bearer ${key}` }))[0])
-  t.same(results, ['miss', 'hit', 'miss', 'miss'], 'keys of a project share them where the configuration says so')
+  for (const key of ['here', 'beside', 'there', testKey]) {
+    results.push((await ask(shared, hello, { authorization: `Bearer ${key}` }))[0])
+  }
+  t.same(
+    results,
+    ['miss', 'hit', 'miss', 'miss'],
+    'keys of a project share them where the configuration says so'
+  )
 })
 
 t.test('an answer is not given again once its time is over, and the memory is bounded', async t => {
   const brief = await start(t, counting(), { answers: { ttlMs: 1 } })
   await ask(brief, hello)
   await until(async () => (await ask(brief, hello))[0] === 'miss', 'the answer to be gone')
-  const small = await start(t, (_request, number) => ({ pieces: [JSON.stringify(completion(`${number} ${'x'.repeat(20_000)}`))] }), { answers: { maxBytes: 100_000 * 16 } })
+  const small = await start(
+    t,
+    (_request, number) => ({ pieces: [JSON.stringify(completion(`${number} ${'x'.repeat(20_000)}`))] }),
+    { answers: { maxBytes: 100_000 * 16 } }
+  )
   const bodies = Array.from({ length: 60 }, (_, seed) => ({ ...hello, seed }))
   for (const body of bodies) await ask(small, body)
   t.equal((await ask(small, bodies[59] ?? hello))[0], 'hit')
   t.equal((await ask(small, bodies[0] ?? hello))[0], 'miss', 'the oldest made room')
   const large = await start(t, () => ({ pieces: [JSON.stringify(completion('x'.repeat(60_000)))] }))
-  t.same([(await ask(large, hello))[0], (await ask(large, hello))[0]], ['miss', 'miss'], 'one over a sixteenth is not kept')
+  t.same(
+    [(await ask(large, hello))[0], (await ask(large, hello))[0]],
+    ['miss', 'miss'],
+    'one over a sixteenth is not kept'
+  )
 })
 
 /** An upstream that answers when `release` is called. */
 function holding (): { readonly script: () => Promise<Script>, readonly release: (script?: Script) => void } {
   const waiting: Array<(script: Script) => void> = []
   return {
-    script: async () => await new Promise<Script>(resolve => { waiting.push(resolve) }),
-    release: (script = { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(completion('held'))] }) => waiting.shift()?.(script)
+    script: async () =>
+      await new Promise<Script>(resolve => {
+        waiting.push(resolve)
+      }),
+    release: (
+      script = {
+        headers: { 'content-type': 'application/json' },
+        pieces: [JSON.stringify(completion('held'))]
+      }
+    ) => waiting.shift()?.(script)
   }
 }
 
 function leaving (api: TestGateway, body: Json): { readonly leave: () => void } {
-  const sent = request(`${api.url}${path}`, { method: 'POST', headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' } })
+  const sent = request(`${api.url}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' }
+  })
   sent.on('error', () => undefined) // it leaves
   sent.end(JSON.stringify(body))
   return { leave: () => sent.destroy() }
@@ -320,7 +518,11 @@ t.test('equal calls at once make one request, which only the first pays', async 
   const others = [ask(api, hello), ask(api, hello)]
   await until(() => api.gateway.load().openCalls === 3, 'three calls')
   release()
-  t.same(await Promise.all([first, ...others]), [['miss', 'held'], ['hit', 'held'], ['hit', 'held']])
+  t.same(await Promise.all([first, ...others]), [
+    ['miss', 'held'],
+    ['hit', 'held'],
+    ['hit', 'held']
+  ])
   t.equal(api.upstream.requests.length, 1)
   await until(() => api.rows.length === 3, 'the rows')
   t.equal(api.rows.filter(({ cached }) => cached === 1).length, 2)
@@ -332,7 +534,9 @@ t.test('when the caller who pays leaves, the call goes on for those who wait', a
   const { leave } = leaving(api, hello)
   const { aborted } = await api.upstream.request(0)
   let isAborted = false
-  void aborted.then(() => { isAborted = true })
+  void aborted.then(() => {
+    isAborted = true
+  })
   const other = ask(api, hello)
   await until(() => api.gateway.load().openCalls === 2, 'two calls')
   leave()
@@ -342,7 +546,11 @@ t.test('when the caller who pays leaves, the call goes on for those who wait', a
   t.same(await other, ['hit', 'held'])
   t.equal(isAborted, false)
   await until(() => api.rows.length === 2, 'the rows')
-  t.match(api.rows.find(({ cached }) => cached === null), { outcome: 'client_closed', prompt_tokens: 3, completion_tokens: 2 }, 'who left pays')
+  t.match(
+    api.rows.find(({ cached }) => cached === null),
+    { outcome: 'client_closed', prompt_tokens: 3, completion_tokens: 2 },
+    'who left pays'
+  )
   quit.leave()
   t.equal(await (await api.upstream.request(1)).aborted, undefined, 'nobody waits for this one')
 })
@@ -365,7 +573,10 @@ t.test('the call that others wait for keeps its own deadline, and they get the w
       await release.promise
       return stream
         ? { headers: eventStream, pieces: chatFrames(['one ', 'two'], { usage: true }) }
-        : { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(completion('one two'))] }
+        : {
+            headers: { 'content-type': 'application/json' },
+            pieces: [JSON.stringify(completion('one two'))]
+          }
     })
     const first = api.post(path, { ...hello, stream, timeout: 0.2 })
     await api.upstream.request(0)
@@ -406,7 +617,11 @@ t.test('when the call that others wait for fails, the next of them goes', async 
   const calls = [ask(api, hello), ask(api, hello), ask(api, hello)]
   await api.upstream.request(0)
   await until(() => api.gateway.load().openCalls === 3, 'three calls')
-  release({ status: 400, headers: { 'content-type': 'application/json' }, pieces: ['{"error":{"message":"no"}}'] })
+  release({
+    status: 400,
+    headers: { 'content-type': 'application/json' },
+    pieces: ['{"error":{"message":"no"}}']
+  })
   await api.upstream.request(1)
   release()
   const results = await Promise.all(calls)
@@ -414,45 +629,93 @@ t.test('when the call that others wait for fails, the next of them goes', async 
   t.equal(api.upstream.requests.length, 2)
 })
 
-t.test('what a request stage masked is neither sent nor compared, and answer stages see every hit', async t => {
-  const stage: Settings['stages'][number] = { name: 'tickets', use: 'pattern', at: ['request', 'answer'], action: 'mask', patterns: [{ name: 'ticket', match: 'TCK-\\d{6}', maxLength: 10 }] }
-  const api = await start(t, () => ({ pieces: [JSON.stringify(completion('of TCK-999999'))] }), { stages: [stage] })
-  const of = (number: string): Json => ({ ...hello, messages: [{ role: 'user', content: `What of ${number}?` }] })
-  t.same(await ask(api, of('TCK-111111')), ['miss', 'of [ticket]'])
-  t.same(await ask(api, of('TCK-222222')), ['hit', 'of [ticket]'])
-  await until(() => api.lines.filter(({ msg }) => msg === 'call').length === 2, 'the lines')
-  t.match(api.lines.findLast(({ msg }) => msg === 'call'), { cache: 'hit', findings: [{ point: 'request' }, { point: 'answer' }] })
-  t.equal(api.upstream.requests.length, 1)
-  await api.gateway.reload({ ...settings({ cache: { answers } }), providers: [chatUpstreamAt(api.upstream.url)], stages: [] })
-  t.same(await ask(api, of('[ticket]')), ['miss', 'of TCK-999999'], 'other stages, another answer')
-})
+t.test(
+  'what a request stage masked is neither sent nor compared, and answer stages see every hit',
+  async t => {
+    const stage: Settings['stages'][number] = {
+      name: 'tickets',
+      use: 'pattern',
+      at: ['request', 'answer'],
+      action: 'mask',
+      patterns: [{ name: 'ticket', match: 'TCK-\\d{6}', maxLength: 10 }]
+    }
+    const api = await start(t, () => ({ pieces: [JSON.stringify(completion('of TCK-999999'))] }), {
+      stages: [stage]
+    })
+    const of = (number: string): Json => ({
+      ...hello,
+      messages: [{ role: 'user', content: `What of ${number}?` }]
+    })
+    t.same(await ask(api, of('TCK-111111')), ['miss', 'of [ticket]'])
+    t.same(await ask(api, of('TCK-222222')), ['hit', 'of [ticket]'])
+    await until(() => api.lines.filter(({ msg }) => msg === 'call').length === 2, 'the lines')
+    t.match(
+      api.lines.findLast(({ msg }) => msg === 'call'),
+      { cache: 'hit', findings: [{ point: 'request' }, { point: 'answer' }] }
+    )
+    t.equal(api.upstream.requests.length, 1)
+    await api.gateway.reload({
+      ...settings({ cache: { answers } }),
+      providers: [chatUpstreamAt(api.upstream.url)],
+      stages: []
+    })
+    t.same(await ask(api, of('[ticket]')), ['miss', 'of TCK-999999'], 'other stages, another answer')
+  }
+)
 
 t.test('without the setting, nothing says anything about a cache', async t => {
   const upstream = await fakeUpstream(counting())
   t.teardown(upstream.close)
   const api = await testGateway(t, { providers: [chatUpstreamAt(upstream.url)] })
-  t.same([await ask(api, { ...hello, cache: true }), await ask(api, { ...hello, cache: true })], [[null, 'answer 0'], [null, 'answer 1']])
+  t.same(
+    [await ask(api, { ...hello, cache: true }), await ask(api, { ...hello, cache: true })],
+    [
+      [null, 'answer 0'],
+      [null, 'answer 1']
+    ]
+  )
 })
 
-t.test('gateways with one store share answers by Redis, where nobody can read them', { skip: noRedis }, async t => {
-  const redis = await startRedis(t)
-  const database = await openDatabase(t.testdir())
-  t.teardown(database.close)
-  const server = await redis.connect(t)
-  const upstream = await fakeUpstream(counting())
-  t.teardown(upstream.close)
-  const coordination: GatewayCoordination = {
-    answers: new SharedAnswers(server), load: () => ({ isAway: false, decidedAlone: 0, commands: { bounds: [], counts: [0], sum: 0 } }),
-    cooldowns: { listen: () => undefined, report: () => undefined }, notifyOfTasks: () => undefined, onTasks: () => undefined
+t.test(
+  'gateways with one store share answers by Redis, where nobody can read them',
+  { skip: noRedis },
+  async t => {
+    const redis = await startRedis(t)
+    const database = await openDatabase(t.testdir())
+    t.teardown(database.close)
+    const server = await redis.connect(t)
+    const upstream = await fakeUpstream(counting())
+    t.teardown(upstream.close)
+    const coordination: GatewayCoordination = {
+      answers: new SharedAnswers(server),
+      load: () => ({ isAway: false, decidedAlone: 0, commands: { bounds: [], counts: [0], sum: 0 } }),
+      cooldowns: { listen: () => undefined, report: () => undefined },
+      notifyOfTasks: () => undefined,
+      onTasks: () => undefined
+    }
+    const gateways = await Promise.all(
+      [1, 2].map(
+        async () =>
+          await testGateway(
+            t,
+            { providers: [chatUpstreamAt(upstream.url)], cache: { answers } },
+            {},
+            { database, coordination }
+          )
+      )
+    )
+    const [one, other] = gateways as [TestGateway, TestGateway] // of two
+    t.same(await ask(one, hello), ['miss', 'answer 0'])
+    const [found] = await eventually(
+      async () => await ask(other, hello),
+      ([cache]) => cache === 'hit',
+      'the answer in Redis'
+    )
+    t.equal(found, 'hit')
+    const keys = await server.deleteAll('headgate:answer:')
+    t.ok(keys >= 1)
+    t.equal((await ask(one, hello))[0], 'miss')
+    await redis.kill()
+    t.equal((await ask(one, { ...hello, seed: 3 }))[0], 'miss', 'without Redis each call is answered anew')
   }
-  const gateways = await Promise.all([1, 2].map(async () => await testGateway(t, { providers: [chatUpstreamAt(upstream.url)], cache: { answers } }, {}, { database, coordination })))
-  const [one, other] = gateways as [TestGateway, TestGateway] // of two
-  t.same(await ask(one, hello), ['miss', 'answer 0'])
-  const [found] = await eventually(async () => await ask(other, hello), ([cache]) => cache === 'hit', 'the answer in Redis')
-  t.equal(found, 'hit')
-  const keys = await server.deleteAll('headgate:answer:')
-  t.ok(keys >= 1)
-  t.equal((await ask(one, hello))[0], 'miss')
-  await redis.kill()
-  t.equal((await ask(one, { ...hello, seed: 3 }))[0], 'miss', 'without Redis each call is answered anew')
-})
+)

@@ -1,4 +1,6 @@
-/** Calls of every kind in front of a real collector: what it writes is compared with the records of the calls. */
+/**
+ * Calls of every kind in front of a real collector: what it writes is compared with the records of the calls.
+ */
 
 import t, { type Test } from 'tap'
 import { noCollector, realCollector } from '../support/real-collector.ts'
@@ -8,7 +10,14 @@ import { otlpSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { remoteServer } from '../support/tool-servers.ts'
 import { until } from '../support/until.ts'
-import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
+import {
+  chatAnswer,
+  chatFrames,
+  eventStream,
+  fakeUpstream,
+  type FakeUpstream,
+  type Script
+} from '../support/upstream.ts'
 import type { SeenSpan } from '../support/collector.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { Settings } from '../../lib/core/settings.ts'
@@ -21,12 +30,35 @@ const hello = { messages: [{ role: 'user', content: 'to Zanzibar' }], model: 'on
 const fine: Script = { pieces: [chatAnswer('one')] }
 const stream: Script = { headers: eventStream, pieces: chatFrames(['one', 'two'], { usage: true }) }
 const toolTurn: Script = {
-  pieces: [JSON.stringify({
-    id: 'c1', object: 'chat.completion', created: 1, model: 'm',
-    choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } }] }, finish_reason: 'tool_calls' }]
-  })]
+  pieces: [
+    JSON.stringify({
+      id: 'c1',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: 'assistant',
+            content: null,
+            tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } }]
+          },
+          finish_reason: 'tool_calls'
+        }
+      ]
+    })
+  ]
 }
-const stages: Settings['stages'] = [{ name: 'islands', use: 'pattern', at: ['request', 'answer'], action: 'mask', patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }] }]
+const stages: Settings['stages'] = [
+  {
+    name: 'islands',
+    use: 'pattern',
+    at: ['request', 'answer'],
+    action: 'mask',
+    patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }]
+  }
+]
 
 interface Kind {
   /** Answers of the first provider, by the number of the request. */
@@ -42,15 +74,39 @@ interface Kind {
 const kinds: Readonly<Record<string, Kind>> = {
   complete: { script: fine, children: ['chat m'] },
   streamed: { script: stream, body: { stream: true }, children: ['chat m'] },
-  'repeated after a failure': { script: (_, number) => number === 0 ? { status: 500, pieces: ['{}'] } : fine, children: ['chat m', 'chat m'] },
-  'answered by the next model': {
-    script: { status: 500, pieces: ['{}'] }, body: { model: 'both' }, settings: { routes: [{ name: 'both', models: ['one/m', 'two/m'] }] }, children: ['chat m', 'chat m']
+  'repeated after a failure': {
+    script: (_, number) => (number === 0 ? { status: 500, pieces: ['{}'] } : fine),
+    children: ['chat m', 'chat m']
   },
-  hedged: { script: { silent: true }, body: { model: 'quick' }, settings: { routes: [{ name: 'quick', models: ['one/m', 'two/m'], hedgeAfterMs: 20 }] }, children: ['chat m', 'chat m'] },
-  'with tools': { script: (_, number) => number === 0 ? toolTurn : fine, body: { mcp_servers: ['org/test'] }, children: ['chat m', 'chat m', 'tools/call echo', 'tools/list'] },
-  'with a stage': { script: fine, settings: { stages }, children: ['chat m', 'stage islands', 'stage islands'] },
+  'answered by the next model': {
+    script: { status: 500, pieces: ['{}'] },
+    body: { model: 'both' },
+    settings: { routes: [{ name: 'both', models: ['one/m', 'two/m'] }] },
+    children: ['chat m', 'chat m']
+  },
+  hedged: {
+    script: { silent: true },
+    body: { model: 'quick' },
+    settings: { routes: [{ name: 'quick', models: ['one/m', 'two/m'], hedgeAfterMs: 20 }] },
+    children: ['chat m', 'chat m']
+  },
+  'with tools': {
+    script: (_, number) => (number === 0 ? toolTurn : fine),
+    body: { mcp_servers: ['org/test'] },
+    children: ['chat m', 'chat m', 'tools/call echo', 'tools/list']
+  },
+  'with a stage': {
+    script: fine,
+    settings: { stages },
+    children: ['chat m', 'stage islands', 'stage islands']
+  },
   refused: { script: fine, headers: { authorization: 'Bearer wrong' }, children: [] },
-  'of a caller who leaves': { script: { ...stream, pieces: chatFrames(['one']).slice(0, 2), then: 'stall' }, body: { stream: true }, leaves: true, children: ['chat m'] }
+  'of a caller who leaves': {
+    script: { ...stream, pieces: chatFrames(['one']).slice(0, 2), then: 'stall' },
+    body: { stream: true },
+    leaves: true,
+    children: ['chat m']
+  }
 }
 
 t.test('a real collector', { skip: noCollector }, async t => {
@@ -65,7 +121,10 @@ t.test('a real collector', { skip: noCollector }, async t => {
       if (call === undefined) throw new Error('no call')
       const { traceId = '', spanId } = call.record.trace ?? {}
       const mine = (): SeenSpan[] => seen().spans.filter(span => span.traceId === traceId)
-      await until(() => mine().length === kind.children.length + 1, `${kind.children.length + 1} spans, of ${seen().spans.length}`)
+      await until(
+        () => mine().length === kind.children.length + 1,
+        `${kind.children.length + 1} spans, of ${seen().spans.length}`
+      )
       const server = mine().find(span => span.kind === 2)
       const children = mine().filter(span => span !== server && span.kind !== 2)
       t.strictSame(children.map(span => span.name).toSorted(), kind.children.toSorted())
@@ -74,84 +133,170 @@ t.test('a real collector', { skip: noCollector }, async t => {
       compareAttempts(t, children.filter(({ name }) => name === 'chat m'), call)
       // What providers on one's own network got is what the collector has.
       const sent = upstreams.flatMap(({ requests }) => requests.map(({ headers }) => headers['traceparent']))
-      const attempts = children.filter(({ name }) => name === 'chat m').map(span => `00-${traceId}-${span.spanId}-01`)
+      const attempts = children
+        .filter(({ name }) => name === 'chat m')
+        .map(span => `00-${traceId}-${span.spanId}-01`)
       t.strictSame(sent.map(String).toSorted(), attempts.toSorted())
     })
   }
 
-  await t.test('has the span of a call whose gateway was killed in the middle of its stream, once the next one has found it', async t => {
-    const [directory, traceId, parentId] = [directoryOf(t), 'c'.repeat(32), 'd'.repeat(16)]
-    const upstream = await fakeUpstream({ ...stream, pieces: chatFrames(['one']).slice(0, 2), then: 'stall' })
-    t.teardown(upstream.close)
-    writeFileSync(join(directory, 'headgate.yaml'), `providers: {one: {kind: openai-compatible, base_url: '${upstream.url}/v1'}}\ntelemetry: {otlp: {endpoint: '${url}'}}\n`)
-    const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
-    const killed = await startGateway(t, directory, env)
-    const response = await fetch(`${killed.url}${path}`, {
-      method: 'POST', body: JSON.stringify({ ...hello, stream: true, user: 'ann' }),
-      headers: { authorization: 'Bearer a-key-of-24-characters-00', 'content-type': 'application/json', traceparent: `00-${traceId}-${parentId}-01` }
-    })
-    const reader = response.body?.getReader()
-    await reader?.read()
-    const journals = (): string => readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.jsonl')).map(name => readFileSync(join(directory, name), 'utf8')).join('')
-    await until(() => journals().includes(traceId), 'the row of the call in the journal')
-    killed.child.kill('SIGKILL')
-    await killed.ended
-    await reader?.cancel().catch(() => undefined)
-    t.notOk(seen().spans.some(span => span.traceId === traceId), 'nothing was sent before')
+  await t.test(
+    'has the span of a call whose gateway was killed in the middle of its stream, once the next one has found it',
+    async t => {
+      const [directory, traceId, parentId] = [directoryOf(t), 'c'.repeat(32), 'd'.repeat(16)]
+      const upstream = await fakeUpstream({
+        ...stream,
+        pieces: chatFrames(['one']).slice(0, 2),
+        then: 'stall'
+      })
+      t.teardown(upstream.close)
+      writeFileSync(
+        join(directory, 'headgate.yaml'),
+        `providers: {one: {kind: openai-compatible, base_url: '${upstream.url}/v1'}}\ntelemetry: {otlp: {endpoint: '${url}'}}\n`
+      )
+      const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
+      const killed = await startGateway(t, directory, env)
+      const response = await fetch(`${killed.url}${path}`, {
+        method: 'POST',
+        body: JSON.stringify({ ...hello, stream: true, user: 'ann' }),
+        headers: {
+          authorization: 'Bearer a-key-of-24-characters-00',
+          'content-type': 'application/json',
+          traceparent: `00-${traceId}-${parentId}-01`
+        }
+      })
+      const reader = response.body?.getReader()
+      await reader?.read()
+      const journals = (): string =>
+        readdirSync(directory, { recursive: true, encoding: 'utf8' })
+          .filter(name => name.endsWith('.jsonl'))
+          .map(name => readFileSync(join(directory, name), 'utf8'))
+          .join('')
+      await until(() => journals().includes(traceId), 'the row of the call in the journal')
+      killed.child.kill('SIGKILL')
+      await killed.ended
+      await reader?.cancel().catch(() => undefined)
+      t.notOk(
+        seen().spans.some(span => span.traceId === traceId),
+        'nothing was sent before'
+      )
 
-    const next = await startGateway(t, directory, env)
-    const mine = (): SeenSpan[] => seen().spans.filter(span => span.traceId === traceId)
-    await until(() => mine().length > 0, 'the span of the call', 30_000)
-    next.child.kill('SIGTERM')
-    await next.ended
-    const [, sentTo = ''] = /^00-\w+-(\w+)-01$/.exec(String(upstream.requests.find(({ path: to }) => to.endsWith('/chat/completions'))?.headers['traceparent'])) ?? []
-    t.strictSame(mine().map(span => [span.kind, span.parentSpanId, span.failed]), [[2, parentId, true]], 'one, below the span of the caller')
-    t.match(mine()[0]?.attributes, { 'headgate.recovered': true, 'headgate.outcome': 'interrupted', 'headgate.model': 'one/m', 'headgate.provider': 'one', 'headgate.attempts': 1, 'headgate.usage.estimated': true, 'user.id': 'ann' })
-    t.ok(sentTo !== '' && sentTo !== mine()[0]?.spanId, 'the provider got a span of its own, which died with the process')
-  })
-
-  await t.test('is away and comes back: no call notices, and each span has come or is counted as dropped', async t => {
-    const away = await realCollector(t)
-    const { api, calls } = await gatewayFor(t, away.url, {
-      script: fine, children: [],
-      settings: { telemetry: { maxSampledPerSecond: 1, otlp: otlpSettings(away.url, { protocol: 'http/protobuf', maxQueuedSpans: 20, content: { projects: ['*'], maxBytes: 8192, redact: { fields: [], patterns: [] } } }) } }
-    })
-    const makeCalls = async (count: number): Promise<void> => {
-      const statuses = await Promise.all(Array.from({ length: count }, async () => {
-        const response = await api.post(path, hello)
-        await response.text()
-        return response.status
-      }))
-      t.same([...new Set(statuses)], [200])
+      const next = await startGateway(t, directory, env)
+      const mine = (): SeenSpan[] => seen().spans.filter(span => span.traceId === traceId)
+      await until(() => mine().length > 0, 'the span of the call', 30_000)
+      next.child.kill('SIGTERM')
+      await next.ended
+      const [, sentTo = ''] =
+        /^00-\w+-(\w+)-01$/.exec(
+          String(
+            upstream.requests.find(({ path: to }) => to.endsWith('/chat/completions'))?.headers[
+              'traceparent'
+            ]
+          )
+        ) ?? []
+      t.strictSame(
+        mine().map(span => [span.kind, span.parentSpanId, span.failed]),
+        [[2, parentId, true]],
+        'one, below the span of the caller'
+      )
+      t.match(mine()[0]?.attributes, {
+        'headgate.recovered': true,
+        'headgate.outcome': 'interrupted',
+        'headgate.model': 'one/m',
+        'headgate.provider': 'one',
+        'headgate.attempts': 1,
+        'headgate.usage.estimated': true,
+        'user.id': 'ann'
+      })
+      t.ok(
+        sentTo !== '' && sentTo !== mine()[0]?.spanId,
+        'the provider got a span of its own, which died with the process'
+      )
     }
-    await makeCalls(5)
-    await until(() => away.seen().spans.length === 10, 'the spans of the first calls', 30_000)
-    await away.stop()
-    for (let round = 0; round < 10; round++) await makeCalls(20)
-    await until(() => (api.gateway.load().spansDropped ?? 0) >= 400 - 20, 'all but a full queue', 30_000)
-    await away.start()
-    await makeCalls(1)
-    await api.gateway.close()
-    t.equal(calls.length, 206)
-    const { spansDropped = 0 } = api.gateway.load()
-    await until(() => away.seen().spans.length + spansDropped === 2 * calls.length, 'every span to be accounted for', 10_000)
-    t.ok(spansDropped < 2 * calls.length - 10, 'those of the last call among them')
-    t.equal(api.lines.filter(({ msg }) => msg === 'spans were dropped: the queue was full, or the collector refused them').length, 1, 'it is said once a minute')
-  })
+  )
+
+  await t.test(
+    'is away and comes back: no call notices, and each span has come or is counted as dropped',
+    async t => {
+      const away = await realCollector(t)
+      const { api, calls } = await gatewayFor(t, away.url, {
+        script: fine,
+        children: [],
+        settings: {
+          telemetry: {
+            maxSampledPerSecond: 1,
+            otlp: otlpSettings(away.url, {
+              protocol: 'http/protobuf',
+              maxQueuedSpans: 20,
+              content: { projects: ['*'], maxBytes: 8192, redact: { fields: [], patterns: [] } }
+            })
+          }
+        }
+      })
+      const makeCalls = async (count: number): Promise<void> => {
+        const statuses = await Promise.all(
+          Array.from({ length: count }, async () => {
+            const response = await api.post(path, hello)
+            await response.text()
+            return response.status
+          })
+        )
+        t.same([...new Set(statuses)], [200])
+      }
+      await makeCalls(5)
+      await until(() => away.seen().spans.length === 10, 'the spans of the first calls', 30_000)
+      await away.stop()
+      for (let round = 0; round < 10; round++) await makeCalls(20)
+      await until(() => (api.gateway.load().spansDropped ?? 0) >= 400 - 20, 'all but a full queue', 30_000)
+      await away.start()
+      await makeCalls(1)
+      await api.gateway.close()
+      t.equal(calls.length, 206)
+      const { spansDropped = 0 } = api.gateway.load()
+      await until(
+        () => away.seen().spans.length + spansDropped === 2 * calls.length,
+        'every span to be accounted for',
+        10_000
+      )
+      t.ok(spansDropped < 2 * calls.length - 10, 'those of the last call among them')
+      t.equal(
+        api.lines.filter(
+          ({ msg }) => msg === 'spans were dropped: the queue was full, or the collector refused them'
+        ).length,
+        1,
+        'it is said once a minute'
+      )
+    }
+  )
 
   await t.test('has metrics and lines of the log of a gateway, in the default encoding', async t => {
     const directory = directoryOf(t)
-    writeFileSync(join(directory, 'headgate.yaml'), `providers: {sandbox: {}}\ntelemetry: {otlp: {endpoint: '${url}', metrics: true, logs: true}}\n`)
+    writeFileSync(
+      join(directory, 'headgate.yaml'),
+      `providers: {sandbox: {}}\ntelemetry: {otlp: {endpoint: '${url}', metrics: true, logs: true}}\n`
+    )
     const gateway = await startGateway(t, directory, { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' })
     t.match(await ask(gateway.url, 'a-key-of-24-characters-00'), { status: 200 })
     gateway.child.kill('SIGTERM')
     t.match(await gateway.ended, { code: 0 })
     await until(() => seen().metrics.length > 0, 'the metrics')
-    t.match(seen().metrics.find(({ name }) => name === 'headgate_calls_total'), { kind: 'sum', points: [{ attributes: { model: 'sandbox/echo', outcome: 'ok' }, value: 1 }] })
+    t.match(
+      seen().metrics.find(({ name }) => name === 'headgate_calls_total'),
+      { kind: 'sum', points: [{ attributes: { model: 'sandbox/echo', outcome: 'ok' }, value: 1 }] }
+    )
     const times = seen().metrics.find(({ name }) => name === 'gen_ai.client.operation.duration')
-    t.match(times, { kind: 'histogram', unit: 's', points: [{ attributes: { 'gen_ai.operation.name': 'chat' } }] })
-    t.equal(times?.points[0]?.counts?.reduce((sum, count) => sum + count, 0), 1)
-    const line = seen().logs.find(({ body, attributes }) => body === 'call' && attributes['model'] === 'sandbox/echo')
+    t.match(times, {
+      kind: 'histogram',
+      unit: 's',
+      points: [{ attributes: { 'gen_ai.operation.name': 'chat' } }]
+    })
+    t.equal(
+      times?.points[0]?.counts?.reduce((sum, count) => sum + count, 0),
+      1
+    )
+    const line = seen().logs.find(
+      ({ body, attributes }) => body === 'call' && attributes['model'] === 'sandbox/echo'
+    )
     t.match(line, { severity: 9, attributes: { endpoint: 'chat', usage: { prompt: Number } } })
     t.equal(seen().spans.find(span => span.spanId === line?.spanId)?.traceId, line?.traceId)
   })
@@ -162,18 +307,36 @@ interface Ended {
   readonly row: UsageRow | undefined
 }
 
-async function gatewayFor (t: Test, endpoint: string, { script, settings: parts = {} }: Kind): Promise<{ api: TestGateway, calls: Ended[], upstreams: FakeUpstream[] }> {
+async function gatewayFor (
+  t: Test,
+  endpoint: string,
+  { script, settings: parts = {} }: Kind
+): Promise<{ api: TestGateway, calls: Ended[], upstreams: FakeUpstream[] }> {
   const [one, two, tools] = [await fakeUpstream(script), await fakeUpstream(fine), await startToolServer(t)]
   t.teardown(one.close)
   t.teardown(two.close)
   const calls: Ended[] = []
-  const api = await testGateway(t, {
-    providers: [upstreamAt(`${one.url}/v1`, 'one', 'openai-compatible', { retries: 1 }), upstreamAt(`${two.url}/v1`, 'two', 'groq')],
-    tools: { ...settings().tools, connectMs: 10_000, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] },
-    toolServers: [remoteServer('org/test', tools.url)],
-    telemetry: { maxSampledPerSecond: 100, otlp: otlpSettings(endpoint, { protocol: 'http/protobuf' }) },
-    ...parts
-  }, {}, { observers: [(call, row) => calls.push({ call, row })] })
+  const api = await testGateway(
+    t,
+    {
+      providers: [
+        upstreamAt(`${one.url}/v1`, 'one', 'openai-compatible', { retries: 1 }),
+        upstreamAt(`${two.url}/v1`, 'two', 'groq')
+      ],
+      tools: {
+        ...settings().tools,
+        connectMs: 10_000,
+        callMs: 10_000,
+        loopMs: 20_000,
+        allowedHosts: ['127.0.0.1']
+      },
+      toolServers: [remoteServer('org/test', tools.url)],
+      telemetry: { maxSampledPerSecond: 100, otlp: otlpSettings(endpoint, { protocol: 'http/protobuf' }) },
+      ...parts
+    },
+    {},
+    { observers: [(call, row) => calls.push({ call, row })] }
+  )
   return { api, calls, upstreams: [one, two] }
 }
 
@@ -188,12 +351,27 @@ async function makeCall (api: TestGateway, { body, headers = {}, leaves }: Kind)
   leaving.abort()
 }
 
-function compareServer (t: Test, server: SeenSpan | undefined, { id, record, receivedAtMs }: Call, row: UsageRow | undefined): void {
+function compareServer (
+  t: Test,
+  server: SeenSpan | undefined,
+  { id, record, receivedAtMs }: Call,
+  row: UsageRow | undefined
+): void {
   t.match(server, { name: `POST ${path}`, failed: false, parentSpanId: undefined })
   const expected = {
-    'headgate.call.id': id, 'http.response.status_code': record.status, 'headgate.outcome': record.outcome, 'headgate.key.id': record.keyId, 'headgate.model': record.modelId,
-    'headgate.provider': record.providerId, 'headgate.attempts': record.attempts, 'headgate.hedges': record.hedges, 'headgate.retries': record.retries, 'headgate.turns': record.turns,
-    'error.type': record.errorCode, 'headgate.usage.input_tokens': row?.prompt_tokens ?? record.usage?.promptTokens, 'headgate.usage.output_tokens': row?.completion_tokens ?? record.usage?.completionTokens
+    'headgate.call.id': id,
+    'http.response.status_code': record.status,
+    'headgate.outcome': record.outcome,
+    'headgate.key.id': record.keyId,
+    'headgate.model': record.modelId,
+    'headgate.provider': record.providerId,
+    'headgate.attempts': record.attempts,
+    'headgate.hedges': record.hedges,
+    'headgate.retries': record.retries,
+    'headgate.turns': record.turns,
+    'error.type': record.errorCode,
+    'headgate.usage.input_tokens': row?.prompt_tokens ?? record.usage?.promptTokens,
+    'headgate.usage.output_tokens': row?.completion_tokens ?? record.usage?.completionTokens
   }
   for (const [name, value] of Object.entries(expected)) t.equal(server?.attributes[name], value, name)
   const output = server?.events.find(({ name }) => name === 'headgate.first_output')
@@ -214,8 +392,13 @@ function compareAttempts (t: Test, spans: readonly SeenSpan[], { record, receive
     t.equal(span?.attributes['error.type'], request.reason)
     t.equal(span?.attributes['http.response.status_code'], request.status)
     near(t, (span?.startMs ?? 0) - start, request.startedAtMs - first)
-    const endedAtMs = request.reason === undefined || request.completedAtMs !== undefined ? request.completedAtMs : request.endedAtMs
-    if (endedAtMs !== undefined) near(t, (span?.endMs ?? 0) - (span?.startMs ?? 0), endedAtMs - request.startedAtMs)
+    const endedAtMs =
+      request.reason === undefined || request.completedAtMs !== undefined
+        ? request.completedAtMs
+        : request.endedAtMs
+    if (endedAtMs !== undefined) {
+      near(t, (span?.endMs ?? 0) - (span?.startMs ?? 0), endedAtMs - request.startedAtMs)
+    }
   }
   t.ok(first === Infinity || first >= receivedAtMs)
 }

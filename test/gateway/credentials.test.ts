@@ -10,7 +10,10 @@ import type { RouteDecision } from '../../schemas/route-decision.ts'
 
 const path = '/v1/chat/completions'
 const limited: Script = { status: 429, headers: { 'retry-after': '30' }, pieces: ['{}'] }
-const refused: Script = { status: 401, pieces: ['{"error":{"message":"Incorrect API key provided: key-a","code":"invalid_api_key"}}'] }
+const refused: Script = {
+  status: 401,
+  pieces: ['{"error":{"message":"Incorrect API key provided: key-a","code":"invalid_api_key"}}']
+}
 const used: Script = { status: 429, pieces: ['{"error":{"code":"insufficient_quota","message":"no more"}}'] }
 const fine: Script = { pieces: [chatAnswer('fine')] }
 
@@ -19,11 +22,18 @@ interface Keyed {
   /** Credentials as the provider saw them, in order; emptied by reading. */
   readonly seen: () => string[]
   readonly other: () => number
-  readonly ask: (model: unknown, init?: RequestInit) => Promise<{ status: number, route: string | null, text: string }>
+  readonly ask: (
+    model: unknown,
+    init?: RequestInit
+  ) => Promise<{ status: number, route: string | null, text: string }>
 }
 
 /** A provider that answers each of its keys by script, and another one that works. */
-async function start (t: Test, answers: Record<string, Script>, weights: Record<string, number> = {}): Promise<Keyed> {
+async function start (
+  t: Test,
+  answers: Record<string, Script>,
+  weights: Record<string, number> = {}
+): Promise<Keyed> {
   const keys: string[] = []
   let calls = 0
   const upstream = await fakeUpstream(({ headers }) => {
@@ -34,58 +44,97 @@ async function start (t: Test, answers: Record<string, Script>, weights: Record<
   const other = await fakeUpstream(fine)
   t.teardown(upstream.close)
   t.teardown(other.close)
-  const apiKeys = Object.keys(answers).map((key): WeightedKey => ({ key: new Secret(key), weight: weights[key] ?? 1 }))
+  const apiKeys = Object.keys(answers).map((key): WeightedKey => ({
+    key: new Secret(key),
+    weight: weights[key] ?? 1
+  }))
   const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { apiKeys }), upstreamAt(`${other.url}/v1`, 'mistral', 'mistral')]
+    providers: [
+      upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { apiKeys }),
+      upstreamAt(`${other.url}/v1`, 'mistral', 'mistral')
+    ]
   })
   return {
     api,
     seen: () => keys.splice(0),
     other: () => other.requests.length,
     ask: async (model, init) => {
-      const response = await api.post(path, { model, messages: `hi ${++calls}` }, init) // each call a session of its own
-      return { status: response.status, route: response.headers.get('x-headgate-route'), text: await response.text() }
+      // each call a session of its own
+      const response = await api.post(path, { model, messages: `hi ${++calls}` }, init)
+      return {
+        status: response.status,
+        route: response.headers.get('x-headgate-route'),
+        text: await response.text()
+      }
     }
   }
 }
 
 for (const [name, script, code] of [
-  ['limited', limited, 'rate_limit_exceeded'], ['refused', refused, 'upstream_auth_failed'], ['out of quota', used, 'upstream_quota_exhausted']
+  ['limited', limited, 'rate_limit_exceeded'],
+  ['refused', refused, 'upstream_auth_failed'],
+  ['out of quota', used, 'upstream_quota_exhausted']
 ] as const) {
-  t.test(`a credential that is ${name} makes way for the next one, and rests while the others work`, async t => {
-    // Weight 0 comes last: the order is certain.
-    const { ask, seen, other } = await start(t, { 'key-a': script, 'key-b': fine }, { 'key-b': 0 })
-    const both = ['gpt-5', 'mistral/mistral-large-latest']
-    t.match(await ask(both), { status: 200, route: `openai/gpt-5: ${code}; openai/gpt-5: first_choice` })
-    t.same(seen(), ['key-a', 'key-b'], 'before another provider is called')
-    for (let count = 0; count < 5; count++) t.match(await ask(both), { status: 200, route: 'openai/gpt-5: first_choice' })
-    t.same(seen(), Array(5).fill('key-b'))
-    t.equal(other(), 0)
-  })
+  t.test(
+    `a credential that is ${name} makes way for the next one, and rests while the others work`,
+    async t => {
+      // Weight 0 comes last: the order is certain.
+      const { ask, seen, other } = await start(t, { 'key-a': script, 'key-b': fine }, { 'key-b': 0 })
+      const both = ['gpt-5', 'mistral/mistral-large-latest']
+      t.match(await ask(both), { status: 200, route: `openai/gpt-5: ${code}; openai/gpt-5: first_choice` })
+      t.same(seen(), ['key-a', 'key-b'], 'before another provider is called')
+      for (let count = 0; count < 5; count++) {
+        t.match(await ask(both), { status: 200, route: 'openai/gpt-5: first_choice' })
+      }
+      t.same(seen(), Array(5).fill('key-b'))
+      t.equal(other(), 0)
+    }
+  )
 }
 
 t.test('only when all of them rest, another provider comes first', async t => {
   const { api, ask, seen, other } = await start(t, { 'key-a': limited, 'key-b': limited, 'key-c': used })
   const both = ['openai/gpt-5', 'mistral/mistral-large-latest']
-  t.match(await ask(both), { status: 200, route: /^openai\/gpt-5: \w+; openai\/gpt-5: \w+; openai\/gpt-5: \w+; mistral/ })
+  t.match(await ask(both), {
+    status: 200,
+    route: /^openai\/gpt-5: \w+; openai\/gpt-5: \w+; openai\/gpt-5: \w+; mistral/
+  })
   t.same(seen().toSorted(), ['key-a', 'key-b', 'key-c'], 'each is tried once')
   t.match(await ask(both), { route: 'openai/gpt-5: rate_limited; mistral/mistral-large-latest: next_choice' })
   t.same(seen(), [])
   t.equal(other(), 2)
-  const dry = await api.post(path, { model: both, messages: 'hi' }, { headers: { 'x-headgate-dry-run': 'true' } })
-  t.match((await dry.json() as RouteDecision).candidates[1], { model: 'openai/gpt-5', state: 'rate_limited', credentials: { ready: 0, total: 3 } })
+  const dry = await api.post(
+    path,
+    { model: both, messages: 'hi' },
+    { headers: { 'x-headgate-dry-run': 'true' } }
+  )
+  t.match(((await dry.json()) as RouteDecision).candidates[1], {
+    model: 'openai/gpt-5',
+    state: 'rate_limited',
+    credentials: { ready: 0, total: 3 }
+  })
   t.match(await ask('openai/gpt-5'), { status: 429 }, 'with no other provider it is called all the same')
   t.equal(seen().length, 1, 'with one of them')
 })
 
 t.test('a failure of the provider is not one of its credential', async t => {
-  const { ask, seen } = await start(t, { 'key-a': { status: 500, pieces: ['{}'] }, 'key-b': { status: 500, pieces: ['{}'] } })
-  t.match(await ask(['openai/gpt-5', 'mistral/mistral-large-latest']), { status: 200, route: /^openai\/gpt-5: upstream_error; mistral/ })
+  const { ask, seen } = await start(t, {
+    'key-a': { status: 500, pieces: ['{}'] },
+    'key-b': { status: 500, pieces: ['{}'] }
+  })
+  t.match(await ask(['openai/gpt-5', 'mistral/mistral-large-latest']), {
+    status: 200,
+    route: /^openai\/gpt-5: upstream_error; mistral/
+  })
   t.equal(seen().length, 1)
 })
 
 t.test('weights share the requests, names without prefix stay, and no key shows anywhere', async t => {
-  const { api, ask, seen } = await start(t, { 'key-a': fine, 'key-b': fine, 'key-c': refused }, { 'key-a': 1, 'key-b': 3, 'key-c': 0 })
+  const { api, ask, seen } = await start(
+    t,
+    { 'key-a': fine, 'key-b': fine, 'key-c': refused },
+    { 'key-a': 1, 'key-b': 3, 'key-c': 0 }
+  )
   for (let count = 0; count < 200; count++) t.equal((await ask('gpt-5')).status, 200)
   const keys = seen()
   const share = keys.filter(key => key === 'key-b').length / keys.length

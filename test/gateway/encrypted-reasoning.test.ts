@@ -28,10 +28,22 @@ async function accounts (t: Test): Promise<Provider> {
     const items = Array.isArray(input) ? input as Array<{ encrypted_content?: string }> : []
     const reads = items.flatMap(item => item.encrypted_content ?? [])
     if (reads.some(content => content !== `gAAA.${account}`)) {
-      return { status: 400, pieces: [JSON.stringify({ error: { message: 'The encrypted content could not be verified.', code: 'invalid_encrypted_content' } })] }
+      return {
+        status: 400,
+        pieces: [
+          JSON.stringify({
+            error: {
+              message: 'The encrypted content could not be verified.',
+              code: 'invalid_encrypted_content'
+            }
+          })
+        ]
+      }
     }
     turns.push({ account, reads })
-    return stream ? { headers: eventStream, pieces: streamed(account) } : { pieces: [JSON.stringify(response(account))] }
+    return stream
+      ? { headers: eventStream, pieces: streamed(account) }
+      : { pieces: [JSON.stringify(response(account))] }
   })
   t.teardown(upstream.close)
   return { upstream, turns, limited }
@@ -39,14 +51,32 @@ async function accounts (t: Test): Promise<Provider> {
 
 function output (account: string): object[] {
   return [
-    { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }], encrypted_content: `gAAA.${account}` },
-    { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'ok', annotations: [] }] }
+    {
+      type: 'reasoning',
+      id: 'rs_1',
+      summary: [{ type: 'summary_text', text: 'Hm.' }],
+      encrypted_content: `gAAA.${account}`
+    },
+    {
+      type: 'message',
+      id: 'msg_1',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text: 'ok', annotations: [] }]
+    }
   ]
 }
 
 function response (account: string): object {
   const usage = { input_tokens: 5, output_tokens: 5, total_tokens: 10 }
-  return { id: 'resp_1', object: 'response', status: 'completed', model: 'gpt-5', output: output(account), usage }
+  return {
+    id: 'resp_1',
+    object: 'response',
+    status: 'completed',
+    model: 'gpt-5',
+    output: output(account),
+    usage
+  }
 }
 
 function streamed (account: string): string[] {
@@ -65,11 +95,21 @@ function streamed (account: string): string[] {
 const setups: Record<string, (url: string) => Partial<Settings>> = {
   'two providers': url => ({
     providers: ['key-a', 'key-b'].map(key => upstreamAt(url, key, 'openai', { apiKey: new Secret(key) })),
-    routes: [{ name: 'shared', models: ['key-a/gpt-5', 'key-b/gpt-5'], strategy: 'weighted', affinity: false }],
-    models: ['key-a', 'key-b'].map(id => ({ id: `${id}/gpt-5`, hidden: false, traits: { responsesOnly: true } }))
+    routes: [
+      { name: 'shared', models: ['key-a/gpt-5', 'key-b/gpt-5'], strategy: 'weighted', affinity: false }
+    ],
+    models: ['key-a', 'key-b'].map(id => ({
+      id: `${id}/gpt-5`,
+      hidden: false,
+      traits: { responsesOnly: true }
+    }))
   }),
   'two keys': url => ({
-    providers: [upstreamAt(url, 'openai', 'openai', { apiKeys: ['key-a', 'key-b'].map(key => ({ key: new Secret(key), weight: 1 })) })],
+    providers: [
+      upstreamAt(url, 'openai', 'openai', {
+        apiKeys: ['key-a', 'key-b'].map(key => ({ key: new Secret(key), weight: 1 }))
+      })
+    ],
     models: [
       { id: 'openai/gpt-5', hidden: false, traits: { responsesOnly: true } },
       { id: 'shared', hidden: false, alias: 'openai/gpt-5' }
@@ -77,7 +117,11 @@ const setups: Record<string, (url: string) => Partial<Settings>> = {
   })
 }
 
-interface Answer { readonly output?: object[], readonly content?: object[], readonly choices?: Array<{ message: object }> }
+interface Answer {
+  readonly output?: object[]
+  readonly content?: object[]
+  readonly choices?: Array<{ message: object }>
+}
 
 /** The first request of a conversation, and the one that goes on with an answer. */
 interface Dialect {
@@ -93,7 +137,11 @@ const dialects: Record<string, Dialect> = {
   },
   '/v1/messages': {
     first: { model: 'shared', max_tokens: 100, messages: [user] },
-    next: ({ content = [] }) => ({ model: 'shared', max_tokens: 100, messages: [user, { role: 'assistant', content }, user] })
+    next: ({ content = [] }) => ({
+      model: 'shared',
+      max_tokens: 100,
+      messages: [user, { role: 'assistant', content }, user]
+    })
   },
   '/v1/chat/completions': {
     first: { model: 'shared', messages: [user] },
@@ -104,7 +152,12 @@ const dialects: Record<string, Dialect> = {
 let sessions = 0
 
 /** Each call is a session of its own: nothing but its reasoning says where it belongs. */
-async function ask (api: TestGateway, path: string, body: object, ignored: string | null = null): Promise<Answer> {
+async function ask (
+  api: TestGateway,
+  path: string,
+  body: object,
+  ignored: string | null = null
+): Promise<Answer> {
   const answer = await api.post(path, body, { headers: { 'x-session-id': `session ${++sessions}` } })
   const text = await answer.text()
   if (answer.status !== 200) throw new Error(`${answer.status} ${text}`)
@@ -126,16 +179,23 @@ for (const [name, setup] of Object.entries(setups)) {
       }
     })
 
-    t.test(`with ${name}, another account gets a turn over ${path} without the reasoning that it cannot read`, async t => {
-      const { upstream, turns, limited } = await accounts(t)
-      const api = await testGateway(t, setup(`${upstream.url}/v1`))
-      const answer = await ask(api, path, first)
-      const [one] = turns.splice(0)
-      limited.add(one?.account ?? '')
-      for (let turn = 0; turn < 2; turn++) await ask(api, path, next(answer), 'encrypted_content') // the account rests by the second one
-      const other = one?.account === 'key-a' ? 'key-b' : 'key-a'
-      t.same(turns, [{ account: other, reads: [] }, { account: other, reads: [] }])
-    })
+    t.test(
+      `with ${name}, another account gets a turn over ${path} without the reasoning that it cannot read`,
+      async t => {
+        const { upstream, turns, limited } = await accounts(t)
+        const api = await testGateway(t, setup(`${upstream.url}/v1`))
+        const answer = await ask(api, path, first)
+        const [one] = turns.splice(0)
+        limited.add(one?.account ?? '')
+        // the account rests by the second one
+        for (let turn = 0; turn < 2; turn++) await ask(api, path, next(answer), 'encrypted_content')
+        const other = one?.account === 'key-a' ? 'key-b' : 'key-a'
+        t.same(turns, [
+          { account: other, reads: [] },
+          { account: other, reads: [] }
+        ])
+      }
+    )
   }
 
   t.test(`with ${name}, streams carry the account as well`, async t => {
@@ -150,25 +210,42 @@ for (const [name, setup] of Object.entries(setups)) {
   })
 }
 
-t.test('reasoning of an account whose key has been replaced is left out, and the answer says so', async t => {
-  const { upstream, turns } = await accounts(t)
-  const gatewayWith = async (...keys: readonly string[]): Promise<TestGateway> => await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { apiKeys: keys.map(key => ({ key: new Secret(key), weight: 1 })) })],
-    models: [{ id: 'openai/gpt-5', hidden: false, traits: { responsesOnly: true } }, { id: 'shared', hidden: false, alias: 'openai/gpt-5' }]
-  })
-  const before = await gatewayWith('key-a', 'key-b')
-  const after = await gatewayWith('key-c', 'key-d')
-  for (const [path, { first, next }] of Object.entries(dialects)) {
-    await ask(after, path, next(await ask(before, path, first)), 'encrypted_content')
-    t.match(turns.splice(0)[1], { account: /^key-[cd]$/, reads: [] }, path)
+t.test(
+  'reasoning of an account whose key has been replaced is left out, and the answer says so',
+  async t => {
+    const { upstream, turns } = await accounts(t)
+    const gatewayWith = async (...keys: readonly string[]): Promise<TestGateway> =>
+      await testGateway(t, {
+        providers: [
+          upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', {
+            apiKeys: keys.map(key => ({ key: new Secret(key), weight: 1 }))
+          })
+        ],
+        models: [
+          { id: 'openai/gpt-5', hidden: false, traits: { responsesOnly: true } },
+          { id: 'shared', hidden: false, alias: 'openai/gpt-5' }
+        ]
+      })
+    const before = await gatewayWith('key-a', 'key-b')
+    const after = await gatewayWith('key-c', 'key-d')
+    for (const [path, { first, next }] of Object.entries(dialects)) {
+      await ask(after, path, next(await ask(before, path, first)), 'encrypted_content')
+      t.match(turns.splice(0)[1], { account: /^key-[cd]$/, reads: [] }, path)
+    }
   }
-})
+)
 
 t.test('with one account, reasoning passes as it came', async t => {
   const { upstream, turns } = await accounts(t)
-  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { apiKey: new Secret('key-a') })] })
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { apiKey: new Secret('key-a') })]
+  })
   const answer = await ask(api, '/v1/responses', { model: 'openai/gpt-5', store: false, input: 'hi' })
   t.match(answer.output?.[0], { encrypted_content: 'gAAA.key-a' })
-  await ask(api, '/v1/responses', { model: 'openai/gpt-5', store: false, input: [user, ...answer.output ?? [], user] })
+  await ask(api, '/v1/responses', {
+    model: 'openai/gpt-5',
+    store: false,
+    input: [user, ...(answer.output ?? []), user]
+  })
   t.same(turns[1]?.reads, ['gAAA.key-a'])
 })

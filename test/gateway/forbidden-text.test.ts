@@ -1,7 +1,7 @@
 /**
- * The text that stages mask or refuse is nowhere: not upstream, not downstream, not in the store, the log, kept bodies or
- * answers of the cache. At every endpoint, in every dialect, complete and streamed, in front of providers of every
- * protocol, for a pattern and for a service.
+ * The text that stages mask or refuse is nowhere: not upstream, not downstream, not in the store, the log,
+ * kept bodies or answers of the cache. At every endpoint, in every dialect, complete and streamed, in front
+ * of providers of every protocol, for a pattern and for a service.
  */
 
 import t from 'tap'
@@ -17,7 +17,16 @@ import { completionRequestTexts } from '../../lib/dialects/text-completions/text
 import { SharedAnswers } from '../../lib/coordination/shared-answers.ts'
 import { adminGateway, type AdminGateway } from '../support/admin.ts'
 import { wav } from '../support/audio.ts'
-import { dialects, holdsWord, messagesIn, protocols as allProtocols, scriptOf, takenBy, type Json, type Protocol } from '../support/conversations.ts'
+import {
+  dialects,
+  holdsWord,
+  messagesIn,
+  protocols as allProtocols,
+  scriptOf,
+  takenBy,
+  type Json,
+  type Protocol
+} from '../support/conversations.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { noRedis, startRedis } from '../support/redis.ts'
 import { settings } from '../support/settings.ts'
@@ -44,23 +53,47 @@ const { xai: _xai, ...protocols } = allProtocols
 const points: StageSettings['at'] = ['request', 'answer', 'tool_call', 'tool_result']
 
 /** The kinds of stages: one that decides at once, and one that asks a service. */
-const kinds: Readonly<Record<'pattern' | 'webhook', (t: Test, action: Action) => StageSettings | Promise<StageSettings>>> = {
-  pattern: (_t, action) => ({ name: 'islands', use: 'pattern', at: points, action, patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }] }),
+const kinds: Readonly<
+  Record<'pattern' | 'webhook', (t: Test, action: Action) => StageSettings | Promise<StageSettings>>
+> = {
+  pattern: (_t, action) => ({
+    name: 'islands',
+    use: 'pattern',
+    at: points,
+    action,
+    patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }]
+  }),
   webhook: async (t, action) => {
     const service = await fakeUpstream(({ json }) => {
       const texts = (json as { texts: ReadonlyArray<{ text: string }> }).texts.map(({ text }) => text)
       const found = texts.some(text => text.includes(word))
-      const answer = action !== 'refuse' ? { texts: texts.map(text => text.replaceAll(word, '[island]')) } : found ? { refuse: 'it holds island' } : {}
+      const answer =
+        action !== 'refuse'
+          ? { texts: texts.map(text => text.replaceAll(word, '[island]')) }
+          : found
+            ? { refuse: 'it holds island' }
+            : {}
       return { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(answer)] }
     })
     t.teardown(service.close)
-    return { name: 'islands', use: 'webhook', url: service.url, at: points, action, window: { characters: 10, overlap: 20, maxWaitMs: 60_000 } }
+    return {
+      name: 'islands',
+      use: 'webhook',
+      url: service.url,
+      at: points,
+      action,
+      window: { characters: 10, overlap: 20, maxWaitMs: 60_000 }
+    }
   }
 }
 
 interface Started extends Omit<AdminGateway, 'send'> {
   readonly upstreams: Readonly<Record<string, FakeUpstream>>
-  readonly send: (path: string, body: Json | string, headers?: Readonly<Record<string, string>>) => Promise<Response>
+  readonly send: (
+    path: string,
+    body: Json | string,
+    headers?: Readonly<Record<string, string>>
+  ) => Promise<Response>
   /** Fetches what is ready later. */
   readonly fetched: (path: string) => Promise<string>
 }
@@ -70,28 +103,47 @@ async function start (t: Test, stage: StageSettings, more: Partial<GatewayParts>
   const upstreams: Record<string, FakeUpstream> = {}
   const providers: Settings['providers'][number][] = []
   for (const [id, protocol] of Object.entries(protocols)) {
-    const upstream = upstreams[id] = await fakeUpstream(scriptOf(protocol))
+    const upstream = (upstreams[id] = await fakeUpstream(scriptOf(protocol)))
     t.teardown(upstream.close)
     providers.push({ ...protocol.provider(upstream.url), id })
   }
-  const others = upstreams['others'] = await fakeUpstream(otherAnswers)
+  const others = (upstreams['others'] = await fakeUpstream(otherAnswers))
   t.teardown(others.close)
-  const gateway = await adminGateway(t, {
-    providers: [...providers, upstreamAt(others.url), upstreamAt(others.url, 'mistral', 'mistral')],
-    stages: [stage],
-    cache: { answers: { ttlMs: 60_000, maxBytes: 16e6, scope: 'key', when: 'always' } },
-    deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 100, maxBytesPerKey: 1e6 },
-    calls: { keptMemoryBytes: 1e8, keepBodies: [{ project: '*', keepMs: 60_000, maxBytes: 500_000, redact: { fields: [], patterns: [] }, readableBy: 'admin' }] }
-  }, more)
+  const gateway = await adminGateway(
+    t,
+    {
+      providers: [...providers, upstreamAt(others.url), upstreamAt(others.url, 'mistral', 'mistral')],
+      stages: [stage],
+      cache: { answers: { ttlMs: 60_000, maxBytes: 16e6, scope: 'key', when: 'always' } },
+      deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 100, maxBytesPerKey: 1e6 },
+      calls: {
+        keptMemoryBytes: 1e8,
+        keepBodies: [
+          {
+            project: '*',
+            keepMs: 60_000,
+            maxBytes: 500_000,
+            redact: { fields: [], patterns: [] },
+            readableBy: 'admin'
+          }
+        ]
+      }
+    },
+    more
+  )
   const { key } = await gateway.keys.create({ name: 'caller' })
   const headers = { authorization: `Bearer ${key}` }
   return {
     ...gateway,
     upstreams,
     send: async (path, body, more) => {
-      if (!Object.values(body).some(value => value instanceof File)) return await gateway.api.post(path, body, { headers: { ...headers, ...more } })
+      if (!Object.values(body).some(value => value instanceof File)) {
+        return await gateway.api.post(path, body, { headers: { ...headers, ...more } })
+      }
       const form = new FormData()
-      for (const [name, value] of Object.entries(body)) form.append(name, value instanceof File ? value : String(value))
+      for (const [name, value] of Object.entries(body)) {
+        form.append(name, value instanceof File ? value : String(value))
+      }
       return await fetch(gateway.api.url + path, { method: 'POST', body: form, headers })
     },
     fetched: async path => {
@@ -99,7 +151,10 @@ async function start (t: Test, stage: StageSettings, more: Partial<GatewayParts>
       await until(async () => {
         const response = await gateway.api.get(path, { headers })
         text = await response.text()
-        return response.status !== 202 && (path.endsWith('?stream=true') || !/"status":\s*"(?:queued|in_progress)"/.test(text))
+        return (
+          response.status !== 202 &&
+          (path.endsWith('?stream=true') || !/"status":\s*"(?:queued|in_progress)"/.test(text))
+        )
       }, path)
       return text
     }
@@ -112,16 +167,54 @@ function modelAt (id: string, { model }: Protocol): string {
 
 /** Looks through the log, and every text of the store. */
 async function searchWhatIsKept (t: Test, { api, database }: Started, calls: number): Promise<void> {
-  const rows = async (table: keyof Tables): Promise<object[]> => await database.query.selectFrom(table).selectAll().execute()
+  const rows = async (table: keyof Tables): Promise<object[]> =>
+    await database.query.selectFrom(table).selectAll().execute()
   await until(async () => (await rows('usage')).length >= calls, `the rows of ${calls} calls`)
-  await until(async () => (await rows('call_bodies')).length >= calls && (await database.query.selectFrom('call_bodies').select('id').where('state', '=', 'storing').execute()).length === 0, 'the bodies of all calls')
-  await until(async () => (await database.query.selectFrom('responses').select('id').where('status', 'in', ['queued', 'in_progress']).execute()).length === 0, 'the responses in the background')
-  const tables = ['usage', 'usage_rollups', 'call_bodies', 'deferred', 'responses', 'response_items', 'response_events', 'text_pieces', 'keys', 'spending', 'audit'] as const satisfies ReadonlyArray<keyof Tables>
-  for (const table of tables) for (const row of await rows(table)) t.notOk(holdsWord(JSON.stringify(row)), `not in ${table}: ${JSON.stringify(row).slice(0, 600)}`)
-  for (const line of api.lines) t.notOk(holdsWord(JSON.stringify(line)), `not in the log: ${JSON.stringify(line).slice(0, 300)}`)
+  await until(
+    async () =>
+      (await rows('call_bodies')).length >= calls &&
+      (await database.query.selectFrom('call_bodies').select('id').where('state', '=', 'storing').execute())
+        .length === 0,
+    'the bodies of all calls'
+  )
+  await until(
+    async () =>
+      (
+        await database.query
+          .selectFrom('responses')
+          .select('id')
+          .where('status', 'in', ['queued', 'in_progress'])
+          .execute()
+      ).length === 0,
+    'the responses in the background'
+  )
+  const tables = [
+    'usage',
+    'usage_rollups',
+    'call_bodies',
+    'deferred',
+    'responses',
+    'response_items',
+    'response_events',
+    'text_pieces',
+    'keys',
+    'spending',
+    'audit'
+  ] as const satisfies ReadonlyArray<keyof Tables>
+  for (const table of tables) {
+    for (const row of await rows(table)) {
+      t.notOk(holdsWord(JSON.stringify(row)), `not in ${table}: ${JSON.stringify(row).slice(0, 600)}`)
+    }
+  }
+  for (const line of api.lines) {
+    t.notOk(holdsWord(JSON.stringify(line)), `not in the log: ${JSON.stringify(line).slice(0, 300)}`)
+  }
 }
 
-const seen = (upstreams: Started['upstreams']): string => Object.values(upstreams).flatMap(({ requests }) => requests.map(({ path, text }) => path + text)).join('\n')
+const seen = (upstreams: Started['upstreams']): string =>
+  Object.values(upstreams)
+    .flatMap(({ requests }) => requests.map(({ path, text }) => path + text))
+    .join('\n')
 
 const message = 'The stage `islands` refused this call: it holds island.'
 const refusals: Readonly<Record<keyof typeof dialects, Json>> = {
@@ -131,7 +224,10 @@ const refusals: Readonly<Record<keyof typeof dialects, Json>> = {
   responses: { error: { message, code: 'content_refused', type: 'invalid_request_error' } }
 }
 
-/** Sends what is answered later, stored and continued, and fetches it. @returns the number of calls that are recorded */
+/**
+ * Sends what is answered later, stored and continued, and fetches it. @returns the number of calls that are
+ * recorded
+ */
 async function askLater (t: Test, { send, fetched }: Started, action: Action): Promise<number> {
   const { chat, responses } = dialects
   const here = action === 'mask' ? word : 'there'
@@ -146,31 +242,56 @@ async function askLater (t: Test, { send, fetched }: Started, action: Action): P
     const [deferred, queued, streamed] = [
       await post(chat.path, { ...chat.request(model, here), deferred: true }),
       await post(responses.path, { ...responses.request(model, here), store: true, background: true }),
-      await post(responses.path, { ...responses.request(model, here), store: true, background: true, stream: true })
+      await post(responses.path, {
+        ...responses.request(model, here),
+        store: true,
+        background: true,
+        stream: true
+      })
     ]
     calls += 3 // those that run later
     texts.push(deferred, queued, streamed)
-    const [stored, first, second] = [texts[0], queued, streamed].map(text => /"id":\s*"(resp_[^"]+)"/.exec(text ?? '')?.[1])
-    texts.push(await fetched(`/v1/chat/deferred-completion/${/"request_id":\s*"([^"]+)"/.exec(deferred)?.[1]}`))
+    const [stored, first, second] = [texts[0], queued, streamed].map(
+      text => /"id":\s*"(resp_[^"]+)"/.exec(text ?? '')?.[1]
+    )
+    texts.push(
+      await fetched(`/v1/chat/deferred-completion/${/"request_id":\s*"([^"]+)"/.exec(deferred)?.[1]}`)
+    )
     for (const response of [first, second]) texts.push(await fetched(`/v1/responses/${response}`))
     texts.push(await fetched(`/v1/responses/${second}?stream=true`))
     if (action === 'mask') {
-      texts.push(await fetched(`/v1/responses/${stored}`), await fetched(`/v1/responses/${stored}/input_items`))
+      texts.push(
+        await fetched(`/v1/responses/${stored}`),
+        await fetched(`/v1/responses/${stored}/input_items`)
+      )
       texts.push(await post(responses.path, { model, input: word, previous_response_id: stored }))
     }
-    for (const [number, text] of texts.entries()) t.notOk(holdsWord(text), `${id}, later, ${number}: ${text.slice(0, 800)}`)
+    for (const [number, text] of texts.entries()) {
+      t.notOk(holdsWord(text), `${id}, later, ${number}: ${text.slice(0, 800)}`)
+    }
     t.match(texts[4], action === 'mask' ? /\[island\]/ : /content_refused/, `${id}: a deferred completion`)
-    for (const text of texts.slice(5, 8)) t.match(text, action === 'mask' ? /\[island\]/ : /refused this call/, `${id}: a response in the background`)
+    for (const text of texts.slice(5, 8)) {
+      t.match(
+        text,
+        action === 'mask' ? /\[island\]/ : /refused this call/,
+        `${id}: a response in the background`
+      )
+    }
   }
   return calls
 }
 
-/** Says whom calls are made for, in every way, of calls that are answered and of calls that end before stages look at them. */
+/**
+ * Says whom calls are made for, in every way, of calls that are answered and of calls that end before stages
+ * look at them.
+ */
 async function sayWhose (t: Test, { send }: Started, kind: string): Promise<number> {
   const name = kind === 'pattern' ? word : 'there' // services do not see names of members
   const question = { model: 'chat/m', messages: [{ role: 'user', content: 'hi' }] }
   const whose = { 'x-headgate-tags': word, 'x-litellm-end-user-id': word, 'session-id': word }
-  const rows: ReadonlyArray<readonly [path: string, body: Json | string, headers?: Readonly<Record<string, string>>]> = [
+  const rows: ReadonlyArray<
+    readonly [path: string, body: Json | string, headers?: Readonly<Record<string, string>>]
+  > = [
     ['/v1/chat/completions', question, whose],
     ['/v1/chat/completions', { ...question, user: word, metadata: { tags: [word], a: word } }],
     ['/v1/messages', { ...question, max_tokens: 9, metadata: { user_id: `user_1_session_${word}` } }],
@@ -190,38 +311,105 @@ async function sayWhose (t: Test, { send }: Started, kind: string): Promise<numb
   return rows.length - 1 // a dry run has no row
 }
 
-const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64'
+)
 const image = (name: string): File => new File([png], `${name}.png`, { type: 'image/png' })
-const recording = (here: string): Json => ({ model: 'openai/whisper-1', prompt: `in ${here}`, file: new File([new Uint8Array(wav)], `${here}.wav`) })
-const asks = (model: string, here: string): Json => ({ model, messages: [{ role: 'user', content: `in ${here}` }] })
+const recording = (here: string): Json => ({
+  model: 'openai/whisper-1',
+  prompt: `in ${here}`,
+  file: new File([new Uint8Array(wav)], `${here}.wav`)
+})
+const asks = (model: string, here: string): Json => ({
+  model,
+  messages: [{ role: 'user', content: `in ${here}` }]
+})
 
 /** Requests of the other endpoints, and whether their answers hold text. */
-const others: Readonly<Record<Exclude<EndpointName, 'chat' | 'completions' | 'models' | 'key' | 'openapi' | 'health' | 'livez' | 'readyz'>, ReadonlyArray<readonly [path: string, request: (here: string) => Json, answers: boolean]>>> = {
+const others: Readonly<
+  Record<
+    Exclude<
+      EndpointName,
+      'chat' | 'completions' | 'models' | 'key' | 'openapi' | 'health' | 'livez' | 'readyz'
+    >,
+    ReadonlyArray<readonly [path: string, request: (here: string) => Json, answers: boolean]>
+  >
+> = {
   messages: [['/v1/messages/count_tokens', here => asks('openai/m-codex', here), false]],
   responses: [
     ['/v1/responses/input_tokens', here => ({ model: 'openai/m-codex', input: `in ${here}` }), false],
     ['/v1/responses/compact', here => ({ model: 'openai/m-codex', input: `in ${here}` }), false]
   ],
-  embeddings: [['/v1/embeddings', here => ({ model: 'openai/m', input: [`in ${here}`], user: here }), false]],
-  speech: [['/v1/audio/speech', here => ({ model: 'openai/tts-1', input: `in ${here}`, voice: 'alloy', instructions: here }), false]],
+  embeddings: [
+    ['/v1/embeddings', here => ({ model: 'openai/m', input: [`in ${here}`], user: here }), false]
+  ],
+  speech: [
+    [
+      '/v1/audio/speech',
+      here => ({ model: 'openai/tts-1', input: `in ${here}`, voice: 'alloy', instructions: here }),
+      false
+    ]
+  ],
   transcriptions: [['/v1/audio/transcriptions', recording, true]],
   translations: [['/v1/audio/translations', recording, true]],
   images: [
-    ['/v1/images/generations', here => ({ model: 'openai/gpt-image-1', prompt: `in ${here}`, user: here }), true],
-    ['/v1/images/edits', here => ({ model: 'openai/gpt-image-1', prompt: `in ${here}`, image: image(here) }), true],
+    [
+      '/v1/images/generations',
+      here => ({ model: 'openai/gpt-image-1', prompt: `in ${here}`, user: here }),
+      true
+    ],
+    [
+      '/v1/images/edits',
+      here => ({ model: 'openai/gpt-image-1', prompt: `in ${here}`, image: image(here) }),
+      true
+    ],
     ['/v1/images/variations', here => ({ model: 'openai/dall-e-2', user: here, image: image(here) }), true]
   ],
-  ocr: [['/v1/ocr', here => ({ model: 'mistral/mistral-ocr-latest', document: { document_url: `https://example.com/${here}.pdf` } }), true]]
+  ocr: [
+    [
+      '/v1/ocr',
+      here => ({
+        model: 'mistral/mistral-ocr-latest',
+        document: { document_url: `https://example.com/${here}.pdf` }
+      }),
+      true
+    ]
+  ]
 }
 
 function otherAnswers ({ path }: SeenRequest): Script {
   const answers: ReadonlyArray<readonly [RegExp, object]> = [
     [/input_tokens$/, { object: 'response.input_tokens', input_tokens: 3 }],
-    [/compact$/, { id: 'resp_1', object: 'response.compaction', created_at: 1, output: [], usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } }],
-    [/embeddings$/, { object: 'list', data: [{ object: 'embedding', index: 0, embedding: [1, 0] }], model: 'm', usage: { prompt_tokens: 1, total_tokens: 1 } }],
+    [
+      /compact$/,
+      {
+        id: 'resp_1',
+        object: 'response.compaction',
+        created_at: 1,
+        output: [],
+        usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 }
+      }
+    ],
+    [
+      /embeddings$/,
+      {
+        object: 'list',
+        data: [{ object: 'embedding', index: 0, embedding: [1, 0] }],
+        model: 'm',
+        usage: { prompt_tokens: 1, total_tokens: 1 }
+      }
+    ],
     [/(?:transcriptions|translations)$/, { text: `I went to ${word}.` }],
     [/images/, { created: 1, data: [{ b64_json: 'aGk=', revised_prompt: `A drawing of ${word}` }] }],
-    [/ocr$/, { pages: [{ index: 0, markdown: `# ${word}`, images: [], dimensions: null }], model: 'm', usage_info: { pages_processed: 1, doc_size_bytes: 1 } }]
+    [
+      /ocr$/,
+      {
+        pages: [{ index: 0, markdown: `# ${word}`, images: [], dimensions: null }],
+        model: 'm',
+        usage_info: { pages_processed: 1, doc_size_bytes: 1 }
+      }
+    ]
   ]
   const [, answer] = answers.find(([pattern]) => pattern.test(path)) ?? []
   return answer === undefined
@@ -238,29 +426,37 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
     const started = await start(t, await stageOf(t, 'mask'))
     const { send, upstreams } = started
     let calls = 0
-    for (const [id, protocol] of Object.entries(protocols)) for (const [name, { path, request, textsOf }] of Object.entries(dialects)) for (const stream of [false, true]) {
-      const body = { ...takenBy(protocol, request(modelAt(id, protocol), word)), stream }
-      for (const again of [false, true]) {
-        const title = `${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}${again ? ', again' : ''}`
-        const response = await send(path, body)
-        const text = await response.text()
-        calls++
-        t.equal(response.status, 200, `${title}: ${text.slice(0, 300)}`)
-        if (again) t.equal(response.headers.get('x-headgate-cache'), 'hit', title)
-        for (const one of [text, ...textsOf(stream ? messagesIn(text) : [JSON.parse(text) as Json])]) t.notOk(holdsWord(one), `${title}: ${one.slice(0, 500)}`)
-        t.ok(text.includes('[island]'), title)
+    for (const [id, protocol] of Object.entries(protocols)) {
+      for (const [name, { path, request, textsOf }] of Object.entries(dialects)) {
+        for (const stream of [false, true]) {
+          const body = { ...takenBy(protocol, request(modelAt(id, protocol), word)), stream }
+          for (const again of [false, true]) {
+            const title = `${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}${again ? ', again' : ''}`
+            const response = await send(path, body)
+            const text = await response.text()
+            calls++
+            t.equal(response.status, 200, `${title}: ${text.slice(0, 300)}`)
+            if (again) t.equal(response.headers.get('x-headgate-cache'), 'hit', title)
+            for (const one of [text, ...textsOf(stream ? messagesIn(text) : [JSON.parse(text) as Json])]) {
+              t.notOk(holdsWord(one), `${title}: ${one.slice(0, 500)}`)
+            }
+            t.ok(text.includes('[island]'), title)
+          }
+        }
       }
     }
     calls += await askLater(t, started, 'mask')
     calls += await sayWhose(t, started, kind)
-    for (const [to, rows] of Object.entries(others)) for (const [path, request, answers] of rows) {
-      const response = await send(path, request(word))
-      const text = await response.text()
-      calls++
-      t.equal(response.status, 200, `${to} ${path}: ${text.slice(0, 300)}`)
-      t.notOk(holdsWord(text), `${path}: ${text.slice(0, 500)}`)
-      t.equal(text.includes('[island]'), answers, path)
-      t.match(upstreams['others']?.requests.at(-1)?.text, /\[island\]/, path)
+    for (const [to, rows] of Object.entries(others)) {
+      for (const [path, request, answers] of rows) {
+        const response = await send(path, request(word))
+        const text = await response.text()
+        calls++
+        t.equal(response.status, 200, `${to} ${path}: ${text.slice(0, 300)}`)
+        t.notOk(holdsWord(text), `${path}: ${text.slice(0, 500)}`)
+        t.equal(text.includes('[island]'), answers, path)
+        t.match(upstreams['others']?.requests.at(-1)?.text, /\[island\]/, path)
+      }
     }
     t.notOk(holdsWord(seen(upstreams)), 'not upstream')
     await searchWhatIsKept(t, started, calls)
@@ -271,15 +467,19 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
     const { send, upstreams } = started
     let calls = 0
     for (const here of [word, 'there']) {
-      for (const [id, protocol] of Object.entries(protocols)) for (const [name, { path, request }] of Object.entries(dialects)) for (const stream of [false, true]) {
-        const title = `${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}, ${here === word ? 'request' : 'answer'}`
-        const body = { ...takenBy(protocol, request(modelAt(id, protocol), here)), stream }
-        const response = await send(path, body)
-        const text = await response.text()
-        calls++
-        t.equal(response.status, 400, title)
-        t.notOk(holdsWord(text), `${title}: ${text.slice(0, 500)}`)
-        t.match(JSON.parse(text), refusals[name as keyof typeof dialects], title) // its own key
+      for (const [id, protocol] of Object.entries(protocols)) {
+        for (const [name, { path, request }] of Object.entries(dialects)) {
+          for (const stream of [false, true]) {
+            const title = `${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}, ${here === word ? 'request' : 'answer'}`
+            const body = { ...takenBy(protocol, request(modelAt(id, protocol), here)), stream }
+            const response = await send(path, body)
+            const text = await response.text()
+            calls++
+            t.equal(response.status, 400, title)
+            t.notOk(holdsWord(text), `${title}: ${text.slice(0, 500)}`)
+            t.match(JSON.parse(text), refusals[name as keyof typeof dialects], title) // its own key
+          }
+        }
       }
       if (here === word) t.equal(seen(upstreams), '', 'no request is sent')
     }
@@ -305,23 +505,41 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
     let calls = 0
     const pointsOf = async (): Promise<Set<string>> => {
       calls++
-      await until(() => api.lines.filter(({ msg }) => msg === 'call').length >= calls, `the line of call ${calls}`)
-      const { findings = [] } = api.lines.findLast(({ msg }) => msg === 'call') as { findings?: ReadonlyArray<{ stage: string, point: string, action: string }> }
+      await until(
+        () => api.lines.filter(({ msg }) => msg === 'call').length >= calls,
+        `the line of call ${calls}`
+      )
+      const { findings = [] } = api.lines.findLast(({ msg }) => msg === 'call') as {
+        findings?: ReadonlyArray<{ stage: string, point: string, action: string }>
+      }
       for (const { stage, action } of findings) t.same([stage, action], ['islands', 'report'])
       return new Set(findings.map(({ point }) => point))
     }
-    for (const [id, protocol] of Object.entries(protocols)) for (const [name, { path, request, textsOf }] of Object.entries(dialects)) for (const stream of [false, true]) {
-      const title = `${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}`
-      const before = upstreams[id]?.requests.length ?? 0
-      const response = await send(path, { ...takenBy(protocol, request(modelAt(id, protocol), word)), stream, cache: { 'no-store': true } })
-      const text = await response.text()
-      t.equal(response.status, 200, `${title}: ${text.slice(0, 300)}`)
-      t.ok(holdsWord(upstreams[id]?.requests[before]?.text ?? ''), `${title}: the provider gets it`)
-      t.ok(textsOf(stream ? messagesIn(text) : [JSON.parse(text) as Json]).some(holdsWord), `${title}: the caller gets it`)
-      t.notMatch(text, /\[island\]/, title)
-      const found = await pointsOf()
-      t.ok(found.has('request') && found.has('answer'), `${title}: ${[...found].join()}`)
-      if (name !== 'completions') t.ok(found.has('tool_call') && found.has('tool_result'), `${title}: ${[...found].join()}`)
+    for (const [id, protocol] of Object.entries(protocols)) {
+      for (const [name, { path, request, textsOf }] of Object.entries(dialects)) {
+        for (const stream of [false, true]) {
+          const title = `${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}`
+          const before = upstreams[id]?.requests.length ?? 0
+          const response = await send(path, {
+            ...takenBy(protocol, request(modelAt(id, protocol), word)),
+            stream,
+            cache: { 'no-store': true }
+          })
+          const text = await response.text()
+          t.equal(response.status, 200, `${title}: ${text.slice(0, 300)}`)
+          t.ok(holdsWord(upstreams[id]?.requests[before]?.text ?? ''), `${title}: the provider gets it`)
+          t.ok(
+            textsOf(stream ? messagesIn(text) : [JSON.parse(text) as Json]).some(holdsWord),
+            `${title}: the caller gets it`
+          )
+          t.notMatch(text, /\[island\]/, title)
+          const found = await pointsOf()
+          t.ok(found.has('request') && found.has('answer'), `${title}: ${[...found].join()}`)
+          if (name !== 'completions') {
+            t.ok(found.has('tool_call') && found.has('tool_result'), `${title}: ${[...found].join()}`)
+          }
+        }
+      }
     }
     for (const [path, request, answers] of Object.values(others).flat()) {
       const response = await send(path, request(word))
@@ -332,7 +550,9 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
       t.equal((await pointsOf()).has('request'), true, path)
     }
     const rows = await started.database.query.selectFrom('usage').select('findings').execute()
-    for (const { findings } of rows) t.notOk(holdsWord(String(findings)), 'what is counted says not what it is')
+    for (const { findings } of rows) {
+      t.notOk(holdsWord(String(findings)), 'what is counted says not what it is')
+    }
   })
 
   t.test(`${kind}: what is masked is not in Redis, where answers are shared`, { skip: noRedis }, async t => {
@@ -347,18 +567,33 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
         shared.set(name, text, ttlMs)
       }
     }
-    const { send } = await start(t, await stageOf(t, 'mask'), { coordination: {
-      answers, load: () => ({ isAway: false, decidedAlone: 0, commands: { bounds: [], counts: [0], sum: 0 } }),
-      cooldowns: { listen: () => undefined, report: () => undefined }, notifyOfTasks: () => undefined, onTasks: () => undefined
-    } })
-    for (const [id, protocol] of Object.entries(protocols)) for (const [name, { path, request, textsOf }] of Object.entries(dialects)) for (const stream of [false, true]) {
-      const body = { ...takenBy(protocol, request(modelAt(id, protocol), word)), stream }
-      const title = `${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}`
-      await (await send(path, body)).text()
-      const hit = await eventually(async () => await send(path, body), response => response.headers.get('x-headgate-cache') === 'hit', `${title}: a hit`)
-      const text = await hit.text()
-      for (const one of [text, ...textsOf(stream ? messagesIn(text) : [JSON.parse(text) as Json])]) t.notOk(holdsWord(one), title)
-      t.ok(text.includes('[island]'), title)
+    const { send } = await start(t, await stageOf(t, 'mask'), {
+      coordination: {
+        answers,
+        load: () => ({ isAway: false, decidedAlone: 0, commands: { bounds: [], counts: [0], sum: 0 } }),
+        cooldowns: { listen: () => undefined, report: () => undefined },
+        notifyOfTasks: () => undefined,
+        onTasks: () => undefined
+      }
+    })
+    for (const [id, protocol] of Object.entries(protocols)) {
+      for (const [name, { path, request, textsOf }] of Object.entries(dialects)) {
+        for (const stream of [false, true]) {
+          const body = { ...takenBy(protocol, request(modelAt(id, protocol), word)), stream }
+          const title = `${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}`
+          await (await send(path, body)).text()
+          const hit = await eventually(
+            async () => await send(path, body),
+            response => response.headers.get('x-headgate-cache') === 'hit',
+            `${title}: a hit`
+          )
+          const text = await hit.text()
+          for (const one of [text, ...textsOf(stream ? messagesIn(text) : [JSON.parse(text) as Json])]) {
+            t.notOk(holdsWord(one), title)
+          }
+          t.ok(text.includes('[island]'), title)
+        }
+      }
     }
     t.ok(texts.length >= 20, `${texts.length} texts`)
     for (const text of texts) t.notOk(/Zanzibar|island|choices/.test(text), 'an entry is sealed')
@@ -366,102 +601,270 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
 }
 
 /** Names and ids that a provider has to get as they are, and what is no text. */
-const unseen = /name$|server_label$|tool_use_id$|file_data$|redacted_thinking\)\.data$|encrypted_content$|tool_choice\(allowed_tools\)/
+const unseen =
+  /name$|server_label$|tool_use_id$|file_data$|redacted_thinking\)\.data$|encrypted_content$|tool_choice\(allowed_tools\)/
 
-const minimal: ReadonlyArray<readonly [path: string, schema: TSchema, places: PlaceTable, base: Json, ids: ReadonlyArray<keyof typeof protocols>]> = [
-  ['/v1/chat/completions', ChatRequest, chatRequestTexts, { messages: [{ role: 'user', content: 'hi' }] }, ['chat']],
+const minimal: ReadonlyArray<
+  readonly [
+    path: string,
+    schema: TSchema,
+    places: PlaceTable,
+    base: Json,
+    ids: ReadonlyArray<keyof typeof protocols>
+  ]
+> = [
+  [
+    '/v1/chat/completions',
+    ChatRequest,
+    chatRequestTexts,
+    { messages: [{ role: 'user', content: 'hi' }] },
+    ['chat']
+  ],
   ['/v1/completions', TextCompletionRequest, completionRequestTexts, { prompt: 'hi' }, ['anthropic']],
-  ['/v1/messages', MessagesRequest, messagesRequestTexts, { messages: [{ role: 'user', content: 'hi' }], max_tokens: 9 }, ['anthropic', 'chat']],
-  ['/v1/messages/count_tokens', CountTokensRequest, messagesRequestTexts, { messages: [{ role: 'user', content: 'hi' }] }, ['anthropic']],
-  ['/v1/responses', ResponsesRequest, responsesRequestTexts, { input: 'hi', store: false }, ['responses', 'chat']]
+  [
+    '/v1/messages',
+    MessagesRequest,
+    messagesRequestTexts,
+    { messages: [{ role: 'user', content: 'hi' }], max_tokens: 9 },
+    ['anthropic', 'chat']
+  ],
+  [
+    '/v1/messages/count_tokens',
+    CountTokensRequest,
+    messagesRequestTexts,
+    { messages: [{ role: 'user', content: 'hi' }] },
+    ['anthropic']
+  ],
+  [
+    '/v1/responses',
+    ResponsesRequest,
+    responsesRequestTexts,
+    { input: 'hi', store: false },
+    ['responses', 'chat']
+  ]
 ]
 
 t.test('a word in any string of the schemas is not sent, unless it is a name, an id or a file', async t => {
   const started = await start(t, await kinds.pattern(t, 'mask'))
-  for (const [path, schema, places, base, ids] of minimal) for (const id of ids) {
-    let sent = 0
-    for (const { path: place, value, isSeen } of valuesWith(word, schema, places)) {
-      const upstream = started.upstreams[id]
-      const before = upstream?.requests.length
-      const response = await started.send(path, { ...base, ...value as Json, ...!place.startsWith('.model') && { model: modelAt(id, protocols[id]) } })
-      const text = await response.text()
-      const requests = upstream?.requests.slice(before) ?? []
-      sent += requests.length
-      for (const request of requests) if (isSeen || !unseen.test(place)) t.notOk(holdsWord(request.path + request.text), `${path} at ${id}: ${place}: ${request.text.slice(0, 500)}`)
-      t.not(response.status, 500, `${path} at ${id}: ${place}: ${text.slice(0, 300)}`)
+  for (const [path, schema, places, base, ids] of minimal) {
+    for (const id of ids) {
+      let sent = 0
+      for (const { path: place, value, isSeen } of valuesWith(word, schema, places)) {
+        const upstream = started.upstreams[id]
+        const before = upstream?.requests.length
+        const response = await started.send(path, {
+          ...base,
+          ...(value as Json),
+          ...!place.startsWith('.model') && { model: modelAt(id, protocols[id]) }
+        })
+        const text = await response.text()
+        const requests = upstream?.requests.slice(before) ?? []
+        sent += requests.length
+        for (const request of requests) {
+          if (isSeen || !unseen.test(place)) {
+            t.notOk(
+              holdsWord(request.path + request.text),
+              `${path} at ${id}: ${place}: ${request.text.slice(0, 500)}`
+            )
+          }
+        }
+        t.not(response.status, 500, `${path} at ${id}: ${place}: ${text.slice(0, 300)}`)
+      }
+      t.ok(sent > 5, `${path} at ${id}: ${sent} sent`)
     }
-    t.ok(sent > 5, `${path} at ${id}: ${sent} sent`)
   }
 })
 
 /** A turn that calls a tool, as each protocol says it. */
-const toolTurns: Readonly<Record<'chat' | 'responses' | 'anthropic' | 'google', (place: string) => Pick<Protocol, 'complete' | 'frames'>>> = {
+const toolTurns: Readonly<
+  Record<
+    'chat' | 'responses' | 'anthropic' | 'google',
+    (place: string) => Pick<Protocol, 'complete' | 'frames'>
+  >
+> = {
   chat: place => {
-    const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: JSON.stringify({ place }) } }
-    const chunk = (delta: Json, finish: string | null = null): string => `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+    const call = {
+      id: 'call_1',
+      type: 'function',
+      function: { name: 'look', arguments: JSON.stringify({ place }) }
+    }
+    const chunk = (delta: Json, finish: string | null = null): string =>
+      `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
     return {
-      complete: { id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, finish_reason: 'tool_calls', message: { role: 'assistant', content: null, tool_calls: [call] } }] },
-      frames: [chunk({ role: 'assistant', tool_calls: [{ index: 0, ...call }] }), chunk({}, 'tool_calls'), 'data: [DONE]\n\n']
+      complete: {
+        id: 'c1',
+        object: 'chat.completion',
+        created: 1,
+        model: 'm',
+        choices: [
+          {
+            index: 0,
+            finish_reason: 'tool_calls',
+            message: { role: 'assistant', content: null, tool_calls: [call] }
+          }
+        ]
+      },
+      frames: [
+        chunk({ role: 'assistant', tool_calls: [{ index: 0, ...call }] }),
+        chunk({}, 'tool_calls'),
+        'data: [DONE]\n\n'
+      ]
     }
   },
   responses: place => {
-    const item = { id: 'fc_1', type: 'function_call', status: 'completed', call_id: 'call_1', name: 'look', arguments: JSON.stringify({ place }) }
-    const response = { id: 'resp_1', object: 'response', created_at: 1, model: 'm', status: 'completed', output: [item], usage: { input_tokens: 1, input_tokens_details: { cached_tokens: 0 }, output_tokens: 1, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 2 } }
+    const item = {
+      id: 'fc_1',
+      type: 'function_call',
+      status: 'completed',
+      call_id: 'call_1',
+      name: 'look',
+      arguments: JSON.stringify({ place })
+    }
+    const response = {
+      id: 'resp_1',
+      object: 'response',
+      created_at: 1,
+      model: 'm',
+      status: 'completed',
+      output: [item],
+      usage: {
+        input_tokens: 1,
+        input_tokens_details: { cached_tokens: 0 },
+        output_tokens: 1,
+        output_tokens_details: { reasoning_tokens: 0 },
+        total_tokens: 2
+      }
+    }
     const frames = [
       { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } },
       { type: 'response.output_item.added', output_index: 0, item: { ...item, arguments: '' } },
-      { type: 'response.function_call_arguments.delta', output_index: 0, item_id: 'fc_1', delta: item.arguments },
+      {
+        type: 'response.function_call_arguments.delta',
+        output_index: 0,
+        item_id: 'fc_1',
+        delta: item.arguments
+      },
       { type: 'response.output_item.done', output_index: 0, item },
       { type: 'response.completed', response }
     ]
-    return { complete: response, frames: frames.map((frame, at) => `event: ${frame.type}\ndata: ${JSON.stringify({ ...frame, sequence_number: at })}\n\n`) }
+    return {
+      complete: response,
+      frames: frames.map(
+        (frame, at) => `event: ${frame.type}\ndata: ${JSON.stringify({ ...frame, sequence_number: at })}\n\n`
+      )
+    }
   },
   anthropic: place => {
-    const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: { place } }], stop_reason: 'tool_use', stop_sequence: null, usage: { input_tokens: 1, output_tokens: 1 } }
+    const message = {
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      content: [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: { place } }],
+      stop_reason: 'tool_use',
+      stop_sequence: null,
+      usage: { input_tokens: 1, output_tokens: 1 }
+    }
     const frames = [
       { type: 'message_start', message: { ...message, content: [], stop_reason: null } },
-      { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} } },
-      { type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: JSON.stringify({ place }) } },
+      {
+        type: 'content_block_start',
+        index: 0,
+        content_block: { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }
+      },
+      {
+        type: 'content_block_delta',
+        index: 0,
+        delta: { type: 'input_json_delta', partial_json: JSON.stringify({ place }) }
+      },
       { type: 'content_block_stop', index: 0 },
-      { type: 'message_delta', delta: { stop_reason: 'tool_use', stop_sequence: null }, usage: { output_tokens: 1 } },
+      {
+        type: 'message_delta',
+        delta: { stop_reason: 'tool_use', stop_sequence: null },
+        usage: { output_tokens: 1 }
+      },
       { type: 'message_stop' }
     ]
-    return { complete: message, frames: frames.map(frame => `event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`) }
+    return {
+      complete: message,
+      frames: frames.map(frame => `event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`)
+    }
   },
   google: place => {
-    const complete = { candidates: [{ index: 0, content: { role: 'model', parts: [{ functionCall: { name: 'look', args: { place } } }] }, finishReason: 'STOP' }], usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 } }
+    const complete = {
+      candidates: [
+        {
+          index: 0,
+          content: { role: 'model', parts: [{ functionCall: { name: 'look', args: { place } } }] },
+          finishReason: 'STOP'
+        }
+      ],
+      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 }
+    }
     return { complete, frames: [`data: ${JSON.stringify(complete)}\n\n`] }
   }
 }
 
-for (const [kind, stageOf] of Object.entries(kinds)) for (const action of ['mask', 'refuse'] as const) {
-  t.test(`${kind}: what tools of a server are called with, and what they return, is looked at alone (${action})`, async t => {
-    const stage = await stageOf(t, action)
-    for (const at of ['tool_call', 'tool_result'] as const) for (const [id, turnOf] of Object.entries(toolTurns)) {
-      const tools = await startToolServer(t, { more: ['look'], says: at === 'tool_result' ? word : '' })
-      const protocol = protocols[id as keyof typeof toolTurns] // its own key
-      const turn = scriptOf({ ...protocol, ...turnOf(at === 'tool_call' ? word : 'here') })
-      const upstream = await fakeUpstream((request, number) => number % 2 === 0 ? turn(request) : scriptOf(protocol)(request))
-      t.teardown(upstream.close)
-      const api = await testGateway(t, { providers: [{ ...protocol.provider(upstream.url), id }], tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] }, stages: [{ ...stage, at: [at] }] })
-      for (const [name, { path }] of Object.entries({ chat: dialects.chat, responses: dialects.responses })) for (const stream of [false, true]) {
-        upstream.requests.length = 0
-        const title = `${at}, ${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}`
-        const asked = name === 'chat' ? { messages: [{ role: 'user', content: 'hi' }] } : { input: 'hi', store: false }
-        const response = await api.post(path, { model: modelAt(id, protocol), ...asked, stream, mcp_servers: [tools.url], max_turns: 2 })
-        const text = await response.text()
-        const [, second] = upstream.requests
-        if (action === 'mask') {
-          t.equal(response.status, 200, `${title}: ${text.slice(0, 300)}`)
-          t.match(second?.text, /\[island\]/, title)
-          t.notOk(holdsWord(second?.text ?? word), `${title}: ${second?.text}`)
-        } else {
-          t.equal(second, undefined, title)
-          t.notOk(holdsWord(text), `${title}: ${text}`)
-          t.match(text, /The stage `islands` refused this call: it holds island\./, title)
-          if (at === 'tool_call') t.equal(tools.counts['tool look'], undefined, `${title}: no tool runs`)
+for (const [kind, stageOf] of Object.entries(kinds)) {
+  for (const action of ['mask', 'refuse'] as const) {
+    t.test(
+      `${kind}: what tools of a server are called with, and what they return, is looked at alone (${action})`,
+      async t => {
+        const stage = await stageOf(t, action)
+        for (const at of ['tool_call', 'tool_result'] as const) {
+          for (const [id, turnOf] of Object.entries(toolTurns)) {
+            const tools = await startToolServer(t, {
+              more: ['look'],
+              says: at === 'tool_result' ? word : ''
+            })
+            const protocol = protocols[id as keyof typeof toolTurns] // its own key
+            const turn = scriptOf({ ...protocol, ...turnOf(at === 'tool_call' ? word : 'here') })
+            const upstream = await fakeUpstream((request, number) =>
+              number % 2 === 0 ? turn(request) : scriptOf(protocol)(request)
+            )
+            t.teardown(upstream.close)
+            const api = await testGateway(t, {
+              providers: [{ ...protocol.provider(upstream.url), id }],
+              tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] },
+              stages: [{ ...stage, at: [at] }]
+            })
+            for (const [name, { path }] of Object.entries({
+              chat: dialects.chat,
+              responses: dialects.responses
+            })) {
+              for (const stream of [false, true]) {
+                upstream.requests.length = 0
+                const title = `${at}, ${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}`
+                const asked =
+                  name === 'chat'
+                    ? { messages: [{ role: 'user', content: 'hi' }] }
+                    : { input: 'hi', store: false }
+                const response = await api.post(path, {
+                  model: modelAt(id, protocol),
+                  ...asked,
+                  stream,
+                  mcp_servers: [tools.url],
+                  max_turns: 2
+                })
+                const text = await response.text()
+                const [, second] = upstream.requests
+                if (action === 'mask') {
+                  t.equal(response.status, 200, `${title}: ${text.slice(0, 300)}`)
+                  t.match(second?.text, /\[island\]/, title)
+                  t.notOk(holdsWord(second?.text ?? word), `${title}: ${second?.text}`)
+                } else {
+                  t.equal(second, undefined, title)
+                  t.notOk(holdsWord(text), `${title}: ${text}`)
+                  t.match(text, /The stage `islands` refused this call: it holds island\./, title)
+                  if (at === 'tool_call') {
+                    t.equal(tools.counts['tool look'], undefined, `${title}: no tool runs`)
+                  }
+                }
+              }
+            }
+          }
         }
       }
-    }
-  })
+    )
+  }
 }

@@ -12,7 +12,14 @@ import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts
 import { raw, requestText, rest } from '../support/raw.ts'
 import { settings } from '../support/settings.ts'
 import { eventually, until } from '../support/until.ts'
-import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
+import {
+  chatAnswer,
+  chatFrames,
+  eventStream,
+  fakeUpstream,
+  type FakeUpstream,
+  type Script
+} from '../support/upstream.ts'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { standardSignal } from '../../lib/async/cancellation.ts'
@@ -26,11 +33,20 @@ const streamed = JSON.stringify({ ...question, stream: true })
 const [head = '', first = '', ...last] = chatFrames(['a'])
 
 async function start (
-  t: Test, script: Parameters<typeof fakeUpstream>[0], provider: Partial<ProviderSettings> = {}, parts: Partial<Settings> = {}
+  t: Test,
+  script: Parameters<typeof fakeUpstream>[0],
+  provider: Partial<ProviderSettings> = {},
+  parts: Partial<Settings> = {}
 ): Promise<{ readonly upstream: FakeUpstream, readonly api: TestGateway }> {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
-  return { upstream, api: await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', provider)], ...parts }) }
+  return {
+    upstream,
+    api: await testGateway(t, {
+      providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', provider)],
+      ...parts
+    })
+  }
 }
 
 /** Limits, with those that are no settings but options of a pipeline or the edge. */
@@ -51,13 +67,20 @@ function gated (): { readonly script: Script, readonly go: () => void } {
 }
 
 /** The edge alone, in front of one endpoint. */
-async function edge (t: Test, handle: Endpoint['handle']): Promise<{ readonly url: string, readonly ended: Call[] }> {
+async function edge (
+  t: Test,
+  handle: Endpoint['handle']
+): Promise<{ readonly url: string, readonly ended: Call[] }> {
   const ended: Call[] = []
   const app = createApp({
-    endpoints: () => [{ name: 'test', method: 'POST', path: '/test', body: 'json', maxBodyBytes: 1000, handle }],
+    endpoints: () => [
+      { name: 'test', method: 'POST', path: '/test', body: 'json', maxBodyBytes: 1000, handle }
+    ],
     limits: settings().limits,
     draining: () => false,
-    onEnd: call => { ended.push(call) }
+    onEnd: call => {
+      ended.push(call)
+    }
   })
   const server = createServer(app.handle).listen(0, '127.0.0.1')
   t.teardown(() => { server.close().closeAllConnections() })
@@ -67,9 +90,17 @@ async function edge (t: Test, handle: Endpoint['handle']): Promise<{ readonly ur
 }
 
 t.test('nesting is found at the end of a wide body, through lists and objects', async t => {
-  const { api } = await start(t, { pieces: [chatAnswer('x')] }, {}, { limits: limits({ jsonBodyBytes: 1e7, jsonDepth: 4, jsonValues: 1e7 }) })
+  const { api } = await start(
+    t,
+    { pieces: [chatAnswer('x')] },
+    {},
+    { limits: limits({ jsonBodyBytes: 1e7, jsonDepth: 4, jsonValues: 1e7 }) }
+  )
   const answerTo = async (deep: string): Promise<unknown> => {
-    const response = await api.post(path, `{"model":"openai/gpt-5","messages":"x","metadata":{"a":[${'0,'.repeat(2e5)}${'[],'.repeat(2e5)}${deep}]}}`)
+    const response = await api.post(
+      path,
+      `{"model":"openai/gpt-5","messages":"x","metadata":{"a":[${'0,'.repeat(2e5)}${'[],'.repeat(2e5)}${deep}]}}`
+    )
     return [response.status, await response.text()]
   }
   t.match(await answerTo('{"b":[{}]}'), [400, /nested deeper than 4 levels/])
@@ -112,8 +143,12 @@ t.test('a wide list costs one look at each item, and no text of any index', asyn
 
 t.test('the name of a tool is bounded, whatever a provider takes', async t => {
   const { api } = await start(t, { pieces: [chatAnswer('x')] })
-  const status = async (tool: object): Promise<number> => (await api.post(path, { ...question, tools: [tool] })).status
-  for (const [length, expected] of [[256, 200], [257, 422]] as const) {
+  const status = async (tool: object): Promise<number> =>
+    (await api.post(path, { ...question, tools: [tool] })).status
+  for (const [length, expected] of [
+    [256, 200],
+    [257, 422]
+  ] as const) {
     const name = 'a'.repeat(length)
     t.equal(await status({ type: 'function', function: { name } }), expected, `a function of ${length}`)
     t.equal(await status({ type: 'custom', custom: { name } }), expected, `a custom tool of ${length}`)
@@ -136,21 +171,33 @@ t.test('a large answer that has begun arrives completely although the gateway cl
   t.equal(api.lines[0]?.['outcome'], 'ok')
 })
 
-t.test('a connection beyond the limit is closed at once, and there is room again when another one ends', async t => {
-  const { api } = await start(t, { pieces: [chatAnswer('a')] }, {}, { server: { ...settings().server, maxClientConnections: 2 } })
-  const text = requestText(JSON.stringify(question))
-  const [first, second, third] = [await raw(t, api.url), await raw(t, api.url), await raw(t, api.url)]
-  third.write(text)
-  t.equal(await rest(third), '', 'the one too many gets no answer')
-  second.write(text)
-  await once(second, 'data')
-  first.destroy()
-  await eventually(async () => {
-    const next = await raw(t, api.url)
-    next.write(requestText(JSON.stringify(question), ['connection: close']))
-    return await rest(next)
-  }, answer => answer.startsWith('HTTP/1.1 200'), 'an answer on a new connection')
-})
+t.test(
+  'a connection beyond the limit is closed at once, and there is room again when another one ends',
+  async t => {
+    const { api } = await start(
+      t,
+      { pieces: [chatAnswer('a')] },
+      {},
+      { server: { ...settings().server, maxClientConnections: 2 } }
+    )
+    const text = requestText(JSON.stringify(question))
+    const [first, second, third] = [await raw(t, api.url), await raw(t, api.url), await raw(t, api.url)]
+    third.write(text)
+    t.equal(await rest(third), '', 'the one too many gets no answer')
+    second.write(text)
+    await once(second, 'data')
+    first.destroy()
+    await eventually(
+      async () => {
+        const next = await raw(t, api.url)
+        next.write(requestText(JSON.stringify(question), ['connection: close']))
+        return await rest(next)
+      },
+      answer => answer.startsWith('HTTP/1.1 200'),
+      'an answer on a new connection'
+    )
+  }
+)
 
 t.test('a call over a connection that was open before the gateway began to close is served', async t => {
   const one = gated()
@@ -176,26 +223,50 @@ t.test('a call over a connection that was open before the gateway began to close
   t.same(api.lines.map(line => line['outcome']), ['ok', 'ok'])
 })
 
-t.test('a call whose caller does not read a complete answer stays open until a moment after its deadline', async t => {
-  const { api, upstream } = await start(t, (_request, number) => ({ pieces: [chatAnswer(number < 2 ? 'x'.repeat(20e6) : 'x')] }), {}, {
-    limits: limits({ answerBytes: 1e8, openCalls: 2, callMs: 12_000, graceMs: 20 })
-  })
-  const sockets = await Promise.all([raw(t, api.url), raw(t, api.url)])
-  for (const socket of sockets) socket.write(requestText(JSON.stringify(question)))
-  await Promise.all(sockets.map(async socket => await once(socket, 'readable')))
-  t.match(await (await api.post(path, question)).text(), /"overloaded"/)
-  t.equal(upstream.requests.length, 2)
-  for (const probe of ['/livez', '/readyz']) {
-    t.equal((await api.get(probe)).status, 200, `${probe} is served by a gateway that is at its limit`)
+t.test(
+  'a call whose caller does not read a complete answer stays open until a moment after its deadline',
+  async t => {
+    const { api, upstream } = await start(
+      t,
+      (_request, number) => ({ pieces: [chatAnswer(number < 2 ? 'x'.repeat(20e6) : 'x')] }),
+      {},
+      {
+        limits: limits({ answerBytes: 1e8, openCalls: 2, callMs: 12_000, graceMs: 20 })
+      }
+    )
+    const sockets = await Promise.all([raw(t, api.url), raw(t, api.url)])
+    for (const socket of sockets) socket.write(requestText(JSON.stringify(question)))
+    await Promise.all(sockets.map(async socket => await once(socket, 'readable')))
+    t.match(await (await api.post(path, question)).text(), /"overloaded"/)
+    t.equal(upstream.requests.length, 2)
+    for (const probe of ['/livez', '/readyz']) {
+      t.equal((await api.get(probe)).status, 200, `${probe} is served by a gateway that is at its limit`)
+    }
+    await until(
+      () =>
+        api.lines.filter(({ outcome, error }) => outcome === 'error' && error === 'timeout').length === 2,
+      'two calls to time out',
+      30_000
+    )
+    t.equal((await api.post(path, question)).status, 200, 'there is room again')
   }
-  await until(() => api.lines.filter(({ outcome, error }) => outcome === 'error' && error === 'timeout').length === 2, 'two calls to time out', 30_000)
-  t.equal((await api.post(path, question)).status, 200, 'there is room again')
-})
+)
 
 t.test('calls that wait behind another one of their connection end with it', async t => {
   let begun = 0
   const { url, ended } = await edge(t, async ({ signal }) => {
-    if (begun++ > 0) return { status: 200, headers: {}, body: begun === 2 ? 'complete' : (async function * () { yield 'a piece' })() }
+    if (begun++ > 0) {
+      return {
+        status: 200,
+        headers: {},
+        body:
+          begun === 2
+            ? 'complete'
+            : (async function* () {
+                yield 'a piece'
+              })()
+      }
+    }
     await once(standardSignal(signal), 'abort')
     throw signal.reason
   })
@@ -216,24 +287,38 @@ t.test('calls that wait behind another one of their connection end with it', asy
 t.test('a connection that sends a body the gateway does not read is closed', async t => {
   const { api } = await start(t, {})
   const endless = 'content-length: 1000000000\r\n\r\n'
-  await Promise.all([
-    [`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${endless}`, /^HTTP\/1.1 401 /] as const,
-    [`GET /livez HTTP/1.1\r\nhost: x\r\n${endless}`, /^HTTP\/1.1 200 /] as const
-  ].map(async ([request, expected]) => {
-    const socket = await raw(t, api.url)
-    socket.write(request)
-    const dripping = setInterval(() => socket.write('x'), 50)
-    t.teardown(() => clearInterval(dripping))
-    let text = ''
-    socket.on('data', (bytes: Buffer) => { text += bytes.toString() })
-    await new Promise(resolve => { socket.once('close', resolve) }) // with an error or without
-    t.match(text, expected)
-  }))
+  await Promise.all(
+    [
+      [
+        `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${endless}`,
+        /^HTTP\/1.1 401 /
+      ] as const,
+      [`GET /livez HTTP/1.1\r\nhost: x\r\n${endless}`, /^HTTP\/1.1 200 /] as const
+    ].map(async ([request, expected]) => {
+      const socket = await raw(t, api.url)
+      socket.write(request)
+      const dripping = setInterval(() => socket.write('x'), 50)
+      t.teardown(() => clearInterval(dripping))
+      let text = ''
+      socket.on('data', (bytes: Buffer) => {
+        text += bytes.toString()
+      })
+      await new Promise(resolve => {
+        socket.once('close', resolve)
+      }) // with an error or without
+      t.match(text, expected)
+    })
+  )
 })
 
 t.test('nothing of a body that cannot be read is in the log', async t => {
   const { api } = await start(t, {})
-  for (const body of ['{"a":\nmy private diary\n}', '{"messages":"private words\nand more"}', 'private', '{"a":1}\nat private:1:2']) {
+  for (const body of [
+    '{"a":\nmy private diary\n}',
+    '{"messages":"private words\nand more"}',
+    'private',
+    '{"a":1}\nat private:1:2'
+  ]) {
     t.equal((await api.post(path, body)).status, 400)
   }
   await until(() => api.lines.length === 4, 'four lines in the log')
@@ -243,7 +328,12 @@ t.test('nothing of a body that cannot be read is in the log', async t => {
 
 t.test('a model that says nothing for long still shows that it is there', async t => {
   for (const pieces of [[': thinking\n\n'], [head], []]) {
-    const { api } = await start(t, { headers: eventStream, pieces, then: 'stall' }, {}, { limits: limits({ holdMs: 20 }) })
+    const { api } = await start(
+      t,
+      { headers: eventStream, pieces, then: 'stall' },
+      {},
+      { limits: limits({ holdMs: 20 }) }
+    )
     const response = await api.post(path, streamed)
     t.equal(response.status, 200, 'the head of the answer, long before there is anything in it')
     await response.body?.cancel()
@@ -251,9 +341,18 @@ t.test('a model that says nothing for long still shows that it is there', async 
 })
 
 t.test('an error right behind the head is followed by another attempt at once', async t => {
-  const { api } = await start(t, (_request, number) => number === 0
-    ? { headers: eventStream, pieces: [`${head}data: {"error":{"message":"busy","code":503}}\n\n`], then: 'stall' }
-    : { headers: eventStream, pieces: chatFrames(['ok']) }, { retries: 1 })
+  const { api } = await start(
+    t,
+    (_request, number) =>
+      number === 0
+        ? {
+            headers: eventStream,
+            pieces: [`${head}data: {"error":{"message":"busy","code":503}}\n\n`],
+            then: 'stall'
+          }
+        : { headers: eventStream, pieces: chatFrames(['ok']) },
+    { retries: 1 }
+  )
   const response = await api.post(path, streamed)
   t.equal(response.headers.get('x-headgate-attempts'), '2')
   t.match(await response.text(), /"content":"ok"/)
@@ -271,7 +370,12 @@ t.test('a compressed body that was refused is not unpacked any further', async t
   const { api } = await start(t, {}, {}, { limits: limits({ jsonBodyBytes: 200_000 }) })
   const bomb = gzipSync(Buffer.alloc(150e6, 32))
   const socket = await raw(t, api.url)
-  socket.write(requestText('', ['content-encoding: gzip']).replace('content-length: 0', `content-length: ${bomb.length}`))
+  socket.write(
+    requestText('', ['content-encoding: gzip']).replace(
+      'content-length: 0',
+      `content-length: ${bomb.length}`
+    )
+  )
   socket.write(bomb)
   const [answer] = await once(socket, 'data') as [Buffer]
   t.match(answer.toString(), /^HTTP\/1.1 413 /)
@@ -301,39 +405,56 @@ t.test('what is no request gets an answer of the same form', async t => {
     socket.write(text)
     return await rest(socket)
   }
-  const form = (status: number, message: string): RegExp => new RegExp(
-    `^HTTP/1.1 ${status} [^]*x-request-id: \\S+[^]*\r\n\r\n{"error":{"message":"${message}","type":"invalid_request_error","code":"\\w+","param":null}}$`
-  )
+  const form = (status: number, message: string): RegExp =>
+    new RegExp(
+      `^HTTP/1.1 ${status} [^]*x-request-id: \\S+[^]*\r\n\r\n{"error":{"message":"${message}","type":"invalid_request_error","code":"\\w+","param":null}}$`
+    )
   t.match(await answerTo('no HTTP\r\n\r\n'), form(400, 'The request is not valid HTTP.'))
-  t.match(await answerTo(`GET /health HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(40_000)}\r\n\r\n`), form(431, 'The request headers are too large.'))
-  t.match(await answerTo('GET /health HTTP/1.1\r\nhost: x\r\n'), form(408, 'The request headers did not arrive in time.'))
+  t.match(
+    await answerTo(`GET /health HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(40_000)}\r\n\r\n`),
+    form(431, 'The request headers are too large.')
+  )
+  t.match(
+    await answerTo('GET /health HTTP/1.1\r\nhost: x\r\n'),
+    form(408, 'The request headers did not arrive in time.')
+  )
 })
 
-t.test('a caller that expects 100 Continue gets it when the body is read, and not when it never will be', async t => {
-  const { api } = await start(t, { pieces: [chatAnswer('x')] })
-  const body = JSON.stringify(question)
-  const known = await raw(t, api.url)
-  const head = requestText(body, ['expect: 100-continue'])
-  known.write(head.slice(0, -body.length))
-  const [word] = await once(known, 'data') as [Buffer]
-  t.equal(word.toString(), 'HTTP/1.1 100 Continue\r\n\r\n')
-  known.write(body)
-  t.match(await rest(known), /^HTTP\/1.1 200 /)
+t.test(
+  'a caller that expects 100 Continue gets it when the body is read, and not when it never will be',
+  async t => {
+    const { api } = await start(t, { pieces: [chatAnswer('x')] })
+    const body = JSON.stringify(question)
+    const known = await raw(t, api.url)
+    const head = requestText(body, ['expect: 100-continue'])
+    known.write(head.slice(0, -body.length))
+    const [word] = (await once(known, 'data')) as [Buffer]
+    t.equal(word.toString(), 'HTTP/1.1 100 Continue\r\n\r\n')
+    known.write(body)
+    t.match(await rest(known), /^HTTP\/1.1 200 /)
 
-  const stranger = await raw(t, api.url)
-  stranger.write(head.replace(/bearer .*/i, 'Bearer wrong').slice(0, -body.length))
-  t.match(await rest(stranger), /^HTTP\/1.1 401 /)
-  const other = await raw(t, api.url)
-  other.write(requestText(body, ['expect: something', 'connection: close']))
-  t.match(await rest(other), /^HTTP\/1.1 417 .*"message":"Only the expectation `100-continue` is supported\."/s)
-})
+    const stranger = await raw(t, api.url)
+    stranger.write(head.replace(/bearer .*/i, 'Bearer wrong').slice(0, -body.length))
+    t.match(await rest(stranger), /^HTTP\/1.1 401 /)
+    const other = await raw(t, api.url)
+    other.write(requestText(body, ['expect: something', 'connection: close']))
+    t.match(
+      await rest(other),
+      /^HTTP\/1.1 417 .*"message":"Only the expectation `100-continue` is supported\."/s
+    )
+  }
+)
 
 t.test('a request target that is no URL is refused like any other request', async t => {
   const { api } = await start(t, {})
   for (const target of ['http://[', '//[', '*']) {
     const socket = await raw(t, api.url)
     socket.write(`GET ${target} HTTP/1.1\r\nhost: x\r\nx-request-id: mine-1\r\nconnection: close\r\n\r\n`)
-    t.match(await rest(socket), /^HTTP\/1.1 (400|404) .*x-request-id: mine-1\r\n.*\r\n\r\n\{"error":\{/is, target)
+    t.match(
+      await rest(socket),
+      /^HTTP\/1.1 (400|404) .*x-request-id: mine-1\r\n.*\r\n\r\n\{"error":\{/is,
+      target
+    )
   }
   const socket = await raw(t, api.url)
   socket.write('GET http://[ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
@@ -348,7 +469,11 @@ t.test('a request without Host is refused like any other request, unless it is H
   for (const target of ['/livez', '/v1/models', '/nowhere']) {
     const socket = await raw(t, api.url)
     socket.write(`GET ${target} HTTP/1.1\r\nx-request-id: mine-2\r\nconnection: close\r\n\r\n`)
-    t.match(await rest(socket), /^HTTP\/1.1 400 .*x-request-id: mine-2\r\n.*\r\n\r\n\{"error":\{"message":"The request has no Host header\."/is, target)
+    t.match(
+      await rest(socket),
+      /^HTTP\/1.1 400 .*x-request-id: mine-2\r\n.*\r\n\r\n\{"error":\{"message":"The request has no Host header\."/is,
+      target
+    )
   }
   await until(() => api.lines.length === 3, 'three lines in the log')
   t.match(api.lines[0], { status: 400, outcome: 'error', error: 'invalid_value' })
@@ -396,7 +521,8 @@ t.test('a call that fails releases what it had opened', async t => {
 t.test('a connection that cannot be accepted is logged, and the others live on', async t => {
   const { api } = await start(t, {})
   let server: Server | undefined
-  const learn = (message: unknown): void => { ({ server } = message as { server: Server }) } // of node:http, documented
+  // of node:http, documented
+  const learn = (message: unknown): void => { ({ server } = message as { server: Server }) }
   subscribe('http.server.request.start', learn)
   await (await api.get('/livez')).text()
   unsubscribe('http.server.request.start', learn)

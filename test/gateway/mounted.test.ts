@@ -17,13 +17,24 @@ import type { Test } from 'tap'
 const headers = { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' }
 const chat = { method: 'POST', headers, body: JSON.stringify({ model: 'openai/gpt-5', messages: 'hi' }) }
 
-interface Mounted { readonly url: string, readonly api: TestGateway, readonly seen: Array<readonly [status: number, body: unknown]> }
+interface Mounted {
+  readonly url: string
+  readonly api: TestGateway
+  readonly seen: Array<readonly [status: number, body: unknown]>
+}
 
 /** Mounts a gateway behind `before`, and a route of the app's own behind the gateway. */
-async function mounted (t: Test, before: readonly Middleware[] = [], parts: Partial<Settings> = {}): Promise<Mounted> {
+async function mounted (
+  t: Test,
+  before: readonly Middleware[] = [],
+  parts: Partial<Settings> = {}
+): Promise<Mounted> {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('there')] })
   t.teardown(upstream.close)
-  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { quirks: { responsesApi: false } })], ...parts })
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { quirks: { responsesApi: false } })],
+    ...parts
+  })
   const app = new Koa()
   const seen: Array<readonly [number, unknown]> = []
   app.use(async (context, next) => {
@@ -40,35 +51,54 @@ async function mounted (t: Test, before: readonly Middleware[] = [], parts: Part
 
 t.test('another app serves the gateway, and sees the status of its answers', async t => {
   const { url, seen, api } = await mounted(t)
-  t.match(await (await fetch(`${url}/v1/chat/completions`, chat)).json(), { choices: [{ message: { content: 'there' } }] })
-  const streamed = await fetch(`${url}/v1/chat/completions`, { ...chat, body: JSON.stringify({ model: 'sandbox/echo', messages: 'hi', stream: true }) })
+  t.match(await (await fetch(`${url}/v1/chat/completions`, chat)).json(), {
+    choices: [{ message: { content: 'there' } }]
+  })
+  const streamed = await fetch(`${url}/v1/chat/completions`, {
+    ...chat,
+    body: JSON.stringify({ model: 'sandbox/echo', messages: 'hi', stream: true })
+  })
   t.match(await streamed.text(), /model_not_found/)
   await until(() => seen.length === 2, 'both calls')
   t.same(seen, [[200, undefined], [404, undefined]])
   t.equal(api.lines.filter(({ endpoint }) => endpoint === 'chat').length, 2)
 })
 
-t.test('a path that the gateway does not serve goes on; what nothing serves is refused as by the gateway alone', async t => {
-  const { url } = await mounted(t)
-  t.equal(await (await fetch(`${url}/mine`)).text(), 'mine')
-  const unknown = await fetch(`${url}/v2/chat/completions`, chat)
-  t.equal(unknown.status, 404)
-  t.match(await unknown.json(), { error: { code: 'not_found', message: /^Not found: POST \/v2\/chat\/completions/ } })
-  t.equal((await fetch(`${url}/v1/chat/completions`)).headers.get('allow'), 'POST')
-})
+t.test(
+  'a path that the gateway does not serve goes on; what nothing serves is refused as by the gateway alone',
+  async t => {
+    const { url } = await mounted(t)
+    t.equal(await (await fetch(`${url}/mine`)).text(), 'mine')
+    const unknown = await fetch(`${url}/v2/chat/completions`, chat)
+    t.equal(unknown.status, 404)
+    t.match(await unknown.json(), {
+      error: { code: 'not_found', message: /^Not found: POST \/v2\/chat\/completions/ }
+    })
+    t.equal((await fetch(`${url}/v1/chat/completions`)).headers.get('allow'), 'POST')
+  }
+)
 
 t.test('headers that middleware has set are sent, unless the gateway has the same', async t => {
-  const { url } = await mounted(t, [cors(), async (context, next) => {
-    context.set({ 'x-mine': 'yes', 'content-type': 'text/odd', 'x-request-id': 'mine' })
-    await next()
-  }])
-  const answer = await fetch(`${url}/v1/chat/completions`, { ...chat, headers: { ...headers, origin: 'https://app.example' } })
+  const { url } = await mounted(t, [
+    cors(),
+    async (context, next) => {
+      context.set({ 'x-mine': 'yes', 'content-type': 'text/odd', 'x-request-id': 'mine' })
+      await next()
+    }
+  ])
+  const answer = await fetch(`${url}/v1/chat/completions`, {
+    ...chat,
+    headers: { ...headers, origin: 'https://app.example' }
+  })
   t.match(Object.fromEntries(answer.headers), {
     'access-control-allow-origin': '*', vary: 'Origin', 'x-mine': 'yes', 'content-type': /^application\/json/
   })
   t.not(answer.headers.get('x-request-id'), 'mine')
-  t.equal((await answer.json() as { object: string }).object, 'chat.completion')
-  const preflight = await fetch(`${url}/v1/chat/completions`, { method: 'OPTIONS', headers: { origin: 'https://app.example', 'access-control-request-method': 'POST' } })
+  t.equal(((await answer.json()) as { object: string }).object, 'chat.completion')
+  const preflight = await fetch(`${url}/v1/chat/completions`, {
+    method: 'OPTIONS',
+    headers: { origin: 'https://app.example', 'access-control-request-method': 'POST' }
+  })
   t.equal(preflight.status, 204, 'answered in front of the gateway')
 })
 
@@ -77,7 +107,9 @@ t.test('a body that a parser in front has read and kept is used, and its errors 
   const answer = await fetch(`${url}/v1/chat/completions`, chat)
   t.equal(answer.status, 200)
   t.match(await answer.json(), { choices: [{ message: { content: 'there' } }] })
-  t.match(await (await fetch(`${url}/v1/chat/completions`, { ...chat, body: '{"model":7}' })).json(), { detail: [{ loc: ['body', 'model'] }, {}] })
+  t.match(await (await fetch(`${url}/v1/chat/completions`, { ...chat, body: '{"model":7}' })).json(), {
+    detail: [{ loc: ['body', 'model'] }, {}]
+  })
 })
 
 t.test('a body that a parser in front has read and thrown away is an error that names the fix', async t => {
@@ -85,7 +117,10 @@ t.test('a body that a parser in front has read and thrown away is an error that 
   const form = new FormData()
   form.set('model', 'openai/whisper-1')
   const { 'content-type': _, ...withoutType } = headers
-  for (const [path, init] of [['chat/completions', chat], ['audio/transcriptions', { method: 'POST', headers: withoutType, body: form }]] as const) {
+  for (const [path, init] of [
+    ['chat/completions', chat],
+    ['audio/transcriptions', { method: 'POST', headers: withoutType, body: form }]
+  ] as const) {
     const answer = await fetch(`${url}/v1/${path}`, init)
     t.equal(answer.status, 500)
     t.match(await answer.json(), { error: { code: 'body_already_read', message: /rawBody/ } })

@@ -10,7 +10,13 @@ const telemetry = { maxSampledPerSecond: 1, otlp: otlpSettings('http://127.0.0.1
 
 t.test('without traces no tracer is opened', async t => {
   t.equal(await openTracer(settings(), log), undefined)
-  t.equal(await openTracer(settings({ telemetry: { ...telemetry, otlp: { ...telemetry.otlp, traces: false } } }), log), undefined)
+  t.equal(
+    await openTracer(
+      settings({ telemetry: { ...telemetry, otlp: { ...telemetry.otlp, traces: false } } }),
+      log
+    ),
+    undefined
+  )
 })
 
 t.test('a start that fails closes the tracer', async t => {
@@ -18,6 +24,8 @@ t.test('a start that fails closes the tracer', async t => {
   t.intercept(CallTracer.prototype, 'close', { value: async () => { closed++ } })
   const { server } = settings()
   const unusable = { ...server, tls: { certificate: '/nowhere.pem', key: '/nowhere.pem' } }
-  await t.rejects(createGateway(settings({ telemetry, server: unusable }), { keys: { check: () => undefined }, log }))
+  await t.rejects(
+    createGateway(settings({ telemetry, server: unusable }), { keys: { check: () => undefined }, log })
+  )
   t.equal(closed, 1)
 })

@@ -3,7 +3,15 @@
 import t from 'tap'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { adminGateway } from '../support/admin.ts'
-import { dialects, holdsWord, protocols, scriptOf, takenBy, type Json, type Protocol } from '../support/conversations.ts'
+import {
+  dialects,
+  holdsWord,
+  protocols,
+  scriptOf,
+  takenBy,
+  type Json,
+  type Protocol
+} from '../support/conversations.ts'
 import { chatUpstreamAt, testGateway, type TestGateway } from '../support/gateway.ts'
 import { modelSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
@@ -17,12 +25,21 @@ import type { Test } from 'tap'
 
 type StageSettings = Settings['stages'][number]
 
-const json = (value: unknown): Script => ({ headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(value)] })
+const json = (value: unknown): Script => ({
+  headers: { 'content-type': 'application/json' },
+  pieces: [JSON.stringify(value)]
+})
 const pass = json({})
 const refuse = json({ refuse: 'it names an island' })
 
 /** A service that answers when a test says so. */
-async function slowService (t: Test): Promise<{ readonly service: FakeUpstream, readonly decide: (answer: Script) => void, readonly stage: StageSettings }> {
+async function slowService (
+  t: Test
+): Promise<{
+  readonly service: FakeUpstream
+  readonly decide: (answer: Script) => void
+  readonly stage: StageSettings
+}> {
   const waiting: Array<(answer: Script) => void> = []
   const decided: Script[] = []
   const service = await fakeUpstream(async () => {
@@ -41,7 +58,19 @@ async function slowService (t: Test): Promise<{ readonly service: FakeUpstream, 
     if (resolve === undefined) decided.push(answer)
     else resolve(answer)
   }
-  return { service, decide, stage: { name: 'slow', use: 'webhook', url: service.url, at: ['request'], action: 'refuse', during: true, retries: 0 } }
+  return {
+    service,
+    decide,
+    stage: {
+      name: 'slow',
+      use: 'webhook',
+      url: service.url,
+      at: ['request'],
+      action: 'refuse',
+      during: true,
+      retries: 0
+    }
+  }
 }
 
 interface Started {
@@ -52,7 +81,13 @@ interface Started {
   readonly decide: (answer: Script) => void
 }
 
-async function start (t: Test, answer: Script | ((request: SeenRequest, number: number) => Script), parts: Partial<Settings> = {}, more: Partial<StageSettings> = {}, protocol: Protocol = protocols.chat): Promise<Started> {
+async function start (
+  t: Test,
+  answer: Script | ((request: SeenRequest, number: number) => Script),
+  parts: Partial<Settings> = {},
+  more: Partial<StageSettings> = {},
+  protocol: Protocol = protocols.chat
+): Promise<Started> {
   const { service, decide, stage } = await slowService(t)
   const upstream = await fakeUpstream(answer)
   t.teardown(upstream.close)
@@ -68,49 +103,75 @@ async function start (t: Test, answer: Script | ((request: SeenRequest, number: 
   return { api, upstream, rows, service, decide }
 }
 
-const question = (content: string, more: Json = {}): Json => ({ model: protocols.chat.model, messages: [{ role: 'user', content }], ...more })
+const question = (content: string, more: Json = {}): Json => ({
+  model: protocols.chat.model,
+  messages: [{ role: 'user', content }],
+  ...more
+})
 
 for (const [id, protocol] of Object.entries(protocols)) {
-  t.test(`in front of ${id} a request is sent before the verdict, and nothing of the answer goes on until it is in`, async t => {
-    const { api, upstream, service, decide } = await start(t, scriptOf(protocol), {}, {}, protocol)
-    for (const [name, { path, request }] of Object.entries(dialects)) for (const stream of [false, true]) {
-      const title = `${name}, ${stream ? 'streamed' : 'complete'}`
-      const number = upstream.requests.length
-      let isAnswered = false
-      const answered = api.post(path, { ...takenBy(protocol, request(protocol.model, 'there')), stream }).finally(() => { isAnswered = true })
-      await Promise.all([upstream.request(number), service.request(number)])
-      // The provider answers at once: while the gateway serves others, nothing of it goes on.
-      for (let round = 0; round < 5; round++) await (await api.get('/v1/models')).text()
-      t.equal(isAnswered, false, title)
-      decide(pass)
-      const response = await answered
-      const text = await response.text()
-      t.equal(response.status, 200, `${title}: ${text.slice(0, 200)}`)
-      t.ok(holdsWord(text), title)
+  t.test(
+    `in front of ${id} a request is sent before the verdict, and nothing of the answer goes on until it is in`,
+    async t => {
+      const { api, upstream, service, decide } = await start(t, scriptOf(protocol), {}, {}, protocol)
+      for (const [name, { path, request }] of Object.entries(dialects)) {
+        for (const stream of [false, true]) {
+          const title = `${name}, ${stream ? 'streamed' : 'complete'}`
+          const number = upstream.requests.length
+          let isAnswered = false
+          const answered = api
+            .post(path, { ...takenBy(protocol, request(protocol.model, 'there')), stream })
+            .finally(() => {
+              isAnswered = true
+            })
+          await Promise.all([upstream.request(number), service.request(number)])
+          // The provider answers at once: while the gateway serves others, nothing of it goes on.
+          for (let round = 0; round < 5; round++) await (await api.get('/v1/models')).text()
+          t.equal(isAnswered, false, title)
+          decide(pass)
+          const response = await answered
+          const text = await response.text()
+          t.equal(response.status, 200, `${title}: ${text.slice(0, 200)}`)
+          t.ok(holdsWord(text), title)
+        }
+      }
     }
-  })
+  )
 
-  t.test(`in front of ${id} a refusal ends the request to the provider, in the form of each dialect`, async t => {
-    const { api, upstream, rows, decide } = await start(t, { silent: true }, {}, {}, protocol)
-    for (const [name, { path, request }] of Object.entries(dialects)) for (const stream of [false, true]) {
-      const title = `${name}, ${stream ? 'streamed' : 'complete'}`
-      const number = upstream.requests.length
-      const answered = api.post(path, { ...takenBy(protocol, request(protocol.model, 'there')), stream })
-      const sent = await upstream.request(number)
-      decide(refuse)
-      const response = await answered
-      t.equal(response.status, 400, title)
-      t.match(await response.text(), /The stage `slow` refused this call: it names an island\./, title)
-      await sent.aborted
-      await until(() => rows.length > number, `${title}: its row`)
-      t.match(rows[number], { outcome: 'error', estimated: 1 }, title)
-      t.ok((rows[number]?.prompt_tokens ?? 0) > 0 && (rows[number]?.cost_nano_usd ?? 0) > 0, `${title}: the provider bills what it was sent`)
+  t.test(
+    `in front of ${id} a refusal ends the request to the provider, in the form of each dialect`,
+    async t => {
+      const { api, upstream, rows, decide } = await start(t, { silent: true }, {}, {}, protocol)
+      for (const [name, { path, request }] of Object.entries(dialects)) {
+        for (const stream of [false, true]) {
+          const title = `${name}, ${stream ? 'streamed' : 'complete'}`
+          const number = upstream.requests.length
+          const answered = api.post(path, { ...takenBy(protocol, request(protocol.model, 'there')), stream })
+          const sent = await upstream.request(number)
+          decide(refuse)
+          const response = await answered
+          t.equal(response.status, 400, title)
+          t.match(await response.text(), /The stage `slow` refused this call: it names an island\./, title)
+          await sent.aborted
+          await until(() => rows.length > number, `${title}: its row`)
+          t.match(rows[number], { outcome: 'error', estimated: 1 }, title)
+          t.ok(
+            (rows[number]?.prompt_tokens ?? 0) > 0 && (rows[number]?.cost_nano_usd ?? 0) > 0,
+            `${title}: the provider bills what it was sent`
+          )
+        }
+      }
     }
-  })
+  )
 }
 
 t.test('other endpoints wait for the verdict before they send a request', async t => {
-  const embedding = json({ object: 'list', data: [{ object: 'embedding', index: 0, embedding: [1, 0] }], model: 'm', usage: { prompt_tokens: 1, total_tokens: 1 } })
+  const embedding = json({
+    object: 'list',
+    data: [{ object: 'embedding', index: 0, embedding: [1, 0] }],
+    model: 'm',
+    usage: { prompt_tokens: 1, total_tokens: 1 }
+  })
   const { api, upstream, service, decide } = await start(t, embedding)
   for (const [number, verdict] of [refuse, pass].entries()) {
     const answered = api.post('/v1/embeddings', { model: protocols.chat.model, input: 'hi' })
@@ -129,17 +190,43 @@ t.test('the body of a refused request is not kept, nor whom it is made for', asy
   const { api, keys, database } = await adminGateway(t, {
     providers: [chatUpstreamAt(upstream.url)],
     stages: [stage],
-    calls: { keptMemoryBytes: 1e8, keepBodies: [{ project: '*', keepMs: 60_000, maxBytes: 500_000, redact: { fields: [], patterns: [] }, readableBy: 'admin' }] }
+    calls: {
+      keptMemoryBytes: 1e8,
+      keepBodies: [
+        {
+          project: '*',
+          keepMs: 60_000,
+          maxBytes: 500_000,
+          redact: { fields: [], patterns: [] },
+          readableBy: 'admin'
+        }
+      ]
+    }
   })
   const { key } = await keys.create({ name: 'caller' })
-  const answered = api.post('/v1/chat/completions', { ...question(word), user: word }, { headers: { authorization: `Bearer ${key}` } })
+  const answered = api.post(
+    '/v1/chat/completions',
+    { ...question(word), user: word },
+    { headers: { authorization: `Bearer ${key}` } }
+  )
   await upstream.request(0)
   decide(refuse)
   t.equal((await answered).status, 400)
-  const rows = async (table: 'usage' | 'call_bodies'): Promise<object[]> => await database.query.selectFrom(table).selectAll().execute()
-  await until(async () => (await rows('usage')).length === 1 && (await rows('call_bodies')).length === 1, 'the row and the bodies of the call')
-  await until(async () => (await database.query.selectFrom('call_bodies').select('id').where('state', '=', 'storing').execute()).length === 0, 'the bodies are stored')
-  for (const table of ['usage', 'call_bodies'] as const) t.notOk(holdsWord(JSON.stringify(await rows(table))), table)
+  const rows = async (table: 'usage' | 'call_bodies'): Promise<object[]> =>
+    await database.query.selectFrom(table).selectAll().execute()
+  await until(
+    async () => (await rows('usage')).length === 1 && (await rows('call_bodies')).length === 1,
+    'the row and the bodies of the call'
+  )
+  await until(
+    async () =>
+      (await database.query.selectFrom('call_bodies').select('id').where('state', '=', 'storing').execute())
+        .length === 0,
+    'the bodies are stored'
+  )
+  for (const table of ['usage', 'call_bodies'] as const) {
+    t.notOk(holdsWord(JSON.stringify(await rows(table))), table)
+  }
 })
 
 t.test('a caller who leaves ends both requests', async t => {
@@ -154,30 +241,66 @@ t.test('a caller who leaves ends both requests', async t => {
   t.match(rows, [{ outcome: 'client_closed' }])
 })
 
-t.test('a service that is slow or down refuses the call, or lets it pass, as `when_unavailable` says', async t => {
-  for (const whenUnavailable of ['refuse', 'pass'] as const) for (const isDown of [true, false]) {
-    const title = `${whenUnavailable}, ${isDown ? 'down' : 'slow'}`
-    const { api, upstream, decide, rows } = await start(t, scriptOf(protocols.chat), {}, { whenUnavailable, timeoutMs: isDown ? 60_000 : 50 })
-    if (isDown) decide({ status: 500 })
-    const response = await api.post('/v1/chat/completions', question('hi'))
-    const text = await response.text()
-    t.equal(response.status, whenUnavailable === 'refuse' ? 503 : 200, title)
-    t.equal(holdsWord(text), whenUnavailable === 'pass', title)
-    if (whenUnavailable === 'refuse') t.match(JSON.parse(text), { error: { code: 'stage_unavailable' } }, title)
-    t.equal(upstream.requests.length, 1, title)
-    await until(() => rows.length === 1, title)
-    t.match(api.lines.findLast(({ msg }) => msg === 'call'), { findings: [{ stage: 'slow', action: 'unavailable' }] }, title)
+t.test(
+  'a service that is slow or down refuses the call, or lets it pass, as `when_unavailable` says',
+  async t => {
+    for (const whenUnavailable of ['refuse', 'pass'] as const) {
+      for (const isDown of [true, false]) {
+        const title = `${whenUnavailable}, ${isDown ? 'down' : 'slow'}`
+        const { api, upstream, decide, rows } = await start(
+          t,
+          scriptOf(protocols.chat),
+          {},
+          { whenUnavailable, timeoutMs: isDown ? 60_000 : 50 }
+        )
+        if (isDown) decide({ status: 500 })
+        const response = await api.post('/v1/chat/completions', question('hi'))
+        const text = await response.text()
+        t.equal(response.status, whenUnavailable === 'refuse' ? 503 : 200, title)
+        t.equal(holdsWord(text), whenUnavailable === 'pass', title)
+        if (whenUnavailable === 'refuse') {
+          t.match(JSON.parse(text), { error: { code: 'stage_unavailable' } }, title)
+        }
+        t.equal(upstream.requests.length, 1, title)
+        await until(() => rows.length === 1, title)
+        t.match(
+          api.lines.findLast(({ msg }) => msg === 'call'),
+          { findings: [{ stage: 'slow', action: 'unavailable' }] },
+          title
+        )
+      }
+    }
   }
-})
+)
 
 t.test('no tool of a server runs before the verdict', async t => {
   const tools = await startToolServer(t, { more: ['look'] })
   const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }
-  const calling = json({ id: 'c', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, finish_reason: 'tool_calls', message: { role: 'assistant', content: null, tool_calls: [call] } }], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } })
+  const calling = json({
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [
+      {
+        index: 0,
+        finish_reason: 'tool_calls',
+        message: { role: 'assistant', content: null, tool_calls: [call] }
+      }
+    ],
+    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
+  })
   for (const verdict of [refuse, pass]) {
-    const { api, upstream, decide, rows } = await start(t, (request, number) => number === 0 ? calling : scriptOf(protocols.chat)(request), { tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] } })
+    const { api, upstream, decide, rows } = await start(
+      t,
+      (request, number) => (number === 0 ? calling : scriptOf(protocols.chat)(request)),
+      { tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] } }
+    )
     const before = tools.counts['tool look'] ?? 0
-    const answered = api.post('/v1/chat/completions', question('hi', { mcp_servers: [tools.url], max_turns: 2 }))
+    const answered = api.post(
+      '/v1/chat/completions',
+      question('hi', { mcp_servers: [tools.url], max_turns: 2 })
+    )
     await upstream.request(0)
     t.equal(tools.counts['tool look'] ?? 0, before)
     decide(verdict)
@@ -191,8 +314,14 @@ t.test('no tool of a server runs before the verdict', async t => {
 })
 
 t.test('an answer of the cache waits for the verdict on its own request', async t => {
-  const { api, upstream, decide } = await start(t, scriptOf(protocols.chat), { cache: { answers: { ttlMs: 60_000, maxBytes: 16e6, scope: 'key', when: 'always' } } })
-  for (const [verdict, status, cache] of [[pass, 200, 'miss'], [pass, 200, 'hit'], [refuse, 400, 'hit']] as const) {
+  const { api, upstream, decide } = await start(t, scriptOf(protocols.chat), {
+    cache: { answers: { ttlMs: 60_000, maxBytes: 16e6, scope: 'key', when: 'always' } }
+  })
+  for (const [verdict, status, cache] of [
+    [pass, 200, 'miss'],
+    [pass, 200, 'hit'],
+    [refuse, 400, 'hit']
+  ] as const) {
     decide(verdict)
     const response = await api.post('/v1/chat/completions', question('hi'))
     await response.text()
@@ -206,7 +335,11 @@ t.test('calls that are answered later wait for the verdict before they are accep
   const { service, decide, stage } = await slowService(t)
   const upstream = await fakeUpstream(scriptOf(protocols.chat))
   t.teardown(upstream.close)
-  const { api, keys } = await adminGateway(t, { providers: [chatUpstreamAt(upstream.url)], stages: [stage], deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 100, maxBytesPerKey: 1e6 } })
+  const { api, keys } = await adminGateway(t, {
+    providers: [chatUpstreamAt(upstream.url)],
+    stages: [stage],
+    deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 100, maxBytesPerKey: 1e6 }
+  })
   const { key } = await keys.create({ name: 'caller' })
   const headers = { authorization: `Bearer ${key}` }
   const later: ReadonlyArray<readonly [path: string, body: Json]> = [

@@ -1,9 +1,20 @@
-/** Modules of one's own and services as stages: in every dialect, in front of providers of every protocol, and around tools. */
+/**
+ * Modules of one's own and services as stages: in every dialect, in front of providers of every protocol, and
+ * around tools.
+ */
 
 import { join } from 'node:path'
 import { writeFile } from 'node:fs/promises'
 import t from 'tap'
-import { dialects, holdsWord, messagesIn, protocols, scriptOf, takenBy, type Json } from '../support/conversations.ts'
+import {
+  dialects,
+  holdsWord,
+  messagesIn,
+  protocols,
+  scriptOf,
+  takenBy,
+  type Json
+} from '../support/conversations.ts'
 import { chatUpstreamAt, testGateway, type TestGateway } from '../support/gateway.ts'
 import { eventStream, fakeUpstream } from '../support/upstream.ts'
 import { settings } from '../support/settings.ts'
@@ -21,24 +32,51 @@ const refusing = `const refuse = texts => texts.some(text => text.includes('${wo
 export default { request: refuse, answer: refuse }`
 
 function stageOf (t: Test, code: string, more: Partial<StageSettings> = {}): StageSettings {
-  return { name: 'mine', use: join(t.testdir({ 'stage.mjs': code }), 'stage.mjs'), at: ['request', 'answer', 'tool_call', 'tool_result'], ...more }
+  return {
+    name: 'mine',
+    use: join(t.testdir({ 'stage.mjs': code }), 'stage.mjs'),
+    at: ['request', 'answer', 'tool_call', 'tool_result'],
+    ...more
+  }
 }
 
 /** Answers in Headgate's form as the modules above do. */
 async function webhookOf (t: Test, answer: (texts: readonly string[]) => object): Promise<StageSettings> {
   const service = await fakeUpstream(({ json }) => {
     const { texts } = json as { texts: ReadonlyArray<{ text: string }> }
-    return { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(answer(texts.map(({ text }) => text)))] }
+    return {
+      headers: { 'content-type': 'application/json' },
+      pieces: [JSON.stringify(answer(texts.map(({ text }) => text)))]
+    }
   })
   t.teardown(service.close)
-  return { name: 'mine', use: 'webhook', url: service.url, at: ['request', 'answer', 'tool_call', 'tool_result'] }
+  return {
+    name: 'mine',
+    use: 'webhook',
+    url: service.url,
+    at: ['request', 'answer', 'tool_call', 'tool_result']
+  }
 }
 
-const kinds: Readonly<Record<string, { masks: (t: Test) => StageSettings | Promise<StageSettings>, refuses: (t: Test) => StageSettings | Promise<StageSettings> }>> = {
+const kinds: Readonly<
+  Record<
+    string,
+    {
+      masks: (t: Test) => StageSettings | Promise<StageSettings>
+      refuses: (t: Test) => StageSettings | Promise<StageSettings>
+    }
+  >
+> = {
   module: { masks: t => stageOf(t, masking), refuses: t => stageOf(t, refusing) },
   webhook: {
-    masks: async t => await webhookOf(t, texts => ({ texts: texts.map(text => text.replaceAll(word, '[island]')) })),
-    refuses: async t => ({ ...await webhookOf(t, texts => texts.some(text => text.includes(word)) ? { refuse: 'it names an island' } : {}), at: ['request', 'answer'] })
+    masks: async t =>
+      await webhookOf(t, texts => ({ texts: texts.map(text => text.replaceAll(word, '[island]')) })),
+    refuses: async t => ({
+      ...(await webhookOf(t, texts =>
+        texts.some(text => text.includes(word)) ? { refuse: 'it names an island' } : {}
+      )),
+      at: ['request', 'answer']
+    })
   }
 }
 
@@ -46,43 +84,73 @@ function lastLine (api: TestGateway): { findings?: readonly Json[] } | undefined
   return api.lines.findLast(({ msg }) => msg === 'call')
 }
 
-for (const [kind, { masks, refuses }] of Object.entries(kinds)) for (const [name, protocol] of Object.entries(protocols)) {
-  t.test(`what a ${kind} masks is nowhere, in any dialect in front of ${name}`, async t => {
-    const upstream = await fakeUpstream(scriptOf(protocol))
-    t.teardown(upstream.close)
-    const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [{ ...await masks(t), window: { characters: 10, overlap: 20, maxWaitMs: 60_000 } }] })
-    for (const [dialectName, { path, request, textsOf }] of Object.entries(dialects)) {
-      for (const stream of [false, true]) {
-        const title = `${dialectName} ${stream ? 'streamed' : 'complete'}`
-        const response = await api.post(path, { ...takenBy(protocol, request(protocol.model, word)), stream })
-        const body = await response.text()
-        t.equal(response.status, 200, `${title}: ${body.slice(0, 300)}`)
-        for (const text of [upstream.requests.at(-1)?.text ?? word, body, ...textsOf(stream ? messagesIn(body) : [JSON.parse(body) as Json])]) t.notOk(holdsWord(text), title)
-        t.ok(body.includes('[island]'), `${title}: masked`)
-        t.match(lastLine(api)?.findings?.filter(({ point }) => point === 'request' || point === 'answer'), [{ point: 'request', action: 'mask' }, { point: 'answer', action: 'mask' }], title)
-      }
-    }
-  })
-
-  t.test(`a ${kind} refuses a request before it is sent, and an answer before its caller gets it, in any dialect in front of ${name}`, async t => {
-    const upstream = await fakeUpstream(scriptOf(protocol))
-    t.teardown(upstream.close)
-    const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [await refuses(t)] })
-    for (const [dialectName, { path, request }] of Object.entries(dialects)) {
-      for (const stream of [false, true]) {
-        for (const here of [word, 'there']) {
-          const title = `${dialectName} ${stream ? 'streamed' : 'complete'} ${here}`
-          const before = upstream.requests.length
-          const response = await api.post(path, { ...takenBy(protocol, request(protocol.model, here)), stream })
+for (const [kind, { masks, refuses }] of Object.entries(kinds)) {
+  for (const [name, protocol] of Object.entries(protocols)) {
+    t.test(`what a ${kind} masks is nowhere, in any dialect in front of ${name}`, async t => {
+      const upstream = await fakeUpstream(scriptOf(protocol))
+      t.teardown(upstream.close)
+      const api = await testGateway(t, {
+        providers: [protocol.provider(upstream.url)],
+        stages: [{ ...(await masks(t)), window: { characters: 10, overlap: 20, maxWaitMs: 60_000 } }]
+      })
+      for (const [dialectName, { path, request, textsOf }] of Object.entries(dialects)) {
+        for (const stream of [false, true]) {
+          const title = `${dialectName} ${stream ? 'streamed' : 'complete'}`
+          const response = await api.post(path, {
+            ...takenBy(protocol, request(protocol.model, word)),
+            stream
+          })
           const body = await response.text()
-          t.equal(response.status, 400, `${title}: ${body.slice(0, 300)}`)
-          t.match(body, /The stage `mine` refused this call: it names an island\./, title)
-          t.notOk(holdsWord(body), title)
-          t.equal(upstream.requests.length, before + (here === word ? 0 : 1), title)
+          t.equal(response.status, 200, `${title}: ${body.slice(0, 300)}`)
+          for (const text of [
+            upstream.requests.at(-1)?.text ?? word,
+            body,
+            ...textsOf(stream ? messagesIn(body) : [JSON.parse(body) as Json])
+          ]) {
+            t.notOk(holdsWord(text), title)
+          }
+          t.ok(body.includes('[island]'), `${title}: masked`)
+          t.match(
+            lastLine(api)?.findings?.filter(({ point }) => point === 'request' || point === 'answer'),
+            [
+              { point: 'request', action: 'mask' },
+              { point: 'answer', action: 'mask' }
+            ],
+            title
+          )
         }
       }
-    }
-  })
+    })
+
+    t.test(
+      `a ${kind} refuses a request before it is sent, and an answer before its caller gets it, in any dialect in front of ${name}`,
+      async t => {
+        const upstream = await fakeUpstream(scriptOf(protocol))
+        t.teardown(upstream.close)
+        const api = await testGateway(t, {
+          providers: [protocol.provider(upstream.url)],
+          stages: [await refuses(t)]
+        })
+        for (const [dialectName, { path, request }] of Object.entries(dialects)) {
+          for (const stream of [false, true]) {
+            for (const here of [word, 'there']) {
+              const title = `${dialectName} ${stream ? 'streamed' : 'complete'} ${here}`
+              const before = upstream.requests.length
+              const response = await api.post(path, {
+                ...takenBy(protocol, request(protocol.model, here)),
+                stream
+              })
+              const body = await response.text()
+              t.equal(response.status, 400, `${title}: ${body.slice(0, 300)}`)
+              t.match(body, /The stage `mine` refused this call: it names an island\./, title)
+              t.notOk(holdsWord(body), title)
+              t.equal(upstream.requests.length, before + (here === word ? 0 : 1), title)
+            }
+          }
+        }
+      }
+    )
+  }
 }
 
 t.test('a streamed answer goes out a window at a time, and ends where the module refuses', async t => {
@@ -91,16 +159,29 @@ t.test('a streamed answer goes out a window at a time, and ends where the module
   const filler = protocol.frames[begins]?.replace('I went to Z', 'It is warm. '.repeat(20)) ?? ''
   let goOn = (): void => undefined
   const upstream = await fakeUpstream(() => {
-    const begun = new Promise<void>(resolve => { goOn = resolve })
-    return { headers: eventStream, pieces: (async function * () {
-      yield * [protocol.frames[0] ?? '', filler, filler]
-      await begun
-      yield * protocol.frames.slice(begins)
-    })() }
+    const begun = new Promise<void>(resolve => {
+      goOn = resolve
+    })
+    return {
+      headers: eventStream,
+      pieces: (async function* () {
+        yield* [protocol.frames[0] ?? '', filler, filler]
+        await begun
+        yield* protocol.frames.slice(begins)
+      })()
+    }
   })
   t.teardown(upstream.close)
-  const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [stageOf(t, refusing, { at: ['answer'], window: { characters: 50, overlap: 20, maxWaitMs: 60_000 } })] })
-  const response = await api.post(dialects.chat.path, { ...dialects.chat.request(protocol.model, 'there'), stream: true })
+  const api = await testGateway(t, {
+    providers: [protocol.provider(upstream.url)],
+    stages: [
+      stageOf(t, refusing, { at: ['answer'], window: { characters: 50, overlap: 20, maxWaitMs: 60_000 } })
+    ]
+  })
+  const response = await api.post(dialects.chat.path, {
+    ...dialects.chat.request(protocol.model, 'there'),
+    stream: true
+  })
   t.equal(response.status, 200)
   const reader = (response.body as ReadableStream<Uint8Array>).getReader()
   const decoder = new TextDecoder()
@@ -109,60 +190,101 @@ t.test('a streamed answer goes out a window at a time, and ends where the module
     body += decoder.decode(read.value, { stream: true })
     if (body.includes('It is warm.')) goOn()
   }
-  t.match(body, /"finish_reason":"content_filter"[^\n]*\n\nevent: error\ndata: \{"error":\{[^\n]*"code":"content_refused"[^\n]*\n\n$/)
+  t.match(
+    body,
+    /"finish_reason":"content_filter"[^\n]*\n\nevent: error\ndata: \{"error":\{[^\n]*"code":"content_refused"[^\n]*\n\n$/
+  )
   t.notOk(holdsWord(body))
 })
 
-t.test('text waits for more of it no longer than `max_wait_ms`, and an answer does not end with a stage that reports', async t => {
-  const protocol = protocols.chat
-  const begins = protocol.frames.findIndex(frame => frame.includes('I went to Z'))
-  const filler = protocol.frames[begins]?.replace('I went to Z', 'It is warm. '.repeat(5)) ?? ''
-  for (const action of ['mask', 'report'] as const) {
-    let goOn = (): void => undefined
-    const upstream = await fakeUpstream(() => {
-      const seen = new Promise<void>(resolve => { goOn = resolve })
-      return { headers: eventStream, pieces: (async function * () {
-        yield * [protocol.frames[0] ?? '', filler, filler]
-        await seen
-        yield * protocol.frames.slice(begins)
-      })() }
-    })
-    t.teardown(upstream.close)
-    const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [stageOf(t, masking, { at: ['answer'], action, window: { characters: 100_000, overlap: 20, maxWaitMs: 20 } })] })
-    const response = await api.post(dialects.chat.path, { ...dialects.chat.request(protocol.model, 'there'), stream: true })
-    const reader = (response.body as ReadableStream<Uint8Array>).getReader()
-    const decoder = new TextDecoder()
-    let body = ''
-    for (let read = await reader.read(); !read.done; read = await reader.read()) {
-      body += decoder.decode(read.value, { stream: true })
-      if (body.includes('It is warm.')) goOn()
+t.test(
+  'text waits for more of it no longer than `max_wait_ms`, and an answer does not end with a stage that reports',
+  async t => {
+    const protocol = protocols.chat
+    const begins = protocol.frames.findIndex(frame => frame.includes('I went to Z'))
+    const filler = protocol.frames[begins]?.replace('I went to Z', 'It is warm. '.repeat(5)) ?? ''
+    for (const action of ['mask', 'report'] as const) {
+      let goOn = (): void => undefined
+      const upstream = await fakeUpstream(() => {
+        const seen = new Promise<void>(resolve => {
+          goOn = resolve
+        })
+        return {
+          headers: eventStream,
+          pieces: (async function* () {
+            yield* [protocol.frames[0] ?? '', filler, filler]
+            await seen
+            yield* protocol.frames.slice(begins)
+          })()
+        }
+      })
+      t.teardown(upstream.close)
+      const api = await testGateway(t, {
+        providers: [protocol.provider(upstream.url)],
+        stages: [
+          stageOf(t, masking, {
+            at: ['answer'],
+            action,
+            window: { characters: 100_000, overlap: 20, maxWaitMs: 20 }
+          })
+        ]
+      })
+      const response = await api.post(dialects.chat.path, {
+        ...dialects.chat.request(protocol.model, 'there'),
+        stream: true
+      })
+      const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+      const decoder = new TextDecoder()
+      let body = ''
+      for (let read = await reader.read(); !read.done; read = await reader.read()) {
+        body += decoder.decode(read.value, { stream: true })
+        if (body.includes('It is warm.')) goOn()
+      }
+      t.match(body, /data: \[DONE\]\n\n$/)
+      t.equal(
+        dialects.chat.textsOf(messagesIn(body)).some(text => holdsWord(text)),
+        action === 'report'
+      )
+      t.match(lastLine(api)?.findings, [{ stage: 'mine', point: 'answer', action }])
     }
-    t.match(body, /data: \[DONE\]\n\n$/)
-    t.equal(dialects.chat.textsOf(messagesIn(body)).some(text => holdsWord(text)), action === 'report')
-    t.match(lastLine(api)?.findings, [{ stage: 'mine', point: 'answer', action }])
   }
-})
+)
 
 t.test('what a module throws ends its call, and passes it where the configuration says so', async t => {
   const upstream = await fakeUpstream(scriptOf(protocols.chat))
   t.teardown(upstream.close)
   const throwing = 'export default { request: () => { throw new Error("secret words of the module") } }'
   for (const whenUnavailable of ['refuse', 'pass'] as const) {
-    const api = await testGateway(t, { providers: [chatUpstreamAt(upstream.url)], stages: [stageOf(t, throwing, { whenUnavailable })] })
-    const response = await api.post('/v1/chat/completions', { model: 'openai/m', messages: [{ role: 'user', content: 'Hello' }] })
+    const api = await testGateway(t, {
+      providers: [chatUpstreamAt(upstream.url)],
+      stages: [stageOf(t, throwing, { whenUnavailable })]
+    })
+    const response = await api.post('/v1/chat/completions', {
+      model: 'openai/m',
+      messages: [{ role: 'user', content: 'Hello' }]
+    })
     const body = await response.text()
     t.equal(response.status, whenUnavailable === 'pass' ? 200 : 503)
     t.notOk(body.includes('secret words'))
     t.match(lastLine(api)?.findings, [{ stage: 'mine', point: 'request', action: 'unavailable', count: 1 }])
-    t.match(api.lines.find(({ msg }) => msg === 'a stage could not look at a call'), { level: 'warn', stage: 'mine', cause: { message: 'secret words of the module' } })
+    t.match(
+      api.lines.find(({ msg }) => msg === 'a stage could not look at a call'),
+      { level: 'warn', stage: 'mine', cause: { message: 'secret words of the module' } }
+    )
   }
 })
 
 t.test('a module that never answers ends its call in its time', async t => {
   const upstream = await fakeUpstream(scriptOf(protocols.chat))
   t.teardown(upstream.close)
-  const api = await testGateway(t, { providers: [chatUpstreamAt(upstream.url)], stages: [stageOf(t, 'export default { request: () => new Promise(() => {}) }', { timeoutMs: 30 })] })
-  const response = await api.post('/v1/chat/completions', { model: 'openai/m', messages: [{ role: 'user', content: 'Hello' }] })
+  const api = await testGateway(t, {
+    providers: [chatUpstreamAt(upstream.url)],
+    stages: [stageOf(t, 'export default { request: () => new Promise(() => {}) }', { timeoutMs: 30 })]
+  })
+  const response = await api.post('/v1/chat/completions', {
+    model: 'openai/m',
+    messages: [{ role: 'user', content: 'Hello' }]
+  })
   t.match(await response.json(), { error: { code: 'stage_unavailable' } })
   t.equal(upstream.requests.length, 0)
 })
@@ -178,47 +300,97 @@ t.test('a call and the events of its answer pass stages of a module', async t =>
   }`
   const api = await testGateway(t, { providers: [chatUpstreamAt(upstream.url)], stages: [stageOf(t, code)] })
   for (const stream of [false, true]) {
-    const body = await (await api.post('/v1/chat/completions', { model: 'openai/m', messages: [{ role: 'user', content: 'Hello' }], stream })).text()
+    const body = await (
+      await api.post('/v1/chat/completions', {
+        model: 'openai/m',
+        messages: [{ role: 'user', content: 'Hello' }],
+        stream
+      })
+    ).text()
     t.match(body, /IBAR\. ZANZIBAR IS WARM/)
     t.match(upstream.requests.at(-1)?.json, { temperature: 0.5 })
   }
 })
 
-t.test('a server tool gets what a module leaves of its arguments, and the model what is left of the result', async t => {
-  const tools = await startToolServer(t)
-  const turns = [
-    { tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: JSON.stringify({ text: `in ${word}` }) } }] },
-    { content: 'done' }
-  ]
-  const upstream = await fakeUpstream((_request, number) => ({
-    headers: { 'content-type': 'application/json' },
-    pieces: [JSON.stringify({ id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, finish_reason: number === 0 ? 'tool_calls' : 'stop', message: { role: 'assistant', content: null, ...turns[number] } }] })]
-  }))
-  t.teardown(upstream.close)
-  const api = await testGateway(t, { providers: [chatUpstreamAt(upstream.url)], tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] }, stages: [stageOf(t, masking)] })
-  const response = await api.post('/v1/chat/completions', { model: 'openai/m', messages: [{ role: 'user', content: 'Hello' }], mcp_servers: [tools.url] })
-  const body = await response.text()
-  t.equal(response.status, 200, body)
-  t.notOk(holdsWord(upstream.requests.map(({ text }) => text).join()))
-  t.match(upstream.requests[1]?.text, /\[island\]/)
-  t.notOk(holdsWord(body))
-})
+t.test(
+  'a server tool gets what a module leaves of its arguments, and the model what is left of the result',
+  async t => {
+    const tools = await startToolServer(t)
+    const turns = [
+      {
+        tool_calls: [
+          {
+            id: 'call_1',
+            type: 'function',
+            function: { name: 'echo', arguments: JSON.stringify({ text: `in ${word}` }) }
+          }
+        ]
+      },
+      { content: 'done' }
+    ]
+    const upstream = await fakeUpstream((_request, number) => ({
+      headers: { 'content-type': 'application/json' },
+      pieces: [
+        JSON.stringify({
+          id: 'c1',
+          object: 'chat.completion',
+          created: 1,
+          model: 'm',
+          choices: [
+            {
+              index: 0,
+              finish_reason: number === 0 ? 'tool_calls' : 'stop',
+              message: { role: 'assistant', content: null, ...turns[number] }
+            }
+          ]
+        })
+      ]
+    }))
+    t.teardown(upstream.close)
+    const api = await testGateway(t, {
+      providers: [chatUpstreamAt(upstream.url)],
+      tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] },
+      stages: [stageOf(t, masking)]
+    })
+    const response = await api.post('/v1/chat/completions', {
+      model: 'openai/m',
+      messages: [{ role: 'user', content: 'Hello' }],
+      mcp_servers: [tools.url]
+    })
+    const body = await response.text()
+    t.equal(response.status, 200, body)
+    t.notOk(holdsWord(upstream.requests.map(({ text }) => text).join()))
+    t.match(upstream.requests[1]?.text, /\[island\]/)
+    t.notOk(holdsWord(body))
+  }
+)
 
-t.test('a module that has changed is used for the next call after a reload, and one that fails changes nothing', async t => {
-  const upstream = await fakeUpstream(scriptOf(protocols.chat))
-  t.teardown(upstream.close)
-  const stage = stageOf(t, 'export default { request: () => ({ refuse: "one" }) }')
-  const parts = { providers: [chatUpstreamAt(upstream.url)], stages: [stage] }
-  const api = await testGateway(t, parts)
-  const answered = async (): Promise<string> => await (await api.post('/v1/chat/completions', { model: 'openai/m', messages: [{ role: 'user', content: 'Hello' }] })).text()
-  t.match(await answered(), /refused this call: one\./)
-  await writeFile(stage.use, 'export default { request: () => ({ refuse: "two, which is longer" }) }')
-  await api.gateway.reload(settings(parts))
-  t.match(await answered(), /refused this call: two, which is longer\./)
-  await writeFile(stage.use, 'export default 5 // no stage')
-  await t.rejects(api.gateway.reload(settings(parts)), { message: /stages\.mine {2}cannot be used: .*default export/ })
-  t.match(await answered(), /refused this call: two, which is longer\./)
-})
+t.test(
+  'a module that has changed is used for the next call after a reload, and one that fails changes nothing',
+  async t => {
+    const upstream = await fakeUpstream(scriptOf(protocols.chat))
+    t.teardown(upstream.close)
+    const stage = stageOf(t, 'export default { request: () => ({ refuse: "one" }) }')
+    const parts = { providers: [chatUpstreamAt(upstream.url)], stages: [stage] }
+    const api = await testGateway(t, parts)
+    const answered = async (): Promise<string> =>
+      await (
+        await api.post('/v1/chat/completions', {
+          model: 'openai/m',
+          messages: [{ role: 'user', content: 'Hello' }]
+        })
+      ).text()
+    t.match(await answered(), /refused this call: one\./)
+    await writeFile(stage.use, 'export default { request: () => ({ refuse: "two, which is longer" }) }')
+    await api.gateway.reload(settings(parts))
+    t.match(await answered(), /refused this call: two, which is longer\./)
+    await writeFile(stage.use, 'export default 5 // no stage')
+    await t.rejects(api.gateway.reload(settings(parts)), {
+      message: /stages\.mine {2}cannot be used: .*default export/
+    })
+    t.match(await answered(), /refused this call: two, which is longer\./)
+  }
+)
 
 t.test('stages can be replaced under load: each call passes all stages of one configuration', async t => {
   const upstream = await fakeUpstream(scriptOf(protocols.chat))
@@ -231,9 +403,21 @@ t.test('stages can be replaced under load: each call passes all stages of one co
   const parts = async (version: number): Promise<Partial<Settings>> => ({
     providers: [chatUpstreamAt(upstream.url)],
     stages: [
-      await module(`${version}-first.mjs`, `export default { request: async texts => texts.map(text => text.includes('${word}') ? text + ' ${version}' : text) }`),
-      { name: 'between', use: 'pattern', at: ['request'], action: 'mask', patterns: [{ name: 'island', match: word, maxLength: 8 }] },
-      await module(`${version}-last.mjs`, `export default { request: async texts => texts.map(text => text.includes('[island]') ? text + ' ${version}' : text), answer: async texts => texts.map(text => text.replaceAll('${word}', '[${version}]')) }`)
+      await module(
+        `${version}-first.mjs`,
+        `export default { request: async texts => texts.map(text => text.includes('${word}') ? text + ' ${version}' : text) }`
+      ),
+      {
+        name: 'between',
+        use: 'pattern',
+        at: ['request'],
+        action: 'mask',
+        patterns: [{ name: 'island', match: word, maxLength: 8 }]
+      },
+      await module(
+        `${version}-last.mjs`,
+        `export default { request: async texts => texts.map(text => text.includes('[island]') ? text + ' ${version}' : text), answer: async texts => texts.map(text => text.replaceAll('${word}', '[${version}]')) }`
+      )
     ]
   })
   const api = await testGateway(t, await parts(0))
@@ -241,9 +425,15 @@ t.test('stages can be replaced under load: each call passes all stages of one co
   const versions = new Set<string>()
   const callers = Array.from({ length: 6 }, async (_, caller) => {
     for (let call = 0; !over.signal.aborted && call < 500; call++) {
-      const response = await api.post('/v1/chat/completions', { model: 'openai/m', messages: [{ role: 'user', content: `${caller}-${call} ${word}` }], stream: call % 2 > 0 })
+      const response = await api.post('/v1/chat/completions', {
+        model: 'openai/m',
+        messages: [{ role: 'user', content: `${caller}-${call} ${word}` }],
+        stream: call % 2 > 0
+      })
       const text = await response.text()
-      if (response.status !== 200 || holdsWord(text)) t.fail(`${caller}-${call}: ${response.status} ${text.slice(0, 300)}`)
+      if (response.status !== 200 || holdsWord(text)) {
+        t.fail(`${caller}-${call}: ${response.status} ${text.slice(0, 300)}`)
+      }
       versions.add(/\[(\d)\]/.exec(text)?.[1] ?? 'none')
     }
   })
@@ -256,7 +446,9 @@ t.test('stages can be replaced under load: each call passes all stages of one co
   await Promise.all(callers)
   for (const { text } of upstream.requests) {
     const [, first, last] = /\[island\] (\d) (\d)/.exec(text) ?? []
-    if (first === undefined || first !== last) t.fail(`a call passed the stages of two configurations: ${text.slice(0, 300)}`)
+    if (first === undefined || first !== last) {
+      t.fail(`a call passed the stages of two configurations: ${text.slice(0, 300)}`)
+    }
   }
   t.ok(upstream.requests.length > 50)
   t.ok(versions.size > 2 && !versions.has('none'), [...versions].join())

@@ -10,9 +10,34 @@ import { remoteServer } from '../support/tool-servers.ts'
 import { fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import type { SeenRequest as SentRequest } from '../support/upstream.ts'
 
-const usage = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13, prompt_tokens_details: { cached_tokens: 5 } }
-const answer = (message: object): Script => ({ pieces: [JSON.stringify({ id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: 'stop' }], usage })] })
-const embedding: Script = { pieces: [JSON.stringify({ object: 'list', model: 'e', data: [{ object: 'embedding', index: 0, embedding: [1] }], usage: { prompt_tokens: 3, total_tokens: 3 } })] }
+const usage = {
+  prompt_tokens: 9,
+  completion_tokens: 4,
+  total_tokens: 13,
+  prompt_tokens_details: { cached_tokens: 5 }
+}
+const answer = (message: object): Script => ({
+  pieces: [
+    JSON.stringify({
+      id: 'c1',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: 'stop' }],
+      usage
+    })
+  ]
+})
+const embedding: Script = {
+  pieces: [
+    JSON.stringify({
+      object: 'list',
+      model: 'e',
+      data: [{ object: 'embedding', index: 0, embedding: [1] }],
+      usage: { prompt_tokens: 3, total_tokens: 3 }
+    })
+  ]
+}
 const call = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } }
 
 const names = { user: 'ann', metadata: { run: '7' } }
@@ -23,23 +48,40 @@ async function spansOfCalls (t: Test, base = ''): Promise<{ spans: SeenSpan[], r
   const [seen, tools] = [await collector(t), await startToolServer(t)]
   const script = ({ path, json }: SeenRequest): Script => {
     if (path.endsWith('/embeddings')) return embedding
-    const { messages, tools: offered } = json as { messages: Array<{ role: string }>, tools?: unknown } // the gateway wrote it
-    return offered !== undefined && messages.at(-1)?.role === 'user' ? answer({ content: null, tool_calls: [call] }) : answer({ content: 'Hello' })
+    // the gateway wrote it
+    const { messages, tools: offered } = json as { messages: Array<{ role: string }>, tools?: unknown }
+    return offered !== undefined && messages.at(-1)?.role === 'user'
+      ? answer({ content: null, tool_calls: [call] })
+      : answer({ content: 'Hello' })
   }
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
   const api = await testGateway(t, {
     providers: [upstreamAt(`${upstream.url}/v1`, 'one', 'groq')],
     models: [modelSettings('one/m', { price: { input: 1, output: 10 } })],
-    tools: { ...settings().tools, connectMs: 10_000, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] },
+    tools: {
+      ...settings().tools,
+      connectMs: 10_000,
+      callMs: 10_000,
+      loopMs: 20_000,
+      allowedHosts: ['127.0.0.1']
+    },
     toolServers: [remoteServer('org/test', tools.url)],
     telemetry: {
       maxSampledPerSecond: 1,
-      otlp: otlpSettings(`${seen.url}${base}`, { openinference: true, content: { projects: ['*'], maxBytes: 8192, redact: { fields: [], patterns: [] } }, headers: { Authorization: new Secret('Basic cGs6c2s=') } })
+      otlp: otlpSettings(`${seen.url}${base}`, {
+        openinference: true,
+        content: { projects: ['*'], maxBytes: 8192, redact: { fields: [], patterns: [] } },
+        headers: { Authorization: new Secret('Basic cGs6c2s=') }
+      })
     }
   })
   const chat = { model: 'one/m', messages: [{ role: 'user', content: 'Hi' }], ...names }
-  for (const [path, body] of [['/v1/chat/completions', chat], ['/v1/chat/completions', { ...chat, mcp_servers: ['org/test'] }], ['/v1/embeddings', { model: 'one/e', input: 'Hi' }]] as const) {
+  for (const [path, body] of [
+    ['/v1/chat/completions', chat],
+    ['/v1/chat/completions', { ...chat, mcp_servers: ['org/test'] }],
+    ['/v1/embeddings', { model: 'one/e', input: 'Hi' }]
+  ] as const) {
     const response = await api.post(path, body, { headers })
     t.equal(response.status, 200, await response.text())
   }
@@ -47,11 +89,31 @@ async function spansOfCalls (t: Test, base = ''): Promise<{ spans: SeenSpan[], r
   return { spans: seen.spans(), requests: seen.requests }
 }
 
-/** The type that Langfuse gives an observation: by the kind of OpenInference, else by the operation, else by a model. */
+/**
+ * The type that Langfuse gives an observation: by the kind of OpenInference, else by the operation, else by a
+ * model.
+ */
 function langfuseType ({ attributes }: SeenSpan): string {
-  const kinds: Readonly<Record<string, string>> = { LLM: 'GENERATION', EMBEDDING: 'EMBEDDING', TOOL: 'TOOL', CHAIN: 'CHAIN', GUARDRAIL: 'GUARDRAIL' }
-  const operations: Readonly<Record<string, string>> = { chat: 'GENERATION', text_completion: 'GENERATION', embeddings: 'EMBEDDING', execute_tool: 'TOOL' }
-  const byOperation = operations[String(attributes['gen_ai.operation.name'])] ?? (attributes['gen_ai.tool.name'] !== undefined ? 'TOOL' : attributes['gen_ai.request.model'] !== undefined ? 'GENERATION' : 'CHAIN')
+  const kinds: Readonly<Record<string, string>> = {
+    LLM: 'GENERATION',
+    EMBEDDING: 'EMBEDDING',
+    TOOL: 'TOOL',
+    CHAIN: 'CHAIN',
+    GUARDRAIL: 'GUARDRAIL'
+  }
+  const operations: Readonly<Record<string, string>> = {
+    chat: 'GENERATION',
+    text_completion: 'GENERATION',
+    embeddings: 'EMBEDDING',
+    execute_tool: 'TOOL'
+  }
+  const byOperation =
+    operations[String(attributes['gen_ai.operation.name'])] ??
+    (attributes['gen_ai.tool.name'] !== undefined
+      ? 'TOOL'
+      : attributes['gen_ai.request.model'] !== undefined
+        ? 'GENERATION'
+        : 'CHAIN')
   const byKind = kinds[String(attributes['openinference.span.kind'])]
   return byKind === byOperation ? byOperation : `${byKind} or ${byOperation}`
 }
@@ -62,34 +124,77 @@ t.test('Langfuse', async t => {
 
   t.test('gets traces over HTTP below its address, with its keys as a password', async t => {
     t.ok(requests.length > 0)
-    for (const { path, headers } of requests) t.match({ path, headers }, { path: '/api/public/otel/v1/traces', headers: { authorization: 'Basic cGs6c2s=' } })
+    for (const { path, headers } of requests) {
+      t.match(
+        { path, headers },
+        { path: '/api/public/otel/v1/traces', headers: { authorization: 'Basic cGs6c2s=' } }
+      )
+    }
   })
 
   t.test('finds user, session and tags of a trace on its first span', async t => {
-    t.match(top?.attributes, { 'user.id': 'ann', 'session.id': 'session-1', 'tag.tags': ['search', 'beta'], metadata: '{"run":"7"}' })
+    t.match(top?.attributes, {
+      'user.id': 'ann',
+      'session.id': 'session-1',
+      'tag.tags': ['search', 'beta'],
+      metadata: '{"run":"7"}'
+    })
   })
 
-  t.test('makes a generation of each attempt, tools of calls of tools, and neither of the call itself', async t => {
-    const types = spans.map(span => `${span.name}: ${langfuseType(span)}`)
-    t.same([...new Set(types)].toSorted(), ['POST /v1/chat/completions: CHAIN', 'POST /v1/embeddings: CHAIN', 'chat m: GENERATION', 'embeddings e: EMBEDDING', 'tools/call echo: TOOL', 'tools/list: CHAIN'])
-  })
+  t.test(
+    'makes a generation of each attempt, tools of calls of tools, and neither of the call itself',
+    async t => {
+      const types = spans.map(span => `${span.name}: ${langfuseType(span)}`)
+      t.same([...new Set(types)].toSorted(), [
+        'POST /v1/chat/completions: CHAIN',
+        'POST /v1/embeddings: CHAIN',
+        'chat m: GENERATION',
+        'embeddings e: EMBEDDING',
+        'tools/call echo: TOOL',
+        'tools/list: CHAIN'
+      ])
+    }
+  )
 
   t.test('finds usage, cost, prompt and answer of a generation', async t => {
-    const generation = spans.find(({ name, parentSpanId }) => name === 'chat m' && parentSpanId === top?.spanId)
-    t.match(generation?.attributes, { 'gen_ai.request.model': 'm', 'gen_ai.usage.input_tokens': 9, 'gen_ai.usage.output_tokens': 4, 'gen_ai.usage.cost': Number })
-    t.match(JSON.parse(String(generation?.attributes['gen_ai.input.messages'])), [{ role: 'user', parts: [{ type: 'text', content: 'Hi' }] }])
-    t.match(JSON.parse(String(generation?.attributes['gen_ai.output.messages'])), [{ role: 'assistant', parts: [{ type: 'text', content: 'Hello' }], finish_reason: 'stop' }])
+    const generation = spans.find(
+      ({ name, parentSpanId }) => name === 'chat m' && parentSpanId === top?.spanId
+    )
+    t.match(generation?.attributes, {
+      'gen_ai.request.model': 'm',
+      'gen_ai.usage.input_tokens': 9,
+      'gen_ai.usage.output_tokens': 4,
+      'gen_ai.usage.cost': Number
+    })
+    t.match(JSON.parse(String(generation?.attributes['gen_ai.input.messages'])), [
+      { role: 'user', parts: [{ type: 'text', content: 'Hi' }] }
+    ])
+    t.match(JSON.parse(String(generation?.attributes['gen_ai.output.messages'])), [
+      { role: 'assistant', parts: [{ type: 'text', content: 'Hello' }], finish_reason: 'stop' }
+    ])
   })
 })
 
-t.test('Datadog shows spans of models: all that have one say their operation and provider, and so do calls of tools', async t => {
-  const { spans } = await spansOfCalls(t)
-  const ofModels = spans.filter(({ attributes }) => attributes['gen_ai.request.model'] !== undefined)
-  t.ok(ofModels.length >= 4)
-  for (const { name, kind, attributes } of ofModels) {
-    t.match(attributes, { 'gen_ai.operation.name': /^(chat|embeddings)$/, 'gen_ai.provider.name': 'groq' }, name)
-    t.equal(kind, 3, 'a client')
+t.test(
+  'Datadog shows spans of models: all that have one say their operation and provider, and so do calls of tools',
+  async t => {
+    const { spans } = await spansOfCalls(t)
+    const ofModels = spans.filter(({ attributes }) => attributes['gen_ai.request.model'] !== undefined)
+    t.ok(ofModels.length >= 4)
+    for (const { name, kind, attributes } of ofModels) {
+      t.match(
+        attributes,
+        { 'gen_ai.operation.name': /^(chat|embeddings)$/, 'gen_ai.provider.name': 'groq' },
+        name
+      )
+      t.equal(kind, 3, 'a client')
+    }
+    for (const { attributes } of spans.filter(({ name }) => name.startsWith('tools/call'))) {
+      t.match(attributes, { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'echo' })
+    }
+    t.ok(
+      spans.every(({ parentSpanId, kind }) => kind === 2 || parentSpanId !== undefined),
+      'each is in the trace of its call'
+    )
   }
-  for (const { attributes } of spans.filter(({ name }) => name.startsWith('tools/call'))) t.match(attributes, { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'echo' })
-  t.ok(spans.every(({ parentSpanId, kind }) => kind === 2 || parentSpanId !== undefined), 'each is in the trace of its call')
-})
+)

@@ -30,17 +30,29 @@ const endpoints: Readonly<Record<string, string>> = {
 const keys: Record<string, ApiKey> = {
   plain: { id: 'plain', name: 'plain' },
   may: { id: 'may', name: 'may', providerObjects: true },
-  narrow: { id: 'narrow', name: 'narrow', models: ['openai/gpt-4.1', 'anthropic/claude-sonnet-4-5'], mcpServers: ['a/b'] },
+  narrow: {
+    id: 'narrow',
+    name: 'narrow',
+    models: ['openai/gpt-4.1', 'anthropic/claude-sonnet-4-5'],
+    mcpServers: ['a/b']
+  },
   budget: { id: 'budget', name: 'budget', limits: { budget: { usd: 1, per: 'day' } } }
 }
 
 /** A gateway whose providers refuse every request, so that what reaches them is seen and costs nothing. */
 async function world (t: Test) {
-  const upstream = await fakeUpstream({ status: 400, headers: { 'content-type': 'application/json' }, pieces: ['{"error":{"message":"no","type":"invalid_request_error"}}'] })
+  const upstream = await fakeUpstream({
+    status: 400,
+    headers: { 'content-type': 'application/json' },
+    pieces: ['{"error":{"message":"no","type":"invalid_request_error"}}']
+  })
   t.teardown(upstream.close)
   const providers = [
-    upstreamAt(upstream.url, 'openai'), upstreamAt(upstream.url, 'anthropic', 'anthropic'), upstreamAt(upstream.url, 'google', 'google'),
-    upstreamAt(upstream.url, 'mistral', 'mistral'), upstreamAt(upstream.url, 'server', 'openai-compatible')
+    upstreamAt(upstream.url, 'openai'),
+    upstreamAt(upstream.url, 'anthropic', 'anthropic'),
+    upstreamAt(upstream.url, 'google', 'google'),
+    upstreamAt(upstream.url, 'mistral', 'mistral'),
+    upstreamAt(upstream.url, 'server', 'openai-compatible')
   ]
   const database = await openDatabase(t.testdir())
   const api = await testGateway(t, { providers }, keys, { database })
@@ -55,31 +67,63 @@ async function world (t: Test) {
 
 const user = (...content: object[]): object => ({ role: 'user', content })
 const servers = { mcp_servers: [{ url: 'http://127.0.0.1:9/mcp' }] }
-const chatModels = ['openai/gpt-4.1', 'anthropic/claude-sonnet-4-5', 'google/gemini-2.5-flash', 'mistral/mistral-large-latest', 'server/m']
+const chatModels = [
+  'openai/gpt-4.1',
+  'anthropic/claude-sonnet-4-5',
+  'google/gemini-2.5-flash',
+  'mistral/mistral-large-latest',
+  'server/m'
+]
 /** Models whose provider speaks the dialect, and one that gets a translation. */
-const spoken = { messages: ['anthropic/claude-sonnet-4-5', 'openai/gpt-4.1'], responses: ['openai/gpt-4.1', 'anthropic/claude-sonnet-4-5'] } as const
+const spoken = {
+  messages: ['anthropic/claude-sonnet-4-5', 'openai/gpt-4.1'],
+  responses: ['openai/gpt-4.1', 'anthropic/claude-sonnet-4-5']
+} as const
 
-interface Ask { readonly title: string, readonly path: string, readonly body: object }
+interface Ask {
+  readonly title: string
+  readonly path: string
+  readonly body: object
+}
 
 /** Every way on which one request of a dialect goes to a provider. */
 function waysOf (dialect: 'chat' | 'messages' | 'responses', parts: object): Ask[] {
-  const base = { max_tokens: 9, ...dialect === 'responses' ? { max_tokens: undefined, input: 'hi' } : { messages: [{ role: 'user', content: 'hi' }] } }
+  const base = {
+    max_tokens: 9,
+    ...(dialect === 'responses'
+      ? { max_tokens: undefined, input: 'hi' }
+      : { messages: [{ role: 'user', content: 'hi' }] })
+  }
   const ways: ReadonlyArray<readonly [string, string, object]> = {
     chat: [
-      ['', '/v1/chat/completions', {}], ['streamed', '/v1/chat/completions', { stream: true }], ['with tool servers', '/v1/chat/completions', servers],
+      ['', '/v1/chat/completions', {}],
+      ['streamed', '/v1/chat/completions', { stream: true }],
+      ['with tool servers', '/v1/chat/completions', servers],
       ['deferred', '/v1/chat/completions', { deferred: true }]
     ] as const,
-    messages: [['', '/v1/messages', {}], ['streamed', '/v1/messages', { stream: true }], ['counted', '/v1/messages/count_tokens', {}]] as const,
+    messages: [
+      ['', '/v1/messages', {}],
+      ['streamed', '/v1/messages', { stream: true }],
+      ['counted', '/v1/messages/count_tokens', {}]
+    ] as const,
     responses: [
-      ['', '/v1/responses', {}], ['streamed', '/v1/responses', { stream: true }], ['not stored', '/v1/responses', { store: false }],
-      ['with tool servers', '/v1/responses', servers], ['in the background', '/v1/responses', { background: true }],
-      ['counted', '/v1/responses/input_tokens', {}], ['compacted', '/v1/responses/compact', {}]
+      ['', '/v1/responses', {}],
+      ['streamed', '/v1/responses', { stream: true }],
+      ['not stored', '/v1/responses', { store: false }],
+      ['with tool servers', '/v1/responses', servers],
+      ['in the background', '/v1/responses', { background: true }],
+      ['counted', '/v1/responses/input_tokens', {}],
+      ['compacted', '/v1/responses/compact', {}]
     ] as const
   }[dialect]
   const models = dialect === 'chat' ? chatModels : spoken[dialect]
-  return models.flatMap(model => ways.map(([way, path, more]) => (
-    { title: [dialect, model, way, JSON.stringify(parts)].filter(Boolean).join(' '), path, body: { ...base, ...parts, ...more, model } }
-  )))
+  return models.flatMap(model =>
+    ways.map(([way, path, more]) => ({
+      title: [dialect, model, way, JSON.stringify(parts)].filter(Boolean).join(' '),
+      path,
+      body: { ...base, ...parts, ...more, model }
+    }))
+  )
 }
 
 const pdf = { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' }
@@ -87,8 +131,15 @@ const objects: readonly Ask[] = [
   ...[
     { messages: [user({ type: 'file', file: { file_id: 'file-1' } })] },
     { messages: [user({ type: 'image_url', image_url: { url: 'gs://bucket/a.png' } })] },
-    { messages: [{ role: 'user', content: 'a' }, { role: 'assistant', audio: { id: 'audio_1' } }, { role: 'user', content: 'b' }] },
-    { cached_content: 'cachedContents/1' }, { cachedContent: 'cachedContents/1' },
+    {
+      messages: [
+        { role: 'user', content: 'a' },
+        { role: 'assistant', audio: { id: 'audio_1' } },
+        { role: 'user', content: 'b' }
+      ]
+    },
+    { cached_content: 'cachedContents/1' },
+    { cachedContent: 'cachedContents/1' },
     { modalities: ['text', 'audio'], audio: { format: 'wav', voice: { id: 'voice_1' } } }
   ].flatMap(parts => waysOf('chat', parts)),
   ...[
@@ -101,69 +152,145 @@ const objects: readonly Ask[] = [
     { input: [user({ type: 'input_image', file_id: 'file-1' })] },
     { input: [user({ type: 'input_text', text: 'a' }), { type: 'image_generation_call', id: 'ig_1' }] },
     { input: [user(pdf), { type: 'code_interpreter_call', id: 'ci_1', container_id: 'cntr_1', code: 'a' }] },
-    { input: [user(pdf), { type: 'additional_tools', tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }] }
+    {
+      input: [
+        user(pdf),
+        { type: 'additional_tools', tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }
+      ]
+    }
   ].flatMap(parts => waysOf('responses', parts)),
-  { title: 'custom voice', path: '/v1/audio/speech', body: { model: 'openai/gpt-4o-mini-tts', input: 'a', voice: 'voice_1' } },
   {
-    title: 'a document at the provider', path: '/v1/ocr',
-    body: { model: 'mistral/mistral-ocr-latest', document: { document_url: 'https://api.mistral.ai/v1/files/1/content' } }
+    title: 'custom voice',
+    path: '/v1/audio/speech',
+    body: { model: 'openai/gpt-4o-mini-tts', input: 'a', voice: 'voice_1' }
+  },
+  {
+    title: 'a document at the provider',
+    path: '/v1/ocr',
+    body: {
+      model: 'mistral/mistral-ocr-latest',
+      document: { document_url: 'https://api.mistral.ai/v1/files/1/content' }
+    }
   }
 ]
 
 t.test('every endpoint that sends requests to a provider has a row', async t => {
-  const paths = endpointDocs.filter(({ method, path }) => method === 'POST' && !path.startsWith('/admin')).map(({ path }) => path)
+  const paths = endpointDocs
+    .filter(({ method, path }) => method === 'POST' && !path.startsWith('/admin'))
+    .map(({ path }) => path)
   t.same(paths.toSorted(), Object.keys(endpoints).toSorted())
 })
 
-t.test('an object of the account of the gateway reaches no provider from a key that may not use it', async t => {
-  const ask = await world(t)
-  for (const { title, path, body } of objects) {
-    t.match(await ask('plain', path, body), { status: 403, isSent: false, text: /may not use what is stored/ }, title)
-    // What runs in the background would be counted with the next request.
-    if (!title.includes('background')) t.not((await ask('may', path, body)).status, 403, `${title}, for a key that may`)
+t.test(
+  'an object of the account of the gateway reaches no provider from a key that may not use it',
+  async t => {
+    const ask = await world(t)
+    for (const { title, path, body } of objects) {
+      t.match(
+        await ask('plain', path, body),
+        { status: 403, isSent: false, text: /may not use what is stored/ },
+        title
+      )
+      // What runs in the background would be counted with the next request.
+      if (!title.includes('background')) {
+        t.not((await ask('may', path, body)).status, 403, `${title}, for a key that may`)
+      }
+    }
+    const inline = {
+      model: 'openai/gpt-4.1',
+      messages: [
+        user({
+          type: 'file',
+          file: { file_data: 'data:application/pdf;base64,JVBERi0=', filename: 'a.pdf' }
+        })
+      ]
+    }
+    t.match(
+      await ask('plain', '/v1/chat/completions', inline),
+      { status: 400, isSent: true },
+      'a file that is sent itself'
+    )
   }
-  const inline = { model: 'openai/gpt-4.1', messages: [user({ type: 'file', file: { file_data: 'data:application/pdf;base64,JVBERi0=', filename: 'a.pdf' } })] }
-  t.match(await ask('plain', '/v1/chat/completions', inline), { status: 400, isSent: true }, 'a file that is sent itself')
-})
+)
 
 t.test('tools reach a provider only within the models, servers and budget of the key', async t => {
   const ask = await world(t)
   const rows: ReadonlyArray<readonly [key: string, dialect: 'messages' | 'responses', tool: object]> = [
-    ['narrow', 'responses', { type: 'image_generation', model: 'gpt-image-1' }], ['narrow', 'responses', { type: 'image_generation' }],
+    ['narrow', 'responses', { type: 'image_generation', model: 'gpt-image-1' }],
+    ['narrow', 'responses', { type: 'image_generation' }],
     ['narrow', 'responses', { type: 'teleport' }],
-    ['budget', 'responses', { type: 'code_interpreter', container: { type: 'auto' } }], ['budget', 'responses', { type: 'teleport' }],
+    ['budget', 'responses', { type: 'code_interpreter', container: { type: 'auto' } }],
+    ['budget', 'responses', { type: 'teleport' }],
     ['narrow', 'messages', { type: 'advisor_20260301', name: 'advisor', model: 'claude-opus-4-1' }],
     ['narrow', 'messages', { type: 'mcp_toolset', mcp_server_name: 'a' }],
-    ['budget', 'messages', { type: 'code_execution_20250825', name: 'code' }], ['budget', 'messages', { type: 'teleport_20270101', name: 't' }]
+    ['budget', 'messages', { type: 'code_execution_20250825', name: 'code' }],
+    ['budget', 'messages', { type: 'teleport_20270101', name: 't' }]
   ]
   for (const [key, dialect, tool] of rows) {
     const [model] = spoken[dialect]
-    const places = dialect === 'messages' ? [{ tools: [tool] }] : [{ tools: [tool] }, { input: [user({ type: 'input_text', text: 'a' }), { type: 'additional_tools', tools: [tool] }] }]
+    const places =
+      dialect === 'messages'
+        ? [{ tools: [tool] }]
+        : [
+            { tools: [tool] },
+            { input: [user({ type: 'input_text', text: 'a' }), { type: 'additional_tools', tools: [tool] }] }
+          ]
     for (const parts of places) {
-      for (const { title, path, body } of waysOf(dialect, parts).filter(({ body }) => 'model' in body && body.model === model)) {
+      for (const { title, path, body } of waysOf(dialect, parts).filter(
+        ({ body }) => 'model' in body && body.model === model
+      )) {
         // The caller of a request with tool servers gets a translation, which leaves the tool out.
         if (title.includes('with tool servers')) continue
         t.match(await ask(key, path, body), { status: 403, isSent: false }, `${key}: ${title}`)
       }
     }
   }
-  t.match(await ask('narrow', '/v1/responses', { model: 'openai/gpt-4.1', input: 'hi', tools: [{ type: 'web_search' }] }), { status: 400, isSent: true })
+  t.match(
+    await ask('narrow', '/v1/responses', {
+      model: 'openai/gpt-4.1',
+      input: 'hi',
+      tools: [{ type: 'web_search' }]
+    }),
+    { status: 400, isSent: true }
+  )
 })
 
-t.test('headers of a caller go with the gateway\'s credential only where they choose no account', async t => {
-  const upstream = await fakeUpstream({ status: 400, headers: { 'content-type': 'application/json' }, pieces: ['{"error":{"message":"no","type":"invalid_request_error"}}'] })
+t.test("headers of a caller go with the gateway's credential only where they choose no account", async t => {
+  const upstream = await fakeUpstream({
+    status: 400,
+    headers: { 'content-type': 'application/json' },
+    pieces: ['{"error":{"message":"no","type":"invalid_request_error"}}']
+  })
   t.teardown(upstream.close)
-  const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'openai'), upstreamAt(upstream.url, 'anthropic', 'anthropic')] })
+  const api = await testGateway(t, {
+    providers: [upstreamAt(upstream.url, 'openai'), upstreamAt(upstream.url, 'anthropic', 'anthropic')]
+  })
   const headers = {
-    'openai-organization': 'org', 'x-openai-organization': 'org', 'openai-new-account': 'a', 'anthropic-account': 'a', 'anthropic-workspace-id': 'w',
-    'openai-beta': 'responses=v1', 'anthropic-beta': 'b-1', 'anthropic-version': '2023-06-01'
+    'openai-organization': 'org',
+    'x-openai-organization': 'org',
+    'openai-new-account': 'a',
+    'anthropic-account': 'a',
+    'anthropic-workspace-id': 'w',
+    'openai-beta': 'responses=v1',
+    'anthropic-beta': 'b-1',
+    'anthropic-version': '2023-06-01'
   }
   const namesAfter = async (path: string, body: object, more: object = {}): Promise<string[]> => {
     await (await api.post(path, body, { headers: { ...headers, ...more } })).text()
-    return Object.keys(upstream.requests.at(-1)?.headers ?? {}).filter(name => name in headers).toSorted()
+    return Object.keys(upstream.requests.at(-1)?.headers ?? {})
+      .filter(name => name in headers)
+      .toSorted()
   }
-  const [response, message] = [{ model: 'openai/gpt-4.1', input: 'hi' }, { model: 'anthropic/claude-sonnet-4-5', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }]
+  const [response, message] = [
+    { model: 'openai/gpt-4.1', input: 'hi' },
+    { model: 'anthropic/claude-sonnet-4-5', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }
+  ]
   t.same(await namesAfter('/v1/responses', response), ['openai-beta'])
   t.same(await namesAfter('/v1/messages', message), ['anthropic-beta', 'anthropic-version'])
-  t.ok((await namesAfter('/v1/responses', response, { 'x-provider-key': 'sk-mine' })).includes('openai-organization'), 'a caller with an account chooses in it')
+  t.ok(
+    (await namesAfter('/v1/responses', response, { 'x-provider-key': 'sk-mine' })).includes(
+      'openai-organization'
+    ),
+    'a caller with an account chooses in it'
+  )
 })

@@ -4,8 +4,15 @@ import { raw, rest } from '../support/raw.ts'
 import { providerSettings } from '../support/settings.ts'
 import type { Limits } from '../../lib/core/settings.ts'
 
-const sandbox = { ...providerSettings('sandbox', 'sandbox'), baseUrl: 'sandbox:', options: { words_per_second: 0 } }
-const request = { model: 'sandbox/echo', messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] }
+const sandbox = {
+  ...providerSettings('sandbox', 'sandbox'),
+  baseUrl: 'sandbox:',
+  options: { words_per_second: 0 }
+}
+const request = {
+  model: 'sandbox/echo',
+  messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]
+}
 const livez = 'GET /livez HTTP/1.1\r\nhost: x\r\n\r\n'
 
 t.test('the limits of requests apply from the next call after a reload', async t => {

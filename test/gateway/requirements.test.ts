@@ -11,10 +11,15 @@ const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,iV
 const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }
 const tool = { type: 'function', function: { name: 'look' } }
 const schema = { type: 'json_schema', json_schema: { name: 'answer', schema: { type: 'object' } } }
-const withPart = (part: object) => ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }, part] }] })
+const withPart = (part: object) => ({
+  messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }, part] }]
+})
 
 interface Choosing {
-  readonly ask: (body: object, headers?: Record<string, string>) => Promise<{ status: number, route: string | null, body: Record<string, unknown> }>
+  readonly ask: (
+    body: object,
+    headers?: Record<string, string>
+  ) => Promise<{ status: number, route: string | null, body: Record<string, unknown> }>
   readonly decide: (body: object, headers?: Record<string, string>) => Promise<RouteDecision>
   readonly small: FakeUpstream
 }
@@ -25,28 +30,57 @@ async function start (t: Test): Promise<Choosing> {
   const large = await fakeUpstream({ pieces: [chatAnswer('large')] })
   t.teardown(small.close)
   t.teardown(large.close)
-  const nothing = { vision: false, tools: false, audio: false, structured_output: false, input_token_limit: 1000 }
-  const everything = { vision: true, tools: true, audio: true, structured_output: true, input_token_limit: 1_000_000 }
-  const { post } = await testGateway(t, {
-    providers: [
-      upstreamAt(`${small.url}/v1`, 'small', 'openai-compatible'), upstreamAt(`${large.url}/v1`, 'large', 'openai-compatible')
-    ],
-    models: [
-      modelSettings('small/m', { capabilities: nothing, price: { input: 1, output: 1 } }),
-      modelSettings('small/other', { capabilities: { vision: false } }),
-      modelSettings('large/m', { capabilities: everything, price: { input: 4, output: 4 } })
-    ]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 1, per: 'day' } } } })
+  const nothing = {
+    vision: false,
+    tools: false,
+    audio: false,
+    structured_output: false,
+    input_token_limit: 1000
+  }
+  const everything = {
+    vision: true,
+    tools: true,
+    audio: true,
+    structured_output: true,
+    input_token_limit: 1_000_000
+  }
+  const { post } = await testGateway(
+    t,
+    {
+      providers: [
+        upstreamAt(`${small.url}/v1`, 'small', 'openai-compatible'),
+        upstreamAt(`${large.url}/v1`, 'large', 'openai-compatible')
+      ],
+      models: [
+        modelSettings('small/m', { capabilities: nothing, price: { input: 1, output: 1 } }),
+        modelSettings('small/other', { capabilities: { vision: false } }),
+        modelSettings('large/m', { capabilities: everything, price: { input: 4, output: 4 } })
+      ]
+    },
+    { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 1, per: 'day' } } } }
+  )
   return {
     small,
     ask: async (body, headers = {}) => {
-      const response = await post(path, { messages: 'hi', model: ['small/m', 'large/m'], ...body }, { headers })
-      return { status: response.status, route: response.headers.get('x-headgate-route'), body: await response.json() as Record<string, unknown> }
+      const response = await post(
+        path,
+        { messages: 'hi', model: ['small/m', 'large/m'], ...body },
+        { headers }
+      )
+      return {
+        status: response.status,
+        route: response.headers.get('x-headgate-route'),
+        body: (await response.json()) as Record<string, unknown>
+      }
     },
     decide: async (body, headers = {}) => {
       const dry = { ...headers, 'x-headgate-dry-run': 'true' }
-      const response = await post(path, { messages: 'hi', model: ['small/m', 'large/m'], ...body }, { headers: dry })
-      return await response.json() as RouteDecision
+      const response = await post(
+        path,
+        { messages: 'hi', model: ['small/m', 'large/m'], ...body },
+        { headers: dry }
+      )
+      return (await response.json()) as RouteDecision
     }
   }
 }
@@ -62,30 +96,60 @@ t.test('a model that is known to lack what a call needs is skipped, and the answ
     [{ messages: 'word '.repeat(2000) }, 'prompt_too_long']
   ] as const) {
     t.match(await ask(needs), { status: 200, route: `small/m: ${why}; large/m: first_choice` }, why)
-    t.match((await decide(needs)).candidates, [
-      { rank: 1, model: 'large/m', state: 'ready', reason: 'first_choice' }, { rank: 2, model: 'small/m', state: 'unsuitable', reason: why }
-    ], `${why} in a dry run`)
-    t.match(await ask({ ...needs, model: 'small/m' }), { status: 200, route: null }, 'a single model is called all the same')
-    t.match(await ask({ ...needs, model: ['small/m', 'small/unknown'] }), { route: `small/m: ${why}; small/unknown: first_choice` }, 'what is not known speaks for a model')
+    t.match(
+      (await decide(needs)).candidates,
+      [
+        { rank: 1, model: 'large/m', state: 'ready', reason: 'first_choice' },
+        { rank: 2, model: 'small/m', state: 'unsuitable', reason: why }
+      ],
+      `${why} in a dry run`
+    )
+    t.match(
+      await ask({ ...needs, model: 'small/m' }),
+      { status: 200, route: null },
+      'a single model is called all the same'
+    )
+    t.match(
+      await ask({ ...needs, model: ['small/m', 'small/unknown'] }),
+      { route: `small/m: ${why}; small/unknown: first_choice` },
+      'what is not known speaks for a model'
+    )
   }
   t.equal(small.requests.length, 11)
   const needs = withPart(picture)
-  t.match(await ask({ ...needs, model: ['small/m', 'small/m'] }), { status: 200, route: null }, 'a list of one')
+  t.match(
+    await ask({ ...needs, model: ['small/m', 'small/m'] }),
+    { status: 200, route: null },
+    'a list of one'
+  )
 })
 
 t.test('where no model is known to fit, all are tried as named', async t => {
   const { ask } = await start(t)
-  t.match(await ask({ ...withPart(picture), model: ['small/m', 'small/other'] }), { status: 200, route: 'small/m: first_choice' })
+  t.match(await ask({ ...withPart(picture), model: ['small/m', 'small/other'] }), {
+    status: 200,
+    route: 'small/m: first_choice'
+  })
 })
 
 t.test('callers choose among the models of a call', async t => {
   const { ask, decide } = await start(t)
-  t.match(await ask({}, { 'x-headgate-only': 'large' }), { route: 'small/m: not_in_only; large/m: first_choice' })
-  t.match(await ask({}, { 'x-headgate-only': 'large/*, other' }), { route: 'small/m: not_in_only; large/m: first_choice' })
-  t.match(await ask({ model: ['large/m', 'small/m'] }, { 'x-headgate-only': 'large' }), { route: 'small/m: not_in_only; large/m: first_choice' })
+  t.match(await ask({}, { 'x-headgate-only': 'large' }), {
+    route: 'small/m: not_in_only; large/m: first_choice'
+  })
+  t.match(await ask({}, { 'x-headgate-only': 'large/*, other' }), {
+    route: 'small/m: not_in_only; large/m: first_choice'
+  })
+  t.match(await ask({ model: ['large/m', 'small/m'] }, { 'x-headgate-only': 'large' }), {
+    route: 'small/m: not_in_only; large/m: first_choice'
+  })
   t.match(await ask({}, { 'x-headgate-order': 'large/m' }), { route: 'large/m: caller_order' })
-  t.match(await ask({ model: ['large/m', 'small/m'] }, { 'x-headgate-max-price': '2.5' }), { route: 'large/m: over_max_price; small/m: first_choice' })
-  t.match(await ask({ model: ['small/unknown', 'small/m'] }, { 'x-headgate-max-price': '1' }), { route: 'small/unknown: price_unknown; small/m: first_choice' })
+  t.match(await ask({ model: ['large/m', 'small/m'] }, { 'x-headgate-max-price': '2.5' }), {
+    route: 'large/m: over_max_price; small/m: first_choice'
+  })
+  t.match(await ask({ model: ['small/unknown', 'small/m'] }, { 'x-headgate-max-price': '1' }), {
+    route: 'small/unknown: price_unknown; small/m: first_choice'
+  })
   t.match((await decide({}, { 'x-headgate-order': 'large, small' })).candidates, [
     { model: 'large/m', reason: 'caller_order' }, { model: 'small/m', reason: 'caller_order' }
   ])
@@ -96,28 +160,55 @@ t.test('a model without a price is skipped for a key with a budget, and a dry ru
   const limited = { authorization: 'Bearer limited' }
   const model = ['small/unknown', 'large/m', 'small/m']
   t.match(await ask({ model }), { route: 'small/unknown: first_choice' }, 'a key without a budget')
-  t.match(await ask({ model }, limited), { status: 200, route: 'small/unknown: price_unknown; large/m: first_choice' })
+  t.match(await ask({ model }, limited), {
+    status: 200,
+    route: 'small/unknown: price_unknown; large/m: first_choice'
+  })
   t.match((await decide({ model }, limited)).candidates, [
-    { rank: 1, model: 'large/m', state: 'ready', reason: 'first_choice' }, { rank: 2, model: 'small/m', reason: 'next_choice' },
+    { rank: 1, model: 'large/m', state: 'ready', reason: 'first_choice' },
+    { rank: 2, model: 'small/m', reason: 'next_choice' },
     { rank: 3, model: 'small/unknown', state: 'unsuitable', reason: 'price_unknown' }
   ])
   const refusal = { error: { code: 'insufficient_permissions', param: 'model' } }
   t.match(await ask({ model: 'small/unknown' }, limited), { status: 403, body: refusal })
-  t.match(await decide({ model: 'small/unknown' }, limited), refusal, 'a dry run is refused as the call would be')
+  t.match(
+    await decide({ model: 'small/unknown' }, limited),
+    refusal,
+    'a dry run is refused as the call would be'
+  )
 })
 
 t.test('a dry run shows what a score is made of and what the call would cost', async t => {
   const { decide } = await start(t)
-  const body = { max_completion_tokens: 500, messages: 'word '.repeat(400).slice(4), agent_attributes: { complexity: 0.5, speed: 0.5 }, model_attributes: { 'large/m': { intelligence: 0.4 } } }
-  t.match((await decide(body)).candidates, [
-    {
-      model: 'small/m',
-      score: 0.5,
-      expected_cost_usd: 0.001,
-      terms: [{ attribute: 'intelligence', required: 0.5, weight: 1, share: 0.25 }, { attribute: 'speed', required: 0.5, weight: 1, share: 0.25 }]
-    },
-    { model: 'large/m', score: 0.65, expected_cost_usd: 0.004, terms: [{ attribute: 'intelligence', actual: 0.4, share: 0.4 }, { attribute: 'speed', share: 0.25 }] }
-  ].toReversed())
+  const body = {
+    max_completion_tokens: 500,
+    messages: 'word '.repeat(400).slice(4),
+    agent_attributes: { complexity: 0.5, speed: 0.5 },
+    model_attributes: { 'large/m': { intelligence: 0.4 } }
+  }
+  t.match(
+    (await decide(body)).candidates,
+    [
+      {
+        model: 'small/m',
+        score: 0.5,
+        expected_cost_usd: 0.001,
+        terms: [
+          { attribute: 'intelligence', required: 0.5, weight: 1, share: 0.25 },
+          { attribute: 'speed', required: 0.5, weight: 1, share: 0.25 }
+        ]
+      },
+      {
+        model: 'large/m',
+        score: 0.65,
+        expected_cost_usd: 0.004,
+        terms: [
+          { attribute: 'intelligence', actual: 0.4, share: 0.4 },
+          { attribute: 'speed', share: 0.25 }
+        ]
+      }
+    ].toReversed()
+  )
   const unknown = (await decide({ model: ['small/m', 'small/unknown'] })).candidates[1]
   t.notOk(unknown === undefined || 'expected_cost_usd' in unknown, 'without a price there is no cost')
 })
@@ -125,10 +216,18 @@ t.test('a dry run shows what a score is made of and what the call would cost', a
 t.test('a choice that leaves nothing, or is none, is refused by the name of its header', async t => {
   const { ask } = await start(t)
   for (const [name, value] of [
-    ['X-Headgate-Only', 'openai'], ['X-Headgate-Only', ' , '], ['X-Headgate-Order', Array(17).fill('a').join()],
-    ['X-Headgate-Max-Price', '0.5'], ['X-Headgate-Max-Price', 'cheap'], ['X-Headgate-Max-Price', '-1']
+    ['X-Headgate-Only', 'openai'],
+    ['X-Headgate-Only', ' , '],
+    ['X-Headgate-Order', Array(17).fill('a').join()],
+    ['X-Headgate-Max-Price', '0.5'],
+    ['X-Headgate-Max-Price', 'cheap'],
+    ['X-Headgate-Max-Price', '-1']
   ] as const) {
-    t.match(await ask({}, { [name]: value }), { status: 400, body: { error: { code: 'invalid_value', param: name } } }, `${name}: ${value.slice(0, 20)}`)
+    t.match(
+      await ask({}, { [name]: value }),
+      { status: 400, body: { error: { code: 'invalid_value', param: name } } },
+      `${name}: ${value.slice(0, 20)}`
+    )
   }
 })
 
@@ -136,48 +235,104 @@ t.test('a history goes back to the provider that signed it, unless the caller or
   const upstream = await fakeUpstream({ status: 500, pieces: ['{}'] })
   t.teardown(upstream.close)
   const { post } = await testGateway(t, {
-    providers: [upstreamAt(upstream.url), upstreamAt(upstream.url, 'claude', 'anthropic'), upstreamAt(upstream.url, 'google', 'google')]
+    providers: [
+      upstreamAt(upstream.url),
+      upstreamAt(upstream.url, 'claude', 'anthropic'),
+      upstreamAt(upstream.url, 'google', 'google')
+    ]
   })
   const order = async (message: object, headers: Record<string, string> = {}): Promise<string[]> => {
-    const response = await post(path, {
-      model: ['openai/gpt-5', 'claude/claude-sonnet-4-5', 'google/gemini-2.5-pro'],
-      messages: [{ role: 'user', content: 'hi' }, { role: 'assistant', content: 'yes', ...message }, { role: 'user', content: 'go on' }]
-    }, { headers: { 'x-headgate-dry-run': 'true', ...headers } })
-    const { candidates } = await response.json() as RouteDecision
+    const response = await post(
+      path,
+      {
+        model: ['openai/gpt-5', 'claude/claude-sonnet-4-5', 'google/gemini-2.5-pro'],
+        messages: [
+          { role: 'user', content: 'hi' },
+          { role: 'assistant', content: 'yes', ...message },
+          { role: 'user', content: 'go on' }
+        ]
+      },
+      { headers: { 'x-headgate-dry-run': 'true', ...headers } }
+    )
+    const { candidates } = (await response.json()) as RouteDecision
     return candidates.map(({ provider, reason }) => `${provider} ${reason}`)
   }
   const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }
   t.same(await order({}), ['openai first_choice', 'claude next_choice', 'google next_choice'])
   const thinking = { thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 'abc' }] }
   t.same(await order(thinking), ['claude wrote_history', 'openai next_choice', 'google next_choice'])
-  t.same(await order({ thinking_blocks: [{ type: 'thinking', thinking: 'hm' }] }), ['openai first_choice', 'claude next_choice', 'google next_choice'], 'unsigned thoughts bind no model')
-  t.same(await order({ tool_calls: [{ ...call, extra_content: { google: { thought_signature: 'abc' } } }] }), ['google wrote_history', 'openai next_choice', 'claude next_choice'])
-  t.same(await order(thinking, { 'x-headgate-order': 'openai' }), ['openai caller_order', 'claude wrote_history', 'google next_choice'])
+  t.same(
+    await order({ thinking_blocks: [{ type: 'thinking', thinking: 'hm' }] }),
+    ['openai first_choice', 'claude next_choice', 'google next_choice'],
+    'unsigned thoughts bind no model'
+  )
+  t.same(
+    await order({ tool_calls: [{ ...call, extra_content: { google: { thought_signature: 'abc' } } }] }),
+    ['google wrote_history', 'openai next_choice', 'claude next_choice']
+  )
+  t.same(await order(thinking, { 'x-headgate-order': 'openai' }), [
+    'openai caller_order',
+    'claude wrote_history',
+    'google next_choice'
+  ])
 })
 
 t.test('sound of an earlier answer goes back to the kind of provider that keeps it', async t => {
   const { url, close } = await fakeUpstream({ status: 500, pieces: ['{}'] })
   t.teardown(close)
-  const { post } = await testGateway(t, { providers: [upstreamAt(url, 'google', 'google'), upstreamAt(url)] })
-  const messages = [{ role: 'user', content: 'hi' }, { role: 'assistant', audio: { id: 'audio_1' } }, { role: 'user', content: 'go on' }]
-  const decision = await post(path, { model: ['google/gemini-2.5-pro', 'openai/gpt-5'], messages }, { headers: { 'x-headgate-dry-run': 'true' } })
-  t.match((await decision.json() as RouteDecision).candidates, [{ provider: 'openai', reason: 'wrote_history' }, { provider: 'google' }])
+  const { post } = await testGateway(t, {
+    providers: [upstreamAt(url, 'google', 'google'), upstreamAt(url)]
+  })
+  const messages = [
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', audio: { id: 'audio_1' } },
+    { role: 'user', content: 'go on' }
+  ]
+  const decision = await post(
+    path,
+    { model: ['google/gemini-2.5-pro', 'openai/gpt-5'], messages },
+    { headers: { 'x-headgate-dry-run': 'true' } }
+  )
+  t.match(((await decision.json()) as RouteDecision).candidates, [
+    { provider: 'openai', reason: 'wrote_history' },
+    { provider: 'google' }
+  ])
 })
 
 t.test('results of tool calls go back to the provider that made the calls, also after a reload', async t => {
   let broken = true
-  const calls = { role: 'assistant', content: null, tool_calls: [{ id: 'call_of_two', type: 'function', function: { name: 'look', arguments: '{}' } }] }
-  const one = await fakeUpstream(() => broken ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('one')] })
-  const two = await fakeUpstream({ pieces: [JSON.stringify({
-    id: 'x', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, message: calls, finish_reason: 'tool_calls' }]
-  })] })
+  const calls = {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'call_of_two', type: 'function', function: { name: 'look', arguments: '{}' } }]
+  }
+  const one = await fakeUpstream(() =>
+    broken ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('one')] }
+  )
+  const two = await fakeUpstream({
+    pieces: [
+      JSON.stringify({
+        id: 'x',
+        object: 'chat.completion',
+        created: 1,
+        model: 'm',
+        choices: [{ index: 0, message: calls, finish_reason: 'tool_calls' }]
+      })
+    ]
+  })
   t.teardown(one.close)
   t.teardown(two.close)
   const { post, gateway } = await testGateway(t, {
-    providers: [upstreamAt(`${one.url}/v1`, 'one', 'openai-compatible'), upstreamAt(`${two.url}/v1`, 'two', 'openai-compatible')]
+    providers: [
+      upstreamAt(`${one.url}/v1`, 'one', 'openai-compatible'),
+      upstreamAt(`${two.url}/v1`, 'two', 'openai-compatible')
+    ]
   })
   const first = { model: ['one/m', 'two/m'], tools: [tool], messages: [{ role: 'user', content: 'hi' }] }
-  t.match(await (await post(path, first)).json(), { model: 'two/m', choices: [{ message: { tool_calls: [{ id: 'call_of_two' }] } }] })
+  t.match(await (await post(path, first)).json(), {
+    model: 'two/m',
+    choices: [{ message: { tool_calls: [{ id: 'call_of_two' }] } }]
+  })
   broken = false
   await gateway.reload(gateway.services.settings)
   const result = { role: 'tool', tool_call_id: 'call_of_two', content: 'seen' }
@@ -189,5 +344,8 @@ t.test('results of tool calls go back to the provider that made the calls, also 
   t.equal(await routeOf({ messages: [...first.messages, calls, result] }), 'two/m: wrote_history')
   t.equal(await routeOf({}), 'one/m: first_choice', 'a conversation without them begins anywhere')
   const other = { ...calls, tool_calls: [{ ...calls.tool_calls[0], id: 'call_of_none' }] }
-  t.equal(await routeOf({ messages: [...first.messages, other, { ...result, tool_call_id: 'call_of_none' }] }), 'one/m: first_choice')
+  t.equal(
+    await routeOf({ messages: [...first.messages, other, { ...result, tool_call_id: 'call_of_none' }] }),
+    'one/m: first_choice'
+  )
 })

@@ -8,7 +8,13 @@ import type { Json } from '../support/conversations.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
-const stage: Settings['stages'][number] = { name: 'mail', use: 'pattern', at: ['request', 'answer'], action: 'mask', patterns: ['email'] }
+const stage: Settings['stages'][number] = {
+  name: 'mail',
+  use: 'pattern',
+  at: ['request', 'answer'],
+  action: 'mask',
+  patterns: ['email']
+}
 const keys: Readonly<Record<string, ApiKey>> = {
   one: { id: 'k1', name: 'one', project: { id: 'p1', name: 'P1' } },
   two: { id: 'k2', name: 'two', project: { id: 'p1', name: 'P1' } },
@@ -39,21 +45,67 @@ function echo ({ text, json, path }: SeenRequest): Script {
   const isStreamed = (json as Json)['stream'] === true
   const event = (value: Json): string => `event: ${String(value['type'])}\ndata: ${JSON.stringify(value)}\n\n`
   if (path.endsWith('/messages')) {
-    const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [{ type: 'text', text: words.join('') }], stop_reason: 'end_turn', stop_sequence: null, usage: { input_tokens: 1, output_tokens: 1 } }
-    if (!isStreamed) return { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(message)] }
-    return { headers: eventStream, pieces: [
-      event({ type: 'message_start', message: { ...message, content: [], stop_reason: null } }),
-      event({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
-      ...words.map(text => event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } })),
-      event({ type: 'content_block_stop', index: 0 }),
-      event({ type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 1 } }),
-      event({ type: 'message_stop' })
-    ] }
+    const message = {
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      content: [{ type: 'text', text: words.join('') }],
+      stop_reason: 'end_turn',
+      stop_sequence: null,
+      usage: { input_tokens: 1, output_tokens: 1 }
+    }
+    if (!isStreamed) {
+      return { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(message)] }
+    }
+    return {
+      headers: eventStream,
+      pieces: [
+        event({ type: 'message_start', message: { ...message, content: [], stop_reason: null } }),
+        event({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
+        ...words.map(text =>
+          event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } })
+        ),
+        event({ type: 'content_block_stop', index: 0 }),
+        event({
+          type: 'message_delta',
+          delta: { stop_reason: 'end_turn', stop_sequence: null },
+          usage: { output_tokens: 1 }
+        }),
+        event({ type: 'message_stop' })
+      ]
+    }
   }
-  const answer = (choice: Json, object: string): Json => ({ id: 'c', object, created: 1, model: 'm', choices: [{ index: 0, ...choice }] })
-  if (!isStreamed) return { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(answer({ finish_reason: 'stop', message: { role: 'assistant', content: words.join('') } }, 'chat.completion'))] }
-  const chunk = (choice: Json): string => `data: ${JSON.stringify(answer(choice, 'chat.completion.chunk'))}\n\n`
-  return { headers: eventStream, pieces: [...words.map(content => chunk({ delta: { content }, finish_reason: null })), chunk({ delta: {}, finish_reason: 'stop' }), 'data: [DONE]\n\n'] }
+  const answer = (choice: Json, object: string): Json => ({
+    id: 'c',
+    object,
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, ...choice }]
+  })
+  if (!isStreamed) {
+    return {
+      headers: { 'content-type': 'application/json' },
+      pieces: [
+        JSON.stringify(
+          answer(
+            { finish_reason: 'stop', message: { role: 'assistant', content: words.join('') } },
+            'chat.completion'
+          )
+        )
+      ]
+    }
+  }
+  const chunk = (choice: Json): string =>
+    `data: ${JSON.stringify(answer(choice, 'chat.completion.chunk'))}\n\n`
+  return {
+    headers: eventStream,
+    pieces: [
+      ...words.map(content => chunk({ delta: { content }, finish_reason: null })),
+      chunk({ delta: {}, finish_reason: 'stop' }),
+      'data: [DONE]\n\n'
+    ]
+  }
 }
 
 for (const scope of ['key', 'project'] as const) {
@@ -83,7 +135,9 @@ for (const scope of ['key', 'project'] as const) {
       t.notMatch(text, /@example\.com/)
       t.match(text, /\[email\]/)
     }
-    for (const turns of fc.sample(fc.array(turn, { minLength: 20, maxLength: 40 }), 6)) await Promise.all(turns.map(ask))
+    for (const turns of fc.sample(fc.array(turn, { minLength: 20, maxLength: 40 }), 6)) {
+      await Promise.all(turns.map(ask))
+    }
     t.ok(results.has('hit') && results.has('miss'))
     for (const { text } of upstream.requests) t.notMatch(text, /@example\.com/)
   })

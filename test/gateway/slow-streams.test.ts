@@ -20,20 +20,45 @@ interface Pair {
   readonly metrics: Metrics
   readonly one: FakeUpstream
   readonly two: FakeUpstream
-  readonly ask: (model?: string | string[], headers?: Record<string, string>) => Promise<{ status: number, route: string | null, text: string }>
+  readonly ask: (
+    model?: string | string[],
+    headers?: Record<string, string>
+  ) => Promise<{ status: number, route: string | null, text: string }>
 }
 
-async function start (t: Test, slowStream: SlowStreamSettings, first: Script | (() => Script), usd?: number): Promise<Pair> {
+async function start (
+  t: Test,
+  slowStream: SlowStreamSettings,
+  first: Script | (() => Script),
+  usd?: number
+): Promise<Pair> {
   const one = await fakeUpstream(first)
   const two = await fakeUpstream(fine)
   t.teardown(one.close)
   t.teardown(two.close)
   const metrics: Metrics = new Metrics(() => api.gateway)
   const limiter = new LocalLimiter()
-  const api: TestGateway = await testGateway(t, {
-    providers: [upstreamAt(`${one.url}/v1`, 'one', 'openai-compatible', { slowStream }), upstreamAt(`${two.url}/v1`, 'two', 'openai-compatible')],
-    models: [modelSettings('one/m', { price: { input: 1, output: 100 } }), modelSettings('two/m', { price: { input: 1, output: 1 } })]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: usd ?? 1, per: 'day' }, strict: false } } }, { observers: [metrics.observe], limiter })
+  const api: TestGateway = await testGateway(
+    t,
+    {
+      providers: [
+        upstreamAt(`${one.url}/v1`, 'one', 'openai-compatible', { slowStream }),
+        upstreamAt(`${two.url}/v1`, 'two', 'openai-compatible')
+      ],
+      models: [
+        modelSettings('one/m', { price: { input: 1, output: 100 } }),
+        modelSettings('two/m', { price: { input: 1, output: 1 } })
+      ]
+    },
+    {
+      limited: {
+        id: 'key-2',
+        name: 'limited',
+        limits: { budget: { usd: usd ?? 1, per: 'day' }, strict: false }
+      }
+    },
+    { observers: [metrics.observe], limiter }
+  )
   return {
     api,
     metrics,
@@ -41,35 +66,66 @@ async function start (t: Test, slowStream: SlowStreamSettings, first: Script | (
     two,
     ask: async (model = ['one/m', 'two/m'], headers = {}) => {
       const response = await api.post(path, { messages: 'hi', model, stream: true }, { headers })
-      return { status: response.status, route: response.headers.get('x-headgate-route'), text: await response.text() }
+      return {
+        status: response.status,
+        route: response.headers.get('x-headgate-route'),
+        text: await response.text()
+      }
     }
   }
 }
 
-t.test('a stream without output in time is given up for the next model, before the caller has seen any of it', async t => {
-  const { api, metrics, one, ask } = await start(t, { firstOutputMs: 30, windowMs: 1000 }, stalling(head))
-  const { status, route, text } = await ask()
-  t.equal(status, 200)
-  t.equal(route, 'one/m: upstream_too_slow; two/m: next_choice')
-  t.match(text, /other[^]*\[DONE\]/)
-  await (await one.request(0)).aborted
-  await until(() => api.lines.length === 1, 'a line')
-  t.match(api.lines[0], { outcome: 'ok', model: 'two/m', attempts: 2, failed_attempts: ['one/m: upstream_too_slow'] })
-  t.match(printFamilies(metrics.families()), /headgate_failed_attempts_total\{model="one\/m",provider="one",reason="upstream_too_slow"\} 1/)
-})
+t.test(
+  'a stream without output in time is given up for the next model, before the caller has seen any of it',
+  async t => {
+    const { api, metrics, one, ask } = await start(t, { firstOutputMs: 30, windowMs: 1000 }, stalling(head))
+    const { status, route, text } = await ask()
+    t.equal(status, 200)
+    t.equal(route, 'one/m: upstream_too_slow; two/m: next_choice')
+    t.match(text, /other[^]*\[DONE\]/)
+    await (
+      await one.request(0)
+    ).aborted
+    await until(() => api.lines.length === 1, 'a line')
+    t.match(api.lines[0], {
+      outcome: 'ok',
+      model: 'two/m',
+      attempts: 2,
+      failed_attempts: ['one/m: upstream_too_slow']
+    })
+    t.match(
+      printFamilies(metrics.families()),
+      /headgate_failed_attempts_total\{model="one\/m",provider="one",reason="upstream_too_slow"\} 1/
+    )
+  }
+)
 
-t.test('a stream that pauses after its first output ends with an error, and its request is aborted', async t => {
-  const { api, metrics, one, two, ask } = await start(t, { pauseMs: 30, windowMs: 1000 }, stalling(head, ...words.slice(0, 2)))
-  const { status, text } = await ask()
-  t.equal(status, 200)
-  t.match(text, /one[^]*two[^]*event: error\ndata: .*"code":"upstream_too_slow"/)
-  t.notMatch(text, 'DONE')
-  await (await one.request(0)).aborted
-  t.equal(two.requests.length, 0, 'the caller has a part of the answer already')
-  await until(() => api.lines.length === 1, 'a line')
-  t.match(api.lines[0], { outcome: 'error', error: 'upstream_too_slow', model: 'one/m', failed_attempts: ['one/m: upstream_too_slow'] })
-  t.match(printFamilies(metrics.families()), /reason="upstream_too_slow"\} 1/)
-})
+t.test(
+  'a stream that pauses after its first output ends with an error, and its request is aborted',
+  async t => {
+    const { api, metrics, one, two, ask } = await start(
+      t,
+      { pauseMs: 30, windowMs: 1000 },
+      stalling(head, ...words.slice(0, 2))
+    )
+    const { status, text } = await ask()
+    t.equal(status, 200)
+    t.match(text, /one[^]*two[^]*event: error\ndata: .*"code":"upstream_too_slow"/)
+    t.notMatch(text, 'DONE')
+    await (
+      await one.request(0)
+    ).aborted
+    t.equal(two.requests.length, 0, 'the caller has a part of the answer already')
+    await until(() => api.lines.length === 1, 'a line')
+    t.match(api.lines[0], {
+      outcome: 'error',
+      error: 'upstream_too_slow',
+      model: 'one/m',
+      failed_attempts: ['one/m: upstream_too_slow']
+    })
+    t.match(printFamilies(metrics.families()), /reason="upstream_too_slow"\} 1/)
+  }
+)
 
 t.test('a stream whose events come too seldom ends with an error after what has come', async t => {
   const seldom = (): Script => ({ headers: eventStream, pieces: (async function * () {
@@ -85,7 +141,11 @@ t.test('a stream whose events come too seldom ends with an error after what has 
 })
 
 t.test('a stream that keeps the pace is left alone, however slowly its caller reads', async t => {
-  const { api, ask } = await start(t, { firstOutputMs: 5000, pauseMs: 5000, eventsPerSecond: 0.1, windowMs: 50 }, { headers: eventStream, pieces: [head, ...words] })
+  const { api, ask } = await start(
+    t,
+    { firstOutputMs: 5000, pauseMs: 5000, eventsPerSecond: 0.1, windowMs: 50 },
+    { headers: eventStream, pieces: [head, ...words] }
+  )
   t.match(await ask(), { route: 'one/m: first_choice', text: /three[^]*\[DONE\]/ })
   const response = await api.post(path, { messages: 'hi', model: 'one/m', stream: true })
   await outlast(50)
@@ -94,12 +154,17 @@ t.test('a stream that keeps the pace is left alone, however slowly its caller re
 
 t.test('at most one stream in twenty is given up', async t => {
   let finish = (): void => undefined
-  const finished = new Promise<void>(resolve => { finish = resolve })
-  const { two, ask } = await start(t, { firstOutputMs: 20, windowMs: 1000 }, () => ({ headers: eventStream, pieces: (async function * () {
-    yield head
-    await finished
-    yield * words
-  })() }))
+  const finished = new Promise<void>(resolve => {
+    finish = resolve
+  })
+  const { two, ask } = await start(t, { firstOutputMs: 20, windowMs: 1000 }, () => ({
+    headers: eventStream,
+    pieces: (async function* () {
+      yield head
+      await finished
+      yield* words
+    })()
+  }))
   t.match(await ask(), { route: /^one\/m: upstream_too_slow; / })
   const others = [ask(), ask(), ask()]
   await outlast(20)
@@ -110,12 +175,21 @@ t.test('at most one stream in twenty is given up', async t => {
 
 t.test('where no other model is left, a stream without output is waited for', async t => {
   let finish = (): void => undefined
-  const finished = new Promise<void>(resolve => { finish = resolve })
-  const { one, ask } = await start(t, { firstOutputMs: 10, windowMs: 1000 }, { headers: eventStream, pieces: (async function * () {
-    yield head
-    await finished
-    yield * words
-  })() })
+  const finished = new Promise<void>(resolve => {
+    finish = resolve
+  })
+  const { one, ask } = await start(
+    t,
+    { firstOutputMs: 10, windowMs: 1000 },
+    {
+      headers: eventStream,
+      pieces: (async function* () {
+        yield head
+        await finished
+        yield* words
+      })()
+    }
+  )
   const answer = ask('one/m')
   await one.request(0)
   await outlast(10)

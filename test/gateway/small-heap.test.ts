@@ -19,11 +19,13 @@ function withField (text: string): Buffer {
   return Buffer.from(`{"model":"sandbox/echo","messages":"x","zz":${text}}`)
 }
 
-const keys = (count: number): string => `{${Array.from({ length: count }, (_, number) => `"k${number}":1`).join()}}`
+const keys = (count: number): string =>
+  `{${Array.from({ length: count }, (_, number) => `"k${number}":1`).join()}}`
 const empty = withField(`[${'{},'.repeat(8_000_000)}{}]`)
-const messages = (count: number): Buffer => Buffer.from(
-  `{"model":"sandbox/echo","max_tokens":5,"messages":[${Array.from({ length: count }, () => '{"role":"user","content":"x"}').join()}]}`
-)
+const messages = (count: number): Buffer =>
+  Buffer.from(
+    `{"model":"sandbox/echo","max_tokens":5,"messages":[${Array.from({ length: count }, () => '{"role":"user","content":"x"}').join()}]}`
+  )
 
 interface Attack {
   readonly times: number
@@ -34,55 +36,116 @@ interface Attack {
 }
 
 const attacks: Readonly<Record<string, Attack>> = {
-  '24 MB of empty objects, compressed to 24 KB': { times: 12, body: gzipSync(empty), gzip: true, statuses: [413] },
+  '24 MB of empty objects, compressed to 24 KB': {
+    times: 12,
+    body: gzipSync(empty),
+    gzip: true,
+    statuses: [413]
+  },
   '24 MB of empty objects': { times: 4, body: empty, statuses: [413] },
-  'as many empty objects as there may be': { times: 8, body: withField(`[${'{},'.repeat(50_000)}{}]`), statuses: [200, 422, 503] },
-  'as many distinct keys as there may be': { times: 8, body: withField(keys(50_000)), statuses: [200, 422, 503] },
-  'lists within lists within lists': { times: 8, body: withField('['.repeat(60_000) + ']'.repeat(60_000)), statuses: [400, 503] },
-  '16 MB of text': { times: 8, body: withField(JSON.stringify('é'.repeat(30_000)).concat(',').repeat(260).replace(/^/, '[') + '0]'), statuses: [200, 413, 422, 503] },
-  'one string of 48 MB': { times: 6, body: withField(`"${'x'.repeat(48e6)}"`), statuses: [200, 413, 422, 503] },
+  'as many empty objects as there may be': {
+    times: 8,
+    body: withField(`[${'{},'.repeat(50_000)}{}]`),
+    statuses: [200, 422, 503]
+  },
+  'as many distinct keys as there may be': {
+    times: 8,
+    body: withField(keys(50_000)),
+    statuses: [200, 422, 503]
+  },
+  'lists within lists within lists': {
+    times: 8,
+    body: withField('['.repeat(60_000) + ']'.repeat(60_000)),
+    statuses: [400, 503]
+  },
+  '16 MB of text': {
+    times: 8,
+    body: withField(JSON.stringify('é'.repeat(30_000)).concat(',').repeat(260).replace(/^/, '[') + '0]'),
+    statuses: [200, 413, 422, 503]
+  },
+  'one string of 48 MB': {
+    times: 6,
+    body: withField(`"${'x'.repeat(48e6)}"`),
+    statuses: [200, 413, 422, 503]
+  },
   '80,000 messages': { times: 8, body: messages(80_000), statuses: [200, 400, 413, 422, 503] }
 }
 
-t.test('a gateway with 512 MB of heap survives what a caller with a key can send, and answers the next', { timeout: 240_000 }, async t => {
-  const child = fork(program, [], { execArgv: ['--max-old-space-size=512'], env: { ...process.env, NODE_OPTIONS: '' } })
-  t.teardown(() => { child.kill('SIGKILL') })
-  const [url] = await once(child, 'message') as [string]
-  const post = async (body: Buffer | string, headers: Record<string, string> = {}): Promise<number | 'cut'> => {
-    try {
-      const response = await fetch(url + path, {
-        method: 'POST', body: new Uint8Array(Buffer.from(body)), headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json', ...headers }
-      })
-      await response.arrayBuffer()
-      return response.status
-    } catch {
-      return 'cut' // refused while the body was still being sent
+t.test(
+  'a gateway with 512 MB of heap survives what a caller with a key can send, and answers the next',
+  { timeout: 240_000 },
+  async t => {
+    const child = fork(program, [], {
+      execArgv: ['--max-old-space-size=512'],
+      env: { ...process.env, NODE_OPTIONS: '' }
+    })
+    t.teardown(() => {
+      child.kill('SIGKILL')
+    })
+    const [url] = (await once(child, 'message')) as [string]
+    const post = async (
+      body: Buffer | string,
+      headers: Record<string, string> = {}
+    ): Promise<number | 'cut'> => {
+      try {
+        const response = await fetch(url + path, {
+          method: 'POST',
+          body: new Uint8Array(Buffer.from(body)),
+          headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json', ...headers }
+        })
+        await response.arrayBuffer()
+        return response.status
+      } catch {
+        return 'cut' // refused while the body was still being sent
+      }
     }
+    const isAlive = async (after: string): Promise<void> => {
+      t.equal(
+        await post('{"model":"sandbox/echo","messages":"x","max_tokens":1}'),
+        200,
+        `a good call after: ${after}`
+      )
+      t.equal(child.exitCode ?? child.signalCode, null, `the process lives after: ${after}`)
+    }
+    for (const [title, { times, body, gzip, statuses }] of Object.entries(attacks)) {
+      const seen = await Promise.all(
+        Array.from(
+          { length: times },
+          async () => await post(body, gzip === true ? { 'content-encoding': 'gzip' } : {})
+        )
+      )
+      t.same(
+        seen.filter(status => status !== 'cut' && !statuses.includes(status)),
+        [],
+        `${title}: ${seen.join(' ')}`
+      )
+      await isAlive(title)
+    }
+    const flood = 'GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(20_000)
+    const sockets = await Promise.all(Array.from({ length: 10 }, async () => await raw(t, url)))
+    for (const socket of sockets) socket.write(flood)
+    await isAlive('200,000 pipelined requests without a key')
   }
-  const isAlive = async (after: string): Promise<void> => {
-    t.equal(await post('{"model":"sandbox/echo","messages":"x","max_tokens":1}'), 200, `a good call after: ${after}`)
-    t.equal(child.exitCode ?? child.signalCode, null, `the process lives after: ${after}`)
-  }
-  for (const [title, { times, body, gzip, statuses }] of Object.entries(attacks)) {
-    const seen = await Promise.all(Array.from({ length: times }, async () => (
-      await post(body, gzip === true ? { 'content-encoding': 'gzip' } : {})
-    )))
-    t.same(seen.filter(status => status !== 'cut' && !statuses.includes(status)), [], `${title}: ${seen.join(' ')}`)
-    await isAlive(title)
-  }
-  const flood = 'GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(20_000)
-  const sockets = await Promise.all(Array.from({ length: 10 }, async () => await raw(t, url)))
-  for (const socket of sockets) socket.write(flood)
-  await isAlive('200,000 pipelined requests without a key')
-})
+)
 
 /** A provider whose vectors take 24 MB. */
 async function vectorProvider (t: Test): Promise<string> {
   const vector = Array.from({ length: 3072 }, () => 0.123456).join()
-  const data = Array.from({ length: 900 }, (_, index) => `{"object":"embedding","index":${index},"embedding":[${vector}]}`).join()
-  const answer = Buffer.from(`{"object":"list","model":"m","data":[${data}],"usage":{"prompt_tokens":1,"total_tokens":1}}`)
+  const data = Array.from(
+    { length: 900 },
+    (_, index) => `{"object":"embedding","index":${index},"embedding":[${vector}]}`
+  ).join()
+  const answer = Buffer.from(
+    `{"object":"list","model":"m","data":[${data}],"usage":{"prompt_tokens":1,"total_tokens":1}}`
+  )
   const server = createServer((request, response) => {
-    request.resume().once('end', () => response.writeHead(200, { 'content-type': 'application/json', 'content-length': answer.length }).end(answer))
+    request
+      .resume()
+      .once('end', () =>
+        response
+          .writeHead(200, { 'content-type': 'application/json', 'content-length': answer.length })
+          .end(answer)
+      )
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -97,23 +160,41 @@ function rssOf (pid: number | undefined): number {
 
 const hasProc = existsSync('/proc/self/status')
 
-t.test('answers that nobody reads fit into memory, or are refused', { timeout: 120_000, skip: hasProc ? false : 'no /proc here' }, async t => {
-  const child = fork(program, [await vectorProvider(t)], { execArgv: ['--max-old-space-size=512'], env: { ...process.env, NODE_OPTIONS: '' } })
-  t.teardown(() => { child.kill('SIGKILL') })
-  const [url] = await once(child, 'message') as [string]
-  const body = JSON.stringify({ model: 'upstream/text-embedding-3-large', input: Array.from({ length: 900 }, () => 'a') })
-  const request = requestText(body).replace('/v1/chat/completions', '/v1/embeddings').replace('host: x', 'host: localhost')
-  const heads = await Promise.all(Array.from({ length: 200 }, async () => {
-    const socket = await raw(t, url)
-    socket.write(request)
-    const [first] = await once(socket, 'data') as [Buffer]
-    socket.pause()
-    return first.toString('latin1', 9, 12)
-  }))
-  t.same([...new Set(heads)].toSorted(), ['200', '503'], 'some answers, and refusals')
-  t.ok(rssOf(child.pid) < 1.2e9, `${Math.round(rssOf(child.pid) / 1e6)} MB`)
-  const response = await fetch(url + path, {
-    method: 'POST', body: '{"model":"sandbox/echo","messages":"x","max_tokens":1}', headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' }
-  })
-  t.equal(response.status, 200, 'a small call is answered')
-})
+t.test(
+  'answers that nobody reads fit into memory, or are refused',
+  { timeout: 120_000, skip: hasProc ? false : 'no /proc here' },
+  async t => {
+    const child = fork(program, [await vectorProvider(t)], {
+      execArgv: ['--max-old-space-size=512'],
+      env: { ...process.env, NODE_OPTIONS: '' }
+    })
+    t.teardown(() => {
+      child.kill('SIGKILL')
+    })
+    const [url] = (await once(child, 'message')) as [string]
+    const body = JSON.stringify({
+      model: 'upstream/text-embedding-3-large',
+      input: Array.from({ length: 900 }, () => 'a')
+    })
+    const request = requestText(body)
+      .replace('/v1/chat/completions', '/v1/embeddings')
+      .replace('host: x', 'host: localhost')
+    const heads = await Promise.all(
+      Array.from({ length: 200 }, async () => {
+        const socket = await raw(t, url)
+        socket.write(request)
+        const [first] = (await once(socket, 'data')) as [Buffer]
+        socket.pause()
+        return first.toString('latin1', 9, 12)
+      })
+    )
+    t.same([...new Set(heads)].toSorted(), ['200', '503'], 'some answers, and refusals')
+    t.ok(rssOf(child.pid) < 1.2e9, `${Math.round(rssOf(child.pid) / 1e6)} MB`)
+    const response = await fetch(url + path, {
+      method: 'POST',
+      body: '{"model":"sandbox/echo","messages":"x","max_tokens":1}',
+      headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' }
+    })
+    t.equal(response.status, 200, 'a small call is answered')
+  }
+)

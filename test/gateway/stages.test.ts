@@ -1,7 +1,19 @@
-/** Stages of the configuration, in every dialect, in front of providers of every protocol, for complete and streamed answers. */
+/**
+ * Stages of the configuration, in every dialect, in front of providers of every protocol, for complete and
+ * streamed answers.
+ */
 
 import t from 'tap'
-import { dialects, holdsWord, messagesIn, protocols, scriptOf, takenBy, type Json, type Protocol } from '../support/conversations.ts'
+import {
+  dialects,
+  holdsWord,
+  messagesIn,
+  protocols,
+  scriptOf,
+  takenBy,
+  type Json,
+  type Protocol
+} from '../support/conversations.ts'
 import { chatUpstreamAt, testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { chatAnswer, eventStream, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
 import { settings } from '../support/settings.ts'
@@ -13,87 +25,147 @@ import type { Test } from 'tap'
 type StageSettings = Settings['stages'][number]
 
 const island: StageSettings = {
-  name: 'islands', use: 'pattern', at: ['request', 'answer', 'tool_call', 'tool_result'], action: 'mask', patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }]
+  name: 'islands',
+  use: 'pattern',
+  at: ['request', 'answer', 'tool_call', 'tool_result'],
+  action: 'mask',
+  patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }]
 }
 
-async function start (t: Test, protocol: Protocol, stages: readonly StageSettings[]): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
+async function start (
+  t: Test,
+  protocol: Protocol,
+  stages: readonly StageSettings[]
+): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
   const upstream = await fakeUpstream(scriptOf(protocol))
   t.teardown(upstream.close)
-  return { upstream, api: await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [...stages] }) }
+  return {
+    upstream,
+    api: await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [...stages] })
+  }
 }
 
 for (const [name, protocol] of Object.entries(protocols)) {
-  t.test(`what is masked is nowhere, and the log says what was found, in any dialect in front of ${name}`, async t => {
-    const { upstream, api } = await start(t, protocol, [island])
-    for (const [dialectName, { path, request, textsOf }] of Object.entries(dialects)) {
-      for (const stream of [false, true]) {
-        const title = `${dialectName} ${stream ? 'streamed' : 'complete'}`
-        const response = await api.post(path, { ...takenBy(protocol, request(protocol.model, word)), stream })
-        const body = await response.text()
-        t.equal(response.status, 200, `${title}: ${body.slice(0, 300)}`)
-        const texts = [upstream.requests.at(-1)?.text ?? word, body, ...textsOf(stream ? messagesIn(body) : [JSON.parse(body) as Json])]
-        for (const text of texts) t.notOk(holdsWord(text), title)
-        t.ok(body.includes('[island]'), `${title}: masked`)
-        const line = api.lines.findLast(({ msg }) => msg === 'call') as { findings?: readonly Json[] } | undefined
-        t.match(line?.findings?.filter(({ point }) => point === 'request' || point === 'answer'), [{ stage: 'islands', point: 'request', action: 'mask' }, { stage: 'islands', point: 'answer', action: 'mask' }], title)
-        t.notOk(holdsWord(JSON.stringify(line)), `${title}: not in the log`)
-      }
-    }
-  })
-
-  t.test(`a request is refused before it is sent, and an answer before its caller gets it, in any dialect in front of ${name}`, async t => {
-    const requests = await start(t, protocol, [{ ...island, at: ['request'], action: 'refuse' }])
-    const answers = await start(t, protocol, [{ ...island, at: ['answer'], action: 'refuse' }])
-    for (const [dialectName, { path, request }] of Object.entries(dialects)) {
-      for (const stream of [false, true]) {
-        const title = `${dialectName} ${stream ? 'streamed' : 'complete'}`
-        for (const [here, { api }] of [[word, requests], ['there', answers]] as const) {
-          const response = await api.post(path, { ...takenBy(protocol, request(protocol.model, here)), stream })
+  t.test(
+    `what is masked is nowhere, and the log says what was found, in any dialect in front of ${name}`,
+    async t => {
+      const { upstream, api } = await start(t, protocol, [island])
+      for (const [dialectName, { path, request, textsOf }] of Object.entries(dialects)) {
+        for (const stream of [false, true]) {
+          const title = `${dialectName} ${stream ? 'streamed' : 'complete'}`
+          const response = await api.post(path, {
+            ...takenBy(protocol, request(protocol.model, word)),
+            stream
+          })
           const body = await response.text()
-          t.equal(response.status, 400, `${title}: ${body.slice(0, 300)}`)
-          t.match(body, /The stage `islands` refused this call: it holds island\./, title)
-          t.notOk(holdsWord(body), title)
+          t.equal(response.status, 200, `${title}: ${body.slice(0, 300)}`)
+          const texts = [
+            upstream.requests.at(-1)?.text ?? word,
+            body,
+            ...textsOf(stream ? messagesIn(body) : [JSON.parse(body) as Json])
+          ]
+          for (const text of texts) t.notOk(holdsWord(text), title)
+          t.ok(body.includes('[island]'), `${title}: masked`)
+          const line = api.lines.findLast(({ msg }) => msg === 'call') as
+            { findings?: readonly Json[] } | undefined
+          t.match(
+            line?.findings?.filter(({ point }) => point === 'request' || point === 'answer'),
+            [
+              { stage: 'islands', point: 'request', action: 'mask' },
+              { stage: 'islands', point: 'answer', action: 'mask' }
+            ],
+            title
+          )
+          t.notOk(holdsWord(JSON.stringify(line)), `${title}: not in the log`)
         }
       }
     }
-    t.equal(requests.upstream.requests.length, 0)
-  })
+  )
+
+  t.test(
+    `a request is refused before it is sent, and an answer before its caller gets it, in any dialect in front of ${name}`,
+    async t => {
+      const requests = await start(t, protocol, [{ ...island, at: ['request'], action: 'refuse' }])
+      const answers = await start(t, protocol, [{ ...island, at: ['answer'], action: 'refuse' }])
+      for (const [dialectName, { path, request }] of Object.entries(dialects)) {
+        for (const stream of [false, true]) {
+          const title = `${dialectName} ${stream ? 'streamed' : 'complete'}`
+          for (const [here, { api }] of [
+            [word, requests],
+            ['there', answers]
+          ] as const) {
+            const response = await api.post(path, {
+              ...takenBy(protocol, request(protocol.model, here)),
+              stream
+            })
+            const body = await response.text()
+            t.equal(response.status, 400, `${title}: ${body.slice(0, 300)}`)
+            t.match(body, /The stage `islands` refused this call: it holds island\./, title)
+            t.notOk(holdsWord(body), title)
+          }
+        }
+      }
+      t.equal(requests.upstream.requests.length, 0)
+    }
+  )
 }
 
-t.test('an answer that is refused after its beginning ends as filtered content does, with an error and nothing after it', async t => {
-  const long = 'It is warm there. '.repeat(4)
-  const ends: Readonly<Record<keyof typeof dialects, RegExp>> = {
-    chat: /"finish_reason":"content_filter"[^\n]*\n\nevent: error\ndata: \{"error":\{[^\n]*"code":"content_refused"[^\n]*\n\n$/,
-    completions: /"finish_reason":"content_filter"[^\n]*\n\nevent: error\ndata: \{"error":\{[^\n]*"code":"content_refused"[^\n]*\n\n$/,
-    messages: /event: message_delta\ndata: \{[^\n]*"stop_reason":"refusal"[^\n]*\n\nevent: error\ndata: \{[^\n]*"error_code":"content_refused"[^\n]*\n\n$/,
-    responses: /event: response\.failed\ndata: \{[^\n]*"incomplete_details":\{"reason":"content_filter"\}[^\n]*\n\ndata: \[DONE\]\n\n$/
-  }
-  for (const [name, protocol] of Object.entries(protocols)) {
-    const begins = protocol.frames.findIndex(frame => frame.includes('I went to Z'))
-    const filler = protocol.frames[begins]?.replace('I went to Z', long) ?? ''
-    let goOn = (): void => undefined
-    const upstream = await fakeUpstream(() => {
-      const begun = new Promise<void>(resolve => { goOn = resolve })
-      return { headers: eventStream, pieces: (async function * () {
-        yield * [...protocol.frames.slice(0, begins), filler, filler]
-        await begun
-        yield * protocol.frames.slice(begins)
-      })() }
-    })
-    t.teardown(upstream.close)
-    const stage: StageSettings = { ...island, at: ['answer'], action: 'refuse', patterns: [{ name: 'island', match: 'Zanzibar\\. Zan', maxLength: 8 }] }
-    const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [stage] })
-    for (const [dialectName, { path, request, textsOf }] of Object.entries(dialects)) {
-      const response = await api.post(path, { ...takenBy(protocol, request(protocol.model, 'there')), stream: true })
-      goOn()
-      const body = await response.text()
-      t.equal(response.status, 200, `${dialectName} ${name}: ${body}`)
-      t.ok(textsOf(messagesIn(body)).some(text => text.startsWith('It is warm there.')), `${dialectName} ${name}: what is decided goes out`)
-      t.match(body, ends[dialectName as keyof typeof dialects], `${dialectName} ${name}`) // its own key
-      t.notMatch(body, /I went to/, `${dialectName} ${name}`)
+t.test(
+  'an answer that is refused after its beginning ends as filtered content does, with an error and nothing after it',
+  async t => {
+    const long = 'It is warm there. '.repeat(4)
+    const ends: Readonly<Record<keyof typeof dialects, RegExp>> = {
+      chat: /"finish_reason":"content_filter"[^\n]*\n\nevent: error\ndata: \{"error":\{[^\n]*"code":"content_refused"[^\n]*\n\n$/,
+      completions:
+        /"finish_reason":"content_filter"[^\n]*\n\nevent: error\ndata: \{"error":\{[^\n]*"code":"content_refused"[^\n]*\n\n$/,
+      messages:
+        /event: message_delta\ndata: \{[^\n]*"stop_reason":"refusal"[^\n]*\n\nevent: error\ndata: \{[^\n]*"error_code":"content_refused"[^\n]*\n\n$/,
+      responses:
+        /event: response\.failed\ndata: \{[^\n]*"incomplete_details":\{"reason":"content_filter"\}[^\n]*\n\ndata: \[DONE\]\n\n$/
+    }
+    for (const [name, protocol] of Object.entries(protocols)) {
+      const begins = protocol.frames.findIndex(frame => frame.includes('I went to Z'))
+      const filler = protocol.frames[begins]?.replace('I went to Z', long) ?? ''
+      let goOn = (): void => undefined
+      const upstream = await fakeUpstream(() => {
+        const begun = new Promise<void>(resolve => {
+          goOn = resolve
+        })
+        return {
+          headers: eventStream,
+          pieces: (async function* () {
+            yield* [...protocol.frames.slice(0, begins), filler, filler]
+            await begun
+            yield* protocol.frames.slice(begins)
+          })()
+        }
+      })
+      t.teardown(upstream.close)
+      const stage: StageSettings = {
+        ...island,
+        at: ['answer'],
+        action: 'refuse',
+        patterns: [{ name: 'island', match: 'Zanzibar\\. Zan', maxLength: 8 }]
+      }
+      const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [stage] })
+      for (const [dialectName, { path, request, textsOf }] of Object.entries(dialects)) {
+        const response = await api.post(path, {
+          ...takenBy(protocol, request(protocol.model, 'there')),
+          stream: true
+        })
+        goOn()
+        const body = await response.text()
+        t.equal(response.status, 200, `${dialectName} ${name}: ${body}`)
+        t.ok(
+          textsOf(messagesIn(body)).some(text => text.startsWith('It is warm there.')),
+          `${dialectName} ${name}: what is decided goes out`
+        )
+        t.match(body, ends[dialectName as keyof typeof dialects], `${dialectName} ${name}`) // its own key
+        t.notMatch(body, /I went to/, `${dialectName} ${name}`)
+      }
     }
   }
-})
+)
 
 t.test('what is only reported changes nothing', async t => {
   const protocol = protocols.anthropic
@@ -103,47 +175,107 @@ t.test('what is only reported changes nothing', async t => {
   const answer = await (await api.post(path, body)).text()
   t.equal(upstream.requests[0]?.text, body.replace(protocol.model, 'm'))
   t.ok(holdsWord(answer))
-  t.match(api.lines.findLast(({ msg }) => msg === 'call'), { findings: [{ stage: 'islands', point: 'request', action: 'report', count: 11 }, { point: 'tool_result', count: 1 }, { point: 'answer' }, { point: 'tool_call' }] })
+  t.match(
+    api.lines.findLast(({ msg }) => msg === 'call'),
+    {
+      findings: [
+        { stage: 'islands', point: 'request', action: 'report', count: 11 },
+        { point: 'tool_result', count: 1 },
+        { point: 'answer' },
+        { point: 'tool_call' }
+      ]
+    }
+  )
 })
 
 t.test('a token count and a compaction are looked at as well', async t => {
   const anthropic = await start(t, protocols.anthropic, [island])
-  const { max_tokens: _, stop_sequences: __, metadata: ___, ...counted } = dialects.messages.request('anthropic/m', word)
+  const {
+    max_tokens: _,
+    stop_sequences: __,
+    metadata: ___,
+    ...counted
+  } = dialects.messages.request('anthropic/m', word)
   await (await anthropic.api.post('/v1/messages/count_tokens', counted)).text()
   t.equal(anthropic.upstream.requests.length, 1)
   t.notOk(holdsWord(anthropic.upstream.requests[0]?.text ?? word))
   const openai = await start(t, protocols.responses, [island])
-  await (await openai.api.post('/v1/responses/compact', { model: 'openai/m-codex', input: `in ${word}` })).text()
-  await (await openai.api.post('/v1/responses/input_tokens', { model: 'openai/m-codex', input: `in ${word}` })).text()
+  await (
+    await openai.api.post('/v1/responses/compact', { model: 'openai/m-codex', input: `in ${word}` })
+  ).text()
+  await (
+    await openai.api.post('/v1/responses/input_tokens', { model: 'openai/m-codex', input: `in ${word}` })
+  ).text()
   t.equal(openai.upstream.requests.length, 2)
   for (const { text } of openai.upstream.requests) t.notOk(holdsWord(text))
 })
 
-t.test('a server tool gets what is left of its arguments, and the model what is left of the result', async t => {
-  const server = await startToolServer(t)
-  const answers = [
-    { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: `{"text":"in ${word}"}` } }] },
-    { role: 'assistant', content: 'ok' }
-  ]
-  const upstream = await fakeUpstream((_request, number) => ({
-    pieces: [JSON.stringify({ id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, message: answers[number], finish_reason: number === 0 ? 'tool_calls' : 'stop' }] })]
-  }))
-  t.teardown(upstream.close)
-  const api = await testGateway(t, { providers: [protocols.chat.provider(upstream.url)], stages: [{ ...island, at: ['tool_call', 'tool_result'] }], tools: { ...settings().tools, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] } })
-  const response = await api.post('/v1/chat/completions', { model: 'openai/m', messages: [{ role: 'user', content: 'hi' }], mcp_servers: [server.url] })
-  t.equal(response.status, 200)
-  t.notOk(holdsWord(await response.text()))
-  t.match(upstream.requests[1]?.text, /in \[island\]/)
-  t.notOk(holdsWord(upstream.requests[1]?.text ?? word))
-})
+t.test(
+  'a server tool gets what is left of its arguments, and the model what is left of the result',
+  async t => {
+    const server = await startToolServer(t)
+    const answers = [
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [
+          { id: 'call_1', type: 'function', function: { name: 'echo', arguments: `{"text":"in ${word}"}` } }
+        ]
+      },
+      { role: 'assistant', content: 'ok' }
+    ]
+    const upstream = await fakeUpstream((_request, number) => ({
+      pieces: [
+        JSON.stringify({
+          id: 'c1',
+          object: 'chat.completion',
+          created: 1,
+          model: 'm',
+          choices: [
+            { index: 0, message: answers[number], finish_reason: number === 0 ? 'tool_calls' : 'stop' }
+          ]
+        })
+      ]
+    }))
+    t.teardown(upstream.close)
+    const api = await testGateway(t, {
+      providers: [protocols.chat.provider(upstream.url)],
+      stages: [{ ...island, at: ['tool_call', 'tool_result'] }],
+      tools: { ...settings().tools, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] }
+    })
+    const response = await api.post('/v1/chat/completions', {
+      model: 'openai/m',
+      messages: [{ role: 'user', content: 'hi' }],
+      mcp_servers: [server.url]
+    })
+    t.equal(response.status, 200)
+    t.notOk(holdsWord(await response.text()))
+    t.match(upstream.requests[1]?.text, /in \[island\]/)
+    t.notOk(holdsWord(upstream.requests[1]?.text ?? word))
+  }
+)
 
 t.test('requests for embeddings and speech are looked at before they are sent', async t => {
-  const upstream = await fakeUpstream(({ path }) => path.endsWith('/speech')
-    ? { headers: { 'content-type': 'audio/mpeg' }, pieces: ['sound'] }
-    : { pieces: [JSON.stringify({ object: 'list', data: [{ object: 'embedding', index: 0, embedding: [1, 0] }], model: 'm', usage: { prompt_tokens: 1, total_tokens: 1 } })] })
+  const upstream = await fakeUpstream(({ path }) =>
+    path.endsWith('/speech')
+      ? { headers: { 'content-type': 'audio/mpeg' }, pieces: ['sound'] }
+      : {
+          pieces: [
+            JSON.stringify({
+              object: 'list',
+              data: [{ object: 'embedding', index: 0, embedding: [1, 0] }],
+              model: 'm',
+              usage: { prompt_tokens: 1, total_tokens: 1 }
+            })
+          ]
+        }
+  )
   t.teardown(upstream.close)
   for (const action of ['mask', 'refuse'] as const) {
-    const api = await testGateway(t, { providers: [upstreamAt(upstream.url)], stages: [{ ...island, action }] })
+    const api = await testGateway(t, {
+      providers: [upstreamAt(upstream.url)],
+      stages: [{ ...island, action }]
+    })
     for (const [path, request] of [
       ['/v1/embeddings', { model: 'openai/text-embedding-3-small', input: `in ${word}` }],
       ['/v1/embeddings', { model: 'openai/text-embedding-3-small', input: [`in ${word}`], user: word }],
@@ -166,18 +298,33 @@ t.test('a long text is looked at to its end, and what is found in it counts once
   const { limits } = settings()
   const rules = { name: 'x', match: '[a-w]{2,8}x', maxLength: 8 }
   const api = await testGateway(t, {
-    providers: [chatUpstreamAt(upstream.url)], limits: { ...limits, jsonBodyBytes: 20e6, jsonBodyTotalBytes: 40e6 },
-    stages: [{ ...island, name: 'counts', action: 'report', at: ['request'], patterns: [rules] }, { ...island, at: ['request'] }]
+    providers: [chatUpstreamAt(upstream.url)],
+    limits: { ...limits, jsonBodyBytes: 20e6, jsonBodyTotalBytes: 40e6 },
+    stages: [
+      { ...island, name: 'counts', action: 'report', at: ['request'], patterns: [rules] },
+      { ...island, at: ['request'] }
+    ]
   })
   const ask = async (content: string): Promise<unknown> => {
-    const response = await api.post('/v1/chat/completions', { model: 'openai/m', messages: [{ role: 'user', content }] })
+    const response = await api.post('/v1/chat/completions', {
+      model: 'openai/m',
+      messages: [{ role: 'user', content }]
+    })
     t.equal(response.status, 200, await response.text())
     return api.lines.findLast(({ msg }) => msg === 'call')?.['findings']
   }
-  t.match(await ask('aaaaaax '.repeat(40_000)), [{ stage: 'counts', count: 40_000 }], 'in turns of the event loop')
+  t.match(
+    await ask('aaaaaax '.repeat(40_000)),
+    [{ stage: 'counts', count: 40_000 }],
+    'in turns of the event loop'
+  )
   // Without spaces, as base64 is.
   for (const length of [100_000, 7 * 1024 * 1024]) {
-    t.match(await ask(`${'A'.repeat(length)}${word}${'A'.repeat(100)}`), [{ stage: 'islands', point: 'request', action: 'mask', count: 1 }], `${length} characters`)
+    t.match(
+      await ask(`${'A'.repeat(length)}${word}${'A'.repeat(100)}`),
+      [{ stage: 'islands', point: 'request', action: 'mask', count: 1 }],
+      `${length} characters`
+    )
     t.notOk(holdsWord(upstream.requests.at(-1)?.text ?? word))
     t.match(upstream.requests.at(-1)?.text.slice(length), /A\[island\]A{100}"/)
   }

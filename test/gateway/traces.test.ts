@@ -36,12 +36,26 @@ interface Traced {
   readonly spans: () => Promise<SeenSpan[]>
 }
 
-async function traced (t: Test, parts: Partial<Settings> = {}, propagate?: Propagation, script: Script | Parameters<typeof fakeUpstream>[0] = { pieces: [chatAnswer('one')] }, more: Partial<GatewayParts> = {}): Promise<Traced> {
+async function traced (
+  t: Test,
+  parts: Partial<Settings> = {},
+  propagate?: Propagation,
+  script: Script | Parameters<typeof fakeUpstream>[0] = { pieces: [chatAnswer('one')] },
+  more: Partial<GatewayParts> = {}
+): Promise<Traced> {
   const seen = await collector(t)
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
-  const provider = upstreamAt(`${upstream.url}/v1`, 'one', 'openai-compatible', { retries: 1, ...propagate !== undefined && { propagate } })
-  const api = await testGateway(t, { providers: [provider], telemetry: telemetryAt(seen.url), ...parts }, {}, more)
+  const provider = upstreamAt(`${upstream.url}/v1`, 'one', 'openai-compatible', {
+    retries: 1,
+    ...propagate !== undefined && { propagate }
+  })
+  const api = await testGateway(
+    t,
+    { providers: [provider], telemetry: telemetryAt(seen.url), ...parts },
+    {},
+    more
+  )
   return {
     api, seen, upstream,
     spans: async () => {
@@ -51,20 +65,29 @@ async function traced (t: Test, parts: Partial<Settings> = {}, propagate?: Propa
   }
 }
 
-const headersOf = ({ requests }: FakeUpstream): unknown[] => requests.map(({ headers: { traceparent, tracestate, baggage } }) => ({ traceparent, tracestate, baggage }))
+const headersOf = ({ requests }: FakeUpstream): unknown[] =>
+  requests.map(({ headers: { traceparent, tracestate, baggage } }) => ({ traceparent, tracestate, baggage }))
 
-t.test("a call goes on with the trace of its caller, and a provider on one's own network with that of the call", async t => {
-  const { api, upstream, spans } = await traced(t)
-  const response = await api.post(path, hello, { headers: context })
-  t.equal(response.headers.get('x-headgate-trace-id'), traceId)
-  await response.text()
-  const all = await spans()
-  const [server, attempt] = [all.find(({ kind }) => kind === 2), all.find(({ kind }) => kind === 3)]
-  t.match(server, { traceId, parentSpanId: parentId })
-  t.match(attempt, { traceId, parentSpanId: server?.spanId })
-  t.strictSame(headersOf(upstream), [{ traceparent: `00-${traceId}-${attempt?.spanId}-01`, tracestate: 'a=1', baggage: undefined }])
-  t.match(api.lines.find(({ msg }) => msg === 'call'), { trace_id: traceId })
-})
+t.test(
+  "a call goes on with the trace of its caller, and a provider on one's own network with that of the call",
+  async t => {
+    const { api, upstream, spans } = await traced(t)
+    const response = await api.post(path, hello, { headers: context })
+    t.equal(response.headers.get('x-headgate-trace-id'), traceId)
+    await response.text()
+    const all = await spans()
+    const [server, attempt] = [all.find(({ kind }) => kind === 2), all.find(({ kind }) => kind === 3)]
+    t.match(server, { traceId, parentSpanId: parentId })
+    t.match(attempt, { traceId, parentSpanId: server?.spanId })
+    t.strictSame(headersOf(upstream), [
+      { traceparent: `00-${traceId}-${attempt?.spanId}-01`, tracestate: 'a=1', baggage: undefined }
+    ])
+    t.match(
+      api.lines.find(({ msg }) => msg === 'call'),
+      { trace_id: traceId }
+    )
+  }
+)
 
 for (const [propagate, expected] of [
   ['none', { traceparent: undefined, tracestate: undefined, baggage: undefined }],
@@ -78,22 +101,31 @@ for (const [propagate, expected] of [
 }
 
 t.test('each attempt tells its provider of a span of its own', async t => {
-  const script = (_: unknown, number: number): Script => number === 0 ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('one')] }
+  const script = (_: unknown, number: number): Script =>
+    number === 0 ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('one')] }
   const { api, upstream, spans } = await traced(t, {}, undefined, script)
   await (await api.post(path, hello)).text()
   const attempts = (await spans()).filter(({ kind }) => kind === 3).toSorted((a, b) => a.startMs - b.startMs)
   t.match(attempts, [{ failed: true }, { failed: false }])
-  t.strictSame(upstream.requests.map(({ headers }) => headers['traceparent']), attempts.map(({ traceId, spanId }) => `00-${traceId}-${spanId}-01`))
+  t.strictSame(
+    upstream.requests.map(({ headers }) => headers['traceparent']),
+    attempts.map(({ traceId, spanId }) => `00-${traceId}-${spanId}-01`)
+  )
 })
 
 t.test('a malformed header begins a new trace', async t => {
   const { api, spans } = await traced(t)
-  const response = await api.post(path, hello, { headers: { traceparent: 'x', tracestate: '=', baggage: '=' } })
+  const response = await api.post(path, hello, {
+    headers: { traceparent: 'x', tracestate: '=', baggage: '=' }
+  })
   t.equal(response.status, 200)
   await response.text()
   const all = await spans()
   t.equal(all.length, 2)
-  t.match(all.find(({ kind }) => kind === 2), { traceId: response.headers.get('x-headgate-trace-id'), parentSpanId: undefined })
+  t.match(
+    all.find(({ kind }) => kind === 2),
+    { traceId: response.headers.get('x-headgate-trace-id'), parentSpanId: undefined }
+  )
 })
 
 t.test('a call whose caller does not sample sends nothing, and its provider gets the same flag', async t => {
@@ -114,154 +146,311 @@ t.test('where no traces are sent nothing is passed on', async t => {
 })
 
 const toolTurns = (_: unknown, number: number): Script => ({
-  pieces: [JSON.stringify({
-    id: 'c1', object: 'chat.completion', created: 1, model: 'm',
-    choices: [number === 0
-      ? { index: 0, message: { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } }] }, finish_reason: 'tool_calls' }
-      : { index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }]
-  })]
+  pieces: [
+    JSON.stringify({
+      id: 'c1',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      choices: [
+        number === 0
+          ? {
+              index: 0,
+              message: {
+                role: 'assistant',
+                content: null,
+                tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } }]
+              },
+              finish_reason: 'tool_calls'
+            }
+          : { index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }
+      ]
+    })
+  ]
 })
-const tools = { ...settings().tools, callMs: 10_000, loopMs: 20_000, connectMs: 10_000, allowedHosts: ['127.0.0.1'] }
+const tools = {
+  ...settings().tools,
+  callMs: 10_000,
+  loopMs: 20_000,
+  connectMs: 10_000,
+  allowedHosts: ['127.0.0.1']
+}
 
-t.test('a tool server of the configuration gets the trace in `_meta`, and each listing and call has a span', async t => {
-  const server = await startToolServer(t)
-  const { api, spans } = await traced(t, { tools, toolServers: [remoteServer('org/test', server.url, { propagate: 'all' })] }, undefined, toolTurns)
-  t.equal((await api.post(path, { ...hello, mcp_servers: ['org/test'] }, { headers: context })).status, 200)
-  const all = await spans()
-  const top = all.find(({ kind }) => kind === 2)
-  const [listing, run] = ['tools/list', 'tools/call echo'].map(name => all.find(span => span.name === name))
-  t.match(listing, { parentSpanId: top?.spanId, failed: false, attributes: { 'mcp.method.name': 'tools/list', 'headgate.tool_server': 'org/test' } })
-  t.match(run, { parentSpanId: top?.spanId, failed: false, attributes: { 'gen_ai.tool.name': 'echo' } })
-  const metaOf = (wanted: string): object | undefined => server.metas.find(({ method }) => method === wanted)?.meta
-  t.match(metaOf('tools/list'), { traceparent: `00-${traceId}-${listing?.spanId}-01`, tracestate: 'a=1', baggage: 'user=1' })
-  t.match(metaOf('tools/call'), { traceparent: `00-${traceId}-${run?.spanId}-01`, tracestate: 'a=1', baggage: 'user=1' })
-  t.match(top?.events, [{ name: 'headgate.wait' }], 'the call waited for its tool server')
-})
+t.test(
+  'a tool server of the configuration gets the trace in `_meta`, and each listing and call has a span',
+  async t => {
+    const server = await startToolServer(t)
+    const { api, spans } = await traced(
+      t,
+      { tools, toolServers: [remoteServer('org/test', server.url, { propagate: 'all' })] },
+      undefined,
+      toolTurns
+    )
+    t.equal(
+      (await api.post(path, { ...hello, mcp_servers: ['org/test'] }, { headers: context })).status,
+      200
+    )
+    const all = await spans()
+    const top = all.find(({ kind }) => kind === 2)
+    const [listing, run] = ['tools/list', 'tools/call echo'].map(name =>
+      all.find(span => span.name === name)
+    )
+    t.match(listing, {
+      parentSpanId: top?.spanId,
+      failed: false,
+      attributes: { 'mcp.method.name': 'tools/list', 'headgate.tool_server': 'org/test' }
+    })
+    t.match(run, { parentSpanId: top?.spanId, failed: false, attributes: { 'gen_ai.tool.name': 'echo' } })
+    const metaOf = (wanted: string): object | undefined =>
+      server.metas.find(({ method }) => method === wanted)?.meta
+    t.match(metaOf('tools/list'), {
+      traceparent: `00-${traceId}-${listing?.spanId}-01`,
+      tracestate: 'a=1',
+      baggage: 'user=1'
+    })
+    t.match(metaOf('tools/call'), {
+      traceparent: `00-${traceId}-${run?.spanId}-01`,
+      tracestate: 'a=1',
+      baggage: 'user=1'
+    })
+    t.match(top?.events, [{ name: 'headgate.wait' }], 'the call waited for its tool server')
+  }
+)
 
-t.test('a tool server that the caller names gets no trace, and one that cannot be reached has a span that failed', async t => {
-  const server = await startToolServer(t)
-  const { api, spans } = await traced(t, { tools }, 'all', toolTurns)
-  const gone = { name: 'gone', url: server.url.replace(/:\d+/, ':1') }
-  await (await api.post(path, { ...hello, mcp_servers: [server.url, gone] }, { headers: context })).text()
-  t.same(server.metas.filter(({ meta }) => meta !== undefined && 'traceparent' in meta), [])
-  t.equal(server.metas.filter(({ method }) => method === 'tools/call').length, 1)
-  t.match((await spans()).filter(({ name }) => name === 'tools/list').find(({ failed }) => failed), { attributes: { 'headgate.tool_server': 'gone', 'error.type': /^(connect|initialize)_failed$/ } })
-})
+t.test(
+  'a tool server that the caller names gets no trace, and one that cannot be reached has a span that failed',
+  async t => {
+    const server = await startToolServer(t)
+    const { api, spans } = await traced(t, { tools }, 'all', toolTurns)
+    const gone = { name: 'gone', url: server.url.replace(/:\d+/, ':1') }
+    await (await api.post(path, { ...hello, mcp_servers: [server.url, gone] }, { headers: context })).text()
+    t.same(
+      server.metas.filter(({ meta }) => meta !== undefined && 'traceparent' in meta),
+      []
+    )
+    t.equal(server.metas.filter(({ method }) => method === 'tools/call').length, 1)
+    t.match(
+      (await spans()).filter(({ name }) => name === 'tools/list').find(({ failed }) => failed),
+      { attributes: { 'headgate.tool_server': 'gone', 'error.type': /^(connect|initialize)_failed$/ } }
+    )
+  }
+)
 
 t.test('a list of tools that is still good is not asked for again, and has no span', async t => {
   const server = await startToolServer(t)
   const script = (_: unknown, number: number): Script => toolTurns(_, number % 2)
-  const { api, spans } = await traced(t, { tools: { ...tools, listTtlMs: 60_000, sessionIdleMs: 60_000 }, toolServers: [remoteServer('org/test', server.url)] }, undefined, script)
-  for (let call = 0; call < 2; call++) await (await api.post(path, { ...hello, mcp_servers: ['org/test'] })).text()
+  const { api, spans } = await traced(
+    t,
+    {
+      tools: { ...tools, listTtlMs: 60_000, sessionIdleMs: 60_000 },
+      toolServers: [remoteServer('org/test', server.url)]
+    },
+    undefined,
+    script
+  )
+  for (let call = 0; call < 2; call++) {
+    await (await api.post(path, { ...hello, mcp_servers: ['org/test'] })).text()
+  }
   t.equal(server.counts['tools/list'], 1)
   t.equal((await spans()).filter(({ name }) => name === 'tools/list').length, 1)
 })
 
 t.test('each stage that looked has a span within the call, with what became of what it found', async t => {
-  const stages: Settings['stages'] = [{ name: 'islands', use: 'pattern', at: ['request', 'answer'], action: 'mask', patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }] }]
+  const stages: Settings['stages'] = [
+    {
+      name: 'islands',
+      use: 'pattern',
+      at: ['request', 'answer'],
+      action: 'mask',
+      patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }]
+    }
+  ]
   const { api, spans } = await traced(t, { stages })
   await (await api.post(path, { ...hello, messages: [{ role: 'user', content: 'to Zanzibar' }] })).text()
   const all = await spans()
   const top = all.find(({ kind }) => kind === 2)
   const looks = all.filter(({ name }) => name === 'stage islands')
-  t.strictSame(looks.map(({ attributes }) => String(attributes['headgate.stage.point'])).toSorted(), ['answer', 'request'])
+  t.strictSame(looks.map(({ attributes }) => String(attributes['headgate.stage.point'])).toSorted(), [
+    'answer',
+    'request'
+  ])
   for (const look of looks) {
     t.match(look, { kind: 1, parentSpanId: top?.spanId, failed: false })
-    t.ok(look.startMs >= (top?.startMs ?? Infinity) && look.endMs <= (top?.endMs ?? 0) && look.endMs >= look.startMs)
+    t.ok(
+      look.startMs >= (top?.startMs ?? Infinity) &&
+        look.endMs <= (top?.endMs ?? 0) &&
+        look.endMs >= look.startMs
+    )
   }
-  t.strictSame(looks.find(({ attributes }) => attributes['headgate.stage.point'] === 'request')?.attributes['headgate.stage.findings'], ['mask 1'])
+  t.strictSame(
+    looks.find(({ attributes }) => attributes['headgate.stage.point'] === 'request')?.attributes[
+      'headgate.stage.findings'
+    ],
+    ['mask 1']
+  )
 })
 
-const islands: Settings['stages'] = [{ name: 'islands', use: 'pattern', at: ['request', 'answer'], action: 'mask', patterns: [{ name: 'island', match: word, maxLength: word.length }] }]
-const everyText: Settings['telemetry']['otlp'] = otlpSettings('', { content: { projects: ['*'], maxBytes: 8192, redact: { fields: [], patterns: [] } } })
+const islands: Settings['stages'] = [
+  {
+    name: 'islands',
+    use: 'pattern',
+    at: ['request', 'answer'],
+    action: 'mask',
+    patterns: [{ name: 'island', match: word, maxLength: word.length }]
+  }
+]
+const everyText: Settings['telemetry']['otlp'] = otlpSettings('', {
+  content: { projects: ['*'], maxBytes: 8192, redact: { fields: [], patterns: [] } }
+})
 
 for (const [dialectName, { path, request }] of Object.entries(dialects)) {
   for (const stream of [false, true]) {
-    t.test(`where the configuration says so, a span has prompts and answers as stages left them: ${dialectName} ${stream ? 'streamed' : 'complete'}`, async t => {
-      const { complete, frames } = protocols.chat
-      const seen = await collector(t)
-      const telemetry = { maxSampledPerSecond: 1, otlp: { ...everyText, endpoint: seen.url } }
-      const script = stream ? { headers: eventStream, pieces: [...frames] } : { pieces: [JSON.stringify(complete)] }
-      const { api } = await traced(t, { telemetry, stages: islands }, undefined, script)
-      const response = await api.post(path, { ...request('one/m', word), stream })
-      t.equal(response.status, 200, await response.text())
-      await api.gateway.close()
-      const [server, attempt] = [2, 3].map(kind => seen.spans().find(span => span.kind === kind))
-      const { 'gen_ai.input.messages': input, 'gen_ai.output.messages': output } = attempt?.attributes ?? {}
-      const messagesOf = (text: unknown): unknown[] => JSON.parse(String(text)) as unknown[]
-      t.ok(messagesOf(input).length > 0)
-      t.match(String(input), '[island]')
-      t.match(messagesOf(output), [{ role: 'assistant' }])
-      t.match(String(output), 'I went to [island].')
-      t.notOk(JSON.stringify(seen.spans()).includes(word), 'the word that is masked is in no span')
-      t.notOk('gen_ai.input.messages' in (server?.attributes ?? {}), 'once')
-    })
+    t.test(
+      `where the configuration says so, a span has prompts and answers as stages left them: ${dialectName} ${stream ? 'streamed' : 'complete'}`,
+      async t => {
+        const { complete, frames } = protocols.chat
+        const seen = await collector(t)
+        const telemetry = { maxSampledPerSecond: 1, otlp: { ...everyText, endpoint: seen.url } }
+        const script = stream
+          ? { headers: eventStream, pieces: [...frames] }
+          : { pieces: [JSON.stringify(complete)] }
+        const { api } = await traced(t, { telemetry, stages: islands }, undefined, script)
+        const response = await api.post(path, { ...request('one/m', word), stream })
+        t.equal(response.status, 200, await response.text())
+        await api.gateway.close()
+        const [server, attempt] = [2, 3].map(kind => seen.spans().find(span => span.kind === kind))
+        const { 'gen_ai.input.messages': input, 'gen_ai.output.messages': output } =
+          attempt?.attributes ?? {}
+        const messagesOf = (text: unknown): unknown[] => JSON.parse(String(text)) as unknown[]
+        t.ok(messagesOf(input).length > 0)
+        t.match(String(input), '[island]')
+        t.match(messagesOf(output), [{ role: 'assistant' }])
+        t.match(String(output), 'I went to [island].')
+        t.notOk(JSON.stringify(seen.spans()).includes(word), 'the word that is masked is in no span')
+        t.notOk('gen_ai.input.messages' in (server?.attributes ?? {}), 'once')
+      }
+    )
   }
 }
 
-t.test('texts are on the span of the call where several answers made it, or a stage refused it, and then without them', async t => {
-  const server = await startToolServer(t)
-  const content = (endpoint: string): Settings['telemetry'] => ({ maxSampledPerSecond: 1, otlp: { ...everyText, endpoint } })
-  const seen = await collector(t)
-  const { api } = await traced(t, { tools, toolServers: [remoteServer('org/test', server.url)], telemetry: content(seen.url), stages: islands.map(stage => ({ ...stage, action: 'refuse' })) }, undefined, toolTurns)
-  await (await api.post(path, { ...hello, mcp_servers: ['org/test'] })).text()
-  t.equal((await api.post(path, { ...hello, messages: [{ role: 'user', content: word }] })).status, 400)
-  await api.gateway.close()
-  const [looped, refused] = seen.spans().filter(({ kind }) => kind === 2)
-  t.match(looped?.attributes, { 'gen_ai.input.messages': '[{"role":"user","parts":[{"type":"text","content":"hi"}]}]', 'gen_ai.output.messages': '[{"role":"assistant","parts":[{"type":"text","content":"ok"}],"finish_reason":"stop"}]' })
-  t.equal(seen.spans().filter(({ attributes }) => 'gen_ai.input.messages' in attributes).length, 1)
-  t.equal(refused?.attributes['gen_ai.input.messages'], undefined)
-  t.notOk(JSON.stringify(seen.spans()).includes(word))
-})
+t.test(
+  'texts are on the span of the call where several answers made it, or a stage refused it, and then without them',
+  async t => {
+    const server = await startToolServer(t)
+    const content = (endpoint: string): Settings['telemetry'] => ({
+      maxSampledPerSecond: 1,
+      otlp: { ...everyText, endpoint }
+    })
+    const seen = await collector(t)
+    const { api } = await traced(
+      t,
+      {
+        tools,
+        toolServers: [remoteServer('org/test', server.url)],
+        telemetry: content(seen.url),
+        stages: islands.map(stage => ({ ...stage, action: 'refuse' }))
+      },
+      undefined,
+      toolTurns
+    )
+    await (await api.post(path, { ...hello, mcp_servers: ['org/test'] })).text()
+    t.equal((await api.post(path, { ...hello, messages: [{ role: 'user', content: word }] })).status, 400)
+    await api.gateway.close()
+    const [looped, refused] = seen.spans().filter(({ kind }) => kind === 2)
+    t.match(looped?.attributes, {
+      'gen_ai.input.messages': '[{"role":"user","parts":[{"type":"text","content":"hi"}]}]',
+      'gen_ai.output.messages':
+        '[{"role":"assistant","parts":[{"type":"text","content":"ok"}],"finish_reason":"stop"}]'
+    })
+    t.equal(seen.spans().filter(({ attributes }) => 'gen_ai.input.messages' in attributes).length, 1)
+    t.equal(refused?.attributes['gen_ai.input.messages'], undefined)
+    t.notOk(JSON.stringify(seen.spans()).includes(word))
+  }
+)
 
 t.test('the attributes of OpenInference come with a switch, also of a long conversation', async t => {
   const seen = await collector(t)
-  const { api } = await traced(t, { telemetry: { maxSampledPerSecond: 1, otlp: { ...everyText, endpoint: seen.url, openinference: true } } })
+  const { api } = await traced(t, {
+    telemetry: { maxSampledPerSecond: 1, otlp: { ...everyText, endpoint: seen.url, openinference: true } }
+  })
   const messages = Array.from({ length: 100 }, (_, index) => ({ role: 'user', content: `text ${index}` }))
-  await (await api.post(path, { ...hello, messages, user: 'ann' }, { headers: { 'x-headgate-tags': 'a,b' } })).text()
+  await (
+    await api.post(path, { ...hello, messages, user: 'ann' }, { headers: { 'x-headgate-tags': 'a,b' } })
+  ).text()
   await api.gateway.close()
   const [server, attempt] = [2, 3].map(kind => seen.spans().find(span => span.kind === kind)?.attributes)
-  t.match(server, { 'openinference.span.kind': 'CHAIN', 'user.id': 'ann', 'tag.tags': ['a', 'b'], 'headgate.tags': ['a', 'b'] })
-  t.match(attempt, { 'openinference.span.kind': 'LLM', 'llm.model_name': 'm', 'llm.input_messages.99.message.content': 'text 99', 'llm.output_messages.0.message.content': 'one' })
+  t.match(server, {
+    'openinference.span.kind': 'CHAIN',
+    'user.id': 'ann',
+    'tag.tags': ['a', 'b'],
+    'headgate.tags': ['a', 'b']
+  })
+  t.match(attempt, {
+    'openinference.span.kind': 'LLM',
+    'llm.model_name': 'm',
+    'llm.input_messages.99.message.content': 'text 99',
+    'llm.output_messages.0.message.content': 'one'
+  })
 })
 
 t.test('as long as the configuration does not say so, no text of a call is in a span', async t => {
   const { api, spans } = await traced(t, {}, undefined, { pieces: [chatAnswer('a word of the answer')] })
-  await (await api.post(path, { ...hello, messages: [{ role: 'user', content: 'a word of the prompt' }] })).text()
+  await (
+    await api.post(path, { ...hello, messages: [{ role: 'user', content: 'a word of the prompt' }] })
+  ).text()
   const all = await spans()
   t.equal(all.length, 2)
   t.notMatch(JSON.stringify(all), /a word of/)
 })
 
-t.test('the call of a process that was killed has the span that its provider got as parent, once', async t => {
-  const openIn = async (directory: string): Promise<Database> => {
-    const database = await openDatabase(directory)
-    t.teardown(database.close)
-    return database
+t.test(
+  'the call of a process that was killed has the span that its provider got as parent, once',
+  async t => {
+    const openIn = async (directory: string): Promise<Database> => {
+      const database = await openDatabase(directory)
+      t.teardown(database.close)
+      return database
+    }
+    const killed = t.testdir({ killed: {}, next: {} })
+    const [before, after] = [join(killed, 'killed'), join(killed, 'next')]
+    const first = await traced(t, {}, undefined, { silent: true }, { usageDatabase: await openIn(before) })
+    const leaving = new AbortController()
+    const call = first.api
+      .post(path, hello, { headers: context, signal: leaving.signal })
+      .catch(() => undefined)
+    const request = await first.upstream.request(0)
+    const journal = (): string =>
+      readdirSync(before)
+        .filter(name => name.endsWith('.jsonl'))
+        .map(name => readFileSync(join(before, name), 'utf8'))
+        .join('')
+    await until(() => journal().includes(traceId), 'the row of the call in the journal')
+    writeFileSync(join(after, 'usage-killed.jsonl'), journal())
+    leaving.abort()
+    await call
+
+    const usageDatabase = await openIn(after)
+    const second = await traced(t, {}, undefined, { silent: true }, { usageDatabase })
+    await until(() => !readdirSync(after).includes('usage-killed.jsonl'), 'the import of the journal')
+    const spans = await second.spans()
+    t.equal(spans.length, 1)
+    t.match(spans[0], {
+      kind: 2,
+      traceId,
+      parentSpanId: parentId,
+      failed: true,
+      attributes: {
+        'headgate.recovered': true,
+        'headgate.outcome': 'interrupted',
+        'headgate.model': 'one/m'
+      }
+    })
+    t.match(request.headers['traceparent'], RegExp(`^00-${traceId}-`))
+
+    // The same journal again: its row is in the store.
+    writeFileSync(join(after, 'usage-again.jsonl'), journal())
+    const third = await traced(t, {}, undefined, { silent: true }, { usageDatabase: await openIn(after) })
+    await until(() => !readdirSync(after).includes('usage-again.jsonl'), 'the second import')
+    t.same(await third.spans(), [])
   }
-  const killed = t.testdir({ killed: {}, next: {} })
-  const [before, after] = [join(killed, 'killed'), join(killed, 'next')]
-  const first = await traced(t, {}, undefined, { silent: true }, { usageDatabase: await openIn(before) })
-  const leaving = new AbortController()
-  const call = first.api.post(path, hello, { headers: context, signal: leaving.signal }).catch(() => undefined)
-  const request = await first.upstream.request(0)
-  const journal = (): string => readdirSync(before).filter(name => name.endsWith('.jsonl')).map(name => readFileSync(join(before, name), 'utf8')).join('')
-  await until(() => journal().includes(traceId), 'the row of the call in the journal')
-  writeFileSync(join(after, 'usage-killed.jsonl'), journal())
-  leaving.abort()
-  await call
-
-  const usageDatabase = await openIn(after)
-  const second = await traced(t, {}, undefined, { silent: true }, { usageDatabase })
-  await until(() => !readdirSync(after).includes('usage-killed.jsonl'), 'the import of the journal')
-  const spans = await second.spans()
-  t.equal(spans.length, 1)
-  t.match(spans[0], { kind: 2, traceId, parentSpanId: parentId, failed: true, attributes: { 'headgate.recovered': true, 'headgate.outcome': 'interrupted', 'headgate.model': 'one/m' } })
-  t.match(request.headers['traceparent'], RegExp(`^00-${traceId}-`))
-
-  // The same journal again: its row is in the store.
-  writeFileSync(join(after, 'usage-again.jsonl'), journal())
-  const third = await traced(t, {}, undefined, { silent: true }, { usageDatabase: await openIn(after) })
-  await until(() => !readdirSync(after).includes('usage-again.jsonl'), 'the second import')
-  t.same(await third.spans(), [])
-})
+)

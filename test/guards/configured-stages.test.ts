@@ -12,9 +12,17 @@ const all: TextPoint[] = ['request', 'answer', 'tool_call', 'tool_result']
 const ticket = { name: 'ticket', match: 'T-\\d+', maxLength: 6 }
 const base: StageSettings = { name: 'tickets', use: 'pattern', at: all, patterns: [ticket], action: 'mask' }
 
-function masked (stages: readonly StageSettings[], text: string, points: readonly TextPoint[] = ['request'], key: ApiKey = { id: 'key-1', name: 'test' }): string {
+function masked (
+  stages: readonly StageSettings[],
+  text: string,
+  points: readonly TextPoint[] = ['request'],
+  key: ApiKey = { id: 'key-1', name: 'test' }
+): string {
   const [layer] = new ConfiguredStages([...stages]).layers
-  const filter = layer !== undefined && 'filter' in layer ? layer.filter(routedCall({}, { key, record: new CallRecord('chat') }), points) : undefined
+  const filter =
+    layer !== undefined && 'filter' in layer
+      ? layer.filter(routedCall({}, { key, record: new CallRecord('chat') }), points)
+      : undefined
   return filter === undefined ? text : replaceFindings(filter, text)
 }
 
@@ -30,12 +38,31 @@ t.test('stages look at the texts of their points, and neighbours at once', t => 
 t.test('`only` says which calls it looks at, and all of it must hold', t => {
   const key: ApiKey = { id: 'key-1', name: 'test', project: { id: 'p1', name: 'support' } }
   const rows: ReadonlyArray<readonly [only: NonNullable<StageSettings['only']>, looksAt: boolean]> = [
-    [{ endpoints: ['chat'] }, true], [{ endpoints: ['messages'] }, false], [{ keys: ['test'] }, true], [{ keys: ['key-1'] }, true], [{ keys: ['x'] }, false],
-    [{ projects: ['support'] }, true], [{ projects: ['p1'] }, true], [{ projects: ['default'] }, false],
-    [{ models: ['one/m'] }, true], [{ models: ['one/*'] }, true], [{ models: ['*'] }, true], [{ models: ['two/*', 'on/*'] }, false],
+    [{ endpoints: ['chat'] }, true],
+    [{ endpoints: ['messages'] }, false],
+    [{ keys: ['test'] }, true],
+    [{ keys: ['key-1'] }, true],
+    [{ keys: ['x'] }, false],
+    [{ projects: ['support'] }, true],
+    [{ projects: ['p1'] }, true],
+    [{ projects: ['default'] }, false],
+    [{ models: ['one/m'] }, true],
+    [{ models: ['one/*'] }, true],
+    [{ models: ['*'] }, true],
+    [{ models: ['two/*', 'on/*'] }, false],
     [{ endpoints: ['chat'], models: ['two/*'] }, false]
   ]
-  for (const [only, looksAt] of rows) t.equal(masked([{ ...base, only }], 'T-1', ['request'], key), looksAt ? '[ticket]' : 'T-1', JSON.stringify(only))
-  t.equal(masked([{ ...base, only: { projects: ['default'] } }], 'T-1'), '[ticket]', 'a key in no project is in the default one')
+  for (const [only, looksAt] of rows) {
+    t.equal(
+      masked([{ ...base, only }], 'T-1', ['request'], key),
+      looksAt ? '[ticket]' : 'T-1',
+      JSON.stringify(only)
+    )
+  }
+  t.equal(
+    masked([{ ...base, only: { projects: ['default'] } }], 'T-1'),
+    '[ticket]',
+    'a key in no project is in the default one'
+  )
   t.end()
 })

@@ -29,34 +29,77 @@ t.test('events that come in pieces say where they belong', t => {
     return piece?.key
   }))
   t.equal(keys.size, rows.length, 'texts of different kinds are different texts')
-  t.notMatch(readEvent({ type: 'text-delta', choice: 0, text: 'a', logprobs: { content: [] } }, shout, undefined).piece?.with('b'), { logprobs: {} }, 'tokens would say what stood there')
+  t.notMatch(
+    readEvent(
+      { type: 'text-delta', choice: 0, text: 'a', logprobs: { content: [] } },
+      shout,
+      undefined
+    ).piece?.with('b'),
+    { logprobs: {} },
+    'tokens would say what stood there'
+  )
   t.end()
 })
 
 t.test('what a tool says while it runs is part of its result', t => {
-  const event: ChatEvent = { type: 'extra', scope: 'answer', alone: true, fields: { tool_event: { type: 'tool-progress', id: 'c', progress: 1, message: 'x' } } }
+  const event: ChatEvent = {
+    type: 'extra',
+    scope: 'answer',
+    alone: true,
+    fields: { tool_event: { type: 'tool-progress', id: 'c', progress: 1, message: 'x' } }
+  }
   const parts = new Map<string, string | undefined>()
-  const read = readEvent(event, (text, { part }) => {
-    parts.set(text, part)
-    return text.toUpperCase()
-  }, undefined)
-  t.match(read, { event: { fields: { tool_event: { type: 'tool-progress', id: 'c', progress: 1, message: 'X' } } }, queue: 0 })
+  const read = readEvent(
+    event,
+    (text, { part }) => {
+      parts.set(text, part)
+      return text.toUpperCase()
+    },
+    undefined
+  )
+  t.match(read, {
+    event: { fields: { tool_event: { type: 'tool-progress', id: 'c', progress: 1, message: 'X' } } },
+    queue: 0
+  })
   t.equal(parts.get('x'), 'tool_result')
   t.end()
 })
 
 t.test('complete texts are replaced at once', t => {
   const rows: ReadonlyArray<readonly [event: ChatEvent, expected: object]> = [
-    [{ type: 'tool-result', result: { toolName: 'n', serverName: 's', arguments: { a: 'x' }, isError: false, result: ['y'] } }, { result: { toolName: 'n', arguments: { a: 'X' }, result: ['Y'] } }],
-    [{ type: 'tool-approval-needed', serverName: 's', toolName: 'n', arguments: { a: 'x' } }, { serverName: 's', arguments: { a: 'X' } }],
+    [
+      {
+        type: 'tool-result',
+        result: { toolName: 'n', serverName: 's', arguments: { a: 'x' }, isError: false, result: ['y'] }
+      },
+      { result: { toolName: 'n', arguments: { a: 'X' }, result: ['Y'] } }
+    ],
+    [
+      { type: 'tool-approval-needed', serverName: 's', toolName: 'n', arguments: { a: 'x' } },
+      { serverName: 's', arguments: { a: 'X' } }
+    ],
     [{ type: 'tool-servers-failed', errors: { s: { message: 'x' } } }, { errors: { s: { message: 'X' } } }],
-    [{ type: 'tools-listed', serverName: 's', tools: [{ name: 'n', description: 'x', inputSchema: { a: 'y' } }] }, { tools: [{ name: 'n', description: 'X', inputSchema: { a: 'Y' } }] }],
-    [{ type: 'annotation-delta', choice: 0, annotations: [{ type: 'c', title: 'x' }] }, { annotations: [{ title: 'X' }] }],
+    [
+      {
+        type: 'tools-listed',
+        serverName: 's',
+        tools: [{ name: 'n', description: 'x', inputSchema: { a: 'y' } }]
+      },
+      { tools: [{ name: 'n', description: 'X', inputSchema: { a: 'Y' } }] }
+    ],
+    [
+      { type: 'annotation-delta', choice: 0, annotations: [{ type: 'c', title: 'x' }] },
+      { annotations: [{ title: 'X' }] }
+    ],
     [{ type: 'direct-answer', json: '{ "x":"y" }' }, { json: '{ "x":"Y" }' }]
   ]
   for (const [event, expected] of rows) {
     t.match(readEvent(event, shout, undefined).event, expected, event.type)
-    t.equal(readEvent(event, text => text, undefined).event, event, `${event.type}: the very event where nothing is replaced`)
+    t.equal(
+      readEvent(event, text => text, undefined).event,
+      event,
+      `${event.type}: the very event where nothing is replaced`
+    )
   }
   t.end()
 })
@@ -65,7 +108,18 @@ t.test('signed thinking and fields that are not known are looked at, and stay as
   const rows: ReadonlyArray<readonly [event: ChatEvent, seen: string]> = [
     [{ type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: 'x', signature: 's' } }, 'x'],
     [{ type: 'extra', scope: 'message', choice: 0, fields: { x_new: 'x' } }, 'x'],
-    [{ type: 'tool-call-start', choice: 0, call: 0, id: 'i', name: 'n', kind: 'function', extra: { x_new: 'x' } }, 'x']
+    [
+      {
+        type: 'tool-call-start',
+        choice: 0,
+        call: 0,
+        id: 'i',
+        name: 'n',
+        kind: 'function',
+        extra: { x_new: 'x' }
+      },
+      'x'
+    ]
   ]
   for (const [event, seen] of rows) {
     t.ok(looked(event).includes(seen), event.type)
@@ -75,12 +129,29 @@ t.test('signed thinking and fields that are not known are looked at, and stay as
 })
 
 t.test('a message that passes as it came has other texts in its own text', t => {
-  const json = '{ "type":"content_block_delta", "index":0, "delta":{"type":"text_delta","text":"a"}, "x_new":1.0 }'
-  const { piece, ends } = readEvent({ type: 'direct-frame', name: 'content_block_delta', json }, shout, messages.directTexts)
+  const json =
+    '{ "type":"content_block_delta", "index":0, "delta":{"type":"text_delta","text":"a"}, "x_new":1.0 }'
+  const { piece, ends } = readEvent(
+    { type: 'direct-frame', name: 'content_block_delta', json },
+    shout,
+    messages.directTexts
+  )
   t.equal(piece?.text, 'a')
   t.equal(ends, undefined)
   t.match(piece?.with('b'), { json: json.replace('"a"', '"b"') })
-  const start = readEvent({ type: 'direct-frame', name: 'content_block_start', json: '{"index":0,"content_block":{"type":"text","text":"a"}}' }, shout, messages.directTexts)
-  t.match(start.event, { json: '{"index":0,"content_block":{"type":"text","text":"A"}}' }, 'also one without its type')
+  const start = readEvent(
+    {
+      type: 'direct-frame',
+      name: 'content_block_start',
+      json: '{"index":0,"content_block":{"type":"text","text":"a"}}'
+    },
+    shout,
+    messages.directTexts
+  )
+  t.match(
+    start.event,
+    { json: '{"index":0,"content_block":{"type":"text","text":"A"}}' },
+    'also one without its type'
+  )
   t.end()
 })

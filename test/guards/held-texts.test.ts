@@ -13,7 +13,10 @@ import type { ChatEvent } from '../../lib/core/events.ts'
 
 function held (word: string, reach?: number): HeldTexts {
   const filter = wordFilter(word, reach)
-  return new HeldTexts(new TextFilters({ filter: () => filter }, routedCall({}), 'answer'), messages.directTexts)
+  return new HeldTexts(
+    new TextFilters({ filter: () => filter }, routedCall({}), 'answer'),
+    messages.directTexts
+  )
 }
 
 function through (texts: HeldTexts, events: readonly ChatEvent[]): ChatEvent[] {
@@ -38,15 +41,18 @@ function textsOf (events: readonly ChatEvent[]): Record<string, string> {
   return texts
 }
 
-t.test('a word is replaced wherever it is cut, and events in which nothing is replaced are the very ones', t => {
-  const events = ['one ', 'ab', 'c', 'abx', 'y two', ' three'].map(said => text(said))
-  const out = through(held('abcab'), events)
-  t.same(textsOf(out), { 'text-delta 0 ': 'one (an island)xy two three' })
-  t.equal(out[0], events[0])
-  t.equal(out.at(-1), events.at(-1))
-  t.equal(out.length, 5, 'an event of which nothing is left is none')
-  t.end()
-})
+t.test(
+  'a word is replaced wherever it is cut, and events in which nothing is replaced are the very ones',
+  t => {
+    const events = ['one ', 'ab', 'c', 'abx', 'y two', ' three'].map(said => text(said))
+    const out = through(held('abcab'), events)
+    t.same(textsOf(out), { 'text-delta 0 ': 'one (an island)xy two three' })
+    t.equal(out[0], events[0])
+    t.equal(out.at(-1), events.at(-1))
+    t.equal(out.length, 5, 'an event of which nothing is left is none')
+    t.end()
+  }
+)
 
 t.test('what is decided goes on at once', t => {
   const texts = held('abc')
@@ -58,17 +64,27 @@ t.test('what is decided goes on at once', t => {
   texts.push({ type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }, out)
   t.equal(out.length, 2, 'what waits for no text does not wait')
   texts.push({ type: 'choice-end', choice: 0, reason: 'stop' }, out)
-  t.same([out.map(({ type }) => type), texts.characters], [['text-delta', 'usage', 'text-delta', 'choice-end'], 0])
+  t.same(
+    [out.map(({ type }) => type), texts.characters],
+    [['text-delta', 'usage', 'text-delta', 'choice-end'], 0]
+  )
   t.end()
 })
 
 t.test('what is no text keeps its place among the texts of its choice', t => {
   const events: ChatEvent[] = [
-    text('ab'), { type: 'annotation-delta', choice: 0, annotations: [] }, text('c'), text('other', 1),
-    { type: 'tool-call-start', choice: 0, call: 0, id: 'i', name: 'n', kind: 'function' }, { type: 'choice-end', choice: 0, reason: 'stop' }
+    text('ab'),
+    { type: 'annotation-delta', choice: 0, annotations: [] },
+    text('c'),
+    text('other', 1),
+    { type: 'tool-call-start', choice: 0, call: 0, id: 'i', name: 'n', kind: 'function' },
+    { type: 'choice-end', choice: 0, reason: 'stop' }
   ]
   const out = through(held('abc'), events)
-  t.same(out.filter(event => 'choice' in event && event.choice === 0).map(({ type }) => type), ['text-delta', 'annotation-delta', 'tool-call-start', 'choice-end'])
+  t.same(
+    out.filter(event => 'choice' in event && event.choice === 0).map(({ type }) => type),
+    ['text-delta', 'annotation-delta', 'tool-call-start', 'choice-end']
+  )
   t.same(textsOf(out), { 'text-delta 0 ': '(an island)', 'text-delta 1 ': 'other' })
   t.end()
 })
@@ -86,10 +102,18 @@ t.test('reasoning ends where the answer has gone on for as long as a word', t =>
 })
 
 t.test('arguments are replaced in their strings once they are complete', t => {
-  const piece = (text: string): ChatEvent => ({ type: 'tool-call-delta', choice: 0, call: 0, text, kind: 'function' })
+  const piece = (text: string): ChatEvent => ({
+    type: 'tool-call-delta',
+    choice: 0,
+    call: 0,
+    text,
+    kind: 'function'
+  })
   const texts = held('abc')
   const out: ChatEvent[] = []
-  for (const said of ['', '{"a":"a', '\\u0062c","n":[1.0,', ' "x"]}', '          ']) texts.push(piece(said), out)
+  for (const said of ['', '{"a":"a', '\\u0062c","n":[1.0,', ' "x"]}', '          ']) {
+    texts.push(piece(said), out)
+  }
   t.equal(out.length, 1, 'a piece without text')
   texts.push({ type: 'tool-call-end', choice: 0, call: 0 }, out)
   t.same(textsOf(out), { 'tool-call-delta 0 0': '{"a":"(an island)","n":[1.0, "x"]}          ' })
@@ -98,7 +122,15 @@ t.test('arguments are replaced in their strings once they are complete', t => {
 })
 
 t.test('a word in thinking that its provider signs refuses the answer', t => {
-  const frame = (thinking: string): ChatEvent => ({ type: 'direct-frame', name: 'content_block_delta', json: JSON.stringify({ type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking } }) })
+  const frame = (thinking: string): ChatEvent => ({
+    type: 'direct-frame',
+    name: 'content_block_delta',
+    json: JSON.stringify({
+      type: 'content_block_delta',
+      index: 0,
+      delta: { type: 'thinking_delta', thinking }
+    })
+  })
   t.throws(() => through(held('abc'), [frame('a'), frame('bc')]), { code: 'content_policy_violation' })
   t.equal(through(held('abc'), [frame('a'), frame('b')]).length, 2)
   t.end()
@@ -107,28 +139,58 @@ t.test('a word in thinking that its provider signs refuses the answer', t => {
 /** Texts of few letters, so that words and halves of them are everywhere. */
 const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 4 })
 const event: fc.Arbitrary<ChatEvent> = fc.oneof(
-  fc.record({ type: fc.constant('text-delta' as const), choice: fc.integer({ min: 0, max: 1 }), text: letters }),
-  fc.record({ type: fc.constant('tool-call-delta' as const), choice: fc.constant(0), call: fc.integer({ min: 0, max: 1 }), text: letters, kind: fc.constantFrom('function' as const) }),
-  fc.record({ type: fc.constant('annotation-delta' as const), choice: fc.integer({ min: 0, max: 1 }), annotations: fc.constant([]) })
+  fc.record({
+    type: fc.constant('text-delta' as const),
+    choice: fc.integer({ min: 0, max: 1 }),
+    text: letters
+  }),
+  fc.record({
+    type: fc.constant('tool-call-delta' as const),
+    choice: fc.constant(0),
+    call: fc.integer({ min: 0, max: 1 }),
+    text: letters,
+    kind: fc.constantFrom('function' as const)
+  }),
+  fc.record({
+    type: fc.constant('annotation-delta' as const),
+    choice: fc.integer({ min: 0, max: 1 }),
+    annotations: fc.constant([])
+  })
 )
 
-t.test('any split and any interleaving of choices and calls gives what the filter gives over the complete texts', t => {
-  holds(t, fc.property(fc.array(event, { maxLength: 60, size: 'max' }), fc.constantFrom('abc', 'aa', 'cabca'), fc.integer({ min: 1, max: 6 }), (events, word, more) => {
-    const complete = textsOf(events)
-    const filter = wordFilter(word)
-    const expected = Object.fromEntries(Object.entries(complete).map(([key, said]) => [key, replaceFindings(filter, said)]))
-    const out = textsOf(through(held(word, word.length + more), events))
-    return Object.keys(complete).every(key => (out[key] ?? '') === expected[key])
-  }), { numRuns: 1000 })
-  t.end()
-})
+t.test(
+  'any split and any interleaving of choices and calls gives what the filter gives over the complete texts',
+  t => {
+    holds(
+      t,
+      fc.property(
+        fc.array(event, { maxLength: 60, size: 'max' }),
+        fc.constantFrom('abc', 'aa', 'cabca'),
+        fc.integer({ min: 1, max: 6 }),
+        (events, word, more) => {
+          const complete = textsOf(events)
+          const filter = wordFilter(word)
+          const expected = Object.fromEntries(
+            Object.entries(complete).map(([key, said]) => [key, replaceFindings(filter, said)])
+          )
+          const out = textsOf(through(held(word, word.length + more), events))
+          return Object.keys(complete).every(key => (out[key] ?? '') === expected[key])
+        }
+      ),
+      { numRuns: 1000 }
+    )
+    t.end()
+  }
+)
 
 t.test('events without text that wait behind a call of a tool are counted', t => {
   const texts = held('abc')
   const out: ChatEvent[] = []
   texts.push({ type: 'tool-call-delta', choice: 0, call: 0, text: '{"a":', kind: 'function' }, out)
   const before = texts.characters
-  for (let count = 0; count < 100; count++) texts.push({ type: 'annotation-delta', choice: 0, annotations: [] }, out)
+  for (let count = 0; count < 100; count++) {
+    texts.push({ type: 'annotation-delta', choice: 0, annotations: [] }, out)
+  }
   t.same(out, [])
   t.ok(texts.characters >= before + 100 * 64, `${texts.characters} characters`)
   t.end()
@@ -137,16 +199,29 @@ t.test('events without text that wait behind a call of a tool are counted', t =>
 t.test('what is only counted counts once, wherever it is cut', t => {
   const counted = (look: (filter: PatternFilter) => void): number => {
     const findings = new StageFindings()
-    const rules = ['[ab]+c', 'b+'].map(match => ({ stage: match, action: 'report' as const, label: 'x', pattern: boundedPattern(match, 6) }))
+    const rules = ['[ab]+c', 'b+'].map(match => ({
+      stage: match,
+      action: 'report' as const,
+      label: 'x',
+      pattern: boundedPattern(match, 6)
+    }))
     look(new PatternFilter(rules, 'answer', findings))
     return findings.found.reduce((sum, { count }) => sum + count, 0)
   }
-  holds(t, fc.property(fc.array(fc.stringMatching(/^[abc. ]{1,9}$/), { minLength: 1, maxLength: 12 }), pieces => {
-    const complete = counted(filter => { filter.find(pieces.join(''), 0, Infinity) })
-    const streamed = counted(filter => {
-      through(new HeldTexts(new TextFilters({ filter: () => filter }, routedCall({}), 'answer'), undefined), pieces.map(piece => text(piece)))
+  holds(
+    t,
+    fc.property(fc.array(fc.stringMatching(/^[abc. ]{1,9}$/), { minLength: 1, maxLength: 12 }), pieces => {
+      const complete = counted(filter => {
+        filter.find(pieces.join(''), 0, Infinity)
+      })
+      const streamed = counted(filter => {
+        through(
+          new HeldTexts(new TextFilters({ filter: () => filter }, routedCall({}), 'answer'), undefined),
+          pieces.map(piece => text(piece))
+        )
+      })
+      return complete === streamed
     })
-    return complete === streamed
-  }))
+  )
   t.end()
 })

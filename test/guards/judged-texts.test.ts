@@ -10,7 +10,10 @@ import type { JudgeWindow, TextJudge } from '../../lib/guards/text-judge.ts'
 const small: JudgeWindow = { characters: 6, overlap: 4, maxWaitMs: 60_000 }
 
 /** Replaces a word in all that it sees, and keeps what it was shown. */
-function judgeOf (word: string, window: JudgeWindow | undefined = small): { judge: TextJudge, shown: string[][] } {
+function judgeOf (
+  word: string,
+  window: JudgeWindow | undefined = small
+): { judge: TextJudge, shown: string[][] } {
   const shown: string[][] = []
   return {
     shown,
@@ -69,42 +72,77 @@ t.test('a window goes on when it is judged, but for the overlap at its end', asy
 
 t.test('what differs first and last is replaced, wherever events are cut', async t => {
   for (const [given, made] of [
-    [['ab', 'cd'], 'abXcd'], [['ab', 'cd'], 'Xabcd'], [['ab', 'cd'], 'abcdX'], [['ab', 'cd'], ''], [['aa', 'aa'], 'aaa'], [['a', 'b', 'c'], 'xbz']
+    [['ab', 'cd'], 'abXcd'],
+    [['ab', 'cd'], 'Xabcd'],
+    [['ab', 'cd'], 'abcdX'],
+    [['ab', 'cd'], ''],
+    [['aa', 'aa'], 'aaa'],
+    [['a', 'b', 'c'], 'xbz']
   ] as const) {
     const judge: TextJudge = { ...judgeOf('').judge, window: undefined, judge: async () => [made] }
-    t.equal(textsOf(await through(new JudgedTexts(judge, undefined), given.map(said => text(said))))['text-delta 0 '] ?? '', made)
+    t.equal(
+      textsOf(
+        await through(
+          new JudgedTexts(judge, undefined),
+          given.map(said => text(said))
+        )
+      )['text-delta 0 '] ?? '',
+      made
+    )
   }
 })
 
 t.test('a finding is seen as a whole, also where what stands for it begins as it does', async t => {
   const judge: TextJudge = {
-    ...judgeOf('').judge, window: { characters: 2, overlap: 4, maxWaitMs: 60_000 }, judge: async texts => texts.map(({ text }) => text.replaceAll('12345', '123**'))
+    ...judgeOf('').judge,
+    window: { characters: 2, overlap: 4, maxWaitMs: 60_000 },
+    judge: async texts => texts.map(({ text }) => text.replaceAll('12345', '123**'))
   }
   for (let before = 0; before < 12; before++) {
     const said = '.'.repeat(before) + '12345' + '.'.repeat(9)
-    t.equal(textsOf(await through(new JudgedTexts(judge, undefined), said.split('').map(one => text(one))))['text-delta 0 '], said.replace('45', '**'))
+    t.equal(
+      textsOf(
+        await through(
+          new JudgedTexts(judge, undefined),
+          said.split('').map(one => text(one))
+        )
+      )['text-delta 0 '],
+      said.replace('45', '**')
+    )
   }
 })
 
-t.test('arguments are judged in their strings once they are complete, and what is no text keeps its place', async t => {
-  const piece = (text: string): ChatEvent => ({ type: 'tool-call-delta', choice: 0, call: 0, text, kind: 'function' })
-  const { judge, shown } = judgeOf('abc')
-  const texts = new JudgedTexts(judge, undefined)
-  const out: ChatEvent[] = []
-  for (const said of ['{"a":"a', '\\u0062c","n":[1.0,', ' "x"]}']) texts.push(piece(said), out)
-  t.same([out, texts.dueInMs], [[], undefined])
-  texts.push({ type: 'tool-call-end', choice: 0, call: 0 }, out)
-  t.equal(texts.dueInMs, 0)
-  await texts.decide(out)
-  t.same(textsOf(out), { 'tool-call-delta 0 0': '{"a":"[X]","n":[1.0, "x"]}' })
-  t.equal(out.at(-1)?.type, 'tool-call-end')
-  t.same(shown, [['a', 'abc', 'n', '1', 'x']])
-})
+t.test(
+  'arguments are judged in their strings once they are complete, and what is no text keeps its place',
+  async t => {
+    const piece = (text: string): ChatEvent => ({
+      type: 'tool-call-delta',
+      choice: 0,
+      call: 0,
+      text,
+      kind: 'function'
+    })
+    const { judge, shown } = judgeOf('abc')
+    const texts = new JudgedTexts(judge, undefined)
+    const out: ChatEvent[] = []
+    for (const said of ['{"a":"a', '\\u0062c","n":[1.0,', ' "x"]}']) texts.push(piece(said), out)
+    t.same([out, texts.dueInMs], [[], undefined])
+    texts.push({ type: 'tool-call-end', choice: 0, call: 0 }, out)
+    t.equal(texts.dueInMs, 0)
+    await texts.decide(out)
+    t.same(textsOf(out), { 'tool-call-delta 0 0': '{"a":"[X]","n":[1.0, "x"]}' })
+    t.equal(out.at(-1)?.type, 'tool-call-end')
+    t.same(shown, [['a', 'abc', 'n', '1', 'x']])
+  }
+)
 
 t.test('complete texts of an event are judged with the next window, and their event waits', async t => {
   const { judge } = judgeOf('abc')
   const out = await through(new JudgedTexts(judge, undefined), [
-    text('0123456789'), { type: 'annotation-delta', choice: 0, annotations: [{ title: 'abc' }] }, text('x'), { type: 'choice-end', choice: 0, reason: 'stop' },
+    text('0123456789'),
+    { type: 'annotation-delta', choice: 0, annotations: [{ title: 'abc' }] },
+    text('x'),
+    { type: 'choice-end', choice: 0, reason: 'stop' },
     { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
   ])
   t.same(out.map(({ type }) => type), ['text-delta', 'annotation-delta', 'text-delta', 'choice-end', 'usage'])
@@ -124,23 +162,66 @@ t.test('reasoning ends where the answer has gone on for as long as an overlap', 
 })
 
 t.test('a difference in signed reasoning refuses the answer', async t => {
-  const frame = (thinking: string): ChatEvent => ({ type: 'direct-frame', name: 'content_block_delta', json: JSON.stringify({ type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking } }) })
-  await t.rejects(through(new JudgedTexts(judgeOf('abc').judge, messages.directTexts), [frame('a'), frame('bc')]), { code: 'content_refused' })
-  t.equal((await through(new JudgedTexts(judgeOf('abc').judge, messages.directTexts), [frame('a'), frame('b')])).length, 2)
+  const frame = (thinking: string): ChatEvent => ({
+    type: 'direct-frame',
+    name: 'content_block_delta',
+    json: JSON.stringify({
+      type: 'content_block_delta',
+      index: 0,
+      delta: { type: 'thinking_delta', thinking }
+    })
+  })
+  await t.rejects(
+    through(new JudgedTexts(judgeOf('abc').judge, messages.directTexts), [frame('a'), frame('bc')]),
+    { code: 'content_refused' }
+  )
+  t.equal(
+    (await through(new JudgedTexts(judgeOf('abc').judge, messages.directTexts), [frame('a'), frame('b')]))
+      .length,
+    2
+  )
 })
 
 const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 4 })
 const event: fc.Arbitrary<ChatEvent> = fc.oneof(
-  fc.record({ type: fc.constant('text-delta' as const), choice: fc.integer({ min: 0, max: 2 }), text: letters }),
-  fc.record({ type: fc.constant('tool-call-delta' as const), choice: fc.constant(0), call: fc.integer({ min: 0, max: 1 }), text: letters, kind: fc.constantFrom('function' as const) }),
-  fc.record({ type: fc.constant('annotation-delta' as const), choice: fc.integer({ min: 0, max: 1 }), annotations: fc.constant([]) })
+  fc.record({
+    type: fc.constant('text-delta' as const),
+    choice: fc.integer({ min: 0, max: 2 }),
+    text: letters
+  }),
+  fc.record({
+    type: fc.constant('tool-call-delta' as const),
+    choice: fc.constant(0),
+    call: fc.integer({ min: 0, max: 1 }),
+    text: letters,
+    kind: fc.constantFrom('function' as const)
+  }),
+  fc.record({
+    type: fc.constant('annotation-delta' as const),
+    choice: fc.integer({ min: 0, max: 1 }),
+    annotations: fc.constant([])
+  })
 )
 
-t.test('any split and any interleaving of choices and calls gives what the judge makes of the complete texts', async t => {
-  await holdsAsync(t, fc.asyncProperty(fc.array(event, { maxLength: 60, size: 'max' }), fc.constantFrom('abc', 'cab'), fc.integer({ min: 1, max: 9 }), async (events, word, characters) => {
-    const { judge } = judgeOf(word, { characters, overlap: 2 * word.length, maxWaitMs: 60_000 })
-    const complete = textsOf(events)
-    const out = textsOf(await through(new JudgedTexts(judge, undefined), events))
-    return Object.entries(complete).every(([key, said]) => (out[key] ?? '') === said.replaceAll(word, '[X]'))
-  }), { numRuns: 500 })
-})
+t.test(
+  'any split and any interleaving of choices and calls gives what the judge makes of the complete texts',
+  async t => {
+    await holdsAsync(
+      t,
+      fc.asyncProperty(
+        fc.array(event, { maxLength: 60, size: 'max' }),
+        fc.constantFrom('abc', 'cab'),
+        fc.integer({ min: 1, max: 9 }),
+        async (events, word, characters) => {
+          const { judge } = judgeOf(word, { characters, overlap: 2 * word.length, maxWaitMs: 60_000 })
+          const complete = textsOf(events)
+          const out = textsOf(await through(new JudgedTexts(judge, undefined), events))
+          return Object.entries(complete).every(
+            ([key, said]) => (out[key] ?? '') === said.replaceAll(word, '[X]')
+          )
+        }
+      ),
+      { numRuns: 500 }
+    )
+  }
+)

@@ -6,23 +6,28 @@ import { sealText } from '../../lib/text/sealed-text.ts'
 
 const secret = randomBytes(32)
 const owner = { keyId: 'one', projectId: 'default' }
-const sealingKey = createHmac('sha256', secret).update(JSON.stringify(['sealed placeholders', owner.keyId])).digest()
+const sealingKey = createHmac('sha256', secret)
+  .update(JSON.stringify(['sealed placeholders', owner.keyId]))
+  .digest()
 const value = 'ada@example.com'
 
-t.test('a value has the same name in every call of a key, and another with another key, project or secret', t => {
-  const name = new KeyedPlaceholders(secret, owner).nameOf('email', value)
-  t.match(name, /^<EMAIL_[a-z2-7]{8}>$/)
-  t.equal(new KeyedPlaceholders(secret, owner).nameOf('email', value), name)
-  const others = [
-    new KeyedPlaceholders(secret, { ...owner, keyId: 'two' }).nameOf('email', value),
-    new KeyedPlaceholders(secret, { ...owner, projectId: 'other' }).nameOf('email', value),
-    new KeyedPlaceholders(randomBytes(32), owner).nameOf('email', value),
-    new KeyedPlaceholders(secret, owner).nameOf('email', 'bob@example.com')
-  ]
-  t.equal(new Set([name, ...others]).size, 5)
-  t.match(new KeyedPlaceholders(secret, owner).nameOf('card-number', '4'), /^<CARD_NUMBER_/)
-  t.end()
-})
+t.test(
+  'a value has the same name in every call of a key, and another with another key, project or secret',
+  t => {
+    const name = new KeyedPlaceholders(secret, owner).nameOf('email', value)
+    t.match(name, /^<EMAIL_[a-z2-7]{8}>$/)
+    t.equal(new KeyedPlaceholders(secret, owner).nameOf('email', value), name)
+    const others = [
+      new KeyedPlaceholders(secret, { ...owner, keyId: 'two' }).nameOf('email', value),
+      new KeyedPlaceholders(secret, { ...owner, projectId: 'other' }).nameOf('email', value),
+      new KeyedPlaceholders(randomBytes(32), owner).nameOf('email', value),
+      new KeyedPlaceholders(secret, owner).nameOf('email', 'bob@example.com')
+    ]
+    t.equal(new Set([name, ...others]).size, 5)
+    t.match(new KeyedPlaceholders(secret, owner).nameOf('card-number', '4'), /^<CARD_NUMBER_/)
+    t.end()
+  }
+)
 
 t.test('a name that another value has gets longer', t => {
   const name = new KeyedPlaceholders(secret, owner).nameOf('email', value)

@@ -12,29 +12,68 @@ import type { StageAction } from '../../schemas/config/stages.ts'
 
 function rule (stage: string, match: string, action: StageAction = 'mask', label = stage): PatternRule {
   const pattern = boundedPattern(match, 4)
-  return { stage, action, label, pattern, anchored: new RegExp(pattern.expression.source, pattern.expression.flags.replace('g', 'y')) }
+  return {
+    stage,
+    action,
+    label,
+    pattern,
+    anchored: new RegExp(pattern.expression.source, pattern.expression.flags.replace('g', 'y'))
+  }
 }
 
 t.test('the first match is replaced; at one place the first rule wins', t => {
   const findings = new StageFindings()
-  const filter = new PatternFilter([rule('one', 'bc'), rule('two', 'abc'), rule('three', 'ab')], 'answer', findings)
+  const filter = new PatternFilter(
+    [rule('one', 'bc'), rule('two', 'abc'), rule('three', 'ab')],
+    'answer',
+    findings
+  )
   t.equal(replaceFindings(filter, 'abcbc ab'), '[two][one] [three]')
-  t.same(findings.found.map(({ durationMs: _, ...finding }) => finding), [
-    { stage: 'two', point: 'answer', action: 'mask', count: 1 }, { stage: 'one', point: 'answer', action: 'mask', count: 1 }, { stage: 'three', point: 'answer', action: 'mask', count: 1 }
-  ])
+  t.same(
+    findings.found.map(({ durationMs: _, ...finding }) => finding),
+    [
+      { stage: 'two', point: 'answer', action: 'mask', count: 1 },
+      { stage: 'one', point: 'answer', action: 'mask', count: 1 },
+      { stage: 'three', point: 'answer', action: 'mask', count: 1 }
+    ]
+  )
   t.equal(filter.reach, 4)
   t.end()
 })
 
 t.test('what is reported takes nothing from others, and what is refused says which stage and what', t => {
   const findings = new StageFindings()
-  t.equal(replaceFindings(new PatternFilter([rule('count', 'ab', 'report'), rule('mask', 'abc')], 'request', findings), 'abc ab'), '[mask] ab')
-  t.match(findings.found, [{ stage: 'count', action: 'report', count: 2 }, { stage: 'mask', count: 1 }])
-  t.throws(() => replaceFindings(new PatternFilter([rule('no', 'ab', 'refuse', 'two_letters')], 'request', findings), 'xab'), {
-    code: 'content_refused', message: 'The stage `no` refused this call: it holds two_letters.'
-  })
-  t.throws(() => replaceFindings(new PatternFilter([rule('mask', 'ab')], 'request', findings), 'xab', true), { code: 'content_refused' })
-  t.equal(replaceFindings(new PatternFilter([rule('count', 'ab', 'report')], 'request', findings), 'ab', true), 'ab', 'a report needs no place')
+  t.equal(
+    replaceFindings(
+      new PatternFilter([rule('count', 'ab', 'report'), rule('mask', 'abc')], 'request', findings),
+      'abc ab'
+    ),
+    '[mask] ab'
+  )
+  t.match(findings.found, [
+    { stage: 'count', action: 'report', count: 2 },
+    { stage: 'mask', count: 1 }
+  ])
+  t.throws(
+    () =>
+      replaceFindings(
+        new PatternFilter([rule('no', 'ab', 'refuse', 'two_letters')], 'request', findings),
+        'xab'
+      ),
+    {
+      code: 'content_refused',
+      message: 'The stage `no` refused this call: it holds two_letters.'
+    }
+  )
+  t.throws(
+    () => replaceFindings(new PatternFilter([rule('mask', 'ab')], 'request', findings), 'xab', true),
+    { code: 'content_refused' }
+  )
+  t.equal(
+    replaceFindings(new PatternFilter([rule('count', 'ab', 'report')], 'request', findings), 'ab', true),
+    'ab',
+    'a report needs no place'
+  )
   t.end()
 })
 
@@ -47,17 +86,36 @@ t.test('built-in patterns are found by name', t => {
 const letters = fc.string({ unit: fc.constantFrom('a', 'b', '1', ' '), maxLength: 5 })
 
 t.test('a stream at any cut is masked as the complete text', t => {
-  const rules = [rule('words', '\\ba+b\\b'), rule('numbers', '1{2,}'), rule('mixed', '[ab]1', 'report'), rule('any', 'b.b')]
-  holds(t, fc.property(fc.array(letters, { maxLength: 40, size: 'max' }), pieces => {
-    const [complete, streamed] = [new StageFindings(), new StageFindings()]
-    const expected = replaceFindings(new PatternFilter(rules, 'answer', complete), pieces.join(''))
-    const filter = new PatternFilter(rules, 'answer', streamed)
-    const held = new HeldTexts(new TextFilters({ filter: () => filter }, routedCall({}), 'answer'), undefined)
-    const out: ChatEvent[] = []
-    for (const text of pieces) held.push({ type: 'text-delta', choice: 0, text }, out)
-    held.end(out)
-    const masks = ({ list }: StageFindings): unknown => list.filter(({ action }) => action === 'mask').map(({ stage, count }) => `${stage} ${count}`).toSorted()
-    return out.map(event => 'text' in event ? event.text : '').join('') === expected && JSON.stringify(masks(complete)) === JSON.stringify(masks(streamed))
-  }), { numRuns: 1000 })
+  const rules = [
+    rule('words', '\\ba+b\\b'),
+    rule('numbers', '1{2,}'),
+    rule('mixed', '[ab]1', 'report'),
+    rule('any', 'b.b')
+  ]
+  holds(
+    t,
+    fc.property(fc.array(letters, { maxLength: 40, size: 'max' }), pieces => {
+      const [complete, streamed] = [new StageFindings(), new StageFindings()]
+      const expected = replaceFindings(new PatternFilter(rules, 'answer', complete), pieces.join(''))
+      const filter = new PatternFilter(rules, 'answer', streamed)
+      const held = new HeldTexts(
+        new TextFilters({ filter: () => filter }, routedCall({}), 'answer'),
+        undefined
+      )
+      const out: ChatEvent[] = []
+      for (const text of pieces) held.push({ type: 'text-delta', choice: 0, text }, out)
+      held.end(out)
+      const masks = ({ list }: StageFindings): unknown =>
+        list
+          .filter(({ action }) => action === 'mask')
+          .map(({ stage, count }) => `${stage} ${count}`)
+          .toSorted()
+      return (
+        out.map(event => ('text' in event ? event.text : '')).join('') === expected &&
+        JSON.stringify(masks(complete)) === JSON.stringify(masks(streamed))
+      )
+    }),
+    { numRuns: 1000 }
+  )
   t.end()
 })

@@ -14,7 +14,13 @@ const secret = randomBytes(32)
 const email = boundedPattern('[a-z]{3}@example\\.(?:com|org)', 20)
 const rules: readonly PatternRule[] = [
   { stage: 'people', action: 'mask', label: 'email', pattern: email, isReversible: true },
-  { stage: 'people', action: 'mask', label: 'ticket-id', pattern: boundedPattern('TCK-\\d+', 6), isReversible: true },
+  {
+    stage: 'people',
+    action: 'mask',
+    label: 'ticket-id',
+    pattern: boundedPattern('TCK-\\d+', 6),
+    isReversible: true
+  },
   { stage: 'other', action: 'mask', label: 'gone', pattern: boundedPattern('never back', 20) }
 ]
 
@@ -32,22 +38,51 @@ function restored (said: string, placeholders: KeyedPlaceholders): string {
 }
 
 const values = fc.constantFrom('ada@example.com', 'bob@example.org', 'TCK-1234', 'TCK-99')
-const lookalikes = fc.constantFrom('<EMAIL_k7q2m3xw>', '<TEXT_aaaaaaaa>', '<TICKET_ID_abcdefgh>', '<A_22222222>')
-const words = fc.constantFrom('\\<', '&gt;', 'Mail ', ' and\n', '. ', '**', '"', '`', '&lt;', '<', '>', ' EMAIL ', '_', 'größer ', '\\')
+const lookalikes = fc.constantFrom(
+  '<EMAIL_k7q2m3xw>',
+  '<TEXT_aaaaaaaa>',
+  '<TICKET_ID_abcdefgh>',
+  '<A_22222222>'
+)
+const words = fc.constantFrom(
+  '\\<',
+  '&gt;',
+  'Mail ',
+  ' and\n',
+  '. ',
+  '**',
+  '"',
+  '`',
+  '&lt;',
+  '<',
+  '>',
+  ' EMAIL ',
+  '_',
+  'größer ',
+  '\\'
+)
 
 t.test('any text comes back as it was, and no value is in what is sent', t => {
-  holds(t, fc.property(fc.array(fc.oneof(values, lookalikes, words), { maxLength: 20 }), pieces => {
-    const placeholders = begin()
-    const said = pieces.join('')
-    const sent = masked(said, placeholders)
-    // What patterns find is their matter; what they found does not show.
-    for (const name of sent.match(/<[A-Z_]+_[a-z2-7]{8,}>/g) ?? []) if (placeholders.valueOf(name) === undefined) return false
-    return restored(sent, placeholders) === said && !/@example|TCK-\d/.test(sent)
-  }), { numRuns: 1000 })
+  holds(
+    t,
+    fc.property(fc.array(fc.oneof(values, lookalikes, words), { maxLength: 20 }), pieces => {
+      const placeholders = begin()
+      const said = pieces.join('')
+      const sent = masked(said, placeholders)
+      // What patterns find is their matter; what they found does not show.
+      for (const name of sent.match(/<[A-Z_]+_[a-z2-7]{8,}>/g) ?? []) {
+        if (placeholders.valueOf(name) === undefined) return false
+      }
+      return restored(sent, placeholders) === said && !/@example|TCK-\d/.test(sent)
+    }),
+    { numRuns: 1000 }
+  )
   t.end()
 })
 
-const edits: ReadonlyArray<readonly [what: string, edit: (name: string) => string, left?: (value: string) => string]> = [
+const edits: ReadonlyArray<
+  readonly [what: string, edit: (name: string) => string, left?: (value: string) => string]
+> = [
   ['as it is', name => name],
   ['in lower case', name => name.toLowerCase()],
   ['in upper case', name => name.toUpperCase()],
@@ -68,7 +103,9 @@ t.test('a placeholder that a model has written in another way is restored', t =>
   const placeholders = begin()
   for (const value of ['ada@example.com', 'TCK-1234']) {
     const name = masked(value, placeholders)
-    for (const [what, edit, left = (value: string) => value] of edits) t.equal(restored(`To ${edit(name)}, now`, placeholders), `To ${left(value)}, now`, `${name} ${what}`)
+    for (const [what, edit, left = (value: string) => value] of edits) {
+      t.equal(restored(`To ${edit(name)}, now`, placeholders), `To ${left(value)}, now`, `${name} ${what}`)
+    }
   }
   t.end()
 })
@@ -77,7 +114,14 @@ t.test('what is no placeholder of this conversation stays', t => {
   const [own, other] = [begin(), begin('two')]
   const name = masked('ada@example.com', own)
   masked('bob@example.org', other)
-  for (const said of [name, 'EMAIL_aaaaaaaa', '<EMAIL_short>', `x${name.slice(1, -1)}`, `${name.slice(1, -1)}x`, `${name.slice(1, -2)}>`]) {
+  for (const said of [
+    name,
+    'EMAIL_aaaaaaaa',
+    '<EMAIL_short>',
+    `x${name.slice(1, -1)}`,
+    `${name.slice(1, -1)}x`,
+    `${name.slice(1, -2)}>`
+  ]) {
     t.equal(restored(said, other), said)
     if (said !== name) t.equal(restored(said, own), said)
   }
@@ -86,28 +130,37 @@ t.test('what is no placeholder of this conversation stays', t => {
 
 t.test('two conversations never see values of each other', t => {
   const said = fc.array(fc.oneof(values, words), { maxLength: 10 }).map(pieces => pieces.join(''))
-  holds(t, fc.property(said, said, fc.boolean(), (one, two, sameKey) => {
-    const [first, second] = [begin(), begin(sameKey ? 'one' : 'two')]
-    const [sent] = [masked(one, first), masked(two, second)]
-    const shown = restored(sent, second)
-    const seen = ['ada@example.com', 'bob@example.org', 'TCK-1234', 'TCK-99'].filter(value => shown.includes(value))
-    return seen.every(value => sameKey && two.includes(value))
-  }), { numRuns: 500 })
+  holds(
+    t,
+    fc.property(said, said, fc.boolean(), (one, two, sameKey) => {
+      const [first, second] = [begin(), begin(sameKey ? 'one' : 'two')]
+      const [sent] = [masked(one, first), masked(two, second)]
+      const shown = restored(sent, second)
+      const seen = ['ada@example.com', 'bob@example.org', 'TCK-1234', 'TCK-99'].filter(value =>
+        shown.includes(value)
+      )
+      return seen.every(value => sameKey && two.includes(value))
+    }),
+    { numRuns: 500 }
+  )
   t.end()
 })
 
-t.test('placeholders of a continued response stay, and others that look alike are escaped, unless they cannot be', t => {
-  const before = begin()
-  const name = masked('ada@example.com', before)
-  const after = begin()
-  after.join(before.sealed() ?? '')
-  const sent = masked(`${name} <EMAIL_aaaaaaaa>`, after)
-  t.match(sent, new RegExp(`^${name} <TEXT_[a-z2-7]{8}>$`))
-  t.equal(restored(sent, after), 'ada@example.com <EMAIL_aaaaaaaa>')
-  t.equal(new PlaceholderFilter(after).at(fixed), undefined)
-  t.equal(new LookalikeFilter(after).skipsFixed, true)
-  t.end()
-})
+t.test(
+  'placeholders of a continued response stay, and others that look alike are escaped, unless they cannot be',
+  t => {
+    const before = begin()
+    const name = masked('ada@example.com', before)
+    const after = begin()
+    after.join(before.sealed() ?? '')
+    const sent = masked(`${name} <EMAIL_aaaaaaaa>`, after)
+    t.match(sent, new RegExp(`^${name} <TEXT_[a-z2-7]{8}>$`))
+    t.equal(restored(sent, after), 'ada@example.com <EMAIL_aaaaaaaa>')
+    t.equal(new PlaceholderFilter(after).at(fixed), undefined)
+    t.equal(new LookalikeFilter(after).skipsFixed, true)
+    t.end()
+  }
+)
 
 t.test('a label that comes later is found as well', t => {
   const placeholders = begin()

@@ -10,10 +10,21 @@ import type { Settings } from '../../lib/core/settings.ts'
 
 type StageSettings = Settings['stages'][number]
 
-const base: StageSettings = { name: 'mine', use: '/mine.js', at: ['request', 'answer', 'tool_call', 'tool_result'] }
-const given: readonly PointedText[] = [{ text: 'a', point: 'request' }, { text: 'b', point: 'request' }]
+const base: StageSettings = {
+  name: 'mine',
+  use: '/mine.js',
+  at: ['request', 'answer', 'tool_call', 'tool_result']
+}
+const given: readonly PointedText[] = [
+  { text: 'a', point: 'request' },
+  { text: 'b', point: 'request' }
+]
 
-function setUp (look: Judge['look'], more: Partial<StageSettings> = {}, fields: Partial<RoutedCall<object>> = {}) {
+function setUp (
+  look: Judge['look'],
+  more: Partial<StageSettings> = {},
+  fields: Partial<RoutedCall<object>> = {}
+) {
   const failures: unknown[] = []
   const stage = new StageJudge({ ...base, ...more }, { look }, (_stage, _call, cause) => failures.push(cause))
   const call = routedCall({}, { record: new CallRecord('chat'), ...fields })
@@ -38,8 +49,14 @@ t.test('what becomes of a verdict is what the action says, and it is noted', asy
   for (const [given1, more, texts, action, count] of rows) {
     const { judge, call } = setUp(verdict(given1), more)
     t.same(await judge.judge(given), texts)
-    t.match(call.record.findings?.found, action === undefined ? [] : [{ stage: 'mine', point: 'request', action, count }])
-    t.match(call.record.findings?.list.filter(({ action }) => action === 'look'), [{ point: 'request', count: 1 }])
+    t.match(
+      call.record.findings?.found,
+      action === undefined ? [] : [{ stage: 'mine', point: 'request', action, count }]
+    )
+    t.match(
+      call.record.findings?.list.filter(({ action }) => action === 'look'),
+      [{ point: 'request', count: 1 }]
+    )
   }
   for (const [given1, more, message] of [
     [refused, {}, 'The stage `mine` refused this call: it is bad.'],
@@ -52,26 +69,37 @@ t.test('what becomes of a verdict is what the action says, and it is noted', asy
   }
 })
 
-t.test('a stage that fails, answers nonsense or never answers refuses the call, or lets it pass', async t => {
-  const alive = setInterval(() => undefined, 1000) // no timer of a stage keeps a process
-  t.teardown(() => clearInterval(alive))
-  const looks: ReadonlyArray<Judge['look']> = [
-    async () => { throw new Error('down') },
-    verdict({ texts: ['only one'] }),
-    verdict({ texts: [1, 2] as never }),
-    verdict({ refusal: 5 as never }),
-    async (_texts, { signal }) => await new Promise((_resolve, reject) => { signal.addEventListener('abort', () => reject(signal.reason)) }),
-    async () => await new Promise(() => undefined)
-  ]
-  for (const look of looks) {
-    const { judge, failures } = setUp(look, { timeoutMs: 20 })
-    await t.rejects(judge.judge(given), { code: 'stage_unavailable', message: 'The stage `mine` could not look at this call. Try again later.' })
-    t.equal(failures.length, 1)
-    const passing = setUp(look, { timeoutMs: 20, whenUnavailable: 'pass' })
-    t.same(await passing.judge.judge(given), ['a', 'b'])
-    t.match(passing.call.record.findings?.found, [{ point: 'request', action: 'unavailable', count: 1 }])
+t.test(
+  'a stage that fails, answers nonsense or never answers refuses the call, or lets it pass',
+  async t => {
+    const alive = setInterval(() => undefined, 1000) // no timer of a stage keeps a process
+    t.teardown(() => clearInterval(alive))
+    const looks: ReadonlyArray<Judge['look']> = [
+      async () => {
+        throw new Error('down')
+      },
+      verdict({ texts: ['only one'] }),
+      verdict({ texts: [1, 2] as never }),
+      verdict({ refusal: 5 as never }),
+      async (_texts, { signal }) =>
+        await new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason))
+        }),
+      async () => await new Promise(() => undefined)
+    ]
+    for (const look of looks) {
+      const { judge, failures } = setUp(look, { timeoutMs: 20 })
+      await t.rejects(judge.judge(given), {
+        code: 'stage_unavailable',
+        message: 'The stage `mine` could not look at this call. Try again later.'
+      })
+      t.equal(failures.length, 1)
+      const passing = setUp(look, { timeoutMs: 20, whenUnavailable: 'pass' })
+      t.same(await passing.judge.judge(given), ['a', 'b'])
+      t.match(passing.call.record.findings?.found, [{ point: 'request', action: 'unavailable', count: 1 }])
+    }
   }
-})
+)
 
 t.test('a caller who leaves ends the look, and nothing passes', async t => {
   const signal = new CallCancellation()
@@ -88,9 +116,17 @@ t.test('a caller who leaves ends the look, and nothing passes', async t => {
 })
 
 t.test('it sees the texts of its points, each at one of them', t => {
-  const points = (at: StageSettings['at'], point: 'request' | 'answer' | 'tool_call' | 'tool_result'): unknown[] => {
-    const judge = new StageJudge({ ...base, at }, { look: verdict({}) }, () => undefined).judge(routedCall({}), point)
-    return judge === undefined ? [] : [text, fixed, toolArguments, toolResult, memberName].map(place => judge.pointOf(place))
+  const points = (
+    at: StageSettings['at'],
+    point: 'request' | 'answer' | 'tool_call' | 'tool_result'
+  ): unknown[] => {
+    const judge = new StageJudge({ ...base, at }, { look: verdict({}) }, () => undefined).judge(
+      routedCall({}),
+      point
+    )
+    return judge === undefined
+      ? []
+      : [text, fixed, toolArguments, toolResult, memberName].map(place => judge.pointOf(place))
   }
   t.same(points(base.at, 'request'), ['request', 'request', 'request', 'tool_result', undefined])
   t.same(points(['tool_result'], 'request'), [undefined, undefined, undefined, 'tool_result', undefined])
@@ -98,24 +134,47 @@ t.test('it sees the texts of its points, each at one of them', t => {
   t.same(points(base.at, 'answer'), ['answer', 'answer', 'tool_call', 'tool_result', undefined])
   t.same(points(['answer'], 'tool_call'), [])
   t.same(points(['tool_call'], 'tool_call'), ['tool_call', 'tool_call', 'tool_call', 'tool_call', undefined])
-  t.equal(new StageJudge(base, { look: verdict({}), points: ['answer'] }, () => undefined).judge(routedCall({}), 'request'), undefined)
+  t.equal(
+    new StageJudge(base, { look: verdict({}), points: ['answer'] }, () => undefined).judge(
+      routedCall({}),
+      'request'
+    ),
+    undefined
+  )
   t.end()
 })
 
 t.test('`report` waits for complete answers, as `stream: complete` does', t => {
   const windowOf = (more: Partial<StageSettings>, stream = true): unknown =>
-    new StageJudge({ ...base, ...more }, { look: verdict({}) }, () => undefined).judge(routedCall({ stream }), 'answer')?.window
+    new StageJudge({ ...base, ...more }, { look: verdict({}) }, () => undefined).judge(
+      routedCall({ stream }),
+      'answer'
+    )?.window
   t.same(windowOf({}), { characters: 800, overlap: 200, maxWaitMs: 1000 })
-  t.same(windowOf({ window: { characters: 1, overlap: 2, maxWaitMs: 3 } }), { characters: 1, overlap: 2, maxWaitMs: 3 })
-  t.same([windowOf({ action: 'report' }), windowOf({ stream: 'complete' }), windowOf({}, false)], [undefined, undefined, undefined])
+  t.same(windowOf({ window: { characters: 1, overlap: 2, maxWaitMs: 3 } }), {
+    characters: 1,
+    overlap: 2,
+    maxWaitMs: 3
+  })
+  t.same(
+    [windowOf({ action: 'report' }), windowOf({ stream: 'complete' }), windowOf({}, false)],
+    [undefined, undefined, undefined]
+  )
   t.end()
 })
 
-t.test('a stage that only counts lets calls pass that it could not look at, unless it says otherwise', async t => {
-  const down: Judge['look'] = async () => { throw new Error('down') }
-  t.same(await setUp(down, { action: 'report' }).judge.judge(given), ['a', 'b'])
-  await t.rejects(setUp(down, { action: 'report', whenUnavailable: 'refuse' }).judge.judge(given), { code: 'stage_unavailable' })
-})
+t.test(
+  'a stage that only counts lets calls pass that it could not look at, unless it says otherwise',
+  async t => {
+    const down: Judge['look'] = async () => {
+      throw new Error('down')
+    }
+    t.same(await setUp(down, { action: 'report' }).judge.judge(given), ['a', 'b'])
+    await t.rejects(setUp(down, { action: 'report', whenUnavailable: 'refuse' }).judge.judge(given), {
+      code: 'stage_unavailable'
+    })
+  }
+)
 
 t.test('of the reason of a service the caller gets one line', async t => {
   const { judge } = setUp(verdict({ refusal: `${'x'.repeat(1000)}\nmore` }))

@@ -5,7 +5,12 @@ import { Admission, FairShare, type AdmissionLimits } from '../../lib/http/admis
 import fc from 'fast-check'
 import { holds } from '../support/property.ts'
 
-const limits: AdmissionLimits = { openCalls: 4, maxSharePerKey: 0.5, bodyMemoryBytes: 1000, uploadDiskBytes: 100 }
+const limits: AdmissionLimits = {
+  openCalls: 4,
+  maxSharePerKey: 0.5,
+  bodyMemoryBytes: 1000,
+  uploadDiskBytes: 100
+}
 
 /** Returns the answer to what throws. */
 function refusal (attempt: () => unknown): unknown {
@@ -18,21 +23,35 @@ function refusal (attempt: () => unknown): unknown {
   }
 }
 
-const headers = { 'retry-after': '1', 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1s' }
-const body = (message: string): object => ({ error: { message, type: 'server_error', code: 'overloaded', param: null } })
+const headers = {
+  'retry-after': '1',
+  'x-ratelimit-remaining-requests': '0',
+  'x-ratelimit-reset-requests': '1s'
+}
+const body = (message: string): object => ({
+  error: { message, type: 'server_error', code: 'overloaded', param: null }
+})
 
 t.test('a key that has its share of open calls is refused more, and others are not', async t => {
   const admission = new Admission(limits)
   const calls = [admission.enter('a'), admission.enter('a')]
-  t.same(refusal(() => admission.enter('a')), [
-    503,
-    body('This API key has reached its share of 2 open calls. Try again later.'),
-    { ...headers, 'x-ratelimit-limit-requests': '2' }
-  ])
+  t.same(
+    refusal(() => admission.enter('a')),
+    [
+      503,
+      body('This API key has reached its share of 2 open calls. Try again later.'),
+      { ...headers, 'x-ratelimit-limit-requests': '2' }
+    ]
+  )
   calls.push(admission.enter('b'), admission.enter('c'))
-  t.same(refusal(() => admission.enter('d')), [
-    503, body('Too many concurrent requests. Try again later.'), { ...headers, 'x-ratelimit-limit-requests': '4' }
-  ])
+  t.same(
+    refusal(() => admission.enter('d')),
+    [
+      503,
+      body('Too many concurrent requests. Try again later.'),
+      { ...headers, 'x-ratelimit-limit-requests': '4' }
+    ]
+  )
   t.equal(admission.openCalls, 4)
   for (const call of calls) call.leave()
   calls[0]?.leave()
@@ -47,8 +66,14 @@ t.test('a call gives back the memory and disk it took, also what arrives after i
   call.memory.take(100)
   call.disk.take(50)
   t.same(admission.inUse, { memoryBytes: 500, diskBytes: 50 })
-  t.same(refusal(() => other.memory.take(1)), [503, body('The gateway is out of memory. Try again later.'), headers])
-  t.same(refusal(() => other.disk.take(1)), [503, body('The gateway is out of disk space. Try again later.'), headers])
+  t.same(
+    refusal(() => other.memory.take(1)),
+    [503, body('The gateway is out of memory. Try again later.'), headers]
+  )
+  t.same(
+    refusal(() => other.disk.take(1)),
+    [503, body('The gateway is out of disk space. Try again later.'), headers]
+  )
   call.leave()
   call.memory.take(300)
   t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 })
@@ -60,56 +85,78 @@ t.test('a call gives back the memory and disk it took, also what arrives after i
 
 t.test('a body that could never fit is too large, and no other call is waited for', async t => {
   const call = new Admission(limits).enter('a')
-  t.match(refusal(() => call.memory.take(501)), [413, { error: { code: 'file_too_large', message: 'The body needs more memory than one API key may use.' } }])
+  t.match(
+    refusal(() => call.memory.take(501)),
+    [
+      413,
+      { error: { code: 'file_too_large', message: 'The body needs more memory than one API key may use.' } }
+    ]
+  )
 })
 
-t.test('memory that is short is taken from callers who do not read: of the same key where its share is used up, else of any', async t => {
-  let nowMs = 1000
-  t.intercept(performance, 'now', { value: () => nowMs })
-  const admission = new Admission({ ...limits, openCalls: 40, patienceMs: 1000 })
-  const ended: string[] = []
-  const reading = (name: string, keyId: string, bytes: number): void => {
-    const call = admission.enter(keyId)
-    call.memory.take(bytes)
-    admission.setStalled({
-      keyId,
-      get heldBytes () { return call.memory.bytes },
-      endAsTooSlow: () => {
-        ended.push(name)
-        call.leave()
-      }
-    }, true)
-    nowMs += 10
+t.test(
+  'memory that is short is taken from callers who do not read: of the same key where its share is used up, else of any',
+  async t => {
+    let nowMs = 1000
+    t.intercept(performance, 'now', { value: () => nowMs })
+    const admission = new Admission({ ...limits, openCalls: 40, patienceMs: 1000 })
+    const ended: string[] = []
+    const reading = (name: string, keyId: string, bytes: number): void => {
+      const call = admission.enter(keyId)
+      call.memory.take(bytes)
+      admission.setStalled(
+        {
+          keyId,
+          get heldBytes () {
+            return call.memory.bytes
+          },
+          endAsTooSlow: () => {
+            ended.push(name)
+            call.leave()
+          }
+        },
+        true
+      )
+      nowMs += 10
+    }
+    reading('b1', 'b', 200)
+    reading('a1', 'a', 0)
+    reading('a2', 'a', 100)
+    reading('a3', 'a', 300)
+    const call = admission.enter('a')
+    t.equal(
+      (refusal(() => call.memory.take(100)) as unknown[])[0],
+      503,
+      'nobody has waited for a second yet'
+    )
+    t.same(ended, [])
+    nowMs += 1000
+    call.memory.take(100)
+    t.same(ended, ['a2'], 'its own share was used up')
+    t.equal((refusal(() => admission.enter('a').memory.take(501)) as unknown[])[0], 413)
+    t.same(ended, ['a2'], 'nobody is ended for what could never fit')
+    const others = ['c', 'd', 'e'].map(keyId => admission.enter(keyId))
+    others[0]?.memory.take(200)
+    others[1]?.memory.take(100)
+    others[2]?.memory.take(50)
+    t.same(ended, ['a2'])
+    admission.enter('f').memory.take(100)
+    t.same(ended, ['a2', 'b1'], 'all of it is used, so who has waited longest')
+    t.end()
   }
-  reading('b1', 'b', 200)
-  reading('a1', 'a', 0)
-  reading('a2', 'a', 100)
-  reading('a3', 'a', 300)
-  const call = admission.enter('a')
-  t.equal((refusal(() => call.memory.take(100)) as unknown[])[0], 503, 'nobody has waited for a second yet')
-  t.same(ended, [])
-  nowMs += 1000
-  call.memory.take(100)
-  t.same(ended, ['a2'], 'its own share was used up')
-  t.equal((refusal(() => admission.enter('a').memory.take(501)) as unknown[])[0], 413)
-  t.same(ended, ['a2'], 'nobody is ended for what could never fit')
-  const others = ['c', 'd', 'e'].map(keyId => admission.enter(keyId))
-  others[0]?.memory.take(200)
-  others[1]?.memory.take(100)
-  others[2]?.memory.take(50)
-  t.same(ended, ['a2'])
-  admission.enter('f').memory.take(100)
-  t.same(ended, ['a2', 'b1'], 'all of it is used, so who has waited longest')
-  t.end()
-})
+)
 
-t.test('what leaves half of a key\'s share is cheap', async t => {
+t.test("what leaves half of a key's share is cheap", async t => {
   const admission = new Admission(limits)
   const call = admission.enter('a')
   t.same([call.memory.isCheap(250), call.memory.isCheap(251)], [true, false])
   const more = admission.enter('b')
   more.memory.take(200)
-  t.same([call.memory.isCheap(200), more.memory.isCheap(51)], [true, false], 'what a key holds in all its calls counts')
+  t.same(
+    [call.memory.isCheap(200), more.memory.isCheap(51)],
+    [true, false],
+    'what a key holds in all its calls counts'
+  )
 })
 
 t.test('without a setting, bodies may take a quarter of the heap', async t => {
@@ -117,7 +164,10 @@ t.test('without a setting, bodies may take a quarter of the heap', async t => {
   const call = new Admission({ ...others, maxSharePerKey: 1 }).enter('a')
   const quarter = Math.floor(getHeapStatistics().heap_size_limit / 4)
   call.memory.take(quarter)
-  t.match(refusal(() => call.memory.take(1)), [413])
+  t.match(
+    refusal(() => call.memory.take(1)),
+    [413]
+  )
 })
 
 /** Takes one at a time until it is refused. */
@@ -129,7 +179,10 @@ function takeAll (budget: FairShare, owner: string): number {
 
 t.test('a key may hold its share of what the others leave', async t => {
   const budget = new FairShare(100, 0.5)
-  t.same(['a', 'b', 'c'].map(owner => takeAll(budget, owner)), [50, 25, 12])
+  t.same(
+    ['a', 'b', 'c'].map(owner => takeAll(budget, owner)),
+    [50, 25, 12]
+  )
   t.notOk(budget.take('a', 1))
   t.ok(budget.take('d', 1), 'and there is always room for one more key')
   budget.give('a', 10)
@@ -161,19 +214,26 @@ t.test('new bounds apply to what is taken from then on', async t => {
 })
 
 t.test('never more than the total is taken, and all of it is free once all is given back', async t => {
-  const step = fc.record({ owner: fc.constantFrom('a', 'b', 'c'), amount: fc.integer({ min: 1, max: 20 }), give: fc.boolean() })
-  holds(t, fc.property(fc.array(step), fc.double({ min: 0.1, max: 1, noNaN: true }), (steps, share) => {
-    const budget = new FairShare(50, share)
-    const taken: Array<readonly [string, number]> = []
-    for (const { owner, amount, give } of steps) {
-      const last = give ? taken.pop() : undefined
-      if (last !== undefined) budget.give(...last)
-      else if (budget.take(owner, amount)) taken.push([owner, amount])
-      if (budget.used > 50 || budget.used !== taken.reduce((sum, [, part]) => sum + part, 0)) return false
-    }
-    for (const part of taken) budget.give(...part)
-    return budget.used === 0 && budget.maxOf('a') === Math.max(1, Math.floor(50 * share))
-  }))
+  const step = fc.record({
+    owner: fc.constantFrom('a', 'b', 'c'),
+    amount: fc.integer({ min: 1, max: 20 }),
+    give: fc.boolean()
+  })
+  holds(
+    t,
+    fc.property(fc.array(step), fc.double({ min: 0.1, max: 1, noNaN: true }), (steps, share) => {
+      const budget = new FairShare(50, share)
+      const taken: Array<readonly [string, number]> = []
+      for (const { owner, amount, give } of steps) {
+        const last = give ? taken.pop() : undefined
+        if (last !== undefined) budget.give(...last)
+        else if (budget.take(owner, amount)) taken.push([owner, amount])
+        if (budget.used > 50 || budget.used !== taken.reduce((sum, [, part]) => sum + part, 0)) return false
+      }
+      for (const part of taken) budget.give(...part)
+      return budget.used === 0 && budget.maxOf('a') === Math.max(1, Math.floor(50 * share))
+    })
+  )
 })
 
 t.test('no caller of another key makes room for what a key could not have', async t => {
@@ -183,11 +243,18 @@ t.test('no caller of another key makes room for what a key could not have', asyn
   let ended = 0
   const other = admission.enter('b')
   other.memory.take(300)
-  admission.setStalled({
-    keyId: 'b',
-    get heldBytes () { return other.memory.bytes },
-    endAsTooSlow: () => { ended++ }
-  }, true)
+  admission.setStalled(
+    {
+      keyId: 'b',
+      get heldBytes () {
+        return other.memory.bytes
+      },
+      endAsTooSlow: () => {
+        ended++
+      }
+    },
+    true
+  )
   admission.enter('a').memory.take(350)
   nowMs += 2000
   t.equal((refusal(() => admission.enter('a').memory.take(400)) as unknown[])[0], 503)

@@ -7,10 +7,28 @@ import { settings } from '../support/settings.ts'
 t.test('at a loopback address only loopback and the names of the operator are allowed', async t => {
   for (const host of ['127.0.0.1', '::1', 'localhost', '127.0.0.2']) {
     const allows = allowedHosts({ host, acceptedHosts: ['ai.example.com'] })
-    for (const header of ['localhost', 'LOCALHOST:8080', '127.0.0.1', '127.0.0.1:8080', '[::1]', '[::1]:8080', 'AI.example.com', 'ai.example.com:443']) {
+    for (const header of [
+      'localhost',
+      'LOCALHOST:8080',
+      '127.0.0.1',
+      '127.0.0.1:8080',
+      '[::1]',
+      '[::1]:8080',
+      'AI.example.com',
+      'ai.example.com:443'
+    ]) {
       t.ok(allows(header), `${header} at ${host}`)
     }
-    for (const header of ['evil.test', 'evil.test:8080', '127.0.0.1.evil.test', 'localhost.evil.test', '', 'x.ai.example.com', '10.0.0.1', '[::2]']) {
+    for (const header of [
+      'evil.test',
+      'evil.test:8080',
+      '127.0.0.1.evil.test',
+      'localhost.evil.test',
+      '',
+      'x.ai.example.com',
+      '10.0.0.1',
+      '[::2]'
+    ]) {
       t.notOk(allows(header), `${header} at ${host}`)
     }
   }
@@ -25,7 +43,9 @@ t.test('at another address any name is allowed, unless the operator lists some',
 t.test('a request under another name is refused before its key is looked at', async t => {
   const api = await testGateway(t, { server: { ...settings().server, acceptedHosts: [] } })
   const ask = async (host: string): Promise<number> => {
-    const { statusCode, body } = await request(`${api.url}/v1/models`, { headers: { host, authorization: `Bearer ${testKey}` } })
+    const { statusCode, body } = await request(`${api.url}/v1/models`, {
+      headers: { host, authorization: `Bearer ${testKey}` }
+    })
     await body.dump()
     return statusCode
   }

@@ -15,7 +15,14 @@ t.test('an unexpected error is 500 without its words, which stay in the record',
   const { url, ended } = await smallApp(t)
   const response = await fetch(`${url}/broken`)
   t.equal(response.status, 500)
-  t.same(await response.json(), refusal('Headgate could not handle the request because of an internal error.', 'internal_error', 'server_error'))
+  t.same(
+    await response.json(),
+    refusal(
+      'Headgate could not handle the request because of an internal error.',
+      'internal_error',
+      'server_error'
+    )
+  )
   await until(() => ended.length === 1, 'the call to end')
   t.match(ended[0]?.record, { outcome: 'error', errorCode: 'internal_error', cause: new Error('private') })
 })
@@ -36,9 +43,23 @@ t.test('while the process shuts down, an answer closes its connection', async t 
   t.equal((await fetch(`${url}/plain`)).headers.get('connection'), 'close')
 })
 
-/** Serves answers to a caller on a connection of its own, with a short time in which some of them must be accepted. */
-async function slowly (t: Test, body: Reply['body'], writeTimeoutMs = 100): Promise<{ readonly socket: Socket, readonly ended: readonly Call[], readonly app: App }> {
-  const endpoint: Endpoint = { name: 'slow', method: 'GET', path: '/slow', body: 'none', maxBodyBytes: 0, handle: async () => ({ status: 200, headers: {}, body }) }
+/**
+ * Serves answers to a caller on a connection of its own, with a short time in which some of them must be
+ * accepted.
+ */
+async function slowly (
+  t: Test,
+  body: Reply['body'],
+  writeTimeoutMs = 100
+): Promise<{ readonly socket: Socket, readonly ended: readonly Call[], readonly app: App }> {
+  const endpoint: Endpoint = {
+    name: 'slow',
+    method: 'GET',
+    path: '/slow',
+    body: 'none',
+    maxBodyBytes: 0,
+    handle: async () => ({ status: 200, headers: {}, body })
+  }
   const { app, url, ended } = await smallApp(t, { endpoints: () => [endpoint], writeTimeoutMs })
   const socket = await raw(t, url)
   socket.pause().write('GET /slow HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
@@ -50,7 +71,10 @@ async function * endless (): AsyncGenerator<Buffer> {
 }
 
 t.test('a caller who accepts nothing of an answer that waits loses the connection', async t => {
-  for (const [name, body] of [['a stream', endless()], ['a complete answer', 'x'.repeat(30_000_000)]] as const) {
+  for (const [name, body] of [
+    ['a stream', endless()],
+    ['a complete answer', 'x'.repeat(30_000_000)]
+  ] as const) {
     const { ended, app } = await slowly(t, body)
     await until(() => ended.length === 1, `the end of ${name}`)
     t.match(ended[0]?.record, { outcome: 'client_too_slow', errorCode: 'client_too_slow', status: 499 }, name)
@@ -68,7 +92,12 @@ t.test('while memory is short, the call that has waited longest for its caller m
     }
   })
   const { url, ended, app } = await smallApp(t, {
-    endpoints: () => [keeping('complete', large, 400), keeping('stream', endless(), 400), keeping('nothing', large, 0), keeping('more', 'x', 500)],
+    endpoints: () => [
+      keeping('complete', large, 400),
+      keeping('stream', endless(), 400),
+      keeping('nothing', large, 0),
+      keeping('more', 'x', 500)
+    ],
     limits: { ...settings().limits, bodyMemoryBytes: 1000, maxSharePerKey: 1, patienceMs: 1000 }
   })
   const sockets: Socket[] = []
@@ -80,13 +109,26 @@ t.test('while memory is short, the call that has waited longest for its caller m
   }
   const refused = await fetch(`${url}/more`)
   t.equal(refused.status, 503, 'one that has waited for a moment may read on')
-  t.match(await refused.json(), { error: { code: 'overloaded', message: 'The gateway is out of memory. Try again later.' } })
-  await eventually(async () => await fetch(`${url}/more`), ({ status }) => status === 200, 'room in memory')
+  t.match(await refused.json(), {
+    error: { code: 'overloaded', message: 'The gateway is out of memory. Try again later.' }
+  })
+  await eventually(
+    async () => await fetch(`${url}/more`),
+    ({ status }) => status === 200,
+    'room in memory'
+  )
   await until(() => ended.some(({ record }) => record.outcome === 'client_too_slow'), 'the end of a call')
   const tooSlow = ended.filter(({ record }) => record.outcome === 'client_too_slow')
-  t.same(tooSlow.map(({ record }) => [record.endpoint, record.status]), [['stream', 499]], 'who has waited longest, of those that hold memory')
+  t.same(
+    tooSlow.map(({ record }) => [record.endpoint, record.status]),
+    [['stream', 499]],
+    'who has waited longest, of those that hold memory'
+  )
   t.equal(app.openCalls(), 2)
-  t.ok((await rest((sockets[2] as Socket).resume())).length > 29_000_000, 'the others are answered when they read')
+  t.ok(
+    (await rest((sockets[2] as Socket).resume())).length > 29_000_000,
+    'the others are answered when they read'
+  )
 })
 
 /** Reads more at a time than the buffers of the system hold back, and rests in between. */
@@ -96,7 +138,11 @@ async function readSlowly (socket: Socket): Promise<{ readonly bytes: number, re
   for await (const piece of socket) {
     const before = bytes
     bytes += (piece as Buffer).length
-    if (Math.floor(before / 4e6) !== Math.floor(bytes / 4e6)) await new Promise(resolve => { setTimeout(resolve, 60) })
+    if (Math.floor(before / 4e6) !== Math.floor(bytes / 4e6)) {
+      await new Promise(resolve => {
+        setTimeout(resolve, 60)
+      })
+    }
   }
   return { bytes, ms: performance.now() - startedMs }
 }
@@ -110,7 +156,17 @@ t.test('while memory is short, a caller who reads slowly is not one who has stop
     }
   })
   const { url, ended } = await smallApp(t, {
-    endpoints: () => [keeping('complete', large, 400), keeping('stream', (async function * () { yield large })(), 400), keeping('more', 'x', 500)],
+    endpoints: () => [
+      keeping('complete', large, 400),
+      keeping(
+        'stream',
+        (async function* () {
+          yield large
+        })(),
+        400
+      ),
+      keeping('more', 'x', 500)
+    ],
     limits: { ...settings().limits, bodyMemoryBytes: 800, maxSharePerKey: 1, patienceMs: 400 }
   })
   const readings = await Promise.all(['complete', 'stream'].map(async name => {

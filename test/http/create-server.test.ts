@@ -10,10 +10,16 @@ import { settings } from '../support/settings.ts'
 
 t.test('a gateway with a certificate is at https://', { skip: noOpenSsl }, async t => {
   const paths = makeCertificate(t.testdir({}))
-  const gateway = await createGateway(settings({ server: { ...settings().server, tls: paths } }), { keys: { check: () => undefined }, log: createLog('silent') })
+  const gateway = await createGateway(settings({ server: { ...settings().server, tls: paths } }), {
+    keys: { check: () => undefined },
+    log: createLog('silent')
+  })
   t.teardown(async () => await gateway.close())
   const url = urlOf(await gateway.listen())
   t.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
-  const [response] = await once(request(`${url}/readyz`, { ca: readFileSync(paths.certificate), agent: false }).end(), 'response')
+  const [response] = await once(
+    request(`${url}/readyz`, { ca: readFileSync(paths.certificate), agent: false }).end(),
+    'response'
+  )
   t.equal(response.resume().statusCode, 200)
 })

@@ -20,34 +20,75 @@ t.test('a request goes to the endpoint of its method and path', async t => {
     t.match(response.headers.get('x-request-id'), /\S/, title)
   }
   await until(() => ended.length === rows.length, 'the calls to end')
-  t.same(ended.map(({ record }) => [record.endpoint, record.status, record.outcome]), [
-    ['plain', 200, 'ok'], ['plain', 200, 'ok'], ['one', 200, 'ok'], ['gone', 200, 'ok'], ['plain', 200, 'ok'], ['plain', 200, 'ok'], ['plain', 200, 'ok']
-  ])
+  t.same(
+    ended.map(({ record }) => [record.endpoint, record.status, record.outcome]),
+    [
+      ['plain', 200, 'ok'],
+      ['plain', 200, 'ok'],
+      ['one', 200, 'ok'],
+      ['gone', 200, 'ok'],
+      ['plain', 200, 'ok'],
+      ['plain', 200, 'ok'],
+      ['plain', 200, 'ok']
+    ]
+  )
 })
 
-t.test('a request for no endpoint is refused in the form of any other, and noted with method and path', async t => {
-  const { url, ended } = await smallApp(t)
-  const rows: ReadonlyArray<readonly [title: string, method: string, path: string, status: number, body: object, noted: string]> = [
-    ['an unknown path', 'GET', '/nowhere?key=secret', 404, refusal('Not found: GET /nowhere.', 'not_found'), 'GET /nowhere'],
-    ['another method', 'POST', '/things/7', 405, refusal('Method not allowed.', 'method_not_allowed'), 'POST /things/7'],
-    ['another method of a path without parameters', 'POST', '/plain', 405, refusal('Method not allowed.', 'method_not_allowed'), 'POST /plain']
-  ]
-  for (const [title, method, path, status, body, noted] of rows) {
-    const response = await fetch(url + path, { method })
-    t.equal(response.status, status, title)
-    t.same(await response.json(), body, title)
-    await until(() => ended.at(-1)?.record.request === noted, `the end of ${noted}`)
+t.test(
+  'a request for no endpoint is refused in the form of any other, and noted with method and path',
+  async t => {
+    const { url, ended } = await smallApp(t)
+    const rows: ReadonlyArray<
+      readonly [title: string, method: string, path: string, status: number, body: object, noted: string]
+    > = [
+      [
+        'an unknown path',
+        'GET',
+        '/nowhere?key=secret',
+        404,
+        refusal('Not found: GET /nowhere.', 'not_found'),
+        'GET /nowhere'
+      ],
+      [
+        'another method',
+        'POST',
+        '/things/7',
+        405,
+        refusal('Method not allowed.', 'method_not_allowed'),
+        'POST /things/7'
+      ],
+      [
+        'another method of a path without parameters',
+        'POST',
+        '/plain',
+        405,
+        refusal('Method not allowed.', 'method_not_allowed'),
+        'POST /plain'
+      ]
+    ]
+    for (const [title, method, path, status, body, noted] of rows) {
+      const response = await fetch(url + path, { method })
+      t.equal(response.status, status, title)
+      t.same(await response.json(), body, title)
+      await until(() => ended.at(-1)?.record.request === noted, `the end of ${noted}`)
+    }
+    t.equal((await fetch(`${url}/things/7`, { method: 'POST' })).headers.get('allow'), 'HEAD, GET, DELETE')
+    t.equal((await fetch(`${url}/plain`, { method: 'POST' })).headers.get('allow'), 'GET, HEAD')
   }
-  t.equal((await fetch(`${url}/things/7`, { method: 'POST' })).headers.get('allow'), 'HEAD, GET, DELETE')
-  t.equal((await fetch(`${url}/plain`, { method: 'POST' })).headers.get('allow'), 'GET, HEAD')
-})
+)
 
-t.test('a WebSocket upgrade where only other methods are served is refused so that clients fall back at once', async t => {
-  const { url } = await smallApp(t)
-  const socket = await raw(t, url)
-  socket.write('POST /plain HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n')
-  socket.end()
-  const [head = '', body = ''] = (await rest(socket)).split('\r\n\r\n')
-  t.match(head, /^HTTP\/1\.1 426 /)
-  t.same(JSON.parse(body), refusal('WebSocket is not available. Send the request with POST.', 'method_not_allowed'))
-})
+t.test(
+  'a WebSocket upgrade where only other methods are served is refused so that clients fall back at once',
+  async t => {
+    const { url } = await smallApp(t)
+    const socket = await raw(t, url)
+    socket.write('POST /plain HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n')
+    socket.end()
+    const [head = '', body = ''] = (await rest(socket)).split('\r\n\r\n')
+    t.match(head, /^HTTP\/1\.1 426 /)
+    t.same(
+      JSON.parse(body),
+      refusal('WebSocket is not available. Send the request with POST.', 'method_not_allowed')
+    )
+  }
+)

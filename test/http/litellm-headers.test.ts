@@ -8,7 +8,9 @@ import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 t.test('with the switch answers have the headers of LiteLLM as well, streams without the cost', async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('there')] })
   t.teardown(upstream.close)
-  const providers = [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { quirks: { responsesApi: false } })]
+  const providers = [
+    upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { quirks: { responsesApi: false } })
+  ]
   const { server } = settings()
   const on = await testGateway(t, { providers, server: { ...server, litellmHeaders: true } })
   const off = await testGateway(t, { providers })
@@ -19,11 +21,19 @@ t.test('with the switch answers have the headers of LiteLLM as well, streams wit
   t.equal(headers.get('x-litellm-model-group'), 'gpt-4o')
   t.equal(headers.get('x-litellm-response-cost'), headers.get('x-headgate-cost-usd'))
   t.ok(Number(headers.get('x-litellm-response-cost')) > 0)
-  t.ok(Number(headers.get('x-litellm-response-duration-ms')) >= Number(headers.get('x-litellm-overhead-duration-ms')))
+  t.ok(
+    Number(headers.get('x-litellm-response-duration-ms')) >=
+      Number(headers.get('x-litellm-overhead-duration-ms'))
+  )
   const refused = await on.post('/v1/chat/completions', { ...body, model: 'none/at-all' })
   t.ok(refused.headers.get('x-litellm-call-id'))
   t.equal(refused.headers.get('x-litellm-response-cost'), null)
-  t.same([...(await off.post('/v1/chat/completions', body)).headers.keys()].filter(name => name.includes('litellm')), [])
+  t.same(
+    [...(await off.post('/v1/chat/completions', body)).headers.keys()].filter(name =>
+      name.includes('litellm')
+    ),
+    []
+  )
 })
 
 t.test('a name with characters that no header holds is printed without them', async t => {

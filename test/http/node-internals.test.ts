@@ -49,10 +49,17 @@ t.test('writeChunk frames a text as one chunk, in one write of which Node adds n
 t.test('writeChunk keeps text and bytes in order, however much is waiting', async t => {
   const { response, answer } = await openRequest(t)
   response.writeHead(200)
-  const pieces = Array.from({ length: 40 }, (_, number) => [`<${number} ä>`, Buffer.alloc(20_000, String(number % 10)), new Uint8Array()]).flat()
+  const pieces = Array.from({ length: 40 }, (_, number) => [
+    `<${number} ä>`,
+    Buffer.alloc(20_000, String(number % 10)),
+    new Uint8Array()
+  ]).flat()
   for (const piece of pieces) writeChunk(response, piece)
   response.end()
-  t.equal(await (await answer).text(), pieces.map(piece => typeof piece === 'string' ? piece : Buffer.from(piece).toString()).join(''))
+  t.equal(
+    await (await answer).text(),
+    pieces.map(piece => (typeof piece === 'string' ? piece : Buffer.from(piece).toString())).join('')
+  )
 })
 
 t.test('writeChunk leaves a response alone that has no chunks', async t => {
@@ -66,26 +73,35 @@ t.test('writeChunk leaves a response alone that has no chunks', async t => {
 })
 
 // Otherwise: Node emits `close` on it, as it does from Node.js 24 on, or has a documented event for it.
-t.test('a response that waits behind another has no socket, and hears of the end of its connection once', async t => {
-  const responses: ServerResponse[] = []
-  const { url } = await httpServer(t, (_request, response) => { responses.push(response) })
-  const socket = await raw(t, url)
-  socket.write(get + get)
-  await until(() => responses.length === 2, 'two requests')
-  const [first, second] = responses
-  t.same([first, second].map(response => response && isPipelined(response)), [false, true])
-  const closed: string[] = []
-  first?.on('close', () => closed.push('first'))
-  second?.on('close', () => closed.push('second'))
-  const connection = first?.socket
-  socket.destroy()
-  await until(() => connection?.closed === true && closed.length > 0, 'the connection to close')
-  const closedByNode = Number(process.versions.node.split('.', 1)[0]) >= 24 ? ['first', 'second'] : ['first']
-  t.same(closed, closedByNode, 'when this fails, closeWaitingResponse is needed no longer, or again')
-  if (second !== undefined) closeWaitingResponse(second)
-  t.same(closed, ['first', 'second'])
-  t.ok(second?.destroyed)
-})
+t.test(
+  'a response that waits behind another has no socket, and hears of the end of its connection once',
+  async t => {
+    const responses: ServerResponse[] = []
+    const { url } = await httpServer(t, (_request, response) => {
+      responses.push(response)
+    })
+    const socket = await raw(t, url)
+    socket.write(get + get)
+    await until(() => responses.length === 2, 'two requests')
+    const [first, second] = responses
+    t.same(
+      [first, second].map(response => response && isPipelined(response)),
+      [false, true]
+    )
+    const closed: string[] = []
+    first?.on('close', () => closed.push('first'))
+    second?.on('close', () => closed.push('second'))
+    const connection = first?.socket
+    socket.destroy()
+    await until(() => connection?.closed === true && closed.length > 0, 'the connection to close')
+    const closedByNode =
+      Number(process.versions.node.split('.', 1)[0]) >= 24 ? ['first', 'second'] : ['first']
+    t.same(closed, closedByNode, 'when this fails, closeWaitingResponse is needed no longer, or again')
+    if (second !== undefined) closeWaitingResponse(second)
+    t.same(closed, ['first', 'second'])
+    t.ok(second?.destroyed)
+  }
+)
 
 // Otherwise: server.close(), if it leaves connections with unsent bytes alone.
 t.test('stopAccepting refuses new connections and leaves the open ones alone', async t => {

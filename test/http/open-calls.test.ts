@@ -4,7 +4,10 @@ import { receivedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
 
 /** Adds a call that is to end after `ms`; `endedBy` returns what ended it. */
-function openCall (open: OpenCalls, ms: number): { readonly call: OpenCall, readonly endedBy: () => string | undefined } {
+function openCall (
+  open: OpenCalls,
+  ms: number
+): { readonly call: OpenCall, readonly endedBy: () => string | undefined } {
   let code: string | undefined
   const call = new OpenCall(receivedCall({}), error => { code = error.code }, performance.now() + ms)
   open.add(call)

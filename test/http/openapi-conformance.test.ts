@@ -1,6 +1,7 @@
 /**
- * Compares answers of every endpoint with the document that the gateway serves: complete answers, streams, streams that
- * break off, and each status that the document lists. A status or a field that only one of the two knows fails.
+ * Compares answers of every endpoint with the document that the gateway serves: complete answers, streams,
+ * streams that break off, and each status that the document lists. A status or a field that only one of the
+ * two knows fails.
  */
 
 import t from 'tap'
@@ -23,32 +24,83 @@ import type { Test } from 'tap'
 const chat = '/v1/chat/completions'
 const deferred = '/v1/chat/deferred-completion/{request_id}'
 const storedResponse = '/v1/responses/{response_id}'
-const png = await encodePng(paint({ text: 'a', number: 0, width: 64, height: 64, transparent: false, squares: 4 }))
+const png = await encodePng(
+  paint({ text: 'a', number: 0, width: 64, height: 64, transparent: false, squares: 4 })
+)
 
 /** Scripts the provider of these tests: everything the document speaks of, and more. */
 function script ({ path, json, method, text }: SeenRequest): Script {
   const streamed = /"stream":true/.test(text)
   const failing = Number(/fails-(\d+)/.exec(path + text)?.[1] ?? 200)
-  if (/"deferred":true/.test(text)) return { pieces: [JSON.stringify({ request_id: failing === 200 ? 'f15c114e-f47d' : `fails-${failing}` })] }
+  if (/"deferred":true/.test(text)) {
+    return {
+      pieces: [JSON.stringify({ request_id: failing === 200 ? 'f15c114e-f47d' : `fails-${failing}` })]
+    }
+  }
   if (failing !== 200) return { status: failing, pieces: ['{"error":{"message":"No.","type":"no"}}'] }
-  if (method === 'GET') return json === undefined && pendingOnce() ? { status: 202 } : { pieces: [chatAnswer('later')] }
+  if (method === 'GET') {
+    return json === undefined && pendingOnce() ? { status: 202 } : { pieces: [chatAnswer('later')] }
+  }
   switch (path) {
-    case '/chat/completions': return streamed ? { headers: eventStream, pieces: fullStream() } : { pieces: [fullCompletion()] }
-    case '/images/generations': return { pieces: [JSON.stringify({
-      created: 1763686800, data: [{ url: 'https://images.example/1.png', revised_prompt: 'A cat.' }],
-      usage: { total_tokens: 30, input_tokens: 10, output_tokens: 20, input_tokens_details: { text_tokens: 10, image_tokens: 0 } },
-      size: '1024x1024', quality: 'high', background: 'opaque', output_format: 'png'
-    })] }
-    case '/audio/transcriptions': return { pieces: [JSON.stringify({
-      text: 'hi', logprobs: [{ token: 'hi', logprob: -0.1, bytes: [104, 105] }],
-      usage: { type: 'tokens', input_tokens: 1, input_token_details: { text_tokens: 0, audio_tokens: 1 }, output_tokens: 1, total_tokens: 2 }
-    })] }
-    case '/responses/compact': return { pieces: [JSON.stringify({
-      id: 'resp_c', object: 'response.compaction', created_at: 1763686800, output: [{ id: 'cmp_1', type: 'compaction', encrypted_content: 'gAAA' }],
-      usage: { input_tokens: 3, input_tokens_details: { cached_tokens: 1, cache_write_tokens: 0 }, output_tokens: 2, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 5 }
-    })] }
-    case '/v1/messages/count_tokens': return { pieces: ['{"input_tokens":7}'] }
-    default: return { status: 404, pieces: ['{"error":{"message":"no such path","type":"invalid_request_error"}}'] }
+    case '/chat/completions':
+      return streamed ? { headers: eventStream, pieces: fullStream() } : { pieces: [fullCompletion()] }
+    case '/images/generations':
+      return {
+        pieces: [
+          JSON.stringify({
+            created: 1763686800,
+            data: [{ url: 'https://images.example/1.png', revised_prompt: 'A cat.' }],
+            usage: {
+              total_tokens: 30,
+              input_tokens: 10,
+              output_tokens: 20,
+              input_tokens_details: { text_tokens: 10, image_tokens: 0 }
+            },
+            size: '1024x1024',
+            quality: 'high',
+            background: 'opaque',
+            output_format: 'png'
+          })
+        ]
+      }
+    case '/audio/transcriptions':
+      return {
+        pieces: [
+          JSON.stringify({
+            text: 'hi',
+            logprobs: [{ token: 'hi', logprob: -0.1, bytes: [104, 105] }],
+            usage: {
+              type: 'tokens',
+              input_tokens: 1,
+              input_token_details: { text_tokens: 0, audio_tokens: 1 },
+              output_tokens: 1,
+              total_tokens: 2
+            }
+          })
+        ]
+      }
+    case '/responses/compact':
+      return {
+        pieces: [
+          JSON.stringify({
+            id: 'resp_c',
+            object: 'response.compaction',
+            created_at: 1763686800,
+            output: [{ id: 'cmp_1', type: 'compaction', encrypted_content: 'gAAA' }],
+            usage: {
+              input_tokens: 3,
+              input_tokens_details: { cached_tokens: 1, cache_write_tokens: 0 },
+              output_tokens: 2,
+              output_tokens_details: { reasoning_tokens: 0 },
+              total_tokens: 5
+            }
+          })
+        ]
+      }
+    case '/v1/messages/count_tokens':
+      return { pieces: ['{"input_tokens":7}'] }
+    default:
+      return { status: 404, pieces: ['{"error":{"message":"no such path","type":"invalid_request_error"}}'] }
   }
 }
 
@@ -62,21 +114,53 @@ const usage = {
   completion_tokens: 2,
   total_tokens: 5,
   prompt_tokens_details: { cached_tokens: 1, audio_tokens: 0 },
-  completion_tokens_details: { reasoning_tokens: 1, audio_tokens: 0, accepted_prediction_tokens: 0, rejected_prediction_tokens: 0 }
+  completion_tokens_details: {
+    reasoning_tokens: 1,
+    audio_tokens: 0,
+    accepted_prediction_tokens: 0,
+    rejected_prediction_tokens: 0
+  }
 }
 const logprobs = {
-  content: [{ token: 'Hi', logprob: -0.1, bytes: [72, 105], top_logprobs: [{ token: 'Hi', logprob: -0.1, bytes: null }] }], refusal: null
+  content: [
+    {
+      token: 'Hi',
+      logprob: -0.1,
+      bytes: [72, 105],
+      top_logprobs: [{ token: 'Hi', logprob: -0.1, bytes: null }]
+    }
+  ],
+  refusal: null
 }
-const annotations = [{ type: 'url_citation', url_citation: { start_index: 0, end_index: 2, url: 'https://a.example', title: 'A' } }]
+const annotations = [
+  {
+    type: 'url_citation',
+    url_citation: { start_index: 0, end_index: 2, url: 'https://a.example', title: 'A' }
+  }
+]
 const audio = { id: 'audio_1', data: 'AAAA', expires_at: 1763686800, transcript: 'Hi' }
 const calls = [
   { id: 'call_1', type: 'function', function: { name: 'get', arguments: '{}' } },
   { id: 'call_2', type: 'custom', custom: { name: 'run', input: 'x' } }
 ]
-const head = { id: 'chatcmpl-up', created: 1763686800, model: 'm-1', service_tier: 'default', system_fingerprint: 'fp_1' }
+const head = {
+  id: 'chatcmpl-up',
+  created: 1763686800,
+  model: 'm-1',
+  service_tier: 'default',
+  system_fingerprint: 'fp_1'
+}
 
 /** A message with each field that a message can have. */
-const full = { role: 'assistant', content: 'Hi', refusal: null, annotations, audio, tool_calls: calls, reasoning_content: 'Hm.' }
+const full = {
+  role: 'assistant',
+  content: 'Hi',
+  refusal: null,
+  annotations,
+  audio,
+  tool_calls: calls,
+  reasoning_content: 'Hm.'
+}
 
 function fullCompletion (): string {
   const choices = [{ index: 0, message: full, logprobs, finish_reason: 'tool_calls' }]
@@ -102,7 +186,11 @@ interface Place {
   readonly api: TestGateway
   /** Sends JSON, and compares the answer with the document. */
   readonly post: (path: string, body: unknown, init?: RequestInit) => Promise<Response>
-  readonly form: (path: string, fields: Record<string, unknown>, headers?: Record<string, string>) => Promise<Response>
+  readonly form: (
+    path: string,
+    fields: Record<string, unknown>,
+    headers?: Record<string, string>
+  ) => Promise<Response>
   readonly compare: (answer: Answer) => Promise<void>
   readonly missing: () => string[]
 }
@@ -124,15 +212,29 @@ async function start (t: Test): Promise<Place> {
   t.teardown(upstream.close)
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
-  const api = await testGateway(t, {
-    server: { ...settings().server, aliases: false },
-    providers: [
-      { ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } },
-      upstreamAt(upstream.url), upstreamAt(upstream.url, 'xai', 'xai'), upstreamAt(upstream.url, 'mistral', 'mistral'), { ...upstreamAt(upstream.url, 'anthropic', 'anthropic'), retries: 0 }
-    ],
-    tools: { ...settings().tools, connectMs: 10_000, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] },
-    deferred: { forAllProviders: true, keepMs: 86_400_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
-  }, {}, { database, keys: { check: checkKey } })
+  const api = await testGateway(
+    t,
+    {
+      server: { ...settings().server, aliases: false },
+      providers: [
+        { ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } },
+        upstreamAt(upstream.url),
+        upstreamAt(upstream.url, 'xai', 'xai'),
+        upstreamAt(upstream.url, 'mistral', 'mistral'),
+        { ...upstreamAt(upstream.url, 'anthropic', 'anthropic'), retries: 0 }
+      ],
+      tools: {
+        ...settings().tools,
+        connectMs: 10_000,
+        callMs: 10_000,
+        loopMs: 20_000,
+        allowedHosts: ['127.0.0.1']
+      },
+      deferred: { forAllProviders: true, keepMs: 86_400_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
+    },
+    {},
+    { database, keys: { check: checkKey } }
+  )
   const { findings, missing } = conformance(await (await api.get('/openapi.json')).json())
   const compare = async (answer: Answer): Promise<void> => {
     t.same(await findings(answer), [], `${answer.method} ${answer.path} ${answer.response.status}`)
@@ -148,8 +250,17 @@ async function start (t: Test): Promise<Place> {
     post: async (path, body, init) => await checked(path, await api.post(path, body, init)),
     form: async (path, fields, headers) => {
       const body = new FormData()
-      for (const [name, value] of Object.entries(fields)) body.append(name, value instanceof Blob ? value : String(value))
-      return await checked(path, await fetch(api.url + path, { method: 'POST', body, headers: { authorization: `Bearer ${testKey}`, ...headers } }))
+      for (const [name, value] of Object.entries(fields)) {
+        body.append(name, value instanceof Blob ? value : String(value))
+      }
+      return await checked(
+        path,
+        await fetch(api.url + path, {
+          method: 'POST',
+          body,
+          headers: { authorization: `Bearer ${testKey}`, ...headers }
+        })
+      )
     }
   }
 }
@@ -161,11 +272,37 @@ const image = new Blob([new Uint8Array(png)])
 const sandbox = { model: 'sandbox/echo', messages: 'Hello there.' }
 
 t.test('chat', async () => {
-  const tools = [{ type: 'function', function: { name: 'get_weather', parameters: { type: 'object', properties: { city: { type: 'string' } } } } }]
+  const tools = [
+    {
+      type: 'function',
+      function: {
+        name: 'get_weather',
+        parameters: { type: 'object', properties: { city: { type: 'string' } } }
+      }
+    }
+  ]
   for (const stream of [false, true]) {
-    await post(chat, { ...sandbox, stream, logprobs: true, top_logprobs: 2, stream_options: { include_usage: true, include_obfuscation: true } })
-    await post(chat, { ...sandbox, stream, n: 2, tools, messages: 'What is the weather? [sandbox: rounds=1]', tool_choice: 'required' })
-    await post(chat, { ...sandbox, stream, functions: [{ name: 'get_weather' }], function_call: { name: 'get_weather' } })
+    await post(chat, {
+      ...sandbox,
+      stream,
+      logprobs: true,
+      top_logprobs: 2,
+      stream_options: { include_usage: true, include_obfuscation: true }
+    })
+    await post(chat, {
+      ...sandbox,
+      stream,
+      n: 2,
+      tools,
+      messages: 'What is the weather? [sandbox: rounds=1]',
+      tool_choice: 'required'
+    })
+    await post(chat, {
+      ...sandbox,
+      stream,
+      functions: [{ name: 'get_weather' }],
+      function_call: { name: 'get_weather' }
+    })
     await post(chat, { ...sandbox, stream, messages: 'No. [sandbox: refuse]' })
     await post(chat, { ...sandbox, stream, model: 'openai/gpt-4o' })
   }
@@ -173,20 +310,35 @@ t.test('chat', async () => {
 
 t.test('completions', async () => {
   for (const stream of [false, true]) {
-    await post('/v1/completions', { model: 'sandbox/echo', prompt: 'Hello there.', n: 2, logprobs: 2, stream, stream_options: { include_usage: true } })
+    await post('/v1/completions', {
+      model: 'sandbox/echo',
+      prompt: 'Hello there.',
+      n: 2,
+      logprobs: 2,
+      stream,
+      stream_options: { include_usage: true }
+    })
     await post('/v1/completions', { model: 'sandbox/echo', prompt: 'No. [sandbox: refuse]', stream })
   }
 })
 
 t.test('responses', async t => {
   const server = await startToolServer(t)
-  const tools = [{ type: 'function', name: 'get_weather', parameters: { type: 'object' } }, { type: 'custom', name: 'patch' }]
+  const tools = [
+    { type: 'function', name: 'get_weather', parameters: { type: 'object' } },
+    { type: 'custom', name: 'patch' }
+  ]
   const mcp = [{ type: 'mcp', server_label: 'mine', server_url: server.url, require_approval: 'never' }]
   for (const stream of [false, true]) {
     for (const more of [
-      { include: ['message.output_text.logprobs'], top_logprobs: 2 }, { tools, input: 'What is the weather? Patch it.' },
-      { input: 'No. [sandbox: refuse]' }, { reasoning: { effort: 'low' } }, { tools: mcp, input: 'Use echo.' }
-    ]) await post('/v1/responses', { model: 'sandbox/echo', input: 'Hello.', stream, ...more })
+      { include: ['message.output_text.logprobs'], top_logprobs: 2 },
+      { tools, input: 'What is the weather? Patch it.' },
+      { input: 'No. [sandbox: refuse]' },
+      { reasoning: { effort: 'low' } },
+      { tools: mcp, input: 'Use echo.' }
+    ]) {
+      await post('/v1/responses', { model: 'sandbox/echo', input: 'Hello.', stream, ...more })
+    }
   }
 })
 
@@ -194,22 +346,59 @@ t.test('stored responses', async () => {
   await post('/v1/responses/input_tokens', { model: 'sandbox/echo', input: 'Hello.' })
   await post('/v1/responses/compact', { model: 'sandbox/echo', input: 'Hello.' })
   await post('/v1/responses/compact', { model: 'openai/m', input: 'Hello.' })
-  const { id } = await (await api.post('/v1/responses', { model: 'sandbox/echo', input: 'Hello.' })).json() as { id: string }
+  const { id } = (await (
+    await api.post('/v1/responses', { model: 'sandbox/echo', input: 'Hello.' })
+  ).json()) as { id: string }
   const streamed = async (input: string): Promise<string> => {
-    const response = await api.post('/v1/responses', { model: 'sandbox/echo', input, background: true, stream: true })
+    const response = await api.post('/v1/responses', {
+      model: 'sandbox/echo',
+      input,
+      background: true,
+      stream: true
+    })
     return /"id":"(resp_\w+)"/.exec(await response.text())?.[1] ?? ''
   }
   const made = await streamed('Hello.')
-  await compare({ path: storedResponse, method: 'get', response: await api.get(`/v1/responses/${await streamed('More. [sandbox: cut after=2]')}?stream=true`) })
-  for (const query of ['stream=true', 'stream=x']) await compare({ path: storedResponse, method: 'get', response: await api.get(`/v1/responses/${made}?${query}`) })
-  for (const one of [made, id, 'none']) await compare({ path: `${storedResponse}/cancel`, method: 'post', response: await api.get(`/v1/responses/${one}/cancel`, { method: 'POST' }) })
+  await compare({
+    path: storedResponse,
+    method: 'get',
+    response: await api.get(`/v1/responses/${await streamed('More. [sandbox: cut after=2]')}?stream=true`)
+  })
+  for (const query of ['stream=true', 'stream=x']) {
+    await compare({
+      path: storedResponse,
+      method: 'get',
+      response: await api.get(`/v1/responses/${made}?${query}`)
+    })
+  }
+  for (const one of [made, id, 'none']) {
+    await compare({
+      path: `${storedResponse}/cancel`,
+      method: 'post',
+      response: await api.get(`/v1/responses/${one}/cancel`, { method: 'POST' })
+    })
+  }
   for (const limit of [1, 0]) {
-    await compare({ path: `${storedResponse}/input_items`, method: 'get', response: await api.get(`/v1/responses/${id}/input_items?limit=${limit}`) })
+    await compare({
+      path: `${storedResponse}/input_items`,
+      method: 'get',
+      response: await api.get(`/v1/responses/${id}/input_items?limit=${limit}`)
+    })
   }
   await compare({ path: storedResponse, method: 'get', response: await api.get(`/v1/responses/${id}`) })
-  for (const _ of [200, 404]) await compare({ path: storedResponse, method: 'delete', response: await api.get(`/v1/responses/${id}`, { method: 'DELETE' }) })
+  for (const _ of [200, 404]) {
+    await compare({
+      path: storedResponse,
+      method: 'delete',
+      response: await api.get(`/v1/responses/${id}`, { method: 'DELETE' })
+    })
+  }
   for (const rest of ['', '/input_items']) {
-    await compare({ path: storedResponse + rest, method: 'get', response: await api.get(`/v1/responses/${id}${rest}`) })
+    await compare({
+      path: storedResponse + rest,
+      method: 'get',
+      response: await api.get(`/v1/responses/${id}${rest}`)
+    })
   }
 })
 
@@ -218,14 +407,20 @@ t.test('chat with tools of MCP servers', async t => {
   const failed = await startToolServer(t, { status: 500 })
   for (const stream of [false, true]) {
     const response = await post(chat, {
-      ...sandbox, stream, messages: 'Use echo. [sandbox: rounds=3]', mcp_servers: [
-        { url: server.url, name: 'mine', allowed_tools: ['echo', 'progress'] }, { url: failed.url, name: 'broken' }
+      ...sandbox,
+      stream,
+      messages: 'Use echo. [sandbox: rounds=3]',
+      mcp_servers: [
+        { url: server.url, name: 'mine', allowed_tools: ['echo', 'progress'] },
+        { url: failed.url, name: 'broken' }
       ],
       max_turns: 2,
       stream_options: { include_tool_events: true }
     })
     const text = await response.text()
-    for (const field of ['tools_executed', 'mcp_tool_results', 'mcp_server_errors', 'tool_loop_stopped']) t.match(text, field)
+    for (const field of ['tools_executed', 'mcp_tool_results', 'mcp_server_errors', 'tool_loop_stopped']) {
+      t.match(text, field)
+    }
     if (stream) t.match(text, 'tool_event')
     else t.notMatch(text, 'tool_event', 'events belong to a stream')
   }
@@ -233,7 +428,9 @@ t.test('chat with tools of MCP servers', async t => {
 
 t.test('deferred completions', async t => {
   const id = async (model: string, messages = 'Hello.'): Promise<string> => {
-    const receipt = await (await post(chat, { model, messages, deferred: true })).json() as { request_id: string }
+    const receipt = (await (await post(chat, { model, messages, deferred: true })).json()) as {
+      request_id: string
+    }
     return receipt.request_id
   }
   const native = await id('xai/grok-4')
@@ -260,20 +457,37 @@ t.test('deferred completions', async t => {
 
 t.test('messages', async t => {
   const counted = async (model: string, headers: Record<string, string> = {}): Promise<number> =>
-    (await post('/v1/messages/count_tokens', { model, messages: [{ role: 'user', content: 'hi' }] }, { headers })).status
+    (
+      await post(
+        '/v1/messages/count_tokens',
+        { model, messages: [{ role: 'user', content: 'hi' }] },
+        { headers }
+      )
+    ).status
   t.equal(await counted('sandbox/echo'), 200)
   t.equal(await counted('anthropic/claude-sonnet-4-5'), 200, 'by the provider')
-  for (const [theirs, ours] of [[429, 429], [401, 502], [504, 504], [503, 503]] as const) t.equal(await counted(`anthropic/fails-${theirs}`), ours)
+  for (const [theirs, ours] of [
+    [429, 429],
+    [401, 502],
+    [504, 504],
+    [503, 503]
+  ] as const) {
+    t.equal(await counted(`anthropic/fails-${theirs}`), ours)
+  }
   t.equal(await counted('anthropic/fails-402', { 'x-provider-key': 'mine' }), 402)
   const messages = [{ role: 'user', content: 'use get with {"a":1}' }]
   const tools = [{ name: 'get', input_schema: { type: 'object', properties: {} } }]
   for (const model of ['sandbox/thinker', 'openai/gpt-4o']) {
-    for (const stream of [false, true]) await post('/v1/messages', { model, max_tokens: 100, messages, tools, stream })
+    for (const stream of [false, true]) {
+      await post('/v1/messages', { model, max_tokens: 100, messages, tools, stream })
+    }
   }
 })
 
 t.test('embeddings', async () => {
-  for (const encoding_format of ['float', 'base64']) await post('/v1/embeddings', { model: 'sandbox/embedding', input: ['a', 'b'], encoding_format })
+  for (const encoding_format of ['float', 'base64']) {
+    await post('/v1/embeddings', { model: 'sandbox/embedding', input: ['a', 'b'], encoding_format })
+  }
 })
 
 t.test('images', async () => {
@@ -288,28 +502,52 @@ t.test('images', async () => {
 
 t.test('audio', async () => {
   const speech = { model: 'sandbox/speaker', input: 'Hello.', voice: 'any' }
-  for (const response_format of ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm']) await post('/v1/audio/speech', { ...speech, response_format })
+  for (const response_format of ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm']) {
+    await post('/v1/audio/speech', { ...speech, response_format })
+  }
   await post('/v1/audio/speech', { ...speech, response_format: 'wav', stream_format: 'sse' })
   const granularities = { 'timestamp_granularities[]': 'word' }
   for (const path of ['/v1/audio/transcriptions', '/v1/audio/translations']) {
-    for (const response_format of ['json', 'text', 'srt', 'vtt', 'verbose_json']) await form(path, { model: 'sandbox/listener', file, response_format })
+    for (const response_format of ['json', 'text', 'srt', 'vtt', 'verbose_json']) {
+      await form(path, { model: 'sandbox/listener', file, response_format })
+    }
   }
-  await form('/v1/audio/transcriptions', { model: 'sandbox/listener', file, response_format: 'verbose_json', ...granularities })
+  await form('/v1/audio/transcriptions', {
+    model: 'sandbox/listener',
+    file,
+    response_format: 'verbose_json',
+    ...granularities
+  })
   await form('/v1/audio/transcriptions', { model: 'sandbox/listener', file, stream: 'true' })
   await form('/v1/audio/transcriptions', { model: 'openai/gpt-4o-transcribe', file, 'include[]': 'logprobs' })
 })
 
 t.test('documents', async () => {
-  await post('/v1/ocr', { model: 'sandbox/reader', document: { document_url: `data:image/png;base64,${png.toString('base64')}` } })
+  await post('/v1/ocr', {
+    model: 'sandbox/reader',
+    document: { document_url: `data:image/png;base64,${png.toString('base64')}` }
+  })
 })
 
 t.test('models, health and the document itself', async () => {
   for (const [path, url] of [
-    ['/v1/models', '/v1/models'], ['/v1/models/{model}', '/v1/models/sandbox%2Fecho'], ['/v1/models/{model}', '/v1/models/none'],
-    ['/v1/key', '/v1/key'], ['/health', '/health'], ['/openapi.json', '/openapi.json'], ['/livez', '/livez'], ['/readyz', '/readyz']
-  ] as const) await compare({ path, method: 'get', response: await api.get(url) })
+    ['/v1/models', '/v1/models'],
+    ['/v1/models/{model}', '/v1/models/sandbox%2Fecho'],
+    ['/v1/models/{model}', '/v1/models/none'],
+    ['/v1/key', '/v1/key'],
+    ['/health', '/health'],
+    ['/openapi.json', '/openapi.json'],
+    ['/livez', '/livez'],
+    ['/readyz', '/readyz']
+  ] as const) {
+    await compare({ path, method: 'get', response: await api.get(url) })
+  }
   const { status, headers, body } = await readyz({ ready: () => false })(routedCall(undefined))
-  await compare({ path: '/readyz', method: 'get', response: new Response(typeof body === 'string' ? body : undefined, { status, headers }) })
+  await compare({
+    path: '/readyz',
+    method: 'get',
+    response: new Response(typeof body === 'string' ? body : undefined, { status, headers })
+  })
 })
 
 t.test('a dry run answers what the document says', async t => {
@@ -356,7 +594,11 @@ const requests: readonly Request[] = [
   { path: '/v1/images/generations', fields: { prompt: 'hi' } },
   { path: '/v1/images/edits', fields: { prompt: 'hi', image }, isForm: true },
   { path: '/v1/images/variations', fields: { image }, isForm: true },
-  { path: '/v1/ocr', fields: { document: { document_url: 'https://example.com/a.pdf' } }, provider: 'mistral' },
+  {
+    path: '/v1/ocr',
+    fields: { document: { document_url: 'https://example.com/a.pdf' } },
+    provider: 'mistral'
+  },
   { path: '/v1/audio/speech', fields: { input: 'hi', voice: 'any' } },
   { path: '/v1/audio/transcriptions', fields: { file }, isForm: true },
   { path: '/v1/audio/translations', fields: { file }, isForm: true }
@@ -376,11 +618,29 @@ t.test('errors of a request are what the document says, on every endpoint', asyn
     await refused(403, send({}, 'useless key'), 'a key for other endpoints')
     await refused(500, send({}, brokenKey), 'a fault of the gateway')
     await refused(404, send({ model: 'nowhere/none' }), 'an unknown model')
-    await refused(wrongShape, isForm ? form(path, { model: 'm' }).then(({ status }) => status) : send({ model: 7 }), 'a wrong shape')
-    await refused(415, post(path, isForm ? {} : '{}', { headers: { 'content-type': isForm ? 'application/json' : 'text/plain' } }).then(({ status }) => status), 'another media type')
+    await refused(
+      wrongShape,
+      isForm ? form(path, { model: 'm' }).then(({ status }) => status) : send({ model: 7 }),
+      'a wrong shape'
+    )
+    await refused(
+      415,
+      post(path, isForm ? {} : '{}', {
+        headers: { 'content-type': isForm ? 'application/json' : 'text/plain' }
+      }).then(({ status }) => status),
+      'another media type'
+    )
     if (isForm) continue
-    await refused(400, post(path, '{').then(({ status }) => status), 'no JSON')
-    await refused(413, post(path, JSON.stringify({ x: 'x'.repeat(3_000_000) })).then(({ status }) => status), 'a large body')
+    await refused(
+      400,
+      post(path, '{').then(({ status }) => status),
+      'no JSON'
+    )
+    await refused(
+      413,
+      post(path, JSON.stringify({ x: 'x'.repeat(3_000_000) })).then(({ status }) => status),
+      'a large body'
+    )
   }
 })
 
@@ -391,11 +651,28 @@ t.test('failures of a provider are what the document says, on every endpoint', a
       const body = { ...fields, model: `${provider}/fails-${status}` }
       return (await (isForm ? form(path, body, headers) : post(path, body, { headers }))).status
     }
-    for (const [theirs, ours] of [[400, 400], [401, 502], [402, 503], [404, 404], [409, 502], [413, 413], [418, provider === 'mistral' ? 400 : 418], [422, 400], [429, 429], [500, 502], [503, 503], [504, 504]] as const) {
+    for (const [theirs, ours] of [
+      [400, 400],
+      [401, 502],
+      [402, 503],
+      [404, 404],
+      [409, 502],
+      [413, 413],
+      [418, provider === 'mistral' ? 400 : 418],
+      [422, 400],
+      [429, 429],
+      [500, 502],
+      [503, 503],
+      [504, 504]
+    ] as const) {
       t.equal(await send(theirs), ours, `${path}: ${theirs} of the provider`)
     }
     for (const status of [401, 402, 403, 429]) {
-      t.equal(await send(status, { 'x-provider-key': 'mine' }), status, `${path}: ${status} for the caller's key`)
+      t.equal(
+        await send(status, { 'x-provider-key': 'mine' }),
+        status,
+        `${path}: ${status} for the caller's key`
+      )
     }
   }
 })
@@ -404,41 +681,82 @@ t.test('so are answers that cannot be read, and a limit of the key', async t => 
   for (const fault of ['garbage', 'cut', 'error']) {
     const text = `x [sandbox: ${fault}]`
     for (const [path, body] of [
-      [chat, { model: 'sandbox/echo', messages: text }], ['/v1/completions', { model: 'sandbox/echo', prompt: text }], ['/v1/messages', { model: 'sandbox/echo', messages: [{ role: 'user', content: text }], max_tokens: 10 }],
-      ['/v1/responses', { model: 'sandbox/echo', input: text }], ['/v1/embeddings', { model: 'sandbox/embedding', input: text }],
+      [chat, { model: 'sandbox/echo', messages: text }],
+      ['/v1/completions', { model: 'sandbox/echo', prompt: text }],
+      [
+        '/v1/messages',
+        { model: 'sandbox/echo', messages: [{ role: 'user', content: text }], max_tokens: 10 }
+      ],
+      ['/v1/responses', { model: 'sandbox/echo', input: text }],
+      ['/v1/embeddings', { model: 'sandbox/embedding', input: text }],
       ['/v1/images/generations', { model: 'sandbox/painter', prompt: text }]
-    ] as const) t.equal((await post(path, body)).status, 502, `${path} ${fault}`)
+    ] as const) {
+      t.equal((await post(path, body)).status, 502, `${path} ${fault}`)
+    }
   }
   const slow = { headers: { authorization: 'Bearer slow key' } }
-  const statuses = [await post(chat, sandbox, slow), await post(chat, sandbox, slow)].map(({ status }) => status)
+  const statuses = [await post(chat, sandbox, slow), await post(chat, sandbox, slow)].map(
+    ({ status }) => status
+  )
   t.same(statuses, [200, 429])
 })
 
 const bodiless: ReadonlyArray<readonly [method: 'get' | 'delete' | 'post', path: string, url?: string]> = [
   ['post', `${storedResponse}/cancel`, '/v1/responses/unknown/cancel'],
-  ['get', deferred, deferred.replace('{request_id}', 'unknown')], ['delete', deferred, deferred.replace('{request_id}', 'unknown')],
-  ['get', storedResponse, '/v1/responses/unknown'], ['delete', storedResponse, '/v1/responses/unknown'],
+  ['get', deferred, deferred.replace('{request_id}', 'unknown')],
+  ['delete', deferred, deferred.replace('{request_id}', 'unknown')],
+  ['get', storedResponse, '/v1/responses/unknown'],
+  ['delete', storedResponse, '/v1/responses/unknown'],
   ['get', `${storedResponse}/input_items`, '/v1/responses/unknown/input_items'],
-  ['get', '/v1/models'], ['get', '/v1/models/{model}', '/v1/models/none'], ['get', '/v1/key'], ['get', '/health'],
-  ['get', '/livez'], ['get', '/readyz'], ['get', '/openapi.json']
+  ['get', '/v1/models'],
+  ['get', '/v1/models/{model}', '/v1/models/none'],
+  ['get', '/v1/key'],
+  ['get', '/health'],
+  ['get', '/livez'],
+  ['get', '/readyz'],
+  ['get', '/openapi.json']
 ]
 
 t.test('errors of requests without a body are what the document says', async t => {
   for (const [method, path, url = path] of bodiless) {
-    for (const [key, status] of [['no', 401], ['useless key', 403], [brokenKey, 500]] as const) {
-      const response = await api.get(url, { method: method.toUpperCase(), headers: { authorization: `Bearer ${key}` } })
+    for (const [key, status] of [
+      ['no', 401],
+      ['useless key', 403],
+      [brokenKey, 500]
+    ] as const) {
+      const response = await api.get(url, {
+        method: method.toUpperCase(),
+        headers: { authorization: `Bearer ${key}` }
+      })
       await compare({ path, method, response })
-      if (!['/livez', '/readyz', '/openapi.json'].includes(path)) t.equal(response.status, path === '/v1/key' && status === 403 ? 200 : status, `${method} ${path}`)
+      if (!['/livez', '/readyz', '/openapi.json'].includes(path)) {
+        t.equal(response.status, path === '/v1/key' && status === 403 ? 200 : status, `${method} ${path}`)
+      }
     }
   }
 })
 
 t.test('failures of a provider that deferred a completion are what the document says', async t => {
   for (const [theirs, ours, headers] of [
-    [400, 400], [418, 418], [429, 429], [500, 502], [503, 503], [504, 504], [401, 401, { 'x-provider-key': 'mine' }], [402, 402, { 'x-provider-key': 'mine' }]
+    [400, 400],
+    [418, 418],
+    [429, 429],
+    [500, 502],
+    [503, 503],
+    [504, 504],
+    [401, 401, { 'x-provider-key': 'mine' }],
+    [402, 402, { 'x-provider-key': 'mine' }]
   ] as const) {
-    const receipt = await (await post(chat, { model: `xai/fails-${theirs}`, messages: 'hi', deferred: true }, { headers: { ...headers } })).json() as { request_id: string }
-    const response = await api.get(deferred.replace('{request_id}', receipt.request_id), { headers: { ...headers } })
+    const receipt = (await (
+      await post(
+        chat,
+        { model: `xai/fails-${theirs}`, messages: 'hi', deferred: true },
+        { headers: { ...headers } }
+      )
+    ).json()) as { request_id: string }
+    const response = await api.get(deferred.replace('{request_id}', receipt.request_id), {
+      headers: { ...headers }
+    })
     t.equal(response.status, ours, `${theirs} of the provider`)
     await compare({ path: deferred, method: 'get', response })
   }
@@ -461,7 +779,8 @@ function answersIn (text: string): Response[] {
   const end = text.indexOf('\r\n\r\n') + 4
   if (end < 4) return []
   const [first = '', ...lines] = text.slice(0, end - 4).split('\r\n')
-  const headers = new Headers(lines.map(line => line.split(': ', 2) as [string, string])) // each line is a name and a value
+  // each line is a name and a value
+  const headers = new Headers(lines.map(line => line.split(': ', 2) as [string, string]))
   const length = Number(headers.get('content-length'))
   if (text.length < end + length) return []
   const answer = new Response(text.slice(end, end + length), { status: Number(first.split(' ')[1]), headers })
@@ -471,38 +790,66 @@ function answersIn (text: string): Response[] {
 t.test('refusals of HTTP requests are what the document says, on every endpoint', async t => {
   const strict = await testGateway(t, { limits: { ...settings().limits, pipelinedRequests: 1, bodyMs: 50 } })
   const operations = [...bodiless, ...requests.map(({ path }) => ['post', path] as const)]
-  await Promise.all(operations.map(async ([method, path, url = path]) => {
-    const isForm = requests.some(request => request.path === path && request.isForm === true)
-    const text = (lines: readonly string[] = []): string => [
-      `${method.toUpperCase()} ${url} HTTP/1.1`, 'host: x', `authorization: Bearer ${testKey}`,
-      ...method === 'post' ? [`content-type: ${isForm ? 'multipart/form-data; boundary=x' : 'application/json'}`, 'content-length: 10'] : [],
-      ...lines, '', ''
-    ].join('\r\n')
-    const refused = async (status: number, texts: readonly string[]): Promise<void> => {
-      const response = await settles(pipelined(t, strict.url, texts), `${method} ${path} ${status}`)
-      t.equal(response.status, status, `${method} ${path}`)
-      await compare({ path, method, response })
-    }
-    await refused(503, ['GET /livez HTTP/1.1\r\nhost: x\r\n\r\n', text()])
-    await refused(417, [text(['expect: everything'])])
-    if (requests.some(request => request.path === path)) await refused(408, [text()])
-  }))
+  await Promise.all(
+    operations.map(async ([method, path, url = path]) => {
+      const isForm = requests.some(request => request.path === path && request.isForm === true)
+      const text = (lines: readonly string[] = []): string =>
+        [
+          `${method.toUpperCase()} ${url} HTTP/1.1`,
+          'host: x',
+          `authorization: Bearer ${testKey}`,
+          ...(method === 'post'
+            ? [
+                `content-type: ${isForm ? 'multipart/form-data; boundary=x' : 'application/json'}`,
+                'content-length: 10'
+              ]
+            : []),
+          ...lines,
+          '',
+          ''
+        ].join('\r\n')
+      const refused = async (status: number, texts: readonly string[]): Promise<void> => {
+        const response = await settles(pipelined(t, strict.url, texts), `${method} ${path} ${status}`)
+        t.equal(response.status, status, `${method} ${path}`)
+        await compare({ path, method, response })
+      }
+      await refused(503, ['GET /livez HTTP/1.1\r\nhost: x\r\n\r\n', text()])
+      await refused(417, [text(['expect: everything'])])
+      if (requests.some(request => request.path === path)) await refused(408, [text()])
+    })
+  )
 })
 
 t.test('an error in the middle of a stream is the event that the document speaks of', async t => {
   for (const fault of ['cut after=1', 'error after=1', 'garbage after=1']) {
     const text = `Say more about it. [sandbox: ${fault}]`
     const echo = { model: 'sandbox/echo', stream: true }
-    const painter = { model: 'sandbox/painter', prompt: text, stream: true, partial_images: 2, size: '256x256' }
+    const painter = {
+      model: 'sandbox/painter',
+      prompt: text,
+      stream: true,
+      partial_images: 2,
+      size: '256x256'
+    }
     const asError = /event: error\ndata: \{"error":[^\n]+\}\n\n$/
     for (const [path, fields, last = asError] of [
       [chat, { ...echo, messages: text }],
       ['/v1/completions', { ...echo, prompt: text }],
-      ['/v1/messages', { ...echo, max_tokens: 100, messages: [{ role: 'user', content: text }] }, /event: error\ndata: \{"type":"error","error":[^\n]+\}\n\n$/],
-      ['/v1/responses', { ...echo, input: text }, /event: response\.failed\ndata: \{"type":"response\.failed"[^\n]+\}\n\n(data: \[DONE\]\n\n)?$/],
+      [
+        '/v1/messages',
+        { ...echo, max_tokens: 100, messages: [{ role: 'user', content: text }] },
+        /event: error\ndata: \{"type":"error","error":[^\n]+\}\n\n$/
+      ],
+      [
+        '/v1/responses',
+        { ...echo, input: text },
+        /event: response\.failed\ndata: \{"type":"response\.failed"[^\n]+\}\n\n(data: \[DONE\]\n\n)?$/
+      ],
       ['/v1/audio/speech', { model: 'sandbox/speaker', input: text, voice: 'any', stream_format: 'sse' }],
       ['/v1/images/generations', painter]
-    ] as const) t.match(await (await post(path, fields)).text(), last, `${path} ${fault}`)
+    ] as const) {
+      t.match(await (await post(path, fields)).text(), last, `${path} ${fault}`)
+    }
     for (const [path, fields] of [
       ['/v1/images/edits', { ...painter, image }],
       ['/v1/audio/transcriptions', { model: 'sandbox/listener', file, prompt: text, stream: true }]
@@ -511,9 +858,12 @@ t.test('an error in the middle of a stream is the event that the document speaks
 })
 
 /** Answers of the document that no test can bring about, each with the reason. */
-const unreachable: Readonly<Record<string, string>> = Object.fromEntries(['/livez', '/readyz', '/openapi.json'].map(path => (
-  [`get ${path} 500 application/json`, 'uses nothing that can fail; a mistake of ours would be a 500']
-)))
+const unreachable: Readonly<Record<string, string>> = Object.fromEntries(
+  ['/livez', '/readyz', '/openapi.json'].map(path => [
+    `get ${path} 500 application/json`,
+    'uses nothing that can fail; a mistake of ours would be a 500'
+  ])
+)
 
 t.test('every answer of the document was seen', async t => {
   // The admin API is compared by every test of it, see `support/admin`.

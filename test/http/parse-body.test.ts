@@ -7,7 +7,9 @@ const limits = { maxDepth: 3, maxStringBytes: 30_000_000 }
 /** Returns the pieces of a text as they arrive. */
 function pieces (text: string | Buffer, size = 64 * 1024): Buffer[] {
   const bytes = Buffer.from(text)
-  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => bytes.subarray(index * size, (index + 1) * size))
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+    bytes.subarray(index * size, (index + 1) * size)
+  )
 }
 
 async function refusal (bytes: string | Buffer, changes: Partial<typeof limits> = {}): Promise<unknown> {
@@ -21,16 +23,29 @@ async function refusal (bytes: string | Buffer, changes: Partial<typeof limits> 
 t.test('a large body gives the same as a small one, for what is right and for what is wrong', async t => {
   const fill = `"fill":"${'ä'.repeat(200_000)}"`
   for (const member of ['"fill":""', fill]) {
-    t.same(await parseBody(pieces(`{${member},"a":[1,{"b":null}]}`), limits).value, JSON.parse(`{${member},"a":[1,{"b":null}]}`))
-    t.match(await refusal(`{${member},}`), /^The body (?:must be a JSON object|is not JSON: expected double-quoted property name at line 1, column \d+)\.$/)
+    t.same(
+      await parseBody(pieces(`{${member},"a":[1,{"b":null}]}`), limits).value,
+      JSON.parse(`{${member},"a":[1,{"b":null}]}`)
+    )
+    t.match(
+      await refusal(`{${member},}`),
+      /^The body (?:must be a JSON object|is not JSON: expected double-quoted property name at line 1, column \d+)\.$/
+    )
     t.equal(await refusal(Buffer.from(`{${member},"a":"\u00ff"}`, 'latin1')), 'The body is not UTF-8.')
-    t.same(await refusal(`{${member},"a":[[[1]]]}`), JSON.parse(`{${member},"a":[[[1]]]}`), 'as deep as it may be')
+    t.same(
+      await refusal(`{${member},"a":[[[1]]]}`),
+      JSON.parse(`{${member},"a":[[[1]]]}`),
+      'as deep as it may be'
+    )
     t.equal(await refusal(`{${member},"a":[[[[1]]]]}`), 'The body is nested deeper than 3 levels.')
   }
 })
 
 t.test('a string of a large body may be as long as the limit, which the refusal names', async t => {
-  t.equal(await refusal(`{"a":"${'ä'.repeat(600_000)}"}`, { maxStringBytes: 1024 * 1024 }), 'The body has a string of more than 1 MB that is not base64.')
+  t.equal(
+    await refusal(`{"a":"${'ä'.repeat(600_000)}"}`, { maxStringBytes: 1024 * 1024 }),
+    'The body has a string of more than 1 MB that is not base64.'
+  )
 })
 
 t.test('others run while a large body is parsed, and a small one is not waited for', async t => {

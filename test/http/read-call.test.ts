@@ -12,28 +12,58 @@ import type { UploadForm } from '../../lib/core/upload.ts'
 import type { Test } from 'tap'
 import { standardSignal } from '../../lib/async/cancellation.ts'
 
-const limits: EdgeLimits = { bodyMs: 60_000, jsonBodyBytes: 1_000_000, storedBodyBytes: 1_000_000, jsonValues: 1000, jsonDepth: 8, jsonCompression: 20, formFields: 100, formFiles: 32 }
+const limits: EdgeLimits = {
+  bodyMs: 60_000,
+  jsonBodyBytes: 1_000_000,
+  storedBodyBytes: 1_000_000,
+  jsonValues: 1000,
+  jsonDepth: 8,
+  jsonCompression: 20,
+  formFields: 100,
+  formFiles: 32
+}
 const endpoint = { name: 'chat', method: 'POST', path: '/', body: 'json', maxBodyBytes: 1_000_000 } as const
 
-const oneCall = (): Admission => new Admission({ openCalls: 1, maxSharePerKey: 1, bodyMemoryBytes: 1_000_000, uploadDiskBytes: 1_000_000 })
+const oneCall = (): Admission =>
+  new Admission({ openCalls: 1, maxSharePerKey: 1, bodyMemoryBytes: 1_000_000, uploadDiskBytes: 1_000_000 })
 
 interface Opened extends AcceptedCall, OpenRequest {
   readonly admission: Admission
 }
 
-async function opened (t: Test, init: RequestInit = {}, parts: Partial<Endpoint> = {}, given: Partial<EdgeLimits> = {}, admission = oneCall()): Promise<Opened> {
+async function opened (
+  t: Test,
+  init: RequestInit = {},
+  parts: Partial<Endpoint> = {},
+  given: Partial<EdgeLimits> = {},
+  admission = oneCall()
+): Promise<Opened> {
   const pair = await openRequest(t, '/', { method: 'POST', ...init })
   const handle = async (): Promise<never> => await Promise.reject(new Error('no endpoint is called'))
-  const open = readCall(koaContext(pair.request, pair.response), { id: '7' }, { ...endpoint, handle, ...parts }, { ...limits, ...given }, admission)
+  const open = readCall(
+    koaContext(pair.request, pair.response),
+    { id: '7' },
+    { ...endpoint, handle, ...parts },
+    { ...limits, ...given },
+    admission
+  )
   t.teardown(open.close)
   return { ...pair, ...open, admission }
 }
 
-t.test('a call has the headers and parameters of its request, and an id that the caller may choose', async t => {
-  const { call } = await opened(t, { headers: { 'x-request-id': 'mine-1', 'x-other': 'a' }, body: '{}' })
-  t.match(call, { id: 'mine-1', params: { id: '7' }, headers: { 'x-other': 'a' }, record: { endpoint: 'chat' } })
-  t.not((await opened(t)).call.id, (await opened(t)).call.id)
-})
+t.test(
+  'a call has the headers and parameters of its request, and an id that the caller may choose',
+  async t => {
+    const { call } = await opened(t, { headers: { 'x-request-id': 'mine-1', 'x-other': 'a' }, body: '{}' })
+    t.match(call, {
+      id: 'mine-1',
+      params: { id: '7' },
+      headers: { 'x-other': 'a' },
+      record: { endpoint: 'chat' }
+    })
+    t.not((await opened(t)).call.id, (await opened(t)).call.id)
+  }
+)
 
 t.test('a request for no endpoint is a call without a body', async t => {
   const pair = await openRequest(t, '/', { method: 'POST', body: '{}' })
@@ -46,7 +76,10 @@ t.test('a request for no endpoint is a call without a body', async t => {
 })
 
 t.test('a place among open calls is taken with the body and given back with the call', async t => {
-  const { call, close, admission } = await opened(t, { body: '{"a":[1,2]}', headers: { 'content-type': 'application/json' } })
+  const { call, close, admission } = await opened(t, {
+    body: '{"a":[1,2]}',
+    headers: { 'content-type': 'application/json' }
+  })
   t.equal(admission.openCalls, 0, 'not before its key was checked')
   t.same(await call.body(), { a: [1, 2] })
   t.equal(admission.openCalls, 1)
@@ -57,8 +90,18 @@ t.test('a place among open calls is taken with the body and given back with the 
 })
 
 t.test('a body is kept as it came, unless it is large', async t => {
-  const admission = new Admission({ openCalls: 4, maxSharePerKey: 4, bodyMemoryBytes: 1e8, uploadDiskBytes: 0 })
-  for (const [bytes, isKept] of [[9, false], [10, true], [500_000, true], [1_100_000, false]] as const) {
+  const admission = new Admission({
+    openCalls: 4,
+    maxSharePerKey: 4,
+    bodyMemoryBytes: 1e8,
+    uploadDiskBytes: 0
+  })
+  for (const [bytes, isKept] of [
+    [9, false],
+    [10, true],
+    [500_000, true],
+    [1_100_000, false]
+  ] as const) {
     const body = JSON.stringify({ a: 'a'.repeat(bytes - 8) })
     const { call } = await opened(
       t, { body, headers: { 'content-type': 'application/json' } },

@@ -19,7 +19,13 @@ import type { Test } from 'tap'
 
 /** All files go to disk. */
 const limits: FormLimits = {
-  maxBytes: 100_000, maxFields: 100, maxFiles: 32, timeoutMs: 10_000, signal: new AbortController().signal, memory: scarce, disk: unbounded
+  maxBytes: 100_000,
+  maxFields: 100,
+  maxFiles: 32,
+  timeoutMs: 10_000,
+  signal: new AbortController().signal,
+  memory: scarce,
+  disk: unbounded
 }
 
 interface Reader {
@@ -48,7 +54,10 @@ async function reader (t: Test, parts: Partial<FormLimits> = {}): Promise<Reader
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  t.teardown(() => { server.closeAllConnections(); server.close() })
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
@@ -63,7 +72,10 @@ const boundary = 'xyz'
 const type = `multipart/form-data; boundary=${boundary}`
 
 /** A form written by hand, with exactly these headers in each part. */
-function written (parts: ReadonlyArray<readonly [headers: string, body: string]>, end = `--${boundary}--\r\n`): string {
+function written (
+  parts: ReadonlyArray<readonly [headers: string, body: string]>,
+  end = `--${boundary}--\r\n`
+): string {
   return parts.map(([headers, body]) => `--${boundary}\r\n${headers}\r\n\r\n${body}\r\n`).join('') + end
 }
 
@@ -83,7 +95,7 @@ t.test('fields and files come as they were sent, and files can be read again and
   const images = Array.from({ length: 30 }, (_, position) => `${position}.png`)
   for (const name of images) form.append('image', new Blob(['1']), name)
   t.equal((await fetch(url, { method: 'POST', body: form })).status, 200)
-  const open = await next() as OpenForm
+  const open = (await next()) as OpenForm
   const { fields, files } = open.form
   t.equal(fields['model'], 'whisper-1')
   t.same(fields['include[]'], ['a', 'b'])
@@ -117,16 +129,35 @@ t.test('a file is in memory while that is cheap, and what comes after that on di
     form.append('file', new Blob([bytes]), 'a.wav')
     return form
   }
-  for (const [name, cheapBytes] of [['memory alone', Infinity], ['memory and disk', 40_000], ['disk alone', 0]] as const) {
+  for (const [name, cheapBytes] of [
+    ['memory alone', Infinity],
+    ['memory and disk', 40_000],
+    ['disk alone', 0]
+  ] as const) {
     const taken = { memory: 0, disk: 0 }
     const { url, next } = await reader(t, {
-      memory: { isCheap: bytes => taken.memory + bytes <= cheapBytes, take: bytes => { taken.memory += bytes } },
-      disk: { isCheap: () => false, take: bytes => { taken.disk += bytes } }
+      memory: {
+        isCheap: bytes => taken.memory + bytes <= cheapBytes,
+        take: bytes => {
+          taken.memory += bytes
+        }
+      },
+      disk: {
+        isCheap: () => false,
+        take: bytes => {
+          taken.disk += bytes
+        }
+      }
     })
     await fetch(url, { method: 'POST', body: form() })
-    const { form: { files }, remove } = await next() as OpenForm
+    const {
+      form: { files },
+      remove
+    } = (await next()) as OpenForm
     const [file] = files['file'] ?? []
-    for (const time of ['first', 'second']) t.ok(file !== undefined && bytes.equals(await buffer(file.open())), `${name}, the ${time} time`)
+    for (const time of ['first', 'second']) {
+      t.ok(file !== undefined && bytes.equals(await buffer(file.open())), `${name}, the ${time} time`)
+    }
     t.same(file?.head, bytes.subarray(0, 4100))
     t.equal(keptUploads().length, cheapBytes === Infinity ? 0 : 1, name)
     t.equal(taken.memory > 40_000, cheapBytes === Infinity)
@@ -137,8 +168,16 @@ t.test('a file is in memory while that is cheap, and what comes after that on di
 })
 
 t.test('what a form may not take, in memory or on disk, refuses it', async t => {
-  const full = { isCheap: () => false, take: () => { throw new GatewayError('overloaded') } }
-  for (const [name, part] of [['file', 'filename="a.wav"'], ['field', '']] as const) {
+  const full = {
+    isCheap: () => false,
+    take: () => {
+      throw new GatewayError('overloaded')
+    }
+  }
+  for (const [name, part] of [
+    ['file', 'filename="a.wav"'],
+    ['field', '']
+  ] as const) {
     const { url, next } = await reader(t, { memory: full, disk: full })
     await send(url, written([[`Content-Disposition: form-data; name="x"; ${part}`, 'x'.repeat(50_000)]]))
     t.match(await next(), { code: 'overloaded' }, name)
@@ -148,13 +187,22 @@ t.test('what a form may not take, in memory or on disk, refuses it', async t => 
 
 t.test('a part with a file name is a file, any other a field, whatever its type says', async t => {
   const { url, next } = await reader(t)
-  await send(url, written([
-    ['Content-Disposition: form-data; name="file"; filename="a.mp3"', 'sound'],
-    ['Content-Disposition: form-data; name="model"\r\nContent-Type: text/plain; charset=utf-8', 'whisper-1'],
-    ['Content-Disposition: form-data; name="mask"; filename=""\r\nContent-Type: application/octet-stream', ''],
-    ['Content-Disposition: form-data', 'no name']
-  ]))
-  const { form, remove } = await next() as OpenForm
+  await send(
+    url,
+    written([
+      ['Content-Disposition: form-data; name="file"; filename="a.mp3"', 'sound'],
+      [
+        'Content-Disposition: form-data; name="model"\r\nContent-Type: text/plain; charset=utf-8',
+        'whisper-1'
+      ],
+      [
+        'Content-Disposition: form-data; name="mask"; filename=""\r\nContent-Type: application/octet-stream',
+        ''
+      ],
+      ['Content-Disposition: form-data', 'no name']
+    ])
+  )
+  const { form, remove } = (await next()) as OpenForm
   t.same(form.fields, { model: 'whisper-1' })
   t.same(Object.keys(form.files), ['file'])
   t.match(form.files['file'], [{ name: 'a.mp3', mediaType: 'application/octet-stream', sizeBytes: 5 }])
@@ -163,12 +211,21 @@ t.test('a part with a file name is a file, any other a field, whatever its type 
 
 t.test('parts may say how they are encoded, as some clients do', async t => {
   const { url, next } = await reader(t)
-  const encoded = (name: string, encoding: string): string => `Content-Disposition: form-data; name="${name}"\r\nContent-Transfer-Encoding: ${encoding}`
-  await send(url, written([
-    [encoded('a', '8bit'), 'ü'], [encoded('b', '7bit'), 'x'], [encoded('c', 'binary'), 'y'],
-    ['Content-Disposition: form-data; name="file"; filename="a.bin"\r\nContent-Transfer-Encoding: binary', '\0\x01\x02\x03']
-  ]))
-  const { form, remove } = await next() as OpenForm
+  const encoded = (name: string, encoding: string): string =>
+    `Content-Disposition: form-data; name="${name}"\r\nContent-Transfer-Encoding: ${encoding}`
+  await send(
+    url,
+    written([
+      [encoded('a', '8bit'), 'ü'],
+      [encoded('b', '7bit'), 'x'],
+      [encoded('c', 'binary'), 'y'],
+      [
+        'Content-Disposition: form-data; name="file"; filename="a.bin"\r\nContent-Transfer-Encoding: binary',
+        '\0\x01\x02\x03'
+      ]
+    ])
+  )
+  const { form, remove } = (await next()) as OpenForm
   t.same(form.fields, { a: 'ü', b: 'x', c: 'y' })
   t.same(form.files['file']?.[0]?.head, Buffer.from([0, 1, 2, 3]))
   await remove()
@@ -177,9 +234,11 @@ t.test('parts may say how they are encoded, as some clients do', async t => {
 t.test('a body that comes one byte a chunk is read as any other', async t => {
   const { url, next } = await reader(t)
   const request = httpRequest(url, { method: 'POST', headers: { 'content-type': type } })
-  for (const byte of Buffer.from(written([['Content-Disposition: form-data; name="a"', 'ü\r\n--xy']]))) request.write(Buffer.of(byte))
+  for (const byte of Buffer.from(written([['Content-Disposition: form-data; name="a"', 'ü\r\n--xy']]))) {
+    request.write(Buffer.of(byte))
+  }
   request.end()
-  const { form, remove } = await next() as OpenForm
+  const { form, remove } = (await next()) as OpenForm
   t.same(form.fields, { a: 'ü\r\n--xy' })
   await remove()
 })
@@ -187,30 +246,115 @@ t.test('a body that comes one byte a chunk is read as any other', async t => {
 t.test('forms that cannot be taken leave nothing behind', async t => {
   const { url, next } = await reader(t)
   const field = ['Content-Disposition: form-data; name="a"', 'b'] as const
-  const file = (name: string, body: string): readonly [string, string] =>
-    [`Content-Disposition: form-data; name="${name}"; filename="${name}.wav"\r\nContent-Type: audio/wav`, body]
-  const rows: ReadonlyArray<readonly [name: string, body: string, expected: object, contentType?: string]> = [
-    ['JSON', '{}', { status: 415, code: 'unsupported_media_type' }, 'application/json'],
-    ['another multipart', written([field]), { status: 415, code: 'unsupported_media_type' }, `multipart/mixed; boundary=${boundary}`],
-    ['no boundary', written([field]), { status: 400, code: 'invalid_value', message: /boundary/ }, 'multipart/form-data'],
-    ['a boundary of 71 characters', written([field]), { status: 400, code: 'invalid_value', message: /boundary of the form is longer than 70/ }, `multipart/form-data; boundary=${'x'.repeat(71)}`],
-    ['an empty boundary', written([field]), { status: 400, code: 'invalid_value' }, 'multipart/form-data; boundary='],
-    ['another boundary', written([field]), { status: 400, code: 'invalid_value' }, 'multipart/form-data; boundary=abc'],
-    ['cut in a part', written([field, file('file', 'sou')], ''), { status: 400, code: 'invalid_value', message: /well-formed/ }],
-    ['an unknown transfer encoding', written([[`${field[0]}\r\nContent-Transfer-Encoding: rot13`, 'b']]), { status: 400, code: 'invalid_value' }],
-    ['base64', written([[`${field[0]}\r\nContent-Transfer-Encoding: base64`, 'aGVsbG8=']]), { status: 400, code: 'invalid_value', message: /base64/ }],
-    ['nothing but carriage returns', written([file('file', '\r'.repeat(90_000))]), { status: 400, code: 'invalid_value', message: /carriage returns/ }],
-    ['too many fields', written(Array.from({ length: 101 }, () => field)), { status: 400, code: 'invalid_value', message: /100 fields/ }],
-    ['too many files', written(Array.from({ length: 33 }, () => file('file', 'x'))), { status: 400, code: 'invalid_value', message: /32 files/ }],
-    ['an empty file', written([file('file', '')]), { status: 422, detail: [{ loc: ['body', 'file'], type: 'value_error', msg: /empty/ }] }],
-    ['a large file', written([field, file('photo', 'x'.repeat(100_001))]), { status: 413, code: 'file_too_large', param: 'photo', message: /larger than 0.1 MB/ }],
-    ['large files', written([file('first', 'x'.repeat(60_000)), file('second', 'x'.repeat(60_000))]), { status: 413, code: 'file_too_large', param: 'second' }],
-    ['a large field', written([[field[0], 'x'.repeat(1_050_000)]]), { status: 413, code: 'file_too_large', param: null }],
-    ['a header without end', `--${boundary}\r\nX-Long: ${'x'.repeat(2_000_000)}`, { status: 400, code: 'invalid_value', message: /512 KB/ }],
-    ['a head with too many headers', written([[`${field[0]}\r\n${'A:b\r\n'.repeat(20_000)}C:d`, 'b']]), { status: 400, code: 'invalid_value', message: /carriage returns/ }],
-    ['too many parts without a name', written(Array.from({ length: 1000 }, () => ['X: y', 'z'] as const)), { status: 400, code: 'invalid_value', message: /100 fields/ }],
-    ['a long boundary', written([field]), { status: 400, code: 'invalid_value', message: /70 characters/ }, `multipart/form-data; boundary=${'b'.repeat(71)}`]
+  const file = (name: string, body: string): readonly [string, string] => [
+    `Content-Disposition: form-data; name="${name}"; filename="${name}.wav"\r\nContent-Type: audio/wav`,
+    body
   ]
+  const rows: ReadonlyArray<readonly [name: string, body: string, expected: object, contentType?: string]> =
+    [
+      ['JSON', '{}', { status: 415, code: 'unsupported_media_type' }, 'application/json'],
+      [
+        'another multipart',
+        written([field]),
+        { status: 415, code: 'unsupported_media_type' },
+        `multipart/mixed; boundary=${boundary}`
+      ],
+      [
+        'no boundary',
+        written([field]),
+        { status: 400, code: 'invalid_value', message: /boundary/ },
+        'multipart/form-data'
+      ],
+      [
+        'a boundary of 71 characters',
+        written([field]),
+        { status: 400, code: 'invalid_value', message: /boundary of the form is longer than 70/ },
+        `multipart/form-data; boundary=${'x'.repeat(71)}`
+      ],
+      [
+        'an empty boundary',
+        written([field]),
+        { status: 400, code: 'invalid_value' },
+        'multipart/form-data; boundary='
+      ],
+      [
+        'another boundary',
+        written([field]),
+        { status: 400, code: 'invalid_value' },
+        'multipart/form-data; boundary=abc'
+      ],
+      [
+        'cut in a part',
+        written([field, file('file', 'sou')], ''),
+        { status: 400, code: 'invalid_value', message: /well-formed/ }
+      ],
+      [
+        'an unknown transfer encoding',
+        written([[`${field[0]}\r\nContent-Transfer-Encoding: rot13`, 'b']]),
+        { status: 400, code: 'invalid_value' }
+      ],
+      [
+        'base64',
+        written([[`${field[0]}\r\nContent-Transfer-Encoding: base64`, 'aGVsbG8=']]),
+        { status: 400, code: 'invalid_value', message: /base64/ }
+      ],
+      [
+        'nothing but carriage returns',
+        written([file('file', '\r'.repeat(90_000))]),
+        { status: 400, code: 'invalid_value', message: /carriage returns/ }
+      ],
+      [
+        'too many fields',
+        written(Array.from({ length: 101 }, () => field)),
+        { status: 400, code: 'invalid_value', message: /100 fields/ }
+      ],
+      [
+        'too many files',
+        written(Array.from({ length: 33 }, () => file('file', 'x'))),
+        { status: 400, code: 'invalid_value', message: /32 files/ }
+      ],
+      [
+        'an empty file',
+        written([file('file', '')]),
+        { status: 422, detail: [{ loc: ['body', 'file'], type: 'value_error', msg: /empty/ }] }
+      ],
+      [
+        'a large file',
+        written([field, file('photo', 'x'.repeat(100_001))]),
+        { status: 413, code: 'file_too_large', param: 'photo', message: /larger than 0.1 MB/ }
+      ],
+      [
+        'large files',
+        written([file('first', 'x'.repeat(60_000)), file('second', 'x'.repeat(60_000))]),
+        { status: 413, code: 'file_too_large', param: 'second' }
+      ],
+      [
+        'a large field',
+        written([[field[0], 'x'.repeat(1_050_000)]]),
+        { status: 413, code: 'file_too_large', param: null }
+      ],
+      [
+        'a header without end',
+        `--${boundary}\r\nX-Long: ${'x'.repeat(2_000_000)}`,
+        { status: 400, code: 'invalid_value', message: /512 KB/ }
+      ],
+      [
+        'a head with too many headers',
+        written([[`${field[0]}\r\n${'A:b\r\n'.repeat(20_000)}C:d`, 'b']]),
+        { status: 400, code: 'invalid_value', message: /carriage returns/ }
+      ],
+      [
+        'too many parts without a name',
+        written(Array.from({ length: 1000 }, () => ['X: y', 'z'] as const)),
+        { status: 400, code: 'invalid_value', message: /100 fields/ }
+      ],
+      [
+        'a long boundary',
+        written([field]),
+        { status: 400, code: 'invalid_value', message: /70 characters/ },
+        `multipart/form-data; boundary=${'b'.repeat(71)}`
+      ]
+    ]
   for (const [name, body, expected, contentType = type] of rows) {
     const status = await send(url, body, contentType)
     const failure = await next()
@@ -218,23 +362,35 @@ t.test('forms that cannot be taken leave nothing behind', async t => {
     t.equal(status, Reflect.get(expected, 'status'), `${name}: the caller reads it`)
     t.same(keptUploads(), [], `${name}: no files`)
   }
-  const packed = await fetch(url, { method: 'POST', body: 'x', headers: { 'content-type': type, 'content-encoding': 'gzip' } })
+  const packed = await fetch(url, {
+    method: 'POST',
+    body: 'x',
+    headers: { 'content-type': type, 'content-encoding': 'gzip' }
+  })
   t.equal(packed.status, 415)
   await next()
   const complete = await send(url, written([field, file('file', 'x'.repeat(100_000))]))
   t.equal(complete, 200, 'as large as allowed')
-  const taken = await next() as OpenForm
+  const taken = (await next()) as OpenForm
   await taken.remove()
 })
 
 t.test('the operator says how many fields and files a form may have', async t => {
   const { url, next } = await reader(t, { maxFields: 2, maxFiles: 1 })
   const field = ['Content-Disposition: form-data; name="a"', 'b'] as const
-  const file = ['Content-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav', 'x'] as const
-  for (const [parts, status] of [[[field, field, file], 200], [[field, field, field], 400], [[file, file], 400]] as const) {
+  const file = [
+    'Content-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav',
+    'x'
+  ] as const
+  for (const [parts, status] of [
+    [[field, field, file], 200],
+    [[field, field, field], 400],
+    [[file, file], 400]
+  ] as const) {
     t.equal(await send(url, written(parts), type), status)
     const result = await next()
-    if (result instanceof GatewayError) t.equal(result.message, 'A form may have up to 2 fields and 1 files.')
+    if (result instanceof GatewayError)
+      t.equal(result.message, 'A form may have up to 2 fields and 1 files.')
     else await result.remove()
   }
 })
@@ -247,7 +403,7 @@ t.test('the limit holds for a body that does not say its length', async t => {
   request.write('x'.repeat(300_000))
   t.match(await next(), { code: 'file_too_large', param: 'file' })
   t.same(keptUploads(), [])
-  const [response] = await once(request, 'response') as [IncomingMessage]
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
   t.equal(response.statusCode, 413, 'long before the body has ended')
   request.destroy()
 })
@@ -260,7 +416,9 @@ t.test('a caller who leaves and a body that does not come in time leave nothing 
   for (const { url, next } of [aborted, slow]) {
     const request = httpRequest(url, { method: 'POST', headers: { 'content-type': type } })
     request.on('error', () => undefined)
-    request.write(`--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\n${'x'.repeat(50_000)}`)
+    request.write(
+      `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\n${'x'.repeat(50_000)}`
+    )
     const result = next()
     if (url === aborted.url) {
       await once(request, 'socket')
@@ -275,16 +433,23 @@ t.test('a caller who leaves and a body that does not come in time leave nothing 
 })
 
 t.test('a recording of random bytes is read whole, in whatever pieces it comes', async t => {
-  const bytes = Buffer.concat(Array.from({ length: 40 }, (_, index) => createHash('sha512').update(String(index)).digest())).subarray(0, 2500)
+  const bytes = Buffer.concat(
+    Array.from({ length: 40 }, (_, index) => createHash('sha512').update(String(index)).digest())
+  ).subarray(0, 2500)
   const form = Buffer.concat([
-    Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\n`), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)
+    Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\n`),
+    bytes,
+    Buffer.from(`\r\n--${boundary}--\r\n`)
   ])
   for (const size of [form.length, 64, 7, 1]) {
     const { url, next } = await reader(t)
     const request = httpRequest(url, { method: 'POST', headers: { 'content-type': type } })
     for (let at = 0; at < form.length; at += size) request.write(form.subarray(at, at + size))
     request.end()
-    const { form: { files }, remove } = await next() as OpenForm
+    const {
+      form: { files },
+      remove
+    } = (await next()) as OpenForm
     const [file] = files['file'] ?? []
     t.ok(file !== undefined && bytes.equals(await buffer(file.open())), `${size} bytes`)
     await remove()

@@ -9,8 +9,15 @@ import { raw, rest } from '../support/raw.ts'
 import type { Test } from 'tap'
 
 const limits: JsonLimits = {
-  maxBytes: 4_000_000, maxTextBytes: 3_000_000, maxStringBytes: 3_900_000, maxValues: 10_000, maxDepth: 8, maxCompression: 20, timeoutMs: 10_000,
-  signal: new AbortController().signal, memory: unbounded
+  maxBytes: 4_000_000,
+  maxTextBytes: 3_000_000,
+  maxStringBytes: 3_900_000,
+  maxValues: 10_000,
+  maxDepth: 8,
+  maxCompression: 20,
+  timeoutMs: 10_000,
+  signal: new AbortController().signal,
+  memory: unbounded
 }
 
 interface Sent {
@@ -22,7 +29,9 @@ interface Sent {
 /** Returns what is read, or status, code and message of the refusal. */
 async function read (t: Test, { body, headers = {}, limits: given = {} }: Sent): Promise<unknown> {
   const { request, response } = await openRequest(t, '/', {
-    method: 'POST', body: typeof body === 'string' ? body : new Uint8Array(body), headers: { 'content-type': 'application/json', ...headers }
+    method: 'POST',
+    body: typeof body === 'string' ? body : new Uint8Array(body),
+    headers: { 'content-type': 'application/json', ...headers }
   })
   try {
     return await readJson(request, { ...limits, ...given })
@@ -35,16 +44,25 @@ async function read (t: Test, { body, headers = {}, limits: given = {} }: Sent):
   }
 }
 
-const encoded = (encoding: string, body: Uint8Array): Sent => ({ body, headers: { 'content-encoding': encoding } })
+const encoded = (encoding: string, body: Uint8Array): Sent => ({
+  body,
+  headers: { 'content-encoding': encoding }
+})
 const list = (count: number, item: string): string => `[${Array.from({ length: count }, () => item).join()}]`
 /** A text of its own, so that it cannot be compressed far. */
-const text = JSON.stringify(Array.from({ length: 60_000 }, (_, number) => String(number * 7919 % 1_000_003)).join(' '))
+const text = JSON.stringify(
+  Array.from({ length: 60_000 }, (_, number) => String((number * 7919) % 1_000_003)).join(' ')
+)
 
 t.test('a body is what was sent, however it was packed', async t => {
   const value = { text: 'größe 👋', list: [1, 2, { deep: null }] }
   const json = JSON.stringify(value)
   t.same(await read(t, { body: json }), value, 'plain')
-  t.same(await read(t, { body: json, headers: { 'content-type': 'application/vnd.api+json; charset=utf-8' } }), value, 'a type that ends in +json')
+  t.same(
+    await read(t, { body: json, headers: { 'content-type': 'application/vnd.api+json; charset=utf-8' } }),
+    value,
+    'a type that ends in +json'
+  )
   t.same(await read(t, encoded('gzip', gzipSync(json))), value, 'gzip')
   t.same(await read(t, encoded('deflate', deflateSync(json))), value, 'deflate')
   t.same(await read(t, encoded('br', brotliCompressSync(json))), value, 'brotli')
@@ -52,20 +70,73 @@ t.test('a body is what was sent, however it was packed', async t => {
 
 t.test('a body that cannot be taken is refused for its own reason', async t => {
   const rows: Readonly<Record<string, readonly [Sent, unknown]>> = {
-    'another type': [{ body: 'x', headers: { 'content-type': 'text/plain' } }, [415, 'unsupported_media_type', 'The body is `text/plain`; send it as application/json.']],
-    'an unknown encoding': [encoded('lzma', Buffer.from('x')), [415, 'unsupported_media_type', 'The content encoding of the body is not supported here. Send it plain, or as gzip, deflate or br; zstd needs a gateway on Node.js 22.15 or newer.']],
-    'no JSON': [{ body: '{"a":' }, [400, 'invalid_json', 'The body is not JSON: it ends too early, after 5 characters.']],
-    'a broken archive': [encoded('gzip', Buffer.from('x')), [400, 'invalid_json', 'The body must be a JSON object.']],
-    'other than UTF-8': [{ body: Buffer.from([0x22, 0xff, 0x22]) }, [400, 'invalid_json', 'The body is not UTF-8.']],
-    'nested too deep': [{ body: '['.repeat(10) + ']'.repeat(10) }, [400, 'invalid_json', 'The body is nested deeper than 8 levels.']],
-    'too many values in a small body': [{ body: list(10_000, '1') }, [413, 'too_many_values', 'The body has more than 10000 values (`limits.json_values`); keys, strings, objects and lists each count as eight.']],
-    'too many values, as texts count as eight': [{ body: list(1300, JSON.stringify('a'.repeat(20))) }, [413, 'too_many_values', 'The body has more than 10000 values (`limits.json_values`); keys, strings, objects and lists each count as eight.']],
-    'too many keys': [{ body: `{${Array.from({ length: 6000 }, (_, number) => `"${number}":1`).join()}}` }, [413, 'too_many_values', 'The body has more than 10000 values (`limits.json_values`); keys, strings, objects and lists each count as eight.']],
-    'too large': [{ body: JSON.stringify('x'.repeat(4_000_000)) }, [413, 'file_too_large', 'The body is larger than 3.8 MB.']],
-    'too much besides long strings': [{ body: list(60, JSON.stringify('x'.repeat(60_000))) }, [413, 'file_too_large', 'The body is larger than 2.9 MB.']],
-    'compressed further than text is': [encoded('gzip', gzipSync(JSON.stringify('x'.repeat(2_000_000)))), [413, 'file_too_large', 'The body is compressed more than 20:1.']],
+    'another type': [
+      { body: 'x', headers: { 'content-type': 'text/plain' } },
+      [415, 'unsupported_media_type', 'The body is `text/plain`; send it as application/json.']
+    ],
+    'an unknown encoding': [
+      encoded('lzma', Buffer.from('x')),
+      [
+        415,
+        'unsupported_media_type',
+        'The content encoding of the body is not supported here. Send it plain, or as gzip, deflate or br; zstd needs a gateway on Node.js 22.15 or newer.'
+      ]
+    ],
+    'no JSON': [
+      { body: '{"a":' },
+      [400, 'invalid_json', 'The body is not JSON: it ends too early, after 5 characters.']
+    ],
+    'a broken archive': [
+      encoded('gzip', Buffer.from('x')),
+      [400, 'invalid_json', 'The body must be a JSON object.']
+    ],
+    'other than UTF-8': [
+      { body: Buffer.from([0x22, 0xff, 0x22]) },
+      [400, 'invalid_json', 'The body is not UTF-8.']
+    ],
+    'nested too deep': [
+      { body: '['.repeat(10) + ']'.repeat(10) },
+      [400, 'invalid_json', 'The body is nested deeper than 8 levels.']
+    ],
+    'too many values in a small body': [
+      { body: list(10_000, '1') },
+      [
+        413,
+        'too_many_values',
+        'The body has more than 10000 values (`limits.json_values`); keys, strings, objects and lists each count as eight.'
+      ]
+    ],
+    'too many values, as texts count as eight': [
+      { body: list(1300, JSON.stringify('a'.repeat(20))) },
+      [
+        413,
+        'too_many_values',
+        'The body has more than 10000 values (`limits.json_values`); keys, strings, objects and lists each count as eight.'
+      ]
+    ],
+    'too many keys': [
+      { body: `{${Array.from({ length: 6000 }, (_, number) => `"${number}":1`).join()}}` },
+      [
+        413,
+        'too_many_values',
+        'The body has more than 10000 values (`limits.json_values`); keys, strings, objects and lists each count as eight.'
+      ]
+    ],
+    'too large': [
+      { body: JSON.stringify('x'.repeat(4_000_000)) },
+      [413, 'file_too_large', 'The body is larger than 3.8 MB.']
+    ],
+    'too much besides long strings': [
+      { body: list(60, JSON.stringify('x'.repeat(60_000))) },
+      [413, 'file_too_large', 'The body is larger than 2.9 MB.']
+    ],
+    'compressed further than text is': [
+      encoded('gzip', gzipSync(JSON.stringify('x'.repeat(2_000_000)))),
+      [413, 'file_too_large', 'The body is compressed more than 20:1.']
+    ],
     'compressed further than the operator allows': [
-      { ...encoded('gzip', gzipSync(text.repeat(4))), limits: { maxCompression: 2 } }, [413, 'file_too_large', 'The body is compressed more than 2:1.']
+      { ...encoded('gzip', gzipSync(text.repeat(4))), limits: { maxCompression: 2 } },
+      [413, 'file_too_large', 'The body is compressed more than 2:1.']
     ]
   }
   for (const [title, [sent, expected]] of Object.entries(rows)) t.same(await read(t, sent), expected, title)
@@ -74,8 +145,16 @@ t.test('a body that cannot be taken is refused for its own reason', async t => {
 t.test('long strings count for the larger bound, and commas in strings for none', async t => {
   t.equal(await read(t, { body: JSON.stringify('x'.repeat(3_500_000)) }), 'x'.repeat(3_500_000))
   t.equal(await read(t, { body: JSON.stringify(',:[{'.repeat(20_000)) }), ',:[{'.repeat(20_000))
-  t.same(await read(t, { body: list(9990, '1') }), Array.from({ length: 9990 }, () => 1), 'as many values as there may be')
-  t.same(await read(t, { body: list(1200, JSON.stringify('a'.repeat(20))) }), Array.from({ length: 1200 }, () => 'a'.repeat(20)), 'as many texts as there may be')
+  t.same(
+    await read(t, { body: list(9990, '1') }),
+    Array.from({ length: 9990 }, () => 1),
+    'as many values as there may be'
+  )
+  t.same(
+    await read(t, { body: list(1200, JSON.stringify('a'.repeat(20))) }),
+    Array.from({ length: 1200 }, () => 'a'.repeat(20)),
+    'as many texts as there may be'
+  )
 })
 
 t.test('text that is compressed as text can be is read', async t => {
@@ -91,7 +170,9 @@ t.test('a body that comes in chunks of a byte each is kept in few pieces', async
   // The first and every thousandth chunk are larger: their order must stay.
   const sizes = Array.from({ length: bytes.length }, (_, index) => index % 1000 === 0 ? 5000 : 1)
   const chunks: string[] = []
-  for (let at = 0, index = 0; at < bytes.length; at += sizes[index++] ?? 1) chunks.push(bytes.toString('latin1', at, at + (sizes[index] ?? 1)))
+  for (let at = 0, index = 0; at < bytes.length; at += sizes[index++] ?? 1) {
+    chunks.push(bytes.toString('latin1', at, at + (sizes[index] ?? 1)))
+  }
   const sent = chunks.map(chunk => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('')
   let read: Promise<unknown> | undefined
   let pieces = 0
@@ -100,7 +181,10 @@ t.test('a body that comes in chunks of a byte each is kept in few pieces', async
     read.then(() => response.end(), () => response.destroy())
   })
   const socket = await raw(t, url)
-  socket.write('POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n', 'latin1')
+  socket.write(
+    'POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n',
+    'latin1'
+  )
   socket.write(`${sent}0\r\n\r\n`, 'latin1')
   await rest(socket)
   t.same(await read, value)
@@ -114,7 +198,11 @@ t.test('a body takes memory for its bytes as they come and for its values before
     return sum
   }
   const body = list(100, '1')
-  t.equal(await taken(body, true), body.length * (2 + 128), 'as if each byte were a value, while memory is free')
+  t.equal(
+    await taken(body, true),
+    body.length * (2 + 128),
+    'as if each byte were a value, while memory is free'
+  )
   t.equal(await taken(body, false), body.length * 2 + 101 * 128, 'as many as there are, when it is not')
   const larger = list(9000, '1')
   t.equal(await taken(larger, true), larger.length * 2 + 9001 * 128, 'a larger body is always counted')
@@ -122,7 +210,17 @@ t.test('a body takes memory for its bytes as they come and for its values before
 
 t.test('a body there is no memory for is refused before it is parsed', async t => {
   const full = new GatewayError('overloaded', { message: 'full' })
-  const refused = await read(t, { body: '{"a":1}', limits: { memory: { isCheap: () => false, take: () => { throw full } } } })
+  const refused = await read(t, {
+    body: '{"a":1}',
+    limits: {
+      memory: {
+        isCheap: () => false,
+        take: () => {
+          throw full
+        }
+      }
+    }
+  })
   t.same(refused, [503, 'overloaded', 'full'])
 })
 
@@ -131,5 +229,10 @@ t.test('a body that does not come in time, or whose call has ended, is given up'
   const { request } = await openRequest(t, '/', { method: 'POST', body, duplex: 'half' })
   await t.rejects(readJson(request, { ...limits, timeoutMs: 5 }), { code: 'request_timeout', status: 408 })
   const reason = new GatewayError('client_closed_request')
-  t.equal(await readJson(request, { ...limits, signal: AbortSignal.abort(reason) }).catch((error: unknown) => error), reason)
+  t.equal(
+    await readJson(request, { ...limits, signal: AbortSignal.abort(reason) }).catch(
+      (error: unknown) => error
+    ),
+    reason
+  )
 })

@@ -22,16 +22,44 @@ async function answerTo (t: Test, ...pieces: readonly string[]): Promise<string>
 t.test('what is no HTTP gets an error like any other request, and the connection closed', async t => {
   const rows: ReadonlyArray<readonly [title: string, text: string, status: string, message: string]> = [
     ['no HTTP', 'hello\r\n\r\n', '400 Bad Request', 'The request is not valid HTTP.'],
-    ['a header without an end of its name', 'GET / HTTP/1.1\r\nhost x\r\n\r\n', '400 Bad Request', 'The request is not valid HTTP.'],
-    ['two lengths', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n', '400 Bad Request', 'The request is not valid HTTP.'],
-    ['headers without end', `GET / HTTP/1.1\r\nx: ${'x'.repeat(70_000)}`, '431 Request Header Fields Too Large', 'The request headers are too large.']
+    [
+      'a header without an end of its name',
+      'GET / HTTP/1.1\r\nhost x\r\n\r\n',
+      '400 Bad Request',
+      'The request is not valid HTTP.'
+    ],
+    [
+      'two lengths',
+      'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n',
+      '400 Bad Request',
+      'The request is not valid HTTP.'
+    ],
+    [
+      'headers without end',
+      `GET / HTTP/1.1\r\nx: ${'x'.repeat(70_000)}`,
+      '431 Request Header Fields Too Large',
+      'The request headers are too large.'
+    ]
   ]
   for (const [title, text, status, message] of rows) {
     const [head = '', body = ''] = (await answerTo(t, text)).split('\r\n\r\n')
     const [line, ...headers] = head.split('\r\n')
     t.equal(line, `HTTP/1.1 ${status}`, title)
-    t.match(headers, [/^x-request-id: \S+$/, 'content-type: application/json; charset=utf-8', `content-length: ${body.length}`, 'connection: close'], title)
-    t.same(JSON.parse(body), { error: { message, type: 'invalid_request_error', code: 'invalid_value', param: null } }, title)
+    t.match(
+      headers,
+      [
+        /^x-request-id: \S+$/,
+        'content-type: application/json; charset=utf-8',
+        `content-length: ${body.length}`,
+        'connection: close'
+      ],
+      title
+    )
+    t.same(
+      JSON.parse(body),
+      { error: { message, type: 'invalid_request_error', code: 'invalid_value', param: null } },
+      title
+    )
   }
 })
 

@@ -15,9 +15,19 @@ t.test('a request that cannot be met by any endpoint is refused before one is lo
   const { url } = await smallApp(t)
   const rows: ReadonlyArray<readonly [title: string, request: string, status: number, message: string]> = [
     ['no Host', 'GET /plain HTTP/1.1\r\n', 400, 'The request has no Host header.'],
-    ['two Hosts', 'GET /plain HTTP/1.1\r\nhost: x\r\nHost: x\r\n', 400, 'The request has more than one Host header.'],
+    [
+      'two Hosts',
+      'GET /plain HTTP/1.1\r\nhost: x\r\nHost: x\r\n',
+      400,
+      'The request has more than one Host header.'
+    ],
     ['no URL', 'GET http://[ HTTP/1.1\r\nhost: x\r\n', 400, 'The URL of the request is not valid.'],
-    ['an unknown expectation', 'GET /plain HTTP/1.1\r\nhost: x\r\nexpect: nonsense\r\n', 417, 'Only the expectation `100-continue` is supported.']
+    [
+      'an unknown expectation',
+      'GET /plain HTTP/1.1\r\nhost: x\r\nexpect: nonsense\r\n',
+      417,
+      'Only the expectation `100-continue` is supported.'
+    ]
   ]
   for (const [title, request, status, message] of rows) {
     const socket = await raw(t, url)
@@ -64,7 +74,10 @@ t.test('a connection may wait for 16 answers; the next request is refused and en
   t.ok(all.length >= 17 && all.length <= 40, `${all.length} answers`)
   t.same(new Set(all.slice(0, -1)), new Set(['200']))
   t.equal(all.at(-1), '503')
-  t.match(text, /connection: close\r\n[^]*Too many pipelined requests on this connection \(limit 16\)\.","type":"server_error","code":"overloaded","param":null}}$/i)
+  t.match(
+    text,
+    /connection: close\r\n[^]*Too many pipelined requests on this connection \(limit 16\)\.","type":"server_error","code":"overloaded","param":null}}$/i
+  )
 })
 
 t.test('requests that come one after the other are never refused', async t => {
@@ -87,38 +100,52 @@ t.test('as many requests as may wait are all served', async t => {
   t.same(statuses(await rest(socket)), Array.from({ length: 16 }, () => '200'))
 })
 
-t.test('a bound that is lowered below what waits refuses the next request and serves all before it', async t => {
-  const pipelining = new Pipelining(16)
-  const open: ServerResponse[] = []
-  let dropped = 0
-  const { url } = await httpServer(t, (request, response) => {
-    switch (pipelining.admit(request, response)) {
-      case 'serve': return void open.push(response)
-      case 'refuse': return void response.writeHead(503).end()
-      case 'drop': dropped++
-    }
-  })
-  const socket = await raw(t, url)
-  socket.write(livez.repeat(11))
-  await until(() => open.length === 11, 'eleven requests')
-  pipelining.maxOutstanding = 2
-  socket.write(livez.repeat(3))
-  await until(() => dropped === 2, 'the others to be dropped')
-  for (const response of open) response.end()
-  t.same(statuses(await rest(socket)), [...Array.from({ length: 11 }, () => '200'), '503'])
-})
+t.test(
+  'a bound that is lowered below what waits refuses the next request and serves all before it',
+  async t => {
+    const pipelining = new Pipelining(16)
+    const open: ServerResponse[] = []
+    let dropped = 0
+    const { url } = await httpServer(t, (request, response) => {
+      switch (pipelining.admit(request, response)) {
+        case 'serve':
+          return void open.push(response)
+        case 'refuse':
+          return void response.writeHead(503).end()
+        case 'drop':
+          dropped++
+      }
+    })
+    const socket = await raw(t, url)
+    socket.write(livez.repeat(11))
+    await until(() => open.length === 11, 'eleven requests')
+    pipelining.maxOutstanding = 2
+    socket.write(livez.repeat(3))
+    await until(() => dropped === 2, 'the others to be dropped')
+    for (const response of open) response.end()
+    t.same(statuses(await rest(socket)), [...Array.from({ length: 11 }, () => '200'), '503'])
+  }
+)
 
-t.test('20,000 requests at once on each of 10 connections take no place from a caller with a key', async t => {
-  const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
-  t.teardown(upstream.close)
-  const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`)], limits: { ...settings().limits, openCalls: 1 }
-  })
-  const flood = Buffer.from(livez.repeat(20_000))
-  const sockets = await Promise.all(Array.from({ length: 10 }, async () => await raw(t, api.url)))
-  for (const socket of sockets) socket.write(flood)
-  t.equal((await api.post('/v1/chat/completions', { model: 'openai/gpt-5', messages: 'hi' })).status, 200)
-  for (const socket of sockets) socket.resume()
-  await until(() => sockets.every(socket => socket.closed), 'every flooding connection to be closed', 60_000)
-  t.ok(api.lines.length < 500, `${api.lines.length} of 200,000 requests became calls`)
-})
+t.test(
+  '20,000 requests at once on each of 10 connections take no place from a caller with a key',
+  async t => {
+    const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
+    t.teardown(upstream.close)
+    const api = await testGateway(t, {
+      providers: [upstreamAt(`${upstream.url}/v1`)],
+      limits: { ...settings().limits, openCalls: 1 }
+    })
+    const flood = Buffer.from(livez.repeat(20_000))
+    const sockets = await Promise.all(Array.from({ length: 10 }, async () => await raw(t, api.url)))
+    for (const socket of sockets) socket.write(flood)
+    t.equal((await api.post('/v1/chat/completions', { model: 'openai/gpt-5', messages: 'hi' })).status, 200)
+    for (const socket of sockets) socket.resume()
+    await until(
+      () => sockets.every(socket => socket.closed),
+      'every flooding connection to be closed',
+      60_000
+    )
+    t.ok(api.lines.length < 500, `${api.lines.length} of 200,000 requests became calls`)
+  }
+)

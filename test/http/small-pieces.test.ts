@@ -3,32 +3,47 @@ import t from 'tap'
 import { SmallPieces } from '../../lib/http/small-pieces.ts'
 import { holds } from '../support/property.ts'
 
-const sizes = fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 9000 })), { maxLength: 60 })
+const sizes = fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 9000 })), {
+  maxLength: 60
+})
 
 t.test('what comes out is what went in, however it was cut, in few pieces that do not change', async t => {
-  holds(t, fc.property(sizes, fc.boolean(), (lengths, isLengthKnown) => {
-    const given: Buffer[] = []
-    const texts: string[] = []
-    const pieces = new SmallPieces(piece => {
-      given.push(piece)
-      texts.push(piece.toString('latin1'))
+  holds(
+    t,
+    fc.property(sizes, fc.boolean(), (lengths, isLengthKnown) => {
+      const given: Buffer[] = []
+      const texts: string[] = []
+      const pieces = new SmallPieces(piece => {
+        given.push(piece)
+        texts.push(piece.toString('latin1'))
+      })
+      const all = Buffer.from(
+        Array.from(
+          { length: lengths.reduce((sum, length) => sum + length, 0) },
+          (_, index) => (index * 7) % 251
+        )
+      )
+      let at = 0
+      for (const length of lengths) {
+        pieces.push(Buffer.from(all.subarray(at, at + length)), isLengthKnown ? all.length - at : undefined)
+        at += length
+      }
+      pieces.flush()
+      pieces.flush()
+      return (
+        Buffer.concat(given).equals(all) &&
+        given.every((piece, index) => piece.toString('latin1') === texts[index]) &&
+        given.length <= 2 * (1 + lengths.filter(length => length >= 4096).length) + all.length / 2048
+      )
     })
-    const all = Buffer.from(Array.from({ length: lengths.reduce((sum, length) => sum + length, 0) }, (_, index) => index * 7 % 251))
-    let at = 0
-    for (const length of lengths) {
-      pieces.push(Buffer.from(all.subarray(at, at + length)), isLengthKnown ? all.length - at : undefined)
-      at += length
-    }
-    pieces.flush()
-    pieces.flush()
-    return Buffer.concat(given).equals(all) && given.every((piece, index) => piece.toString('latin1') === texts[index]) &&
-      given.length <= 2 * (1 + lengths.filter(length => length >= 4096).length) + all.length / 2048
-  }))
+  )
 })
 
 t.test('no more memory is taken than the body needs', async t => {
   let taken = 0
-  const pieces = new SmallPieces(piece => { taken = piece.buffer.byteLength })
+  const pieces = new SmallPieces(piece => {
+    taken = piece.buffer.byteLength
+  })
   pieces.push(Buffer.from('ab'), 300)
   pieces.flush()
   t.equal(taken, 300)

@@ -22,30 +22,47 @@ async function serve (t: Test, directory: string) {
   const outcomes: string[] = []
   const note = (outcome: string) => () => { outcomes.push(outcome) }
   const paths = makeCertificate(directory, 'first')
-  const { server, close } = await createHttpServer({}, (_, response) => { response.end('here') }, { ...paths, onReload: note('reloaded'), onFailure: note('failed'), everyMs: 20 })
+  const { server, close } = await createHttpServer(
+    {},
+    (_, response) => {
+      response.end('here')
+    },
+    { ...paths, onReload: note('reloaded'), onFailure: note('failed'), everyMs: 20 }
+  )
   const { port } = await listen(server, { host: '127.0.0.1', port: 0 })
   t.teardown(() => { close(); server.close().closeAllConnections() })
   return { paths, port, last: () => outcomes.at(-1) }
 }
 
-t.test('a certificate that was renewed is used for new connections; one that cannot be used is not', { skip: noOpenSsl }, async t => {
-  const directory = t.testdir({})
-  const { paths, port, last } = await serve(t, directory)
-  t.equal(await nameAt(port), 'first')
-  makeCertificate(directory, 'second')
-  await until(() => last() === 'reloaded', 'the second certificate')
-  t.equal(await nameAt(port), 'second')
-  writeFileSync(paths.certificate, 'not a certificate')
-  await until(() => last() === 'failed', 'the refusal of the third')
-  t.equal(await nameAt(port), 'second')
-})
+t.test(
+  'a certificate that was renewed is used for new connections; one that cannot be used is not',
+  { skip: noOpenSsl },
+  async t => {
+    const directory = t.testdir({})
+    const { paths, port, last } = await serve(t, directory)
+    t.equal(await nameAt(port), 'first')
+    makeCertificate(directory, 'second')
+    await until(() => last() === 'reloaded', 'the second certificate')
+    t.equal(await nameAt(port), 'second')
+    writeFileSync(paths.certificate, 'not a certificate')
+    await until(() => last() === 'failed', 'the refusal of the third')
+    t.equal(await nameAt(port), 'second')
+  }
+)
 
 t.test('a certificate without its key is refused at the start', { skip: noOpenSsl }, async t => {
   const directory = t.testdir({ a: {}, b: {} })
   const [one, other] = [makeCertificate(join(directory, 'a')), makeCertificate(join(directory, 'b'))]
   const tls = { onReload: () => undefined, onFailure: () => undefined }
-  await t.rejects(createHttpServer({}, () => undefined, { ...tls, certificate: one.certificate, key: other.key }))
-  await t.rejects(createHttpServer({}, () => undefined, { ...tls, certificate: one.certificate, key: `${one.key}x` }), { code: 'ENOENT' })
-  await t.rejects(checkTlsFiles({ tls: { certificate: one.certificate, key: other.key } }), { message: /^cannot serve HTTPS with server\.tls: .*mismatch/ })
+  await t.rejects(
+    createHttpServer({}, () => undefined, { ...tls, certificate: one.certificate, key: other.key })
+  )
+  await t.rejects(
+    createHttpServer({}, () => undefined, { ...tls, certificate: one.certificate, key: `${one.key}x` }),
+    { code: 'ENOENT' }
+  )
+  await t.rejects(checkTlsFiles({ tls: { certificate: one.certificate, key: other.key } }), {
+    message: /^cannot serve HTTPS with server\.tls: .*mismatch/
+  })
   await t.resolves(checkTlsFiles({ tls: one }))
 })

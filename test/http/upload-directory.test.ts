@@ -3,7 +3,11 @@ import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { createUploadDirectory, removeUploadDirectory, sweepUploads } from '../../lib/http/upload-directory.ts'
+import {
+  createUploadDirectory,
+  removeUploadDirectory,
+  sweepUploads
+} from '../../lib/http/upload-directory.ts'
 
 t.test('each call has a directory of its own in one that only this user can read', async t => {
   const [first, second] = [await createUploadDirectory(), await createUploadDirectory()]
@@ -30,6 +34,9 @@ t.test('a sweep deletes what processes left that no longer run, and nothing else
   const other = join(tmpdir(), `headgate-other-${process.pid}`)
   mkdirSync(other, { recursive: true })
   await sweepUploads()
-  t.same([left, earlier, running, mine, other].map(path => existsSync(path)), [false, false, true, true, true])
+  t.same(
+    [left, earlier, running, mine, other].map(path => existsSync(path)),
+    [false, false, true, true, true]
+  )
   for (const path of [running, mine, other]) await removeUploadDirectory(path)
 })

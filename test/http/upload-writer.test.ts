@@ -19,7 +19,13 @@ t.test('a disk that cannot be written ends the file with its error', async t => 
 })
 
 t.test('an empty file takes nothing', async t => {
-  const writer = new UploadWriter({ memory: scarce, disk: unbounded, newPath: async () => { throw new Error('nothing may be written') } })
+  const writer = new UploadWriter({
+    memory: scarce,
+    disk: unbounded,
+    newPath: async () => {
+      throw new Error('nothing may be written')
+    }
+  })
   writer.end()
   await once(writer, 'finish')
   t.equal((await buffer(writer.open())).length, 0)
@@ -43,8 +49,19 @@ t.test('a reader who leaves closes the file, and another may follow', async t =>
 
 t.test('a file of small pieces takes little more memory than its bytes', async t => {
   let taken = 0
-  const memory = { isCheap: () => true, take: (bytes: number) => { taken += bytes } }
-  const writer = new UploadWriter({ memory, disk: scarce, newPath: async () => { throw new Error('nothing may be written') } })
+  const memory = {
+    isCheap: () => true,
+    take: (bytes: number) => {
+      taken += bytes
+    }
+  }
+  const writer = new UploadWriter({
+    memory,
+    disk: scarce,
+    newPath: async () => {
+      throw new Error('nothing may be written')
+    }
+  })
   const bytes = Buffer.from(Array.from({ length: 50_000 }, (_, index) => index % 251))
   for (let at = 0; at < bytes.length; at += 10) writer.write(bytes.subarray(at, at + 10))
   writer.end()
@@ -56,7 +73,14 @@ t.test('a file of small pieces takes little more memory than its bytes', async t
 t.test('a writer that is given up while it waits for its path opens no file', async t => {
   const directory = t.testdir()
   let found: (path: string) => void = () => t.fail('no path was requested')
-  const writer = new UploadWriter({ memory: scarce, disk: unbounded, newPath: async () => await new Promise(resolve => { found = resolve }) })
+  const writer = new UploadWriter({
+    memory: scarce,
+    disk: unbounded,
+    newPath: async () =>
+      await new Promise(resolve => {
+        found = resolve
+      })
+  })
   writer.write(Buffer.alloc(5000))
   await writer.close()
   const path = join(directory, 'file')

@@ -107,33 +107,66 @@ t.test('a text comes out as it went in, whatever its letters', async t => {
 })
 
 t.test('each piece is a chunk, and is sent before the next one is there', async t => {
-  t.same(await chunksOf(t, yields('a', '', 'ä', Buffer.from('ö'), 'b'.repeat(20_000))), ['a', 'ä', 'ö', 'b'.repeat(20_000)])
+  t.same(await chunksOf(t, yields('a', '', 'ä', Buffer.from('ö'), 'b'.repeat(20_000))), [
+    'a',
+    'ä',
+    'ö',
+    'b'.repeat(20_000)
+  ])
   let arrive = (): void => undefined
-  const arrived = new Promise<void>(resolve => { arrive = resolve })
-  const { port } = await serving(t, { status: 200, headers: {}, body: (async function * () { yield 'a'; await arrived; yield 'b' })() })
-  t.same(await chunksAt(port, text => { if (text.includes('a\r\n')) arrive() }), ['a', 'b'])
+  const arrived = new Promise<void>(resolve => {
+    arrive = resolve
+  })
+  const { port } = await serving(t, {
+    status: 200,
+    headers: {},
+    body: (async function* () {
+      yield 'a'
+      await arrived
+      yield 'b'
+    })()
+  })
+  t.same(
+    await chunksAt(port, text => {
+      if (text.includes('a\r\n')) arrive()
+    }),
+    ['a', 'b']
+  )
 })
 
 t.test('a body that fails has sent what came before', async t => {
-  const { port } = await serving(t, { status: 200, headers: {}, body: (async function * () { yield 'a'; throw new Error('broken') })() })
+  const { port } = await serving(t, {
+    status: 200,
+    headers: {},
+    body: (async function* () {
+      yield 'a'
+      throw new Error('broken')
+    })()
+  })
   t.same(await chunksAt(port), ['a'])
 })
 
-t.test('nothing is read of a body while its caller does not read, and it goes on once the caller does', async t => {
-  let taken = 0
-  const body = (async function * () {
-    for (; taken < 512; taken++) yield 'x'.repeat(65_536)
-  })()
-  const { port } = await serving(t, { status: 200, headers: {}, body })
-  const socket = connect(port, '127.0.0.1').pause()
-  socket.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
-  let before = -1
-  await until(() => taken > 0 && taken === before || ((before = taken), false), 'nothing more to be taken')
-  t.ok(taken < 512, `${taken} of 512 pieces`)
-  let sizeBytes = 0
-  for await (const bytes of socket) sizeBytes += (bytes as Buffer).length
-  t.ok(sizeBytes > 512 * 65_536)
-})
+t.test(
+  'nothing is read of a body while its caller does not read, and it goes on once the caller does',
+  async t => {
+    let taken = 0
+    const body = (async function* () {
+      for (; taken < 512; taken++) yield 'x'.repeat(65_536)
+    })()
+    const { port } = await serving(t, { status: 200, headers: {}, body })
+    const socket = connect(port, '127.0.0.1').pause()
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+    let before = -1
+    await until(
+      () => (taken > 0 && taken === before) || ((before = taken), false),
+      'nothing more to be taken'
+    )
+    t.ok(taken < 512, `${taken} of 512 pieces`)
+    let sizeBytes = 0
+    for await (const bytes of socket) sizeBytes += (bytes as Buffer).length
+    t.ok(sizeBytes > 512 * 65_536)
+  }
+)
 
 t.test('a caller who leaves ends the body', async t => {
   let left = false
@@ -165,13 +198,22 @@ t.test('a head that cannot be sent ends a body that has begun', async t => {
     },
     [Symbol.asyncIterator]: () => body
   }
-  await serving(t, { status: 200, headers: { 'x-bad': 'a\nb' }, body }).then(({ port }) => connect(port, '127.0.0.1').end('GET / HTTP/1.1\r\nhost: x\r\n\r\n'))
+  await serving(t, { status: 200, headers: { 'x-bad': 'a\nb' }, body }).then(({ port }) =>
+    connect(port, '127.0.0.1').end('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  )
   await until(() => left, 'the end of the body')
   t.pass()
 })
 
 t.test('a caller of HTTP/1.0, who knows no chunks, gets the bare text', async t => {
-  const { port } = await serving(t, { status: 200, headers: {}, body: (async function * () { yield 'ä'; yield 'b' })() })
+  const { port } = await serving(t, {
+    status: 200,
+    headers: {},
+    body: (async function* () {
+      yield 'ä'
+      yield 'b'
+    })()
+  })
   const socket = connect(port, '127.0.0.1').end('GET / HTTP/1.0\r\n\r\n')
   let answer = ''
   for await (const bytes of socket) answer += String(bytes)

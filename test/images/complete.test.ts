@@ -8,14 +8,31 @@ const batch = (...events: ImageEvent[]) => ({ call: routedCall({}), route, event
 t.test('images of all requests are one answer, with what the first one says of them', async t => {
   const answer = toImages([
     batch({ type: 'image-answer', createdSeconds: 7, data: [{ b64_json: 'a' }], about: { size: '1x1' } }),
-    batch({ type: 'image-answer', createdSeconds: 9, data: [{ url: 'b', revised_prompt: 'c' }], about: { size: '2x2' } }, { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } })
+    batch(
+      {
+        type: 'image-answer',
+        createdSeconds: 9,
+        data: [{ url: 'b', revised_prompt: 'c' }],
+        about: { size: '2x2' }
+      },
+      { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
+    )
   ])
-  t.strictSame(answer, { created: 7, data: [{ b64_json: 'a' }, { url: 'b', revised_prompt: 'c' }], size: '1x1' })
+  t.strictSame(answer, {
+    created: 7,
+    data: [{ b64_json: 'a' }, { url: 'b', revised_prompt: 'c' }],
+    size: '1x1'
+  })
 })
 
 t.test('a stream where a complete answer was requested is folded: finished images only', async t => {
   const before = Math.floor(Date.now() / 1000)
-  const answer = toImages([batch({ type: 'image-partial', json: '{"b64_json":"p"}' }, { type: 'image-end', json: '{"b64_json":"e","size":"1x1"}' })]) as { created: number }
+  const answer = toImages([
+    batch(
+      { type: 'image-partial', json: '{"b64_json":"p"}' },
+      { type: 'image-end', json: '{"b64_json":"e","size":"1x1"}' }
+    )
+  ]) as { created: number }
   t.ok(answer.created >= before && answer.created <= Date.now() / 1000)
   t.strictSame({ ...answer, created: 0 }, { created: 0, data: [{ b64_json: 'e' }] })
 })

@@ -15,12 +15,20 @@ const webp = Buffer.from('RIFF\0\0\0\0WEBPVP8 ', 'latin1')
 
 t.test('PNG, JPEG and WebP are recognised by their first bytes, wherever in memory they lie', async t => {
   const inside = Buffer.concat([Buffer.alloc(3), png(1, 1)]).subarray(3)
-  t.same([inside, jpeg, webp].map(bytes => imageKind(new Uint8Array(bytes))?.extension), ['png', 'jpg', 'webp'])
-  t.same([inside, jpeg, webp].map(bytes => imageKind(bytes)?.mediaType), ['image/png', 'image/jpeg', 'image/webp'])
+  t.same(
+    [inside, jpeg, webp].map(bytes => imageKind(new Uint8Array(bytes))?.extension),
+    ['png', 'jpg', 'webp']
+  )
+  t.same(
+    [inside, jpeg, webp].map(bytes => imageKind(bytes)?.mediaType),
+    ['image/png', 'image/jpeg', 'image/webp']
+  )
 })
 
 t.test('anything else is no image', async t => {
-  for (const bytes of ['', 'GIF89a', 'RIFF\0\0\0\0WAVEfmt ', '\x89PNG', '<svg></svg>']) t.equal(imageKind(Buffer.from(bytes, 'latin1')), undefined, bytes)
+  for (const bytes of ['', 'GIF89a', 'RIFF\0\0\0\0WAVEfmt ', '\x89PNG', '<svg></svg>']) {
+    t.equal(imageKind(Buffer.from(bytes, 'latin1')), undefined, bytes)
+  }
 })
 
 t.test('the size of a PNG is in its header', async t => {
@@ -34,25 +42,59 @@ t.test('the size of a PNG is in its header', async t => {
 
 t.test('the size of an image is read as its encoders write it', async t => {
   const opaque = sharp({ create: { width: 321, height: 123, channels: 3, background: 'teal' } })
-  const transparent = sharp({ create: { width: 321, height: 123, channels: 4, background: { r: 9, g: 9, b: 9, alpha: 0.5 } } })
+  const transparent = sharp({
+    create: { width: 321, height: 123, channels: 4, background: { r: 9, g: 9, b: 9, alpha: 0.5 } }
+  })
   const images = {
-    png: opaque.clone().png(), jpeg: opaque.clone().jpeg(), progressive: opaque.clone().jpeg({ progressive: true }).withExif({ IFD0: { Copyright: 'x'.repeat(5000) } }),
-    lossy: opaque.clone().webp(), lossless: opaque.clone().webp({ lossless: true }), extended: transparent.clone().webp()
+    png: opaque.clone().png(),
+    jpeg: opaque.clone().jpeg(),
+    progressive: opaque
+      .clone()
+      .jpeg({ progressive: true })
+      .withExif({ IFD0: { Copyright: 'x'.repeat(5000) } }),
+    lossy: opaque.clone().webp(),
+    lossless: opaque.clone().webp({ lossless: true }),
+    extended: transparent.clone().webp()
   }
-  for (const [name, image] of Object.entries(images)) t.same(imageSize(await image.toBuffer()), { width: 321, height: 123 }, name)
-  for (const bytes of [Buffer.alloc(0), jpeg, webp, Buffer.concat([webp, Buffer.alloc(5)]), Buffer.concat([Buffer.from('RIFF\0\0\0\0WEBPANIM', 'latin1'), Buffer.alloc(40)]), Buffer.concat([jpeg, Buffer.alloc(90, 0xff)])]) {
+  for (const [name, image] of Object.entries(images)) {
+    t.same(imageSize(await image.toBuffer()), { width: 321, height: 123 }, name)
+  }
+  for (const bytes of [
+    Buffer.alloc(0),
+    jpeg,
+    webp,
+    Buffer.concat([webp, Buffer.alloc(5)]),
+    Buffer.concat([Buffer.from('RIFF\0\0\0\0WEBPANIM', 'latin1'), Buffer.alloc(40)]),
+    Buffer.concat([jpeg, Buffer.alloc(90, 0xff)])
+  ]) {
     t.equal(imageSize(bytes), undefined)
   }
 })
 
 t.test('a family takes any of the three, or square PNGs below 4 MB', async t => {
-  const check = (head: Buffer, files: 'any' | 'square_png', sizeBytes = 10) => () => checkImageFile(
-    { name: 'a', head, mediaType: '', sizeBytes, open: async function * () {} } satisfies UploadedFile, 'image', { files })
+  const check =
+    (head: Buffer, files: 'any' | 'square_png', sizeBytes = 10) =>
+    () =>
+      checkImageFile(
+        { name: 'a', head, mediaType: '', sizeBytes, open: async function* () {} } satisfies UploadedFile,
+        'image',
+        { files }
+      )
   t.doesNotThrow(check(jpeg, 'any'))
   t.doesNotThrow(check(png(1, 2), 'any', 50_000_000))
   t.doesNotThrow(check(png(8, 8), 'square_png', 4 * 1024 * 1024 - 1))
-  t.throws(check(Buffer.from('GIF89a'), 'any'), { code: 'unsupported_format', param: 'image', message: '`image` must be a PNG, JPEG or WebP image.' })
+  t.throws(check(Buffer.from('GIF89a'), 'any'), {
+    code: 'unsupported_format',
+    param: 'image',
+    message: '`image` must be a PNG, JPEG or WebP image.'
+  })
   t.throws(check(jpeg, 'square_png'), { code: 'unsupported_format', message: '`image` must be a PNG.' })
-  t.throws(check(png(8, 9), 'square_png'), { code: 'invalid_value', message: '`image` must be square, not 8x9.' })
-  t.throws(check(png(8, 8), 'square_png', 4 * 1024 * 1024), { code: 'file_too_large', message: '`image` must be smaller than 4 MB.' })
+  t.throws(check(png(8, 9), 'square_png'), {
+    code: 'invalid_value',
+    message: '`image` must be square, not 8x9.'
+  })
+  t.throws(check(png(8, 8), 'square_png', 4 * 1024 * 1024), {
+    code: 'file_too_large',
+    message: '`image` must be smaller than 4 MB.'
+  })
 })

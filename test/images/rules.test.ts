@@ -3,7 +3,13 @@ import { callerError } from '../../lib/providers/provider-failure.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { checkImageFile, imageKind, pngSize } from '../../lib/images/files.ts'
 import {
-  anyImageFamily, checkImageRules, familyOf, hasParameters, type ImageFamily, type ImageParameters, type ImageTask
+  anyImageFamily,
+  checkImageRules,
+  familyOf,
+  hasParameters,
+  type ImageFamily,
+  type ImageParameters,
+  type ImageTask
 } from '../../lib/images/rules.ts'
 import { catalogue } from '../../lib/models/catalogue.ts'
 import { readImageStream } from '../../lib/providers/openai/image-stream.ts'
@@ -17,7 +23,11 @@ function known (model: string): ImageFamily {
 }
 
 /** The code and parameter a request is refused with; undefined when it is allowed. */
-function refusal (family: string, request: ImageParameters, task: ImageTask = 'generation'): string | undefined {
+function refusal (
+  family: string,
+  request: ImageParameters,
+  task: ImageTask = 'generation'
+): string | undefined {
   try {
     checkImageRules({ prompt: 'a cat', ...request }, known(family), task, family)
   } catch (error) {
@@ -28,13 +38,21 @@ function refusal (family: string, request: ImageParameters, task: ImageTask = 'g
 }
 
 const file: UploadedFile = {
-  name: 'x', mediaType: 'text/plain', sizeBytes: 100, head: new Uint8Array(), open: () => { throw new Error('not needed') }
+  name: 'x',
+  mediaType: 'text/plain',
+  sizeBytes: 100,
+  head: new Uint8Array(),
+  open: () => {
+    throw new Error('not needed')
+  }
 }
 const [a, b, c] = ['dall-e-2', 'dall-e-3', 'gpt-image-1'] as const
 const unsupported = (param: string): string => `400 unsupported_parameter ${param}`
 const invalid = (param: string): string => `400 invalid_value ${param}`
 
-const rows: ReadonlyArray<readonly [family: string, request: ImageParameters, expected: string | undefined, task?: ImageTask]> = [
+const rows: ReadonlyArray<
+  readonly [family: string, request: ImageParameters, expected: string | undefined, task?: ImageTask]
+> = [
   // Length counts code points: a cat face is one, though two units of a JavaScript text.
   [a, { prompt: '🐱'.repeat(1000) }, undefined],
   [a, { prompt: '🐱'.repeat(1001) }, invalid('prompt')],
@@ -75,14 +93,18 @@ const rows: ReadonlyArray<readonly [family: string, request: ImageParameters, ex
   [a, { response_format: 'url' }, undefined],
   [b, { response_format: 'b64_json' }, undefined],
   [c, { response_format: 'b64_json' }, unsupported('response_format')],
-  ...([a, b] as const).flatMap(family => ([
-    ['output_format', { output_format: 'png' }],
-    ['output_compression', { output_compression: 100 }],
-    ['stream', { stream: true }],
-    ['partial_images', { partial_images: 0 }],
-    ['moderation', { moderation: 'low' }],
-    ['background', { background: 'auto' }]
-  ] as const).map(([param, request]) => [family, request, unsupported(param)] as const)),
+  ...([a, b] as const).flatMap(family =>
+    (
+      [
+        ['output_format', { output_format: 'png' }],
+        ['output_compression', { output_compression: 100 }],
+        ['stream', { stream: true }],
+        ['partial_images', { partial_images: 0 }],
+        ['moderation', { moderation: 'low' }],
+        ['background', { background: 'auto' }]
+      ] as const
+    ).map(([param, request]) => [family, request, unsupported(param)] as const)
+  ),
   [a, { stream: false }, undefined],
   [c, { stream: true, partial_images: 3, moderation: 'low' }, undefined],
   [c, { background: 'transparent' }, undefined],
@@ -94,15 +116,15 @@ const rows: ReadonlyArray<readonly [family: string, request: ImageParameters, ex
   [c, { output_compression: 50 }, invalid('output_compression')],
   [c, { output_compression: 100 }, undefined],
   ['newer', { background: 'transparent', output_format: 'jpeg' }, invalid('background')],
-  ...(['1024x1536', '1792x1024', '2048x2048'].map(size => [a, { size }, invalid('size')] as const)),
+  ...['1024x1536', '1792x1024', '2048x2048'].map(size => [a, { size }, invalid('size')] as const),
   [b, { size: '1024x1024' }, undefined],
-  ...(['512x512', '1536x1024', 'auto'].map(size => [b, { size }, invalid('size')] as const)),
+  ...['512x512', '1536x1024', 'auto'].map(size => [b, { size }, invalid('size')] as const),
   [c, { size: '1024x1024' }, undefined],
-  ...(['256x256', '1792x1024', '1024x1792'].map(size => [c, { size }, invalid('size')] as const)),
-  ...(['high', 'medium'].map(quality => [a, { quality }, invalid('quality')] as const)),
-  ...(['auto', 'standard'].map(quality => [b, { quality }, undefined] as const)),
-  ...(['medium', 'low'].map(quality => [b, { quality }, invalid('quality')] as const)),
-  ...(['auto', 'medium', 'low'].map(quality => [c, { quality }, undefined] as const)),
+  ...['256x256', '1792x1024', '1024x1792'].map(size => [c, { size }, invalid('size')] as const),
+  ...['high', 'medium'].map(quality => [a, { quality }, invalid('quality')] as const),
+  ...['auto', 'standard'].map(quality => [b, { quality }, undefined] as const),
+  ...['medium', 'low'].map(quality => [b, { quality }, invalid('quality')] as const),
+  ...['auto', 'medium', 'low'].map(quality => [c, { quality }, undefined] as const),
   [c, { quality: 'standard' }, invalid('quality')],
   [b, { style: 'natural' }, undefined],
   [a, { response_format: 'b64_json' }, undefined],
@@ -127,19 +149,43 @@ const rows: ReadonlyArray<readonly [family: string, request: ImageParameters, ex
 
 t.test('each rule of each family, with its code and parameter', async t => {
   for (const [family, request, expected, task] of rows) {
-    t.equal(refusal(family, request, task), expected, `${family} ${JSON.stringify(request).slice(0, 60)} ${task ?? ''}`)
+    t.equal(
+      refusal(family, request, task),
+      expected,
+      `${family} ${JSON.stringify(request).slice(0, 60)} ${task ?? ''}`
+    )
   }
   t.equal(familyOf(undefined), anyImageFamily)
 })
 
 t.test('a family has what it can do, whatever the lengths and numbers', async t => {
   const oldest: ImageFamily = {
-    ...anyImageFamily, tasks: ['edit'], sizes: ['1x1'], qualities: ['low'], unsupported: ['stream', 'style'], maxFiles: 1, maxImages: 1, maxPromptCharacters: 1
+    ...anyImageFamily,
+    tasks: ['edit'],
+    sizes: ['1x1'],
+    qualities: ['low'],
+    unsupported: ['stream', 'style'],
+    maxFiles: 1,
+    maxImages: 1,
+    maxPromptCharacters: 1
   }
-  for (const request of [{}, { stream: false }, { size: '1x1', quality: 'low' }, { n: 9, prompt: 'long' }, { image: [file] }, { image: file, background: 'auto' }]) {
+  for (const request of [
+    {},
+    { stream: false },
+    { size: '1x1', quality: 'low' },
+    { n: 9, prompt: 'long' },
+    { image: [file] },
+    { image: file, background: 'auto' }
+  ]) {
     t.ok(hasParameters(oldest, request, 'edit'), JSON.stringify(request))
   }
-  for (const request of [{ stream: true }, { style: 'vivid' }, { size: '2x2' }, { quality: 'high' }, { image: [file, file] }]) {
+  for (const request of [
+    { stream: true },
+    { style: 'vivid' },
+    { size: '2x2' },
+    { quality: 'high' },
+    { image: [file, file] }
+  ]) {
     t.notOk(hasParameters(oldest, request, 'edit'), JSON.stringify(request))
   }
   t.notOk(hasParameters(oldest, {}, 'generation'))
@@ -156,7 +202,9 @@ t.test('image files are known by their bytes', async t => {
   t.match(imageKind(png(1, 1)), { mediaType: 'image/png' })
   t.match(imageKind(Buffer.from('ffd8ffe0', 'hex')), { mediaType: 'image/jpeg' })
   t.match(imageKind(Buffer.from('RIFF\0\0\0\0WEBPVP8 ')), { mediaType: 'image/webp' })
-  for (const bytes of ['', 'GIF89a', 'RIFF\0\0\0\0WAVE', '<svg/>']) t.equal(imageKind(Buffer.from(bytes)), undefined, bytes)
+  for (const bytes of ['', 'GIF89a', 'RIFF\0\0\0\0WAVE', '<svg/>']) {
+    t.equal(imageKind(Buffer.from(bytes)), undefined, bytes)
+  }
   t.same(pngSize(png(640, 480)), { width: 640, height: 480 })
   t.equal(pngSize(png(1, 1).subarray(0, 20)), undefined)
 
@@ -165,7 +213,9 @@ t.test('image files are known by their bytes', async t => {
       checkImageFile({ ...file, sizeBytes, head }, 'image', known(family))
       return 'fine'
     } catch (error) {
-      return error instanceof GatewayError ? `${error.status} ${error.code} ${String(error.param)}` : 'another error'
+      return error instanceof GatewayError
+        ? `${error.status} ${error.code} ${String(error.param)}`
+        : 'another error'
     }
   }
   t.equal(check(png(8, 8), a), 'fine')
@@ -179,10 +229,16 @@ t.test('image files are known by their bytes', async t => {
 
 t.test('streams are read alike at any cut, whatever the order and shape of their events', async t => {
   const long = 'A'.repeat(40_000)
-  const usage = { total_tokens: 30, input_tokens: 10, output_tokens: 20, input_tokens_details: { text_tokens: 10, image_tokens: 0 } }
+  const usage = {
+    total_tokens: 30,
+    input_tokens: 10,
+    output_tokens: 20,
+    input_tokens_details: { text_tokens: 10, image_tokens: 0 }
+  }
   const completed = { type: 'image_generation.completed', b64_json: long, created_at: 1, usage }
   const partial = { type: 'image_generation.partial_image', b64_json: long, partial_image_index: 0 }
-  const named = (value: { type: string }): string => `event: ${value.type}\r\ndata: ${JSON.stringify(value)}\r\n\r\n`
+  const named = (value: { type: string }): string =>
+    `event: ${value.type}\r\ndata: ${JSON.stringify(value)}\r\n\r\n`
   const { type: _, ...nameless } = partial
   const text = [
     ': hello\n\n',
@@ -194,7 +250,12 @@ t.test('streams are read alike at any cut, whatever the order and shape of their
     'data: ' + JSON.stringify({ ...completed, usage: undefined }) + '\n\n',
     'data: ' + JSON.stringify({ type: 'image_edit.completed', usage, b64_json: long }) + '\n\n'
   ].join('')
-  const ask = { request: { n: 3 }, route: { providerId: 'openai', model: 'm', modelId: 'openai/m' }, quirks: {}, streamed: true }
+  const ask = {
+    request: { n: 3 },
+    route: { providerId: 'openai', model: 'm', modelId: 'openai/m' },
+    quirks: {},
+    streamed: true
+  }
   for (const size of cutSizes.filter(size => size !== 1)) {
     const events = readEvents(cut(Buffer.from(text), size), readImageStream(ask))
     t.same(events.map(({ type }) => type), [
@@ -203,9 +264,16 @@ t.test('streams are read alike at any cut, whatever the order and shape of their
     for (const event of events) {
       if (!('json' in event)) continue
       t.notMatch(event.json, /[\r\n]/, 'one line')
-      t.match(JSON.parse(event.json), { type: /^image_(generation|edit)\.(partial_image|completed)$/, b64_json: long })
+      t.match(JSON.parse(event.json), {
+        type: /^image_(generation|edit)\.(partial_image|completed)$/,
+        b64_json: long
+      })
     }
-    t.match(events.at(-1), { usage: { promptTokens: 20, completionTokens: 40, totalTokens: 60 } }, 'summed, from either end of a line')
+    t.match(
+      events.at(-1),
+      { usage: { promptTokens: 20, completionTokens: 40, totalTokens: 60 } },
+      'summed, from either end of a line'
+    )
   }
   const read = (lines: string, n = 1): string => {
     try {
@@ -229,7 +297,12 @@ t.test('streams are read alike at any cut, whatever the order and shape of their
       t.equal(read(`${cutOff}\n\n`), 'upstream_invalid_response', 'and with a blank line')
     }
   }
-  t.equal(read('event: error\ndata: {"type":"error","error":{"code":"moderation_blocked","type":"image_generation_user_error","message":"no"}}\n\n'), 'content_policy_violation')
+  t.equal(
+    read(
+      'event: error\ndata: {"type":"error","error":{"code":"moderation_blocked","type":"image_generation_user_error","message":"no"}}\n\n'
+    ),
+    'content_policy_violation'
+  )
   t.equal(read('data: {"error":{"message":"x","code":429}}\n\n'), 'rate_limit_exceeded')
   t.equal(read('data: {"type":"error","message":"x"}\n\n'), 'upstream_error')
   t.equal(read('event: error\ndata: oh no\n\n'), 'upstream_error')

@@ -13,7 +13,12 @@ const replace = (text: string): string => text.replaceAll('Zoë', '(a name)')
 
 t.test('of images only what the model made of the prompt is text', async t => {
   const events: readonly ImageEvent[] = [
-    { type: 'image-answer', createdSeconds: 1, about: {}, data: [{ url: 'https://x.example/Zoë' }, { b64_json: 'Zoë', revised_prompt: 'of Zoë' }] },
+    {
+      type: 'image-answer',
+      createdSeconds: 1,
+      about: {},
+      data: [{ url: 'https://x.example/Zoë' }, { b64_json: 'Zoë', revised_prompt: 'of Zoë' }]
+    },
     { type: 'image-end', json: '{"b64_json":"Zoë","revised_prompt" : "of Zo\\u00eb", "n":1.0}' },
     { type: 'image-partial', json: '{"b64_json":"Zoë"}' },
     { type: 'image-end', json: 'Zoë' },
@@ -21,7 +26,9 @@ t.test('of images only what the model made of the prompt is text', async t => {
     { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
   ]
   const [answer, end, ...same] = events.map(event => replaceImageTexts(event, replace))
-  t.match(answer, { data: [{ url: 'https://x.example/Zoë' }, { b64_json: 'Zoë', revised_prompt: 'of (a name)' }] })
+  t.match(answer, {
+    data: [{ url: 'https://x.example/Zoë' }, { b64_json: 'Zoë', revised_prompt: 'of (a name)' }]
+  })
   t.match(end, { json: '{"b64_json":"Zoë","revised_prompt" : "of (a name)", "n":1.0}' })
   for (const [index, event] of same.entries()) t.equal(event, events[index + 2])
   for (const event of events) t.equal(replaceImageTexts(event, text => text), event)

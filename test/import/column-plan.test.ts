@@ -30,9 +30,25 @@ t.test('what is empty is nothing: null, false, 0, empty texts, lists and objects
 })
 
 t.test('values are read as what they are, times in UTC', async t => {
-  const row = new TableRow(new ColumnPlan({}), 'Key', {
-    time: '2026-10-14T12:00:00.5', zoned: '2026-10-14T12:00:00+02:00', list: '["a",1,"b"]', object: '{"x":1}', flag: true, none: 'x'
-  }, 'one')
-  t.same([row.time('time'), row.time('zoned'), row.time('none'), row.time('absent')], [Date.UTC(2026, 9, 14, 12, 0, 0, 500), Date.UTC(2026, 9, 14, 10), undefined, undefined])
-  t.same([row.texts('list'), row.object('object'), row.isTrue('flag'), row.number('none'), row.text('absent')], [['a', 'b'], { x: 1 }, true, undefined, undefined])
+  const row = new TableRow(
+    new ColumnPlan({}),
+    'Key',
+    {
+      time: '2026-10-14T12:00:00.5',
+      zoned: '2026-10-14T12:00:00+02:00',
+      list: '["a",1,"b"]',
+      object: '{"x":1}',
+      flag: true,
+      none: 'x'
+    },
+    'one'
+  )
+  t.same(
+    [row.time('time'), row.time('zoned'), row.time('none'), row.time('absent')],
+    [Date.UTC(2026, 9, 14, 12, 0, 0, 500), Date.UTC(2026, 9, 14, 10), undefined, undefined]
+  )
+  t.same(
+    [row.texts('list'), row.object('object'), row.isTrue('flag'), row.number('none'), row.text('absent')],
+    [['a', 'b'], { x: 1 }, true, undefined, undefined]
+  )
 })

@@ -10,6 +10,16 @@ t.test('a tool server has a name of the gateway that it comes from, which no oth
 t.test('arguments that may hold a secret are left to a person', async t => {
   const args = { plain: ['-y', 'server'], named: ['--token', 'x'], long: ['aaaaaaaaaaaaaaaaaaaaaaaaaaaa'] }
   const plan = new ImportPlan(args)
-  t.same([plainArguments(args.plain, 'plain', plan), plainArguments(args.named, 'named', plan), plainArguments(args.long, 'long', plan)], [['-y', 'server'], [], []])
-  t.same(plan.rows.map(({ verdict }) => verdict), ['exact', 'manual', 'manual'])
+  t.same(
+    [
+      plainArguments(args.plain, 'plain', plan),
+      plainArguments(args.named, 'named', plan),
+      plainArguments(args.long, 'long', plan)
+    ],
+    [['-y', 'server'], [], []]
+  )
+  t.same(
+    plan.rows.map(({ verdict }) => verdict),
+    ['exact', 'manual', 'manual']
+  )
 })

@@ -13,15 +13,34 @@ function read (settings: JsonObject) {
 
 t.test('a cache of answers to equal requests is one here, with its time and its mode', async t => {
   t.same(read({ cache: true }).cache, { answers: { scope: 'project' } })
-  const { cache, rows } = read({ cache: true, cache_params: { type: 'redis', host: 'redis', port: 6379, ttl: 0.5, mode: 'default_off', namespace: 'a' } })
+  const { cache, rows } = read({
+    cache: true,
+    cache_params: { type: 'redis', host: 'redis', port: 6379, ttl: 0.5, mode: 'default_off', namespace: 'a' }
+  })
   t.same(cache, { answers: { scope: 'project', ttl_ms: 500, when: 'asked' } })
-  t.same(rows.filter(({ verdict }) => verdict === 'manual').map(({ path }) => path), ['litellm_settings.cache_params.host', 'litellm_settings.cache_params.port'])
-  t.match(rows.find(({ path }) => path === 'litellm_settings.cache'), { verdict: 'approximate' })
-  t.same(read({ cache: true, cache_params: { ttl: 1e12 } }).cache, { answers: { scope: 'project', ttl_ms: 30 * 86_400_000 } }, 'the most that is allowed')
+  t.same(
+    rows.filter(({ verdict }) => verdict === 'manual').map(({ path }) => path),
+    ['litellm_settings.cache_params.host', 'litellm_settings.cache_params.port']
+  )
+  t.match(
+    rows.find(({ path }) => path === 'litellm_settings.cache'),
+    { verdict: 'approximate' }
+  )
+  t.same(
+    read({ cache: true, cache_params: { ttl: 1e12 } }).cache,
+    { answers: { scope: 'project', ttl_ms: 30 * 86_400_000 } },
+    'the most that is allowed'
+  )
 })
 
 t.test('one that is off is none, and one for similar requests has no counterpart', async t => {
-  t.same(read({ cache: false, cache_params: { type: 'redis' } }), { cache: undefined, rows: [{ path: 'litellm_settings.cache', verdict: 'exact', note: 'off' }, { path: 'litellm_settings.cache_params', verdict: 'exact', note: 'off' }] })
+  t.same(read({ cache: false, cache_params: { type: 'redis' } }), {
+    cache: undefined,
+    rows: [
+      { path: 'litellm_settings.cache', verdict: 'exact', note: 'off' },
+      { path: 'litellm_settings.cache_params', verdict: 'exact', note: 'off' }
+    ]
+  })
   const semantic = read({ cache: true, cache_params: { type: 'redis-semantic' } })
   t.equal(semantic.cache, undefined)
   t.same(semantic.rows.map(({ verdict }) => verdict), ['unsupported', 'unsupported'])

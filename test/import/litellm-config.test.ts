@@ -15,7 +15,9 @@ function imported (yaml: string): ImportedConfig {
 function settingsOf (t: Test, { config }: ImportedConfig): Settings {
   const text = printDocument(config)
   const cwd = t.testdir({ 'headgate.yaml': text })
-  const env = Object.fromEntries([...text.matchAll(/env:(\w+)/g)].map(([, name = '']) => [name, `value of ${name}`]))
+  const env = Object.fromEntries(
+    [...text.matchAll(/env:(\w+)/g)].map(([, name = '']) => [name, `value of ${name}`])
+  )
   return readSettings({ env, cwd }).settings
 }
 
@@ -135,30 +137,45 @@ for (const [name, yaml] of Object.entries(complete)) {
   })
 }
 
-/** In the manner of files that people show when they ask for help, with the paths of what has no counterpart. */
+/**
+ * In the manner of files that people show when they ask for help, with the paths of what has no counterpart.
+ */
 const posted: ReadonlyArray<readonly [name: string, yaml: string, unsupported?: readonly string[]]> = [
-  ['a chat page with many small providers', `
+  [
+    'a chat page with many small providers',
+    `
 model_list:
   - { model_name: gpt-3.5, litellm_params: { model: openai/gpt-4o-mini, api_base: https://api.openai.com/v1, api_key: os.environ/OPENAI_API_KEY } }
   - { model_name: mistral-small, litellm_params: { model: mistral/mistral-small-latest, api_base: https://api.mistral.ai/v1, api_key: os.environ/MISTRAL_API_KEY } }
   - { model_name: groq-llama, litellm_params: { model: groq/llama-3.3-70b-versatile, api_key: os.environ/GROQ_API_KEY } }
   - { model_name: gemini-flash, litellm_params: { model: gemini/gemini-2.5-flash, api_key: os.environ/GEMINI_API_KEY } }
-`],
-  ['names without a provider', `
+`
+  ],
+  [
+    'names without a provider',
+    `
 model_list:
   - { model_name: claude, litellm_params: { model: claude-sonnet-4-5, api_key: os.environ/ANTHROPIC_API_KEY } }
   - { model_name: mini, litellm_params: { model: gpt-4o-mini } }
   - { model_name: other, litellm_params: { model: j2-ultra, api_key: os.environ/AI21_API_KEY } }
-`, ['model_list[2]']],
-  ['local models behind several servers', `
+`,
+    ['model_list[2]']
+  ],
+  [
+    'local models behind several servers',
+    `
 model_list:
   - { model_name: hermes, litellm_params: { model: "ollama/hermes3:8b", api_base: "http://localhost:11434" } }
   - { model_name: coder, litellm_params: { model: ollama_chat/qwen3-coder, api_base: "http://localhost:11434", keep_alive: 8m } }
   - { model_name: big, litellm_params: { model: openai/qwen3-235b, api_base: "http://box:8081/v1", api_key: none, timeout: 1200, max_retries: 0 } }
   - { model_name: kimi, litellm_params: { model: hosted_vllm/moonshotai/Kimi-K2, api_base: "http://box:8000/v1", stream_timeout: 300 } }
 litellm_settings: { drop_params: true, request_timeout: 600 }
-`, ['model_list[1].litellm_params.keep_alive']],
-  ['one model of Azure in three regions', `
+`,
+    ['model_list[1].litellm_params.keep_alive']
+  ],
+  [
+    'one model of Azure in three regions',
+    `
 model_list:
   - { model_name: gpt-turbo, litellm_params: { model: azure/small-eu, api_base: https://eu.openai.azure.com/, api_version: 2025-01-01-preview, api_key: key-in-clear-1, rpm: 6 } }
   - { model_name: gpt-turbo, litellm_params: { model: azure/small-ca, api_base: https://ca.openai.azure.com/, api_version: 2025-01-01-preview, api_key: key-in-clear-2, rpm: 6 } }
@@ -171,36 +188,61 @@ router_settings:
   redis_password: in-clear
   num_retries: 2
   timeout: 30
-`],
-  ['claude at three clouds', `
+`
+  ],
+  [
+    'claude at three clouds',
+    `
 model_list:
   - { model_name: sonnet, litellm_params: { model: anthropic/claude-sonnet-4-5, api_key: os.environ/ANTHROPIC_API_KEY } }
   - { model_name: sonnet, litellm_params: { model: "bedrock/anthropic.claude-3-5-sonnet-20241022-v2:0", aws_region_name: us-west-2, aws_access_key_id: os.environ/AWS_ACCESS_KEY_ID, aws_secret_access_key: os.environ/AWS_SECRET_ACCESS_KEY } }
   - { model_name: sonnet, litellm_params: { model: vertex_ai/claude-sonnet-4-5, vertex_project: os.environ/PROJECT, vertex_location: us-east5 } }
 router_settings: { routing_strategy: simple-shuffle, enable_pre_call_checks: true }
-`, ['model_list[1]', 'model_list[2]']],
-  ['an agent with a model of its own and a fallback', `
+`,
+    ['model_list[1]', 'model_list[2]']
+  ],
+  [
+    'an agent with a model of its own and a fallback',
+    `
 model_list:
   - { model_name: qwen-local, litellm_params: { model: openai/Qwen/Qwen2.5-72B-Instruct-AWQ, api_base: "http://localhost:8000/v1", api_key: a-secret } }
   - { model_name: gpt-4-fallback, litellm_params: { model: gpt-4-turbo, api_key: os.environ/OPENAI_API_KEY } }
 litellm_settings: { fallbacks: [{ qwen-local: [gpt-4-fallback] }], allowed_fails: 3, cooldown_time: 30 }
 router_settings: { model_group_alias: { gpt-4o: qwen-local } }
-`],
-  ['what Claude Code asks for', `
+`
+  ],
+  [
+    'what Claude Code asks for',
+    `
 model_list:
   - { model_name: "claude-*", litellm_params: { model: "anthropic/claude-*", api_key: os.environ/ANTHROPIC_API_KEY } }
   - { model_name: claude-haiku-4-5, litellm_params: { model: openrouter/qwen/qwen3-coder, api_key: os.environ/OPENROUTER_API_KEY, extra_headers: { HTTP-Referer: "https://example.com" } } }
 litellm_settings: { drop_params: true, modify_params: true, forward_client_headers_to_llm_api: true }
 general_settings: { master_key: os.environ/LITELLM_MASTER_KEY, forward_client_headers_to_llm_api: true }
-`, ['general_settings.forward_client_headers_to_llm_api', 'litellm_settings.forward_client_headers_to_llm_api']],
-  ['thinking, and what to leave out', `
+`,
+    [
+      'general_settings.forward_client_headers_to_llm_api',
+      'litellm_settings.forward_client_headers_to_llm_api'
+    ]
+  ],
+  [
+    'thinking, and what to leave out',
+    `
 model_list:
   - model_name: thinker
     litellm_params: { model: anthropic/claude-sonnet-4-5, api_key: os.environ/ANTHROPIC_API_KEY, thinking: { type: enabled, budget_tokens: 4096 }, additional_drop_params: [temperature], reasoning_effort: high }
     model_info: { supports_reasoning: true, mode: chat, max_output_tokens: 64000 }
 litellm_settings: { merge_reasoning_content_in_choices: true }
-`, ['litellm_settings.merge_reasoning_content_in_choices', 'model_list[0].litellm_params.additional_drop_params', 'model_list[0].litellm_params.thinking']],
-  ['callbacks of all sorts', `
+`,
+    [
+      'litellm_settings.merge_reasoning_content_in_choices',
+      'model_list[0].litellm_params.additional_drop_params',
+      'model_list[0].litellm_params.thinking'
+    ]
+  ],
+  [
+    'callbacks of all sorts',
+    `
 model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o } }]
 litellm_settings:
   callbacks: [custom_callbacks.proxy_handler_instance, langfuse_otel, prometheus]
@@ -209,37 +251,56 @@ litellm_settings:
   s3_callback_params: { s3_bucket_name: logs, s3_region_name: eu-west-1 }
   langfuse_default_tags: [cache_hit]
 environment_variables: { LANGFUSE_PUBLIC_KEY: pk-lf-in-clear, LANGFUSE_SECRET_KEY: sk-lf-in-clear, LANGFUSE_HOST: "https://langfuse.example" }
-`],
-  ['traces by OpenTelemetry', `
+`
+  ],
+  [
+    'traces by OpenTelemetry',
+    `
 model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o } }]
 litellm_settings: { callbacks: [otel] }
 environment_variables: { OTEL_EXPORTER: otlp_http, OTEL_ENDPOINT: "http://collector:4318/v1/traces", OTEL_HEADERS: "Authorization=Bearer in-clear" }
-`],
-  ['a cache in memory', `
+`
+  ],
+  [
+    'a cache in memory',
+    `
 model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o } }]
 litellm_settings: { cache: true, cache_params: { type: local, ttl: 60, mode: default_off, supported_call_types: [acompletion, aembedding] } }
-`],
-  ['a cache by meaning', `
+`
+  ],
+  [
+    'a cache by meaning',
+    `
 model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o } }]
 litellm_settings: { cache: true, cache_params: { type: qdrant-semantic, qdrant_semantic_cache_embedding_model: embed, similarity_threshold: 0.8 } }
-`, ['litellm_settings.cache', 'litellm_settings.cache_params']],
-  ['guardrails that are stages', `
+`,
+    ['litellm_settings.cache', 'litellm_settings.cache_params']
+  ],
+  [
+    'guardrails that are stages',
+    `
 model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY } }]
 guardrails:
   - { guardrail_name: pii, litellm_params: { guardrail: presidio, mode: [pre_call, post_call], default_on: true, presidio_analyzer_api_base: "http://analyzer:3000", presidio_anonymizer_api_base: "http://anonymizer:3000/", pii_entities_config: { EMAIL_ADDRESS: MASK, CREDIT_CARD: BLOCK } } }
   - { guardrail_name: Moderated, litellm_params: { guardrail: openai_moderation, mode: during_call, api_key: os.environ/OPENAI_API_KEY } }
   - { guardrail_name: own-service, litellm_params: { guardrail: generic_guardrail_api, mode: pre_call, api_base: "http://guard:8000", api_key: in-clear, unreachable_fallback: fail_open } }
   - { guardrail_name: words, litellm_params: { guardrail: litellm_content_filter, mode: pre_call, patterns: [{ pattern_type: prebuilt, pattern_name: email, action: MASK }, { pattern_type: regex, name: ticket, pattern: "PROJ-[0-9]{1,6}", action: BLOCK }], blocked_words: [{ keyword: "top secret", action: BLOCK }] } }
-`],
-  ['guardrails that are services of others', `
+`
+  ],
+  [
+    'guardrails that are services of others',
+    `
 model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o } }]
 guardrails:
   - { guardrail_name: lakera, litellm_params: { guardrail: lakera_v2, mode: during_call, api_key: os.environ/LAKERA_API_KEY } }
   - { guardrail_name: aws, litellm_params: { guardrail: bedrock, mode: pre_call, guardrailIdentifier: ff6ujrregl1q, guardrailVersion: DRAFT } }
   - { guardrail_name: python, litellm_params: { guardrail: custom_guardrail.myCustomGuardrail, mode: pre_call } }
   - { guardrail_name: logged, litellm_params: { guardrail: presidio, mode: logging_only } }
-`],
-  ['a team with a database', `
+`
+  ],
+  [
+    'a team with a database',
+    `
 model_list: [{ model_name: gpt-4o, litellm_params: { model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY } }]
 general_settings:
   master_key: sk-1234
@@ -253,8 +314,12 @@ general_settings:
   alerting_threshold: 300
   proxy_budget_rescheduler_min_time: 60
 litellm_settings: { max_budget: 100, budget_duration: 30d, default_internal_user_params: { max_budget: 1 }, upperbound_key_generate_params: { max_budget: 100, duration: 30d } }
-`, ['litellm_settings.max_budget']],
-  ['policies of retries', `
+`,
+    ['litellm_settings.max_budget']
+  ],
+  [
+    'policies of retries',
+    `
 model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o } }, { model_name: n, litellm_params: { model: openai/gpt-4o-mini } }]
 router_settings:
   retry_policy: { AuthenticationErrorRetries: 0, TimeoutErrorRetries: 3 }
@@ -263,25 +328,45 @@ router_settings:
   fallbacks: [{ m: [n] }]
   max_fallbacks: 3
   disable_cooldowns: false
-`, ['router_settings.model_group_retry_policy']],
-  ['one aliases list, and hidden names', `
+`,
+    ['router_settings.model_group_retry_policy']
+  ],
+  [
+    'one aliases list, and hidden names',
+    `
 model_list:
   - { model_name: local, litellm_params: { model: ollama/llama3.1, api_base: "http://ollama:11434" } }
   - { model_name: cloud, litellm_params: { model: openai/gpt-4o } }
 router_settings: { model_group_alias: { agent: [local, cloud], old-name: { model: cloud, hidden: true } } }
-`, ['router_settings.model_group_alias.agent']],
-  ['budgets of providers and tags', `
+`,
+    ['router_settings.model_group_alias.agent']
+  ],
+  [
+    'budgets of providers and tags',
+    `
 model_list:
   - { model_name: m, litellm_params: { model: openai/gpt-4o, tags: [paid], max_budget: 10, budget_duration: 1d } }
   - { model_name: m, litellm_params: { model: openai/gpt-4o-mini, tags: [free] } }
 router_settings: { enable_tag_filtering: true, provider_budget_config: { openai: { budget_limit: 10, time_period: 1d } } }
-`, ['model_list[0].litellm_params.tags', 'model_list[1].litellm_params.tags', 'router_settings.enable_tag_filtering', 'router_settings.provider_budget_config']],
-  ['an endpoint for load tests', `
+`,
+    [
+      'model_list[0].litellm_params.tags',
+      'model_list[1].litellm_params.tags',
+      'router_settings.enable_tag_filtering',
+      'router_settings.provider_budget_config'
+    ]
+  ],
+  [
+    'an endpoint for load tests',
+    `
 model_list: [{ model_name: fake-openai-endpoint, litellm_params: { model: openai/fake, api_key: fake-key, api_base: https://load.example.com/ } }]
 general_settings: { master_key: os.environ/LITELLM_MASTER_KEY, set_verbose: false, json_logs: true }
 litellm_settings: { num_workers: 4, turn_off_message_logging: true, suppress_debug_info: true }
-`],
-  ['pass-through, sign-in and health', `
+`
+  ],
+  [
+    'pass-through, sign-in and health',
+    `
 model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o }, model_info: { health_check_model: openai/gpt-4o-mini, disable_background_health_check: true } }]
 general_settings:
   pass_through_endpoints: [{ path: /v1/rerank, target: https://api.cohere.com/v1/rerank, headers: { Authorization: os.environ/COHERE_API_KEY } }]
@@ -290,7 +375,13 @@ general_settings:
   health_check_interval: 300
   ui_access_mode: admin_only
   allowed_ips: [10.0.0.1]
-`, ['general_settings.allowed_ips', 'general_settings.enable_jwt_auth', 'general_settings.pass_through_endpoints']]
+`,
+    [
+      'general_settings.allowed_ips',
+      'general_settings.enable_jwt_auth',
+      'general_settings.pass_through_endpoints'
+    ]
+  ]
 ]
 
 for (const [name, yaml, expected = []] of posted) {
@@ -320,8 +411,14 @@ litellm_settings: { fallbacks: [{ gpt: [claude] }], unknown_switch: true }
 router_settings: { routing_strategy: own-strategy }
 `)
   t.same(unsupported(made).toSorted(), [
-    'environment_variables.A; rm', 'litellm_settings.fallbacks[0]', 'litellm_settings.unknown_switch', 'model_list[0]', 'model_list[1]',
-    'model_list[2].litellm_params.mock_response', 'model_list[4].model_name', 'router_settings.routing_strategy'
+    'environment_variables.A; rm',
+    'litellm_settings.fallbacks[0]',
+    'litellm_settings.unknown_switch',
+    'model_list[0]',
+    'model_list[1]',
+    'model_list[2].litellm_params.mock_response',
+    'model_list[4].model_name',
+    'router_settings.routing_strategy'
   ])
   t.match(made.config, { models: { gpt: { alias: 'openai/gpt-4o' }, 'x/*': { alias: 'openai/*' } } })
   t.ok(settingsOf(t, made))
@@ -331,23 +428,52 @@ t.test('names, weights, fallbacks, settings and prices are those of the file', a
   const regions = imported(complete['regions of Azure'] ?? '')
   t.match(regions.config, {
     providers: {
-      'azure-openai': { kind: 'azure-openai', base_url: 'https://eu.openai.azure.com', options: { api_version: '2024-10-21' }, retries: 2, timeouts: { response_ms: 30_000 } },
+      'azure-openai': {
+        kind: 'azure-openai',
+        base_url: 'https://eu.openai.azure.com',
+        options: { api_version: '2024-10-21' },
+        retries: 2,
+        timeouts: { response_ms: 30_000 }
+      },
       'azure-openai-2': { base_url: 'https://us.openai.azure.com', api_key: 'env:AZURE_US' }
     },
-    routes: { 'gpt-4o': { strategy: 'weighted', models: [{ model: 'azure-openai/gpt4o-eu', weight: 900 }, { model: 'azure-openai-2/gpt4o-us', weight: 100 }] } }
+    routes: {
+      'gpt-4o': {
+        strategy: 'weighted',
+        models: [
+          { model: 'azure-openai/gpt4o-eu', weight: 900 },
+          { model: 'azure-openai-2/gpt4o-us', weight: 100 }
+        ]
+      }
+    }
   })
   const { config } = imported(complete['fallbacks and aliases'] ?? '')
   t.match(config, {
     models: { 'gpt-4': { alias: 'big' }, 'gpt-3.5-turbo': { alias: 'small' } },
     routes: {
-      big: { strategy: 'in_order', models: ['anthropic/claude-opus-4-5', 'openai/gpt-5-mini', 'google/gemini-2.5-pro'] },
-      small: { models: [{ model: 'openai/gpt-5-mini', settings: { temperature: 0, max_tokens: 500 } }, 'google/gemini-2.5-pro'] }
+      big: {
+        strategy: 'in_order',
+        models: ['anthropic/claude-opus-4-5', 'openai/gpt-5-mini', 'google/gemini-2.5-pro']
+      },
+      small: {
+        models: [
+          { model: 'openai/gpt-5-mini', settings: { temperature: 0, max_tokens: 500 } },
+          'google/gemini-2.5-pro'
+        ]
+      }
     }
   })
   const own = imported(complete['other services with the API of OpenAI'] ?? '')
   t.match(own.config, {
-    providers: { 'llm.example.com': { kind: 'openai-compatible', api_key: 'env:LITELLM_LLM_EXAMPLE_COM_API_KEY' } },
-    models: { 'llm.example.com/own-model': { price: { input: 0.5, output: 1.5 }, capabilities: { input_token_limit: 32_000, tools: true, vision: false } } }
+    providers: {
+      'llm.example.com': { kind: 'openai-compatible', api_key: 'env:LITELLM_LLM_EXAMPLE_COM_API_KEY' }
+    },
+    models: {
+      'llm.example.com/own-model': {
+        price: { input: 0.5, output: 1.5 },
+        capabilities: { input_token_limit: 32_000, tools: true, vision: false }
+      }
+    }
   })
   t.equal(own.secrets.get('LITELLM_LLM_EXAMPLE_COM_API_KEY'), 'sk-own')
   const accounts = imported(complete['credentials and several accounts'] ?? '')
@@ -364,8 +490,10 @@ t.test('no secret of the file is in the configuration or the plan', async t => {
   t.notMatch(JSON.stringify([config, rows]), /sk-in-clear|org-1/)
 })
 
-t.test('an address or an argument that may hold a secret is left to a person, and no key goes elsewhere meanwhile', async t => {
-  const made = imported(`
+t.test(
+  'an address or an argument that may hold a secret is left to a person, and no key goes elsewhere meanwhile',
+  async t => {
+    const made = imported(`
 model_list:
   - { model_name: a, litellm_params: { model: openai/a, api_base: os.environ/BASE, api_key: os.environ/A_KEY } }
   - { model_name: b, litellm_params: { model: openai/b, api_base: "https://user:hunter2@llm.example.com/v1" } }
@@ -373,14 +501,26 @@ mcp_servers:
   a: { url: "https://mcp.example.com/mcp?api_key=hunter2" }
   b: { command: server, args: [--api-key=hunter2] }
 `)
-  t.notMatch(JSON.stringify(made.config), /hunter2/)
-  t.same(made.rows.filter(({ verdict }) => verdict === 'manual').map(({ path }) => path).toSorted(), [
-    'mcp_servers.a', 'mcp_servers.b.args', 'model_list[0].litellm_params.api_base', 'model_list[1].litellm_params.api_base'
-  ])
-  for (const { baseUrl } of settingsOf(t, made).providers.filter(({ enabled, id }) => enabled && id.startsWith('base-url'))) {
-    t.equal(baseUrl, 'https://base-url.invalid')
+    t.notMatch(JSON.stringify(made.config), /hunter2/)
+    t.same(
+      made.rows
+        .filter(({ verdict }) => verdict === 'manual')
+        .map(({ path }) => path)
+        .toSorted(),
+      [
+        'mcp_servers.a',
+        'mcp_servers.b.args',
+        'model_list[0].litellm_params.api_base',
+        'model_list[1].litellm_params.api_base'
+      ]
+    )
+    for (const { baseUrl } of settingsOf(t, made).providers.filter(
+      ({ enabled, id }) => enabled && id.startsWith('base-url')
+    )) {
+      t.equal(baseUrl, 'https://base-url.invalid')
+    }
   }
-})
+)
 
 t.test('names that a program knows, circles and names that meet are no exception', async t => {
   const made = imported(`
@@ -398,18 +538,30 @@ mcp_servers:
 `)
   t.match(made.config, {
     models: { toString: { alias: 'openai/a' }, fine: { alias: 'chain' }, chain: { alias: 'toString' } },
-    mcp_servers: { 'litellm/a-b': { url: 'https://one.example.com' }, 'litellm/a-b-2': { url: 'https://two.example.com' } }
+    mcp_servers: {
+      'litellm/a-b': { url: 'https://one.example.com' },
+      'litellm/a-b-2': { url: 'https://two.example.com' }
+    }
   })
   t.same(unsupported(made).toSorted(), [
-    'environment_variables.LIST', 'model_list[1]', 'model_list[2].litellm_params.temperature', 'router_settings.model_group_alias.a',
-    'router_settings.model_group_alias.b', 'router_settings.model_group_alias.x', 'router_settings.routing_strategy'
+    'environment_variables.LIST',
+    'model_list[1]',
+    'model_list[2].litellm_params.temperature',
+    'router_settings.model_group_alias.a',
+    'router_settings.model_group_alias.b',
+    'router_settings.model_group_alias.x',
+    'router_settings.routing_strategy'
   ])
   t.ok(settingsOf(t, made))
 })
 
 t.test('a file of thousands of models is read in time that its size bounds', async t => {
-  const entries = (count: number): string => `model_list:\n${Array.from({ length: count }, (_, index) =>
-    `  - { model_name: m${index}, litellm_params: { model: openai/m${index}, api_key: sk-${index} } }`).join('\n')}`
+  const entries = (count: number): string =>
+    `model_list:\n${Array.from(
+      { length: count },
+      (_, index) =>
+        `  - { model_name: m${index}, litellm_params: { model: openai/m${index}, api_key: sk-${index} } }`
+    ).join('\n')}`
   const startedAtMs = performance.now()
   t.equal(Object.keys(imported(entries(2000)).config['providers'] as object).length, 2000)
   t.ok(performance.now() - startedAtMs < 15_000)

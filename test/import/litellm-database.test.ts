@@ -1,6 +1,7 @@
 /**
- * Over rows of our own; and, with `HEADGATE_TEST_POSTGRES` and `HEADGATE_TEST_LITELLM=PYTHON` (one that has `litellm[proxy]`), over the
- * tables of its own migrations, with keys and secrets hashed and encrypted by its own functions.
+ * Over rows of our own; and, with `HEADGATE_TEST_POSTGRES` and `HEADGATE_TEST_LITELLM=PYTHON` (one that has
+ * `litellm[proxy]`), over the tables of its own migrations, with keys and secrets hashed and encrypted by its
+ * own functions.
  */
 
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -10,39 +11,78 @@ import { join } from 'node:path'
 import t from 'tap'
 import { launch, directoryOf, main, type Running } from '../support/headgate.ts'
 import { headgate } from '../support/command.ts'
-import { importedTables, litellmConfig, litellmTables, notesOf, saltKey, secrets, tokens, type LitellmFunctions } from '../support/litellm-tables.ts'
+import {
+  importedTables,
+  litellmConfig,
+  litellmTables,
+  notesOf,
+  saltKey,
+  secrets,
+  tokens,
+  type LitellmFunctions
+} from '../support/litellm-tables.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 import type { Test } from 'tap'
 import type { JsonObject } from '../../lib/json/guards.ts'
 
-t.test('models and credentials of the database are opened, and their secrets stay out of the configuration', async t => {
-  const { config, secrets, rows } = await importedTables()
-  t.match(config, { models: { claude: { alias: /gpt-4o$/ }, 'by-credential': { alias: /gpt-4o$/ } }, mcp_servers: { 'litellm/docs': { url: 'https://tools.example/mcp' } } })
-  t.same([...secrets.values()].toSorted(), ['Bearer tools', 'sk-of-the-credential', 'sk-of-the-database'])
-  t.notMatch(JSON.stringify([config, rows]), /sk-of|Bearer tools/)
-  t.ok(rows.some(({ path }) => path === 'LiteLLM_ProxyModelTable[claude].litellm_params.api_key'))
-  const closed = await importedTables(undefined, 'another key')
-  t.match(notesOf(closed), { 'LiteLLM_ProxyModelTable.litellm_params.api_key': /^manual: left out, as it is encrypted: set LITELLM_SALT_KEY/ })
-  t.equal(closed.secrets.size, 0)
-})
+t.test(
+  'models and credentials of the database are opened, and their secrets stay out of the configuration',
+  async t => {
+    const { config, secrets, rows } = await importedTables()
+    t.match(config, {
+      models: { claude: { alias: /gpt-4o$/ }, 'by-credential': { alias: /gpt-4o$/ } },
+      mcp_servers: { 'litellm/docs': { url: 'https://tools.example/mcp' } }
+    })
+    t.same([...secrets.values()].toSorted(), ['Bearer tools', 'sk-of-the-credential', 'sk-of-the-database'])
+    t.notMatch(JSON.stringify([config, rows]), /sk-of|Bearer tools/)
+    t.ok(rows.some(({ path }) => path === 'LiteLLM_ProxyModelTable[claude].litellm_params.api_key'))
+    const closed = await importedTables(undefined, 'another key')
+    t.match(notesOf(closed), {
+      'LiteLLM_ProxyModelTable.litellm_params.api_key':
+        /^manual: left out, as it is encrypted: set LITELLM_SALT_KEY/
+    })
+    t.equal(closed.secrets.size, 0)
+  }
+)
 
 const { HEADGATE_TEST_LITELLM: python, HEADGATE_TEST_POSTGRES: server } = process.env
-const skip = (python === undefined || server === undefined) && 'HEADGATE_TEST_LITELLM is no Python with litellm[proxy], or there is no HEADGATE_TEST_POSTGRES'
+const skip =
+  (python === undefined || server === undefined) &&
+  'HEADGATE_TEST_LITELLM is no Python with litellm[proxy], or there is no HEADGATE_TEST_POSTGRES'
 
 /** The functions of LiteLLM itself. */
 function litellmFunctions (python: string): LitellmFunctions {
-  const output = execFileSync(python, [join(import.meta.dirname, '../../../test/import/litellm-functions.py')], {
-    input: JSON.stringify({ tokens: [...tokens, 'sk-alias', 'sk-deleted'], secrets }), encoding: 'utf8', stdio: ['pipe', 'pipe', 'ignore'],
-    env: { PATH: process.env['PATH'], LITELLM_SALT_KEY: saltKey, LITELLM_LOCAL_MODEL_COST_MAP: 'True', HOME: '/tmp' }
-  })
-  const { hashed, encrypted, gcm } = JSON.parse(output.slice(output.lastIndexOf('\n{') + 1)) as Readonly<Record<string, Readonly<Record<string, string>>>>
-  const of = (results: Readonly<Record<string, string>> | undefined) => (text: string): string => results?.[text] ?? t.fail(`no result for ${text}`).toString()
+  const output = execFileSync(
+    python,
+    [join(import.meta.dirname, '../../../test/import/litellm-functions.py')],
+    {
+      input: JSON.stringify({ tokens: [...tokens, 'sk-alias', 'sk-deleted'], secrets }),
+      encoding: 'utf8',
+      stdio: ['pipe', 'pipe', 'ignore'],
+      env: {
+        PATH: process.env['PATH'],
+        LITELLM_SALT_KEY: saltKey,
+        LITELLM_LOCAL_MODEL_COST_MAP: 'True',
+        HOME: '/tmp'
+      }
+    }
+  )
+  const { hashed, encrypted, gcm } = JSON.parse(output.slice(output.lastIndexOf('\n{') + 1)) as Readonly<
+    Record<string, Readonly<Record<string, string>>>
+  >
+  const of =
+    (results: Readonly<Record<string, string>> | undefined) =>
+    (text: string): string =>
+      results?.[text] ?? t.fail(`no result for ${text}`).toString()
   return { hash: of(hashed), encrypt: of(encrypted), encryptGcm: of(gcm) }
 }
 
-/** Makes a database with the tables of LiteLLM's migrations. Returns its address and a function that runs statements there. */
+/**
+ * Makes a database with the tables of LiteLLM's migrations. Returns its address and a function that runs
+ * statements there.
+ */
 async function litellmServer (t: Test, python: string, server: string) {
   const { Client } = await import('pg')
   const name = `litellm_${randomBytes(6).toString('hex')}`
@@ -51,10 +91,24 @@ async function litellmServer (t: Test, python: string, server: string) {
   await admin.query(`create database ${name}`)
   const url = new URL(server)
   url.pathname = `/${name}`
-  const folder = execFileSync(python, ['-c', 'import importlib.util; print(importlib.util.find_spec("litellm_proxy_extras").submodule_search_locations[0])'], { encoding: 'utf8' }).trim()
-  const steps = readdirSync(join(folder, 'migrations'), { withFileTypes: true }).filter(entry => entry.isDirectory()).map(({ name }) => name)
-  const migrations = steps.toSorted().map(step => readFileSync(join(folder, 'migrations', step, 'migration.sql'), 'utf8'))
-  execFileSync('psql', ['--no-psqlrc', '--quiet', '--set', 'ON_ERROR_STOP=1', url.href], { input: migrations.join('\n'), stdio: ['pipe', 'ignore', 'pipe'] })
+  const folder = execFileSync(
+    python,
+    [
+      '-c',
+      'import importlib.util; print(importlib.util.find_spec("litellm_proxy_extras").submodule_search_locations[0])'
+    ],
+    { encoding: 'utf8' }
+  ).trim()
+  const steps = readdirSync(join(folder, 'migrations'), { withFileTypes: true })
+    .filter(entry => entry.isDirectory())
+    .map(({ name }) => name)
+  const migrations = steps
+    .toSorted()
+    .map(step => readFileSync(join(folder, 'migrations', step, 'migration.sql'), 'utf8'))
+  execFileSync('psql', ['--no-psqlrc', '--quiet', '--set', 'ON_ERROR_STOP=1', url.href], {
+    input: migrations.join('\n'),
+    stdio: ['pipe', 'ignore', 'pipe']
+  })
   const client = new Client(url.href)
   await client.connect()
   t.teardown(async () => {
@@ -62,7 +116,11 @@ async function litellmServer (t: Test, python: string, server: string) {
     await admin.query(`drop database ${name} with (force)`)
     await admin.end()
   })
-  return { url: url.href, query: async (sql: string, values: readonly unknown[] = []) => (await client.query<JsonObject>(sql, [...values])).rows }
+  return {
+    url: url.href,
+    query: async (sql: string, values: readonly unknown[] = []) =>
+      (await client.query<JsonObject>(sql, [...values])).rows
+  }
 }
 
 type Query = Awaited<ReturnType<typeof litellmServer>>['query']
@@ -70,8 +128,13 @@ type Query = Awaited<ReturnType<typeof litellmServer>>['query']
 async function fill (query: Query, tables: Readonly<Record<string, readonly JsonObject[]>>): Promise<void> {
   for (const [table, rows] of Object.entries(tables)) {
     for (const row of rows) {
-      const columns = Object.keys(row).map(column => `"${column}"`).join(', ')
-      await query(`insert into "${table}" (${columns}) select ${columns} from jsonb_populate_record(null::"${table}", $1)`, [JSON.stringify(row)])
+      const columns = Object.keys(row)
+        .map(column => `"${column}"`)
+        .join(', ')
+      await query(
+        `insert into "${table}" (${columns}) select ${columns} from jsonb_populate_record(null::"${table}", $1)`,
+        [JSON.stringify(row)]
+      )
     }
   }
 }
@@ -80,19 +143,37 @@ async function fill (query: Query, tables: Readonly<Record<string, readonly Json
 async function contents (query: Query): Promise<string> {
   const found = await query("select tablename from pg_tables where schemaname = 'public' order by 1")
   const sums: unknown[] = []
-  for (const { tablename } of found) sums.push(await query(`select md5(coalesce(string_agg(found::text, ',' order by found::text), '')) as sum from "${String(tablename)}" as found`))
+  for (const { tablename } of found) {
+    sums.push(
+      await query(
+        `select md5(coalesce(string_agg(found::text, ',' order by found::text), '')) as sum from "${String(tablename)}" as found`
+      )
+    )
+  }
   return JSON.stringify(sums)
 }
 
 const completion = {
-  id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'gpt-4o', choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hello.' } }],
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'gpt-4o',
+  choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hello.' } }],
   usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 }
 }
-const embedding = { object: 'list', model: 'text-embedding-3-small', data: [{ object: 'embedding', index: 0, embedding: [1, 2] }], usage: { prompt_tokens: 3, total_tokens: 3 } }
+const embedding = {
+  object: 'list',
+  model: 'text-embedding-3-small',
+  data: [{ object: 'embedding', index: 0, embedding: [1, 2] }],
+  usage: { prompt_tokens: 3, total_tokens: 3 }
+}
 
 t.test('a LiteLLM with its own tables moves over while both serve', { skip, timeout: 120_000 }, async t => {
   if (python === undefined || server === undefined) return
-  const upstream = await fakeUpstream(({ path }) => ({ pieces: [JSON.stringify(path.endsWith('/embeddings') ? embedding : completion)], headers: { 'content-type': 'application/json' } }))
+  const upstream = await fakeUpstream(({ path }) => ({
+    pieces: [JSON.stringify(path.endsWith('/embeddings') ? embedding : completion)],
+    headers: { 'content-type': 'application/json' }
+  }))
   t.teardown(upstream.close)
   const provider = `${upstream.url}/v1`
   const directory = directoryOf(t, { 'config.yaml': litellmConfig(provider) })
@@ -103,29 +184,84 @@ t.test('a LiteLLM with its own tables moves over while both serve', { skip, time
   const env = { LITELLM_DATABASE: url, LITELLM_SALT_KEY: saltKey }
   const args = ['import', 'litellm', '--config', 'config.yaml', '--database', 'env:LITELLM_DATABASE']
   const plan = await headgate(t, args, directory, env)
-  t.match(plan, { code: 1, out: /^[^]*unsupported +LiteLLM_VerificationToken\.aliases [^]*In the database: 19 keys, 4 projects, 3 users\.$/ }, plan.error)
+  t.match(
+    plan,
+    {
+      code: 1,
+      out: /^[^]*unsupported +LiteLLM_VerificationToken\.aliases [^]*In the database: 19 keys, 4 projects, 3 users\.$/
+    },
+    plan.error
+  )
   t.notMatch(plan.out, /sk-of|Bearer tools|no counterpart/)
   const applied = await headgate(t, [...args, '--apply'], directory, env)
-  t.match(applied, { out: /Written: headgate\.yaml and headgate\.env\.[^]*Keys: 19 new, 0 changed, 0 revoked; 0 that were revoked here stay so\.$/ }, applied.error)
+  t.match(
+    applied,
+    {
+      out: /Written: headgate\.yaml and headgate\.env\.[^]*Keys: 19 new, 0 changed, 0 revoked; 0 that were revoked here stay so\.$/
+    },
+    applied.error
+  )
   t.notMatch(readFileSync(join(directory, 'headgate.yaml'), 'utf8'), /sk-|Bearer tools/)
-  t.match(await headgate(t, [...args, '--apply'], directory, env), { out: /: 0 projects and 0 users are new\.\nKeys: 0 new, 0 changed, 0 revoked/ }, 'and again')
+  t.match(
+    await headgate(t, [...args, '--apply'], directory, env),
+    { out: /: 0 projects and 0 users are new\.\nKeys: 0 new, 0 changed, 0 revoked/ },
+    'and again'
+  )
   t.equal(await contents(query), before, 'LiteLLM is as it was')
 
-  const variables = Object.fromEntries([...readFileSync(join(directory, 'headgate.env'), 'utf8').matchAll(/^(\w+)='?(.*?)'?$/gm)].map(([, name = '', value = '']) => [name, value]))
-  const history = await headgate(t, ['usage', '--by', 'model', '--since', '60d', '--json'], directory, { ...variables, PROVIDER_KEY: 'x' })
-  t.match(history.out, /"model": "openai\/gpt-4o"[^}]*"calls": 8/, `days of its keys, once: ${history.error}`)
-  const running: Running = launch(t, ['start'], directory, { ...variables, PROVIDER_KEY: 'sk-provider', PORT: '0' })
+  const variables = Object.fromEntries(
+    [...readFileSync(join(directory, 'headgate.env'), 'utf8').matchAll(/^(\w+)='?(.*?)'?$/gm)].map(
+      ([, name = '', value = '']) => [name, value]
+    )
+  )
+  const history = await headgate(t, ['usage', '--by', 'model', '--since', '60d', '--json'], directory, {
+    ...variables,
+    PROVIDER_KEY: 'x'
+  })
+  t.match(
+    history.out,
+    /"model": "openai\/gpt-4o"[^}]*"calls": 8/,
+    `days of its keys, once: ${history.error}`
+  )
+  const running: Running = launch(t, ['start'], directory, {
+    ...variables,
+    PROVIDER_KEY: 'sk-provider',
+    PORT: '0'
+  })
   const [, gateway = ''] = await running.line(/^Headgate listens on (\S+)$/)
   const call = async (key: string, model = 'gpt', path = '/chat/completions'): Promise<number> => {
-    const body = path === '/embeddings' ? { model, input: 'a' } : { model, messages: [{ role: 'user', content: 'Hi' }] }
-    const response = await fetch(gateway + path, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    const body =
+      path === '/embeddings' ? { model, input: 'a' } : { model, messages: [{ role: 'user', content: 'Hi' }] }
+    const response = await fetch(gateway + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body)
+    })
     await response.arrayBuffer()
     return response.status
   }
   const statuses = {
-    'sk-plain': [200], 'sk-before': [200], 'sk-team': [200], 'sk-team-other': [200], 'sk-team-spent': [402], 'sk-personal': [402], 'sk-spent': [402], 'sk-left': [200], 'sk-total': [200],
-    'sk-rate': [200, 429], 'sk-blocked': [401], 'sk-expired': [401], 'sk-embeddings': [403], 'sk-group': [403], 'sk-windows': [402], 'sk-shared-budget': [200], 'sk-nothing': [401], 'sk-admin': [401],
-    'sk-page': [401], 'sk-blocked-team': [401], 'sk-unknown': [401]
+    'sk-plain': [200],
+    'sk-before': [200],
+    'sk-team': [200],
+    'sk-team-other': [200],
+    'sk-team-spent': [402],
+    'sk-personal': [402],
+    'sk-spent': [402],
+    'sk-left': [200],
+    'sk-total': [200],
+    'sk-rate': [200, 429],
+    'sk-blocked': [401],
+    'sk-expired': [401],
+    'sk-embeddings': [403],
+    'sk-group': [403],
+    'sk-windows': [402],
+    'sk-shared-budget': [200],
+    'sk-nothing': [401],
+    'sk-admin': [401],
+    'sk-page': [401],
+    'sk-blocked-team': [401],
+    'sk-unknown': [401]
   }
   for (const [key, wanted] of Object.entries(statuses)) {
     const got: number[] = []
@@ -141,9 +277,15 @@ t.test('a LiteLLM with its own tables moves over while both serve', { skip, time
 
   await query('update "LiteLLM_VerificationToken" set blocked = true where key_alias = $1', ['total'])
   await query('update "LiteLLM_VerificationToken" set spend = 4 where key_alias = $1', ['team-other'])
-  await query('update "LiteLLM_VerificationToken" set spend = 0, max_budget = 9 where key_alias = $1', ['spent'])
+  await query('update "LiteLLM_VerificationToken" set spend = 0, max_budget = 9 where key_alias = $1', [
+    'spent'
+  ])
   await query('delete from "LiteLLM_VerificationToken" where key_alias = $1', ['shared-budget'])
-  const again = await headgate(t, [...args, '--keep-config', '--apply'], directory, { ...env, ...variables, PROVIDER_KEY: 'x' })
+  const again = await headgate(t, [...args, '--keep-config', '--apply'], directory, {
+    ...env,
+    ...variables,
+    PROVIDER_KEY: 'x'
+  })
   t.match(again, { out: /Keys: 0 new, 1 changed, 2 revoked; / }, again.error)
   await until(async () => (await call('sk-total')) === 401, 'the key that was blocked there')
   await until(async () => (await call('sk-shared-budget')) === 401, 'the key that was deleted there')
@@ -153,7 +295,10 @@ t.test('a LiteLLM with its own tables moves over while both serve', { skip, time
 
 t.test('the commands of the run-book are run as they stand', { skip, timeout: 180_000 }, async t => {
   if (python === undefined || server === undefined) return
-  const directory = directoryOf(t, { 'config.yaml': litellmConfig('http://127.0.0.1:1/v1'), bin: { headgate: `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n` } })
+  const directory = directoryOf(t, {
+    'config.yaml': litellmConfig('http://127.0.0.1:1/v1'),
+    bin: { headgate: `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n` }
+  })
   chmodSync(join(directory, 'bin/headgate'), 0o755)
   const { url, query } = await litellmServer(t, python, server)
   await fill(query, litellmTables(litellmFunctions(python), 'http://127.0.0.1:1/v1', Date.now()))
@@ -166,9 +311,21 @@ t.test('the commands of the run-book are run as they stand', { skip, timeout: 18
   const program = steps.replace('headgate start &', waiting).replaceAll('http://127.0.0.1:8080', address)
   t.not(program, steps)
   const { stdout, stderr, status } = spawnSync('sh', ['-c', program], {
-    cwd: directory, encoding: 'utf8', timeout: 170_000,
-    env: { PATH: `${directory}/bin:${process.env['PATH'] ?? ''}`, LITELLM_DATABASE: url, LITELLM_SALT_KEY: saltKey, KEY: 'sk-plain', PORT: String(port) }
+    cwd: directory,
+    encoding: 'utf8',
+    timeout: 170_000,
+    env: {
+      PATH: `${directory}/bin:${process.env['PATH'] ?? ''}`,
+      LITELLM_DATABASE: url,
+      LITELLM_SALT_KEY: saltKey,
+      KEY: 'sk-plain',
+      PORT: String(port)
+    }
   })
   t.equal(status, 0, stderr)
-  t.match(stdout, /In the database: 19 keys, 4 projects, 3 users\.[^]*Keys: 19 new[^]*Configuration OK[^]*"object": ?"list"[^]*Keys: 0 new, 0 changed, 0 revoked[^]*\nteam +1 [^\n]*12\.5/, stderr)
+  t.match(
+    stdout,
+    /In the database: 19 keys, 4 projects, 3 users\.[^]*Keys: 19 new[^]*Configuration OK[^]*"object": ?"list"[^]*Keys: 0 new, 0 changed, 0 revoked[^]*\nteam +1 [^\n]*12\.5/,
+    stderr
+  )
 })

@@ -11,7 +11,11 @@ const recorded = [
 
 function sealedV3 (text: string): string {
   const nonce = Buffer.alloc(12, 7)
-  const cipher = createCipheriv('aes-256-gcm', Buffer.from(hkdfSync('sha256', saltKey, '', 'litellm-at-rest-v3', 32)), nonce)
+  const cipher = createCipheriv(
+    'aes-256-gcm',
+    Buffer.from(hkdfSync('sha256', saltKey, '', 'litellm-at-rest-v3', 32)),
+    nonce
+  )
   return `v3:gcm:${Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()]).toString('base64url')}`
 }
 
@@ -30,14 +34,32 @@ t.test('each scheme is opened with its key and with no other', async t => {
 
 t.test('what is not encrypted stays closed', async t => {
   const { open } = decryption(saltKey, await loadOpenBox())
-  for (const value of ['', 'gpt-4o', 'os.environ/KEY', 'https://example.com/v1', 'sk-proj-abcdefghijklmnopqrstuvwxyz0123456789', 'v2:gcm:']) t.equal(open(value), undefined, value)
-  for (const value of ['', 'gpt-4o', 'os.environ/KEY', 'https://example.com/v1']) t.notOk(looksEncrypted(value), value)
+  for (const value of [
+    '',
+    'gpt-4o',
+    'os.environ/KEY',
+    'https://example.com/v1',
+    'sk-proj-abcdefghijklmnopqrstuvwxyz0123456789',
+    'v2:gcm:'
+  ]) {
+    t.equal(open(value), undefined, value)
+  }
+  for (const value of ['', 'gpt-4o', 'os.environ/KEY', 'https://example.com/v1']) {
+    t.notOk(looksEncrypted(value), value)
+  }
 })
 
 t.test('advice says what is missing: the key, or the package', async t => {
   const [value = ''] = recorded
-  t.same([decryption('', await loadOpenBox()).open(value), decryption(saltKey, undefined).open(value)], [undefined, undefined])
+  t.same(
+    [decryption('', await loadOpenBox()).open(value), decryption(saltKey, undefined).open(value)],
+    [undefined, undefined]
+  )
   t.match(decryption('', undefined).advice, /LITELLM_SALT_KEY/)
   t.match(decryption(saltKey, undefined).advice, /npm install tweetnacl/)
-  t.equal(decryption(saltKey, undefined).open(recorded[1] ?? ''), 'sk-provider-key ü', 'which AES does not need')
+  t.equal(
+    decryption(saltKey, undefined).open(recorded[1] ?? ''),
+    'sk-provider-key ü',
+    'which AES does not need'
+  )
 })

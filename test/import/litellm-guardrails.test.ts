@@ -2,35 +2,115 @@ import t from 'tap'
 import { importLitellmConfig } from '../../lib/import/litellm-config.ts'
 import type { JsonObject } from '../../lib/json/guards.ts'
 
-const models = [{ model_name: 'm', litellm_params: { model: 'openai/gpt-4o', api_key: 'os.environ/OPENAI_API_KEY' } }]
+const models = [
+  { model_name: 'm', litellm_params: { model: 'openai/gpt-4o', api_key: 'os.environ/OPENAI_API_KEY' } }
+]
 
 function made (...guardrails: ReadonlyArray<readonly [name: string, params: JsonObject]>) {
-  const { config, rows, secrets } = importLitellmConfig({ model_list: models, guardrails: guardrails.map(([name, params]) => ({ guardrail_name: name, litellm_params: params })) })
-  return { stages: config['stages'], rows: rows.filter(({ path }) => /^guardrails\[\d+\]$/.test(path)), secrets }
+  const { config, rows, secrets } = importLitellmConfig({
+    model_list: models,
+    guardrails: guardrails.map(([name, params]) => ({ guardrail_name: name, litellm_params: params }))
+  })
+  return {
+    stages: config['stages'],
+    rows: rows.filter(({ path }) => /^guardrails\[\d+\]$/.test(path)),
+    secrets
+  }
 }
 
-const addresses = { presidio_analyzer_api_base: 'http://analyzer:3000', presidio_anonymizer_api_base: 'http://anonymizer:3000/' }
+const addresses = {
+  presidio_analyzer_api_base: 'http://analyzer:3000',
+  presidio_anonymizer_api_base: 'http://anonymizer:3000/'
+}
 
 t.test('presidio: what is masked and what refuses a call are stages of their own', async t => {
-  const { stages, rows } = made(['pii', { guardrail: 'presidio', mode: ['pre_call', 'post_call'], default_on: true, ...addresses, presidio_language: 'de', presidio_score_thresholds: { ALL: 0.7 }, pii_entities_config: { EMAIL_ADDRESS: 'MASK', CREDIT_CARD: 'BLOCK' } }])
-  const common = { at: ['request', 'answer'], use: 'presidio', analyzer_url: 'http://analyzer:3000', anonymizer_url: 'http://anonymizer:3000', language: 'de', score_threshold: 0.7 }
-  t.same(stages, [{ name: 'pii', ...common, entities: ['CREDIT_CARD'], action: 'refuse' }, { name: 'pii-2', ...common, entities: ['EMAIL_ADDRESS'], action: 'mask' }])
+  const { stages, rows } = made([
+    'pii',
+    {
+      guardrail: 'presidio',
+      mode: ['pre_call', 'post_call'],
+      default_on: true,
+      ...addresses,
+      presidio_language: 'de',
+      presidio_score_thresholds: { ALL: 0.7 },
+      pii_entities_config: { EMAIL_ADDRESS: 'MASK', CREDIT_CARD: 'BLOCK' }
+    }
+  ])
+  const common = {
+    at: ['request', 'answer'],
+    use: 'presidio',
+    analyzer_url: 'http://analyzer:3000',
+    anonymizer_url: 'http://anonymizer:3000',
+    language: 'de',
+    score_threshold: 0.7
+  }
+  t.same(stages, [
+    { name: 'pii', ...common, entities: ['CREDIT_CARD'], action: 'refuse' },
+    { name: 'pii-2', ...common, entities: ['EMAIL_ADDRESS'], action: 'mask' }
+  ])
   t.same(rows, [{ path: 'guardrails[0]', verdict: 'exact', note: 'stage pii, pii-2' }])
-  t.match(made(['all', { guardrail: 'presidio', mode: 'pre_call', ...addresses }]).stages, [{ name: 'all', when: 'asked', action: 'mask' }])
-  t.match(made(['none', { guardrail: 'presidio', mode: 'pre_call' }]), { stages: undefined, rows: [{ verdict: 'manual', note: /addresses/ }] })
-  t.match(made(['log', { guardrail: 'presidio', mode: 'logging_only', ...addresses }]), { stages: undefined, rows: [{ verdict: 'manual' }] })
+  t.match(made(['all', { guardrail: 'presidio', mode: 'pre_call', ...addresses }]).stages, [
+    { name: 'all', when: 'asked', action: 'mask' }
+  ])
+  t.match(made(['none', { guardrail: 'presidio', mode: 'pre_call' }]), {
+    stages: undefined,
+    rows: [{ verdict: 'manual', note: /addresses/ }]
+  })
+  t.match(made(['log', { guardrail: 'presidio', mode: 'logging_only', ...addresses }]), {
+    stages: undefined,
+    rows: [{ verdict: 'manual' }]
+  })
 })
 
 t.test('moderation with the account of the models, and a service of the generic form', async t => {
   const { stages, rows, secrets } = made(
     ['Moderated', { guardrail: 'openai_moderation', mode: 'during_call' }],
-    ['own', { guardrail: 'generic_guardrail_api', mode: 'pre_call', default_on: true, api_base: 'http://guard:8000', api_key: 'in-clear', headers: { 'x-team': 'os.environ/TEAM' }, unreachable_fallback: 'fail_open' }],
-    ['own', { guardrail: 'generic_guardrail_api', mode: 'pre_mcp_call', api_base: 'http://guard:8000/beta/litellm_basic_guardrail_api' }]
+    [
+      'own',
+      {
+        guardrail: 'generic_guardrail_api',
+        mode: 'pre_call',
+        default_on: true,
+        api_base: 'http://guard:8000',
+        api_key: 'in-clear',
+        headers: { 'x-team': 'os.environ/TEAM' },
+        unreachable_fallback: 'fail_open'
+      }
+    ],
+    [
+      'own',
+      {
+        guardrail: 'generic_guardrail_api',
+        mode: 'pre_mcp_call',
+        api_base: 'http://guard:8000/beta/litellm_basic_guardrail_api'
+      }
+    ]
   )
   t.same(stages, [
-    { name: 'moderated', at: ['request'], when: 'asked', use: 'moderation', model: 'openai/omni-moderation-latest' },
-    { name: 'own', at: ['request'], use: 'webhook', format: 'litellm', url: 'http://guard:8000/beta/litellm_basic_guardrail_api', headers: { 'x-team': 'env:TEAM', 'x-api-key': 'env:LITELLM_OWN_KEY' }, when_unavailable: 'pass' },
-    { name: 'own-2', at: ['tool_call'], when: 'asked', use: 'webhook', format: 'litellm', url: 'http://guard:8000/beta/litellm_basic_guardrail_api' }
+    {
+      name: 'moderated',
+      at: ['request'],
+      when: 'asked',
+      use: 'moderation',
+      model: 'openai/omni-moderation-latest'
+    },
+    {
+      name: 'own',
+      at: ['request'],
+      use: 'webhook',
+      format: 'litellm',
+      url: 'http://guard:8000/beta/litellm_basic_guardrail_api',
+      headers: { 'x-team': 'env:TEAM', 'x-api-key': 'env:LITELLM_OWN_KEY' },
+      when_unavailable: 'pass'
+    },
+    {
+      name: 'own-2',
+      at: ['tool_call'],
+      when: 'asked',
+      use: 'webhook',
+      format: 'litellm',
+      url: 'http://guard:8000/beta/litellm_basic_guardrail_api'
+    }
   ])
   t.same(rows.map(({ verdict }) => verdict), ['approximate', 'exact', 'approximate'])
   t.match(rows[0]?.note, /before the call, not beside it; its name is moderated/)
@@ -38,20 +118,52 @@ t.test('moderation with the account of the models, and a service of the generic 
 })
 
 t.test('a filter becomes patterns, unless one of them has no counterpart', async t => {
-  const patterns = [{ pattern_type: 'prebuilt', pattern_name: 'email', action: 'MASK' }, { pattern_type: 'regex', name: 'Ticket', pattern: 'PROJ-[0-9]{1,6}', action: 'BLOCK' }]
-  const { stages } = made(['words', { guardrail: 'litellm_content_filter', mode: 'post_call', default_on: true, patterns, blocked_words: [{ keyword: 'top (secret)', action: 'BLOCK' }] }])
+  const patterns = [
+    { pattern_type: 'prebuilt', pattern_name: 'email', action: 'MASK' },
+    { pattern_type: 'regex', name: 'Ticket', pattern: 'PROJ-[0-9]{1,6}', action: 'BLOCK' }
+  ]
+  const { stages } = made([
+    'words',
+    {
+      guardrail: 'litellm_content_filter',
+      mode: 'post_call',
+      default_on: true,
+      patterns,
+      blocked_words: [{ keyword: 'top (secret)', action: 'BLOCK' }]
+    }
+  ])
   t.same(stages, [
-    { name: 'words', at: ['answer'], use: 'pattern', patterns: [{ name: 'ticket-2', match: 'PROJ-[0-9]{1,6}' }, { name: 'word-3', match: '(?i)top \\(secret\\)' }], action: 'refuse' },
+    {
+      name: 'words',
+      at: ['answer'],
+      use: 'pattern',
+      patterns: [
+        { name: 'ticket-2', match: 'PROJ-[0-9]{1,6}' },
+        { name: 'word-3', match: '(?i)top \\(secret\\)' }
+      ],
+      action: 'refuse'
+    },
     { name: 'words-2', at: ['answer'], use: 'pattern', patterns: ['email'], action: 'mask' }
   ])
   for (const params of [
-    { patterns: [{ pattern_type: 'prebuilt', pattern_name: 'weapons_firearms', action: 'BLOCK' }] }, { patterns: [{ pattern_type: 'regex', pattern: '(?=x)y', action: 'MASK' }] },
-    { categories: [{ category: 'harmful' }], patterns }, {}
-  ]) t.match(made(['words', { guardrail: 'litellm_content_filter', mode: 'pre_call', ...params }]), { stages: undefined, rows: [{ verdict: 'manual' }] })
+    { patterns: [{ pattern_type: 'prebuilt', pattern_name: 'weapons_firearms', action: 'BLOCK' }] },
+    { patterns: [{ pattern_type: 'regex', pattern: '(?=x)y', action: 'MASK' }] },
+    { categories: [{ category: 'harmful' }], patterns },
+    {}
+  ]) {
+    t.match(made(['words', { guardrail: 'litellm_content_filter', mode: 'pre_call', ...params }]), {
+      stages: undefined,
+      rows: [{ verdict: 'manual' }]
+    })
+  }
 })
 
 t.test('services of others, and code, are left to a person', async t => {
-  const { stages, rows } = made(['lakera', { guardrail: 'lakera_v2', mode: 'pre_call' }], ['code', { guardrail: 'constructor', mode: 'pre_call' }], ['odd', {}])
+  const { stages, rows } = made(
+    ['lakera', { guardrail: 'lakera_v2', mode: 'pre_call' }],
+    ['code', { guardrail: 'constructor', mode: 'pre_call' }],
+    ['odd', {}]
+  )
   t.equal(stages, undefined)
   t.same(rows.map(({ verdict }) => verdict), ['manual', 'manual', 'manual'])
 })

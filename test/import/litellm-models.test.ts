@@ -15,7 +15,12 @@ t.test('models with the same settings share a provider, others get one of their 
     ]
   }
   const plan = new ImportPlan(file)
-  const { providers, deployments } = new LitellmModels(file, plan, new ImportedSecrets(file, plan), budgetClock(file, 0))
+  const { providers, deployments } = new LitellmModels(
+    file,
+    plan,
+    new ImportedSecrets(file, plan),
+    budgetClock(file, 0)
+  )
   t.same([...providers.keys()], ['openai', 'openai-2', '10.0.0.1-8000'])
   t.equal(providers.get('10.0.0.1-8000')?.base_url, 'http://10.0.0.1:8000/v1')
   t.same([...deployments].map(([name, behind]) => [name, behind.map(({ model }) => model)]), [

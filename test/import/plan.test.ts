@@ -22,5 +22,11 @@ t.test('what nothing was said of is not supported, unless something around it ha
   const plan = new ImportPlan(file)
   plan.note('list[0]', 'exact', 'all of it')
   plan.noteOthers()
-  t.same(plan.rows.map(({ path, verdict }) => [path, verdict]), [['list[0]', 'exact'], ['other', 'unsupported']])
+  t.same(
+    plan.rows.map(({ path, verdict }) => [path, verdict]),
+    [
+      ['list[0]', 'exact'],
+      ['other', 'unsupported']
+    ]
+  )
 })

@@ -12,7 +12,14 @@ t.test('variables keep their names, and what stands in the file in clear gets on
   t.equal(secrets.refer('sk-2', 'openai api.key', 'c'), 'env:LITELLM_OPENAI_API_KEY_2')
   t.equal(secrets.refer(undefined, 'x', 'd'), undefined)
   t.same(secrets.referAll({ h: 'sk-3', n: 5 }, 'mcp', 'e'), { h: 'env:LITELLM_MCP_H' })
-  t.same([...secrets.values], [['LITELLM_OPENAI_API_KEY', 'sk-1'], ['LITELLM_OPENAI_API_KEY_2', 'sk-2'], ['LITELLM_MCP_H', 'sk-3']])
+  t.same(
+    [...secrets.values],
+    [
+      ['LITELLM_OPENAI_API_KEY', 'sk-1'],
+      ['LITELLM_OPENAI_API_KEY_2', 'sk-2'],
+      ['LITELLM_MCP_H', 'sk-3']
+    ]
+  )
   t.notMatch(JSON.stringify(plan.rows), /sk-/)
 })
 
@@ -24,8 +31,16 @@ t.test('no secret gets a name that stands for another one', async t => {
   const file = { a: ['os.environ/LITELLM_OPENAI_API_KEY'], b: 'sk-1', c: 'os.environ/A B' }
   const plan = new ImportPlan(file)
   const secrets = new ImportedSecrets(file, plan)
-  t.equal(secrets.refer('sk-1', 'openai_api_key', 'b'), 'env:LITELLM_OPENAI_API_KEY_2', 'the file refers to the first')
-  t.equal(secrets.refer('sk-1', 'proxy_api_key', 'b'), 'env:LITELLM_PROXY_API_KEY_2', 'LiteLLM reads the first by itself')
+  t.equal(
+    secrets.refer('sk-1', 'openai_api_key', 'b'),
+    'env:LITELLM_OPENAI_API_KEY_2',
+    'the file refers to the first'
+  )
+  t.equal(
+    secrets.refer('sk-1', 'proxy_api_key', 'b'),
+    'env:LITELLM_PROXY_API_KEY_2',
+    'LiteLLM reads the first by itself'
+  )
   t.equal(secrets.refer('os.environ/A B', 'x', 'c'), undefined)
   t.match(plan.rows.find(({ path }) => path === 'c'), { verdict: 'unsupported' })
 })

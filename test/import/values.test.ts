@@ -1,9 +1,23 @@
 import t from 'tap'
-import { entriesOf, isEmpty, isPlainAddress, listOf, milliseconds, numberOf, objectOf, textOf } from '../../lib/import/values.ts'
+import {
+  entriesOf,
+  isEmpty,
+  isPlainAddress,
+  listOf,
+  milliseconds,
+  numberOf,
+  objectOf,
+  textOf
+} from '../../lib/import/values.ts'
 
 t.test('values of another shape count as absent', async t => {
   t.same([textOf('a'), textOf(''), textOf(1)], ['a', undefined, undefined])
-  t.same(['1.5', 2, 0, '', ' ', 'x', -1, NaN, null, {}].map(numberOf), [1.5, 2, 0, ...Array(7).fill(undefined)])
+  t.same(['1.5', 2, 0, '', ' ', 'x', -1, NaN, null, {}].map(numberOf), [
+    1.5,
+    2,
+    0,
+    ...Array(7).fill(undefined)
+  ])
   t.same([objectOf({ a: 1 }), objectOf([1]), objectOf(null)], [{ a: 1 }, {}, {}])
   t.same([entriesOf({ a: 1 }), entriesOf('ab')], [[['a', 1]], []])
   t.same([listOf([1]), listOf({})], [[1], []])
@@ -15,6 +29,16 @@ t.test('seconds become milliseconds that a timeout may have', async t => {
 })
 
 t.test('an address may stand in a configuration without a user, a query and a fragment', async t => {
-  t.same(['https://a.example/v1', 'http://10.0.0.1:8000', 'https://u:p@a.example', 'https://a.example?key=x', 'https://a.example#x', 'ftp://a.example', 'a.example'].map(isPlainAddress),
-    [true, true, false, false, false, false, false])
+  t.same(
+    [
+      'https://a.example/v1',
+      'http://10.0.0.1:8000',
+      'https://u:p@a.example',
+      'https://a.example?key=x',
+      'https://a.example#x',
+      'ftp://a.example',
+      'a.example'
+    ].map(isPlainAddress),
+    [true, true, false, false, false, false, false]
+  )
 })

@@ -16,5 +16,8 @@ t.test('white space is what JSON.parse takes as such', async t => {
 
 t.test('the codes are those of the characters they are named after', async t => {
   const { quote, openObject, closeObject, openList, closeList, colon, comma, backslash } = characters
-  t.equal(String.fromCharCode(openObject, quote, backslash, colon, openList, comma, closeList, closeObject), '{"\\:[,]}')
+  t.equal(
+    String.fromCharCode(openObject, quote, backslash, colon, openList, comma, closeList, closeObject),
+    '{"\\:[,]}'
+  )
 })

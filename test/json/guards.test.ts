@@ -1,7 +1,18 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { countOf, hasMember, isList, isObject, numberOf, objectOf, objectsOf, onlyObjectOf, nonEmptyText, property } from '../../lib/json/guards.ts'
+import {
+  countOf,
+  hasMember,
+  isList,
+  isObject,
+  numberOf,
+  objectOf,
+  objectsOf,
+  onlyObjectOf,
+  nonEmptyText,
+  property
+} from '../../lib/json/guards.ts'
 
 t.test('an object is neither null nor a list', async t => {
   t.equal(isObject({}), true)
@@ -23,12 +34,42 @@ t.test('a text is not empty, a number is finite', async t => {
   t.equal(nonEmptyText(''), undefined)
   t.equal(nonEmptyText(1), undefined)
   t.equal(numberOf(-0.5), -0.5)
-  for (const value of [Number.NaN, Infinity, '', ' ', '0x10', '1 2', 'Infinity', '1'.repeat(400), true, null]) t.equal(numberOf(value), undefined)
+  for (const value of [
+    Number.NaN,
+    Infinity,
+    '',
+    ' ',
+    '0x10',
+    '1 2',
+    'Infinity',
+    '1'.repeat(400),
+    true,
+    null
+  ]) {
+    t.equal(numberOf(value), undefined)
+  }
 })
 
 t.test('a number in text is that number, and a count is whole and not negative', async t => {
-  for (const [text, number] of [['12', 12], ['-0.5', -0.5], ['1e3', 1000], [' 7 ', 7]] as const) t.equal(numberOf(text), number)
-  for (const [value, count] of [[3, 3], ['3', 3], [2.6, 3], [-4, 0], ['-4', 0], ['x', undefined], [null, undefined]] as const) t.equal(countOf(value), count)
+  for (const [text, number] of [
+    ['12', 12],
+    ['-0.5', -0.5],
+    ['1e3', 1000],
+    [' 7 ', 7]
+  ] as const) {
+    t.equal(numberOf(text), number)
+  }
+  for (const [value, count] of [
+    [3, 3],
+    ['3', 3],
+    [2.6, 3],
+    [-4, 0],
+    ['-4', 0],
+    ['x', undefined],
+    [null, undefined]
+  ] as const) {
+    t.equal(countOf(value), count)
+  }
 })
 
 t.test('the objects of a list keep their order, and what is no list has none', async t => {
@@ -38,7 +79,9 @@ t.test('the objects of a list keep their order, and what is no list has none', a
 
 t.test('the only object of a list is that of one with nothing else', async t => {
   t.same(onlyObjectOf([{ a: 1 }]), { a: 1 })
-  for (const value of [undefined, {}, [], [null], [[]], [{ a: 1 }, { b: 2 }], [{ a: 1 }, null]]) t.equal(onlyObjectOf(value), undefined)
+  for (const value of [undefined, {}, [], [null], [[]], [{ a: 1 }, { b: 2 }], [{ a: 1 }, null]]) {
+    t.equal(onlyObjectOf(value), undefined)
+  }
 })
 
 t.test('a member is read of anything that may have one', async t => {
@@ -55,8 +98,16 @@ t.test('a member is found however deep it is', async t => {
 
 t.test('no other file has guards of its own', async t => {
   const root = join(import.meta.dirname, '../../..')
-  const own = ['lib', 'pipelines', 'schemas'].flatMap(folder =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts')).map(name => join(folder, name)))
-    .filter(file => /typeof [\w.]+ === 'object' && [\w.]+ !== null|!== 'object' \|\| [\w.]+ === null/.test(readFileSync(join(root, file), 'utf8')))
+  const own = ['lib', 'pipelines', 'schemas']
+    .flatMap(folder =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+        .filter(name => name.endsWith('.ts'))
+        .map(name => join(folder, name))
+    )
+    .filter(file =>
+      /typeof [\w.]+ === 'object' && [\w.]+ !== null|!== 'object' \|\| [\w.]+ === null/.test(
+        readFileSync(join(root, file), 'utf8')
+      )
+    )
   t.same(own, ['lib/json/guards.ts'])
 })

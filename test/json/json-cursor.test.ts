@@ -30,13 +30,19 @@ t.test('a list is walked item by item', async t => {
 })
 
 t.test('what is taken is what JSON.parse reads, whatever stands around it', async t => {
-  holds(t, fc.property(fc.json(), text => {
-    const outline = of(`{"before":[1,2,3],"value": ${text} ,"after":"\\""}`)
-    const values = new Map<string, string>()
-    for (const key of outline.keys()) values.set(key, outline.take().toString())
-    outline.end()
-    return JSON.stringify(JSON.parse(values.get('value') ?? '')) === JSON.stringify(JSON.parse(text)) && values.get('after') === '"\\""'
-  }))
+  holds(
+    t,
+    fc.property(fc.json(), text => {
+      const outline = of(`{"before":[1,2,3],"value": ${text} ,"after":"\\""}`)
+      const values = new Map<string, string>()
+      for (const key of outline.keys()) values.set(key, outline.take().toString())
+      outline.end()
+      return (
+        JSON.stringify(JSON.parse(values.get('value') ?? '')) === JSON.stringify(JSON.parse(text)) &&
+        values.get('after') === '"\\""'
+      )
+    })
+  )
 })
 
 t.test('a text ends at a quote that is not escaped', async t => {
@@ -60,7 +66,23 @@ t.test('text that is not JSON is the fault of the provider', async t => {
     for (const key of outline.keys()) void [key, outline.parse()]
     outline.end()
   }
-  for (const text of ['', '[', '{', '{"a"', '{"a":', '{"a":1', '{"a":1,}', '{"a" 1}', '{1:2}', '{"a":"b}', '{"a":[1,2}', '{"a":{"b":1}', '{"a":tru}', '{} x', '{"a":1 2}']) {
+  for (const text of [
+    '',
+    '[',
+    '{',
+    '{"a"',
+    '{"a":',
+    '{"a":1',
+    '{"a":1,}',
+    '{"a" 1}',
+    '{1:2}',
+    '{"a":"b}',
+    '{"a":[1,2}',
+    '{"a":{"b":1}',
+    '{"a":tru}',
+    '{} x',
+    '{"a":1 2}'
+  ]) {
     t.throws(() => walk(text), invalid, text)
   }
   t.throws(() => [...of('{}').items()], invalid)

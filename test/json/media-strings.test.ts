@@ -14,7 +14,11 @@ async function parsed (text: string, media: MediaStrings): Promise<unknown> {
 
 t.test('what stands for media begins as it does, and is it again where it is printed', async t => {
   const media = new MediaStrings()
-  const value = await parsed(JSON.stringify({ image, bare: base64(1_500_000), text: 'a' }), media) as { image: string, bare: string, text: string }
+  const value = (await parsed(JSON.stringify({ image, bare: base64(1_500_000), text: 'a' }), media)) as {
+    image: string
+    bare: string
+    text: string
+  }
   t.ok([value.image, value.bare].every(text => text.length < 5000 && standsForMedia(text)))
   t.notOk(standsForMedia(value.text))
   t.ok(image.startsWith(value.image.slice(0, 4096)))
@@ -23,10 +27,23 @@ t.test('what stands for media begins as it does, and is it again where it is pri
   const data = (url: string): string => url.slice(url.indexOf(',') + 1)
   // A mark that the end of a printed piece cuts: pieces have 128 KiB or a little more.
   for (const fill of ['', 'ä'.repeat(100_000), 'x'.repeat(126_000), 'x'.repeat(128_000)]) {
-    const print = async (image: string, bare: string): Promise<Buffer> => await bufferBody(() => printInTurns({
-      fill, parts: [image, { data: data(image) }, image], nested: JSON.stringify({ fill, bare, end: fill }), put: `data:a/b;base64,${bare}`, last: image
-    }, media))
-    t.ok((await print(value.image, value.bare)).equals(await print(image, base64(1_500_000))), `${fill.length}`)
+    const print = async (image: string, bare: string): Promise<Buffer> =>
+      await bufferBody(() =>
+        printInTurns(
+          {
+            fill,
+            parts: [image, { data: data(image) }, image],
+            nested: JSON.stringify({ fill, bare, end: fill }),
+            put: `data:a/b;base64,${bare}`,
+            last: image
+          },
+          media
+        )
+      )
+    t.ok(
+      (await print(value.image, value.bare)).equals(await print(image, base64(1_500_000))),
+      `${fill.length}`
+    )
   }
 })
 
@@ -53,8 +70,15 @@ t.test('every other string stays what it is', async t => {
     'an escaped backslash before a slash': `${long}${'\\/'.repeat(3000)}`,
     'a letter beyond ASCII': `${long}ä`
   }
-  for (const [name, text] of Object.entries(rows)) t.ok(await parsed(JSON.stringify([text]), new MediaStrings()).then(value => Object(value)[0]) === text, name)
-  for (const text of [`["${long}\\"]`, `["${long}\\x"]`, `["${long}\n"]`]) await t.rejects(parsed(text, new MediaStrings()), SyntaxError)
+  for (const [name, text] of Object.entries(rows)) {
+    t.ok(
+      (await parsed(JSON.stringify([text]), new MediaStrings()).then(value => Object(value)[0])) === text,
+      name
+    )
+  }
+  for (const text of [`["${long}\\"]`, `["${long}\\x"]`, `["${long}\n"]`]) {
+    await t.rejects(parsed(text, new MediaStrings()), SyntaxError)
+  }
 })
 
 t.test('others run while media is looked at and printed', async t => {

@@ -10,14 +10,23 @@ function replaced (text: string, values: Readonly<Record<string, string>>): stri
 
 t.test('a field is replaced, and nothing else', async t => {
   t.equal(replaced('{"model":"a","n":1.0}', { model: '"b"' }), '{"model":"b","n":1.0}')
-  t.equal(replaced(' { "n" : 1e2 ,\n"model" : "a\\"}" , "x":{"model":"a"} } ', { model: '"b"', n: '3' }), ' { "n" : 3 ,\n"model" : "b" , "x":{"model":"a"} } ')
+  t.equal(
+    replaced(' { "n" : 1e2 ,\n"model" : "a\\"}" , "x":{"model":"a"} } ', { model: '"b"', n: '3' }),
+    ' { "n" : 3 ,\n"model" : "b" , "x":{"model":"a"} } '
+  )
   t.equal(replaced('{"\\u006dodel":"a"}', { model: '"b"' }), '{"\\u006dodel":"b"}', 'a key with an escape')
-  t.equal(replaced('{"n":[{"a":"]}"}]}', { model: '"b"' }), '{"model":"b","n":[{"a":"]}"}]}', 'a field that is not there comes first')
+  t.equal(
+    replaced('{"n":[{"a":"]}"}]}', { model: '"b"' }),
+    '{"model":"b","n":[{"a":"]}"}]}',
+    'a field that is not there comes first'
+  )
   t.equal(replaced('{}', { model: '"b"' }), '{"model":"b"}')
 })
 
 t.test('what is no object, or has a field twice, is not taken apart', async t => {
-  for (const text of ['[]', '"a"', '1', '{"a":1,"b":2,"a":3}', '{"a":1,"\\u0061":3}']) t.equal(readObjectText(text), undefined, text)
+  for (const text of ['[]', '"a"', '1', '{"a":1,"b":2,"a":3}', '{"a":1,"\\u0061":3}']) {
+    t.equal(readObjectText(text), undefined, text)
+  }
 })
 
 t.test('a key that comes twice somewhere inside shows in the count', async t => {
@@ -28,12 +37,22 @@ t.test('a key that comes twice somewhere inside shows in the count', async t => 
 
 t.test('any object: fields are found where a parser finds them', async t => {
   const objects = fc.dictionary(fc.string(), fc.jsonValue())
-  holds(t, fc.property(objects, fc.constantFrom(undefined, 1), (value, indent) => {
-    const text = JSON.stringify(value, undefined, indent)
-    const outline = readObjectText(text)
-    if (outline === undefined) return false
-    const names = Object.keys(JSON.parse(text) as object)
-    return outline.keys === countKeys(JSON.parse(text)) && outline.fields.size === names.length &&
-      [...outline.fields].every(([name, { start, end }]) => JSON.stringify(JSON.parse(text.slice(start, end))) === JSON.stringify(value[name]))
-  }), { numRuns: 200 })
+  holds(
+    t,
+    fc.property(objects, fc.constantFrom(undefined, 1), (value, indent) => {
+      const text = JSON.stringify(value, undefined, indent)
+      const outline = readObjectText(text)
+      if (outline === undefined) return false
+      const names = Object.keys(JSON.parse(text) as object)
+      return (
+        outline.keys === countKeys(JSON.parse(text)) &&
+        outline.fields.size === names.length &&
+        [...outline.fields].every(
+          ([name, { start, end }]) =>
+            JSON.stringify(JSON.parse(text.slice(start, end))) === JSON.stringify(value[name])
+        )
+      )
+    }),
+    { numRuns: 200 }
+  )
 })

@@ -24,22 +24,49 @@ function expected (text: string): unknown {
 }
 
 /**
- * Nested, with texts longer and shorter than a piece. Keys are shorter and have no backslash: JSON.parse of Node.js 24 and 26 reads
- * the key `"a\""` as `"a\\"` after an object with the latter.
+ * Nested, with texts longer and shorter than a piece. Keys are shorter and have no backslash: JSON.parse of
+ * Node.js 24 and 26 reads the key `"a\""` as `"a\\"` after an object with the latter.
  */
-const values = fc.jsonValue({ maxDepth: 4, stringUnit: fc.constantFrom('a', '"', '\\', 'ä', '😀', '\n', '{', ']', ',', '\ud83d') })
-const withShortKeys = (value: unknown): unknown => Array.isArray(value)
-  ? value.map(withShortKeys)
-  : typeof value !== 'object' || value === null ? value : Object.fromEntries(Object.entries(value).map(([key, member]) => [key.replaceAll('\\', '').slice(0, 2), withShortKeys(member)]))
-const texts = fc.tuple(values, fc.constantFrom('', ' ', '\n\t')).map(([value, blank]) => JSON.stringify(withShortKeys(value), null, blank))
+const values = fc.jsonValue({
+  maxDepth: 4,
+  stringUnit: fc.constantFrom('a', '"', '\\', 'ä', '😀', '\n', '{', ']', ',', '\ud83d')
+})
+const withShortKeys = (value: unknown): unknown =>
+  Array.isArray(value)
+    ? value.map(withShortKeys)
+    : typeof value !== 'object' || value === null
+      ? value
+      : Object.fromEntries(
+          Object.entries(value).map(([key, member]) => [
+            key.replaceAll('\\', '').slice(0, 2),
+            withShortKeys(member)
+          ])
+        )
+const texts = fc
+  .tuple(values, fc.constantFrom('', ' ', '\n\t'))
+  .map(([value, blank]) => JSON.stringify(withShortKeys(value), null, blank))
 
 t.test('a text gives what JSON.parse gives, at any place where it is cut', async t => {
   holdsAsync(t, await fc.check(fc.asyncProperty(texts, async text => {
     deepStrictEqual(await parsed(text), JSON.parse(text))
   }), { numRuns: rounds(300) }))
   const rows = [
-    '[]', '{}', ' [ ] ', '[[],[]]', '{"a":{},"b":[]}', '[1,2,3,4,5,6,7]', '{"__proto__":1,"a":[1,2,3,4,5]}', '{"a":[1,2,3,4],"__proto__":{"b":2}}', '{"a":1,"b":2,"a":3}',
-    `"${'a'.repeat(40)}"`, `["${String.raw`\\\\`.repeat(20)}"]`, `{"a":"${String.raw`\ud83d\ude00\n`.repeat(9)}","b":1}`, `["${'😀'.repeat(20)}",1]`, `[{"a":"${'x'.repeat(30)}"},{"a":[1,"${'y'.repeat(30)}"]}]`, ' 1 ', 'null'
+    '[]',
+    '{}',
+    ' [ ] ',
+    '[[],[]]',
+    '{"a":{},"b":[]}',
+    '[1,2,3,4,5,6,7]',
+    '{"__proto__":1,"a":[1,2,3,4,5]}',
+    '{"a":[1,2,3,4],"__proto__":{"b":2}}',
+    '{"a":1,"b":2,"a":3}',
+    `"${'a'.repeat(40)}"`,
+    `["${String.raw`\\\\`.repeat(20)}"]`,
+    `{"a":"${String.raw`\ud83d\ude00\n`.repeat(9)}","b":1}`,
+    `["${'😀'.repeat(20)}",1]`,
+    `[{"a":"${'x'.repeat(30)}"},{"a":[1,"${'y'.repeat(30)}"]}]`,
+    ' 1 ',
+    'null'
   ]
   for (const text of rows) t.strictSame(await parsed(text), JSON.parse(text), text)
 })
@@ -47,22 +74,70 @@ t.test('a text gives what JSON.parse gives, at any place where it is cut', async
 t.test('what JSON.parse refuses is refused', async t => {
   const long = `"${'a'.repeat(30)}"`
   const rows = [
-    '', ' ', ',', '[', ']', '{', '}', '[1,2,3,4,5,]', '[,1,2,3,4,5]', '[1,2,3,,4,5]', '{"a":1,"b":2,}', '{,"a":1}', '[1,2,3,4}', '{"a":[1,2,3,4,5}', '[[1,2,3],[4,5,6]', '[1,2],[3,4]', '1,2', '1 2',
-    '[[1,2,3,4] 5]', '[[1,2,3,4] [5]]', '[[1,2,3,4],]', '{"a":[1,2,3,4],}', '{"a":[1,2,3] "b":1}', `{"a":1${long}}`, `{"a" ${long}}`, `{${long}}`, `[1 ${long}]`, `[${long} 1]`, `[${long}${long}]`, `{"a":-${long}}`,
-    `["${'a'.repeat(20)}\n"]`, `["${'a'.repeat(20)}${String.raw`\x`}"]`, `["${'a'.repeat(20)}`, String.raw`["aaaaaaaaaaaaaaaaaaaaa\"]`, '\ufeff[1,2,3,4,5]', '[tru,1,2,3]', '[1,2,3,4]x', '[01,2,3]'
+    '',
+    ' ',
+    ',',
+    '[',
+    ']',
+    '{',
+    '}',
+    '[1,2,3,4,5,]',
+    '[,1,2,3,4,5]',
+    '[1,2,3,,4,5]',
+    '{"a":1,"b":2,}',
+    '{,"a":1}',
+    '[1,2,3,4}',
+    '{"a":[1,2,3,4,5}',
+    '[[1,2,3],[4,5,6]',
+    '[1,2],[3,4]',
+    '1,2',
+    '1 2',
+    '[[1,2,3,4] 5]',
+    '[[1,2,3,4] [5]]',
+    '[[1,2,3,4],]',
+    '{"a":[1,2,3,4],}',
+    '{"a":[1,2,3] "b":1}',
+    `{"a":1${long}}`,
+    `{"a" ${long}}`,
+    `{${long}}`,
+    `[1 ${long}]`,
+    `[${long} 1]`,
+    `[${long}${long}]`,
+    `{"a":-${long}}`,
+    `["${'a'.repeat(20)}\n"]`,
+    `["${'a'.repeat(20)}${String.raw`\x`}"]`,
+    `["${'a'.repeat(20)}`,
+    String.raw`["aaaaaaaaaaaaaaaaaaaaa\"]`,
+    '\ufeff[1,2,3,4,5]',
+    '[tru,1,2,3]',
+    '[1,2,3,4]x',
+    '[01,2,3]'
   ]
   for (const text of rows) t.equal(await parsed(text), SyntaxError, text)
-  const mutated = fc.tuple(texts, fc.nat(), fc.nat({ max: 2 }), fc.constantFrom('[', ']', '{', '}', ',', ':', '"', '\\', '1', ' ', 'a')).map(([text, at, removed, added]) => {
-    const place = at % (text.length + 1)
-    return text.slice(0, place) + added + text.slice(place + removed)
-  })
-  holdsAsync(t, await fc.check(fc.asyncProperty(mutated, async text => {
-    const [seen, wanted] = [await parsed(text), expected(Buffer.from(text).toString())]
-    // A cut may have made a key that is longer than a piece.
-    if (seen === SyntaxError && wanted !== SyntaxError) return /"(?:[^"\\]|\\.){8,}"\s*:/.test(text)
-    deepStrictEqual(seen, wanted)
-    return true
-  }), { numRuns: rounds(1000) }))
+  const mutated = fc
+    .tuple(
+      texts,
+      fc.nat(),
+      fc.nat({ max: 2 }),
+      fc.constantFrom('[', ']', '{', '}', ',', ':', '"', '\\', '1', ' ', 'a')
+    )
+    .map(([text, at, removed, added]) => {
+      const place = at % (text.length + 1)
+      return text.slice(0, place) + added + text.slice(place + removed)
+    })
+  holdsAsync(
+    t,
+    await fc.check(
+      fc.asyncProperty(mutated, async text => {
+        const [seen, wanted] = [await parsed(text), expected(Buffer.from(text).toString())]
+        // A cut may have made a key that is longer than a piece.
+        if (seen === SyntaxError && wanted !== SyntaxError) return /"(?:[^"\\]|\\.){8,}"\s*:/.test(text)
+        deepStrictEqual(seen, wanted)
+        return true
+      }),
+      { numRuns: rounds(1000) }
+    )
+  )
   t.equal(await parsed(`{${long}:1}`), SyntaxError, 'a key longer than a piece')
   t.type(await parseInTurns(Buffer.from([0x22, 0xff, 0x22]), 100).catch(asValue), NotUtf8Error)
   for (const depth of [3, 4, 5]) {
@@ -75,7 +150,9 @@ t.test('a megabyte is parsed in several turns, whatever it holds', async t => {
   const turns = countTurns(t)
   const rows: Readonly<Record<string, string>> = {
     'small objects': `[${'{},'.repeat(400_000)}{}]`,
-    'one object of many keys': JSON.stringify(Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, index]))),
+    'one object of many keys': JSON.stringify(
+      Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, index]))
+    ),
     'a string': JSON.stringify('a"'.repeat(3_000_000)),
     'nothing': `[${' '.repeat(5_000_000)}]`,
     'lists in lists': `[${`[${'[1,2],'.repeat(20)}[]],`.repeat(9000)}1]`

@@ -17,5 +17,11 @@ t.test('memory is taken before the values are made, by their number', async t =>
   await parseText(JSON.stringify(Array.from({ length: 1_000_000 }, () => 1)), take)
   const [few = 0, many = 0] = taken
   t.ok(many > 100_000 * few)
-  await t.rejects(parseText('[', () => { throw new Error('no memory is left') }), /no memory is left/, 'a refusal comes before the text is read')
+  await t.rejects(
+    parseText('[', () => {
+      throw new Error('no memory is left')
+    }),
+    /no memory is left/,
+    'a refusal comes before the text is read'
+  )
 })

@@ -1,8 +1,27 @@
 import t from 'tap'
-import { PlaceTable, address, everywhere, fixed, freeText, memberName, pieceOf, replaceInJson, text, toolArguments, toolCall, toolResult, unlisted, unseen, type TextPlace } from '../../lib/json/place-table.ts'
+import {
+  PlaceTable,
+  address,
+  everywhere,
+  fixed,
+  freeText,
+  memberName,
+  pieceOf,
+  replaceInJson,
+  text,
+  toolArguments,
+  toolCall,
+  toolResult,
+  unlisted,
+  unseen,
+  type TextPlace
+} from '../../lib/json/place-table.ts'
 
 /** Replaces every text in capitals, and notes what was looked at. */
-function shout (places: PlaceTable, value: unknown): { readonly value: unknown, readonly seen: Readonly<Record<string, TextPlace>> } {
+function shout (
+  places: PlaceTable,
+  value: unknown
+): { readonly value: unknown, readonly seen: Readonly<Record<string, TextPlace>> } {
   const seen: Record<string, TextPlace> = {}
   const replaced = places.replace(value, (given, place) => {
     seen[given] = place
@@ -12,27 +31,77 @@ function shout (places: PlaceTable, value: unknown): { readonly value: unknown, 
 }
 
 t.test('texts in their places are replaced, and all else is the same', t => {
-  const places = new PlaceTable({ a: text, 'list[].text': text, 'list[](call).input.**': toolCall, 'map.*': text, id: unseen('an id') })
+  const places = new PlaceTable({
+    a: text,
+    'list[].text': text,
+    'list[](call).input.**': toolCall,
+    'map.*': text,
+    id: unseen('an id')
+  })
   const same = { deep: [1, 'other'] }
-  const given = { a: 'x', id: 'i', list: [{ type: 't', text: 'y' }, { type: 'call', input: { k: ['z'] } }], map: { m: 'v' }, same }
+  const given = {
+    a: 'x',
+    id: 'i',
+    list: [
+      { type: 't', text: 'y' },
+      { type: 'call', input: { k: ['z'] } }
+    ],
+    map: { m: 'v' },
+    same
+  }
   const { value, seen } = shout(places, given)
-  t.same(value, { a: 'X', id: 'i', list: [{ type: 't', text: 'Y' }, { type: 'call', input: { k: ['Z'] } }], map: { m: 'V' }, same })
+  t.same(value, {
+    a: 'X',
+    id: 'i',
+    list: [
+      { type: 't', text: 'Y' },
+      { type: 'call', input: { k: ['Z'] } }
+    ],
+    map: { m: 'V' },
+    same
+  })
   t.equal((value as typeof given).same, same, 'the very object')
   t.equal(seen['z'], toolCall)
   t.equal(seen['i'], undefined)
   t.equal(seen['other'], unlisted, 'a string of no line is looked at')
-  t.same([seen['k'], seen['m'], seen['deep'], seen['a']], [memberName, memberName, memberName, undefined], 'and so are names that no line has')
-  t.equal(places.replace(given, given => given), given, 'where nothing is replaced, the value itself')
+  t.same(
+    [seen['k'], seen['m'], seen['deep'], seen['a']],
+    [memberName, memberName, memberName, undefined],
+    'and so are names that no line has'
+  )
+  t.equal(
+    places.replace(given, given => given),
+    given,
+    'where nothing is replaced, the value itself'
+  )
   t.end()
 })
 
 t.test('numbers are looked at where members are free, and nowhere else', t => {
-  const places = new PlaceTable({ 'call.input.**': toolCall, schema: freeText, 'schema.**': freeText, 'result.**': toolResult, 'secret.**': unseen('a secret'), 'text.**': text })
-  const given = { created: 1, call: { input: { card: 4111, list: [5, 1e21] } }, schema: { const: 6 }, result: { sum: 7 }, secret: { n: 8 }, text: { n: 9 } }
+  const places = new PlaceTable({
+    'call.input.**': toolCall,
+    schema: freeText,
+    'schema.**': freeText,
+    'result.**': toolResult,
+    'secret.**': unseen('a secret'),
+    'text.**': text
+  })
+  const given = {
+    created: 1,
+    call: { input: { card: 4111, list: [5, 1e21] } },
+    schema: { const: 6 },
+    result: { sum: 7 },
+    secret: { n: 8 },
+    text: { n: 9 }
+  }
   const { value, seen } = shout(places, given)
   t.same(value, given, 'none is changed')
   t.same(Object.fromEntries(Object.entries(seen).filter(([text]) => /\d/.test(text))), {
-    4111: { kind: 'fixed', part: 'tool_call' }, 5: { kind: 'fixed', part: 'tool_call' }, '1e+21': { kind: 'fixed', part: 'tool_call' }, 6: fixed, 7: { kind: 'fixed', part: 'tool_result' }
+    4111: { kind: 'fixed', part: 'tool_call' },
+    5: { kind: 'fixed', part: 'tool_call' },
+    '1e+21': { kind: 'fixed', part: 'tool_call' },
+    6: fixed,
+    7: { kind: 'fixed', part: 'tool_result' }
   })
   const inText: string[] = []
   replaceInJson('{"card":4111}', toolArguments, (text, { kind }) => {
@@ -44,13 +113,32 @@ t.test('numbers are looked at where members are free, and nowhere else', t => {
 })
 
 t.test('the line with the longest path counts', t => {
-  const places = new PlaceTable({ 'a.**': fixed, 'a.b.**': unseen('a secret'), 'a[](x).c': text, '**.mark': unseen('a mark'), 'a[](y).mark': text })
+  const places = new PlaceTable({
+    'a.**': fixed,
+    'a.b.**': unseen('a secret'),
+    'a[](x).c': text,
+    '**.mark': unseen('a mark'),
+    'a[](y).mark': text
+  })
   const { value, seen } = shout(places, { a: { b: { c: 'secret' }, d: 'kept' } })
   t.same(value, { a: { b: { c: 'secret' }, d: 'kept' } })
   t.same(Object.keys(seen), ['d', 'kept'])
   t.equal(seen['kept'], fixed)
   t.equal(seen['secret'], undefined)
-  t.same(shout(places, { a: [{ type: 'x', c: 'c', mark: 'm' }, { type: 'y', c: 'c', mark: 'm' }] }).value, { a: [{ type: 'x', c: 'C', mark: 'm' }, { type: 'y', c: 'c', mark: 'M' }] })
+  t.same(
+    shout(places, {
+      a: [
+        { type: 'x', c: 'c', mark: 'm' },
+        { type: 'y', c: 'c', mark: 'm' }
+      ]
+    }).value,
+    {
+      a: [
+        { type: 'x', c: 'C', mark: 'm' },
+        { type: 'y', c: 'c', mark: 'M' }
+      ]
+    }
+  )
   t.end()
 })
 
@@ -59,26 +147,45 @@ t.test('of a text that holds JSON its strings are replaced, in the text', t => {
   t.same(shout(places, { args: '{ "a":"x\\u0079", "n":1.0 }' }).value, { args: '{ "a":"XY", "n":1.0 }' })
   t.same(shout(places, { args: 'not json' }).value, { args: 'NOT JSON' })
   t.same(shout(places, { args: '"x"' }).value, { args: '"X"' })
-  t.equal(replaceInJson('{"a":"x"}', toolArguments, (given, { part }) => `${given} of ${String(part)}`), '{"a":"x of tool_call"}')
-  t.same(shout(new PlaceTable({ piece: pieceOf(toolArguments) }), { piece: '{"a' }).value, { piece: '{"A' }, 'a piece of one is no JSON')
+  t.equal(
+    replaceInJson('{"a":"x"}', toolArguments, (given, { part }) => `${given} of ${String(part)}`),
+    '{"a":"x of tool_call"}'
+  )
+  t.same(
+    shout(new PlaceTable({ piece: pieceOf(toolArguments) }), { piece: '{"a' }).value,
+    { piece: '{"A' },
+    'a piece of one is no JSON'
+  )
   t.end()
 })
 
 t.test('data in place of an address is not looked at', t => {
-  const { value, seen } = shout(new PlaceTable({ 'urls[]': address }), { urls: ['data:image/png;base64,eA==', 'https://a.example'] })
+  const { value, seen } = shout(new PlaceTable({ 'urls[]': address }), {
+    urls: ['data:image/png;base64,eA==', 'https://a.example']
+  })
   t.same(value, { urls: ['data:image/png;base64,eA==', 'HTTPS://A.EXAMPLE'] })
   t.same(Object.keys(seen), ['https://a.example'])
   t.end()
 })
 
 t.test('all strings of a value may be texts, in JSON as well', t => {
-  t.equal(everywhere('tool_result').replaceIn('[ "x", {"a":"y"} ]', (given, { part }) => part === toolResult.part ? `${given}!` : given), '[ "x!", {"a":"y!"} ]')
+  t.equal(
+    everywhere('tool_result').replaceIn('[ "x", {"a":"y"} ]', (given, { part }) =>
+      part === toolResult.part ? `${given}!` : given
+    ),
+    '[ "x!", {"a":"y!"} ]'
+  )
   t.throws(() => everywhere(undefined).replaceIn('{', given => given), SyntaxError)
   t.end()
 })
 
 t.test('in data whose members have any names, no name hides a text', t => {
-  const places = new PlaceTable({ 'input.**': toolCall, 'schema.**': freeText, 'block.**': text, '**.signature': unseen('belongs to what it signs') })
+  const places = new PlaceTable({
+    'input.**': toolCall,
+    'schema.**': freeText,
+    'block.**': text,
+    '**.signature': unseen('belongs to what it signs')
+  })
   const members = { signature: 'x', deep: { signature: 'y' } }
   t.same(shout(places, { input: members, schema: members, block: members }).value, {
     input: { signature: 'X', deep: { signature: 'Y' } },

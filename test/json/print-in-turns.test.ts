@@ -11,8 +11,19 @@ async function printed (value: unknown): Promise<string> {
 }
 
 /** Repeats what a value holds until it is larger than a run. */
-const values = fc.tuple(fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' }), fc.constantFrom(0, 1, 3000)).map(([value, count]) =>
-  count === 0 ? value : { start: value, list: Array.from({ length: count }, () => value), text: JSON.stringify(value).repeat(count), [`key ${'k'.repeat(count)}`]: [[value], value], end: [] })
+const values = fc
+  .tuple(fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' }), fc.constantFrom(0, 1, 3000))
+  .map(([value, count]) =>
+    count === 0
+      ? value
+      : {
+          start: value,
+          list: Array.from({ length: count }, () => value),
+          text: JSON.stringify(value).repeat(count),
+          [`key ${'k'.repeat(count)}`]: [[value], value],
+          end: []
+        }
+  )
 
 t.test('a value is printed as JSON.stringify does it, however large it is', async t => {
   const details = await fc.check(fc.asyncProperty(values, async value => {
@@ -22,7 +33,9 @@ t.test('a value is printed as JSON.stringify does it, however large it is', asyn
   const large = 'x'.repeat(200_000)
   const rows: Readonly<Record<string, unknown>> = {
     'members that are undefined': { a: undefined, b: large, c: undefined, d: { e: undefined } },
-    'only members that are undefined, and long keys': Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`${index}`.repeat(9), undefined])),
+    'only members that are undefined, and long keys': Object.fromEntries(
+      Array.from({ length: 5000 }, (_, index) => [`${index}`.repeat(9), undefined])
+    ),
     'large members at both ends of a list': [large, 1, undefined, large],
     'large members only': [large, large],
     'lists in lists': [[[large]], [[]]],

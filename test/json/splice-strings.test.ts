@@ -8,7 +8,10 @@ t.test('only the strings that differ are written anew', t => {
   const before = JSON.parse(text) as { b: [string, string, object] }
   const after = { ...before, b: [before.b[0], 'Y"', before.b[2]] }
   t.equal(spliceStrings(text, before, after), text.replace('"y"', '"Y\\""'))
-  t.equal(spliceStrings(text, before, { ...before, b: ['A', 'y', { c: 'C', d: null }] }), text.replace('"x\\u0041"', '"A"').replace('"c":"z"', '"c":"C"'))
+  t.equal(
+    spliceStrings(text, before, { ...before, b: ['A', 'y', { c: 'C', d: null }] }),
+    text.replace('"x\\u0041"', '"A"').replace('"c":"z"', '"c":"C"')
+  )
   t.equal(spliceStrings(text, before, before), text, 'nothing differs')
   t.equal(spliceStrings(' "x" ', 'x', 'y'), ' "y" ', 'a text alone')
   t.end()
@@ -21,13 +24,24 @@ t.test('members that are missing because they were null stay', t => {
   t.end()
 })
 
-t.test('members that were added go to the end of their object, and other values in the place of strings', t => {
-  const text = '{ "a" : [ { "n":1.0 } ], "b":{ }, "c" : "x", "d":null }'
-  const before = { a: [{ n: 1 }], b: {}, c: 'x' }
-  const after = { a: [{ n: 1, m: { k: 1 }, absent: undefined }], b: { m: 2, o: [] }, c: [{ text: 'x' }], e: 3 }
-  t.equal(spliceStrings(text, before, after), '{ "a" : [ { "n":1.0 ,"m":{"k":1}} ], "b":{ "m":2,"o":[]}, "c" : [{"text":"x"}], "d":null ,"e":3}')
-  t.end()
-})
+t.test(
+  'members that were added go to the end of their object, and other values in the place of strings',
+  t => {
+    const text = '{ "a" : [ { "n":1.0 } ], "b":{ }, "c" : "x", "d":null }'
+    const before = { a: [{ n: 1 }], b: {}, c: 'x' }
+    const after = {
+      a: [{ n: 1, m: { k: 1 }, absent: undefined }],
+      b: { m: 2, o: [] },
+      c: [{ text: 'x' }],
+      e: 3
+    }
+    t.equal(
+      spliceStrings(text, before, after),
+      '{ "a" : [ { "n":1.0 ,"m":{"k":1}} ], "b":{ "m":2,"o":[]}, "c" : [{"text":"x"}], "d":null ,"e":3}'
+    )
+    t.end()
+  }
+)
 
 t.test('a member that was null and has a value is printed anew with all of its text', t => {
   t.equal(spliceStrings('{"a":1.0,"m":null}', { a: 1 }, { a: 1, m: { k: 1 } }), '{"a":1,"m":{"k":1}}')
@@ -43,7 +57,9 @@ t.test('a text in which a member comes twice is printed anew', t => {
 function changed (value: unknown): unknown {
   if (typeof value === 'string') return value.startsWith('k') ? value : `${value}!`
   if (Array.isArray(value)) return value.map(changed)
-  return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name, changed(member)])) : value
+  return typeof value === 'object' && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name, changed(member)]))
+    : value
 }
 
 t.test('what is spliced is parsed as the value that was meant, for any value', t => {

@@ -52,5 +52,7 @@ t.test('what stands in a string is no value, wherever the text is cut', async t 
 
 t.test('long strings are measured, wherever the text is cut', async t => {
   const text = String.raw`{"short":"1234567","long":"12345678","longer":"1234\"67890"}`
-  for (let cut = 1; cut <= text.length; cut++) t.equal(counted(text, cut).largeStringBytes, 19, `pieces of ${cut}`)
+  for (let cut = 1; cut <= text.length; cut++) {
+    t.equal(counted(text, cut).largeStringBytes, 19, `pieces of ${cut}`)
+  }
 })

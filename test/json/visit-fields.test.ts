@@ -21,5 +21,10 @@ t.test('a value of any depth and of any kind is visited', async t => {
   let visits = 0
   visitFields(deep, new Set(), () => { visits++; return false })
   t.equal(visits, 100_000)
-  for (const other of [null, undefined, 1, 'text', []]) t.equal(visitFields(other, new Set(), () => true), false)
+  for (const other of [null, undefined, 1, 'text', []]) {
+    t.equal(
+      visitFields(other, new Set(), () => true),
+      false
+    )
+  }
 })

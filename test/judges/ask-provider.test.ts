@@ -27,11 +27,29 @@ async function ask (provider: Provider): Promise<string> {
 }
 
 t.test('the name of a model begins with its provider', async t => {
-  t.same(routeOf('openai/org/model'), { providerId: 'openai', modelId: 'openai/org/model', model: 'org/model' })
+  t.same(routeOf('openai/org/model'), {
+    providerId: 'openai',
+    modelId: 'openai/org/model',
+    model: 'org/model'
+  })
 })
 
 t.test('the events of a complete answer are returned, and what is none is an error', async t => {
-  t.equal(await ask(await providerThat(t, { headers: { 'content-type': 'application/json' }, pieces: [chatAnswer('there')] })), 'there')
-  await t.rejects(ask(await providerThat(t, { status: 500, pieces: ['{}'] })), { code: 'upstream_error', cause: 'status 500 of openai' })
-  await t.rejects(ask(await providerThat(t, { headers: { 'content-type': 'application/json' }, pieces: ['<html>'] })), SyntaxError)
+  t.equal(
+    await ask(
+      await providerThat(t, {
+        headers: { 'content-type': 'application/json' },
+        pieces: [chatAnswer('there')]
+      })
+    ),
+    'there'
+  )
+  await t.rejects(ask(await providerThat(t, { status: 500, pieces: ['{}'] })), {
+    code: 'upstream_error',
+    cause: 'status 500 of openai'
+  })
+  await t.rejects(
+    ask(await providerThat(t, { headers: { 'content-type': 'application/json' }, pieces: ['<html>'] })),
+    SyntaxError
+  )
 })

@@ -6,7 +6,16 @@ import { routedCall } from '../support/stages.ts'
 
 t.test('a stage learns who calls which models, and nothing of the request', async t => {
   const key = { id: 'key-1', name: 'one', project: { id: 'p-1', name: 'support' } }
-  const call = routedCall({ secret: true }, { record: new CallRecord('chat'), key, routes: [route('a/m'), route('b/m')] })
-  t.same(callFacts(call), { id: call.id, endpoint: 'chat', key: { id: 'key-1', name: 'one' }, project: 'p-1', models: ['a/m', 'b/m'] })
+  const call = routedCall(
+    { secret: true },
+    { record: new CallRecord('chat'), key, routes: [route('a/m'), route('b/m')] }
+  )
+  t.same(callFacts(call), {
+    id: call.id,
+    endpoint: 'chat',
+    key: { id: 'key-1', name: 'one' },
+    project: 'p-1',
+    models: ['a/m', 'b/m']
+  })
   t.equal(callFacts({ ...call, key: { id: 'k', name: 'k' } }).project, 'default')
 })

@@ -4,13 +4,24 @@ import type { Judge } from '../../lib/guards/text-judge.ts'
 
 t.test('all are closed, also when one of them fails to', async t => {
   const closed: string[] = []
-  const judge = (name: string, close?: () => Promise<void>): readonly [string, Judge] => [name, {
-    look: async () => ({}),
-    close: async () => {
-      closed.push(name)
-      await close?.()
+  const judge = (name: string, close?: () => Promise<void>): readonly [string, Judge] => [
+    name,
+    {
+      look: async () => ({}),
+      close: async () => {
+        closed.push(name)
+        await close?.()
+      }
     }
-  }]
-  await closeJudges(new Map([judge('a', async () => { throw new Error('no') }), judge('b'), ['c', { look: async () => ({}) }]]))
+  ]
+  await closeJudges(
+    new Map([
+      judge('a', async () => {
+        throw new Error('no')
+      }),
+      judge('b'),
+      ['c', { look: async () => ({}) }]
+    ])
+  )
   t.same(closed, ['a', 'b'])
 })

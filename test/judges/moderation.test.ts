@@ -7,25 +7,66 @@ import type { Test } from 'tap'
 
 type StageSettings = Settings['stages'][number]
 
-const stage: StageSettings = { name: 'safe', use: 'moderation', model: 'mistral/mistral-moderation', at: ['request', 'answer'] }
+const stage: StageSettings = {
+  name: 'safe',
+  use: 'moderation',
+  model: 'mistral/mistral-moderation',
+  at: ['request', 'answer']
+}
 
 function json (value: unknown, status = 200): Script {
   return { status, headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(value)] }
 }
 
 /** A provider that chats, and finds violence in what names a knife and hate in what names a fool. */
-async function start (t: Test, more: Partial<StageSettings> = {}, status = 200): Promise<{ upstream: FakeUpstream, ask: (content: string) => Promise<{ status: number, body: unknown, findings: unknown }> }> {
+async function start (
+  t: Test,
+  more: Partial<StageSettings> = {},
+  status = 200
+): Promise<{
+  upstream: FakeUpstream
+  ask: (content: string) => Promise<{ status: number, body: unknown, findings: unknown }>
+}> {
   const upstream = await fakeUpstream(({ path, json: body }) => {
-    if (path !== '/moderations') return json({ id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Take a knife.' } }] })
+    if (path !== '/moderations') {
+      return json({
+        id: 'c1',
+        object: 'chat.completion',
+        created: 1,
+        model: 'm',
+        choices: [
+          { index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Take a knife.' } }
+        ]
+      })
+    }
     const { input } = body as { input: string[] }
-    return json({ id: 'm1', model: 'm', results: input.map(text => ({ categories: { violence: text.includes('knife'), hate: text.includes('fool') } })) }, status)
+    return json(
+      {
+        id: 'm1',
+        model: 'm',
+        results: input.map(text => ({
+          categories: { violence: text.includes('knife'), hate: text.includes('fool') }
+        }))
+      },
+      status
+    )
   })
   t.teardown(upstream.close)
-  const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'mistral', 'mistral', { apiKey: new Secret('key') })], stages: [{ ...stage, ...more }] })
+  const api = await testGateway(t, {
+    providers: [upstreamAt(upstream.url, 'mistral', 'mistral', { apiKey: new Secret('key') })],
+    stages: [{ ...stage, ...more }]
+  })
   const ask = async (content: string): Promise<{ status: number, body: unknown, findings: unknown }> => {
-    const response = await api.post('/v1/chat/completions', { model: 'mistral/m', messages: [{ role: 'user', content }] })
+    const response = await api.post('/v1/chat/completions', {
+      model: 'mistral/m',
+      messages: [{ role: 'user', content }]
+    })
     const body: unknown = await response.json()
-    return { status: response.status, body, findings: api.lines.findLast(({ msg }) => msg === 'call')?.['findings'] }
+    return {
+      status: response.status,
+      body,
+      findings: api.lines.findLast(({ msg }) => msg === 'call')?.['findings']
+    }
   }
   return { upstream, ask }
 }
@@ -37,13 +78,22 @@ function moderations ({ requests }: FakeUpstream): unknown[] {
 t.test('what the model flags is refused, before it is sent and before its caller gets it', async t => {
   const { upstream, ask } = await start(t)
   t.match(await ask('A knife, you fool'), {
-    status: 400, body: { error: { code: 'content_refused', message: 'The stage `safe` refused this call: it was flagged as violence, hate.' } },
+    status: 400,
+    body: {
+      error: {
+        code: 'content_refused',
+        message: 'The stage `safe` refused this call: it was flagged as violence, hate.'
+      }
+    },
     findings: [{ stage: 'safe', point: 'request', action: 'refuse', count: 1 }]
   })
   t.equal(upstream.requests.length, 1, 'only the moderation')
   t.match(moderations(upstream)[0], { model: 'mistral-moderation', input: ['user', 'A knife, you fool'] })
   t.equal(upstream.requests[0]?.headers.authorization, 'Bearer key')
-  t.match(await ask('Hello'), { status: 400, findings: [{ stage: 'safe', point: 'answer', action: 'refuse', count: 1 }] })
+  t.match(await ask('Hello'), {
+    status: 400,
+    findings: [{ stage: 'safe', point: 'answer', action: 'refuse', count: 1 }]
+  })
 })
 
 t.test('only the categories of the configuration count, and a report changes nothing', async t => {
@@ -51,12 +101,24 @@ t.test('only the categories of the configuration count, and a report changes not
   t.match(await some.ask('A knife'), { status: 200, findings: undefined })
   t.match(await some.ask('A fool'), { body: { error: { message: /flagged as hate\.$/ } } })
   const counted = await start(t, { action: 'report' })
-  t.match(await counted.ask('A knife'), { status: 200, findings: [{ point: 'request', action: 'report', count: 1 }, { point: 'answer', action: 'report' }] })
+  t.match(await counted.ask('A knife'), {
+    status: 200,
+    findings: [
+      { point: 'request', action: 'report', count: 1 },
+      { point: 'answer', action: 'report' }
+    ]
+  })
 })
 
 t.test('a provider that fails could not look', async t => {
   const { ask } = await start(t, {}, 500)
   t.match(await ask('Hello'), { status: 503, body: { error: { code: 'stage_unavailable' } } })
   const passing = await start(t, { whenUnavailable: 'pass', model: 'gone/model' })
-  t.match(await passing.ask('Hello'), { status: 200, findings: [{ point: 'request', action: 'unavailable' }, { point: 'answer', action: 'unavailable' }] })
+  t.match(await passing.ask('Hello'), {
+    status: 200,
+    findings: [
+      { point: 'request', action: 'unavailable' },
+      { point: 'answer', action: 'unavailable' }
+    ]
+  })
 })

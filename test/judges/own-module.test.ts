@@ -8,11 +8,19 @@ import type { Test } from 'tap'
 
 async function opened (t: Test, code: string, options?: Readonly<Record<string, unknown>>): Promise<Judge> {
   const directory = t.testdir({ 'stage.mjs': code })
-  return await openModule({ name: 'mine', use: join(directory, 'stage.mjs'), at: ['request'], ...options !== undefined && { options } })
+  return await openModule({
+    name: 'mine',
+    use: join(directory, 'stage.mjs'),
+    at: ['request'],
+    ...options !== undefined && { options }
+  })
 }
 
 async function look (judge: Judge, texts: readonly PointedText[]): Promise<Verdict> {
-  return await judge.look(texts, { call: routedCall({}, { id: 'call-1' }), signal: new AbortController().signal })
+  return await judge.look(texts, {
+    call: routedCall({}, { id: 'call-1' }),
+    signal: new AbortController().signal
+  })
 }
 
 t.test('each function sees the texts of its point, and what is known of the call', async t => {
@@ -22,24 +30,42 @@ t.test('each function sees the texts of its point, and what is known of the call
     answer: () => {}
   }`)
   t.same(judge.points, ['request', 'answer', 'tool_result'])
-  const { texts } = await look(judge, [{ text: 'a', point: 'tool_result' }, { text: 'b', point: 'request' }, { text: 'c', point: 'tool_result' }, { text: 'd', point: 'answer' }])
+  const { texts } = await look(judge, [
+    { text: 'a', point: 'tool_result' },
+    { text: 'b', point: 'request' },
+    { text: 'c', point: 'tool_result' },
+    { text: 'd', point: 'answer' }
+  ])
   t.match(texts, ['A', /^b,call-1,chat,[^,]+,default,.*false$/, 'C', 'd'])
 })
 
 t.test('a refusal says why', async t => {
-  t.same(await look(await opened(t, 'export default { request: () => ({ refuse: "no" }) }'), [{ text: 'a', point: 'request' }]), { refusal: 'no' })
+  t.same(
+    await look(await opened(t, 'export default { request: () => ({ refuse: "no" }) }'), [
+      { text: 'a', point: 'request' }
+    ]),
+    { refusal: 'no' }
+  )
 })
 
 t.test('what is no verdict fails', async t => {
   for (const verdict of ['[]', '["a", "b"]', '"a"', '{}', 'null']) {
-    await t.rejects(look(await opened(t, `export default { request: () => (${verdict}) }`), [{ text: 'a', point: 'request' }]), TypeError, verdict)
+    await t.rejects(
+      look(await opened(t, `export default { request: () => (${verdict}) }`), [
+        { text: 'a', point: 'request' }
+      ]),
+      TypeError,
+      verdict
+    )
   }
 })
 
 t.test('a function makes the stage of its options, which its schema checks', async t => {
   const code = `export const optionsSchema = { type: 'object', properties: { word: { type: 'string' } }, required: ['word'], additionalProperties: false }
     export default async ({ word }) => ({ request: texts => texts.map(() => word) })`
-  t.same(await look(await opened(t, code, { word: 'x' }), [{ text: 'a', point: 'request' }]), { texts: ['x'] })
+  t.same(await look(await opened(t, code, { word: 'x' }), [{ text: 'a', point: 'request' }]), {
+    texts: ['x']
+  })
   await t.rejects(opened(t, code, { word: 1 }), { message: 'options/word must be string' })
   await t.rejects(opened(t, code), { message: "options must have required property 'word'" })
   await t.rejects(opened(t, 'export const optionsSchema = 1; export default { request () {} }'), TypeError)
@@ -47,11 +73,17 @@ t.test('a function makes the stage of its options, which its schema checks', asy
 
 t.test('what exports no stage is refused', async t => {
   await t.rejects(opened(t, 'export const request = 1'), { message: /default export must be a stage/ })
-  await t.rejects(opened(t, 'export default {}'), { message: /at least one of request, answer, tool_call, tool_result, requestStage, answerStage/ })
-  await t.rejects(opened(t, 'export default { answer: 1 }'), { message: '`answer` of its stage must be a function' })
+  await t.rejects(opened(t, 'export default {}'), {
+    message: /at least one of request, answer, tool_call, tool_result, requestStage, answerStage/
+  })
+  await t.rejects(opened(t, 'export default { answer: 1 }'), {
+    message: '`answer` of its stage must be a function'
+  })
   await t.rejects(opened(t, 'export default () => { throw new Error("broken") }'), { message: 'broken' })
   await t.rejects(opened(t, 'not JavaScript'), SyntaxError)
-  await t.rejects(openModule({ name: 'mine', use: join(t.testdir({}), 'gone.js'), at: ['request'] }), { code: 'ENOENT' })
+  await t.rejects(openModule({ name: 'mine', use: join(t.testdir({}), 'gone.js'), at: ['request'] }), {
+    code: 'ENOENT'
+  })
 })
 
 t.test('a module that has changed is loaded anew, and the stage is closed', async t => {
@@ -59,7 +91,10 @@ t.test('a module that has changed is loaded anew, and the stage is closed', asyn
   const use = join(directory, 'stage.mjs')
   const open = async (): Promise<Judge> => await openModule({ name: 'mine', use, at: ['request'] })
   t.same(await look(await open(), [{ text: 'a', point: 'request' }]), { texts: ['one'] })
-  await writeFile(use, 'let open = 1\nexport default { request: texts => texts.map(() => `two ${open}`), close: () => { open-- } }')
+  await writeFile(
+    use,
+    'let open = 1\nexport default { request: texts => texts.map(() => `two ${open}`), close: () => { open-- } }'
+  )
   const judge = await open()
   await judge.close?.()
   t.same(await look(judge, [{ text: 'a', point: 'request' }]), { texts: ['two 0'] })

@@ -1,4 +1,7 @@
-/** Against a fake that answers in the documented form, and with `HEADGATE_TEST_PRESIDIO=python` (one that has its packages) against the real services. */
+/**
+ * Against a fake that answers in the documented form, and with `HEADGATE_TEST_PRESIDIO=python` (one that has
+ * its packages) against the real services.
+ */
 
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -22,34 +25,69 @@ interface Entity { entity_type: string, start: number, end: number, score: numbe
 /** Finds addresses of mail. */
 async function startFake (t: Test): Promise<string> {
   const { url, close } = await fakeUpstream(({ path, json: body }) => {
-    const { text, language, entities, analyzer_results: results = [] } = body as { text: string, language: string, entities?: string[], analyzer_results?: Entity[] }
+    const {
+      text,
+      language,
+      entities,
+      analyzer_results: results = []
+    } = body as { text: string, language: string, entities?: string[], analyzer_results?: Entity[] }
     if (path === '/anonymize') {
       const characters = Array.from(text)
-      for (const { entity_type: name, start, end } of results.toSorted((a, b) => b.start - a.start)) characters.splice(start, end - start, `<${name}>`)
+      for (const { entity_type: name, start, end } of results.toSorted((a, b) => b.start - a.start)) {
+        characters.splice(start, end - start, `<${name}>`)
+      }
       return json({ text: characters.join(''), items: [] })
     }
     if (language !== 'en') return json({ error: 'no matching recognizers' }, 500)
     if (entities?.includes('EMAIL_ADDRESS') === false) return json([])
-    return json([...text.matchAll(/[\w.]+@[\w.]+\w/g)].map(({ 0: { length }, index }) => {
-      const start = Array.from(text.slice(0, index)).length
-      return { entity_type: 'EMAIL_ADDRESS', start, end: start + length, score: 1, analysis_explanation: null }
-    }))
+    return json(
+      [...text.matchAll(/[\w.]+@[\w.]+\w/g)].map(({ 0: { length }, index }) => {
+        const start = Array.from(text.slice(0, index)).length
+        return {
+          entity_type: 'EMAIL_ADDRESS',
+          start,
+          end: start + length,
+          score: 1,
+          analysis_explanation: null
+        }
+      })
+    )
   })
   t.teardown(close)
   return url
 }
 
 async function startReal (t: Test, python: string): Promise<string> {
-  const server = spawn(python, [join(import.meta.dirname, '../../../test/support/presidio-server.py')], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const server = spawn(python, [join(import.meta.dirname, '../../../test/support/presidio-server.py')], {
+    stdio: ['ignore', 'pipe', 'ignore']
+  })
   t.teardown(() => server.kill())
   for await (const port of createInterface(server.stdout)) return `http://127.0.0.1:${port}`
   throw new Error('Presidio did not start')
 }
 
-async function look (t: Test, url: string, texts: readonly string[], more: Partial<StageSettings> = {}): Promise<Verdict> {
-  const judge = openPresidio({ settings: { name: 'personal', use: 'presidio', at: ['request'], analyzerUrl: `${url}/`, anonymizerUrl: url, entities: ['EMAIL_ADDRESS', 'CREDIT_CARD'], ...more } })
+async function look (
+  t: Test,
+  url: string,
+  texts: readonly string[],
+  more: Partial<StageSettings> = {}
+): Promise<Verdict> {
+  const judge = openPresidio({
+    settings: {
+      name: 'personal',
+      use: 'presidio',
+      at: ['request'],
+      analyzerUrl: `${url}/`,
+      anonymizerUrl: url,
+      entities: ['EMAIL_ADDRESS', 'CREDIT_CARD'],
+      ...more
+    }
+  })
   t.teardown(async () => await judge.close?.())
-  return await judge.look(texts.map((text): PointedText => ({ text, point: 'request' })), { call: routedCall({}), signal: AbortSignal.timeout(60_000) })
+  return await judge.look(
+    texts.map((text): PointedText => ({ text, point: 'request' })),
+    { call: routedCall({}), signal: AbortSignal.timeout(60_000) }
+  )
 }
 
 const { HEADGATE_TEST_PRESIDIO: python } = process.env
@@ -65,7 +103,10 @@ for (const [name, start] of Object.entries(services)) {
       texts: ['😀 Mail <EMAIL_ADDRESS>, or <EMAIL_ADDRESS>', 'Hello', '<EMAIL_ADDRESS>'], findings: 3
     })
     t.same(await look(t, url, ['Hello', '']), {})
-    t.same(await look(t, url, ['Mail ada@example.com'], { action: 'refuse' }), { refusal: 'it holds EMAIL_ADDRESS', findings: 1 })
+    t.same(await look(t, url, ['Mail ada@example.com'], { action: 'refuse' }), {
+      refusal: 'it holds EMAIL_ADDRESS',
+      findings: 1
+    })
     t.same(await look(t, url, ['Mail ada@example.com'], { entities: ['CREDIT_CARD'] }), {})
     await t.rejects(look(t, url, ['Mail'], { language: 'xx', retries: 0 }))
   })
@@ -77,7 +118,9 @@ t.test('services that lie could not look', async t => {
     t.teardown(close)
     await t.rejects(look(t, url, ['a']), TypeError)
   }
-  const { url, close } = await fakeUpstream(({ path }) => json(path === '/analyze' ? [{ entity_type: 'A', start: 0, end: 1, score: 1 }] : { items: [] }))
+  const { url, close } = await fakeUpstream(({ path }) =>
+    json(path === '/analyze' ? [{ entity_type: 'A', start: 0, end: 1, score: 1 }] : { items: [] })
+  )
   t.teardown(close)
   await t.rejects(look(t, url, ['a']), { message: 'the answer of the anonymizer has no text' })
 })

@@ -1,13 +1,22 @@
 import t from 'tap'
 import { budgetProblems } from '../../lib/keys/check-budgets.ts'
 
-const paths = (limits: Parameters<typeof budgetProblems>[0]): string[] => budgetProblems(limits).map(({ path }) => path.join('.'))
+const paths = (limits: Parameters<typeof budgetProblems>[0]): string[] =>
+  budgetProblems(limits).map(({ path }) => path.join('.'))
 
 t.test('budgets that say what they count in are right', async t => {
   const from = '2030-01-01T00:00:00Z'
   t.same(paths({}), [])
   t.same(paths({ budget: { usd: 1 } }), [])
-  t.same(paths({ budgets: [{ usd: 1, per: 'week', time_zone: 'Europe/Berlin' }, { usd: 1, every: '30d', from }] }), [])
+  t.same(
+    paths({
+      budgets: [
+        { usd: 1, per: 'week', time_zone: 'Europe/Berlin' },
+        { usd: 1, every: '30d', from }
+      ]
+    }),
+    []
+  )
 })
 
 t.test('what cannot be meant is named with its place', async t => {

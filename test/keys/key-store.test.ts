@@ -45,30 +45,50 @@ storeTest('a created key is valid, with its scopes', async (t, openStore) => {
   t.equal(keys.find('all'), undefined, 'a name is no id')
 })
 
-storeTest('a key is found by its id as long as it is valid, also after another process or a reload has changed the keys', async (t, openStore) => {
-  const { database, keys } = await open(t, openStore, [{ name: 'set', key: new Secret('first') }])
-  const other = await openKeyStore(database, [], { pollMs: 60_000 })
-  t.teardown(other.close)
-  const made = await other.create({ name: 'made', expiresAtMs: Date.now() + 60_000 })
-  const kept = await other.create({ name: 'kept' })
-  t.equal(keys.find(made.id), undefined)
-  await keys.refresh()
-  t.match([made.id, kept.id, 'configured:set'].map(id => keys.find(id)), [{ name: 'made' }, { name: 'kept' }, { name: 'set' }])
+storeTest(
+  'a key is found by its id as long as it is valid, also after another process or a reload has changed the keys',
+  async (t, openStore) => {
+    const { database, keys } = await open(t, openStore, [{ name: 'set', key: new Secret('first') }])
+    const other = await openKeyStore(database, [], { pollMs: 60_000 })
+    t.teardown(other.close)
+    const made = await other.create({ name: 'made', expiresAtMs: Date.now() + 60_000 })
+    const kept = await other.create({ name: 'kept' })
+    t.equal(keys.find(made.id), undefined)
+    await keys.refresh()
+    t.match(
+      [made.id, kept.id, 'configured:set'].map(id => keys.find(id)),
+      [{ name: 'made' }, { name: 'kept' }, { name: 'set' }]
+    )
 
-  await other.revoke(made.id)
-  keys.replaceConfigured([{ name: 'next', key: new Secret('second'), models: ['openai/*'] }])
-  t.match(['configured:set', 'configured:next'].map(id => keys.find(id)), [undefined, { name: 'next', models: ['openai/*'] }])
-  await keys.refresh()
-  t.match([made.id, kept.id, 'configured:next'].map(id => keys.find(id)), [undefined, { name: 'kept' }, { name: 'next' }])
-})
-
-storeTest('a key keeps which tool servers it may use, and whether what is stored at providers', async (t, openStore) => {
-  const { keys } = await open(t, openStore)
-  for (const scope of [{ mcpServers: ['acme/tickets'], mcpUrls: true }, { mcpServers: [] }, { mcpUrls: false }, { providerObjects: true }]) {
-    const { id, key } = await keys.create({ name: JSON.stringify(scope), ...scope })
-    t.same(keys.check(key), { id, name: JSON.stringify(scope), ...scope })
+    await other.revoke(made.id)
+    keys.replaceConfigured([{ name: 'next', key: new Secret('second'), models: ['openai/*'] }])
+    t.match(
+      ['configured:set', 'configured:next'].map(id => keys.find(id)),
+      [undefined, { name: 'next', models: ['openai/*'] }]
+    )
+    await keys.refresh()
+    t.match(
+      [made.id, kept.id, 'configured:next'].map(id => keys.find(id)),
+      [undefined, { name: 'kept' }, { name: 'next' }]
+    )
   }
-})
+)
+
+storeTest(
+  'a key keeps which tool servers it may use, and whether what is stored at providers',
+  async (t, openStore) => {
+    const { keys } = await open(t, openStore)
+    for (const scope of [
+      { mcpServers: ['acme/tickets'], mcpUrls: true },
+      { mcpServers: [] },
+      { mcpUrls: false },
+      { providerObjects: true }
+    ]) {
+      const { id, key } = await keys.create({ name: JSON.stringify(scope), ...scope })
+      t.same(keys.check(key), { id, name: JSON.stringify(scope), ...scope })
+    }
+  }
+)
 
 storeTest('missing, wrong, revoked and expired keys look alike', async (t, openStore) => {
   const { keys } = await open(t, openStore)
@@ -76,7 +96,16 @@ storeTest('missing, wrong, revoked and expired keys look alike', async (t, openS
   const gone = await keys.create({ name: 'gone' })
   t.equal((await keys.revoke('gone'))?.id, gone.id)
   for (const { id } of [past, gone]) t.equal(keys.find(id), undefined)
-  for (const text of ['', 'hg_wrong', ' ', past.key, gone.key, `${gone.key} `, gone.id, 'é\0💥'.repeat(4_000)]) {
+  for (const text of [
+    '',
+    'hg_wrong',
+    ' ',
+    past.key,
+    gone.key,
+    `${gone.key} `,
+    gone.id,
+    'é\0💥'.repeat(4_000)
+  ]) {
     t.equal(keys.check(text), undefined)
   }
 })
@@ -84,8 +113,17 @@ storeTest('missing, wrong, revoked and expired keys look alike', async (t, openS
 storeTest('a key that is made while its project is being archived does not work', async (t, openStore) => {
   const { database, keys } = await open(t, openStore)
   const project = { name: 'p', models: null, limits: null, created_at_ms: 1 }
-  await database.query.insertInto('projects').values([{ ...project, id: 'used', archived_at_ms: null }, { ...project, id: 'archived', archived_at_ms: 2 }]).execute()
-  const [used, archived] = [await keys.create({ name: 'a', projectId: 'used' }), await keys.create({ name: 'b', projectId: 'archived' })]
+  await database.query
+    .insertInto('projects')
+    .values([
+      { ...project, id: 'used', archived_at_ms: null },
+      { ...project, id: 'archived', archived_at_ms: 2 }
+    ])
+    .execute()
+  const [used, archived] = [
+    await keys.create({ name: 'a', projectId: 'used' }),
+    await keys.create({ name: 'b', projectId: 'archived' })
+  ]
   t.match(keys.check(used.key), { id: used.id })
   t.same([keys.check(archived.key), keys.find(archived.id)], [undefined, undefined])
 })
@@ -117,17 +155,30 @@ storeTest('configured keys hold as they are, spaces and all', async (t, openStor
   t.match(keys.check('new'), { name: 'new' })
 })
 
-storeTest('keys of the configuration have the stages of the default project, from the next look at the store on', async (t, openStore) => {
-  const { keys, database } = await open(t, openStore, [{ name: 'team', key: new Secret('team-key'), stages: ['a'] }])
-  t.same(keys.check('team-key')?.stages, ['a'])
-  await database.query.updateTable('projects').set({ stages: '["b"]' }).where('id', '=', 'default').execute()
-  keys.poll()
-  await until(() => keys.check('team-key')?.stages?.length === 2, 'the poll')
-  t.same(keys.check('team-key')?.stages, ['a', 'b'])
-  keys.replaceConfigured([{ name: 'next', key: new Secret('next-key') }])
-  t.same(keys.check('next-key')?.stages, ['b'])
-  t.same(keys.configured().map(({ stages }) => stages), [undefined], 'the list says what the configuration says')
-})
+storeTest(
+  'keys of the configuration have the stages of the default project, from the next look at the store on',
+  async (t, openStore) => {
+    const { keys, database } = await open(t, openStore, [
+      { name: 'team', key: new Secret('team-key'), stages: ['a'] }
+    ])
+    t.same(keys.check('team-key')?.stages, ['a'])
+    await database.query
+      .updateTable('projects')
+      .set({ stages: '["b"]' })
+      .where('id', '=', 'default')
+      .execute()
+    keys.poll()
+    await until(() => keys.check('team-key')?.stages?.length === 2, 'the poll')
+    t.same(keys.check('team-key')?.stages, ['a', 'b'])
+    keys.replaceConfigured([{ name: 'next', key: new Secret('next-key') }])
+    t.same(keys.check('next-key')?.stages, ['b'])
+    t.same(
+      keys.configured().map(({ stages }) => stages),
+      [undefined],
+      'the list says what the configuration says'
+    )
+  }
+)
 
 storeTest('the list describes every key, revoked ones too, and never contains one', async (t, openStore) => {
   const { keys } = await open(t, openStore, [{ name: 'team', key: new Secret('team-key') }])
@@ -154,7 +205,10 @@ storeTest('the name of an active key cannot be used again', async (t, openStore)
 })
 
 storeTest('nothing on disk holds a key', async (t, openStore) => {
-  const { keys, database: { directory: dataDir } } = await open(t, openStore, [{ name: 'team', key: new Secret('canary-of-the-team') }])
+  const {
+    keys,
+    database: { directory: dataDir }
+  } = await open(t, openStore, [{ name: 'team', key: new Secret('canary-of-the-team') }])
   const { key } = await keys.create({ name: 'ci' })
   for (const file of readdirSync(dataDir)) {
     const bytes = readFileSync(join(dataDir, file))
@@ -171,37 +225,46 @@ storeTest('what another process makes and revokes is seen without a restart', as
   await until(() => here.keys.check(key) === undefined, 'the revoked key to be unknown')
 })
 
-storeTest('keys of the store stay valid for a while when it cannot be read any more, and are refused for the moment after that', async (t, openStore) => {
-  const database = await openStore()
-  const keys = await openKeyStore(database, [{ name: 'team', key: new Secret('team-key') }], { pollMs: 5, staleMs: 50 })
-  t.teardown(keys.close)
-  const { key } = await keys.create({ name: 'ci' })
-  t.ok(keys.check(key))
-  await database.close()
-  await until(() => keys.isStale(), 'the store to be missed')
-  await until(() => {
-    try {
-      return keys.check(key) === undefined
-    } catch (error) {
-      return error instanceof GatewayError && error.code === 'overloaded'
-    }
-  }, 'the key to be refused')
-  t.ok(keys.check('team-key'), 'keys of the configuration are known in any case')
-  t.equal(keys.check('wrong'), undefined)
-})
+storeTest(
+  'keys of the store stay valid for a while when it cannot be read any more, and are refused for the moment after that',
+  async (t, openStore) => {
+    const database = await openStore()
+    const keys = await openKeyStore(database, [{ name: 'team', key: new Secret('team-key') }], {
+      pollMs: 5,
+      staleMs: 50
+    })
+    t.teardown(keys.close)
+    const { key } = await keys.create({ name: 'ci' })
+    t.ok(keys.check(key))
+    await database.close()
+    await until(() => keys.isStale(), 'the store to be missed')
+    await until(() => {
+      try {
+        return keys.check(key) === undefined
+      } catch (error) {
+        return error instanceof GatewayError && error.code === 'overloaded'
+      }
+    }, 'the key to be refused')
+    t.ok(keys.check('team-key'), 'keys of the configuration are known in any case')
+    t.equal(keys.check('wrong'), undefined)
+  }
+)
 
-storeTest('keys stay valid while the store cannot be read, and the failure is reported', async (t, openStore) => {
-  const database = await openStore()
-  const failures: unknown[] = []
-  const keys = await openKeyStore(database, [], { pollMs: 5, onFailure: error => failures.push(error) })
-  const { key } = await keys.create({ name: 'ci' })
-  t.notOk(keys.isStale())
-  await database.close()
-  await until(() => failures.length > 0, 'a failure to be reported')
-  t.ok(keys.check(key))
-  t.ok(keys.isStale())
-  keys.close()
-})
+storeTest(
+  'keys stay valid while the store cannot be read, and the failure is reported',
+  async (t, openStore) => {
+    const database = await openStore()
+    const failures: unknown[] = []
+    const keys = await openKeyStore(database, [], { pollMs: 5, onFailure: error => failures.push(error) })
+    const { key } = await keys.create({ name: 'ci' })
+    t.notOk(keys.isStale())
+    await database.close()
+    await until(() => failures.length > 0, 'a failure to be reported')
+    t.ok(keys.check(key))
+    t.ok(keys.isStale())
+    keys.close()
+  }
+)
 
 t.test('the store is made for its owner only, and kept between two openings', async t => {
   const dataDir = join(t.testdir(), 'deep', 'data')
@@ -217,11 +280,18 @@ t.test('the store is made for its owner only, and kept between two openings', as
 
 t.test('a store that cannot be used is refused with its path and a reason', async t => {
   const dataDir = t.testdir({ 'headgate.db': 'not a database, and long enough to be sure of it'.repeat(99) })
-  const reason = { name: 'StoreError', message: `The store ${databasePath(dataDir)} cannot be used: file is not a database.` }
+  const reason = {
+    name: 'StoreError',
+    message: `The store ${databasePath(dataDir)} cannot be used: file is not a database.`
+  }
   await t.rejects(openDatabase(dataDir), reason)
   const file = join(t.testdir({ file: '' }), 'file')
   await t.rejects(openDatabase(file), { name: 'StoreError', message: /EEXIST|ENOTDIR/ })
-  await t.rejects(openDatabase('/proc/headgate/store'), { name: 'StoreError' }, 'a place where nothing can be made')
+  await t.rejects(
+    openDatabase('/proc/headgate/store'),
+    { name: 'StoreError' },
+    'a place where nothing can be made'
+  )
 })
 
 storeTest('a store that a newer version has changed is left alone', async (t, openStore) => {
@@ -254,7 +324,9 @@ t.test('several processes may make the store at the same moment', async t => {
       })
       process.send('ready')`
   })
-  const children = Array.from({ length: 3 }, (): ChildProcess => fork(join(directory, 'open.mjs'), { execArgv: [] }))
+  const children = Array.from({ length: 3 }, (): ChildProcess =>
+    fork(join(directory, 'open.mjs'), { execArgv: [] })
+  )
   await Promise.all(children.map(async child => await once(child, 'message')))
   const ends = children.map(async child => await once(child, 'exit'))
   for (const child of children) child.send(join(directory, 'data'))

@@ -8,7 +8,11 @@ import type { ModelEntry } from '../../lib/core/model.ts'
 
 const request: ChatInput = { model: 'm', messages: [{ role: 'user', content: 'x'.repeat(400) }] }
 const models = (price?: ModelEntry['price']) => ({
-  find: (): ModelEntry => ({ ...unknownModelEntry('one', 'm', 'openai'), capabilities: { output_token_limit: 4096 }, ...price !== undefined && { price } })
+  find: (): ModelEntry => ({
+    ...unknownModelEntry('one', 'm', 'openai'),
+    capabilities: { output_token_limit: 4096 },
+    ...price !== undefined && { price }
+  })
 })
 const priced = models({ input: 1, output: 10, asOf: '2026-01-01' })
 
@@ -44,16 +48,25 @@ t.test('searches are paid first, those that the request allows and those that we
 })
 
 t.test('choices share it, and the request bounds each', async t => {
-  t.strictSame(affordableTokens(callWith(2 * 218_000 + 100_000, { n: 2, max_completion_tokens: 7 }), priced), { affordable: 5, bound: 7, min: 7 })
+  t.strictSame(
+    affordableTokens(callWith(2 * 218_000 + 100_000, { n: 2, max_completion_tokens: 7 }), priced),
+    { affordable: 5, bound: 7, min: 7 }
+  )
 })
 
 t.test('free answers have no end', async t => {
-  t.equal(affordableTokens(callWith(0), models({ input: 0, output: 0, asOf: '2026-01-01' }))?.affordable, Infinity)
+  t.equal(
+    affordableTokens(callWith(0), models({ input: 0, output: 0, asOf: '2026-01-01' }))?.affordable,
+    Infinity
+  )
 })
 
 t.test('settings of routes bound it, and what is estimated otherwise may cost more', async t => {
   const call = callWith(218_000 + 50_000)
   const routes = [{ ...call.routes[0], settings: { max_tokens: 7 } }] as const
   t.strictSame(affordableTokens({ ...call, routes }, priced), { affordable: 5, bound: 7, min: 7 })
-  t.equal(affordableTokens(call, priced, request => ({ ...estimateChat(request), maxPrompt: 228 }))?.affordable, 4)
+  t.equal(
+    affordableTokens(call, priced, request => ({ ...estimateChat(request), maxPrompt: 228 }))?.affordable,
+    4
+  )
 })

@@ -12,7 +12,13 @@ import type { SharedStore } from '../../lib/limits/budget-peers.ts'
 import type { Database } from '../../lib/stores/database.ts'
 import { KeyLocalLimiter, type KeyCall } from '../support/limits.ts'
 
-const wanted: KeyCall = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 100 } // of 1,000 billionths
+// of 1,000 billionths
+const wanted: KeyCall = {
+  keyId: 'key-1',
+  limits: { budget: { usd: 1e-6, per: 'day' } },
+  tokens: 0,
+  nanoUsd: 100
+}
 
 interface Peer {
   readonly limiter: KeyLocalLimiter
@@ -42,10 +48,13 @@ function watched ({ query, write }: SharedStore): { readonly shared: SharedStore
         looks.records++
         return query
       },
-      write: work => write(prepare => work(sql => {
-        if (sql.includes('seen_ms > ?')) looks.others++
-        return prepare(sql)
-      }))
+      write: work =>
+        write(prepare =>
+          work(sql => {
+            if (sql.includes('seen_ms > ?')) looks.others++
+            return prepare(sql)
+          })
+        )
     }
   }
 }
@@ -56,13 +65,25 @@ interface PeerOptions {
   readonly hasUnrecorded?: () => boolean
 }
 
-async function peer (t: Test, directory: string, name: string, { beatMs = 200, now = Date.now, hasUnrecorded }: PeerOptions = {}): Promise<Peer> {
+async function peer (
+  t: Test,
+  directory: string,
+  name: string,
+  { beatMs = 200, now = Date.now, hasUnrecorded }: PeerOptions = {}
+): Promise<Peer> {
   const database = await openDatabase(directory, { busyTimeoutMs: 0 })
   const failures: unknown[] = []
   const { shared, looks } = watched(database)
-  const limiter = new KeyLocalLimiter(new LocalLimiter({
-    readUsed: readUsedFrom(database), shared, beatMs, now, hasUnrecorded, onFailure: error => failures.push(error)
-  }))
+  const limiter = new KeyLocalLimiter(
+    new LocalLimiter({
+      readUsed: readUsedFrom(database),
+      shared,
+      beatMs,
+      now,
+      hasUnrecorded,
+      onFailure: error => failures.push(error)
+    })
+  )
   t.teardown(async () => {
     limiter.close()
     await database.close()
@@ -79,18 +100,27 @@ async function peer (t: Test, directory: string, name: string, { beatMs = 200, n
     settle: (reservation, nanoUsd) => {
       const row = { id: `${name}-${number++}`, atMs: Date.now() }
       limiter.settle(reservation, { tokens: 0, nanoUsd, row })
-      return () => { insertUsage(database, [usageRowOf(0, { id: row.id, at_ms: row.atMs, cost_nano_usd: nanoUsd })]) }
+      return () => {
+        insertUsage(database, [usageRowOf(0, { id: row.id, at_ms: row.atMs, cost_nano_usd: nanoUsd })])
+      }
     }
   }
 }
 
 /** Returns what all gateways show that they hold. */
 async function shownAmount ({ query }: Database): Promise<number> {
-  return (await query.selectFrom('holdings').select('nano_usd').execute()).reduce((sum, row) => sum + row.nano_usd, 0)
+  return (await query.selectFrom('holdings').select('nano_usd').execute()).reduce(
+    (sum, row) => sum + row.nano_usd,
+    0
+  )
 }
 
 /** Waits for more than a number of signs of life. @param look is called at each look for one */
-async function beatsSeen ({ query }: Database, count: number, look: () => Promise<unknown> = async () => undefined): Promise<void> {
+async function beatsSeen (
+  { query }: Database,
+  count: number,
+  look: () => Promise<unknown> = async () => undefined
+): Promise<void> {
   const beats = new Set<string>()
   await until(async () => {
     beats.add(JSON.stringify(await query.selectFrom('gateways').selectAll().execute()))
@@ -106,23 +136,34 @@ t.test('calls at once at two gateways reserve no more than the one budget they h
   t.equal(found.filter(reservation => reservation !== undefined).length, 10)
 })
 
-t.test('what one has spent and not recorded yet counts at the other, and what was not used is given back', async t => {
-  const directory = t.testdir()
-  const [blue, green] = [await peer(t, directory, 'blue'), await peer(t, directory, 'green')]
-  await Promise.all([blue.reserve(), green.reserve()]) // 200 that stay open
-  const reservations = await Promise.all(Array.from({ length: 6 }, async () => await blue.reserve() ?? t.fail('refused')))
-  const records = reservations.map((reservation, index) => blue.settle(Number(reservation), index < 3 ? 100 : 0))
-  let admitted = 0
-  await until(async () => {
-    if (await green.reserve() !== undefined) admitted++
-    return admitted === 5
-  }, 'what is left once the calls without cost have ended')
-  for (let more = 0; more < 10; more++) if (await green.reserve() !== undefined || await blue.reserve() !== undefined) admitted++
-  t.equal(admitted, 5, '1,000 less 200 that are open and 300 that were spent')
-  for (const record of records) record()
-  for (let more = 0; more < 10; more++) if (await green.reserve() !== undefined || await blue.reserve() !== undefined) admitted++
-  t.equal(admitted, 5, 'nor once it is recorded')
-})
+t.test(
+  'what one has spent and not recorded yet counts at the other, and what was not used is given back',
+  async t => {
+    const directory = t.testdir()
+    const [blue, green] = [await peer(t, directory, 'blue'), await peer(t, directory, 'green')]
+    await Promise.all([blue.reserve(), green.reserve()]) // 200 that stay open
+    const reservations = await Promise.all(
+      Array.from({ length: 6 }, async () => (await blue.reserve()) ?? t.fail('refused'))
+    )
+    const records = reservations.map((reservation, index) =>
+      blue.settle(Number(reservation), index < 3 ? 100 : 0)
+    )
+    let admitted = 0
+    await until(async () => {
+      if ((await green.reserve()) !== undefined) admitted++
+      return admitted === 5
+    }, 'what is left once the calls without cost have ended')
+    for (let more = 0; more < 10; more++) {
+      if ((await green.reserve()) !== undefined || (await blue.reserve()) !== undefined) admitted++
+    }
+    t.equal(admitted, 5, '1,000 less 200 that are open and 300 that were spent')
+    for (const record of records) record()
+    for (let more = 0; more < 10; more++) {
+      if ((await green.reserve()) !== undefined || (await blue.reserve()) !== undefined) admitted++
+    }
+    t.equal(admitted, 5, 'nor once it is recorded')
+  }
+)
 
 t.test('what a gateway holds counts until it has exited, however late it is', async t => {
   const own = processName()
@@ -141,7 +182,11 @@ t.test('what a gateway holds counts until it has exited, however late it is', as
     const database = await openDatabase(directory)
     database.write(prepare => {
       prepare('insert into gateways values (?, ?)').run(id, Date.now() - silentMs)
-      prepare('insert into holdings values (?, ?, ?, 600)').run(id, 'key-1', Date.now() - Date.now() % 86_400_000)
+      prepare('insert into holdings values (?, ?, ?, 600)').run(
+        id,
+        'key-1',
+        Date.now() - (Date.now() % 86_400_000)
+      )
     })
     const green = await peer(t, directory, 'green', { beatMs: 10 })
     const found = await Promise.all(Array.from({ length: 20 }, green.reserve))
@@ -150,46 +195,67 @@ t.test('what a gateway holds counts until it has exited, however late it is', as
   }
 })
 
-t.test('a gateway does not wait for one that was killed, and counts what that held until its records are stored', async t => {
-  const directory = t.testdir()
-  const database = await openDatabase(directory)
-  t.teardown(database.close)
-  const killed = processName().replace(String(process.pid), '4194303')
-  database.write(prepare => {
-    prepare('insert into gateways values (?, ?)').run(killed, Date.now())
-    prepare('insert into holdings values (?, ?, ?, 600)').run(killed, 'key-1', Date.now() - Date.now() % 86_400_000)
-  })
-  let isUnrecorded = true
-  const beatMs = 200
-  const green = await peer(t, directory, 'green', { beatMs, hasUnrecorded: () => isUnrecorded })
-  const startedMs = performance.now()
-  const found = await Promise.all(Array.from({ length: 20 }, green.reserve))
-  t.ok(performance.now() - startedMs < 5 * beatMs, 'it used to wait for ten signs of life')
-  t.equal(found.filter(reservation => reservation !== undefined).length, 4)
-  isUnrecorded = false
-  await until(async () => await green.reserve() !== undefined, 'what it held to be released')
-})
+t.test(
+  'a gateway does not wait for one that was killed, and counts what that held until its records are stored',
+  async t => {
+    const directory = t.testdir()
+    const database = await openDatabase(directory)
+    t.teardown(database.close)
+    const killed = processName().replace(String(process.pid), '4194303')
+    database.write(prepare => {
+      prepare('insert into gateways values (?, ?)').run(killed, Date.now())
+      prepare('insert into holdings values (?, ?, ?, 600)').run(
+        killed,
+        'key-1',
+        Date.now() - (Date.now() % 86_400_000)
+      )
+    })
+    let isUnrecorded = true
+    const beatMs = 200
+    const green = await peer(t, directory, 'green', { beatMs, hasUnrecorded: () => isUnrecorded })
+    const startedMs = performance.now()
+    const found = await Promise.all(Array.from({ length: 20 }, green.reserve))
+    t.ok(performance.now() - startedMs < 5 * beatMs, 'it used to wait for ten signs of life')
+    t.equal(found.filter(reservation => reservation !== undefined).length, 4)
+    isUnrecorded = false
+    await until(async () => (await green.reserve()) !== undefined, 'what it held to be released')
+  }
+)
 
 t.test('a gateway that joins while the store is locked tries again before it reserves', async t => {
-  for (const [title, beatMs, lockedBeats] of [['for a part of a beat', 1000, 0], ['for many beats', 20, 10]] as const) {
+  for (const [title, beatMs, lockedBeats] of [
+    ['for a part of a beat', 1000, 0],
+    ['for many beats', 20, 10]
+  ] as const) {
     await t.test(title, async t => {
       const directory = t.testdir()
       const database = await openDatabase(directory)
       t.teardown(database.close)
       database.write(prepare => {
         prepare('insert into gateways values (?, ?)').run('elsewhere', Date.now())
-        prepare('insert into holdings values (?, ?, ?, 600)').run('elsewhere', 'key-1', Date.now() - Date.now() % 86_400_000)
+        prepare('insert into holdings values (?, ?, ?, 600)').run(
+          'elsewhere',
+          'key-1',
+          Date.now() - (Date.now() % 86_400_000)
+        )
       })
       const green = await peer(t, directory, 'green', { beatMs })
       const lock = await database.query.startTransaction().execute()
       await lock.deleteFrom('secrets').execute()
       const reservations = Promise.all(Array.from({ length: 20 }, green.reserve))
-      await new Promise(resolve => { setImmediate(resolve) })
+      await new Promise(resolve => {
+        setImmediate(resolve)
+      })
       const endMs = performance.now() + lockedBeats * beatMs
       await until(() => performance.now() >= endMs, 'the beats')
       await lock.rollback().execute()
-      await until(async () => (await database.query.selectFrom('gateways').selectAll().execute()).length === 2, 'the other one to join')
-      database.write(prepare => { prepare('update gateways set seen_ms = seen_ms + 1').run() })
+      await until(
+        async () => (await database.query.selectFrom('gateways').selectAll().execute()).length === 2,
+        'the other one to join'
+      )
+      database.write(prepare => {
+        prepare('update gateways set seen_ms = seen_ms + 1').run()
+      })
       t.equal((await reservations).filter(reservation => reservation !== undefined).length, 4)
       if (lockedBeats === 0) t.same(green.failures, [])
     })
@@ -198,7 +264,10 @@ t.test('a gateway that joins while the store is locked tries again before it res
 
 t.test('what another gateway had reserved does not count once it has closed', async t => {
   const directory = t.testdir()
-  const [blue, green] = [await peer(t, directory, 'blue', { beatMs: 50 }), await peer(t, directory, 'green', { beatMs: 50 })]
+  const [blue, green] = [
+    await peer(t, directory, 'blue', { beatMs: 50 }),
+    await peer(t, directory, 'green', { beatMs: 50 })
+  ]
   await blue.reserve()
   await green.reserve()
   blue.limiter.close()
@@ -211,7 +280,10 @@ t.test('what another gateway had reserved does not count once it has closed', as
 
 t.test('what a gateway has spent counts until it is recorded, however long that takes', async t => {
   const directory = t.testdir()
-  const [blue, green] = [await peer(t, directory, 'blue', { beatMs: 20 }), await peer(t, directory, 'green', { beatMs: 20 })]
+  const [blue, green] = [
+    await peer(t, directory, 'blue', { beatMs: 20 }),
+    await peer(t, directory, 'green', { beatMs: 20 })
+  ]
   await Promise.all([blue.reserve(), green.reserve()]) // 200 that stay open
   const record = blue.settle(Number(await blue.reserve()), 500)
   const database = await openDatabase(directory)
@@ -220,20 +292,27 @@ t.test('what a gateway has spent counts until it is recorded, however long that 
   await beatsSeen(database, 30) // six times as many as a record takes
   t.equal(await shown(), 700)
   record()
-  await until(async () => await shown() === 200, 'the amount to be forgotten once it is recorded')
+  await until(async () => (await shown()) === 200, 'the amount to be forgotten once it is recorded')
   const found = await Promise.all(Array.from({ length: 10 }, green.reserve))
-  t.equal(found.filter(reservation => reservation !== undefined).length, 3, '1,000 less 200 that are open and 500 that were spent')
+  t.equal(
+    found.filter(reservation => reservation !== undefined).length,
+    3,
+    '1,000 less 200 that are open and 500 that were spent'
+  )
 })
 
 t.test('a refund counts once at the other gateway: when it is recorded', async t => {
   const directory = t.testdir()
-  const [blue, green] = [await peer(t, directory, 'blue', { beatMs: 20 }), await peer(t, directory, 'green', { beatMs: 20 })]
+  const [blue, green] = [
+    await peer(t, directory, 'blue', { beatMs: 20 }),
+    await peer(t, directory, 'green', { beatMs: 20 })
+  ]
   await Promise.all([blue.reserve(), green.reserve()]) // 200 that stay open
   const database = await openDatabase(directory)
   t.teardown(database.close)
   const shown = async (): Promise<number> => await shownAmount(database)
   blue.settle(Number(await blue.reserve()), 700)()
-  await until(async () => await shown() === 200, 'the amount to be forgotten once it is recorded')
+  await until(async () => (await shown()) === 200, 'the amount to be forgotten once it is recorded')
   const record = blue.settle(Number(await blue.reserve()), -300)
   await beatsSeen(database, 10)
   const amounts = new Set<number>()
@@ -241,21 +320,29 @@ t.test('a refund counts once at the other gateway: when it is recorded', async t
   t.same([...amounts], [200], 'the amounts of open calls stay reserved')
   record()
   const found = await Promise.all(Array.from({ length: 10 }, green.reserve))
-  t.equal(found.filter(reservation => reservation !== undefined).length, 4, '1,000 less 200 that are open and 400 that were spent')
+  t.equal(
+    found.filter(reservation => reservation !== undefined).length,
+    4,
+    '1,000 less 200 that are open and 400 that were spent'
+  )
 })
 
 t.test('thousands of calls are forgotten with one sign of life once they are recorded', async t => {
   const directory = t.testdir()
   const database = await openDatabase(directory)
   t.teardown(database.close)
-  database.write(prepare => { prepare('insert into gateways values (?, ?)').run('elsewhere', Date.now()) })
+  database.write(prepare => {
+    prepare('insert into gateways values (?, ?)').run('elsewhere', Date.now())
+  })
   const beatMs = 5
   const blue = await peer(t, directory, 'blue', { beatMs })
   let beat: () => void = () => t.fail('no timer')
-  const timers = t.intercept(globalThis, 'setInterval', { value: (run: () => void) => {
-    beat = run
-    return { unref: () => undefined }
-  } })
+  const timers = t.intercept(globalThis, 'setInterval', {
+    value: (run: () => void) => {
+      beat = run
+      return { unref: () => undefined }
+    }
+  })
   const first = blue.reserve()
   timers.restore()
   t.ok(await first) // 100 that stay open
@@ -263,7 +350,9 @@ t.test('thousands of calls are forgotten with one sign of life once they are rec
   const rows = Array.from({ length: 10_000 }, (_, number) => usageRowOf(number, { cost_nano_usd: 100 }))
   for (const { id, at_ms: atMs } of rows) {
     const decision = blue.limiter.counters.reserve({ ...wanted, limits })
-    if (decision.admitted) blue.limiter.settle(decision.reservation, { tokens: 0, nanoUsd: 100, row: { id, atMs } })
+    if (decision.admitted) {
+      blue.limiter.settle(decision.reservation, { tokens: 0, nanoUsd: 100, row: { id, atMs } })
+    }
   }
   await outlast(5 * beatMs) // until they are looked for
   insertUsage(database, rows)
@@ -272,69 +361,104 @@ t.test('thousands of calls are forgotten with one sign of life once they are rec
   t.equal(await shownAmount(database), 1_000_100, 'as it was at that sign of life')
   await until(async () => {
     beat()
-    return await shownAmount(database) === 100
+    return (await shownAmount(database)) === 100
   }, 'nothing but the open call to be shown')
   t.equal(blue.looks.records, 20, 'each is looked for once')
 })
 
-t.test('what a gateway holds counts while its process is stopped, and until the records of one that was killed are stored', async t => {
-  const stopped = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
-  t.teardown(() => stopped.kill('SIGKILL'))
-  await until(() => processStartMs(processName().replace(String(process.pid), String(stopped.pid))) !== undefined || process.platform !== 'linux', 'the process')
-  const ofProcess = (pid: number): string => processName().replace(String(process.pid), String(pid))
-  let hasUnrecorded = true
-  const inAnHour = (): number => Date.now() + 3_600_000
-  const left = async (id: string, seenMs: number): Promise<number> => {
-    const directory = t.testdir()
-    const database = await openDatabase(directory)
-    database.write(prepare => {
-      prepare('insert into gateways values (?, ?)').run(id, seenMs)
-      prepare('insert into holdings values (?, ?, ?, 600)').run(id, 'key-1', inAnHour() - inAnHour() % 86_400_000)
-    })
-    await database.close()
-    const green = await peer(t, directory, 'green', { beatMs: 10, now: inAnHour, hasUnrecorded: () => hasUnrecorded })
-    const found = await Promise.all(Array.from({ length: 20 }, green.reserve))
-    t.same(green.failures, [], 'the store can be used')
-    green.limiter.close()
-    return found.filter(reservation => reservation !== undefined).length
+t.test(
+  'what a gateway holds counts while its process is stopped, and until the records of one that was killed are stored',
+  async t => {
+    const stopped = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
+    t.teardown(() => stopped.kill('SIGKILL'))
+    await until(
+      () =>
+        processStartMs(processName().replace(String(process.pid), String(stopped.pid))) !== undefined ||
+        process.platform !== 'linux',
+      'the process'
+    )
+    const ofProcess = (pid: number): string => processName().replace(String(process.pid), String(pid))
+    let hasUnrecorded = true
+    const inAnHour = (): number => Date.now() + 3_600_000
+    const left = async (id: string, seenMs: number): Promise<number> => {
+      const directory = t.testdir()
+      const database = await openDatabase(directory)
+      database.write(prepare => {
+        prepare('insert into gateways values (?, ?)').run(id, seenMs)
+        prepare('insert into holdings values (?, ?, ?, 600)').run(
+          id,
+          'key-1',
+          inAnHour() - (inAnHour() % 86_400_000)
+        )
+      })
+      await database.close()
+      const green = await peer(t, directory, 'green', {
+        beatMs: 10,
+        now: inAnHour,
+        hasUnrecorded: () => hasUnrecorded
+      })
+      const found = await Promise.all(Array.from({ length: 20 }, green.reserve))
+      t.same(green.failures, [], 'the store can be used')
+      green.limiter.close()
+      return found.filter(reservation => reservation !== undefined).length
+    }
+    if (process.platform === 'linux') {
+      t.equal(await left(ofProcess(Number(stopped.pid)), Date.now() + 1000), 4, 'stopped for an hour')
+      t.equal(
+        await left(ofProcess(Number(stopped.pid)), Date.now() - 86_000_000),
+        10,
+        'another process has its id now'
+      )
+    }
+    t.equal(await left(ofProcess(4_194_303), Date.now()), 4, 'killed, and its journal waits')
+    hasUnrecorded = false
+    t.equal(await left(ofProcess(4_194_303), Date.now()), 10, 'killed, and its records are stored')
   }
-  if (process.platform === 'linux') {
-    t.equal(await left(ofProcess(Number(stopped.pid)), Date.now() + 1000), 4, 'stopped for an hour')
-    t.equal(await left(ofProcess(Number(stopped.pid)), Date.now() - 86_000_000), 10, 'another process has its id now')
-  }
-  t.equal(await left(ofProcess(4_194_303), Date.now()), 4, 'killed, and its journal waits')
-  hasUnrecorded = false
-  t.equal(await left(ofProcess(4_194_303), Date.now()), 10, 'killed, and its records are stored')
-})
+)
 
-t.test('a gateway that was busy looks for others before it reserves, and one that was taken for gone waits for them', async t => {
-  const directory = t.testdir()
-  const blue = await peer(t, directory, 'blue')
-  t.ok(await blue.reserve())
-  const database = await openDatabase(directory)
-  t.teardown(database.close)
-  const joins = (): void => database.write(prepare => {
-    prepare('delete from gateways').run()
-    prepare('insert into gateways values (?, ?)').run('green', Date.now())
-    prepare('insert or replace into holdings values (?, ?, ?, 700)').run('green', 'key-1', Date.now() - Date.now() % 86_400_000)
-  })
-  joins()
-  for (const endMs = performance.now() + 400; performance.now() < endMs;); // two beats in one turn
-  const found = await Promise.all(Array.from({ length: 10 }, blue.reserve))
-  t.equal(found.filter(reservation => reservation !== undefined).length, 2, '1,000 less 100 of its own and 700 of the other')
-  joins()
-  await until(async () => (await database.query.selectFrom('gateways').select('id').execute()).length === 2, 'a beat')
-  const before = blue.looks.others
-  const later = blue.reserve()
-  await until(() => blue.looks.others >= before + 2, 'it to wait for the other')
-  const waiting = blue.looks.others
-  database.write(prepare => {
-    prepare('update holdings set nano_usd = 600 where gateway_id = ?').run('green')
-    prepare('update gateways set seen_ms = seen_ms + 1 where id = ?').run('green')
-  })
-  t.ok(await later)
-  t.equal(blue.looks.others, waiting + 1, 'the next sign of life ends that')
-})
+t.test(
+  'a gateway that was busy looks for others before it reserves, and one that was taken for gone waits for them',
+  async t => {
+    const directory = t.testdir()
+    const blue = await peer(t, directory, 'blue')
+    t.ok(await blue.reserve())
+    const database = await openDatabase(directory)
+    t.teardown(database.close)
+    const joins = (): void =>
+      database.write(prepare => {
+        prepare('delete from gateways').run()
+        prepare('insert into gateways values (?, ?)').run('green', Date.now())
+        prepare('insert or replace into holdings values (?, ?, ?, 700)').run(
+          'green',
+          'key-1',
+          Date.now() - (Date.now() % 86_400_000)
+        )
+      })
+    joins()
+    for (const endMs = performance.now() + 400; performance.now() < endMs;); // two beats in one turn
+    const found = await Promise.all(Array.from({ length: 10 }, blue.reserve))
+    t.equal(
+      found.filter(reservation => reservation !== undefined).length,
+      2,
+      '1,000 less 100 of its own and 700 of the other'
+    )
+    joins()
+    await until(
+      async () => (await database.query.selectFrom('gateways').select('id').execute()).length === 2,
+      'a beat'
+    )
+    const before = blue.looks.others
+    const later = blue.reserve()
+    await until(() => blue.looks.others >= before + 2, 'it to wait for the other')
+    const waiting = blue.looks.others
+    database.write(prepare => {
+      prepare('update holdings set nano_usd = 600 where gateway_id = ?').run('green')
+      prepare('update gateways set seen_ms = seen_ms + 1 where id = ?').run('green')
+    })
+    t.ok(await later)
+    t.equal(blue.looks.others, waiting + 1, 'the next sign of life ends that')
+  }
+)
 
 t.test('a gateway that closes takes nothing with it, and the other one has the entire budget', async t => {
   const directory = t.testdir()
@@ -343,7 +467,7 @@ t.test('a gateway that closes takes nothing with it, and the other one has the e
   blue.limiter.close()
   let admitted = 1
   await until(async () => {
-    if (await green.reserve() !== undefined) admitted++
+    if ((await green.reserve()) !== undefined) admitted++
     return admitted === 10
   }, 'the rest of the budget')
   t.equal(await green.reserve(), undefined)
@@ -353,7 +477,10 @@ t.test('what a gateway has spent counts after it has closed, until its records a
   const directory = t.testdir()
   let isUnrecorded = true
   const options = { beatMs: 20, hasUnrecorded: () => isUnrecorded }
-  const [blue, green] = [await peer(t, directory, 'blue', options), await peer(t, directory, 'green', options)]
+  const [blue, green] = [
+    await peer(t, directory, 'blue', options),
+    await peer(t, directory, 'green', options)
+  ]
   const [reserved] = await Promise.all([blue.reserve(), green.reserve()])
   const record = blue.settle(Number(reserved), 500)
   blue.limiter.close()
@@ -362,12 +489,23 @@ t.test('what a gateway has spent counts after it has closed, until its records a
   await beatsSeen(database, 15) // more than one that is gone may miss
   t.equal(await shownAmount(database), 600)
   const found = await Promise.all(Array.from({ length: 10 }, green.reserve))
-  t.equal(found.filter(reservation => reservation !== undefined).length, 4, '1,000 less 100 that are open and 500 that were spent')
+  t.equal(
+    found.filter(reservation => reservation !== undefined).length,
+    4,
+    '1,000 less 100 that are open and 500 that were spent'
+  )
   record()
   isUnrecorded = false
-  await until(async () => (await database.query.selectFrom('gateways').selectAll().execute()).length === 1, 'the closed one to be dropped')
+  await until(
+    async () => (await database.query.selectFrom('gateways').selectAll().execute()).length === 1,
+    'the closed one to be dropped'
+  )
   blue.limiter.close()
-  t.equal((await database.query.selectFrom('gateways').selectAll().execute()).length, 1, 'a second end changes nothing')
+  t.equal(
+    (await database.query.selectFrom('gateways').selectAll().execute()).length,
+    1,
+    'a second end changes nothing'
+  )
   t.equal(await green.reserve(), undefined)
   for (const reservation of found) if (reservation !== undefined) green.settle(reservation, 0)
   const again = await Promise.all(Array.from({ length: 10 }, green.reserve))
@@ -385,16 +523,19 @@ t.test('a gateway that joins does not wait for one that has closed, and counts w
   t.equal(found.filter(reservation => reservation !== undefined).length, 4)
 })
 
-t.test('a gateway that is alone does not wait, and a store that cannot be written to leaves budgets to each', async t => {
-  const directory = t.testdir()
-  const alone = await peer(t, directory, 'alone')
-  const startedMs = performance.now()
-  t.ok(await alone.reserve())
-  t.ok(performance.now() - startedMs < 1000)
-  const database = await openDatabase(directory)
-  t.teardown(database.close)
-  await database.query.schema.dropTable('gateways').execute()
-  for (let call = 0; call < 9; call++) t.ok(await alone.reserve())
-  t.equal(await alone.reserve(), undefined, 'its own count holds')
-  await until(() => alone.failures.length > 0, 'the failure')
-})
+t.test(
+  'a gateway that is alone does not wait, and a store that cannot be written to leaves budgets to each',
+  async t => {
+    const directory = t.testdir()
+    const alone = await peer(t, directory, 'alone')
+    const startedMs = performance.now()
+    t.ok(await alone.reserve())
+    t.ok(performance.now() - startedMs < 1000)
+    const database = await openDatabase(directory)
+    t.teardown(database.close)
+    await database.query.schema.dropTable('gateways').execute()
+    for (let call = 0; call < 9; call++) t.ok(await alone.reserve())
+    t.equal(await alone.reserve(), undefined, 'its own count holds')
+    await until(() => alone.failures.length > 0, 'the failure')
+  }
+)

@@ -2,23 +2,46 @@ import t from 'tap'
 import { BudgetWarnings } from '../../lib/limits/budget-warnings.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 
-t.test('a soft budget that is used up is logged once in its window, and with the name of an end user unless that may be masked', async t => {
-  const lines: unknown[] = []
-  const clock = { ms: 0 }
-  const warnings = new BudgetWarnings({ warn: (line: unknown) => { lines.push(line) } }, () => clock.ms)
-  const record = new CallRecord('chat')
-  record.endUser = 'ada'
-  const note = (party: string, endMs: number): void => warnings.note({ id: 'call-1', record }, [{ party, budget: '$1 a day', endMs }])
-  for (let call = 0; call < 3; call++) note('end_user:p/x', 1000)
-  note('tag:a', 1000)
-  clock.ms = 1000
-  note('end_user:p/x', 2000)
-  record.awaitsInspection = true
-  note('end_user:p/y', Infinity)
-  t.same(lines, [
-    { id: 'call-1', party: 'end_user:p/x', end_user: 'ada', budget: '$1 a day', until: '1970-01-01T00:00:01.000Z' },
-    { id: 'call-1', party: 'tag:a', budget: '$1 a day', until: '1970-01-01T00:00:01.000Z' },
-    { id: 'call-1', party: 'end_user:p/x', end_user: 'ada', budget: '$1 a day', until: '1970-01-01T00:00:02.000Z' },
-    { id: 'call-1', party: 'end_user:p/y', budget: '$1 a day' }
-  ])
-})
+t.test(
+  'a soft budget that is used up is logged once in its window, and with the name of an end user unless that may be masked',
+  async t => {
+    const lines: unknown[] = []
+    const clock = { ms: 0 }
+    const warnings = new BudgetWarnings(
+      {
+        warn: (line: unknown) => {
+          lines.push(line)
+        }
+      },
+      () => clock.ms
+    )
+    const record = new CallRecord('chat')
+    record.endUser = 'ada'
+    const note = (party: string, endMs: number): void =>
+      warnings.note({ id: 'call-1', record }, [{ party, budget: '$1 a day', endMs }])
+    for (let call = 0; call < 3; call++) note('end_user:p/x', 1000)
+    note('tag:a', 1000)
+    clock.ms = 1000
+    note('end_user:p/x', 2000)
+    record.awaitsInspection = true
+    note('end_user:p/y', Infinity)
+    t.same(lines, [
+      {
+        id: 'call-1',
+        party: 'end_user:p/x',
+        end_user: 'ada',
+        budget: '$1 a day',
+        until: '1970-01-01T00:00:01.000Z'
+      },
+      { id: 'call-1', party: 'tag:a', budget: '$1 a day', until: '1970-01-01T00:00:01.000Z' },
+      {
+        id: 'call-1',
+        party: 'end_user:p/x',
+        end_user: 'ada',
+        budget: '$1 a day',
+        until: '1970-01-01T00:00:02.000Z'
+      },
+      { id: 'call-1', party: 'end_user:p/y', budget: '$1 a day' }
+    ])
+  }
+)

@@ -4,30 +4,66 @@ import { accountsOf, limitedParties, partyName, partyText } from '../../lib/limi
 t.test('a call has an account for each limit of each party', async t => {
   const accounts = accountsOf([
     { kind: 'key', id: 'k', limits: { requestsPerMinute: 5, budget: { usd: 1, per: 'day' } } },
-    { kind: 'project', id: 'p', limits: { concurrentCalls: 3, budgets: [{ usd: 2, per: 'hour' }, { usd: 3 }], strict: false } }
+    {
+      kind: 'project',
+      id: 'p',
+      limits: { concurrentCalls: 3, budgets: [{ usd: 2, per: 'hour' }, { usd: 3 }], strict: false }
+    }
   ])
   t.match(accounts, [
-    { party: 'key', partyId: 'k', counting: 'sum', unit: 'nanoUsd', amount: 1e9, window: { per: 'day' }, strict: true },
+    {
+      party: 'key',
+      partyId: 'k',
+      counting: 'sum',
+      unit: 'nanoUsd',
+      amount: 1e9,
+      window: { per: 'day' },
+      strict: true
+    },
     { party: 'key', counting: 'rate', unit: 'requests', amount: 5 },
     { party: 'project', partyId: 'p', counting: 'sum', amount: 2e9, window: { per: 'hour' }, strict: false },
     { party: 'project', counting: 'sum', amount: 3e9, window: { per: 'month' } },
     { party: 'project', counting: 'open', unit: 'calls', amount: 3 }
   ])
   t.equal(accounts.length, 5)
-  t.same(accountsOf([{ kind: 'key', id: 'k', limits: { tokensPerMinute: 5, budget: { usd: 1 } } }], false).map(({ unit }) => unit), ['tokens'], 'a caller who pays needs no budget')
+  t.same(
+    accountsOf([{ kind: 'key', id: 'k', limits: { tokensPerMinute: 5, budget: { usd: 1 } } }], false).map(
+      ({ unit }) => unit
+    ),
+    ['tokens'],
+    'a caller who pays needs no budget'
+  )
 })
 
 t.test('of two budgets of one window the lower one holds', async t => {
-  const budgets = [{ usd: 5, per: 'day' }, { usd: 2, per: 'day' }, { usd: 3, per: 'day', timeZone: 'Europe/Berlin' }] as const
-  t.same(accountsOf([{ kind: 'key', id: 'k', limits: { budgets } }]).map(({ amount }) => amount), [2e9, 3e9])
+  const budgets = [
+    { usd: 5, per: 'day' },
+    { usd: 2, per: 'day' },
+    { usd: 3, per: 'day', timeZone: 'Europe/Berlin' }
+  ] as const
+  t.same(
+    accountsOf([{ kind: 'key', id: 'k', limits: { budgets } }]).map(({ amount }) => amount),
+    [2e9, 3e9]
+  )
 })
 
-t.test('keys and projects are named by their ids, which counters of earlier versions have, others with their kind', async t => {
-  t.same((['key', 'project', 'end_user', 'tag'] as const).map(party => partyName({ party, partyId: 'x' })), ['x', 'x', 'end_user:x', 'tag:x'])
-})
+t.test(
+  'keys and projects are named by their ids, which counters of earlier versions have, others with their kind',
+  async t => {
+    t.same(
+      (['key', 'project', 'end_user', 'tag'] as const).map(party => partyName({ party, partyId: 'x' })),
+      ['x', 'x', 'end_user:x', 'tag:x']
+    )
+  }
+)
 
 t.test('a soft budget shares the sum of its window, and never refuses', async t => {
-  const budgets = [{ usd: 5, per: 'day' }, { usd: 2, per: 'day', soft: true }, { usd: 1, per: 'week', soft: true }, { usd: 3, per: 'week', soft: true }] as const
+  const budgets = [
+    { usd: 5, per: 'day' },
+    { usd: 2, per: 'day', soft: true },
+    { usd: 1, per: 'week', soft: true },
+    { usd: 3, per: 'week', soft: true }
+  ] as const
   const accounts = accountsOf([{ kind: 'tag', id: 'x', limits: { budgets } }])
   t.match(accounts, [
     { amount: 5e9, strict: true, budget: budgets[0], soft: [budgets[1]] },
@@ -36,16 +72,24 @@ t.test('a soft budget shares the sum of its window, and never refuses', async t 
   t.equal(accounts.length, 2)
 })
 
-t.test('limits of an owner hold for all keys that they own, after those of the key and of its project', async t => {
-  const limits = { requestsPerMinute: 1 }
-  const member = { id: 'user-1', name: 'Ada', limits }
-  t.same(limitedParties({ id: 'k', name: 'k', project: { id: 'p', name: 'P', limits }, member }, limits), [
-    { kind: 'key', id: 'k', limits }, { kind: 'project', id: 'p', limits }, { kind: 'member', id: 'user-1', limits }
-  ])
-})
+t.test(
+  'limits of an owner hold for all keys that they own, after those of the key and of its project',
+  async t => {
+    const limits = { requestsPerMinute: 1 }
+    const member = { id: 'user-1', name: 'Ada', limits }
+    t.same(limitedParties({ id: 'k', name: 'k', project: { id: 'p', name: 'P', limits }, member }, limits), [
+      { kind: 'key', id: 'k', limits },
+      { kind: 'project', id: 'p', limits },
+      { kind: 'member', id: 'user-1', limits }
+    ])
+  }
+)
 
 t.test('a refusal names what the configuration names, and otherwise the kind', async t => {
-  t.same((['key', 'member', 'end_user', 'tag', 'model'] as const).map(party => partyText({ party, partyId: 'x' })), [
-    'this API key', 'this member', 'this end user', 'the tag `x`', 'the model `x`'
-  ])
+  t.same(
+    (['key', 'member', 'end_user', 'tag', 'model'] as const).map(party =>
+      partyText({ party, partyId: 'x' })
+    ),
+    ['this API key', 'this member', 'this end user', 'the tag `x`', 'the model `x`']
+  )
 })

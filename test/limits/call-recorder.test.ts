@@ -18,7 +18,11 @@ import type { UsageRow } from '../../lib/stores/tables.ts'
 
 async function start (t: Test, open: OpenStore) {
   const database = await open()
-  const ledger = new Ledger(database, { log: createLog('silent'), retention: () => ({ keepDays: 1, keepRows: 100 }), everyMs: 3_600_000 })
+  const ledger = new Ledger(database, {
+    log: createLog('silent'),
+    retention: () => ({ keepDays: 1, keepRows: 100 }),
+    everyMs: 3_600_000
+  })
   t.teardown(async () => await ledger.close())
   const limiter = new LocalLimiter()
   const recorder = new CallRecorder({ ledger, limiter, models: () => ({ find: () => undefined }) })
@@ -36,7 +40,16 @@ async function start (t: Test, open: OpenStore) {
 
 function call (parts: Partial<CallRecord> = {}) {
   const usage = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
-  return routedCall({}, { record: Object.assign(new CallRecord('chat'), { keyId: 'key-1', status: 200, outcome: 'ok', usage }, parts) })
+  return routedCall(
+    {},
+    {
+      record: Object.assign(
+        new CallRecord('chat'),
+        { keyId: 'key-1', status: 200, outcome: 'ok', usage },
+        parts
+      )
+    }
+  )
 }
 
 storeTest('a call is on record before its last byte, and is one row when it has ended', async (t, open) => {
@@ -60,7 +73,8 @@ storeTest('the store gets the row of a call only once its settlement counts', as
   const database = await open()
   const limiter = new LocalLimiter()
   const seen: Array<readonly [openCalls: number, rows: number]> = []
-  const stored = async (): Promise<number> => (await database.query.selectFrom('usage').select('id').execute()).length
+  const stored = async (): Promise<number> =>
+    (await database.query.selectFrom('usage').select('id').execute()).length
   const ledger = new Ledger(database, {
     log: createLog('silent'), retention: () => ({ keepDays: 1, keepRows: 100 }), batchRows: 1,
     beforeStored: async imported => {
@@ -84,66 +98,126 @@ storeTest('a call without a valid key leaves no row', async (t, open) => {
   t.same(await rows(), [])
 })
 
-storeTest('a call that a provider has is in the journal as interrupted, and one row once it has ended', async (t, open) => {
-  const { recorder, ledger, directory, rows } = await start(t, open)
-  const begun = { outcome: undefined, status: undefined, usage: undefined, attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10 }
-  const [text, large, image] = [call(begun), call({ ...begun, bodyBytes: 1e6 }), call({ ...begun, endpoint: 'images' })]
-  for (const each of [text, large, image, text]) recorder.recordSent(each)
-  ledger.flushJournal()
-  const journal = readdirSync(directory).find(name => name.startsWith('journal')) ?? ''
-  copyFileSync(join(directory, journal), join(directory, 'usage-of-a-kill.jsonl'))
-  const lines = readFileSync(join(directory, journal), 'utf8').trim().split('\n')
-  t.equal(lines.length, 3, 'each is there once')
-  t.ok(lines[0]?.startsWith('['), 'most are short')
-  await ledger.importJournals()
-  const interrupted = (await rows()).toSorted((one, other) => one.id < other.id ? -1 : 1)
-  t.match(interrupted, [{ outcome: 'interrupted', prompt_tokens: 3, estimated: 1 }, { outcome: 'interrupted' }, { outcome: 'interrupted', endpoint: 'images' }])
-  t.same(Object.keys(readBegunRow([])).toSorted(), Object.keys(interrupted[0] ?? {}).toSorted(), 'the short row has every column')
-})
+storeTest(
+  'a call that a provider has is in the journal as interrupted, and one row once it has ended',
+  async (t, open) => {
+    const { recorder, ledger, directory, rows } = await start(t, open)
+    const begun = {
+      outcome: undefined,
+      status: undefined,
+      usage: undefined,
+      attempts: 1,
+      modelId: 'openai/gpt-5',
+      bodyBytes: 10
+    }
+    const [text, large, image] = [
+      call(begun),
+      call({ ...begun, bodyBytes: 1e6 }),
+      call({ ...begun, endpoint: 'images' })
+    ]
+    for (const each of [text, large, image, text]) recorder.recordSent(each)
+    ledger.flushJournal()
+    const journal = readdirSync(directory).find(name => name.startsWith('journal')) ?? ''
+    copyFileSync(join(directory, journal), join(directory, 'usage-of-a-kill.jsonl'))
+    const lines = readFileSync(join(directory, journal), 'utf8').trim().split('\n')
+    t.equal(lines.length, 3, 'each is there once')
+    t.ok(lines[0]?.startsWith('['), 'most are short')
+    await ledger.importJournals()
+    const interrupted = (await rows()).toSorted((one, other) => (one.id < other.id ? -1 : 1))
+    t.match(interrupted, [
+      { outcome: 'interrupted', prompt_tokens: 3, estimated: 1 },
+      { outcome: 'interrupted' },
+      { outcome: 'interrupted', endpoint: 'images' }
+    ])
+    t.same(
+      Object.keys(readBegunRow([])).toSorted(),
+      Object.keys(interrupted[0] ?? {}).toSorted(),
+      'the short row has every column'
+    )
+  }
+)
 
-storeTest('a call in flight is journaled again with what it has used so far, until its answer is complete', async (t, open) => {
-  const { recorder, ledger, directory } = await start(t, open)
-  const begun = { outcome: undefined, status: undefined, usage: undefined, attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10 }
-  const [streamed, complete, ended] = [call(begun), call(begun), call(begun)]
-  const isDueLater = ({ record }: Call): boolean => record.inFlight instanceof RingMember && Ring.holds(record.inFlight)
-  const linesOf = (outcome: string): string[] => readdirSync(directory).filter(name => name.startsWith('journal'))
-    .flatMap(name => readFileSync(join(directory, name), 'utf8').split('\n')).filter(line => line.includes(`"${outcome}"`))
-  for (const each of [streamed, complete, ended]) recorder.recordSent(each)
-  t.ok([streamed, complete, ended].every(isDueLater))
-  streamed.record.outputCharacters = 400
-  complete.record.outcome = 'ok'
-  await recorder.recordBeforeLastByte(complete)
-  recorder.end(ended)
-  t.notOk(isDueLater(ended))
-  await until(() => linesOf('interrupted').length > 0, 'the line of one in flight')
-  ledger.flushJournal()
-  t.match(linesOf('interrupted').map(line => JSON.parse(line) as unknown), [{ 13: 100 }], 'one, with its tokens')
-  t.ok(isDueLater(streamed))
-  await until(() => !isDueLater(complete), 'a look at the other')
-  recorder.end(streamed)
-  t.notOk(isDueLater(streamed))
-  recorder.recordSent(streamed)
-  t.notOk(isDueLater(streamed), 'nothing is sent for a call that has ended')
-})
+storeTest(
+  'a call in flight is journaled again with what it has used so far, until its answer is complete',
+  async (t, open) => {
+    const { recorder, ledger, directory } = await start(t, open)
+    const begun = {
+      outcome: undefined,
+      status: undefined,
+      usage: undefined,
+      attempts: 1,
+      modelId: 'openai/gpt-5',
+      bodyBytes: 10
+    }
+    const [streamed, complete, ended] = [call(begun), call(begun), call(begun)]
+    const isDueLater = ({ record }: Call): boolean =>
+      record.inFlight instanceof RingMember && Ring.holds(record.inFlight)
+    const linesOf = (outcome: string): string[] =>
+      readdirSync(directory)
+        .filter(name => name.startsWith('journal'))
+        .flatMap(name => readFileSync(join(directory, name), 'utf8').split('\n'))
+        .filter(line => line.includes(`"${outcome}"`))
+    for (const each of [streamed, complete, ended]) recorder.recordSent(each)
+    t.ok([streamed, complete, ended].every(isDueLater))
+    streamed.record.outputCharacters = 400
+    complete.record.outcome = 'ok'
+    await recorder.recordBeforeLastByte(complete)
+    recorder.end(ended)
+    t.notOk(isDueLater(ended))
+    await until(() => linesOf('interrupted').length > 0, 'the line of one in flight')
+    ledger.flushJournal()
+    t.match(
+      linesOf('interrupted').map(line => JSON.parse(line) as unknown),
+      [{ 13: 100 }],
+      'one, with its tokens'
+    )
+    t.ok(isDueLater(streamed))
+    await until(() => !isDueLater(complete), 'a look at the other')
+    recorder.end(streamed)
+    t.notOk(isDueLater(streamed))
+    recorder.recordSent(streamed)
+    t.notOk(isDueLater(streamed), 'nothing is sent for a call that has ended')
+  }
+)
 
-storeTest('a request that costs nothing is journaled when it takes long, and nothing once the ledger is closed', async (t, open) => {
-  const { recorder, ledger, directory } = await start(t, open)
-  const begun = { outcome: undefined, status: undefined, usage: undefined, attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10 }
-  const linesOf = (): string[] => readdirSync(directory).filter(name => name.endsWith('.jsonl')).flatMap(name => readFileSync(join(directory, name), 'utf8').trim().split('\n'))
-  const counted = call(begun)
-  recorder.recordSent(counted, true)
-  ledger.flushJournal()
-  t.same(linesOf(), [])
-  await until(() => linesOf().length > 0, 'its line')
-  t.match(linesOf().map(line => JSON.parse(line) as unknown), [{ 12: null, 17: null }], 'without tokens or a price')
-  const late = call(begun)
-  recorder.recordSent(late)
-  await ledger.close()
-  const left = linesOf()
-  await until(() => late.record.inFlight instanceof RingMember && !Ring.holds(late.record.inFlight), 'the end of its wait')
-  ledger.flushJournal()
-  t.same(linesOf(), left)
-})
+storeTest(
+  'a request that costs nothing is journaled when it takes long, and nothing once the ledger is closed',
+  async (t, open) => {
+    const { recorder, ledger, directory } = await start(t, open)
+    const begun = {
+      outcome: undefined,
+      status: undefined,
+      usage: undefined,
+      attempts: 1,
+      modelId: 'openai/gpt-5',
+      bodyBytes: 10
+    }
+    const linesOf = (): string[] =>
+      readdirSync(directory)
+        .filter(name => name.endsWith('.jsonl'))
+        .flatMap(name => readFileSync(join(directory, name), 'utf8').trim().split('\n'))
+    const counted = call(begun)
+    recorder.recordSent(counted, true)
+    ledger.flushJournal()
+    t.same(linesOf(), [])
+    await until(() => linesOf().length > 0, 'its line')
+    t.match(
+      linesOf().map(line => JSON.parse(line) as unknown),
+      [{ 12: null, 17: null }],
+      'without tokens or a price'
+    )
+    const late = call(begun)
+    recorder.recordSent(late)
+    await ledger.close()
+    const left = linesOf()
+    await until(
+      () => late.record.inFlight instanceof RingMember && !Ring.holds(late.record.inFlight),
+      'the end of its wait'
+    )
+    ledger.flushJournal()
+    t.same(linesOf(), left)
+  }
+)
 
 storeTest('a call that was journaled when it was sent is one row with what it used', async (t, open) => {
   const { recorder, rows } = await start(t, open)
@@ -163,14 +237,34 @@ storeTest('a call that was journaled when it was sent is one row with what it us
 
 t.test('what was reserved is settled with what was used, whatever else goes wrong', async t => {
   const limiter = new LocalLimiter()
-  const reserve = () => limiter.reserve(requestOf({ keyId: 'key-1', limits: { tokensPerMinute: 100, requestsPerMinute: 10 }, tokens: 50, nanoUsd: 0 }))
+  const reserve = () =>
+    limiter.reserve(
+      requestOf({
+        keyId: 'key-1',
+        limits: { tokensPerMinute: 100, requestsPerMinute: 10 },
+        tokens: 50,
+        nanoUsd: 0
+      })
+    )
   const first = await reserve()
   const plain = new CallRecorder({ ledger: undefined, limiter, models: () => ({ find: () => undefined }) })
   plain.end(call({ reservation: first.admitted ? first.reservation : 0, attempts: 3 }))
   t.equal(limiter.counters.open, 0)
   const second = await reserve()
-  t.match(second.rateLimits, { tokens: { remaining: 43 }, requests: { remaining: 6 } }, '7 tokens and two more requests')
-  const broken = new CallRecorder({ ledger: undefined, limiter, models: () => { throw new Error('broken') } })
-  t.throws(() => broken.end(call({ reservation: second.admitted ? second.reservation : 0 })), { message: 'broken' })
+  t.match(
+    second.rateLimits,
+    { tokens: { remaining: 43 }, requests: { remaining: 6 } },
+    '7 tokens and two more requests'
+  )
+  const broken = new CallRecorder({
+    ledger: undefined,
+    limiter,
+    models: () => {
+      throw new Error('broken')
+    }
+  })
+  t.throws(() => broken.end(call({ reservation: second.admitted ? second.reservation : 0 })), {
+    message: 'broken'
+  })
   t.equal(limiter.counters.open, 0)
 })

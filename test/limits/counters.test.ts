@@ -8,23 +8,49 @@ import type { KeyLimits } from '../../lib/core/key.ts'
 t.test('all of a reservation is set aside or nothing', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
   const counters = new KeyCounters(new LimitCounters(() => clock.ms))
-  const ask = (limits: KeyLimits, tokens = 0, nanoUsd = 0): KeyDecision => counters.reserve({ keyId: 'a', limits, tokens, nanoUsd })
-  const limits: KeyLimits = { requestsPerMinute: 4, tokensPerMinute: 100, concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' }, strict: false }
+  const ask = (limits: KeyLimits, tokens = 0, nanoUsd = 0): KeyDecision =>
+    counters.reserve({ keyId: 'a', limits, tokens, nanoUsd })
+  const limits: KeyLimits = {
+    requestsPerMinute: 4,
+    tokensPerMinute: 100,
+    concurrentCalls: 2,
+    budget: { usd: 1e-6, per: 'day' },
+    strict: false
+  }
   const first = ask(limits, 60, 600)
-  t.match(first, { admitted: true, rateLimits: { requests: { limit: 4, remaining: 3, resetMs: 15_000 }, tokens: { limit: 100, remaining: 40, resetMs: 36_000 } } })
-  t.match(ask(limits, 60), { admitted: false, reason: 'tokens', waitMs: 12_000, rateLimits: { requests: { remaining: 3 } } })
+  t.match(first, {
+    admitted: true,
+    rateLimits: {
+      requests: { limit: 4, remaining: 3, resetMs: 15_000 },
+      tokens: { limit: 100, remaining: 40, resetMs: 36_000 }
+    }
+  })
+  t.match(ask(limits, 60), {
+    admitted: false,
+    reason: 'tokens',
+    waitMs: 12_000,
+    rateLimits: { requests: { remaining: 3 } }
+  })
   t.match(ask(limits, 10, 600), { admitted: false, reason: 'budget_reserved', waitMs: 1000 })
   t.match(ask(limits, 10, 1001), { admitted: false, reason: 'budget_too_small' })
   const second = ask(limits, 10, 100)
   t.equal(reasonOf(ask(limits, 1, 1)), 'concurrent_calls')
-  t.match(second, { admitted: true, rateLimits: { requests: { remaining: 2 }, tokens: { remaining: 30 } } }, 'refusals took nothing')
+  t.match(
+    second,
+    { admitted: true, rateLimits: { requests: { remaining: 2 }, tokens: { remaining: 30 } } },
+    'refusals took nothing'
+  )
   if (!first.admitted || !second.admitted) return
   counters.settle(first.reservation, { tokens: 90, nanoUsd: 1000 })
   counters.settle(first.reservation, { tokens: 90, nanoUsd: 1000 })
   t.equal(counters.open, 1)
   t.equal(reasonOf(ask(limits)), 'budget', 'it is used up')
   clock.ms += dayMs / 2
-  t.equal(reasonOf(ask(limits, 1000, 1000)), 'admitted', 'a new day; more tokens than a minute has wait for a full bucket')
+  t.equal(
+    reasonOf(ask(limits, 1000, 1000)),
+    'admitted',
+    'a new day; more tokens than a minute has wait for a full bucket'
+  )
   counters.settle(second.reservation, { tokens: 0, nanoUsd: 999 })
   t.equal(reasonOf(ask(limits, 20)), 'tokens', 'and the spending of yesterday stays there')
   clock.ms += 60_000
@@ -46,7 +72,12 @@ t.test('reservations of a process that exited are released', async t => {
 t.test('a process that exited leaves its parts of budgets reserved until they are released', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
   const counters = new KeyCounters(new LimitCounters(() => clock.ms))
-  const wanted = { keyId: 'a', limits: { concurrentCalls: 1, budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 600 } as const
+  const wanted = {
+    keyId: 'a',
+    limits: { concurrentCalls: 1, budget: { usd: 1e-6, per: 'day' } },
+    tokens: 0,
+    nanoUsd: 600
+  } as const
   counters.reserve(wanted, 'one')
   t.match(counters.release('one'), [{ party: 'a', unit: 'nanoUsd' }])
   t.equal(counters.open, 0)
@@ -68,17 +99,29 @@ t.test('a call admitted earlier counts, and takes no place of another', async t 
   const late = counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, alreadyAdmitted: true })
   const call = counters.reserve({ keyId: 'a', limits, tokens: 10, nanoUsd: 0 })
   if (!late.admitted || !call.admitted) return t.fail('one was refused')
-  t.ok(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, alreadyAdmitted: true }).admitted, 'whatever is left')
+  t.ok(
+    counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, alreadyAdmitted: true }).admitted,
+    'whatever is left'
+  )
   counters.settle(late.reservation, { tokens: 5, nanoUsd: 0 })
   t.equal(reasonOf(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0 })), 'concurrent_calls')
   counters.settle(call.reservation, { tokens: 4, nanoUsd: 0 })
-  t.match(counters.reserve({ keyId: 'a', limits, tokens: 1, nanoUsd: 0 }), { admitted: true, rateLimits: { tokens: { remaining: 0 } } })
+  t.match(counters.reserve({ keyId: 'a', limits, tokens: 1, nanoUsd: 0 }), {
+    admitted: true,
+    rateLimits: { tokens: { remaining: 0 } }
+  })
 })
 
 t.test('what was given back stays given back, although the ledger does not have it at once', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
   const counters = new KeyCounters(new LimitCounters(() => clock.ms))
-  const wanted = { keyId: 'a', limits: { budget: { usd: 1, per: 'month' } }, tokens: 0, nanoUsd: 0, alreadyAdmitted: true } as const
+  const wanted = {
+    keyId: 'a',
+    limits: { budget: { usd: 1, per: 'month' } },
+    tokens: 0,
+    nanoUsd: 0,
+    alreadyAdmitted: true
+  } as const
   const period = counters.sumFor(wanted)
   const late = counters.reserve(wanted)
   if (!late.admitted || period === undefined) return t.fail('it was refused')
@@ -103,13 +146,22 @@ t.test('a reading of the ledger that ends after midnight changes nothing of the 
   counters.setUsed(yesterday, 5)
   counters.counters.setElsewhere(yesterday, 1e9)
   t.equal(reasonOf(counters.reserve(wanted)), 'budget_reserved')
-  t.equal(reasonOf(counters.reserve({ ...wanted, nanoUsd: 4e8 })), 'admitted', 'all but the reservation is left')
+  t.equal(
+    reasonOf(counters.reserve({ ...wanted, nanoUsd: 4e8 })),
+    'admitted',
+    'all but the reservation is left'
+  )
 })
 
 t.test('nothing is kept of keys that are not used any more', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
   const counters = new KeyCounters(new LimitCounters(() => clock.ms))
-  const limits: KeyLimits = { requestsPerMinute: 10, tokensPerMinute: 10, concurrentCalls: 2, budget: { usd: 1, per: 'day' } }
+  const limits: KeyLimits = {
+    requestsPerMinute: 10,
+    tokensPerMinute: 10,
+    concurrentCalls: 2,
+    budget: { usd: 1, per: 'day' }
+  }
   const call = (keyId: string): KeyDecision => counters.reserve({ keyId, limits, tokens: 10, nanoUsd: 1 })
   const open = call('open')
   const useKeys = (prefix: string): void => {

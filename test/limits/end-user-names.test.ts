@@ -3,24 +3,30 @@ import { EndUserNames, maxEndUsers, otherEndUsers } from '../../lib/limits/end-u
 
 const month = Date.UTC(2026, 4, 1)
 
-t.test('so many end users of a project have sums of their own in a month, and all others one together', async t => {
-  const names = new EndUserNames(undefined)
-  for (let number = 0; number < maxEndUsers; number++) names.place('p', `user-${number}`, month)
-  t.equal(names.place('p', 'one-more', month), otherEndUsers)
-  t.equal(names.place('p', 'user-7', month), 'user-7', 'known ones keep theirs')
-  t.equal(names.place('q', 'one-more', month), 'one-more', 'another project has its own')
-  t.equal(names.place('p', 'one-more', Date.UTC(2026, 5, 1)), 'one-more', 'the next month begins anew')
-})
+t.test(
+  'so many end users of a project have sums of their own in a month, and all others one together',
+  async t => {
+    const names = new EndUserNames(undefined)
+    for (let number = 0; number < maxEndUsers; number++) names.place('p', `user-${number}`, month)
+    t.equal(names.place('p', 'one-more', month), otherEndUsers)
+    t.equal(names.place('p', 'user-7', month), 'user-7', 'known ones keep theirs')
+    t.equal(names.place('q', 'one-more', month), 'one-more', 'another project has its own')
+    t.equal(names.place('p', 'one-more', Date.UTC(2026, 5, 1)), 'one-more', 'the next month begins anew')
+  }
+)
 
-t.test('the first call of a month waits for the store, a quarter of a second at most, also where it fails', async t => {
-  const known = new EndUserNames(async (project, sinceMs) => {
-    t.same([project, sinceMs], ['p', month])
-    return Array.from({ length: maxEndUsers }, (_, number) => `user-${number}`)
-  })
-  t.equal(await known.place('p', 'one-more', month + 5), otherEndUsers)
-  t.equal(known.place('p', 'user-3', month + 5), 'user-3', 'without a wait')
-  const failing = new EndUserNames(async () => await Promise.reject(new Error('gone')))
-  t.equal(await failing.place('p', 'a', month), 'a')
-  const silent = new EndUserNames(async () => await new Promise(() => undefined))
-  t.equal(await silent.place('p', 'a', month), 'a')
-})
+t.test(
+  'the first call of a month waits for the store, a quarter of a second at most, also where it fails',
+  async t => {
+    const known = new EndUserNames(async (project, sinceMs) => {
+      t.same([project, sinceMs], ['p', month])
+      return Array.from({ length: maxEndUsers }, (_, number) => `user-${number}`)
+    })
+    t.equal(await known.place('p', 'one-more', month + 5), otherEndUsers)
+    t.equal(known.place('p', 'user-3', month + 5), 'user-3', 'without a wait')
+    const failing = new EndUserNames(async () => await Promise.reject(new Error('gone')))
+    t.equal(await failing.place('p', 'a', month), 'a')
+    const silent = new EndUserNames(async () => await new Promise(() => undefined))
+    t.equal(await silent.place('p', 'a', month), 'a')
+  }
+)

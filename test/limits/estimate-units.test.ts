@@ -1,5 +1,10 @@
 import t from 'tap'
-import { estimateDocument, estimateImages, estimateRecording, estimateSpeech } from '../../lib/limits/estimate-units.ts'
+import {
+  estimateDocument,
+  estimateImages,
+  estimateRecording,
+  estimateSpeech
+} from '../../lib/limits/estimate-units.ts'
 import type { RecordingInput } from '../../lib/audio/input.ts'
 import type { UploadedFile } from '../../lib/core/upload.ts'
 
@@ -8,29 +13,68 @@ function file (name: string, sizeBytes: number): UploadedFile {
 }
 
 function recording (name: string, sizeBytes: number): RecordingInput {
-  return { task: 'transcribe', model: ['x'], file: file(name, sizeBytes), format: 'json', stream: false, logprobs: false, granularities: [] }
+  return {
+    task: 'transcribe',
+    model: ['x'],
+    file: file(name, sizeBytes),
+    format: 'json',
+    stream: false,
+    logprobs: false,
+    granularities: []
+  }
 }
 
 t.test('a recording is as long as its size and format allow', async t => {
-  t.match(estimateRecording(recording('a.wav', 1_764_000)), { units: { audioSeconds: 10 }, maxUnits: { audioSeconds: 111 }, minUnits: { audioSeconds: 10 } })
-  t.match(estimateRecording(recording('a.mp3', 1_600_000)), { units: { audioSeconds: 100 }, maxUnits: { audioSeconds: 800 }, prompt: 1000 })
+  t.match(estimateRecording(recording('a.wav', 1_764_000)), {
+    units: { audioSeconds: 10 },
+    maxUnits: { audioSeconds: 111 },
+    minUnits: { audioSeconds: 10 }
+  })
+  t.match(estimateRecording(recording('a.mp3', 1_600_000)), {
+    units: { audioSeconds: 100 },
+    maxUnits: { audioSeconds: 800 },
+    prompt: 1000
+  })
 })
 
 t.test('speech is counted in characters, and in tokens of sound', async t => {
-  t.match(estimateSpeech({ model: 'x', input: '𝄞'.repeat(8), voice: 'alloy', stream: false }), { units: { characters: 8 } })
-  t.match(estimateSpeech({ model: 'x', input: 'word'.repeat(100), voice: 'alloy', stream: false }), { prompt: 100, completion: 600, maxCompletion: 1200 })
+  t.match(estimateSpeech({ model: 'x', input: '𝄞'.repeat(8), voice: 'alloy', stream: false }), {
+    units: { characters: 8 }
+  })
+  t.match(estimateSpeech({ model: 'x', input: 'word'.repeat(100), voice: 'alloy', stream: false }), {
+    prompt: 100,
+    completion: 600,
+    maxCompletion: 1200
+  })
 })
 
 t.test('images are counted by number, size and quality', async t => {
-  t.match(estimateImages({ prompt: 'x', n: 3, size: '1024x1024', quality: 'low' }), { units: { images: { count: 3, size: '1024x1024', quality: 'low' } } })
-  const edited = estimateImages({ prompt: '', image: [file('a.png', 1), file('b.png', 1)], input_fidelity: 'high' })
+  t.match(estimateImages({ prompt: 'x', n: 3, size: '1024x1024', quality: 'low' }), {
+    units: { images: { count: 3, size: '1024x1024', quality: 'low' } }
+  })
+  const edited = estimateImages({
+    prompt: '',
+    image: [file('a.png', 1), file('b.png', 1)],
+    input_fidelity: 'high'
+  })
   t.match(edited, { prompt: 13_000, units: { images: { count: 1 } } })
 })
 
 t.test('a document that cannot be counted here may have as many pages as are read', async t => {
   const address = { kind: 'address', url: 'https://example.com/a.pdf', isImage: false } as const
-  t.match(estimateDocument({ document: address }), { units: { pages: 1 }, maxUnits: { pages: 1000 }, minUnits: { pages: 1 } })
-  t.match(estimateDocument({ document: { ...address, isImage: true } }), { units: { pages: 1 }, maxUnits: { pages: 1 } })
+  t.match(estimateDocument({ document: address }), {
+    units: { pages: 1 },
+    maxUnits: { pages: 1000 },
+    minUnits: { pages: 1 }
+  })
+  t.match(estimateDocument({ document: { ...address, isImage: true } }), {
+    units: { pages: 1 },
+    maxUnits: { pages: 1 }
+  })
   const bytes = { kind: 'bytes', mediaType: 'application/pdf', bytes: Buffer.alloc(1) } as const
-  t.match(estimateDocument({ document: bytes, pages: 7 }), { units: { pages: 7 }, maxUnits: { pages: 7 }, minUnits: { pages: 7 } })
+  t.match(estimateDocument({ document: bytes, pages: 7 }), {
+    units: { pages: 7 },
+    maxUnits: { pages: 7 },
+    minUnits: { pages: 7 }
+  })
 })

@@ -1,14 +1,37 @@
 import t from 'tap'
-import { embeddingsUsage, estimateChat, estimateEmbeddings, estimateText, textTokens } from '../../lib/limits/estimate.ts'
+import {
+  embeddingsUsage,
+  estimateChat,
+  estimateEmbeddings,
+  estimateText,
+  textTokens
+} from '../../lib/limits/estimate.ts'
 import type { ChatInput, TextInput } from '../../lib/chat/input.ts'
 import type { Route } from '../../lib/core/route.ts'
 
 t.test('a request is measured by its texts, not by its pictures', async t => {
   const messages = [{ role: 'user' as const, content: 'x'.repeat(400) }]
-  t.match(estimateChat({ model: 'm', messages }), { prompt: 101, completion: 1000, maxCompletion: undefined, answers: 1 })
-  t.match(estimateChat({ model: 'm', messages, max_completion_tokens: 7, n: 3 }), { prompt: 101, completion: 21, maxCompletion: 7, answers: 3 })
-  t.equal(estimateChat({ model: 'm', messages: [{ role: 'user', content: '漢字'.repeat(200) }] }).prompt, 401, 'a character of Chinese is a token')
-  const picture = { role: 'user' as const, content: [{ type: 'image_url' as const, image_url: { url: `data:image/png;base64,${'A'.repeat(1e6)}` } }] }
+  t.match(estimateChat({ model: 'm', messages }), {
+    prompt: 101,
+    completion: 1000,
+    maxCompletion: undefined,
+    answers: 1
+  })
+  t.match(estimateChat({ model: 'm', messages, max_completion_tokens: 7, n: 3 }), {
+    prompt: 101,
+    completion: 21,
+    maxCompletion: 7,
+    answers: 3
+  })
+  t.equal(
+    estimateChat({ model: 'm', messages: [{ role: 'user', content: '漢字'.repeat(200) }] }).prompt,
+    401,
+    'a character of Chinese is a token'
+  )
+  const picture = {
+    role: 'user' as const,
+    content: [{ type: 'image_url' as const, image_url: { url: `data:image/png;base64,${'A'.repeat(1e6)}` } }]
+  }
   t.ok(estimateChat({ model: 'm', messages: [picture] }).prompt < 1100)
 })
 
@@ -24,53 +47,133 @@ t.test('all that a model may read is counted, wherever it stands', async t => {
     { messages: [{ role: 'system', content: text }] },
     { messages: [{ role: 'user', content: [{ type: 'text', text }] }] },
     { messages: [{ role: 'user', content: [{ type: 'text', text: 'a', data: text }] }] },
-    { messages: [{ role: 'assistant', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: text } }] }] },
+    {
+      messages: [
+        {
+          role: 'assistant',
+          tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: text } }]
+        }
+      ]
+    },
     { tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] },
     { tools: [{ type: 'function', function: { name: 'f', parameters: enumerated } }] },
     { functions: [{ name: 'f', description: text }] },
     { response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } },
     { prediction: { type: 'content', content: text } },
     { field_of_tomorrow: { text } },
-    { model: [{ model: 'm', settings: { tools: [{ type: 'function', function: { name: 'f', description: text } }] } }] },
+    {
+      model: [
+        {
+          model: 'm',
+          settings: { tools: [{ type: 'function', function: { name: 'f', description: text } }] }
+        }
+      ]
+    },
     { asWritten: { system: [{ type: 'text', text }] } },
-    { asWritten: { messages: [{ role: 'user', content: [{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }] }] } },
+    {
+      asWritten: {
+        messages: [
+          {
+            role: 'user',
+            content: [{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }]
+          }
+        ]
+      }
+    },
     { asWritten: { tools: [{ name: 'f', input_schema: schema }] } },
-    { asWritten: { input: [{ type: 'additional_tools', tools: [{ type: 'function', name: 'f', parameters: schema }] }] } }
-  ]) t.ok(promptOf(request) >= 10_000, JSON.stringify(request).slice(0, 100))
-  t.ok(promptOf({ tools: [{ type: 'function', function: { name: 'f', parameters: { enum: Array.from({ length: 10_000 }, (_, number) => number) } } }] }) >= 10_000)
+    {
+      asWritten: {
+        input: [{ type: 'additional_tools', tools: [{ type: 'function', name: 'f', parameters: schema }] }]
+      }
+    }
+  ]) {
+    t.ok(promptOf(request) >= 10_000, JSON.stringify(request).slice(0, 100))
+  }
+  t.ok(
+    promptOf({
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'f',
+            parameters: { enum: Array.from({ length: 10_000 }, (_, number) => number) }
+          }
+        }
+      ]
+    }) >= 10_000
+  )
 })
 
 t.test('what no model reads is not counted, and media have no length', async t => {
   const text = 'x'.repeat(40_000)
-  for (const request of [{ user: text }, { metadata: { a: text } }, { stop: [text] }, { callerNames: { a: text } }, { asWritten: { metadata: { user_id: text } } }]) {
+  for (const request of [
+    { user: text },
+    { metadata: { a: text } },
+    { stop: [text] },
+    { callerNames: { a: text } },
+    { asWritten: { metadata: { user_id: text } } }
+  ]) {
     t.ok(promptOf(request) <= 3, JSON.stringify(request).slice(0, 20))
   }
   for (const part of [
-    { type: 'image_url', image_url: { url: `data:image/png;base64,${text}` } }, { type: 'input_audio', input_audio: { data: text, format: 'wav' } },
-    { type: 'file', file: { file_data: `data:application/pdf;base64,${text}` } }, { type: 'input_image', image_url: `data:image/png;base64,${text}` }
-  ]) t.ok(promptOf({ messages: [{ role: 'user', content: [part] }] }) < 1010, part.type)
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${text}` } },
+    { type: 'input_audio', input_audio: { data: text, format: 'wav' } },
+    { type: 'file', file: { file_data: `data:application/pdf;base64,${text}` } },
+    { type: 'input_image', image_url: `data:image/png;base64,${text}` }
+  ]) {
+    t.ok(promptOf({ messages: [{ role: 'user', content: [part] }] }) < 1010, part.type)
+  }
   for (const part of [
-    { type: 'image_url', image_url: { url: 'https://a.example/a.png' } }, { type: 'input_image', image_url: 'https://a.example/a.png' },
-    { type: 'document', source: { type: 'url', url: 'https://a.example/a.pdf' } }, { type: 'input_file', file_url: 'https://a.example/a.pdf' },
-    { type: 'file', file: { file_id: 'file-1' } }, { type: 'image', source: { type: 'file', file_id: 'file_1' } }
+    { type: 'image_url', image_url: { url: 'https://a.example/a.png' } },
+    { type: 'input_image', image_url: 'https://a.example/a.png' },
+    { type: 'document', source: { type: 'url', url: 'https://a.example/a.pdf' } },
+    { type: 'input_file', file_url: 'https://a.example/a.pdf' },
+    { type: 'file', file: { file_id: 'file-1' } },
+    { type: 'image', source: { type: 'file', file_id: 'file_1' } }
   ]) {
     const prompt = promptOf({ messages: [{ role: 'user', content: [part] }] })
     t.ok(prompt >= 1000 && prompt < 1010, `${part.type} by reference: ${prompt}`)
   }
-  const cited = { role: 'assistant', content: 'a', annotations: [{ type: 'url_citation', url_citation: { url: 'https://a.example/', title: 'a' } }] }
+  const cited = {
+    role: 'assistant',
+    content: 'a',
+    annotations: [{ type: 'url_citation', url_citation: { url: 'https://a.example/', title: 'a' } }]
+  }
   t.ok(promptOf({ messages: [cited] }) < 50, 'a page that was cited is none')
-  const called = { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: { file_id: 'a', [text]: 1 } }] }
+  const called = {
+    role: 'assistant',
+    content: [{ type: 'tool_use', id: 'a', name: 'f', input: { file_id: 'a', [text]: 1 } }]
+  }
   const { prompt } = estimateChat({ model: 'm', messages: [], asWritten: { messages: [called] } })
-  t.ok(prompt > 10_000 && prompt < 10_050, `nor is what a tool was called with, which counts with its names: ${prompt}`)
-  t.ok(promptOf({ messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: `data:text/plain;base64,${text}` } }] }] }) > 10_000, 'a text in base64 is one')
-  t.ok(promptOf({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: text.replaceAll('x', 'x y') } }] }] }) > 10_000)
+  t.ok(
+    prompt > 10_000 && prompt < 10_050,
+    `nor is what a tool was called with, which counts with its names: ${prompt}`
+  )
+  t.ok(
+    promptOf({
+      messages: [
+        { role: 'user', content: [{ type: 'file', file: { file_data: `data:text/plain;base64,${text}` } }] }
+      ]
+    }) > 10_000,
+    'a text in base64 is one'
+  )
+  t.ok(
+    promptOf({
+      messages: [
+        { role: 'user', content: [{ type: 'image_url', image_url: { url: text.replaceAll('x', 'x y') } }] }
+      ]
+    }) > 10_000
+  )
 })
 
 const messages: ChatInput['messages'] = [{ role: 'user', content: 'x'.repeat(400) }]
 
-t.test('no token of a prompt goes unpaid where the most counts: twice the guess, and the frame of each message', async t => {
-  t.equal(estimateChat({ model: 'm', messages }).maxPrompt, 2 * 101 + 8 * 2)
-})
+t.test(
+  'no token of a prompt goes unpaid where the most counts: twice the guess, and the frame of each message',
+  async t => {
+    t.equal(estimateChat({ model: 'm', messages }).maxPrompt, 2 * 101 + 8 * 2)
+  }
+)
 
 t.test('a loop may take as many answers as it has turns', async t => {
   const servers = { mcp_servers: ['s'] } as Partial<ChatInput>
@@ -80,7 +183,10 @@ t.test('a loop may take as many answers as it has turns', async t => {
 })
 
 t.test('an answer shorter than its thinking is of no use', async t => {
-  t.equal(estimateChat({ model: 'm', messages, thinking: { type: 'enabled', budget_tokens: 1024 } }).minCompletion, 1040)
+  t.equal(
+    estimateChat({ model: 'm', messages, thinking: { type: 'enabled', budget_tokens: 1024 } }).minCompletion,
+    1040
+  )
   t.equal(estimateChat({ model: 'm', messages, max_tokens: 5 }).minCompletion, 5)
 })
 
@@ -94,35 +200,80 @@ t.test('a mark for the cache is seen wherever it stands', async t => {
 t.test('a route that marks prompts writes to the cache', async t => {
   const plain = { providerId: 'one', model: 'm', modelId: 'one/m' }
   const routes = [plain, { ...plain, minMarkedTokens: 1024 }]
-  t.strictSame(estimateChat({ model: 'm', messages }, routes), { ...estimateChat({ model: 'm', messages }, [plain]), writesCache: true })
+  t.strictSame(estimateChat({ model: 'm', messages }, routes), {
+    ...estimateChat({ model: 'm', messages }, [plain]),
+    writesCache: true
+  })
 })
 
-t.test('searches of the web are as many as the request allows, of the Messages API or of the Responses API', async t => {
-  const search = (maxUses?: unknown) => ({ type: 'web_search_20250305', name: 'web_search', ...maxUses !== undefined && { max_uses: maxUses } })
-  const searches = (...tools: unknown[]): unknown => estimateChat({ model: 'm', messages, asWritten: { tools } }).searches
-  t.equal(searches(search(5), { ...search(2), type: 'web_search_20260209' }), 7)
-  t.equal(searches(search(), search(-1), search('9'), null, { name: 'web_search', max_uses: 3 }, { type: 'custom', name: 'a', max_uses: 3 }), 0)
-  t.equal(estimateChat({ model: 'm', messages, asWritten: { tools: {} } }).searches, 0)
-  const response = (type: string) => estimateChat({ model: 'm', messages, asWritten: { tools: [{ type }], max_tool_calls: 4 } }).searches
-  t.same(['web_search', 'web_search_preview', 'function'].map(response), [4, 4, 0])
-  t.equal(estimateChat({ model: 'm', messages }).searches, 0)
-})
+t.test(
+  'searches of the web are as many as the request allows, of the Messages API or of the Responses API',
+  async t => {
+    const search = (maxUses?: unknown) => ({
+      type: 'web_search_20250305',
+      name: 'web_search',
+      ...maxUses !== undefined && { max_uses: maxUses }
+    })
+    const searches = (...tools: unknown[]): unknown =>
+      estimateChat({ model: 'm', messages, asWritten: { tools } }).searches
+    t.equal(searches(search(5), { ...search(2), type: 'web_search_20260209' }), 7)
+    t.equal(
+      searches(
+        search(),
+        search(-1),
+        search('9'),
+        null,
+        { name: 'web_search', max_uses: 3 },
+        { type: 'custom', name: 'a', max_uses: 3 }
+      ),
+      0
+    )
+    t.equal(estimateChat({ model: 'm', messages, asWritten: { tools: {} } }).searches, 0)
+    const response = (type: string) =>
+      estimateChat({ model: 'm', messages, asWritten: { tools: [{ type }], max_tool_calls: 4 } }).searches
+    t.same(['web_search', 'web_search_preview', 'function'].map(response), [4, 4, 0])
+    t.equal(estimateChat({ model: 'm', messages }).searches, 0)
+  }
+)
 
-const routeWith = (settings?: Route['settings']): Route => ({ providerId: 'one', model: 'm', modelId: 'one/m', ...settings && { settings } })
+const routeWith = (settings?: Route['settings']): Route => ({
+  providerId: 'one',
+  model: 'm',
+  modelId: 'one/m',
+  ...settings && { settings }
+})
 
 t.test('settings count as part of the request, which wins over them', async t => {
-  const of = (request: Partial<ChatInput>, ...settings: ReadonlyArray<Route['settings']>) => estimateChat({ model: 'm', messages, ...request }, settings.map(routeWith))
+  const of = (request: Partial<ChatInput>, ...settings: ReadonlyArray<Route['settings']>) =>
+    estimateChat({ model: 'm', messages, ...request }, settings.map(routeWith))
   t.strictSame(of({ max_tokens: 7 }, undefined), estimateChat({ model: 'm', messages, max_tokens: 7 }))
-  t.match(of({}, { max_completion_tokens: 7, n: 3, thinking: { type: 'enabled', budget_tokens: 1024 } }), { completion: 21, maxCompletion: 7, answers: 3, choices: 3, minCompletion: 7 })
+  t.match(of({}, { max_completion_tokens: 7, n: 3, thinking: { type: 'enabled', budget_tokens: 1024 } }), {
+    completion: 21,
+    maxCompletion: 7,
+    answers: 3,
+    choices: 3,
+    minCompletion: 7
+  })
   t.match(of({ max_tokens: 5 }, { max_completion_tokens: 7 }), { completion: 5, maxCompletion: 5 })
   t.match(of({}, { service_tier: 'priority' }), { unpriced: 'service_tier' })
   t.match(of({ service_tier: 'default' }, { service_tier: 'priority' }), { unpriced: undefined })
 })
 
 t.test('of several routes the most that any may use counts', async t => {
-  const of = (...settings: ReadonlyArray<Route['settings']>) => estimateChat({ model: 'm', messages }, settings.map(routeWith))
-  t.match(of({ max_tokens: 7, n: 2 }, { max_tokens: 9 }, { max_tokens: 8, service_tier: 'priority' }), { completion: 14, maxCompletion: 9, answers: 2, choices: 2, unpriced: 'service_tier' })
-  t.match(of({ max_tokens: 7 }, undefined), { completion: 1000, maxCompletion: undefined }, 'one of them is not bounded')
+  const of = (...settings: ReadonlyArray<Route['settings']>) =>
+    estimateChat({ model: 'm', messages }, settings.map(routeWith))
+  t.match(of({ max_tokens: 7, n: 2 }, { max_tokens: 9 }, { max_tokens: 8, service_tier: 'priority' }), {
+    completion: 14,
+    maxCompletion: 9,
+    answers: 2,
+    choices: 2,
+    unpriced: 'service_tier'
+  })
+  t.match(
+    of({ max_tokens: 7 }, undefined),
+    { completion: 1000, maxCompletion: undefined },
+    'one of them is not bounded'
+  )
 })
 
 t.test('tools of settings are read once, set by a caller or by a route, in any dialect', async t => {
@@ -138,10 +289,21 @@ t.test('tools of settings are read once, set by a caller or by a route, in any d
 
 t.test('a generation config may raise what is expected, as its provider may not read it', async t => {
   const of = (request: Partial<ChatInput>) => estimateChat({ model: 'm', messages, ...request })
-  t.match(of({ max_tokens: 16, generation_config: { maxOutputTokens: 20_000, candidate_count: 8 } }), { completion: 160_000, maxCompletion: 20_000, choices: 8, answers: 8 })
-  t.match(of({ max_tokens: 500, generation_config: { maxOutputTokens: 16 } }), { completion: 500, maxCompletion: 500 })
+  t.match(of({ max_tokens: 16, generation_config: { maxOutputTokens: 20_000, candidate_count: 8 } }), {
+    completion: 160_000,
+    maxCompletion: 20_000,
+    choices: 8,
+    answers: 8
+  })
+  t.match(of({ max_tokens: 500, generation_config: { maxOutputTokens: 16 } }), {
+    completion: 500,
+    maxCompletion: 500
+  })
   t.match(of({ generation_config: { maxOutputTokens: 16 } }), { completion: 1000, maxCompletion: undefined })
-  t.match(of({ max_tokens: 16, generation_config: { maxOutputTokens: 0 } }), { completion: 16, maxCompletion: undefined })
+  t.match(of({ max_tokens: 16, generation_config: { maxOutputTokens: 0 } }), {
+    completion: 16,
+    maxCompletion: undefined
+  })
 })
 
 t.test('the text after a gap is read', async t => {
@@ -162,11 +324,25 @@ t.test('four letters are a token, or one character of Chinese', async t => {
 
 t.test('the texts of a request are read once, however many settings its routes have', async t => {
   let reads = 0
-  const content = { get text () { reads++; return 'word '.repeat(100) }, type: 'text' } as const
-  const request = { model: 'm', messages: [{ role: 'user', content: [content] }] } as const satisfies Partial<ChatInput>
+  const content = {
+    get text () {
+      reads++
+      return 'word '.repeat(100)
+    },
+    type: 'text'
+  } as const
+  const request = {
+    model: 'm',
+    messages: [{ role: 'user', content: [content] }]
+  } as const satisfies Partial<ChatInput>
   const { prompt } = estimateChat(request)
   const once = reads
-  const many = Array.from({ length: 16 }, (_, seed) => routeWith({ seed, tools: seed === 7 ? [{ type: 'function', function: { name: 'f', description: 'x'.repeat(400) } }] : [] }))
+  const many = Array.from({ length: 16 }, (_, seed) =>
+    routeWith({
+      seed,
+      tools: seed === 7 ? [{ type: 'function', function: { name: 'f', description: 'x'.repeat(400) } }] : []
+    })
+  )
   reads = 0
   t.ok(estimateChat(request, many).prompt > prompt + 100)
   t.equal(reads, once)

@@ -1,6 +1,7 @@
 /**
- * left = amount − used − reserved − elsewhere, in every set-up, against a reference that adds up all calls for each question: random
- * reservations, ends, stored records and kills. What is exact must decide as the reference does; what is bounded says by how much.
+ * left = amount − used − reserved − elsewhere, in every set-up, against a reference that adds up all calls
+ * for each question: random reservations, ends, stored records and kills. What is exact must decide as the
+ * reference does; what is bounded says by how much.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -38,7 +39,10 @@ interface SetUp {
   readonly outage?: { readonly begin: () => Promise<void>, readonly end: () => Promise<void> }
   /** Called once the records of a process that was killed are stored. */
   readonly onImported?: () => void
-  /** True where a decision may know less than all: of what other processes hold, and of what is used and not stored yet. */
+  /**
+   * True where a decision may know less than all: of what other processes hold, and of what is used and not
+   * stored yet.
+   */
   readonly knowsLate?: boolean
   /** True where what is used may count twice for a moment, and what was reserved for a moment longer. */
   readonly countsTwice?: boolean
@@ -59,7 +63,12 @@ interface UsedRow {
   readonly nanoUsd: number
 }
 
-const limits = { budgets: [{ usd: 3e-6, per: 'total' }, { usd: 2e-6, per: 'week' }] } as const
+const limits = {
+  budgets: [
+    { usd: 3e-6, per: 'total' },
+    { usd: 2e-6, per: 'week' }
+  ]
+} as const
 const amount = 2000 // of the lower one, which refuses first
 const steps = 200
 /** What one gateway on a store shows of calls that have just ended: four of them. */
@@ -69,15 +78,28 @@ const kinds = ['key', 'end_user', 'member', 'tag', 'model', 'project'] as const
 
 /** Makes random calls at random nodes until most of the budget is used. */
 async function compare (
-  t: Test, database: Database, seed: number,
-  { nodes: count, start, outage, onImported, knowsLate = false, countsTwice = false, isNeverKilled = false }: SetUp
+  t: Test,
+  database: Database,
+  seed: number,
+  {
+    nodes: count,
+    start,
+    outage,
+    onImported,
+    knowsLate = false,
+    countsTwice = false,
+    isNeverKilled = false
+  }: SetUp
 ): Promise<void> {
   const random = randomFrom(seed)
   const keyId = `key-${keys++}`
   // Of every kind in turn: what a record counts in is said by its key or by its list of parties.
   const kind = kinds[keys % kinds.length] ?? 'key'
   const accounts = accountsOf([{ kind, id: keyId, limits }])
-  const parties = kind === 'tag' || kind === 'end_user' || kind === 'model' ? JSON.stringify([partyName({ party: kind, partyId: keyId })]) : null
+  const parties =
+    kind === 'tag' || kind === 'end_user' || kind === 'model'
+      ? JSON.stringify([partyName({ party: kind, partyId: keyId })])
+      : null
   const nodes = await Promise.all(Array.from({ length: count }, async (_, number) => await start(number)))
   let open: OpenCall[] = []
   let waiting: UsedRow[] = []
@@ -85,9 +107,11 @@ async function compare (
   const atMs = Date.now()
   const store = async (rows: readonly UsedRow[]): Promise<void> => {
     if (rows.length === 0) return
-    await database.insertUsage(rows.map(({ id, nanoUsd }, at) => (
-      usageRowOf(at, { id, at_ms: atMs, key_id: keyId, parties, cost_nano_usd: nanoUsd })
-    )))
+    await database.insertUsage(
+      rows.map(({ id, nanoUsd }, at) =>
+        usageRowOf(at, { id, at_ms: atMs, key_id: keyId, parties, cost_nano_usd: nanoUsd })
+      )
+    )
   }
   const heldBy = (calls: readonly OpenCall[]): number => calls.reduce((sum, { held }) => sum + held, 0)
   const unstored = (): number => waiting.reduce((sum, { nanoUsd }) => sum + nanoUsd, 0)
@@ -95,9 +119,14 @@ async function compare (
   const probe = async (when: string): Promise<void> => {
     const left = amount - used - heldBy(open)
     const number = random(count)
-    for (const [most, mayPass] of [[left + 1, false], ...left > 0 ? [[left, true] as const] : []] as const) {
+    for (const [most, mayPass] of [
+      [left + 1, false],
+      ...(left > 0 ? [[left, true] as const] : [])
+    ] as const) {
       const decision = await nodes[number]?.limiter.reserve({ accounts, wanted: { nanoUsd: { most } } })
-      if (decision?.admitted !== mayPass) throw new Error(`${when}: ${most} of ${left} is ${JSON.stringify(decision)}`)
+      if (decision?.admitted !== mayPass) {
+        throw new Error(`${when}: ${most} of ${left} is ${JSON.stringify(decision)}`)
+      }
       if (!decision.admitted) continue
       nodes[number]?.limiter.settle(decision.reservation, { used: {} })
       await nodes[number]?.settled()
@@ -110,14 +139,21 @@ async function compare (
     const nanoUsd = random(Math.min(ended.held, 30) + 1)
     used += nanoUsd
     waiting.push({ node: ended.node, id: ended.rowId, nanoUsd })
-    nodes[ended.node]?.limiter.settle(ended.reservation, { used: { nanoUsd }, row: { id: ended.rowId, atMs } })
+    nodes[ended.node]?.limiter.settle(ended.reservation, {
+      used: { nanoUsd },
+      row: { id: ended.rowId, atMs }
+    })
     return ended
   }
   /** Ends calls while nothing counts for all. What was used is in the store before it is back. */
   const sitOut = async ({ begin, end }: NonNullable<SetUp['outage']>): Promise<void> => {
     await begin()
     await until(() => nodes.every(({ isUp }) => isUp?.() === false), 'all to notice the outage')
-    await t.rejects(async () => await nodes[random(count)]?.limiter.reserve({ accounts, wanted: { nanoUsd: { most: 1 } } }), { code: 'overloaded' })
+    await t.rejects(
+      async () =>
+        await nodes[random(count)]?.limiter.reserve({ accounts, wanted: { nanoUsd: { most: 1 } } }),
+      { code: 'overloaded' }
+    )
     for (let left = random(3); left > 0; left--) endOne()
     await store(waiting.splice(0))
     await end()
@@ -162,19 +198,26 @@ async function compare (
       await probe(`seed ${seed}, after an outage at step ${step}`)
     }
     if (isNeverKilled || random(25) > 0) continue
-    // One is killed, and another imports its records: of calls that it had answered, and of those that were open.
+    // One is killed, and another imports its records: of calls that it had answered, and of those that were
+    // open.
     const killed = random(count)
     nodes[killed]?.kill()
-    const cut = open.filter(call => call.node === killed).map(({ rowId: id, held }): UsedRow => (
-      { node: killed, id, nanoUsd: random(2) === 0 ? held : random(held + 1) }
-    ))
+    const cut = open
+      .filter(call => call.node === killed)
+      .map(({ rowId: id, held }): UsedRow => ({
+        node: killed,
+        id,
+        nanoUsd: random(2) === 0 ? held : random(held + 1)
+      }))
     open = open.filter(call => call.node !== killed)
     used += cut.reduce((sum, { nanoUsd }) => sum + nanoUsd, 0)
     const rows = [...waiting.filter(({ node }) => node === killed), ...cut]
     waiting = waiting.filter(({ node }) => node !== killed)
     const next = await start(killed)
     nodes[killed] = next
-    await next.limiter.settleRecorded(rows.map(({ id, nanoUsd }) => ({ accounts, row: { id, atMs }, used: { nanoUsd } })))
+    await next.limiter.settleRecorded(
+      rows.map(({ id, nanoUsd }) => ({ accounts, row: { id, atMs }, used: { nanoUsd } }))
+    )
     await store(rows)
     onImported?.()
     if (!knowsLate) await probe(`seed ${seed}, after a kill at step ${step}`)
@@ -192,35 +235,53 @@ const nothing = async (): Promise<void> => undefined
 /** The limiter of one process, or of each of several on one store. */
 function local (t: Test, database: Database): (number: number) => Promise<Node> {
   return async () => {
-    const limiter = new LocalLimiter({ readUsed: readUsedFrom(database), rereadMs: 0, onFailure: error => t.error(error) })
+    const limiter = new LocalLimiter({
+      readUsed: readUsedFrom(database),
+      rereadMs: 0,
+      onFailure: error => t.error(error)
+    })
     return { limiter, settled: nothing, kill: () => limiter.close() }
   }
 }
 
 /** A worker that is connected to a primary within this process. */
 function workerOf (primary: LocalLimiter, name: string): Node {
-  const listeners: Record<'worker' | 'primary', Array<(message: unknown) => void>> = { worker: [], primary: [] }
+  const listeners: Record<'worker' | 'primary', Array<(message: unknown) => void>> = {
+    worker: [],
+    primary: []
+  }
   let exited: () => void = () => undefined
-  const end = (own: 'worker' | 'primary', other: 'worker' | 'primary'): IpcChannel<unknown> & WorkerChannel<unknown> => ({
+  const end = (
+    own: 'worker' | 'primary',
+    other: 'worker' | 'primary'
+  ): IpcChannel<unknown> & WorkerChannel<unknown> => ({
     on: (event: string, listener: (message?: unknown) => void) => {
       if (event === 'message') listeners[own].push(listener)
       if (event === 'exit') exited = () => listener()
     },
     send: message => {
       const copy: unknown = JSON.parse(JSON.stringify(message))
-      setImmediate(() => { for (const listener of listeners[other]) listener(copy) })
+      setImmediate(() => {
+        for (const listener of listeners[other]) listener(copy)
+      })
     }
   })
   const limiter = workerLimiter(end('worker', 'primary'))
   answerLimitMessages(end('primary', 'worker'), primary, name)
-  const settled = async (): Promise<void> => { for (let turn = 0; turn < 3; turn++) await nextTurn() }
+  const settled = async (): Promise<void> => {
+    for (let turn = 0; turn < 3; turn++) await nextTurn()
+  }
   return { limiter, settled, kill: () => exited() }
 }
 
 async function redisNode (t: Test, redis: TestRedis, database: Database): Promise<Node> {
-  const server = await connectTo(t, redis.url, { timeoutMs: 5000 }) // a slow machine is no reason to count alone
+  // a slow machine is no reason to count alone
+  const server = await connectTo(t, redis.url, { timeoutMs: 5000 })
   const limiter = new RedisLimiter(server, {
-    without: () => 'refuse', readUsed: readUsedFrom(database), rereadMs: 0, onFailure: error => t.error(error)
+    without: () => 'refuse',
+    readUsed: readUsedFrom(database),
+    rereadMs: 0,
+    onFailure: error => t.error(error)
   })
   t.teardown(() => limiter.close())
   return {
@@ -247,7 +308,10 @@ storeTest('four workers count as one process', async (t, open) => {
   for (const seed of seeds) {
     let isUnrecorded = false
     const primary = new LocalLimiter({
-      readUsed: readUsedFrom(database), rereadMs: 0, hasUnrecorded: () => isUnrecorded, onFailure: error => t.error(error)
+      readUsed: readUsedFrom(database),
+      rereadMs: 0,
+      hasUnrecorded: () => isUnrecorded,
+      onFailure: error => t.error(error)
     })
     let started = 0
     await compare(t, database, seed, {
@@ -262,44 +326,75 @@ storeTest('four workers count as one process', async (t, open) => {
           }
         }
       },
-      onImported: () => { isUnrecorded = false }
+      onImported: () => {
+        isUnrecorded = false
+      }
     })
     primary.close()
   }
 })
 
-storeTest('two gateways without Redis may be late by what the other holds and what is not stored yet', async (t, open) => {
-  const database = await open()
-  for (const seed of seeds) await compare(t, database, seed, { nodes: 2, start: local(t, database), knowsLate: true })
-})
+storeTest(
+  'two gateways without Redis may be late by what the other holds and what is not stored yet',
+  async (t, open) => {
+    const database = await open()
+    for (const seed of seeds) {
+      await compare(t, database, seed, { nodes: 2, start: local(t, database), knowsLate: true })
+    }
+  }
+)
 
 t.test('two nodes with Redis count as one process, on either store', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
   for (const database of [await openDatabase(t.testdir()), await openDatabase(await testPlace(t))]) {
     t.teardown(database.close)
-    for (const seed of seeds) await compare(t, database, seed, { nodes: 2, start: async () => await redisNode(t, redis, database) })
+    for (const seed of seeds) {
+      await compare(t, database, seed, { nodes: 2, start: async () => await redisNode(t, redis, database) })
+    }
   }
 })
 
-t.test('two nodes whose Redis is lost with all its data, again and again, count on by the store and by what they hold', { skip: noRedis }, async t => {
-  const redis = await startRedis(t)
-  const outage = { begin: redis.kill, end: redis.restart }
-  for (const database of [await openDatabase(t.testdir()), await openDatabase(await testPlace(t))]) {
+t.test(
+  'two nodes whose Redis is lost with all its data, again and again, count on by the store and by what they hold',
+  { skip: noRedis },
+  async t => {
+    const redis = await startRedis(t)
+    const outage = { begin: redis.kill, end: redis.restart }
+    for (const database of [await openDatabase(t.testdir()), await openDatabase(await testPlace(t))]) {
+      t.teardown(database.close)
+      for (const seed of seeds) {
+        await compare(t, database, seed, {
+          nodes: 2,
+          outage,
+          start: async () => await redisNode(t, redis, database)
+        })
+      }
+    }
+  }
+)
+
+t.test(
+  'two gateways on one SQLite store exceed nothing, and refuse while money is left only by what may count twice',
+  async t => {
+    const database = await openDatabase(t.testdir())
     t.teardown(database.close)
-    for (const seed of seeds) await compare(t, database, seed, { nodes: 2, outage, start: async () => await redisNode(t, redis, database) })
-  }
-})
-
-t.test('two gateways on one SQLite store exceed nothing, and refuse while money is left only by what may count twice', async t => {
-  const database = await openDatabase(t.testdir())
-  t.teardown(database.close)
-  if (!isSqlite(database)) throw new Error('another store')
-  for (const seed of seeds) {
-    await compare(t, database, seed, { nodes: 2, isNeverKilled: true, countsTwice: true, start: async () => {
-      const limiter = new LocalLimiter({
-        readUsed: readUsedFrom(database), rereadMs: 0, shared: database, beatMs: 20, onFailure: error => t.error(error)
+    if (!isSqlite(database)) throw new Error('another store')
+    for (const seed of seeds) {
+      await compare(t, database, seed, {
+        nodes: 2,
+        isNeverKilled: true,
+        countsTwice: true,
+        start: async () => {
+          const limiter = new LocalLimiter({
+            readUsed: readUsedFrom(database),
+            rereadMs: 0,
+            shared: database,
+            beatMs: 20,
+            onFailure: error => t.error(error)
+          })
+          return { limiter, settled: nothing, kill: () => limiter.close() }
+        }
       })
-      return { limiter, settled: nothing, kill: () => limiter.close() }
-    } })
+    }
   }
-})
+)

@@ -10,20 +10,47 @@ import { noRedis, startRedis } from '../support/redis.ts'
 import type { Test } from 'tap'
 
 const parties: readonly Party[] = [
-  { kind: 'key', id: 'key-1', limits: { requestsPerMinute: 60, tokensPerMinute: 1000, concurrentCalls: 3, imagesPerDay: 5, budgets: [{ usd: 2, per: 'day' }, { usd: 9, every: '30d', from: '2026-01-01T00:00:00Z' }] } },
-  { kind: 'project', id: 'project-1', limits: { requestsPerMinute: 100, budget: { usd: 1, per: 'total', unpriced: 'allow' } } }
+  {
+    kind: 'key',
+    id: 'key-1',
+    limits: {
+      requestsPerMinute: 60,
+      tokensPerMinute: 1000,
+      concurrentCalls: 3,
+      imagesPerDay: 5,
+      budgets: [
+        { usd: 2, per: 'day' },
+        { usd: 9, every: '30d', from: '2026-01-01T00:00:00Z' }
+      ]
+    }
+  },
+  {
+    kind: 'project',
+    id: 'project-1',
+    limits: { requestsPerMinute: 100, budget: { usd: 1, per: 'total', unpriced: 'allow' } }
+  }
 ]
 
 /** Compares what a limiter says with what calls have used, twice: to look takes nothing. */
 async function saysWhatIsLeft (t: Test, limiter: Limiter): Promise<void> {
   const accounts = accountsOf(parties)
-  const decision = await limiter.reserve({ accounts, wanted: { tokens: { most: 400 }, images: { most: 2 }, nanoUsd: { most: 5e8, least: 5e8 } } })
+  const decision = await limiter.reserve({
+    accounts,
+    wanted: { tokens: { most: 400 }, images: { most: 2 }, nanoUsd: { most: 5e8, least: 5e8 } }
+  })
   if (!decision.admitted) throw new Error(decision.reason)
   limiter.settle(decision.reservation, { used: { requests: 0, tokens: 100, images: 2, nanoUsd: 25e7 } })
-  const open = await limiter.reserve({ accounts, wanted: { tokens: { most: 100 }, nanoUsd: { most: 1e8, least: 1e8 } } })
+  const open = await limiter.reserve({
+    accounts,
+    wanted: { tokens: { most: 100 }, nanoUsd: { most: 1e8, least: 1e8 } }
+  })
   t.ok(open.admitted)
-  const endOf = (budget: Parameters<typeof periodOf>[0]): number => Math.ceil(periodOf(budget, Date.now()).endMs / 1000)
-  const [day, days] = [endOf({ per: 'day' }), endOf({ everyMs: 30 * 86_400_000, fromMs: Date.parse('2026-01-01T00:00:00Z') })]
+  const endOf = (budget: Parameters<typeof periodOf>[0]): number =>
+    Math.ceil(periodOf(budget, Date.now()).endMs / 1000)
+  const [day, days] = [
+    endOf({ per: 'day' }),
+    endOf({ everyMs: 30 * 86_400_000, fromMs: Date.parse('2026-01-01T00:00:00Z') })
+  ]
   for (let look = 0; look < 2; look++) {
     const statuses = await limitStatuses(limiter, parties, false)
     t.match(statuses, [
@@ -33,14 +60,31 @@ async function saysWhatIsLeft (t: Test, limiter: Limiter): Promise<void> {
       { of: 'key', name: 'requests_per_minute', limit: 60, remaining: /^5[89]$/, window: null },
       { of: 'key', name: 'tokens_per_minute', limit: 1000, remaining: /^8\d\d$/, resets_at: Number },
       { of: 'key', name: 'concurrent_calls', limit: 3, remaining: null, resets_at: null },
-      { of: 'project', id: 'project-1', name: 'budget', limit: 1, remaining: 0.75, resets_at: null, window: 'total' },
+      {
+        of: 'project',
+        id: 'project-1',
+        name: 'budget',
+        limit: 1,
+        remaining: 0.75,
+        resets_at: null,
+        window: 'total'
+      },
       { of: 'project', name: 'requests_per_minute', limit: 100, remaining: /^9[89]$/ }
     ])
     const nowSeconds = Date.now() / 1000
     const { resets_at: full } = statuses[3] ?? {}
-    t.ok(typeof full === 'number' && full > nowSeconds - 1 && full < nowSeconds + 4, 'the two requests are back in two seconds')
+    t.ok(
+      typeof full === 'number' && full > nowSeconds - 1 && full < nowSeconds + 4,
+      'the two requests are back in two seconds'
+    )
   }
-  t.same((await limitStatuses(limiter, parties, true)).map(({ name, remaining }) => name === 'budget' ? remaining : 'seen').filter(remaining => remaining !== 'seen'), [null, null, null], 'money is hidden from those who see no costs')
+  t.same(
+    (await limitStatuses(limiter, parties, true))
+      .map(({ name, remaining }) => (name === 'budget' ? remaining : 'seen'))
+      .filter(remaining => remaining !== 'seen'),
+    [null, null, null],
+    'money is hidden from those who see no costs'
+  )
   if (open.admitted) limiter.settle(open.reservation, { used: {} })
 }
 
@@ -48,19 +92,32 @@ t.test('one process says what is left of each limit', async t => await saysWhatI
 
 t.test('a worker says what is left by the counters of its primary', async t => {
   const [primary, worker] = [new EventEmitter(), new EventEmitter()]
-  const end = (own: EventEmitter, other: EventEmitter) => Object.assign(own, { connected: true, send: (message: unknown) => { queueMicrotask(() => other.emit('message', structuredClone(message))) } })
+  const end = (own: EventEmitter, other: EventEmitter) =>
+    Object.assign(own, {
+      connected: true,
+      send: (message: unknown) => {
+        queueMicrotask(() => other.emit('message', structuredClone(message)))
+      }
+    })
   const [atPrimary, atWorker] = [end(primary, worker), end(worker, primary)]
   answerLimitMessages(atPrimary, new LocalLimiter(), 'worker-1')
   await saysWhatIsLeft(t, workerLimiter(atWorker))
 })
 
-t.test('machines say what is left by the counters of Redis, and nothing while it is away', { skip: noRedis }, async t => {
-  const redis = await startRedis(t)
-  const server = await redis.connect(t)
-  const limiter = new RedisLimiter(server, { without: () => 'allow', onFailure: error => t.error(error) })
-  t.teardown(() => limiter.close())
-  await saysWhatIsLeft(t, limiter)
-  await redis.kill()
-  const statuses = await limitStatuses(limiter, parties, false)
-  t.same(statuses.map(({ remaining }) => remaining), statuses.map(() => null))
-})
+t.test(
+  'machines say what is left by the counters of Redis, and nothing while it is away',
+  { skip: noRedis },
+  async t => {
+    const redis = await startRedis(t)
+    const server = await redis.connect(t)
+    const limiter = new RedisLimiter(server, { without: () => 'allow', onFailure: error => t.error(error) })
+    t.teardown(() => limiter.close())
+    await saysWhatIsLeft(t, limiter)
+    await redis.kill()
+    const statuses = await limitStatuses(limiter, parties, false)
+    t.same(
+      statuses.map(({ remaining }) => remaining),
+      statuses.map(() => null)
+    )
+  }
+)

@@ -2,10 +2,21 @@ import t from 'tap'
 import { LimitShare, type LimitShareOptions } from '../../lib/limits/limit-share.ts'
 import { reasonOf, requestOf, usageOf, type KeyCall } from '../support/limits.ts'
 
-const wanted: KeyCall = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'total' } }, tokens: 0, nanoUsd: 100 }
+const wanted: KeyCall = {
+  keyId: 'key-1',
+  limits: { budget: { usd: 1e-6, per: 'total' } },
+  tokens: 0,
+  nanoUsd: 100
+}
 
 function shareOf (parts: Partial<LimitShareOptions> = {}): LimitShare {
-  return new LimitShare({ processes: 4, known: () => ({ used: 200, reserved: 0 }), onFailure: () => undefined, now: Date.now, ...parts })
+  return new LimitShare({
+    processes: 4,
+    known: () => ({ used: 200, reserved: 0 }),
+    onFailure: () => undefined,
+    now: Date.now,
+    ...parts
+  })
 }
 
 /** Reserves until a limit refuses. @returns how often, and what refused */
@@ -18,8 +29,16 @@ async function exhaust (share: LimitShare, request: KeyCall): Promise<[count: nu
 
 t.test('a process spends its part of what is left of a budget', async t => {
   t.same(await exhaust(shareOf(), wanted), [2, 'budget_reserved'])
-  t.same(await exhaust(shareOf({ readUsed: async () => 600 }), wanted), [1, 'budget_reserved'], 'of what the usage records say')
-  t.same(await exhaust(shareOf({ known: () => ({ used: 0, reserved: 50 }) }), wanted), [2, 'budget_reserved'], 'less what its open calls hold')
+  t.same(
+    await exhaust(shareOf({ readUsed: async () => 600 }), wanted),
+    [1, 'budget_reserved'],
+    'of what the usage records say'
+  )
+  t.same(
+    await exhaust(shareOf({ known: () => ({ used: 0, reserved: 50 }) }), wanted),
+    [2, 'budget_reserved'],
+    'less what its open calls hold'
+  )
 })
 
 t.test('what a process has spent does not come back', async t => {

@@ -17,22 +17,39 @@ import { storeTest } from '../support/stores.ts'
 import { outlast, until } from '../support/until.ts'
 
 const day = 24 * 60 * 60 * 1000
-const call: KeyCall = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 100 } // 1,000 billionths
+// 1,000 billionths
+const call: KeyCall = {
+  keyId: 'key-1',
+  limits: { budget: { usd: 1e-6, per: 'day' } },
+  tokens: 0,
+  nanoUsd: 100
+}
 
 /** A gateway's limiter on a store, whose calls cost what they reserved. */
-function gatewayOn (database: SqliteDatabase, options: LocalLimiterOptions = {}, now: () => number = Date.now) {
+function gatewayOn (
+  database: SqliteDatabase,
+  options: LocalLimiterOptions = {},
+  now: () => number = Date.now
+) {
   let number = 0
   const prefix = Math.random().toString(36)
-  const limiter = new KeyLocalLimiter(new LocalLimiter({
-    readUsed: readUsedFrom(database), rereadMs: 0, now, ...options
-  }))
+  const limiter = new KeyLocalLimiter(
+    new LocalLimiter({
+      readUsed: readUsedFrom(database),
+      rereadMs: 0,
+      now,
+      ...options
+    })
+  )
   return {
     limiter,
     /** @returns whether it was admitted */
     call: async (): Promise<boolean> => {
       const decision = await limiter.reserve(call)
       if (!decision.admitted) return false
-      insertUsage(database, [usageRowOf(0, { id: `${prefix}-${number++}`, at_ms: now(), cost_nano_usd: call.nanoUsd })])
+      insertUsage(database, [
+        usageRowOf(0, { id: `${prefix}-${number++}`, at_ms: now(), cost_nano_usd: call.nanoUsd })
+      ])
       limiter.settle(decision.reservation, { tokens: 0, nanoUsd: call.nanoUsd })
       return true
     }
@@ -44,7 +61,9 @@ t.test('two gateways on one store have one budget between them', async t => {
   t.teardown(database.close)
   const [blue, green] = [gatewayOn(database), gatewayOn(database)]
   let admitted = 0
-  for (let round = 0; round < 10; round++) for (const gateway of [blue, green]) if (await gateway.call()) admitted++
+  for (let round = 0; round < 10; round++) {
+    for (const gateway of [blue, green]) if (await gateway.call()) admitted++
+  }
   t.equal(admitted, 10)
 })
 
@@ -69,28 +88,33 @@ t.test('the ledger is read once a second, not with every call', async t => {
   t.equal(readings, 1)
 })
 
-t.test('what a process that was killed holds of a budget stays reserved until its usage records are stored and read', async t => {
-  const state = { isUnrecorded: true, recorded: 0, looks: 0 }
-  const limiter = new KeyLocalLimiter(new LocalLimiter({
-    readUsed: async () => state.recorded,
-    rereadMs: 1,
-    hasUnrecorded: () => {
-      state.looks++
-      return state.isUnrecorded
-    }
-  }))
-  const wanted = { ...call, limits: { ...call.limits, concurrentCalls: 1 }, nanoUsd: 600 }
-  const reason = (): string => reasonOf(limiter.counters.reserve(wanted))
-  t.equal((await limiter.reserve(wanted, 'killed')).admitted, true)
-  limiter.release('killed')
-  t.equal(limiter.counters.open, 0, 'its call is not open any more')
-  await until(() => state.looks > 2, 'its journal to be looked for')
-  t.equal(reason(), 'budget_reserved', 'its journal waits')
-  state.recorded = 500
-  state.isUnrecorded = false
-  await until(() => [...limiter.counters.holdings()].length === 0, 'its part to be released')
-  t.equal(reason(), 'budget_too_small', '500 of 1,000 are spent')
-})
+t.test(
+  'what a process that was killed holds of a budget stays reserved until its usage records are stored and read',
+  async t => {
+    const state = { isUnrecorded: true, recorded: 0, looks: 0 }
+    const limiter = new KeyLocalLimiter(
+      new LocalLimiter({
+        readUsed: async () => state.recorded,
+        rereadMs: 1,
+        hasUnrecorded: () => {
+          state.looks++
+          return state.isUnrecorded
+        }
+      })
+    )
+    const wanted = { ...call, limits: { ...call.limits, concurrentCalls: 1 }, nanoUsd: 600 }
+    const reason = (): string => reasonOf(limiter.counters.reserve(wanted))
+    t.equal((await limiter.reserve(wanted, 'killed')).admitted, true)
+    limiter.release('killed')
+    t.equal(limiter.counters.open, 0, 'its call is not open any more')
+    await until(() => state.looks > 2, 'its journal to be looked for')
+    t.equal(reason(), 'budget_reserved', 'its journal waits')
+    state.recorded = 500
+    state.isUnrecorded = false
+    await until(() => [...limiter.counters.holdings()].length === 0, 'its part to be released')
+    t.equal(reason(), 'budget_too_small', '500 of 1,000 are spent')
+  }
+)
 
 /** What there is of a call whose worker is killed: it holds 600, its answer costs 100. */
 interface KillPoint {
@@ -110,87 +134,152 @@ const killPoints: Readonly<Record<string, KillPoint>> = {
   'once the journal is empty': { isSettled: true, isStored: true, costs: 100 }
 }
 
-for (const [point, { journaled, isSettled = false, isStored = false, costs }] of Object.entries(killPoints)) {
-  storeTest(`a call whose worker is killed ${point} costs ${costs} of the 600 that it held`, async (t, open) => {
-    const database = await open()
-    const key = { id: call.keyId, name: 'one', limits: call.limits }
-    let isUnrecorded = true
-    const failures: unknown[] = []
-    const limiter = new KeyLocalLimiter(new LocalLimiter({
-      readUsed: readUsedFrom(database), rereadMs: 1, hasUnrecorded: () => isUnrecorded, onFailure: error => failures.push(error)
-    }))
-    t.teardown(() => limiter.limiter.close())
-    const row = usageRowOf(1, { id: 'AAAAAAAA0001-a', at_ms: Date.now(), cost_nano_usd: 100 })
-    const decision = await limiter.limiter.reserve({ ...requestOf({ ...call, nanoUsd: 600 }), rowId: row.id }, 'worker')
-    if (!decision.admitted) throw new Error('refused')
-    if (isSettled) limiter.limiter.settle(decision.reservation, { used: { nanoUsd: 100 }, row: { id: row.id, atMs: row.at_ms } })
-    if (isStored) await database.insertUsage([row])
-    const lines = { interrupted: { ...row, outcome: 'interrupted', cost_nano_usd: 600 }, ok: row }
-    if (journaled !== undefined) writeFileSync(join(database.directory, 'usage-killed.jsonl'), `${JSON.stringify(lines[journaled])}\n`)
+for (const [point, { journaled, isSettled = false, isStored = false, costs }] of Object.entries(
+  killPoints
+)) {
+  storeTest(
+    `a call whose worker is killed ${point} costs ${costs} of the 600 that it held`,
+    async (t, open) => {
+      const database = await open()
+      const key = { id: call.keyId, name: 'one', limits: call.limits }
+      let isUnrecorded = true
+      const failures: unknown[] = []
+      const limiter = new KeyLocalLimiter(
+        new LocalLimiter({
+          readUsed: readUsedFrom(database),
+          rereadMs: 1,
+          hasUnrecorded: () => isUnrecorded,
+          onFailure: error => failures.push(error)
+        })
+      )
+      t.teardown(() => limiter.limiter.close())
+      const row = usageRowOf(1, { id: 'AAAAAAAA0001-a', at_ms: Date.now(), cost_nano_usd: 100 })
+      const decision = await limiter.limiter.reserve(
+        { ...requestOf({ ...call, nanoUsd: 600 }), rowId: row.id },
+        'worker'
+      )
+      if (!decision.admitted) throw new Error('refused')
+      if (isSettled) {
+        limiter.limiter.settle(decision.reservation, {
+          used: { nanoUsd: 100 },
+          row: { id: row.id, atMs: row.at_ms }
+        })
+      }
+      if (isStored) await database.insertUsage([row])
+      const lines = { interrupted: { ...row, outcome: 'interrupted', cost_nano_usd: 600 }, ok: row }
+      if (journaled !== undefined) {
+        writeFileSync(
+          join(database.directory, 'usage-killed.jsonl'),
+          `${JSON.stringify(lines[journaled])}\n`
+        )
+      }
 
-    limiter.release('worker')
-    const held = isSettled ? 100 : 600
-    t.equal(reasonOf(await limiter.reserve({ ...call, nanoUsd: 1001 - held })), isSettled ? 'budget_too_small' : 'budget_reserved', 'what it held counts until its record is imported')
-    await importJournals(database, {
-      beforeStored: async rows => await limiter.limiter.settleRecorded(recordedUsages(rows, id => id === key.id ? key : undefined, undefined)),
-      onImported: () => undefined,
-      onFailure: (_, error) => t.error(error)
-    })
-    isUnrecorded = false
-    await until(() => [...limiter.counters.holdings()].length === 0, 'nothing to be held')
-    t.equal(reasonOf(await limiter.reserve({ ...call, nanoUsd: 1001 - costs })), 'budget_too_small')
-    t.equal(reasonOf(await limiter.reserve({ ...call, nanoUsd: 1000 - costs })), 'admitted')
-    t.same(failures, [])
-    t.match(await database.query.selectFrom('usage').select('cost_nano_usd').execute(), costs === 0 ? [] : [{ cost_nano_usd: costs }])
-  })
+      limiter.release('worker')
+      const held = isSettled ? 100 : 600
+      t.equal(
+        reasonOf(await limiter.reserve({ ...call, nanoUsd: 1001 - held })),
+        isSettled ? 'budget_too_small' : 'budget_reserved',
+        'what it held counts until its record is imported'
+      )
+      await importJournals(database, {
+        beforeStored: async rows =>
+          await limiter.limiter.settleRecorded(
+            recordedUsages(rows, id => (id === key.id ? key : undefined), undefined)
+          ),
+        onImported: () => undefined,
+        onFailure: (_, error) => t.error(error)
+      })
+      isUnrecorded = false
+      await until(() => [...limiter.counters.holdings()].length === 0, 'nothing to be held')
+      t.equal(reasonOf(await limiter.reserve({ ...call, nanoUsd: 1001 - costs })), 'budget_too_small')
+      t.equal(reasonOf(await limiter.reserve({ ...call, nanoUsd: 1000 - costs })), 'admitted')
+      t.same(failures, [])
+      t.match(
+        await database.query.selectFrom('usage').select('cost_nano_usd').execute(),
+        costs === 0 ? [] : [{ cost_nano_usd: costs }]
+      )
+    }
+  )
 }
 
-t.test('what calls of a killed process used counts beside what others have used and not recorded yet', async t => {
-  let recorded = 0
-  const limiter = new LocalLimiter({ readUsed: async () => recorded, rereadMs: 0, hasUnrecorded: () => recorded === 0 })
-  const limits = { concurrentCalls: 9, budget: { usd: 1e-6, per: 'day' as const } }
-  const wanted = (nanoUsd: number): ReservationRequest => requestOf({ ...call, limits, nanoUsd })
-  const { accounts } = wanted(0)
-  const live = await limiter.reserve(wanted(300), 'live')
-  for (const rowId of ['answered', 'interrupted', 'unsent']) t.match(await limiter.reserve({ ...wanted(200), rowId }, 'killed'), { admitted: true })
-  if (live.admitted) limiter.settle(live.reservation, { used: { nanoUsd: 300 } })
-  const records = [['answered', 50], ['interrupted', 200], ['of another time', 9]] as const
-  const usages = records.map(([id, nanoUsd]) => ({ accounts, row: { id, atMs: 1 }, used: { nanoUsd } }))
-  await limiter.settleRecorded(usages.slice(0, 1)) // one may be imported before it is known that the process has exited
-  limiter.release('killed')
-  await limiter.settleRecorded(usages)
-  await limiter.settleRecorded(usages)
-  t.equal(limiter.counters.open, 0)
-  recorded = 250 // of the killed process: the other record comes half a second later
-  await until(() => [...limiter.counters.holdings()].length === 0, 'what had no record to be released')
-  t.equal(reasonOf(await limiter.reserve(wanted(451))), 'budget_too_small', '300, 50 and 200 of 1,000 are used')
-  t.equal(reasonOf(await limiter.reserve(wanted(450))), 'admitted')
-})
+t.test(
+  'what calls of a killed process used counts beside what others have used and not recorded yet',
+  async t => {
+    let recorded = 0
+    const limiter = new LocalLimiter({
+      readUsed: async () => recorded,
+      rereadMs: 0,
+      hasUnrecorded: () => recorded === 0
+    })
+    const limits = { concurrentCalls: 9, budget: { usd: 1e-6, per: 'day' as const } }
+    const wanted = (nanoUsd: number): ReservationRequest => requestOf({ ...call, limits, nanoUsd })
+    const { accounts } = wanted(0)
+    const live = await limiter.reserve(wanted(300), 'live')
+    for (const rowId of ['answered', 'interrupted', 'unsent']) {
+      t.match(await limiter.reserve({ ...wanted(200), rowId }, 'killed'), { admitted: true })
+    }
+    if (live.admitted) limiter.settle(live.reservation, { used: { nanoUsd: 300 } })
+    const records = [
+      ['answered', 50],
+      ['interrupted', 200],
+      ['of another time', 9]
+    ] as const
+    const usages = records.map(([id, nanoUsd]) => ({ accounts, row: { id, atMs: 1 }, used: { nanoUsd } }))
+    // one may be imported before it is known that the process has exited
+    await limiter.settleRecorded(usages.slice(0, 1))
+    limiter.release('killed')
+    await limiter.settleRecorded(usages)
+    await limiter.settleRecorded(usages)
+    t.equal(limiter.counters.open, 0)
+    recorded = 250 // of the killed process: the other record comes half a second later
+    await until(() => [...limiter.counters.holdings()].length === 0, 'what had no record to be released')
+    t.equal(
+      reasonOf(await limiter.reserve(wanted(451))),
+      'budget_too_small',
+      '300, 50 and 200 of 1,000 are used'
+    )
+    t.equal(reasonOf(await limiter.reserve(wanted(450))), 'admitted')
+  }
+)
 
-t.test('what a process that was killed holds of a budget is released when no more is known of its records, and not after the end', async t => {
-  const failures: unknown[] = []
-  const limiter = new KeyLocalLimiter(new LocalLimiter({ rereadMs: 1, onFailure: error => failures.push(error), hasUnrecorded: () => look() }))
-  let look = (): boolean => { throw new Error('no folder') }
-  await limiter.reserve(call, 'killed')
-  limiter.release('killed')
-  await until(() => [...limiter.counters.holdings()].length === 0, 'its part to be released')
-  t.match(failures, [{ message: 'no folder' }])
+t.test(
+  'what a process that was killed holds of a budget is released when no more is known of its records, and not after the end',
+  async t => {
+    const failures: unknown[] = []
+    const limiter = new KeyLocalLimiter(
+      new LocalLimiter({
+        rereadMs: 1,
+        onFailure: error => failures.push(error),
+        hasUnrecorded: () => look()
+      })
+    )
+    let look = (): boolean => {
+      throw new Error('no folder')
+    }
+    await limiter.reserve(call, 'killed')
+    limiter.release('killed')
+    await until(() => [...limiter.counters.holdings()].length === 0, 'its part to be released')
+    t.match(failures, [{ message: 'no folder' }])
 
-  let looks = 0
-  look = () => ++looks > 0
-  await limiter.reserve(call, 'killed')
-  limiter.release('killed')
-  limiter.close()
-  await outlast(20)
-  t.equal(looks, 1, 'the store is closed')
-  t.equal(failures.length, 1)
-})
+    let looks = 0
+    look = () => ++looks > 0
+    await limiter.reserve(call, 'killed')
+    limiter.release('killed')
+    limiter.close()
+    await outlast(20)
+    t.equal(looks, 1, 'the store is closed')
+    t.equal(failures.length, 1)
+  }
+)
 
 t.test('a clock that is a day ahead for one call opens no second budget', async t => {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
   const time = { wall: Date.UTC(2025, 10, 21, 12), monotonic: 0 }
-  const clock = new SteadyClock(() => time.wall, () => time.monotonic)
+  const clock = new SteadyClock(
+    () => time.wall,
+    () => time.monotonic
+  )
   const gateway = gatewayOn(database, {}, () => clock.now())
   let admitted = 0
   for (let number = 0; number < 30; number++) {
@@ -205,9 +294,13 @@ t.test('a clock that is a day ahead for one call opens no second budget', async 
 
 t.test('a ledger that cannot be read is reported, and the budget counts what is known', async t => {
   const failures: unknown[] = []
-  const limiter = new KeyLocalLimiter(new LocalLimiter({
-    readUsed: async () => await Promise.reject(new Error('locked')), onFailure: error => failures.push(error), rereadMs: 0
-  }))
+  const limiter = new KeyLocalLimiter(
+    new LocalLimiter({
+      readUsed: async () => await Promise.reject(new Error('locked')),
+      onFailure: error => failures.push(error),
+      rereadMs: 0
+    })
+  )
   const verdicts: boolean[] = []
   for (let number = 0; number < 4; number++) {
     const decision = await limiter.reserve({ ...call, nanoUsd: 400 })
@@ -218,92 +311,156 @@ t.test('a ledger that cannot be read is reported, and the budget counts what is 
   t.equal(failures.length, 4)
 })
 
-t.test('workers that disagree on the period of a budget while they reload count in both, and read neither anew', async t => {
-  let readings = 0
-  const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => { readings++; return 0 } }))
-  const monthly: KeyCall = { ...call, limits: { budget: { usd: 1e-6, per: 'month' } } }
-  const admitted = { day: 0, month: 0 }
-  for (let number = 0; number < 15; number++) {
-    if ((await limiter.reserve(call)).admitted) admitted.day++
-    if ((await limiter.reserve(monthly)).admitted) admitted.month++
+t.test(
+  'workers that disagree on the period of a budget while they reload count in both, and read neither anew',
+  async t => {
+    let readings = 0
+    const limiter = new KeyLocalLimiter(
+      new LocalLimiter({
+        readUsed: async () => {
+          readings++
+          return 0
+        }
+      })
+    )
+    const monthly: KeyCall = { ...call, limits: { budget: { usd: 1e-6, per: 'month' } } }
+    const admitted = { day: 0, month: 0 }
+    for (let number = 0; number < 15; number++) {
+      if ((await limiter.reserve(call)).admitted) admitted.day++
+      if ((await limiter.reserve(monthly)).admitted) admitted.month++
+    }
+    t.same(admitted, { day: 10, month: 10 })
+    t.equal(readings, 2)
   }
-  t.same(admitted, { day: 10, month: 10 })
-  t.equal(readings, 2)
-})
+)
 
-t.test('whatever calls, kills and clocks do, each sum is what was recorded and what is reserved, and no call goes beyond it', async t => {
-  for (let seed = 1; seed <= 20; seed++) {
-    const random = randomFrom(seed)
-    const clock = { ms: Date.UTC(2026, 2, 28, 21) }
-    const rows: Array<{ readonly party: string, readonly atMs: number, readonly nanoUsd: number }> = []
-    /** The first of them, which the store has: rows come there later than they are counted. */
-    let stored = 0
-    let isUnrecorded = false
-    const limiter = new LocalLimiter({
-      now: () => clock.ms, rereadMs: 0, hasUnrecorded: () => isUnrecorded,
-      readUsed: async ({ party, period: { fromMs } }) => rows.slice(0, stored).reduce((sum, row) => row.party === party && row.atMs >= fromMs ? sum + row.nanoUsd : sum, 0)
-    })
-    const parties: readonly Party[] = [
-      { kind: 'key', id: 'k', limits: { budgets: [{ usd: 2e-7, per: 'hour' }, { usd: 9e-7, per: 'day', timeZone: 'Europe/Berlin' }] } },
-      { kind: 'project', id: 'p', limits: { budget: { usd: 1.5e-6, every: '36h', from: '2026-03-01T00:00:00Z' }, strict: random(2) === 0 } }
-    ]
-    const accounts = accountsOf(parties)
-    const sums = accounts.filter(account => account.counting === 'sum')
-    interface Open { readonly reservation: number, readonly rowId: string, readonly atMs: number, readonly amounts: readonly number[] }
-    let open: Open[] = []
-    const record = (atMs: number, nanoUsd: number): void => { for (const { id } of parties) rows.push({ party: id, atMs, nanoUsd }) }
-    /** What the identity says is left: the amount, less what calls have cost and less what open ones hold. */
-    const leftOf = (place: number): number => {
-      const { window, amount, partyId } = sums[place] as SumAccount // a place in the list
-      const { fromMs, endMs } = periodOf(window, clock.ms)
-      const isIn = ({ atMs }: { readonly atMs: number }): boolean => atMs >= fromMs && atMs < endMs
-      const used = rows.filter(row => row.party === partyId && isIn(row)).reduce((sum, { nanoUsd }) => sum + nanoUsd, 0)
-      return amount - used - open.filter(isIn).reduce((sum, { amounts }) => sum + (amounts[place] ?? 0), 0)
-    }
-    for (let step = 0; step < 300; step++) {
-      clock.ms += random(4) === 0 ? random(3_000_000) : random(1000)
-      const most = 1 + random(120)
-      const wanted: ReservationRequest['wanted'] = { nanoUsd: { most, least: 1 + random(most), usual: 1 + random(most) } }
-      const left = sums.map((_, place) => leftOf(place))
-      const bounds = sums.map(account => boundsOf(account, wanted))
-      const rowId = `row-${step}`
-      const decision = await limiter.reserve({ accounts, wanted, rowId }, random(2) === 0 ? 'one' : 'two')
-      const mayPass = left.every((amount, place) => amount > 0 && (bounds[place]?.least ?? 0) <= amount)
-      if (decision.admitted !== mayPass) return t.fail(`seed ${seed}, step ${step}: ${JSON.stringify({ decision, left, bounds })}`)
-      if (decision.admitted) {
-        const amounts = sums.map((account, place) => account.strict ? decision.granted.nanoUsd ?? 0 : bounds[place]?.most ?? 0)
-        if (amounts.some((amount, place) => amount > (left[place] ?? 0))) return t.fail(`seed ${seed}, step ${step}: more than is left`)
-        open.push({ reservation: decision.reservation, rowId, atMs: clock.ms, amounts })
+t.test(
+  'whatever calls, kills and clocks do, each sum is what was recorded and what is reserved, and no call goes beyond it',
+  async t => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const random = randomFrom(seed)
+      const clock = { ms: Date.UTC(2026, 2, 28, 21) }
+      const rows: Array<{ readonly party: string, readonly atMs: number, readonly nanoUsd: number }> = []
+      /** The first of them, which the store has: rows come there later than they are counted. */
+      let stored = 0
+      let isUnrecorded = false
+      const limiter = new LocalLimiter({
+        now: () => clock.ms,
+        rereadMs: 0,
+        hasUnrecorded: () => isUnrecorded,
+        readUsed: async ({ party, period: { fromMs } }) =>
+          rows
+            .slice(0, stored)
+            .reduce((sum, row) => (row.party === party && row.atMs >= fromMs ? sum + row.nanoUsd : sum), 0)
+      })
+      const parties: readonly Party[] = [
+        {
+          kind: 'key',
+          id: 'k',
+          limits: {
+            budgets: [
+              { usd: 2e-7, per: 'hour' },
+              { usd: 9e-7, per: 'day', timeZone: 'Europe/Berlin' }
+            ]
+          }
+        },
+        {
+          kind: 'project',
+          id: 'p',
+          limits: {
+            budget: { usd: 1.5e-6, every: '36h', from: '2026-03-01T00:00:00Z' },
+            strict: random(2) === 0
+          }
+        }
+      ]
+      const accounts = accountsOf(parties)
+      const sums = accounts.filter(account => account.counting === 'sum')
+      interface Open {
+        readonly reservation: number
+        readonly rowId: string
+        readonly atMs: number
+        readonly amounts: readonly number[]
       }
-      while (open.length > 0 && random(3) > 0) {
-        const [ended] = open.splice(random(open.length), 1)
-        if (ended === undefined) break
-        const cost = random((ended.amounts[0] ?? 0) + 1)
-        record(ended.atMs, cost)
-        limiter.settle(ended.reservation, { used: { nanoUsd: cost } })
+      let open: Open[] = []
+      const record = (atMs: number, nanoUsd: number): void => {
+        for (const { id } of parties) rows.push({ party: id, atMs, nanoUsd })
       }
-      if (random(3) === 0) stored = Math.max(stored, rows.length - random(6))
-      if (random(40) > 0) continue
-      // Both workers are killed: what they held counts until their records are stored, and then what these say.
-      isUnrecorded = true
-      limiter.release('one')
-      limiter.release('two')
-      const before = sums.map((_, place) => leftOf(place))
-      const refused = await limiter.reserve({ accounts, wanted: { nanoUsd: { most: 1e6 } } })
-      if (refused.admitted) return t.fail(`seed ${seed}, step ${step}: what a killed process held is gone`)
-      t.ok(before.every((amount, place) => amount <= (sums[place]?.amount ?? 0)))
-      const killed = open.map(({ rowId, atMs, amounts }) => ({ rowId, atMs, cost: random((amounts[0] ?? 0) + 1) }))
-      await limiter.settleRecorded(killed.map(({ rowId: id, atMs, cost }) => ({ accounts, row: { id, atMs }, used: { nanoUsd: cost } })))
-      // Their rows are in the store before those of calls that ended earlier in processes that live.
-      const late = rows.splice(stored)
-      for (const { atMs, cost } of killed) record(atMs, cost)
-      stored = rows.length
-      rows.push(...late)
-      open = []
-      isUnrecorded = false
-      await until(() => [...limiter.counters.holdings()].length === 0, 'what they held to be released')
+      /**
+       * What the identity says is left: the amount, less what calls have cost and less what open ones hold.
+       */
+      const leftOf = (place: number): number => {
+        const { window, amount, partyId } = sums[place] as SumAccount // a place in the list
+        const { fromMs, endMs } = periodOf(window, clock.ms)
+        const isIn = ({ atMs }: { readonly atMs: number }): boolean => atMs >= fromMs && atMs < endMs
+        const used = rows
+          .filter(row => row.party === partyId && isIn(row))
+          .reduce((sum, { nanoUsd }) => sum + nanoUsd, 0)
+        return amount - used - open.filter(isIn).reduce((sum, { amounts }) => sum + (amounts[place] ?? 0), 0)
+      }
+      for (let step = 0; step < 300; step++) {
+        clock.ms += random(4) === 0 ? random(3_000_000) : random(1000)
+        const most = 1 + random(120)
+        const wanted: ReservationRequest['wanted'] = {
+          nanoUsd: { most, least: 1 + random(most), usual: 1 + random(most) }
+        }
+        const left = sums.map((_, place) => leftOf(place))
+        const bounds = sums.map(account => boundsOf(account, wanted))
+        const rowId = `row-${step}`
+        const decision = await limiter.reserve({ accounts, wanted, rowId }, random(2) === 0 ? 'one' : 'two')
+        const mayPass = left.every((amount, place) => amount > 0 && (bounds[place]?.least ?? 0) <= amount)
+        if (decision.admitted !== mayPass) {
+          return t.fail(`seed ${seed}, step ${step}: ${JSON.stringify({ decision, left, bounds })}`)
+        }
+        if (decision.admitted) {
+          const amounts = sums.map((account, place) =>
+            account.strict ? (decision.granted.nanoUsd ?? 0) : (bounds[place]?.most ?? 0)
+          )
+          if (amounts.some((amount, place) => amount > (left[place] ?? 0))) {
+            return t.fail(`seed ${seed}, step ${step}: more than is left`)
+          }
+          open.push({ reservation: decision.reservation, rowId, atMs: clock.ms, amounts })
+        }
+        while (open.length > 0 && random(3) > 0) {
+          const [ended] = open.splice(random(open.length), 1)
+          if (ended === undefined) break
+          const cost = random((ended.amounts[0] ?? 0) + 1)
+          record(ended.atMs, cost)
+          limiter.settle(ended.reservation, { used: { nanoUsd: cost } })
+        }
+        if (random(3) === 0) stored = Math.max(stored, rows.length - random(6))
+        if (random(40) > 0) continue
+        // Both workers are killed: what they held counts until their records are stored, and then what these
+        // say.
+        isUnrecorded = true
+        limiter.release('one')
+        limiter.release('two')
+        const before = sums.map((_, place) => leftOf(place))
+        const refused = await limiter.reserve({ accounts, wanted: { nanoUsd: { most: 1e6 } } })
+        if (refused.admitted) return t.fail(`seed ${seed}, step ${step}: what a killed process held is gone`)
+        t.ok(before.every((amount, place) => amount <= (sums[place]?.amount ?? 0)))
+        const killed = open.map(({ rowId, atMs, amounts }) => ({
+          rowId,
+          atMs,
+          cost: random((amounts[0] ?? 0) + 1)
+        }))
+        await limiter.settleRecorded(
+          killed.map(({ rowId: id, atMs, cost }) => ({
+            accounts,
+            row: { id, atMs },
+            used: { nanoUsd: cost }
+          }))
+        )
+        // Their rows are in the store before those of calls that ended earlier in processes that live.
+        const late = rows.splice(stored)
+        for (const { atMs, cost } of killed) record(atMs, cost)
+        stored = rows.length
+        rows.push(...late)
+        open = []
+        isUnrecorded = false
+        await until(() => [...limiter.counters.holdings()].length === 0, 'what they held to be released')
+      }
+      limiter.close()
     }
-    limiter.close()
+    t.pass('20 times 300 calls')
   }
-  t.pass('20 times 300 calls')
-})
+)

@@ -1,4 +1,7 @@
-/** A key with a budget never spends more than the budget, over a real gateway and a provider that bills what is requested. */
+/**
+ * A key with a budget never spends more than the budget, over a real gateway and a provider that bills what
+ * is requested.
+ */
 
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
@@ -9,7 +12,15 @@ import { noRedis, startRedis } from '../support/redis.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { modelSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
-import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import {
+  chatAnswer,
+  chatFrames,
+  eventStream,
+  fakeUpstream,
+  type FakeUpstream,
+  type Script,
+  type SeenRequest
+} from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 import type { ActualUsage } from '../../lib/limits/counters.ts'
 import type { Budget, KeyLimits } from '../../lib/core/key.ts'
@@ -27,10 +38,17 @@ interface Bill {
 }
 
 /** A provider that writes as much as it may, and counts what that costs. */
-async function greedyProvider (t: Test, answer: (request: SeenRequest, tokens: number) => Script = completeAnswer): Promise<Bill> {
+async function greedyProvider (
+  t: Test,
+  answer: (request: SeenRequest, tokens: number) => Script = completeAnswer
+): Promise<Bill> {
   let nanoUsd = 0
   const upstream = await fakeUpstream(request => {
-    const { model, max_completion_tokens: most, n } = request.json as { model?: string, max_completion_tokens?: number, n?: number }
+    const {
+      model,
+      max_completion_tokens: most,
+      n
+    } = request.json as { model?: string, max_completion_tokens?: number, n?: number }
     if (model === 'free') return answer(request, outputLimit)
     const tokens = Math.min(most ?? Infinity, outputLimit) * (n ?? 1)
     nanoUsd += 5 * price.input * 1000 + tokens * price.output * 1000
@@ -45,26 +63,40 @@ function usageOf (tokens: number): object {
 }
 
 function completeAnswer (_: SeenRequest, tokens: number): Script {
-  return { pieces: [JSON.stringify({
-    id: 'x', object: 'chat.completion', created: 1, model: 'm',
-    choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'length' }], usage: usageOf(tokens)
-  })] }
+  return {
+    pieces: [
+      JSON.stringify({
+        id: 'x',
+        object: 'chat.completion',
+        created: 1,
+        model: 'm',
+        choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'length' }],
+        usage: usageOf(tokens)
+      })
+    ]
+  }
 }
 
 async function start (t: Test, { upstream }: Bill, limits: KeyLimits, parts: Partial<Settings> = {}) {
-  const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`)],
-    models: [
-      modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } }),
-      modelSettings('openai/unpriced'),
-      modelSettings('openai/free', { price: { input: 0, output: 0 } })
-    ],
-    ...parts
-  }, { limited: { id: 'key-2', name: 'limited', limits } }, { limiter: new LocalLimiter() })
+  const api = await testGateway(
+    t,
+    {
+      providers: [upstreamAt(`${upstream.url}/v1`)],
+      models: [
+        modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } }),
+        modelSettings('openai/unpriced'),
+        modelSettings('openai/free', { price: { input: 0, output: 0 } })
+      ],
+      ...parts
+    },
+    { limited: { id: 'key-2', name: 'limited', limits } },
+    { limiter: new LocalLimiter() }
+  )
   const headers = { authorization: 'Bearer limited' }
   return {
     api,
-    ask: async (body: object = {}, init: RequestInit = {}) => await api.post(path, { model: 'openai/priced', messages: 'hello', ...body }, { headers, ...init })
+    ask: async (body: object = {}, init: RequestInit = {}) =>
+      await api.post(path, { model: 'openai/priced', messages: 'hello', ...body }, { headers, ...init })
   }
 }
 
@@ -79,108 +111,244 @@ t.test('calls at once without a bound of their own spend no more than the budget
   for (let more = 0; more < 20; more++) statuses.push((await ask({ n: 2 })).status)
   t.ok(provider.usd() <= 1, `$${provider.usd()}`)
   t.ok(provider.usd() > 0.99, 'and the budget can be used up')
-  t.same([...new Set(statuses)].toSorted((a, b) => a - b), [200, 402, 429])
+  t.same(
+    [...new Set(statuses)].toSorted((a, b) => a - b),
+    [200, 402, 429]
+  )
 })
 
-t.test('calls without a bound run beside each other, whatever the model could write, and each gets a usual length', async t => {
-  let release = (): void => undefined
-  const together = new Promise<void>(resolve => { release = resolve })
-  const bounds = new Set<number | undefined>()
-  const upstream = await fakeUpstream(async request => {
-    bounds.add((request.json as { max_completion_tokens?: number }).max_completion_tokens)
-    if (upstream.requests.length === 16) release()
-    await together
-    return completeAnswer(request, 1000)
-  })
-  t.teardown(upstream.close)
-  for (const capabilities of [{}, { output_token_limit: 128_000 }]) {
-    bounds.clear()
-    const { ask } = await start(t, { upstream, usd: () => 0 }, { budget: { usd: 10, per: 'month' } }, {
-      models: [modelSettings('openai/priced', { price: { input: 5, output: 40 }, capabilities })]
+t.test(
+  'calls without a bound run beside each other, whatever the model could write, and each gets a usual length',
+  async t => {
+    let release = (): void => undefined
+    const together = new Promise<void>(resolve => {
+      release = resolve
     })
-    t.same(await Promise.all(Array.from({ length: 16 }, async () => (await ask()).status)), Array(16).fill(200))
-    t.ok([...bounds].every(bound => bound !== undefined && bound >= 8192 && bound < 8400), `limited to ${[...bounds].join()}`)
-    t.match(await Promise.all([ask({ reasoning_effort: 'high' }), ask({ max_completion_tokens: 20_000 })]), [{ status: 200 }, { status: 200 }])
-    t.ok([...bounds].some(bound => bound !== undefined && bound > 30_000), 'an effort needs more')
-    t.ok(bounds.has(20_000), 'a bound of the caller stays')
+    const bounds = new Set<number | undefined>()
+    const upstream = await fakeUpstream(async request => {
+      bounds.add((request.json as { max_completion_tokens?: number }).max_completion_tokens)
+      if (upstream.requests.length === 16) release()
+      await together
+      return completeAnswer(request, 1000)
+    })
+    t.teardown(upstream.close)
+    for (const capabilities of [{}, { output_token_limit: 128_000 }]) {
+      bounds.clear()
+      const { ask } = await start(
+        t,
+        { upstream, usd: () => 0 },
+        { budget: { usd: 10, per: 'month' } },
+        {
+          models: [modelSettings('openai/priced', { price: { input: 5, output: 40 }, capabilities })]
+        }
+      )
+      t.same(
+        await Promise.all(Array.from({ length: 16 }, async () => (await ask()).status)),
+        Array(16).fill(200)
+      )
+      t.ok(
+        [...bounds].every(bound => bound !== undefined && bound >= 8192 && bound < 8400),
+        `limited to ${[...bounds].join()}`
+      )
+      t.match(
+        await Promise.all([ask({ reasoning_effort: 'high' }), ask({ max_completion_tokens: 20_000 })]),
+        [{ status: 200 }, { status: 200 }]
+      )
+      t.ok(
+        [...bounds].some(bound => bound !== undefined && bound > 30_000),
+        'an effort needs more'
+      )
+      t.ok(bounds.has(20_000), 'a bound of the caller stays')
+    }
   }
-})
+)
 
-t.test('searches of the web that a request allows Anthropic are paid, and no more than the budget', async t => {
-  const perThousandSearches = 10
-  let nanoUsd = 0
-  const upstream = await fakeUpstream(request => {
-    const { max_tokens: most, tools: [tool] } = request.json as { max_tokens: number, tools: [{ max_uses: number }] }
-    nanoUsd += 5 * price.input * 1000 + most * price.output * 1000 + tool.max_uses * perThousandSearches * 1e6
-    return { pieces: [JSON.stringify({
-      id: 'x', type: 'message', role: 'assistant', model: 'priced', content: [{ type: 'text', text: 'x' }], stop_reason: 'max_tokens', stop_sequence: null,
-      usage: { input_tokens: 5, output_tokens: most, server_tool_use: { web_search_requests: tool.max_uses } }
-    })] }
-  })
-  t.teardown(upstream.close)
-  const api = await testGateway(t, {
-    providers: [upstreamAt(upstream.url, 'anthropic', 'anthropic')],
-    models: [modelSettings('anthropic/priced', { price: { ...price, perThousandSearches }, capabilities: { output_token_limit: outputLimit } })]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.12, per: 'day' } } } }, { limiter: new LocalLimiter() })
-  const search = async (maxUses: number): Promise<number> => {
-    const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: maxUses }]
-    const body = { model: 'anthropic/priced', max_tokens: 100_000, messages: [{ role: 'user', content: 'hello' }], tools }
-    const answer = await api.post('/v1/messages', body, { headers: { authorization: 'Bearer limited', 'anthropic-version': '2023-06-01' } })
-    await answer.text()
-    return answer.status
+t.test(
+  'searches of the web that a request allows Anthropic are paid, and no more than the budget',
+  async t => {
+    const perThousandSearches = 10
+    let nanoUsd = 0
+    const upstream = await fakeUpstream(request => {
+      const {
+        max_tokens: most,
+        tools: [tool]
+      } = request.json as { max_tokens: number, tools: [{ max_uses: number }] }
+      nanoUsd +=
+        5 * price.input * 1000 + most * price.output * 1000 + tool.max_uses * perThousandSearches * 1e6
+      return {
+        pieces: [
+          JSON.stringify({
+            id: 'x',
+            type: 'message',
+            role: 'assistant',
+            model: 'priced',
+            content: [{ type: 'text', text: 'x' }],
+            stop_reason: 'max_tokens',
+            stop_sequence: null,
+            usage: {
+              input_tokens: 5,
+              output_tokens: most,
+              server_tool_use: { web_search_requests: tool.max_uses }
+            }
+          })
+        ]
+      }
+    })
+    t.teardown(upstream.close)
+    const api = await testGateway(
+      t,
+      {
+        providers: [upstreamAt(upstream.url, 'anthropic', 'anthropic')],
+        models: [
+          modelSettings('anthropic/priced', {
+            price: { ...price, perThousandSearches },
+            capabilities: { output_token_limit: outputLimit }
+          })
+        ]
+      },
+      { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.12, per: 'day' } } } },
+      { limiter: new LocalLimiter() }
+    )
+    const search = async (maxUses: number): Promise<number> => {
+      const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: maxUses }]
+      const body = {
+        model: 'anthropic/priced',
+        max_tokens: 100_000,
+        messages: [{ role: 'user', content: 'hello' }],
+        tools
+      }
+      const answer = await api.post('/v1/messages', body, {
+        headers: { authorization: 'Bearer limited', 'anthropic-version': '2023-06-01' }
+      })
+      await answer.text()
+      return answer.status
+    }
+    t.equal(await search(13), 402, 'more than the budget pays for')
+    t.equal(upstream.requests.length, 0)
+    const statuses = await Promise.all(Array.from({ length: 20 }, async () => await search(5)))
+    for (let more = 0; more < 5; more++) statuses.push(await search(1))
+    t.ok(statuses.includes(200), statuses.join())
+    t.ok(nanoUsd <= 0.12e9, `$${nanoUsd / 1e9}`)
   }
-  t.equal(await search(13), 402, 'more than the budget pays for')
-  t.equal(upstream.requests.length, 0)
-  const statuses = await Promise.all(Array.from({ length: 20 }, async () => await search(5)))
-  for (let more = 0; more < 5; more++) statuses.push(await search(1))
-  t.ok(statuses.includes(200), statuses.join())
-  t.ok(nanoUsd <= 0.12e9, `$${nanoUsd / 1e9}`)
-})
+)
 
 t.test('searches of the web that OpenAI made are paid', async t => {
   const output = (type: string) => [
     { id: 'ws_1', type: 'web_search_call', status: 'completed', action: { type: 'search', query: 'x' } },
     { id: 'ws_2', type: 'web_search_call', status: 'completed', action: { type, url: 'https://a.example' } },
-    { id: 'msg_1', type: 'message', status: 'completed', role: 'assistant', content: [{ type: 'output_text', text: 'x', annotations: [] }] }
+    {
+      id: 'msg_1',
+      type: 'message',
+      status: 'completed',
+      role: 'assistant',
+      content: [{ type: 'output_text', text: 'x', annotations: [] }]
+    }
   ]
   const response = (type: string) => ({
-    id: 'resp_1', object: 'response', created_at: 1, model: 'priced', status: 'completed', error: null, output: output(type),
-    usage: { input_tokens: 5, input_tokens_details: { cached_tokens: 0 }, output_tokens: 1, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 6 }
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1,
+    model: 'priced',
+    status: 'completed',
+    error: null,
+    output: output(type),
+    usage: {
+      input_tokens: 5,
+      input_tokens_details: { cached_tokens: 0 },
+      output_tokens: 1,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: 6
+    }
   })
   const types = ['open_page', 'search', 'open_page', 'search', 'search']
   const upstream = await fakeUpstream(({ json }, number) => {
     const answer = response(types[number] ?? '')
     if (Reflect.get(Object(json), 'stream') !== true) return { pieces: [JSON.stringify(answer)] }
-    const frame = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
-    return { headers: eventStream, pieces: [frame('response.created', { response: { ...answer, status: 'in_progress', output: [] } }), frame('response.completed', { response: answer })] }
+    const frame = (type: string, data: object): string =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
+    return {
+      headers: eventStream,
+      pieces: [
+        frame('response.created', { response: { ...answer, status: 'in_progress', output: [] } }),
+        frame('response.completed', { response: answer })
+      ]
+    }
   })
   t.teardown(upstream.close)
   const limiter = new SpyLimiter()
-  const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`)],
-    models: [modelSettings('openai/priced', { price: { ...price, perThousandSearches: 10 }, capabilities: { output_token_limit: outputLimit } })]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } }, { limiter })
+  const api = await testGateway(
+    t,
+    {
+      providers: [upstreamAt(`${upstream.url}/v1`)],
+      models: [
+        modelSettings('openai/priced', {
+          price: { ...price, perThousandSearches: 10 },
+          capabilities: { output_token_limit: outputLimit }
+        })
+      ]
+    },
+    { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } },
+    { limiter }
+  )
   const tools = [{ type: 'web_search' }]
   const question = { model: 'openai/priced', max_output_tokens: 100, input: 'hello', store: false, tools }
   const bodies = [question, question, question, question, { ...question, stream: true }]
-  for (const body of bodies) await (await api.post('/v1/responses', body, { headers: { authorization: 'Bearer limited' } })).text()
+  for (const body of bodies) {
+    await (await api.post('/v1/responses', body, { headers: { authorization: 'Bearer limited' } })).text()
+  }
   await until(() => limiter.settled.length === bodies.length, 'all calls to be settled')
   const tokens = 5 * price.input * 1000 + price.output * 1000
-  t.same(limiter.settled.map(({ used: { nanoUsd = NaN } }) => (nanoUsd - tokens) / 1e7), [1, 2, 1, 2, 2], 'at a cent each; to open a page is free')
+  t.same(
+    limiter.settled.map(({ used: { nanoUsd = NaN } }) => (nanoUsd - tokens) / 1e7),
+    [1, 2, 1, 2, 2],
+    'at a cent each; to open a page is free'
+  )
 })
 
 /** Media that take far more tokens than the text that stands for them says, in the words of each dialect. */
 const document = Buffer.from(`%PDF-1.7${' '.repeat(6000)}`).toString('base64')
 const sound = Buffer.alloc(60_000, 'RIFF').toString('base64')
 const media: ReadonlyArray<readonly [what: string, path: string, part: object]> = [
-  ['a document', '/v1/chat/completions', { type: 'file', file: { filename: 'a.pdf', file_data: `data:application/pdf;base64,${document}` } }],
-  ['a short document', '/v1/chat/completions', { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0xLjc=' } }],
-  ['a recording', '/v1/chat/completions', { type: 'input_audio', input_audio: { data: sound, format: 'wav' } }],
-  ['an image', '/v1/chat/completions', { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }],
-  ['the address of an image', '/v1/chat/completions', { type: 'image_url', image_url: { url: 'https://a.example/a.png' } }],
-  ['a document', '/v1/messages', { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: document } }],
-  ['the address of a document', '/v1/messages', { type: 'document', source: { type: 'url', url: 'https://a.example/a.pdf' } }],
-  ['a document', '/v1/responses', { type: 'input_file', filename: 'a.pdf', file_data: `data:application/pdf;base64,${document}` }],
+  [
+    'a document',
+    '/v1/chat/completions',
+    { type: 'file', file: { filename: 'a.pdf', file_data: `data:application/pdf;base64,${document}` } }
+  ],
+  [
+    'a short document',
+    '/v1/chat/completions',
+    { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0xLjc=' } }
+  ],
+  [
+    'a recording',
+    '/v1/chat/completions',
+    { type: 'input_audio', input_audio: { data: sound, format: 'wav' } }
+  ],
+  [
+    'an image',
+    '/v1/chat/completions',
+    { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
+  ],
+  [
+    'the address of an image',
+    '/v1/chat/completions',
+    { type: 'image_url', image_url: { url: 'https://a.example/a.png' } }
+  ],
+  [
+    'a document',
+    '/v1/messages',
+    { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: document } }
+  ],
+  [
+    'the address of a document',
+    '/v1/messages',
+    { type: 'document', source: { type: 'url', url: 'https://a.example/a.pdf' } }
+  ],
+  [
+    'a document',
+    '/v1/responses',
+    { type: 'input_file', filename: 'a.pdf', file_data: `data:application/pdf;base64,${document}` }
+  ],
   ['the address of a document', '/v1/responses', { type: 'input_file', file_url: 'https://a.example/a.pdf' }]
 ]
 const inputLimit = 20_000
@@ -191,33 +359,91 @@ for (const [what, path, part] of media) {
     let nanoUsd = 0
     const isAnthropic = path === '/v1/messages'
     const upstream = await fakeUpstream(({ json }) => {
-      const { max_completion_tokens: chat, max_tokens: messages, max_output_tokens: responses } = json as Record<string, number | undefined>
+      const {
+        max_completion_tokens: chat,
+        max_tokens: messages,
+        max_output_tokens: responses
+      } = json as Record<string, number | undefined>
       const tokens = Math.min(chat ?? messages ?? responses ?? Infinity, outputLimit)
       nanoUsd += mediaTokens * price.input * 1000 + tokens * price.output * 1000
       const usage = { input_tokens: mediaTokens, output_tokens: tokens, total_tokens: mediaTokens + tokens }
-      return { pieces: [JSON.stringify({
-        '/v1/chat/completions': {
-          id: 'x', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }],
-          usage: { prompt_tokens: mediaTokens, completion_tokens: tokens, total_tokens: mediaTokens + tokens }
-        },
-        '/v1/messages': { id: 'x', type: 'message', role: 'assistant', model: 'm', content: [{ type: 'text', text: 'x' }], stop_reason: 'end_turn', stop_sequence: null, usage },
-        '/v1/responses': {
-          id: 'resp_1', object: 'response', created_at: 1, model: 'm', status: 'completed', error: null, usage,
-          output: [{ id: 'msg_1', type: 'message', status: 'completed', role: 'assistant', content: [{ type: 'output_text', text: 'x', annotations: [] }] }]
-        }
-      }[path])] }
+      return {
+        pieces: [
+          JSON.stringify(
+            {
+              '/v1/chat/completions': {
+                id: 'x',
+                object: 'chat.completion',
+                created: 1,
+                model: 'm',
+                choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }],
+                usage: {
+                  prompt_tokens: mediaTokens,
+                  completion_tokens: tokens,
+                  total_tokens: mediaTokens + tokens
+                }
+              },
+              '/v1/messages': {
+                id: 'x',
+                type: 'message',
+                role: 'assistant',
+                model: 'm',
+                content: [{ type: 'text', text: 'x' }],
+                stop_reason: 'end_turn',
+                stop_sequence: null,
+                usage
+              },
+              '/v1/responses': {
+                id: 'resp_1',
+                object: 'response',
+                created_at: 1,
+                model: 'm',
+                status: 'completed',
+                error: null,
+                usage,
+                output: [
+                  {
+                    id: 'msg_1',
+                    type: 'message',
+                    status: 'completed',
+                    role: 'assistant',
+                    content: [{ type: 'output_text', text: 'x', annotations: [] }]
+                  }
+                ]
+              }
+            }[path]
+          )
+        ]
+      }
     })
     t.teardown(upstream.close)
     const provider = isAnthropic ? 'anthropic' : 'openai'
     const limiter = new SpyLimiter()
-    const api = await testGateway(t, {
-      providers: [upstreamAt(isAnthropic ? upstream.url : `${upstream.url}/v1`, provider, provider)],
-      models: [modelSettings(`${provider}/priced`, { price, capabilities: { input_token_limit: inputLimit, output_token_limit: outputLimit } })]
-    }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.05, per: 'day' } } } }, { limiter })
+    const api = await testGateway(
+      t,
+      {
+        providers: [upstreamAt(isAnthropic ? upstream.url : `${upstream.url}/v1`, provider, provider)],
+        models: [
+          modelSettings(`${provider}/priced`, {
+            price,
+            capabilities: { input_token_limit: inputLimit, output_token_limit: outputLimit }
+          })
+        ]
+      },
+      { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.05, per: 'day' } } } },
+      { limiter }
+    )
     const message = [{ role: 'user', content: [part] }]
-    const body = path === '/v1/responses' ? { input: message, store: false } : { messages: message, ...isAnthropic && { max_tokens: 500 } }
+    const body =
+      path === '/v1/responses'
+        ? { input: message, store: false }
+        : { messages: message, ...isAnthropic && { max_tokens: 500 } }
     const ask = async (): Promise<number> => {
-      const answer = await api.post(path, { model: `${provider}/priced`, ...body }, { headers: { authorization: 'Bearer limited' } })
+      const answer = await api.post(
+        path,
+        { model: `${provider}/priced`, ...body },
+        { headers: { authorization: 'Bearer limited' } }
+      )
       await answer.text()
       return answer.status
     }
@@ -229,29 +455,55 @@ for (const [what, path, part] of media) {
 }
 
 t.test('media whose provider reports no usage count with all that they may have taken', async t => {
-  const upstream = await fakeUpstream({ pieces: [JSON.stringify({
-    id: 'x', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }]
-  })] })
+  const upstream = await fakeUpstream({
+    pieces: [
+      JSON.stringify({
+        id: 'x',
+        object: 'chat.completion',
+        created: 1,
+        model: 'm',
+        choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }]
+      })
+    ]
+  })
   t.teardown(upstream.close)
   const costOf = async (strict: boolean): Promise<number | undefined> => {
     const limiter = new SpyLimiter()
-    const api = await testGateway(t, {
-      providers: [upstreamAt(`${upstream.url}/v1`)],
-      models: [modelSettings('openai/priced', { price, capabilities: { input_token_limit: inputLimit, output_token_limit: outputLimit } })]
-    }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar, strict } } }, { limiter })
+    const api = await testGateway(
+      t,
+      {
+        providers: [upstreamAt(`${upstream.url}/v1`)],
+        models: [
+          modelSettings('openai/priced', {
+            price,
+            capabilities: { input_token_limit: inputLimit, output_token_limit: outputLimit }
+          })
+        ]
+      },
+      { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar, strict } } },
+      { limiter }
+    )
     const messages = [{ role: 'user', content: [media[0]?.[2]] }]
-    await (await api.post(path, { model: 'openai/priced', messages }, { headers: { authorization: 'Bearer limited' } })).text()
+    await (
+      await api.post(
+        path,
+        { model: 'openai/priced', messages },
+        { headers: { authorization: 'Bearer limited' } }
+      )
+    ).text()
     await until(() => limiter.settled.length === 1, 'the call to be settled')
     return limiter.settled[0]?.used.nanoUsd
   }
-  t.ok((await costOf(true) ?? 0) >= inputLimit * price.input * 1000)
-  t.ok((await costOf(false) ?? Infinity) < 1100 * price.input * 1000)
+  t.ok(((await costOf(true)) ?? 0) >= inputLimit * price.input * 1000)
+  t.ok(((await costOf(false)) ?? Infinity) < 1100 * price.input * 1000)
 })
 
 t.test('an answer is limited to what is left', async t => {
   const provider = await greedyProvider(t)
   const { ask } = await start(t, provider, { budget: { usd: 0.05, per: 'day' } })
-  const sentLimit = (): number | undefined => (Object(provider.upstream.requests.at(-1)?.json) as { max_completion_tokens?: number }).max_completion_tokens
+  const sentLimit = (): number | undefined =>
+    (Object(provider.upstream.requests.at(-1)?.json) as { max_completion_tokens?: number })
+      .max_completion_tokens
   t.equal((await ask({ max_completion_tokens: 1000 })).status, 200)
   t.equal(sentLimit(), 1000, 'a bound of the caller that can be paid stays')
   t.equal((await ask({ max_tokens: 1_000_000 })).status, 200)
@@ -268,14 +520,28 @@ t.test('all that a model may read is paid: schemas, names, and fields that are p
   for (const [path, body] of [
     ['/v1/chat/completions', { tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] }],
     ['/v1/chat/completions', { functions: [{ name: 'f', parameters: schema }] }],
-    ['/v1/chat/completions', { response_format: { type: 'json_schema', json_schema: { name: 'a', schema: { enum: [text] } } } }],
+    [
+      '/v1/chat/completions',
+      { response_format: { type: 'json_schema', json_schema: { name: 'a', schema: { enum: [text] } } } }
+    ],
     ['/v1/chat/completions', { field_of_tomorrow: { [text]: true } }],
     ['/v1/messages', { max_tokens: 16, tools: [{ name: 'f', input_schema: schema }] }],
     ['/v1/messages', { max_tokens: 16, field_of_tomorrow: [text] }],
-    ['/v1/responses', { messages: undefined, input: 'hello', tools: [{ type: 'function', name: 'f', parameters: schema, strict: false }] }],
+    [
+      '/v1/responses',
+      {
+        messages: undefined,
+        input: 'hello',
+        tools: [{ type: 'function', name: 'f', parameters: schema, strict: false }]
+      }
+    ],
     ['/v1/responses', { messages: undefined, input: 'hello', field_of_tomorrow: text }]
   ] as const) {
-    const answer = await api.post(path, { model: 'openai/priced', messages, ...body }, { headers: { authorization: 'Bearer limited' } })
+    const answer = await api.post(
+      path,
+      { model: 'openai/priced', messages, ...body },
+      { headers: { authorization: 'Bearer limited' } }
+    )
     t.equal(answer.status, 402, `${path} ${Object.keys(body).at(-1)}`)
     await answer.text()
   }
@@ -298,17 +564,33 @@ t.test('choices that take a request each are paid with a prompt each', async t =
     const { max_completion_tokens: most } = request.json as { max_completion_tokens?: number }
     const tokens = Math.min(most ?? Infinity, outputLimit)
     nanoUsd += promptTokens * price.input * 1000 + tokens * price.output * 1000
-    return { pieces: [JSON.stringify({
-      id: 'x', object: 'chat.completion', created: 1, model: 'm',
-      choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'length' }],
-      usage: { prompt_tokens: promptTokens, completion_tokens: tokens, total_tokens: promptTokens + tokens }
-    })] }
+    return {
+      pieces: [
+        JSON.stringify({
+          id: 'x',
+          object: 'chat.completion',
+          created: 1,
+          model: 'm',
+          choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'length' }],
+          usage: {
+            prompt_tokens: promptTokens,
+            completion_tokens: tokens,
+            total_tokens: promptTokens + tokens
+          }
+        })
+      ]
+    }
   })
   t.teardown(upstream.close)
-  const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`, 'groq', 'groq')],
-    models: [modelSettings('groq/priced', { price, capabilities: { output_token_limit: outputLimit } })]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.02, per: 'day' } } } }, { limiter: new LocalLimiter() })
+  const api = await testGateway(
+    t,
+    {
+      providers: [upstreamAt(`${upstream.url}/v1`, 'groq', 'groq')],
+      models: [modelSettings('groq/priced', { price, capabilities: { output_token_limit: outputLimit } })]
+    },
+    { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.02, per: 'day' } } } },
+    { limiter: new LocalLimiter() }
+  )
   const statuses: number[] = []
   for (const n of [8, 4, 2, 1]) {
     const body = { model: 'groq/priced', messages: prompt, n }
@@ -319,16 +601,41 @@ t.test('choices that take a request each are paid with a prompt each', async t =
 })
 
 t.test('a tool loop stays within what its call reserved', async t => {
-  const provider = await greedyProvider(t, (_, tokens) => ({ pieces: [JSON.stringify({
-    id: 'x', object: 'chat.completion', created: 1, model: 'm', usage: usageOf(tokens),
-    choices: [{
-      index: 0,
-      message: { role: 'assistant', content: null, tool_calls: [{ id: `c${Math.random()}`, type: 'function', function: { name: 'echo', arguments: `{"text":"${Math.random()}"}` } }] },
-      finish_reason: 'tool_calls'
-    }]
-  })] }))
+  const provider = await greedyProvider(t, (_, tokens) => ({
+    pieces: [
+      JSON.stringify({
+        id: 'x',
+        object: 'chat.completion',
+        created: 1,
+        model: 'm',
+        usage: usageOf(tokens),
+        choices: [
+          {
+            index: 0,
+            message: {
+              role: 'assistant',
+              content: null,
+              tool_calls: [
+                {
+                  id: `c${Math.random()}`,
+                  type: 'function',
+                  function: { name: 'echo', arguments: `{"text":"${Math.random()}"}` }
+                }
+              ]
+            },
+            finish_reason: 'tool_calls'
+          }
+        ]
+      })
+    ]
+  }))
   const tools = await startToolServer(t)
-  const { ask } = await start(t, provider, { budget: oneDollar }, { tools: { ...settings().tools, connectMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] } })
+  const { ask } = await start(
+    t,
+    provider,
+    { budget: oneDollar },
+    { tools: { ...settings().tools, connectMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] } }
+  )
   const answer = await ask({ mcp_servers: [tools.url], max_turns: 20 })
   t.match(await answer.json(), { tool_loop_stopped: { reason: 'budget' } })
   t.ok(provider.usd() <= 1, `$${provider.usd()} in ${provider.upstream.requests.length} turns`)
@@ -340,13 +647,26 @@ t.test('a model without a known price is refused under a budget, unless it is al
   const refusing = await start(t, provider, { budget: oneDollar })
   const refused = await refusing.ask({ model: 'openai/unpriced' })
   t.equal(refused.status, 403)
-  t.match(await refused.json(), { error: { code: 'insufficient_permissions', param: 'model', message: /no price is known/ } })
+  t.match(await refused.json(), {
+    error: { code: 'insufficient_permissions', param: 'model', message: /no price is known/ }
+  })
   const priority = await refusing.ask({ service_tier: 'priority' })
-  t.match([priority.status, await priority.json()], [403, { error: { code: 'insufficient_permissions', param: 'service_tier' } }])
-  const speech = await refusing.api.post('/v1/audio/speech', { model: 'openai/unpriced', input: 'x', voice: 'alloy' }, { headers: { authorization: 'Bearer limited' } })
+  t.match(
+    [priority.status, await priority.json()],
+    [403, { error: { code: 'insufficient_permissions', param: 'service_tier' } }]
+  )
+  const speech = await refusing.api.post(
+    '/v1/audio/speech',
+    { model: 'openai/unpriced', input: 'x', voice: 'alloy' },
+    { headers: { authorization: 'Bearer limited' } }
+  )
   t.equal(speech.status, 403, 'on every endpoint')
   t.equal(provider.upstream.requests.length, 0)
-  t.equal((await refusing.ask({ model: ['openai/unpriced', 'openai/priced'] })).status, 200, 'another model of the list may be used')
+  t.equal(
+    (await refusing.ask({ model: ['openai/unpriced', 'openai/priced'] })).status,
+    200,
+    'another model of the list may be used'
+  )
   const allowing = await start(t, provider, { budget: { ...oneDollar, unpriced: 'allow' } })
   t.equal((await allowing.ask({ model: 'openai/unpriced' })).status, 200)
 })
@@ -355,10 +675,17 @@ const oneCent: Budget = { usd: 0.01, per: 'day' }
 const paidTokens = 1000
 
 /** Returns a request with settings for its model, by the caller or by a configured route. */
-function withSettings (place: 'model' | 'route', settings: Readonly<Record<string, unknown>>, model = 'openai/priced'): { readonly model: unknown, readonly parts: Partial<Settings> } {
+function withSettings (
+  place: 'model' | 'route',
+  settings: Readonly<Record<string, unknown>>,
+  model = 'openai/priced'
+): { readonly model: unknown, readonly parts: Partial<Settings> } {
   return place === 'model'
     ? { model: { model, settings }, parts: {} }
-    : { model: 'preset', parts: { routes: [{ name: 'preset', models: [model], defaults: { [model]: settings } }] } }
+    : {
+        model: 'preset',
+        parts: { routes: [{ name: 'preset', models: [model], defaults: { [model]: settings } }] }
+      }
 }
 
 for (const place of ['model', 'route'] as const) {
@@ -369,136 +696,290 @@ for (const place of ['model', 'route'] as const) {
       const { ask } = await start(t, provider, { budget: oneCent }, parts)
       const answer = await ask({ model, ...body })
       t.ok(provider.usd() <= 0.01, `$${provider.usd()} with ${JSON.stringify(settings)}`)
-      return { status: answer.status, body: await answer.json() as object, sent: provider.upstream.requests.map(({ json }) => Object(json) as { max_completion_tokens?: number, n?: number }) }
+      return {
+        status: answer.status,
+        body: (await answer.json()) as object,
+        sent: provider.upstream.requests.map(
+          ({ json }) => Object(json) as { max_completion_tokens?: number, n?: number }
+        )
+      }
     }
     const bounded = await ask({ max_completion_tokens: outputLimit }, { max_tokens: 16 })
-    t.match(bounded, { status: 200, sent: [{ max_completion_tokens: 16 }] }, 'the request wins, whichever name its limit has')
+    t.match(
+      bounded,
+      { status: 200, sent: [{ max_completion_tokens: 16 }] },
+      'the request wins, whichever name its limit has'
+    )
     t.equal((await ask({ n: 100 }, { max_tokens: 900 })).status, 402, 'too many choices')
     const choices = await ask({ n: 10 }, { max_tokens: 900 })
     t.match(choices, { status: 200, sent: [{ n: 10 }] })
-    t.ok((choices.sent[0]?.max_completion_tokens ?? Infinity) < paidTokens / 10, 'each is limited to its share')
+    t.ok(
+      (choices.sent[0]?.max_completion_tokens ?? Infinity) < paidTokens / 10,
+      'each is limited to its share'
+    )
     const priority = await ask({ service_tier: 'priority' }, { max_tokens: 16 })
-    t.match(priority, { status: 403, body: { error: { code: 'insufficient_permissions', param: 'service_tier' } }, sent: [] })
+    t.match(priority, {
+      status: 403,
+      body: { error: { code: 'insufficient_permissions', param: 'service_tier' } },
+      sent: []
+    })
     const long = await ask({ max_tokens: outputLimit })
     t.equal(long.status, 200)
-    t.ok((long.sent[0]?.max_completion_tokens ?? Infinity) < paidTokens, 'a limit of the settings is lowered')
-    t.match(await ask({ max_tokens: 50 }), { status: 200, sent: [{ max_completion_tokens: 50 }] }, 'and stays where it can be paid')
-    const tools = [{ type: 'function', function: { name: 'f', description: 'four words of text '.repeat(20_000) } }]
+    t.ok(
+      (long.sent[0]?.max_completion_tokens ?? Infinity) < paidTokens,
+      'a limit of the settings is lowered'
+    )
+    t.match(
+      await ask({ max_tokens: 50 }),
+      { status: 200, sent: [{ max_completion_tokens: 50 }] },
+      'and stays where it can be paid'
+    )
+    const tools = [
+      { type: 'function', function: { name: 'f', description: 'four words of text '.repeat(20_000) } }
+    ]
     t.equal((await ask({ tools })).status, 402, 'tools are read')
   })
 }
 
-t.test('each model of a route keeps the limit of its own settings, and gets no more than is paid for', async t => {
-  const provider = await greedyProvider(t, (request, tokens) => Reflect.get(Object(request.json), 'model') === 'last' ? completeAnswer(request, tokens) : { status: 500, pieces: ['{}'] })
-  const models = ['openai/priced', 'openai/second', 'openai/last']
-  const { ask } = await start(t, provider, { budget: oneDollar }, {
-    models: models.map(id => modelSettings(id, { price, capabilities: { output_token_limit: 2_000_000 } })),
-    routes: [{ name: 'preset', models, defaults: { 'openai/priced': { max_tokens: 1_000_000 }, 'openai/second': { max_tokens: 50 } } }]
-  })
-  t.equal((await ask({ model: 'preset' })).status, 200)
-  const limits = new Map(provider.upstream.requests.map(({ json }) => {
-    const { model, max_completion_tokens: limit } = json as { model: string, max_completion_tokens?: number }
-    return [model, limit ?? Infinity]
-  }))
-  t.equal(limits.get('second'), 50)
-  for (const model of ['priced', 'last']) t.ok((limits.get(model) ?? Infinity) < 100_000, `${model}: ${limits.get(model)}`)
-})
-
-t.test('a generation config of Google is paid and limited, in either spelling, by the request or by settings', async t => {
-  interface Sent { readonly maxOutputTokens?: number, readonly candidateCount?: number }
-  const ask = async (body: object, parts: Partial<Settings> = {}) => {
-    let nanoUsd = 0
-    const sent: Sent[] = []
-    const upstream = await fakeUpstream(({ json }) => {
-      const config = Object(Reflect.get(Object(json), 'generationConfig')) as Sent
-      sent.push(config)
-      const count = config.candidateCount ?? 1
-      const tokens = Math.min(Number(config.maxOutputTokens) > 0 ? Number(config.maxOutputTokens) : Infinity, outputLimit) * count
-      nanoUsd += 5 * price.input * 1000 + tokens * price.output * 1000
-      return { pieces: [JSON.stringify({
-        candidates: Array.from({ length: count }, (_, index) => ({ index, content: { parts: [{ text: 'x' }] }, finishReason: 'MAX_TOKENS' })),
-        usageMetadata: { promptTokenCount: 5, candidatesTokenCount: tokens, totalTokenCount: tokens + 5 }
-      })] }
-    })
-    t.teardown(upstream.close)
-    const api = await testGateway(t, {
-      providers: [upstreamAt(upstream.url, 'google', 'google')],
-      models: [modelSettings('google/priced', { price, capabilities: { output_token_limit: outputLimit } })],
-      ...parts
-    }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneCent } } }, { limiter: new LocalLimiter() })
-    const answer = await api.post(path, { model: 'google/priced', messages: 'hello', ...body }, { headers: { authorization: 'Bearer limited' } })
-    t.ok(nanoUsd <= 0.01e9, `$${nanoUsd / 1e9} for ${JSON.stringify(body)}`)
-    return { status: answer.status, body: await answer.json() as { choices?: unknown[] }, sent }
-  }
-  for (const config of [{ maxOutputTokens: outputLimit, candidateCount: 8 }, { max_output_tokens: outputLimit, candidate_count: 8 }, { maxOutputTokens: '20000', candidateCount: '8' }]) {
-    const places = (['model', 'route'] as const).map(place => withSettings(place, { generation_config: config }, 'google/priced'))
-    for (const { parts, ...body } of [{ max_tokens: 16, generation_config: config, parts: {} }, ...places]) {
-      const { status, body: answer, sent } = await ask(body, parts)
-      t.equal(status, 200, JSON.stringify(body))
-      t.equal(answer.choices?.length, 8, 'all that is paid is returned')
-      t.equal(sent[0]?.candidateCount, 8)
-      t.ok((sent[0]?.maxOutputTokens ?? Infinity) < paidTokens / 8, JSON.stringify(sent))
+t.test(
+  'each model of a route keeps the limit of its own settings, and gets no more than is paid for',
+  async t => {
+    const provider = await greedyProvider(t, (request, tokens) =>
+      Reflect.get(Object(request.json), 'model') === 'last'
+        ? completeAnswer(request, tokens)
+        : { status: 500, pieces: ['{}'] }
+    )
+    const models = ['openai/priced', 'openai/second', 'openai/last']
+    const { ask } = await start(
+      t,
+      provider,
+      { budget: oneDollar },
+      {
+        models: models.map(id =>
+          modelSettings(id, { price, capabilities: { output_token_limit: 2_000_000 } })
+        ),
+        routes: [
+          {
+            name: 'preset',
+            models,
+            defaults: { 'openai/priced': { max_tokens: 1_000_000 }, 'openai/second': { max_tokens: 50 } }
+          }
+        ]
+      }
+    )
+    t.equal((await ask({ model: 'preset' })).status, 200)
+    const limits = new Map(
+      provider.upstream.requests.map(({ json }) => {
+        const { model, max_completion_tokens: limit } = json as {
+          model: string
+          max_completion_tokens?: number
+        }
+        return [model, limit ?? Infinity]
+      })
+    )
+    t.equal(limits.get('second'), 50)
+    for (const model of ['priced', 'last']) {
+      t.ok((limits.get(model) ?? Infinity) < 100_000, `${model}: ${limits.get(model)}`)
     }
   }
-  t.match(await ask({ max_tokens: 500, generation_config: { maxOutputTokens: 16 } }), { status: 200, sent: [{ maxOutputTokens: 16 }] }, 'what can be paid stays')
-  const { model } = withSettings('model', { generation_config: { maxOutputTokens: outputLimit } }, 'google/priced')
-  t.match(await ask({ max_tokens: 16, model }), { status: 200, sent: [{ maxOutputTokens: 16 }] })
-  for (const unlimited of [0, -1, null, 'x']) {
-    const { sent } = await ask({ max_tokens: 16, generation_config: { maxOutputTokens: unlimited } })
-    t.ok((sent[0]?.maxOutputTokens ?? Infinity) < paidTokens, `${unlimited}: ${JSON.stringify(sent)}`)
+)
+
+t.test(
+  'a generation config of Google is paid and limited, in either spelling, by the request or by settings',
+  async t => {
+    interface Sent {
+      readonly maxOutputTokens?: number
+      readonly candidateCount?: number
+    }
+    const ask = async (body: object, parts: Partial<Settings> = {}) => {
+      let nanoUsd = 0
+      const sent: Sent[] = []
+      const upstream = await fakeUpstream(({ json }) => {
+        const config = Object(Reflect.get(Object(json), 'generationConfig')) as Sent
+        sent.push(config)
+        const count = config.candidateCount ?? 1
+        const tokens =
+          Math.min(
+            Number(config.maxOutputTokens) > 0 ? Number(config.maxOutputTokens) : Infinity,
+            outputLimit
+          ) * count
+        nanoUsd += 5 * price.input * 1000 + tokens * price.output * 1000
+        return {
+          pieces: [
+            JSON.stringify({
+              candidates: Array.from({ length: count }, (_, index) => ({
+                index,
+                content: { parts: [{ text: 'x' }] },
+                finishReason: 'MAX_TOKENS'
+              })),
+              usageMetadata: {
+                promptTokenCount: 5,
+                candidatesTokenCount: tokens,
+                totalTokenCount: tokens + 5
+              }
+            })
+          ]
+        }
+      })
+      t.teardown(upstream.close)
+      const api = await testGateway(
+        t,
+        {
+          providers: [upstreamAt(upstream.url, 'google', 'google')],
+          models: [
+            modelSettings('google/priced', { price, capabilities: { output_token_limit: outputLimit } })
+          ],
+          ...parts
+        },
+        { limited: { id: 'key-2', name: 'limited', limits: { budget: oneCent } } },
+        { limiter: new LocalLimiter() }
+      )
+      const answer = await api.post(
+        path,
+        { model: 'google/priced', messages: 'hello', ...body },
+        { headers: { authorization: 'Bearer limited' } }
+      )
+      t.ok(nanoUsd <= 0.01e9, `$${nanoUsd / 1e9} for ${JSON.stringify(body)}`)
+      return { status: answer.status, body: (await answer.json()) as { choices?: unknown[] }, sent }
+    }
+    for (const config of [
+      { maxOutputTokens: outputLimit, candidateCount: 8 },
+      { max_output_tokens: outputLimit, candidate_count: 8 },
+      { maxOutputTokens: '20000', candidateCount: '8' }
+    ]) {
+      const places = (['model', 'route'] as const).map(place =>
+        withSettings(place, { generation_config: config }, 'google/priced')
+      )
+      for (const { parts, ...body } of [
+        { max_tokens: 16, generation_config: config, parts: {} },
+        ...places
+      ]) {
+        const { status, body: answer, sent } = await ask(body, parts)
+        t.equal(status, 200, JSON.stringify(body))
+        t.equal(answer.choices?.length, 8, 'all that is paid is returned')
+        t.equal(sent[0]?.candidateCount, 8)
+        t.ok((sent[0]?.maxOutputTokens ?? Infinity) < paidTokens / 8, JSON.stringify(sent))
+      }
+    }
+    t.match(
+      await ask({ max_tokens: 500, generation_config: { maxOutputTokens: 16 } }),
+      { status: 200, sent: [{ maxOutputTokens: 16 }] },
+      'what can be paid stays'
+    )
+    const { model } = withSettings(
+      'model',
+      { generation_config: { maxOutputTokens: outputLimit } },
+      'google/priced'
+    )
+    t.match(await ask({ max_tokens: 16, model }), { status: 200, sent: [{ maxOutputTokens: 16 }] })
+    for (const unlimited of [0, -1, null, 'x']) {
+      const { sent } = await ask({ max_tokens: 16, generation_config: { maxOutputTokens: unlimited } })
+      t.ok((sent[0]?.maxOutputTokens ?? Infinity) < paidTokens, `${unlimited}: ${JSON.stringify(sent)}`)
+    }
   }
-})
+)
 
 t.test('settings of a route limit a request in its own words to the provider', async t => {
-  const upstream = await fakeUpstream({ pieces: [JSON.stringify({
-    id: 'resp_1', object: 'response', created_at: 1, model: 'priced', status: 'completed', error: null, output: [],
-    usage: { input_tokens: 5, output_tokens: 1, total_tokens: 6 }
-  })] })
+  const upstream = await fakeUpstream({
+    pieces: [
+      JSON.stringify({
+        id: 'resp_1',
+        object: 'response',
+        created_at: 1,
+        model: 'priced',
+        status: 'completed',
+        error: null,
+        output: [],
+        usage: { input_tokens: 5, output_tokens: 1, total_tokens: 6 }
+      })
+    ]
+  })
   t.teardown(upstream.close)
   const sent = async (settings: Readonly<Record<string, unknown>>, body: object = {}): Promise<unknown> => {
-    const api = await testGateway(t, {
-      providers: [upstreamAt(`${upstream.url}/v1`)],
-      models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })],
-      ...withSettings('route', settings).parts
-    }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneCent } } }, { limiter: new LocalLimiter() })
-    await (await api.post('/v1/responses', { model: 'preset', input: 'hello', store: false, ...body }, { headers: { authorization: 'Bearer limited' } })).text()
+    const api = await testGateway(
+      t,
+      {
+        providers: [upstreamAt(`${upstream.url}/v1`)],
+        models: [
+          modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })
+        ],
+        ...withSettings('route', settings).parts
+      },
+      { limited: { id: 'key-2', name: 'limited', limits: { budget: oneCent } } },
+      { limiter: new LocalLimiter() }
+    )
+    await (
+      await api.post(
+        '/v1/responses',
+        { model: 'preset', input: 'hello', store: false, ...body },
+        { headers: { authorization: 'Bearer limited' } }
+      )
+    ).text()
     return Reflect.get(Object(upstream.requests.at(-1)?.json), 'max_output_tokens')
   }
   t.equal(await sent({ max_tokens: 50 }), 50)
   t.equal(await sent({ max_tokens: 50 }, { max_output_tokens: 20 }), 20)
-  for (const settings of [{ max_tokens: outputLimit }, { max_completion_tokens: outputLimit }, { n: 1 }]) t.ok(Number(await sent(settings)) < paidTokens, JSON.stringify(settings))
+  for (const settings of [{ max_tokens: outputLimit }, { max_completion_tokens: outputLimit }, { n: 1 }]) {
+    t.ok(Number(await sent(settings)) < paidTokens, JSON.stringify(settings))
+  }
 })
 
 t.test('settings do not raise what a text completion may cost', async t => {
-  const upstream = await fakeUpstream({ pieces: [JSON.stringify({
-    id: 'c', object: 'text_completion', created: 1, model: 'm', choices: [{ index: 0, text: 'x', finish_reason: 'length' }], usage: usageOf(1)
-  })] })
+  const upstream = await fakeUpstream({
+    pieces: [
+      JSON.stringify({
+        id: 'c',
+        object: 'text_completion',
+        created: 1,
+        model: 'm',
+        choices: [{ index: 0, text: 'x', finish_reason: 'length' }],
+        usage: usageOf(1)
+      })
+    ]
+  })
   t.teardown(upstream.close)
   const ask = async (body: object): Promise<unknown> => {
-    const api = await testGateway(t, {
-      providers: [upstreamAt(`${upstream.url}/v1`, 'vllm', 'vllm')],
-      models: [modelSettings('vllm/priced', { price, capabilities: { output_token_limit: outputLimit } })],
-      ...withSettings('route', { max_completion_tokens: outputLimit }, 'vllm/priced').parts
-    }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneCent } } }, { limiter: new LocalLimiter() })
-    const answer = await api.post('/v1/completions', { model: 'preset', prompt: 'hello', ...body }, { headers: { authorization: 'Bearer limited' } })
+    const api = await testGateway(
+      t,
+      {
+        providers: [upstreamAt(`${upstream.url}/v1`, 'vllm', 'vllm')],
+        models: [modelSettings('vllm/priced', { price, capabilities: { output_token_limit: outputLimit } })],
+        ...withSettings('route', { max_completion_tokens: outputLimit }, 'vllm/priced').parts
+      },
+      { limited: { id: 'key-2', name: 'limited', limits: { budget: oneCent } } },
+      { limiter: new LocalLimiter() }
+    )
+    const answer = await api.post(
+      '/v1/completions',
+      { model: 'preset', prompt: 'hello', ...body },
+      { headers: { authorization: 'Bearer limited' } }
+    )
     await answer.text()
-    return answer.status === 200 ? Reflect.get(Object(upstream.requests.at(-1)?.json), 'max_tokens') : answer.status
+    return answer.status === 200
+      ? Reflect.get(Object(upstream.requests.at(-1)?.json), 'max_tokens')
+      : answer.status
   }
   t.equal(await ask({ max_tokens: 5 }), 5)
   t.ok(Number(await ask({})) < paidTokens)
-  t.equal(await ask({ max_tokens: 5, suffix: 'four words of text '.repeat(20_000) }), 402, 'the text after the gap is read')
+  t.equal(
+    await ask({ max_tokens: 5, suffix: 'four words of text '.repeat(20_000) }),
+    402,
+    'the text after the gap is read'
+  )
 })
 
 t.test('what a provider bills after the caller has left counts', async t => {
   const provider = await greedyProvider(t, () => ({ headers: eventStream, pieces: slowly() }))
   let goOn = (): void => undefined
-  const waiting = new Promise<void>(resolve => { goOn = resolve })
-  async function * slowly (): AsyncGenerator<string> {
+  const waiting = new Promise<void>(resolve => {
+    goOn = resolve
+  })
+  async function* slowly (): AsyncGenerator<string> {
     const [role = '', text = '', ...rest] = chatFrames(['x'])
     yield role
     yield text
     await waiting
-    yield * rest
+    yield* rest
   }
   const { api, ask } = await start(t, provider, { budget: oneDollar })
   const leaving = new AbortController()
@@ -507,28 +988,58 @@ t.test('what a provider bills after the caller has left counts', async t => {
   leaving.abort()
   goOn()
   await until(() => api.lines.length === 1, 'the call to be logged')
-  t.match(api.lines[0], { outcome: 'client_closed', usage: { prompt: 3, completion: 1 } }, 'its usage was read to the end')
+  t.match(
+    api.lines[0],
+    { outcome: 'client_closed', usage: { prompt: 3, completion: 1 } },
+    'its usage was read to the end'
+  )
 })
 
 t.test('images, speech and documents are paid from the budget as well', async t => {
   const upstream = await fakeUpstream(({ path }) => {
-    if (path.endsWith('/speech')) return { headers: { 'content-type': 'audio/mpeg' }, pieces: [Buffer.from('sound')] }
-    if (path.endsWith('/ocr')) return { pieces: [JSON.stringify({ pages: [{ index: 0, markdown: 'x' }], model: 'm' })] }
-    return { pieces: [JSON.stringify({ created: 1, data: [{ b64_json: 'AA==' }], quality: 'low', size: '1024x1024' })] }
+    if (path.endsWith('/speech')) {
+      return { headers: { 'content-type': 'audio/mpeg' }, pieces: [Buffer.from('sound')] }
+    }
+    if (path.endsWith('/ocr')) {
+      return { pieces: [JSON.stringify({ pages: [{ index: 0, markdown: 'x' }], model: 'm' })] }
+    }
+    return {
+      pieces: [
+        JSON.stringify({ created: 1, data: [{ b64_json: 'AA==' }], quality: 'low', size: '1024x1024' })
+      ]
+    }
   })
   t.teardown(upstream.close)
   const image = { model: 'openai/picture', prompt: 'x' }
   const speech = { model: 'openai/voice', input: 'x'.repeat(1000), voice: 'alloy' }
-  const ocr = { model: 'mistral/reader', document: { type: 'document_url', document_url: 'https://example.com/a.pdf' } }
+  const ocr = {
+    model: 'mistral/reader',
+    document: { type: 'document_url', document_url: 'https://example.com/a.pdf' }
+  }
   const statuses = async (usd: number, path: string, body: object): Promise<number[]> => {
-    const api = await testGateway(t, {
-      providers: [upstreamAt(`${upstream.url}/v1`), upstreamAt(`${upstream.url}/v1`, 'mistral', 'mistral')],
-      models: [
-        modelSettings('openai/picture', { price: { images: [{ quality: 'high', usd: 0.5 }, { quality: 'low', usd: 0.1 }] } }),
-        modelSettings('openai/voice', { price: { perMillionCharacters: 100 } }),
-        modelSettings('mistral/reader', { price: { perThousandPages: 100 } })
-      ]
-    }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd, per: 'day' } } } }, { limiter: new LocalLimiter() })
+    const api = await testGateway(
+      t,
+      {
+        providers: [
+          upstreamAt(`${upstream.url}/v1`),
+          upstreamAt(`${upstream.url}/v1`, 'mistral', 'mistral')
+        ],
+        models: [
+          modelSettings('openai/picture', {
+            price: {
+              images: [
+                { quality: 'high', usd: 0.5 },
+                { quality: 'low', usd: 0.1 }
+              ]
+            }
+          }),
+          modelSettings('openai/voice', { price: { perMillionCharacters: 100 } }),
+          modelSettings('mistral/reader', { price: { perThousandPages: 100 } })
+        ]
+      },
+      { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd, per: 'day' } } } },
+      { limiter: new LocalLimiter() }
+    )
     const found: number[] = []
     for (let call = 0; call < 3; call++) {
       const answer = await api.post(path, body, { headers: { authorization: 'Bearer limited' } })
@@ -538,51 +1049,132 @@ t.test('images, speech and documents are paid from the budget as well', async t 
     return found
   }
   t.same(await statuses(0.25, '/v1/images/generations', { ...image, quality: 'low' }), [200, 200, 402])
-  t.same(await statuses(0.25, '/v1/images/generations', image), [402, 402, 402], 'any quality may be the most expensive')
+  t.same(
+    await statuses(0.25, '/v1/images/generations', image),
+    [402, 402, 402],
+    'any quality may be the most expensive'
+  )
   t.same(await statuses(0.25, '/v1/audio/speech', speech), [200, 200, 402])
   t.same(await statuses(0.25, '/v1/ocr', ocr), [200, 200, 402], 'as many pages as are left')
-  t.same(await statuses(0.25, '/v1/audio/speech', { ...speech, model: 'openai/picture' }), [403, 403, 403], 'a price of something else is none')
+  t.same(
+    await statuses(0.25, '/v1/audio/speech', { ...speech, model: 'openai/picture' }),
+    [403, 403, 403],
+    'a price of something else is none'
+  )
 })
 
-t.test('a key generates no more images a day than it may, and does everything else when these are used up', async t => {
-  const upstream = await fakeUpstream(({ path, json }) => path.endsWith('/chat/completions')
-    ? { pieces: [chatAnswer('x')] }
-    : { pieces: [JSON.stringify({ created: 1, data: Array.from({ length: (json as { n?: number }).n ?? 1 }, () => ({ b64_json: 'AA==' })) })] })
-  t.teardown(upstream.close)
-  const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`)], models: [modelSettings('openai/picture'), modelSettings('openai/priced')]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { imagesPerDay: 5 } } }, { limiter: new LocalLimiter() })
-  const images = async (n: number): Promise<{ status: number, message: unknown, retryAfter: string | null }> => {
-    const answer = await api.post('/v1/images/generations', { model: 'openai/picture', prompt: 'x', n }, { headers: { authorization: 'Bearer limited' } })
-    const { error } = await answer.json() as { error?: { message: string } }
-    return { status: answer.status, message: error?.message, retryAfter: answer.headers.get('retry-after') }
+t.test(
+  'a key generates no more images a day than it may, and does everything else when these are used up',
+  async t => {
+    const upstream = await fakeUpstream(({ path, json }) =>
+      path.endsWith('/chat/completions')
+        ? { pieces: [chatAnswer('x')] }
+        : {
+            pieces: [
+              JSON.stringify({
+                created: 1,
+                data: Array.from({ length: (json as { n?: number }).n ?? 1 }, () => ({ b64_json: 'AA==' }))
+              })
+            ]
+          }
+    )
+    t.teardown(upstream.close)
+    const api = await testGateway(
+      t,
+      {
+        providers: [upstreamAt(`${upstream.url}/v1`)],
+        models: [modelSettings('openai/picture'), modelSettings('openai/priced')]
+      },
+      { limited: { id: 'key-2', name: 'limited', limits: { imagesPerDay: 5 } } },
+      { limiter: new LocalLimiter() }
+    )
+    const images = async (
+      n: number
+    ): Promise<{ status: number, message: unknown, retryAfter: string | null }> => {
+      const answer = await api.post(
+        '/v1/images/generations',
+        { model: 'openai/picture', prompt: 'x', n },
+        { headers: { authorization: 'Bearer limited' } }
+      )
+      const { error } = (await answer.json()) as { error?: { message: string } }
+      return {
+        status: answer.status,
+        message: error?.message,
+        retryAfter: answer.headers.get('retry-after')
+      }
+    }
+    t.match(
+      [await images(3), await images(3), await images(2)],
+      [
+        { status: 200 },
+        { status: 429, message: 'This API key allows 5 images per day, in UTC.' },
+        { status: 200 }
+      ]
+    )
+    t.match(await images(1), {
+      status: 429,
+      message: 'This API key allows 5 images per day, in UTC.',
+      retryAfter: '60'
+    })
+    const chat = await api.post(
+      path,
+      { model: 'openai/priced', messages: 'hello' },
+      { headers: { authorization: 'Bearer limited' } }
+    )
+    t.equal(chat.status, 200)
   }
-  t.match([await images(3), await images(3), await images(2)], [{ status: 200 }, { status: 429, message: 'This API key allows 5 images per day, in UTC.' }, { status: 200 }])
-  t.match(await images(1), { status: 429, message: 'This API key allows 5 images per day, in UTC.', retryAfter: '60' })
-  const chat = await api.post(path, { model: 'openai/priced', messages: 'hello' }, { headers: { authorization: 'Bearer limited' } })
-  t.equal(chat.status, 200)
-})
+)
 
-t.test('images that a tool of the provider makes count in those of the day, and only calls with such a tool are refused then', async t => {
-  const image = { id: 'ig_1', type: 'image_generation_call', status: 'completed', result: 'AA==' }
-  const response = (output: readonly object[]) => ({
-    id: 'resp_1', object: 'response', created_at: 1, model: 'priced', status: 'completed', error: null, output,
-    usage: { input_tokens: 5, input_tokens_details: { cached_tokens: 0 }, output_tokens: 1, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 6 }
-  })
-  const upstream = await fakeUpstream((_, number) => ({ pieces: [JSON.stringify(response(number === 0 ? [image, image] : []))] }))
-  t.teardown(upstream.close)
-  const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`)], models: [modelSettings('openai/priced')]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { imagesPerDay: 2 } } }, { limiter: new LocalLimiter() })
-  const asked = async (tools: readonly object[]) => {
-    const answer = await api.post('/v1/responses', { model: 'openai/priced', input: 'hello', store: false, tools }, { headers: { authorization: 'Bearer limited' } })
-    return { status: answer.status, body: await answer.json() }
+t.test(
+  'images that a tool of the provider makes count in those of the day, and only calls with such a tool are refused then',
+  async t => {
+    const image = { id: 'ig_1', type: 'image_generation_call', status: 'completed', result: 'AA==' }
+    const response = (output: readonly object[]) => ({
+      id: 'resp_1',
+      object: 'response',
+      created_at: 1,
+      model: 'priced',
+      status: 'completed',
+      error: null,
+      output,
+      usage: {
+        input_tokens: 5,
+        input_tokens_details: { cached_tokens: 0 },
+        output_tokens: 1,
+        output_tokens_details: { reasoning_tokens: 0 },
+        total_tokens: 6
+      }
+    })
+    const upstream = await fakeUpstream((_, number) => ({
+      pieces: [JSON.stringify(response(number === 0 ? [image, image] : []))]
+    }))
+    t.teardown(upstream.close)
+    const api = await testGateway(
+      t,
+      {
+        providers: [upstreamAt(`${upstream.url}/v1`)],
+        models: [modelSettings('openai/priced')]
+      },
+      { limited: { id: 'key-2', name: 'limited', limits: { imagesPerDay: 2 } } },
+      { limiter: new LocalLimiter() }
+    )
+    const asked = async (tools: readonly object[]) => {
+      const answer = await api.post(
+        '/v1/responses',
+        { model: 'openai/priced', input: 'hello', store: false, tools },
+        { headers: { authorization: 'Bearer limited' } }
+      )
+      return { status: answer.status, body: await answer.json() }
+    }
+    const tool = { type: 'image_generation', model: 'priced' }
+    t.match(await asked([tool]), { status: 200 }, 'it makes two, of which one was reserved')
+    t.match(await asked([tool]), {
+      status: 429,
+      body: { error: { message: 'This API key allows 2 images per day, in UTC.' } }
+    })
+    t.match(await asked([]), { status: 200 })
   }
-  const tool = { type: 'image_generation', model: 'priced' }
-  t.match(await asked([tool]), { status: 200 }, 'it makes two, of which one was reserved')
-  t.match(await asked([tool]), { status: 429, body: { error: { message: 'This API key allows 2 images per day, in UTC.' } } })
-  t.match(await asked([]), { status: 200 })
-})
+)
 
 t.test('a free model without a known limit leaves the budget as it was', async t => {
   const provider = await greedyProvider(t)
@@ -590,20 +1182,28 @@ t.test('a free model without a known limit leaves the budget as it was', async t
   t.equal((await ask({ model: 'openai/free' })).status, 200)
   await Promise.all(Array.from({ length: 20 }, async () => (await ask()).status))
   t.ok(provider.usd() <= 0.5, `$${provider.usd()}`)
-  t.equal((await ask({ model: ['openai/free', 'openai/free'] })).status, 200, 'free it is when nothing is left')
+  t.equal(
+    (await ask({ model: ['openai/free', 'openai/free'] })).status,
+    200,
+    'free it is when nothing is left'
+  )
 })
 
 t.test('what an abandoned answer wrote counts, though its provider never says how much', async t => {
   let goOn = (): void => undefined
-  const waiting = new Promise<void>(resolve => { goOn = resolve })
-  async function * slowly (): AsyncGenerator<string> {
+  const waiting = new Promise<void>(resolve => {
+    goOn = resolve
+  })
+  async function* slowly (): AsyncGenerator<string> {
     const [role = '', text = '', ...rest] = chatFrames(['some', 'text', 'x'.repeat(4000)], { usage: false })
     yield role
     yield text
     await waiting
     for (const piece of rest) {
       yield piece
-      await new Promise(resolve => { setImmediate(resolve) })
+      await new Promise(resolve => {
+        setImmediate(resolve)
+      })
     }
   }
   const provider = await greedyProvider(t, () => ({ headers: eventStream, pieces: slowly() }))
@@ -638,7 +1238,9 @@ t.test('parts of a call that succeeded are not sent again by another attempt', a
     return { pieces: [chatAnswer(`${number}`)] }
   })
   t.teardown(upstream.close)
-  const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'deepseek', 'deepseek', { retries: 2 })] })
+  const api = await testGateway(t, {
+    providers: [upstreamAt(upstream.url, 'deepseek', 'deepseek', { retries: 2 })]
+  })
   const response = await api.post(path, { model: 'deepseek/deepseek-chat', messages: 'hi', n: 4 })
   t.equal(response.status, 200)
   t.match(await response.json(), { choices: { length: 4 }, usage: { completion_tokens: 4 } })
@@ -646,69 +1248,134 @@ t.test('parts of a call that succeeded are not sent again by another attempt', a
 })
 
 t.test('parts that one provider completed are paid although another one answers the call', async t => {
-  const one = await fakeUpstream((_request, number) => number === 0 ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('x')] })
+  const one = await fakeUpstream((_request, number) =>
+    number === 0 ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('x')] }
+  )
   const two = await fakeUpstream({ pieces: [chatAnswer('two')] })
   t.teardown(one.close)
   t.teardown(two.close)
   const limiter = new SpyLimiter()
-  const api = await testGateway(t, {
-    providers: [upstreamAt(one.url, 'deepseek', 'deepseek'), upstreamAt(`${two.url}/v1`)],
-    models: [modelSettings('deepseek/m', { price: { input: 1000, output: 1000 } }), modelSettings('openai/priced', { price })]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 100, per: 'day' }, strict: false } } }, { limiter })
-  const response = await api.post(path, { model: ['deepseek/m', 'openai/priced'], messages: 'hi', n: 3 }, { headers: { authorization: 'Bearer limited' } })
+  const api = await testGateway(
+    t,
+    {
+      providers: [upstreamAt(one.url, 'deepseek', 'deepseek'), upstreamAt(`${two.url}/v1`)],
+      models: [
+        modelSettings('deepseek/m', { price: { input: 1000, output: 1000 } }),
+        modelSettings('openai/priced', { price })
+      ]
+    },
+    {
+      limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 100, per: 'day' }, strict: false } }
+    },
+    { limiter }
+  )
+  const response = await api.post(
+    path,
+    { model: ['deepseek/m', 'openai/priced'], messages: 'hi', n: 3 },
+    { headers: { authorization: 'Bearer limited' } }
+  )
   t.match(await response.json(), { model: 'openai/priced' })
   await until(() => limiter.settled.length === 1, 'the call to be settled')
-  t.equal(limiter.settled[0]?.used.nanoUsd, 2 * 4 * 1000 * 1000 + 3 * price.input * 1000 + price.output * 1000, 'two parts and the answer, each at its price')
+  t.equal(
+    limiter.settled[0]?.used.nanoUsd,
+    2 * 4 * 1000 * 1000 + 3 * price.input * 1000 + price.output * 1000,
+    'two parts and the answer, each at its price'
+  )
 })
 
 t.test('a request that a provider did and whose answer is of no use is paid as an estimate', async t => {
   const upstream = await fakeUpstream({ pieces: ['half a {'] })
   t.teardown(upstream.close)
   const limiter = new SpyLimiter()
-  const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`)], models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.05, per: 'day' } } } }, { limiter })
+  const api = await testGateway(
+    t,
+    {
+      providers: [upstreamAt(`${upstream.url}/v1`)],
+      models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })]
+    },
+    { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.05, per: 'day' } } } },
+    { limiter }
+  )
   const statuses: number[] = []
   for (let call = 0; call < 8; call++) {
-    statuses.push((await api.post(path, { model: 'openai/priced', messages: 'hello' }, { headers: { authorization: 'Bearer limited' } })).status)
+    statuses.push(
+      (
+        await api.post(
+          path,
+          { model: 'openai/priced', messages: 'hello' },
+          { headers: { authorization: 'Bearer limited' } }
+        )
+      ).status
+    )
   }
   t.same([...new Set(statuses)], [502, 402], 'the budget ends')
   t.ok((limiter.settled[0]?.used.nanoUsd ?? 0) >= 1000 * price.output * 1000)
 })
 
-t.test('a request whose response takes too long is sent again, and each that was given up is paid as an estimate', async t => {
-  const stalled: Script = { headers: { 'content-type': 'application/json' }, pieces: ['{'], then: 'stall' }
-  const saysSo: Script = { status: 504, pieces: ['{}'] }
-  const rows: ReadonlyArray<readonly [string, Script, boolean, number]> = [
-    ['no head', { silent: true }, false, 2], ['no head of a stream', { silent: true }, true, 2], ['half a response', stalled, false, 2],
-    ['a stream without output', { headers: eventStream, pieces: [': wait\n\n'], then: 'stall' }, true, 2],
-    ['a provider that says so itself', saysSo, false, 0]
-  ]
-  for (const [name, script, stream, paid] of rows) {
-    await t.test(name, async t => {
-      const upstream = await fakeUpstream(script)
-      t.teardown(upstream.close)
-      const limiter = new SpyLimiter()
-      const ms = paid === 0 ? 20_000 : 50
-      const timeouts = { connectMs: 5000, firstByteMs: ms, responseMs: ms, idleBytesMs: ms, idleEventsMs: ms }
-      const api = await testGateway(t, {
-        providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { timeouts, retries: 1 })],
-        models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })]
-      }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } }, { limiter })
-      const answer = await api.post(path, { model: 'openai/priced', messages: 'hello', stream }, { headers: { authorization: 'Bearer limited' } })
-      t.equal(answer.status, 504)
-      await answer.text()
-      await until(() => api.lines.length === 1, 'a line in the log')
-      t.match(api.lines, [{ attempts: 2 }])
-      const estimate = 3 * price.input * 1000 + 1000 * price.output * 1000
-      t.equal(limiter.settled[0]?.used.nanoUsd, paid * estimate)
-    })
+t.test(
+  'a request whose response takes too long is sent again, and each that was given up is paid as an estimate',
+  async t => {
+    const stalled: Script = { headers: { 'content-type': 'application/json' }, pieces: ['{'], then: 'stall' }
+    const saysSo: Script = { status: 504, pieces: ['{}'] }
+    const rows: ReadonlyArray<readonly [string, Script, boolean, number]> = [
+      ['no head', { silent: true }, false, 2],
+      ['no head of a stream', { silent: true }, true, 2],
+      ['half a response', stalled, false, 2],
+      ['a stream without output', { headers: eventStream, pieces: [': wait\n\n'], then: 'stall' }, true, 2],
+      ['a provider that says so itself', saysSo, false, 0]
+    ]
+    for (const [name, script, stream, paid] of rows) {
+      await t.test(name, async t => {
+        const upstream = await fakeUpstream(script)
+        t.teardown(upstream.close)
+        const limiter = new SpyLimiter()
+        const ms = paid === 0 ? 20_000 : 50
+        const timeouts = {
+          connectMs: 5000,
+          firstByteMs: ms,
+          responseMs: ms,
+          idleBytesMs: ms,
+          idleEventsMs: ms
+        }
+        const api = await testGateway(
+          t,
+          {
+            providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { timeouts, retries: 1 })],
+            models: [
+              modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })
+            ]
+          },
+          { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } },
+          { limiter }
+        )
+        const answer = await api.post(
+          path,
+          { model: 'openai/priced', messages: 'hello', stream },
+          { headers: { authorization: 'Bearer limited' } }
+        )
+        t.equal(answer.status, 504)
+        await answer.text()
+        await until(() => api.lines.length === 1, 'a line in the log')
+        t.match(api.lines, [{ attempts: 2 }])
+        const estimate = 3 * price.input * 1000 + 1000 * price.output * 1000
+        t.equal(limiter.settled[0]?.used.nanoUsd, paid * estimate)
+      })
+    }
   }
-})
+)
 
 t.test('a request that was never sent is not paid', async t => {
-  const server = createServer(socket => socket.on('error', () => { /* the client gives up */ }).resume()) // no handshake
-  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  // no handshake
+  const server = createServer(socket =>
+    socket
+      .on('error', () => {
+        /* the client gives up */
+      })
+      .resume()
+  )
+  await new Promise<void>(resolve => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
   const sockets = new Set<Socket>()
   server.on('connection', socket => sockets.add(socket))
   t.teardown(() => {
@@ -718,42 +1385,94 @@ t.test('a request that was never sent is not paid', async t => {
   const limiter = new SpyLimiter()
   const timeouts = { connectMs: 5000, firstByteMs: 50, responseMs: 50, idleBytesMs: 50, idleEventsMs: 50 }
   const { port } = server.address() as AddressInfo // it listens
-  const api = await testGateway(t, {
-    providers: [upstreamAt(`https://127.0.0.1:${port}/v1`, 'openai', 'openai', { timeouts, retries: 1 })],
-    models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } }, { limiter })
+  const api = await testGateway(
+    t,
+    {
+      providers: [upstreamAt(`https://127.0.0.1:${port}/v1`, 'openai', 'openai', { timeouts, retries: 1 })],
+      models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })]
+    },
+    { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } },
+    { limiter }
+  )
   for (const stream of [false, true]) {
-    const answer = await api.post(path, { model: 'openai/priced', messages: 'hello', stream }, { headers: { authorization: 'Bearer limited' } })
+    const answer = await api.post(
+      path,
+      { model: 'openai/priced', messages: 'hello', stream },
+      { headers: { authorization: 'Bearer limited' } }
+    )
     t.equal(answer.status, 504)
     await answer.text()
   }
   await until(() => limiter.settled.length === 2, 'the calls to be settled')
-  t.same(limiter.settled.map(({ used }) => used.nanoUsd), [0, 0])
+  t.same(
+    limiter.settled.map(({ used }) => used.nanoUsd),
+    [0, 0]
+  )
 })
 
 t.test('a call that is given up while its provider works on it is paid as an estimate', async t => {
   const upstream = await fakeUpstream({ silent: true })
   t.teardown(upstream.close)
   const limiter = new SpyLimiter()
-  const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`)],
-    models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })],
-    limits: { ...settings().limits, callMs: 100 }
-  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } }, { limiter })
-  const response = await api.post(path, { model: 'openai/priced', messages: 'x'.repeat(4000) }, { headers: { authorization: 'Bearer limited' } })
+  const api = await testGateway(
+    t,
+    {
+      providers: [upstreamAt(`${upstream.url}/v1`)],
+      models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })],
+      limits: { ...settings().limits, callMs: 100 }
+    },
+    { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } },
+    { limiter }
+  )
+  const response = await api.post(
+    path,
+    { model: 'openai/priced', messages: 'x'.repeat(4000) },
+    { headers: { authorization: 'Bearer limited' } }
+  )
   t.equal(response.status, 504)
   await until(() => limiter.settled.length === 1, 'the call to be settled')
   t.ok((limiter.settled[0]?.used.nanoUsd ?? 0) >= 1000 * price.input * 1000)
 })
 
 t.test('results of tools that are too long for what is left of the budget end the loop', async t => {
-  const call = { id: 'c1', type: 'function', function: { name: 'echo', arguments: JSON.stringify({ text: 'words '.repeat(20_000) }) } }
-  const provider = await greedyProvider(t, () => ({ pieces: [JSON.stringify({
-    id: 'x', object: 'chat.completion', created: 1, model: 'm', usage: usageOf(10),
-    choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }]
-  })] }))
+  const call = {
+    id: 'c1',
+    type: 'function',
+    function: { name: 'echo', arguments: JSON.stringify({ text: 'words '.repeat(20_000) }) }
+  }
+  const provider = await greedyProvider(t, () => ({
+    pieces: [
+      JSON.stringify({
+        id: 'x',
+        object: 'chat.completion',
+        created: 1,
+        model: 'm',
+        usage: usageOf(10),
+        choices: [
+          {
+            index: 0,
+            message: { role: 'assistant', content: null, tool_calls: [call] },
+            finish_reason: 'tool_calls'
+          }
+        ]
+      })
+    ]
+  }))
   const tools = await startToolServer(t)
-  const { ask } = await start(t, provider, { budget: { usd: 0.02, per: 'day' } }, { tools: { ...settings().tools, connectMs: 10_000, loopMs: 20_000, resultBytes: 200_000, allowedHosts: ['127.0.0.1'] } })
+  const { ask } = await start(
+    t,
+    provider,
+    { budget: { usd: 0.02, per: 'day' } },
+    {
+      tools: {
+        ...settings().tools,
+        connectMs: 10_000,
+        loopMs: 20_000,
+        resultBytes: 200_000,
+        allowedHosts: ['127.0.0.1']
+      }
+    }
+  )
   const answer = await ask({ mcp_servers: [tools.url], max_turns: 5, max_completion_tokens: 100 })
   t.equal(answer.status, 200)
   t.match(await answer.json(), { tool_loop_stopped: { reason: 'budget', turns: 1 } })
@@ -768,44 +1487,94 @@ t.test('fields that only the gateway sets change no estimate, and break no call'
     t.equal((await ask({ messages: long, ...more })).status, 402, JSON.stringify(more))
   }
   t.equal(provider.usd(), 0)
-  for (const more of [{ toolApproval: {} }, { toolApproval: { approved: [{}] } }, { max_tool_calls: 'x', text: 1 }]) {
+  for (const more of [
+    { toolApproval: {} },
+    { toolApproval: { approved: [{}] } },
+    { max_tool_calls: 'x', text: 1 }
+  ]) {
     t.equal((await ask({ messages: 'hi', max_tokens: 5, ...more })).status, 200, JSON.stringify(more))
   }
-  t.equal((await api.post('/v1/completions', { model: 'openai/priced', prompt: 'hi', max_completion_tokens: 'abc' }, { headers: { authorization: 'Bearer limited' } })).status, 200)
+  t.equal(
+    (
+      await api.post(
+        '/v1/completions',
+        { model: 'openai/priced', prompt: 'hi', max_completion_tokens: 'abc' },
+        { headers: { authorization: 'Bearer limited' } }
+      )
+    ).status,
+    200
+  )
   t.equal((await ask({ messages: long })).status, 402, 'the counters are numbers still')
 })
 
-t.test('an end user and a tag with $1 an hour each spend no more, by 250 calls at once over two nodes with Redis', { skip: noRedis }, async t => {
-  const redis = await startRedis(t)
-  const database = await openDatabase(t.testdir())
-  t.teardown(database.close)
-  const hour: Budget = { usd: 1, per: 'hour' }
-  const { limits, usage } = settings()
-  for (const [what, parts, body] of [
-    ['end user', { endUsers: { required: false, defaultBudget: hour } }, { user: 'ada' }],
-    ['tag', { limits: { ...limits, tags: [{ tag: 'nightly', budget: hour }] }, usage: { ...usage, keys: [{ key: 'limited', tags: ['nightly'] }] } }, {}]
-  ] as const) {
-    const provider = await greedyProvider(t)
-    const nodes = await Promise.all([1, 2].map(async () => await testGateway(t, {
-      providers: [upstreamAt(`${provider.upstream.url}/v1`)],
-      models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })],
-      ...parts,
-      limits: { ...limits, ...'limits' in parts && parts.limits, openCalls: 1000 }
-    }, { limited: { id: 'key-2', name: 'limited' } }, {
-      database,
-      usageDatabase: database,
-      limiter: new RedisLimiter(await redis.connect(t), { without: () => 'refuse', readUsed: readUsedFrom(database), onFailure: error => t.error(error) })
-    })))
-    const ask = async (call: number): Promise<number> => {
-      const answer = await nodes[call % 2]?.post(path, { model: 'openai/priced', messages: 'hello', ...body }, { headers: { authorization: 'Bearer limited' } })
-      await answer?.text()
-      return answer?.status ?? 0
+t.test(
+  'an end user and a tag with $1 an hour each spend no more, by 250 calls at once over two nodes with Redis',
+  { skip: noRedis },
+  async t => {
+    const redis = await startRedis(t)
+    const database = await openDatabase(t.testdir())
+    t.teardown(database.close)
+    const hour: Budget = { usd: 1, per: 'hour' }
+    const { limits, usage } = settings()
+    for (const [what, parts, body] of [
+      ['end user', { endUsers: { required: false, defaultBudget: hour } }, { user: 'ada' }],
+      [
+        'tag',
+        {
+          limits: { ...limits, tags: [{ tag: 'nightly', budget: hour }] },
+          usage: { ...usage, keys: [{ key: 'limited', tags: ['nightly'] }] }
+        },
+        {}
+      ]
+    ] as const) {
+      const provider = await greedyProvider(t)
+      const nodes = await Promise.all(
+        [1, 2].map(
+          async () =>
+            await testGateway(
+              t,
+              {
+                providers: [upstreamAt(`${provider.upstream.url}/v1`)],
+                models: [
+                  modelSettings('openai/priced', {
+                    price,
+                    capabilities: { output_token_limit: outputLimit }
+                  })
+                ],
+                ...parts,
+                limits: { ...limits, ...'limits' in parts && parts.limits, openCalls: 1000 }
+              },
+              { limited: { id: 'key-2', name: 'limited' } },
+              {
+                database,
+                usageDatabase: database,
+                limiter: new RedisLimiter(await redis.connect(t), {
+                  without: () => 'refuse',
+                  readUsed: readUsedFrom(database),
+                  onFailure: error => t.error(error)
+                })
+              }
+            )
+        )
+      )
+      const ask = async (call: number): Promise<number> => {
+        const answer = await nodes[call % 2]?.post(
+          path,
+          { model: 'openai/priced', messages: 'hello', ...body },
+          { headers: { authorization: 'Bearer limited' } }
+        )
+        await answer?.text()
+        return answer?.status ?? 0
+      }
+      const statuses = await Promise.all(Array.from({ length: 250 }, async (_, call) => await ask(call)))
+      for (let more = 0; more < 10; more++) statuses.push(await ask(more))
+      t.ok(provider.usd() <= 1, `${what}: $${provider.usd()}`)
+      t.ok(provider.usd() > 0.9, `${what}: most of it can be used`)
+      t.ok(
+        statuses.every(status => [200, 402, 429].includes(status)),
+        [...new Set(statuses)].join()
+      )
+      for (const { gateway } of nodes) await gateway.close()
     }
-    const statuses = await Promise.all(Array.from({ length: 250 }, async (_, call) => await ask(call)))
-    for (let more = 0; more < 10; more++) statuses.push(await ask(more))
-    t.ok(provider.usd() <= 1, `${what}: $${provider.usd()}`)
-    t.ok(provider.usd() > 0.9, `${what}: most of it can be used`)
-    t.ok(statuses.every(status => [200, 402, 429].includes(status)), [...new Set(statuses)].join())
-    for (const { gateway } of nodes) await gateway.close()
   }
-})
+)

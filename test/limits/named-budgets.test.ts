@@ -6,7 +6,10 @@ import type { Settings } from '../../lib/core/settings.ts'
 const secret = Buffer.alloc(32, 1)
 const tagBudget = { tag: 'nightly', budget: { usd: 1 } }
 
-function budgetsOf (parts: Partial<Pick<Settings, 'endUsers' | 'usage' | 'routes'>>, limits: Partial<Settings['limits']> = {}): NamedBudgets {
+function budgetsOf (
+  parts: Partial<Pick<Settings, 'endUsers' | 'usage' | 'routes'>>,
+  limits: Partial<Settings['limits']> = {}
+): NamedBudgets {
   const all = settings(parts)
   return new NamedBudgets({ ...all, limits: { ...all.limits, ...limits } }, { secret })
 }
@@ -16,36 +19,69 @@ function namesOf (named: NamedBudgets, call: Partial<NamingCall>): unknown {
   return parties instanceof Promise ? 'a promise' : parties.map(({ kind, id }) => `${kind} ${id}`)
 }
 
-t.test('a tag counts where a key, a project or a route has it, and never by the word of a caller', async t => {
-  const named = budgetsOf({
-    usage: {
-      ...settings().usage,
-      keys: [{ key: 'k', tags: ['nightly', 'other'] }], projects: [{ project: 'P', exposeCost: true, tags: ['nightly'] }], routes: [{ route: 'smart', tags: ['nightly'] }]
-    }
-  }, { tags: [tagBudget] })
-  t.same(namesOf(named, {}), ['tag nightly'])
-  t.same(namesOf(named, { key: { id: 'x', name: 'x', project: { id: 'p', name: 'P' } }, requestedNames: ['smart'] }), ['tag nightly'], 'once')
-  t.same(namesOf(named, { key: { id: 'x', name: 'x' }, requestedNames: ['smart'] }), ['tag nightly'])
-  t.same(namesOf(named, { key: { id: 'x', name: 'x' }, requestedNames: ['openai/m'] }), [])
-})
+t.test(
+  'a tag counts where a key, a project or a route has it, and never by the word of a caller',
+  async t => {
+    const named = budgetsOf(
+      {
+        usage: {
+          ...settings().usage,
+          keys: [{ key: 'k', tags: ['nightly', 'other'] }],
+          projects: [{ project: 'P', exposeCost: true, tags: ['nightly'] }],
+          routes: [{ route: 'smart', tags: ['nightly'] }]
+        }
+      },
+      { tags: [tagBudget] }
+    )
+    t.same(namesOf(named, {}), ['tag nightly'])
+    t.same(
+      namesOf(named, {
+        key: { id: 'x', name: 'x', project: { id: 'p', name: 'P' } },
+        requestedNames: ['smart']
+      }),
+      ['tag nightly'],
+      'once'
+    )
+    t.same(namesOf(named, { key: { id: 'x', name: 'x' }, requestedNames: ['smart'] }), ['tag nightly'])
+    t.same(namesOf(named, { key: { id: 'x', name: 'x' }, requestedNames: ['openai/m'] }), [])
+  }
+)
 
-t.test('a model counts by the names of a request, and by what may answer it unless it names routes alone', async t => {
-  const route = { providerId: 'openai', model: 'm', modelId: 'openai/m' }
-  const named = budgetsOf({ routes: [{ name: 'smart', models: ['openai/m'] }] }, {
-    models: [{ model: 'openai/m', budget: { usd: 1 } }, { model: 'smart', budget: { usd: 2 } }]
-  })
-  t.same(namesOf(named, { requestedNames: ['openai/m'], routes: [route] }), ['model openai/m'])
-  t.same(namesOf(named, { requestedNames: ['m'], routes: [route] }), ['model openai/m'], 'a short name is no way around it')
-  t.same(namesOf(named, { requestedNames: ['smart'], routes: [route] }), ['model smart'])
-  t.same(namesOf(named, { requestedNames: ['smart', 'openai/m'], routes: [route] }), ['model smart', 'model openai/m'])
-  t.same(namesOf(named, {}), [], 'a call without a model')
-})
+t.test(
+  'a model counts by the names of a request, and by what may answer it unless it names routes alone',
+  async t => {
+    const route = { providerId: 'openai', model: 'm', modelId: 'openai/m' }
+    const named = budgetsOf(
+      { routes: [{ name: 'smart', models: ['openai/m'] }] },
+      {
+        models: [
+          { model: 'openai/m', budget: { usd: 1 } },
+          { model: 'smart', budget: { usd: 2 } }
+        ]
+      }
+    )
+    t.same(namesOf(named, { requestedNames: ['openai/m'], routes: [route] }), ['model openai/m'])
+    t.same(
+      namesOf(named, { requestedNames: ['m'], routes: [route] }),
+      ['model openai/m'],
+      'a short name is no way around it'
+    )
+    t.same(namesOf(named, { requestedNames: ['smart'], routes: [route] }), ['model smart'])
+    t.same(namesOf(named, { requestedNames: ['smart', 'openai/m'], routes: [route] }), [
+      'model smart',
+      'model openai/m'
+    ])
+    t.same(namesOf(named, {}), [], 'a call without a model')
+  }
+)
 
 t.test('each end user of each project has the budget, under a name that tells nobody theirs', async t => {
   const named = budgetsOf({ endUsers: { required: false, defaultBudget: { usd: 1, per: 'day' } } })
-  const of = (endUser: string | undefined, project?: string) => namesOf(named, {
-    record: { endUser }, ...project !== undefined && { key: { id: 'k', name: 'k', project: { id: project, name: project } } }
-  })
+  const of = (endUser: string | undefined, project?: string) =>
+    namesOf(named, {
+      record: { endUser },
+      ...project !== undefined && { key: { id: 'k', name: 'k', project: { id: project, name: project } } }
+    })
   const [one, two, elsewhere] = [of('ada@example.com'), of('bob'), of('ada@example.com', 'p')]
   for (const names of [one, two]) t.match(names, [/^end_user default\/[\w-]{22}$/])
   t.match(elsewhere, [/^end_user p\/[\w-]{22}$/])
@@ -54,17 +90,33 @@ t.test('each end user of each project has the budget, under a name that tells no
   t.same(of(undefined), [])
 })
 
-t.test('a call without the end user that the configuration requires is refused, and says what to send', async t => {
-  const named = budgetsOf({ endUsers: { required: true } })
-  t.throws(() => namesOf(named, {}), { code: 'invalid_value', param: 'user', message: /send `user`, `safety_identifier` or the header/ })
-  t.same(namesOf(named, { record: { endUser: 'ada' } }), [], 'without a budget nothing is counted')
-  t.same(named.partiesOf({ key: { id: 'k', name: 'k' }, record: { endUser: undefined } }, 0, { mayBeAnonymous: true }), [])
-})
+t.test(
+  'a call without the end user that the configuration requires is refused, and says what to send',
+  async t => {
+    const named = budgetsOf({ endUsers: { required: true } })
+    t.throws(() => namesOf(named, {}), {
+      code: 'invalid_value',
+      param: 'user',
+      message: /send `user`, `safety_identifier` or the header/
+    })
+    t.same(namesOf(named, { record: { endUser: 'ada' } }), [], 'without a budget nothing is counted')
+    t.same(
+      named.partiesOf({ key: { id: 'k', name: 'k' }, record: { endUser: undefined } }, 0, {
+        mayBeAnonymous: true
+      }),
+      []
+    )
+  }
+)
 
 t.test('the parties of a record are those whose budgets there still are', async t => {
-  const named = budgetsOf({ endUsers: { required: false, budgets: [{ usd: 1, per: 'day' }], strict: false } }, { tags: [{ tag: 'a:b', budget: { usd: 3 } }] })
+  const named = budgetsOf(
+    { endUsers: { required: false, budgets: [{ usd: 1, per: 'day' }], strict: false } },
+    { tags: [{ tag: 'a:b', budget: { usd: 3 } }] }
+  )
   t.same(named.recorded(JSON.stringify(['tag:a:b', 'tag:gone', 'end_user:p/x', 'model:gone', 'key:k'])), [
-    { kind: 'tag', id: 'a:b', limits: { budget: { usd: 3 } } }, { kind: 'end_user', id: 'p/x', limits: { budgets: [{ usd: 1, per: 'day' }], strict: false } }
+    { kind: 'tag', id: 'a:b', limits: { budget: { usd: 3 } } },
+    { kind: 'end_user', id: 'p/x', limits: { budgets: [{ usd: 1, per: 'day' }], strict: false } }
   ])
   t.same(named.recorded(null), [])
 })

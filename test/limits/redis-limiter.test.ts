@@ -12,25 +12,43 @@ import type { Test } from 'tap'
 
 const call: KeyCall = { keyId: 'key-1', limits: {}, tokens: 0, nanoUsd: 0 }
 
-interface Node { readonly server: RedisServer, readonly limiter: KeyLimiter<RedisLimiter> }
+interface Node {
+  readonly server: RedisServer
+  readonly limiter: KeyLimiter<RedisLimiter>
+}
 
-async function nodesOf (t: Test, redis: TestRedis, count: number, options: Partial<RedisLimiterOptions> = {}): Promise<[Node, Node, ...Node[]]> {
-  const nodes = await Promise.all(Array.from({ length: count }, async (): Promise<Node> => {
-    const server = await redis.connect(t)
-    const limiter = new RedisLimiter(server, { without: () => 'share', onFailure: error => t.error(error), rereadMs: 0, ...options })
-    t.teardown(() => limiter.close())
-    return { server, limiter: new KeyLimiter(limiter) }
-  }))
+async function nodesOf (
+  t: Test,
+  redis: TestRedis,
+  count: number,
+  options: Partial<RedisLimiterOptions> = {}
+): Promise<[Node, Node, ...Node[]]> {
+  const nodes = await Promise.all(
+    Array.from({ length: count }, async (): Promise<Node> => {
+      const server = await redis.connect(t)
+      const limiter = new RedisLimiter(server, {
+        without: () => 'share',
+        onFailure: error => t.error(error),
+        rereadMs: 0,
+        ...options
+      })
+      t.teardown(() => limiter.close())
+      return { server, limiter: new KeyLimiter(limiter) }
+    })
+  )
   await until(() => nodes.every(({ server }) => server.processes === count), 'all nodes to know each other')
   return nodes as [Node, Node, ...Node[]] // `count` is at least 2
 }
 
 /** Calls on all nodes at once. */
 async function rush (nodes: readonly Node[], each: number, wanted: KeyCall): Promise<KeyDecision[]> {
-  return await Promise.all(nodes.flatMap(({ limiter }) => Array.from({ length: each }, async () => await limiter.reserve(wanted))))
+  return await Promise.all(
+    nodes.flatMap(({ limiter }) => Array.from({ length: each }, async () => await limiter.reserve(wanted)))
+  )
 }
 
-const admitted = (decisions: readonly KeyDecision[]): number => decisions.filter(({ admitted }) => admitted).length
+const admitted = (decisions: readonly KeyDecision[]): number =>
+  decisions.filter(({ admitted }) => admitted).length
 
 async function away (redis: TestRedis, nodes: readonly Node[]): Promise<void> {
   await redis.kill()
@@ -50,13 +68,27 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
   await t.test('each limit admits its number of calls on all nodes, and not one more', async t => {
     const nodes = await nodesOf(t, redis, 3)
     t.equal(admitted(await rush(nodes, 40, { ...call, limits: { concurrentCalls: 25 } })), 25)
-    t.equal(admitted(await rush(nodes, 40, { ...call, keyId: 'requests', limits: { requestsPerMinute: 20 } })), 20)
-    t.equal(admitted(await rush(nodes, 40, { ...call, keyId: 'tokens', limits: { tokensPerMinute: 70 }, tokens: 3 })), 23)
+    t.equal(
+      admitted(await rush(nodes, 40, { ...call, keyId: 'requests', limits: { requestsPerMinute: 20 } })),
+      20
+    )
+    t.equal(
+      admitted(
+        await rush(nodes, 40, { ...call, keyId: 'tokens', limits: { tokensPerMinute: 70 }, tokens: 3 })
+      ),
+      23
+    )
   })
 
   await t.test('a budget is never exceeded, and every part of it can be spent', async t => {
     const nodes = await nodesOf(t, redis, 2)
-    const wanted: KeyCall = { ...call, keyId: 'budget', limits: { budget: { usd: 1e-6, per: 'month' } }, nanoUsd: 9, minNanoUsd: 1 }
+    const wanted: KeyCall = {
+      ...call,
+      keyId: 'budget',
+      limits: { budget: { usd: 1e-6, per: 'month' } },
+      nanoUsd: 9,
+      minNanoUsd: 1
+    }
     let spent = 0
     const spend = async ({ limiter }: Node): Promise<void> => {
       for (let refused = 0; refused < 5;) {
@@ -76,75 +108,145 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
   await t.test('a refund is not taken again once the ledger has it', async t => {
     const clock = { ms: 0 }
     let recorded = 0
-    const [{ limiter }, other] = await nodesOf(t, redis, 2, { readUsed: async () => recorded, now: () => clock.ms })
+    const [{ limiter }, other] = await nodesOf(t, redis, 2, {
+      readUsed: async () => recorded,
+      now: () => clock.ms
+    })
     const wanted: KeyCall = { ...call, keyId: 'refunded', limits: { budget: { usd: 1e-7, per: 'total' } } }
     const receipt = await limiter.reserve({ ...wanted, nanoUsd: 90 })
     if (!receipt.admitted) return t.fail('it was refused')
     limiter.settle(receipt.reservation, { tokens: 0, nanoUsd: 90 })
     recorded = 90
-    t.equal(reasonOf(await other.limiter.reserve({ ...wanted, nanoUsd: 20 })), 'budget_too_small', 'another one knows it')
+    t.equal(
+      reasonOf(await other.limiter.reserve({ ...wanted, nanoUsd: 20 })),
+      'budget_too_small',
+      'another one knows it'
+    )
     const fetched = await limiter.reserve({ ...wanted, alreadyAdmitted: true })
     if (!fetched.admitted) return t.fail('it was refused')
     limiter.settle(fetched.reservation, { tokens: 0, nanoUsd: -85 })
-    // The two have connections of their own: the settlement of one may reach Redis after the request of the other.
-    await eventually(async () => reasonOf(await other.limiter.reserve({ ...wanted, nanoUsd: 20 })), reason => reason === 'admitted', 'room before it is recorded')
+    // The two have connections of their own: the settlement of one may reach Redis after the request of the
+    // other.
+    await eventually(
+      async () => reasonOf(await other.limiter.reserve({ ...wanted, nanoUsd: 20 })),
+      reason => reason === 'admitted',
+      'room before it is recorded'
+    )
     recorded = 5
     clock.ms += recordedAfterMs
     const client = new Redis(redis.url)
     t.teardown(() => { client.disconnect() })
     const [budget = ''] = await client.keys('*refunded*:budget:*')
     await client.hset(budget, 'refunds_at', 1) // long ago
-    for (const node of [{ limiter }, other]) t.equal(reasonOf(await node.limiter.reserve({ ...wanted, nanoUsd: 20 })), 'admitted', 'after that')
-  })
-
-  await t.test('what a process held that was killed is released once its usage records are stored, and what its calls cost counts', async t => {
-    let isStored = false
-    let recorded = 0
-    const killed = processName().replace(String(process.pid), '4194303')
-    const isGone = (name: string): boolean => name === killed && isStored
-    const server = await connectTo(t, redis.url, { isGone })
-    // Another one cannot see that it has exited, as it is on another machine.
-    const elsewhere = await redis.connect(t)
-    const limiters = [server, elsewhere].map(at => new RedisLimiter(at, { without: () => 'share', onFailure: error => t.error(error), readUsed: async () => recorded }))
-    t.teardown(() => { for (const limiter of limiters) limiter.close() })
-    const wanted: KeyCall = { ...call, keyId: 'killed', limits: { concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' } }, nanoUsd: 600 }
-    const counters = new RedisCounters(server)
-    t.match(await counters.reserve(`${killed}-1`, requestOf(wanted)), { decision: { admitted: true } })
-    const client = new Redis(redis.url)
-    t.teardown(() => client.disconnect())
-    await client.zadd('headgate:processes', server.now(), killed)
-    const reasons = async (): Promise<string[]> => await Promise.all(limiters.map(async limiter => reasonOf(await limiter.reserve(requestOf(wanted)))))
-    t.same(await reasons(), ['budget_reserved', 'budget_reserved'])
-    recorded = 500
-    isStored = true
-    await until(async () => (await reasons()).every(reason => reason === 'budget_too_small'), 'both to know that 500 of 1,000 are spent and nothing is reserved')
-    t.match(await Promise.all([1, 2].map(async () => await limiters[0]?.reserve(requestOf({ ...wanted, nanoUsd: 100 })))), [{ admitted: true }, { admitted: true }], 'both places are free')
-    t.equal(await client.zscore('headgate:processes', killed), null)
-  })
-
-  await t.test('what calls of a killed process used counts beside what others have used and not recorded yet', async t => {
-    let recorded = 0
-    const [{ limiter }, other] = await nodesOf(t, redis, 2, { readUsed: async () => recorded })
-    const wanted: KeyCall = { ...call, keyId: 'recorded', limits: { concurrentCalls: 9, budget: { usd: 1e-6, per: 'total' } } }
-    const live = await limiter.reserve({ ...wanted, nanoUsd: 300 })
-    const killed = new RedisLimiter(await redis.connect(t), { without: () => 'share', onFailure: error => t.error(error) })
-    const rowIds = ['AAAA-AAAA_AA-1z', 'AAAA-AAAA_AA-20']
-    for (const rowId of rowIds) t.match(await killed.reserve({ ...requestOf({ ...wanted, nanoUsd: 200 }), rowId }), { admitted: true })
-    killed.close()
-    if (live.admitted) limiter.settle(live.reservation, { tokens: 0, nanoUsd: 300 })
-    const { accounts } = requestOf(wanted)
-    const usages = [[rowIds[0] ?? '', 50], [rowIds[1] ?? '', 200], ['AAAA-AAAA_AA-3', 9]] as const
-    for (let time = 0; time < 2; time++) {
-      await other.limiter.limiter.settleRecorded(usages.map(([id, nanoUsd]) => ({ accounts, row: { id, atMs: Date.now() }, used: { nanoUsd } })))
+    for (const node of [{ limiter }, other]) {
+      t.equal(reasonOf(await node.limiter.reserve({ ...wanted, nanoUsd: 20 })), 'admitted', 'after that')
     }
-    recorded = 250 // of the killed process: the other record comes half a second later
-    t.equal(reasonOf(await limiter.reserve({ ...wanted, nanoUsd: 451 })), 'budget_too_small', '300, 50 and 200 of 1,000 are used')
-    t.equal(reasonOf(await limiter.reserve({ ...wanted, nanoUsd: 450 })), 'admitted')
   })
+
+  await t.test(
+    'what a process held that was killed is released once its usage records are stored, and what its calls cost counts',
+    async t => {
+      let isStored = false
+      let recorded = 0
+      const killed = processName().replace(String(process.pid), '4194303')
+      const isGone = (name: string): boolean => name === killed && isStored
+      const server = await connectTo(t, redis.url, { isGone })
+      // Another one cannot see that it has exited, as it is on another machine.
+      const elsewhere = await redis.connect(t)
+      const limiters = [server, elsewhere].map(
+        at =>
+          new RedisLimiter(at, {
+            without: () => 'share',
+            onFailure: error => t.error(error),
+            readUsed: async () => recorded
+          })
+      )
+      t.teardown(() => {
+        for (const limiter of limiters) limiter.close()
+      })
+      const wanted: KeyCall = {
+        ...call,
+        keyId: 'killed',
+        limits: { concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' } },
+        nanoUsd: 600
+      }
+      const counters = new RedisCounters(server)
+      t.match(await counters.reserve(`${killed}-1`, requestOf(wanted)), { decision: { admitted: true } })
+      const client = new Redis(redis.url)
+      t.teardown(() => client.disconnect())
+      await client.zadd('headgate:processes', server.now(), killed)
+      const reasons = async (): Promise<string[]> =>
+        await Promise.all(limiters.map(async limiter => reasonOf(await limiter.reserve(requestOf(wanted)))))
+      t.same(await reasons(), ['budget_reserved', 'budget_reserved'])
+      recorded = 500
+      isStored = true
+      await until(
+        async () => (await reasons()).every(reason => reason === 'budget_too_small'),
+        'both to know that 500 of 1,000 are spent and nothing is reserved'
+      )
+      t.match(
+        await Promise.all(
+          [1, 2].map(async () => await limiters[0]?.reserve(requestOf({ ...wanted, nanoUsd: 100 })))
+        ),
+        [{ admitted: true }, { admitted: true }],
+        'both places are free'
+      )
+      t.equal(await client.zscore('headgate:processes', killed), null)
+    }
+  )
+
+  await t.test(
+    'what calls of a killed process used counts beside what others have used and not recorded yet',
+    async t => {
+      let recorded = 0
+      const [{ limiter }, other] = await nodesOf(t, redis, 2, { readUsed: async () => recorded })
+      const wanted: KeyCall = {
+        ...call,
+        keyId: 'recorded',
+        limits: { concurrentCalls: 9, budget: { usd: 1e-6, per: 'total' } }
+      }
+      const live = await limiter.reserve({ ...wanted, nanoUsd: 300 })
+      const killed = new RedisLimiter(await redis.connect(t), {
+        without: () => 'share',
+        onFailure: error => t.error(error)
+      })
+      const rowIds = ['AAAA-AAAA_AA-1z', 'AAAA-AAAA_AA-20']
+      for (const rowId of rowIds) {
+        t.match(await killed.reserve({ ...requestOf({ ...wanted, nanoUsd: 200 }), rowId }), {
+          admitted: true
+        })
+      }
+      killed.close()
+      if (live.admitted) limiter.settle(live.reservation, { tokens: 0, nanoUsd: 300 })
+      const { accounts } = requestOf(wanted)
+      const usages = [
+        [rowIds[0] ?? '', 50],
+        [rowIds[1] ?? '', 200],
+        ['AAAA-AAAA_AA-3', 9]
+      ] as const
+      for (let time = 0; time < 2; time++) {
+        await other.limiter.limiter.settleRecorded(
+          usages.map(([id, nanoUsd]) => ({ accounts, row: { id, atMs: Date.now() }, used: { nanoUsd } }))
+        )
+      }
+      recorded = 250 // of the killed process: the other record comes half a second later
+      t.equal(
+        reasonOf(await limiter.reserve({ ...wanted, nanoUsd: 451 })),
+        'budget_too_small',
+        '300, 50 and 200 of 1,000 are used'
+      )
+      t.equal(reasonOf(await limiter.reserve({ ...wanted, nanoUsd: 450 })), 'admitted')
+    }
+  )
 
   await t.test('what was settled counts before its records are stored, or is known to be lost', async t => {
     const [{ limiter, server }, other] = await nodesOf(t, redis, 2)
-    const wanted: KeyCall = { ...call, keyId: 'settled', limits: { budget: { usd: 1e-6, per: 'total' } }, nanoUsd: 600 }
+    const wanted: KeyCall = {
+      ...call,
+      keyId: 'settled',
+      limits: { budget: { usd: 1e-6, per: 'total' } },
+      nanoUsd: 600
+    }
     for (let time = 0; time < 20; time++) {
       const { reservation } = await limiter.reserve(wanted) as { reservation: number }
       limiter.settle(reservation, { tokens: 0, nanoUsd: 1 })
@@ -175,7 +277,10 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
     const [{ limiter }] = await nodesOf(t, redis, 2)
     redis.process().kill('SIGSTOP')
     try {
-      t.match(await limiter.reserve({ ...call, limits: { strict: true } }), { admitted: true, rateLimits: {} })
+      t.match(await limiter.reserve({ ...call, limits: { strict: true } }), {
+        admitted: true,
+        rateLimits: {}
+      })
     } finally {
       redis.process().kill('SIGCONT')
     }
@@ -208,7 +313,12 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
     let recorded = 0
     const nodes = await nodesOf(t, redis, 2, { readUsed: async () => recorded })
     const [{ limiter }] = nodes
-    const wanted: KeyCall = { ...call, keyId: 'ended', limits: { concurrentCalls: 1, budget: { usd: 1e-6, per: 'total' } }, nanoUsd: 600 }
+    const wanted: KeyCall = {
+      ...call,
+      keyId: 'ended',
+      limits: { concurrentCalls: 1, budget: { usd: 1e-6, per: 'total' } },
+      nanoUsd: 600
+    }
     const open = await limiter.reserve(wanted)
     redis.process().kill('SIGSTOP') // it keeps what it has
     await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be away')
@@ -216,14 +326,25 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
     if (open.admitted) limiter.settle(open.reservation, { tokens: 0, nanoUsd: 500 })
     redis.process().kill('SIGCONT')
     await until(() => nodes.every(({ server }) => server.isUp), 'Redis to be back')
-    await until(async () => (await limiter.reserve({ ...wanted, nanoUsd: 500 })).admitted, 'what it had reserved to be released')
-    t.match(await limiter.reserve({ ...wanted, limits: { budget: { usd: 1e-6, per: 'total' } }, nanoUsd: 1 }), { reason: 'budget_reserved' })
+    await until(
+      async () => (await limiter.reserve({ ...wanted, nanoUsd: 500 })).admitted,
+      'what it had reserved to be released'
+    )
+    t.match(
+      await limiter.reserve({ ...wanted, limits: { budget: { usd: 1e-6, per: 'total' } }, nanoUsd: 1 }),
+      { reason: 'budget_reserved' }
+    )
   })
 
   await t.test('a reservation whose reply was lost does not stay', async t => {
     const nodes = await nodesOf(t, redis, 2)
     const [one, two] = nodes
-    const wanted: KeyCall = { ...call, keyId: 'lost', limits: { concurrentCalls: 1, budget: { usd: 1e-6, per: 'total' } }, nanoUsd: 1000 }
+    const wanted: KeyCall = {
+      ...call,
+      keyId: 'lost',
+      limits: { concurrentCalls: 1, budget: { usd: 1e-6, per: 'total' } },
+      nanoUsd: 1000
+    }
     redis.process().kill('SIGSTOP')
     const alone = await one.limiter.reserve({ ...wanted, nanoUsd: 500 })
     t.ok(alone.admitted, 'it has its share')

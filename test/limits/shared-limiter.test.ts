@@ -8,7 +8,14 @@ import { answerLimitMessages, workerLimiter, type WorkerLimiter } from '../../li
 import { until } from '../support/until.ts'
 import type { IpcChannel, WorkerChannel } from '../../lib/async/ipc.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
-import { decisionOf, KeyLimiter, KeyLocalLimiter, requestOf, type KeyCall, type KeyDecision } from '../support/limits.ts'
+import {
+  decisionOf,
+  KeyLimiter,
+  KeyLocalLimiter,
+  requestOf,
+  type KeyCall,
+  type KeyDecision
+} from '../support/limits.ts'
 import type { LimitDecision } from '../../lib/limits/counters.ts'
 import type { Test } from 'tap'
 
@@ -38,12 +45,26 @@ function worker (t: Test, limiter: KeyLocalLimiter, name: string): Worker {
   }
 }
 
-/** A worker that is connected to a limiter within this process, with all messages between them, as they would arrive. */
-function connected (limiter: KeyLocalLimiter): { readonly worker: KeyLimiter<WorkerLimiter>, readonly sent: unknown[] } {
+/**
+ * A worker that is connected to a limiter within this process, with all messages between them, as they would
+ * arrive.
+ */
+function connected (limiter: KeyLocalLimiter): {
+  readonly worker: KeyLimiter<WorkerLimiter>
+  readonly sent: unknown[]
+} {
   const sent: unknown[] = []
-  const listeners: Record<'worker' | 'primary', Array<(message: unknown) => void>> = { worker: [], primary: [] }
-  const end = (own: 'worker' | 'primary', other: 'worker' | 'primary'): IpcChannel<unknown> & WorkerChannel<unknown> => ({
-    on: (event: string, listener: (message?: unknown) => void) => { if (event === 'message') listeners[own].push(listener) },
+  const listeners: Record<'worker' | 'primary', Array<(message: unknown) => void>> = {
+    worker: [],
+    primary: []
+  }
+  const end = (
+    own: 'worker' | 'primary',
+    other: 'worker' | 'primary'
+  ): IpcChannel<unknown> & WorkerChannel<unknown> => ({
+    on: (event: string, listener: (message?: unknown) => void) => {
+      if (event === 'message') listeners[own].push(listener)
+    },
     send: message => {
       const copy = JSON.parse(JSON.stringify(message)) as unknown
       sent.push(copy)
@@ -67,11 +88,14 @@ function reservationOf (decision: KeyDecision): number {
 }
 
 t.test('processes share one limiter, and one that exits releases its reservations', async t => {
-  const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => await Promise.resolve(7), now: () => 0 }))
+  const limiter = new KeyLocalLimiter(
+    new LocalLimiter({ readUsed: async () => await Promise.resolve(7), now: () => 0 })
+  )
   const [one, two] = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
   const limits: KeyLimits = { concurrentCalls: 20, budget: { usd: 1e-7, per: 'day' }, strict: false }
   const wanted: KeyCall = { keyId: 'a', limits, tokens: 0, nanoUsd: 10 }
-  const admitted = (verdicts: readonly KeyDecision[]): number => verdicts.filter(({ admitted }) => admitted).length
+  const admitted = (verdicts: readonly KeyDecision[]): number =>
+    verdicts.filter(({ admitted }) => admitted).length
   t.equal(admitted(await one.ask(5, wanted)), 5)
   const [first, ...others] = await two.ask(30, wanted)
   t.equal(admitted(others) + 1, 4, '7 of 100 were spent before')
@@ -87,9 +111,21 @@ t.test('processes share one limiter, and one that exits releases its reservation
 
 t.test('a worker that was killed has its part of a budget until its usage records are stored', async t => {
   let isUnrecorded = true
-  const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => 0, now: () => 0, rereadMs: 1, hasUnrecorded: () => isUnrecorded }))
+  const limiter = new KeyLocalLimiter(
+    new LocalLimiter({
+      readUsed: async () => 0,
+      now: () => 0,
+      rereadMs: 1,
+      hasUnrecorded: () => isUnrecorded
+    })
+  )
   const [one, two] = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
-  const wanted: KeyCall = { keyId: 'a', limits: { concurrentCalls: 3, budget: { usd: 1e-7, per: 'day' } }, tokens: 0, nanoUsd: 30 }
+  const wanted: KeyCall = {
+    keyId: 'a',
+    limits: { concurrentCalls: 3, budget: { usd: 1e-7, per: 'day' } },
+    tokens: 0,
+    nanoUsd: 30
+  }
   await one.ask(3, wanted)
   one.child.kill('SIGKILL')
   await until(() => limiter.counters.open === 0, 'no call to be counted as open')
@@ -98,96 +134,180 @@ t.test('a worker that was killed has its part of a budget until its usage record
   await until(async () => (await two.ask(1, wanted))[0]?.admitted === true, 'its part to be released')
 })
 
-t.test('a worker that imports what another one left settles it at the primary, and waits for that', async t => {
-  const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => 0, now: () => 0, hasUnrecorded: () => true }))
-  const { worker } = connected(limiter)
-  const wanted = requestOf({ keyId: 'a', limits: { budget: { usd: 1e-7, per: 'day' } }, tokens: 0, nanoUsd: 30 })
-  await limiter.limiter.reserve({ ...wanted, rowId: 'row-1' }, 'killed')
-  limiter.release('killed')
-  await worker.limiter.settleRecorded([{ accounts: wanted.accounts, row: { id: 'row-1', atMs: 0 }, used: { nanoUsd: 10 } }])
-  t.same([...limiter.counters.holdings()], [])
-  t.match(await worker.limiter.reserve({ ...wanted, wanted: { nanoUsd: { most: 91 } } }), { admitted: false, reason: 'budget_too_small' })
-  t.match(await worker.limiter.reserve({ ...wanted, wanted: { nanoUsd: { most: 90 } } }), { admitted: true })
-})
+t.test(
+  'a worker that imports what another one left settles it at the primary, and waits for that',
+  async t => {
+    const limiter = new KeyLocalLimiter(
+      new LocalLimiter({ readUsed: async () => 0, now: () => 0, hasUnrecorded: () => true })
+    )
+    const { worker } = connected(limiter)
+    const wanted = requestOf({
+      keyId: 'a',
+      limits: { budget: { usd: 1e-7, per: 'day' } },
+      tokens: 0,
+      nanoUsd: 30
+    })
+    await limiter.limiter.reserve({ ...wanted, rowId: 'row-1' }, 'killed')
+    limiter.release('killed')
+    await worker.limiter.settleRecorded([
+      { accounts: wanted.accounts, row: { id: 'row-1', atMs: 0 }, used: { nanoUsd: 10 } }
+    ])
+    t.same([...limiter.counters.holdings()], [])
+    t.match(await worker.limiter.reserve({ ...wanted, wanted: { nanoUsd: { most: 91 } } }), {
+      admitted: false,
+      reason: 'budget_too_small'
+    })
+    t.match(await worker.limiter.reserve({ ...wanted, wanted: { nanoUsd: { most: 90 } } }), {
+      admitted: true
+    })
+  }
+)
 
-t.test('what a worker has settled counts before its records are stored, though it waits for decisions', async t => {
-  const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
-  const { worker } = connected(limiter)
-  const wanted: KeyCall = { keyId: 'a', limits: { budget: { usd: 1e-7, per: 'day' } }, tokens: 0, nanoUsd: 30 }
-  const first = await worker.reserve(wanted)
-  const second = worker.reserve(wanted)
-  worker.settle(reservationOf(first), { tokens: 0, nanoUsd: 10 })
-  await worker.limiter.settleRecorded([])
-  t.match([...limiter.counters.holdings()], [{ amount: 30 }], 'the second call alone')
-  t.equal((await second).admitted, true)
-})
+t.test(
+  'what a worker has settled counts before its records are stored, though it waits for decisions',
+  async t => {
+    const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
+    const { worker } = connected(limiter)
+    const wanted: KeyCall = {
+      keyId: 'a',
+      limits: { budget: { usd: 1e-7, per: 'day' } },
+      tokens: 0,
+      nanoUsd: 30
+    }
+    const first = await worker.reserve(wanted)
+    const second = worker.reserve(wanted)
+    worker.settle(reservationOf(first), { tokens: 0, nanoUsd: 10 })
+    await worker.limiter.settleRecorded([])
+    t.match([...limiter.counters.holdings()], [{ amount: 30 }], 'the second call alone')
+    t.equal((await second).admitted, true)
+  }
+)
 
-t.test('what is reserved for a worker that has exited meanwhile is released, with its part of a budget', async t => {
-  let finish: (spent: number) => void = () => {}
-  const reading = new Promise<number>(resolve => { finish = resolve })
-  const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => await reading, now: () => 0, hasUnrecorded: () => true }))
-  const settled = t.capture(limiter.limiter, 'settle', limiter.limiter.settle.bind(limiter.limiter))
-  const listeners = new Map<string, (message?: unknown) => void>()
-  const ipc = { connected: true, isDead: () => true, on: (event: string, listener: () => void) => listeners.set(event, listener), send: () => true }
-  answerLimitMessages(ipc, limiter.limiter, 'worker')
-  const limits: KeyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
-  listeners.get('message')?.(messageOf({ keyId: 'a', limits, tokens: 0, nanoUsd: 30 }))
-  ipc.connected = false
-  listeners.get('exit')?.()
-  finish(7)
-  await until(() => settled().length > 0, 'the reservation to be settled')
-  t.equal(limiter.counters.open, 0)
-  t.same(limiter.counters.holdings(), [])
-  t.match(limiter.counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0 }), { rateLimits: { requests: { remaining: 9 } } }, 'nor was it a request')
-})
+t.test(
+  'what is reserved for a worker that has exited meanwhile is released, with its part of a budget',
+  async t => {
+    let finish: (spent: number) => void = () => {}
+    const reading = new Promise<number>(resolve => {
+      finish = resolve
+    })
+    const limiter = new KeyLocalLimiter(
+      new LocalLimiter({ readUsed: async () => await reading, now: () => 0, hasUnrecorded: () => true })
+    )
+    const settled = t.capture(limiter.limiter, 'settle', limiter.limiter.settle.bind(limiter.limiter))
+    const listeners = new Map<string, (message?: unknown) => void>()
+    const ipc = {
+      connected: true,
+      isDead: () => true,
+      on: (event: string, listener: () => void) => listeners.set(event, listener),
+      send: () => true
+    }
+    answerLimitMessages(ipc, limiter.limiter, 'worker')
+    const limits: KeyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
+    listeners.get('message')?.(messageOf({ keyId: 'a', limits, tokens: 0, nanoUsd: 30 }))
+    ipc.connected = false
+    listeners.get('exit')?.()
+    finish(7)
+    await until(() => settled().length > 0, 'the reservation to be settled')
+    t.equal(limiter.counters.open, 0)
+    t.same(limiter.counters.holdings(), [])
+    t.match(
+      limiter.counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0 }),
+      { rateLimits: { requests: { remaining: 9 } } },
+      'nor was it a request'
+    )
+  }
+)
 
-t.test('a worker that exits without a word of its IPC channel releases what it had, and what it had still sent reserves nothing', async t => {
-  const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
-  const worker = new EventEmitter()
-  answerLimitMessages(worker, limiter.limiter, 'worker')
-  const ask = messageOf({ keyId: 'a', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 })
-  worker.emit('message', ask)
-  t.equal(limiter.counters.open, 1)
-  worker.emit('exit')
-  t.equal(limiter.counters.open, 0)
-  worker.emit('message', ask)
-  t.equal(limiter.counters.open, 0)
-})
+t.test(
+  'a worker that exits without a word of its IPC channel releases what it had, and what it had still sent reserves nothing',
+  async t => {
+    const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
+    const worker = new EventEmitter()
+    answerLimitMessages(worker, limiter.limiter, 'worker')
+    const ask = messageOf({ keyId: 'a', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 })
+    worker.emit('message', ask)
+    t.equal(limiter.counters.open, 1)
+    worker.emit('exit')
+    t.equal(limiter.counters.open, 0)
+    worker.emit('message', ask)
+    t.equal(limiter.counters.open, 0)
+  }
+)
 
 t.test('a limit holds over all processes, and each call learns what it leaves', async t => {
   const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const workers = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
-  const wanted: KeyCall = { keyId: 'a', limits: { requestsPerMinute: 40, tokensPerMinute: 1000 }, tokens: 10, nanoUsd: 0 }
+  const wanted: KeyCall = {
+    keyId: 'a',
+    limits: { requestsPerMinute: 40, tokensPerMinute: 1000 },
+    tokens: 10,
+    nanoUsd: 0
+  }
   const decisions = (await Promise.all(workers.map(async ({ ask }) => await ask(30, wanted)))).flat()
-  const left = decisions.flatMap(({ admitted, rateLimits }) => admitted ? [rateLimits.requests?.remaining ?? NaN] : [])
-  t.same(left.toSorted((a, b) => a - b), Array.from({ length: 40 }, (_, number) => number))
+  const left = decisions.flatMap(({ admitted, rateLimits }) =>
+    admitted ? [rateLimits.requests?.remaining ?? NaN] : []
+  )
+  t.same(
+    left.toSorted((a, b) => a - b),
+    Array.from({ length: 40 }, (_, number) => number)
+  )
   const refused = decisions.filter(({ admitted }) => !admitted)
   t.equal(refused.length, 20)
   for (const decision of refused) {
-    t.match(decision, { reason: 'requests', waitMs: 1500, rateLimits: { requests: { remaining: 0, resetMs: 60_000 }, tokens: { remaining: 600, resetMs: 24_000 } } })
+    t.match(decision, {
+      reason: 'requests',
+      waitMs: 1500,
+      rateLimits: {
+        requests: { remaining: 0, resetMs: 60_000 },
+        tokens: { remaining: 600, resetMs: 24_000 }
+      }
+    })
   }
 })
 
-t.test('what one turn reserves and settles is one message each way, and what is settled makes room first', async t => {
-  const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
-  const { worker, sent } = connected(limiter)
-  const limits: KeyLimits = { requestsPerMinute: 10, concurrentCalls: 2 }
-  const other: KeyLimits = { tokensPerMinute: 100 }
-  const one = { keyId: 'a', limits, tokens: 0, nanoUsd: 0 }
-  const first = await Promise.all([worker.reserve(one), worker.reserve({ ...one, keyId: 'b', limits: other, tokens: 60 }), worker.reserve(one)])
-  t.match(first, [{ admitted: true, rateLimits: { requests: { remaining: 9 } } }, { rateLimits: { tokens: { limit: 100, remaining: 40 } } }, { rateLimits: { requests: { remaining: 8 } } }])
-  t.equal(first[0]?.rateLimits.tokens, undefined)
-  t.match(sent, [{ limits: 'count', reserve: { length: 3 } }, { limits: 'decisions', decisions: { length: 3 } }])
+t.test(
+  'what one turn reserves and settles is one message each way, and what is settled makes room first',
+  async t => {
+    const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
+    const { worker, sent } = connected(limiter)
+    const limits: KeyLimits = { requestsPerMinute: 10, concurrentCalls: 2 }
+    const other: KeyLimits = { tokensPerMinute: 100 }
+    const one = { keyId: 'a', limits, tokens: 0, nanoUsd: 0 }
+    const first = await Promise.all([
+      worker.reserve(one),
+      worker.reserve({ ...one, keyId: 'b', limits: other, tokens: 60 }),
+      worker.reserve(one)
+    ])
+    t.match(first, [
+      { admitted: true, rateLimits: { requests: { remaining: 9 } } },
+      { rateLimits: { tokens: { limit: 100, remaining: 40 } } },
+      { rateLimits: { requests: { remaining: 8 } } }
+    ])
+    t.equal(first[0]?.rateLimits.tokens, undefined)
+    t.match(sent, [
+      { limits: 'count', reserve: { length: 3 } },
+      { limits: 'decisions', decisions: { length: 3 } }
+    ])
 
-  const next = Promise.all([worker.reserve(one), worker.reserve(one)])
-  for (const decision of first) worker.settle(reservationOf(decision), { tokens: 5, nanoUsd: 0, row: { id: 'row', atMs: 1 } })
-  t.match(await next, [{ admitted: true, rateLimits: { requests: { remaining: 7 } } }, { admitted: true }])
-  t.match(sent.slice(2), [{ reserve: { length: 2 }, settle: { length: 3 } }, { decisions: { length: 2 } }])
-  worker.settle(reservationOf(await worker.reserve({ ...one, keyId: 'b', limits: other, tokens: 95 })), { tokens: 100, nanoUsd: 0 })
-  await until(() => sent.length === 7, 'a message of a settlement alone')
-  t.match(await worker.reserve({ ...one, keyId: 'b', limits: other, tokens: 1 }), { admitted: false, reason: 'tokens', waitMs: 3600 })
-  t.equal(limiter.counters.open, 2)
-})
+    const next = Promise.all([worker.reserve(one), worker.reserve(one)])
+    for (const decision of first) {
+      worker.settle(reservationOf(decision), { tokens: 5, nanoUsd: 0, row: { id: 'row', atMs: 1 } })
+    }
+    t.match(await next, [{ admitted: true, rateLimits: { requests: { remaining: 7 } } }, { admitted: true }])
+    t.match(sent.slice(2), [{ reserve: { length: 2 }, settle: { length: 3 } }, { decisions: { length: 2 } }])
+    worker.settle(reservationOf(await worker.reserve({ ...one, keyId: 'b', limits: other, tokens: 95 })), {
+      tokens: 100,
+      nanoUsd: 0
+    })
+    await until(() => sent.length === 7, 'a message of a settlement alone')
+    t.match(await worker.reserve({ ...one, keyId: 'b', limits: other, tokens: 1 }), {
+      admitted: false,
+      reason: 'tokens',
+      waitMs: 3600
+    })
+    t.equal(limiter.counters.open, 2)
+  }
+)
 
 t.test('what comes up while a worker waits for decisions is sent after them, as one message', async t => {
   const sent: unknown[] = []
@@ -204,12 +324,27 @@ t.test('what comes up while a worker waits for decisions is sent after them, as 
   await nextTurn()
   await nextTurn()
   t.equal(sent.length, 1)
-  const decision: LimitDecision = { admitted: true, reservation: 8, granted: { nanoUsd: 0 }, used: [], rateLimits: { requests: { limit: 10, remaining: 9, resetMs: 6000 } } }
+  const decision: LimitDecision = {
+    admitted: true,
+    reservation: 8,
+    granted: { nanoUsd: 0 },
+    used: [],
+    rateLimits: { requests: { limit: 10, remaining: 9, resetMs: 6000 } }
+  }
   answer({ limits: 'decisions', decisions: [{ request: 1, decision }], isLate: false })
   t.same(await first, { ...decision, nanoUsd: 0 })
   await until(() => sent.length === 2, 'the second message')
   t.match(sent[1], { reserve: { length: 1 }, settle: { length: 1 } })
-  answer({ limits: 'decisions', decisions: [{ request: 2, decision: { admitted: false, account: 0, reason: 'requests', waitMs: 6000, rateLimits: {} } }], isLate: false })
+  answer({
+    limits: 'decisions',
+    decisions: [
+      {
+        request: 2,
+        decision: { admitted: false, account: 0, reason: 'requests', waitMs: 6000, rateLimits: {} }
+      }
+    ],
+    isLate: false
+  })
   t.match(await second, { admitted: false, reason: 'requests', waitMs: 6000 })
   await nextTurn()
   await nextTurn()
@@ -233,8 +368,18 @@ t.test('a message has the accounts of a key once, however many of its calls it i
   })
   t.match(sent[0], { lists: { length: 2 } })
   await worker.reserve(other)
-  t.match(sent.at(-2), { lists: { length: 1 }, reserve: [{ wanted: { accounts: 0 } }] }, 'each message has its own')
-  t.same([...limiter.counters.holdings()].map(({ party, amount }) => [party, amount]), [['a', 2], ['b', 2]])
+  t.match(
+    sent.at(-2),
+    { lists: { length: 1 }, reserve: [{ wanted: { accounts: 0 } }] },
+    'each message has its own'
+  )
+  t.same(
+    [...limiter.counters.holdings()].map(({ party, amount }) => [party, amount]),
+    [
+      ['a', 2],
+      ['b', 2]
+    ]
+  )
 })
 
 t.test('limits of one key that differ while a configuration is reloaded are kept apart', async t => {
@@ -250,13 +395,26 @@ t.test('limits of one key that differ while a configuration is reloaded are kept
 
 t.test('a key whose spending is read delays no other', async t => {
   let finish: (spent: number) => void = () => {}
-  const reading = new Promise<number>(resolve => { finish = resolve })
-  const { worker } = connected(new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => await reading, now: () => 0 })))
+  const reading = new Promise<number>(resolve => {
+    finish = resolve
+  })
+  const { worker } = connected(
+    new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => await reading, now: () => 0 }))
+  )
   const budget: KeyLimits = { budget: { usd: 1, per: 'day' } }
   let isRead = false
-  const slow = Promise.resolve(worker.reserve({ keyId: 'a', limits: budget, tokens: 0, nanoUsd: 3, minNanoUsd: 1 })).finally(() => { isRead = true })
-  t.match(await worker.reserve({ keyId: 'b', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 }), { admitted: true })
-  t.match(await worker.reserve({ keyId: 'b', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 }), { admitted: false, reason: 'concurrent_calls' })
+  const slow = Promise.resolve(
+    worker.reserve({ keyId: 'a', limits: budget, tokens: 0, nanoUsd: 3, minNanoUsd: 1 })
+  ).finally(() => {
+    isRead = true
+  })
+  t.match(await worker.reserve({ keyId: 'b', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 }), {
+    admitted: true
+  })
+  t.match(await worker.reserve({ keyId: 'b', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 }), {
+    admitted: false,
+    reason: 'concurrent_calls'
+  })
   t.notOk(isRead)
   finish(1e9 - 2)
   t.match(await slow, { admitted: true, nanoUsd: 2 }, 'what is left')
@@ -264,7 +422,11 @@ t.test('a key whose spending is read delays no other', async t => {
 
 t.test('a worker whose primary is gone refuses, what waits as well', async t => {
   const listeners = new Map<string, () => void>()
-  const primary = { connected: true, on: (event: string, listener: () => void) => listeners.set(event, listener), send: () => true }
+  const primary = {
+    connected: true,
+    on: (event: string, listener: () => void) => listeners.set(event, listener),
+    send: () => true
+  }
   const limiter = new KeyLimiter(workerLimiter(primary))
   const wanted: KeyCall = { keyId: 'a', limits: {}, tokens: 0, nanoUsd: 0 }
   const waiting = limiter.reserve(wanted)
@@ -283,7 +445,11 @@ t.test('a call that comes before the settlement that makes room for it waits for
   for (let turn = 0; turn < 3; turn++) await nextTurn() // the primary has it
   one.settle(first, { tokens: 0, nanoUsd: 0 })
   t.equal((await second).admitted, true)
-  t.match(await one.reserve(wanted), { admitted: false, reason: 'concurrent_calls' }, 'a key without a place is refused')
+  t.match(
+    await one.reserve(wanted),
+    { admitted: false, reason: 'concurrent_calls' },
+    'a key without a place is refused'
+  )
 })
 
 t.test('whatever workers call in which order, a limit is never exceeded, and all of it is used', async t => {
@@ -292,9 +458,14 @@ t.test('whatever workers call in which order, a limit is never exceeded, and all
   const wanted: KeyCall = { keyId: 'a', limits: { requestsPerMinute: 500 }, tokens: 0, nanoUsd: 0 }
   let admitted = 0
   for (let round = 0; round < 12; round++) {
-    const decisions = await Promise.all(workers.flatMap((worker, number) => (
-      Array.from({ length: (round * 7 + number * 5) % 23 }, async () => ({ worker, decision: await worker.reserve(wanted) }))
-    )))
+    const decisions = await Promise.all(
+      workers.flatMap((worker, number) =>
+        Array.from({ length: (round * 7 + number * 5) % 23 }, async () => ({
+          worker,
+          decision: await worker.reserve(wanted)
+        }))
+      )
+    )
     for (const { worker, decision } of decisions) {
       t.ok(decision.admitted)
       admitted++
@@ -312,7 +483,12 @@ t.test('whatever workers call in which order, a limit is never exceeded, and all
 t.test('a worker that stops sends what its calls have used, though it waits for decisions', async t => {
   const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const { worker } = connected(limiter)
-  const wanted: KeyCall = { keyId: 'a', limits: { requestsPerMinute: 1000, tokensPerMinute: 1000 }, tokens: 1, nanoUsd: 0 }
+  const wanted: KeyCall = {
+    keyId: 'a',
+    limits: { requestsPerMinute: 1000, tokensPerMinute: 1000 },
+    tokens: 1,
+    nanoUsd: 0
+  }
   const first = await Promise.all(Array.from({ length: 10 }, async () => await worker.reserve(wanted)))
   const last = worker.reserve(wanted)
   await nextTurn()
@@ -321,5 +497,7 @@ t.test('a worker that stops sends what its calls have used, though it waits for 
   await last
   await nextTurn()
   t.equal(limiter.counters.open, 1)
-  t.match(limiter.reserve(wanted), { rateLimits: { requests: { remaining: 988 }, tokens: { remaining: 1000 - 20 - 2 } } })
+  t.match(limiter.reserve(wanted), {
+    rateLimits: { requests: { remaining: 988 }, tokens: { remaining: 1000 - 20 - 2 } }
+  })
 })

@@ -18,7 +18,10 @@ function add (spending: UnrecordedSpending, count: number, keyId = 'key-1', from
 }
 
 /** A store that has the rows for which `isRecorded` says so, and counts how often it was searched. */
-function store (isRecorded: (row: UsageRowKey) => boolean): { readonly find: FindRecorded, readonly searches: Array<readonly UsageRowKey[]> } {
+function store (isRecorded: (row: UsageRowKey) => boolean): {
+  readonly find: FindRecorded
+  readonly searches: Array<readonly UsageRowKey[]>
+} {
   const searches: Array<readonly UsageRowKey[]> = []
   return {
     searches,
@@ -34,9 +37,24 @@ t.test('what calls have spent is added up by key and period until they are recor
   add(spending, 3)
   add(spending, 2, 'key-1', 2 * day)
   add(spending, 1, 'key-2')
-  t.same([spending.of(sumOf('key-1', day)), spending.of(sumOf('key-1', 2 * day)), spending.of(sumOf('key-2', day)), spending.of(sumOf('key-3', day))], [30, 20, 10, 0])
+  t.same(
+    [
+      spending.of(sumOf('key-1', day)),
+      spending.of(sumOf('key-1', 2 * day)),
+      spending.of(sumOf('key-2', day)),
+      spending.of(sumOf('key-3', day))
+    ],
+    [30, 20, 10, 0]
+  )
   await spending.forgetRecorded(2, store(({ id }) => id === 'key-1-1-0').find)
-  t.same([...spending.sums()].map(({ party, fromMs, amount }) => [party, fromMs, amount]), [['key-1', day, 20], ['key-1', 2 * day, 20], ['key-2', day, 10]])
+  t.same(
+    [...spending.sums()].map(({ party, fromMs, amount }) => [party, fromMs, amount]),
+    [
+      ['key-1', day, 20],
+      ['key-1', 2 * day, 20],
+      ['key-2', day, 10]
+    ]
+  )
   await spending.forgetRecorded(9, store(() => true).find)
   t.same([...spending.sums()], [], 'and nothing is left of them then')
 })
@@ -74,15 +92,21 @@ t.test('calls that are not recorded count on, and keep no others from being look
   t.equal(searches.flat().length, 2000, 'each once')
 })
 
-t.test('after a failure of the store everything still counts, and a call without a record only until it is due', async t => {
-  const spending = new UnrecordedSpending()
-  add(spending, 10)
-  spending.add({ party: 'key-2', unit: 'nanoUsd', fromMs: day, amount: 5 }, undefined, 10)
-  await t.rejects(spending.forgetRecorded(20, async () => await Promise.reject(new Error('locked'))), /locked/)
-  t.same([spending.of(sumOf('key-1', day)), spending.of(sumOf('key-2', day))], [100, 5])
-  await spending.forgetRecorded(20, store(({ atMs }) => atMs < 4).find)
-  t.same([spending.of(sumOf('key-1', day)), spending.of(sumOf('key-2', day))], [60, 0])
-})
+t.test(
+  'after a failure of the store everything still counts, and a call without a record only until it is due',
+  async t => {
+    const spending = new UnrecordedSpending()
+    add(spending, 10)
+    spending.add({ party: 'key-2', unit: 'nanoUsd', fromMs: day, amount: 5 }, undefined, 10)
+    await t.rejects(
+      spending.forgetRecorded(20, async () => await Promise.reject(new Error('locked'))),
+      /locked/
+    )
+    t.same([spending.of(sumOf('key-1', day)), spending.of(sumOf('key-2', day))], [100, 5])
+    await spending.forgetRecorded(20, store(({ atMs }) => atMs < 4).find)
+    t.same([spending.of(sumOf('key-1', day)), spending.of(sumOf('key-2', day))], [60, 0])
+  }
+)
 
 t.test('a second search does not begin while one runs', async t => {
   const spending = new UnrecordedSpending()

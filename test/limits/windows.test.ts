@@ -20,32 +20,58 @@ t.test('periods are those of UTC unless there is a time zone', async t => {
     [{ per: 'day', timeZone: 'Asia/Kathmandu' }, '2026-11-26T18:15:00.000Z', '2026-11-27T18:15:00.000Z'],
     [{ per: 'hour', timeZone: 'Asia/Kolkata' }, '2026-11-26T18:30:00.000Z', '2026-11-26T19:30:00.000Z'],
     [{ per: 'month', timeZone: 'Pacific/Auckland' }, '2026-10-31T11:00:00.000Z', '2026-11-30T11:00:00.000Z'],
-    [{ everyMs: 30 * 24 * hour, fromMs: Date.parse('2026-01-10T12:00:00Z') }, '2026-11-06T12:00:00.000Z', '2026-12-06T12:00:00.000Z']
+    [
+      { everyMs: 30 * 24 * hour, fromMs: Date.parse('2026-01-10T12:00:00Z') },
+      '2026-11-06T12:00:00.000Z',
+      '2026-12-06T12:00:00.000Z'
+    ]
   ]
   for (const [window, from, end] of rows) {
-    const at = 'timeZone' in window && window.timeZone?.startsWith('Asia/') === true ? '2026-11-26T18:45:00Z' : '2026-11-26T17:06:40.123Z'
+    const at =
+      'timeZone' in window && window.timeZone?.startsWith('Asia/') === true
+        ? '2026-11-26T18:45:00Z'
+        : '2026-11-26T17:06:40.123Z'
     t.same(boundsOf(window, at), [from, end], JSON.stringify(window))
   }
   t.same(periodOf({ per: 'total' }, Date.now()), { name: 'total', fromMs: 0, endMs: Infinity })
 })
 
-t.test('a day has 23 or 25 hours where clocks change, and begins an hour late where midnight is left out', async t => {
-  const day: Window = { per: 'day', timeZone: 'Europe/Berlin' }
-  t.same(boundsOf(day, '2026-03-29T10:00:00Z'), ['2026-03-28T23:00:00.000Z', '2026-03-29T22:00:00.000Z'])
-  t.same(boundsOf(day, '2026-10-25T10:00:00Z'), ['2026-10-24T22:00:00.000Z', '2026-10-25T23:00:00.000Z'])
-  t.same(boundsOf({ per: 'week', timeZone: 'Europe/Berlin' }, '2026-10-25T10:00:00Z'), ['2026-10-18T22:00:00.000Z', '2026-10-25T23:00:00.000Z'])
-  t.same(boundsOf({ per: 'day', timeZone: 'America/Santiago' }, '2026-09-06T12:00:00Z'), ['2026-09-06T04:00:00.000Z', '2026-09-07T03:00:00.000Z'])
-})
+t.test(
+  'a day has 23 or 25 hours where clocks change, and begins an hour late where midnight is left out',
+  async t => {
+    const day: Window = { per: 'day', timeZone: 'Europe/Berlin' }
+    t.same(boundsOf(day, '2026-03-29T10:00:00Z'), ['2026-03-28T23:00:00.000Z', '2026-03-29T22:00:00.000Z'])
+    t.same(boundsOf(day, '2026-10-25T10:00:00Z'), ['2026-10-24T22:00:00.000Z', '2026-10-25T23:00:00.000Z'])
+    t.same(boundsOf({ per: 'week', timeZone: 'Europe/Berlin' }, '2026-10-25T10:00:00Z'), [
+      '2026-10-18T22:00:00.000Z',
+      '2026-10-25T23:00:00.000Z'
+    ])
+    t.same(boundsOf({ per: 'day', timeZone: 'America/Santiago' }, '2026-09-06T12:00:00Z'), [
+      '2026-09-06T04:00:00.000Z',
+      '2026-09-07T03:00:00.000Z'
+    ])
+  }
+)
 
 t.test('whatever the moment, it lies in its period, and the next one begins where that ends', async t => {
-  for (const timeZone of [undefined, 'Europe/Berlin', 'America/Santiago', 'Australia/Lord_Howe', 'Asia/Kathmandu']) {
+  for (const timeZone of [
+    undefined,
+    'Europe/Berlin',
+    'America/Santiago',
+    'Australia/Lord_Howe',
+    'Asia/Kathmandu'
+  ]) {
     for (const per of ['hour', 'day', 'week', 'month'] as const) {
       let moment = Date.parse('2026-03-01T00:00:00Z')
       for (let step = 0; step < 200; step++) {
         moment += Math.round(29.7 * hour)
         const { fromMs, endMs } = periodOf({ per, timeZone }, moment)
-        if (!(fromMs <= moment && moment < endMs)) t.fail(`${per} of ${timeZone} at ${new Date(moment).toISOString()}`)
-        if (periodOf({ per, timeZone }, endMs).fromMs !== endMs) t.fail(`${per} of ${timeZone} after ${new Date(endMs).toISOString()}`)
+        if (!(fromMs <= moment && moment < endMs)) {
+          t.fail(`${per} of ${timeZone} at ${new Date(moment).toISOString()}`)
+        }
+        if (periodOf({ per, timeZone }, endMs).fromMs !== endMs) {
+          t.fail(`${per} of ${timeZone} after ${new Date(endMs).toISOString()}`)
+        }
       }
     }
   }
@@ -53,24 +79,52 @@ t.test('whatever the moment, it lies in its period, and the next one begins wher
 
 t.test('a budget is one of a month unless it says otherwise', async t => {
   t.same(windowOfBudget({ usd: 1 }), { per: 'month' })
-  t.same(windowOfBudget({ usd: 1, per: 'week', timeZone: 'Europe/Berlin' }), { per: 'week', timeZone: 'Europe/Berlin' })
-  t.same(windowOfBudget({ usd: 1, every: '36h', from: '2026-01-01T00:00:00+01:00' }), { everyMs: 36 * hour, fromMs: Date.parse('2025-12-31T23:00:00Z') })
-  t.same(['30d', '90m', '45s', '0d', '3w', ''].map(lengthMs), [30 * 24 * hour, 1.5 * hour, 45_000, NaN, NaN, NaN])
+  t.same(windowOfBudget({ usd: 1, per: 'week', timeZone: 'Europe/Berlin' }), {
+    per: 'week',
+    timeZone: 'Europe/Berlin'
+  })
+  t.same(windowOfBudget({ usd: 1, every: '36h', from: '2026-01-01T00:00:00+01:00' }), {
+    everyMs: 36 * hour,
+    fromMs: Date.parse('2025-12-31T23:00:00Z')
+  })
+  t.same(['30d', '90m', '45s', '0d', '3w', ''].map(lengthMs), [
+    30 * 24 * hour,
+    1.5 * hour,
+    45_000,
+    NaN,
+    NaN,
+    NaN
+  ])
 })
 
 t.test('what is kept is what is computed, in any order of moments', async t => {
-  const zone = fc.constantFrom(undefined, 'UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Africa/Cairo')
+  const zone = fc.constantFrom(
+    undefined,
+    'UTC',
+    'Europe/Berlin',
+    'America/New_York',
+    'Asia/Kathmandu',
+    'Africa/Cairo'
+  )
   const window: fc.Arbitrary<Window> = fc.oneof(
     fc.record({ per: fc.constantFrom('hour', 'day', 'week', 'month', 'total'), timeZone: zone }),
-    fc.record({ everyMs: fc.integer({ min: 60_000, max: 90 * 24 * hour }), fromMs: fc.integer({ min: 0, max: 1e12 }) })
+    fc.record({
+      everyMs: fc.integer({ min: 60_000, max: 90 * 24 * hour }),
+      fromMs: fc.integer({ min: 0, max: 1e12 })
+    })
   )
   // Near one another, so that many lie in one period.
   const moment = fc.integer({ min: 0, max: 40 * 24 * hour }).map(ms => Date.UTC(2026, 9, 1) + ms)
-  fc.assert(fc.property(fc.array(fc.tuple(window, moment), { maxLength: 30 }), asked => {
-    for (const [window, ms] of asked) {
-      const [kept, computed] = [periodOf(window, ms), computePeriod(window, ms)]
-      if (JSON.stringify(kept) !== JSON.stringify(computed)) throw new Error(`${JSON.stringify(kept)} is not ${JSON.stringify(computed)}`)
-    }
-  }), { numRuns: rounds(100) })
+  fc.assert(
+    fc.property(fc.array(fc.tuple(window, moment), { maxLength: 30 }), asked => {
+      for (const [window, ms] of asked) {
+        const [kept, computed] = [periodOf(window, ms), computePeriod(window, ms)]
+        if (JSON.stringify(kept) !== JSON.stringify(computed)) {
+          throw new Error(`${JSON.stringify(kept)} is not ${JSON.stringify(computed)}`)
+        }
+      }
+    }),
+    { numRuns: rounds(100) }
+  )
   t.pass('in a hundred orders')
 })

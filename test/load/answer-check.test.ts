@@ -1,6 +1,13 @@
 import t from 'tap'
 import { AnswerCheck } from '../../lib/load/answer-check.ts'
-import { completeAnswer, completeText, lastFrames, roleFrame, streamPieces, texts } from '../../lib/load/answers.ts'
+import {
+  completeAnswer,
+  completeText,
+  lastFrames,
+  roleFrame,
+  streamPieces,
+  texts
+} from '../../lib/load/answers.ts'
 
 t.test('an answer passes that has every frame and the text, however it is cut', async t => {
   const complete = Buffer.from(streamPieces(8).join(''))
@@ -18,12 +25,17 @@ t.test('an answer fails that lost a frame, changed a text or broke off', async t
   t.throws(() => check().answer(stream(pieces.toSpliced(7, 1, pieces[8] ?? ''))), /another text came/)
   t.throws(() => check().answer(stream([...pieces.slice(0, -1), pieces[7] ?? ''])), /frames were sent/)
   t.throws(() => check().answer(stream([...pieces, roleFrame].toSpliced(7, 1))), /does not end/)
-  t.throws(() => new AnswerCheck({ frames: 0, text: completeText }).answer([Buffer.from('{"choices":[]}')]), /another answer/)
+  t.throws(
+    () => new AnswerCheck({ frames: 0, text: completeText }).answer([Buffer.from('{"choices":[]}')]),
+    /another answer/
+  )
   t.match(lastFrames, /data: \[DONE\]\n\n$/)
 })
 
 t.test('what is no conversation has a check of its own', async t => {
-  const check = new AnswerCheck({ frames: 0 }, undefined, body => { if (body.toString() !== 'sound') throw new Error('another sound came') })
+  const check = new AnswerCheck({ frames: 0 }, undefined, body => {
+    if (body.toString() !== 'sound') throw new Error('another sound came')
+  })
   t.equal(check.stamped, false)
   t.equal(check.answer([Buffer.from('sou'), Buffer.from('nd')]), 0)
   t.throws(() => check.answer([Buffer.from('noise!')]), /another sound came/)

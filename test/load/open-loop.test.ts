@@ -7,24 +7,29 @@ import { httpServer } from '../support/http-server.ts'
 
 const [lane = {} as HttpLane] = httpLanes
 
-t.test('calls are sent when they are due, also while none is answered, and their time counts from then', async t => {
-  const cameMs: number[] = []
-  let release = (): void => undefined
-  const released = new Promise<void>(resolve => { release = resolve })
-  const { url } = await httpServer(t, (_request, response) => {
-    cameMs.push(performance.now())
-    if (cameMs.length === 20) release()
-    void released.then(() => response.end(completeAnswer))
-  })
-  const target = openTarget(new URL(url), 'key')
-  const result = await openLoop(target, lane, { provider: 'bench', count: 20, perSecond: 100 })
-  target.agent.destroy()
-  t.match(result, { due: 20, answered: 20, failures: {} })
-  t.equal(result.costUsd, undefined, 'no answer says what it costs')
-  const [first = 0, last = 0] = [cameMs[0], cameMs.at(-1)]
-  t.ok(last - first > 150, `sent within ${last - first} ms`)
-  t.ok(result.p99Ms > last - first - 20 && result.p50Ms < result.p99Ms, 'the first call waited longest')
-})
+t.test(
+  'calls are sent when they are due, also while none is answered, and their time counts from then',
+  async t => {
+    const cameMs: number[] = []
+    let release = (): void => undefined
+    const released = new Promise<void>(resolve => {
+      release = resolve
+    })
+    const { url } = await httpServer(t, (_request, response) => {
+      cameMs.push(performance.now())
+      if (cameMs.length === 20) release()
+      void released.then(() => response.end(completeAnswer))
+    })
+    const target = openTarget(new URL(url), 'key')
+    const result = await openLoop(target, lane, { provider: 'bench', count: 20, perSecond: 100 })
+    target.agent.destroy()
+    t.match(result, { due: 20, answered: 20, failures: {} })
+    t.equal(result.costUsd, undefined, 'no answer says what it costs')
+    const [first = 0, last = 0] = [cameMs[0], cameMs.at(-1)]
+    t.ok(last - first > 150, `sent within ${last - first} ms`)
+    t.ok(result.p99Ms > last - first - 20 && result.p50Ms < result.p99Ms, 'the first call waited longest')
+  }
+)
 
 t.test('refused, wrong and broken answers have failed, each with its reason', async t => {
   const answers = [
@@ -39,7 +44,11 @@ t.test('refused, wrong and broken answers have failed, each with its reason', as
     response.writeHead(status, cost === undefined ? {} : { 'x-headgate-cost-usd': cost }).end(body)
   })
   const target = openTarget(new URL(url), undefined)
-  const { due, answered, failures, costUsd } = await openLoop(target, lane, { provider: 'bench', count: 8, perSecond: 1_000 })
+  const { due, answered, failures, costUsd } = await openLoop(target, lane, {
+    provider: 'bench',
+    count: 8,
+    perSecond: 1_000
+  })
   target.agent.destroy()
   t.same([due, answered, costUsd], [8, 2, 1])
   const reasons = Object.keys(failures).toSorted()
@@ -50,7 +59,12 @@ t.test('refused, wrong and broken answers have failed, each with its reason', as
 t.test('a call that is not answered in time has failed', async t => {
   const { url } = await httpServer(t, () => undefined)
   const target = openTarget(new URL(url), undefined)
-  const { failures } = await openLoop(target, lane, { provider: 'bench', count: 3, perSecond: 1_000, graceMs: 50 })
+  const { failures } = await openLoop(target, lane, {
+    provider: 'bench',
+    count: 3,
+    perSecond: 1_000,
+    graceMs: 50
+  })
   t.same(failures, { 'no answer in time': 3 })
   target.agent.destroy()
 })

@@ -16,23 +16,29 @@ t.test('a gateway is found with and without /v1, below a path as well, and its k
   t.equal(openTarget(new URL('http://127.0.0.1:1'), undefined).headers['authorization'], undefined)
 })
 
-t.test('the first byte and the end of a stream have their times, and an answer without end is given up', async t => {
-  const pieces = streamPieces(100)
-  const { url } = await httpServer(t, (request, response) => {
-    request.resume()
-    if (request.headers['x-endless'] !== undefined) {
-      const more = (): void => { while (response.write('x'.repeat(65_536))); response.once('drain', more) }
-      return more()
-    }
-    response.write(pieces[0])
-    setTimeout(() => response.end(pieces[1]), 30)
-  })
-  const target = openTarget(new URL(url), undefined)
-  const check = new AnswerCheck({ frames: texts.length + 4, text: texts.join('') })
-  const { signal } = new AbortController()
-  const { firstByteMs, endMs } = await sendCall(target, Buffer.from('{}'), check, signal)
-  t.ok(endMs - firstByteMs > 20, `${endMs - firstByteMs} ms`)
-  const endless = { ...target, headers: { 'x-endless': '1' } }
-  await t.rejects(sendCall(endless, Buffer.from('{}'), check, signal), /the answer does not end/)
-  target.agent.destroy()
-})
+t.test(
+  'the first byte and the end of a stream have their times, and an answer without end is given up',
+  async t => {
+    const pieces = streamPieces(100)
+    const { url } = await httpServer(t, (request, response) => {
+      request.resume()
+      if (request.headers['x-endless'] !== undefined) {
+        const more = (): void => {
+          while (response.write('x'.repeat(65_536)));
+          response.once('drain', more)
+        }
+        return more()
+      }
+      response.write(pieces[0])
+      setTimeout(() => response.end(pieces[1]), 30)
+    })
+    const target = openTarget(new URL(url), undefined)
+    const check = new AnswerCheck({ frames: texts.length + 4, text: texts.join('') })
+    const { signal } = new AbortController()
+    const { firstByteMs, endMs } = await sendCall(target, Buffer.from('{}'), check, signal)
+    t.ok(endMs - firstByteMs > 20, `${endMs - firstByteMs} ms`)
+    const endless = { ...target, headers: { 'x-endless': '1' } }
+    await t.rejects(sendCall(endless, Buffer.from('{}'), check, signal), /the answer does not end/)
+    target.agent.destroy()
+  }
+)

@@ -2,22 +2,36 @@ import t from 'tap'
 import { runProgram } from '../../lib/local/run-program.ts'
 
 const { signal } = new AbortController()
-const node = async (program: string, options: Partial<Parameters<typeof runProgram>[2]> = {}): Promise<string> =>
+const node = async (
+  program: string,
+  options: Partial<Parameters<typeof runProgram>[2]> = {}
+): Promise<string> =>
   String(await runProgram(process.execPath, ['-e', program], { signal, maxBytes: 1000, ...options }))
 
 t.test('bytes go in and come out', async t => {
   t.equal(await node('process.stdin.pipe(process.stdout)', { input: Buffer.from('ä\0b') }), 'ä\0b')
-  t.equal(await node('process.stdout.write("x")', { input: Buffer.alloc(1_000_000) }), 'x', 'input that is not read does not matter')
+  t.equal(
+    await node('process.stdout.write("x")', { input: Buffer.alloc(1_000_000) }),
+    'x',
+    'input that is not read does not matter'
+  )
 })
 
 t.test('a program sees nothing of our environment', async t => {
   process.env['HEADGATE_TEST_SECRET'] = 'secret'
-  t.teardown(() => { delete process.env['HEADGATE_TEST_SECRET'] })
-  t.notMatch(await node('process.stdout.write(JSON.stringify(process.env))', { maxBytes: 1_000_000 }), 'SECRET')
+  t.teardown(() => {
+    delete process.env['HEADGATE_TEST_SECRET']
+  })
+  t.notMatch(
+    await node('process.stdout.write(JSON.stringify(process.env))', { maxBytes: 1_000_000 }),
+    'SECRET'
+  )
 })
 
 t.test('one that fails is reported with what it complained of; one that is not there as well', async t => {
-  await t.rejects(node('console.error("no such page"); process.exit(3)'), { message: /ended with 3: no such page/ })
+  await t.rejects(node('console.error("no such page"); process.exit(3)'), {
+    message: /ended with 3: no such page/
+  })
   await t.rejects(runProgram('/nowhere/program', [], { signal, maxBytes: 1 }), { code: 'ENOENT' })
 })
 
@@ -31,5 +45,7 @@ t.test('a caller who leaves ends it, and one who has left starts none', async t 
   const running = node('setInterval(() => {}, 1000); process.stdout.write("on")', { signal: leaving.signal })
   leaving.abort(new Error('left'))
   await t.rejects(running, { message: 'left' })
-  await t.rejects(runProgram('/nowhere/program', [], { signal: leaving.signal, maxBytes: 1 }), { message: 'left' })
+  await t.rejects(runProgram('/nowhere/program', [], { signal: leaving.signal, maxBytes: 1 }), {
+    message: 'left'
+  })
 })

@@ -27,14 +27,18 @@ t.test('speed shortens it', { skip }, async t => {
 })
 
 t.test('nothing a caller wrote becomes an option', { skip }, async t => {
-  for (const voice of ['--help', '-w/tmp/x', '../x', 'alloy', '']) t.same(await say({ voice }), await say({ voice: 'en' }), voice)
+  for (const voice of ['--help', '-w/tmp/x', '../x', 'alloy', '']) {
+    t.same(await say({ voice }), await say({ voice: 'en' }), voice)
+  }
   t.not((await say({ voice: 'de' })).length, (await say({ voice: 'en' })).length)
   t.ok((await say({ input: '--help' })).length > 1000, 'the text neither')
 })
 
 t.test('a caller who leaves ends it', { skip }, async t => {
   const leaving = new AbortController()
-  const speaking = speak({ input: 'word '.repeat(5000), voice: 'en', speed: 1, format: 'wav' }, espeak, { signal: leaving.signal })
+  const speaking = speak({ input: 'word '.repeat(5000), voice: 'en', speed: 1, format: 'wav' }, espeak, {
+    signal: leaving.signal
+  })
   leaving.abort(new Error('left'))
   await t.rejects(speaking, { message: 'left' })
 })

@@ -2,8 +2,14 @@ import t, { type Test } from 'tap'
 import { LogOutput } from '../../lib/log/log-output.ts'
 import { until } from '../support/until.ts'
 
-/** Writes as it is said: so many bytes, all of them by default, or an error with that code, or `never`; and notes the attempts. */
-function outputOf (t: Test, ...outcomes: Array<number | string>): { readonly output: LogOutput, readonly written: () => string, readonly attempts: string[] } {
+/**
+ * Writes as it is said: so many bytes, all of them by default, or an error with that code, or `never`; and
+ * notes the attempts.
+ */
+function outputOf (
+  t: Test,
+  ...outcomes: Array<number | string>
+): { readonly output: LogOutput, readonly written: () => string, readonly attempts: string[] } {
   const attempts: string[] = []
   let written = ''
   const attempt = (bytes: Buffer): number => {

@@ -12,7 +12,10 @@ function logged (record: Partial<CallRecord>, level = 'info'): Array<Record<stri
   return linesOf(record, stream => createLog(level, stream))
 }
 
-function linesOf (record: Partial<CallRecord>, logTo: (stream: DestinationStream) => Log): Array<Record<string, unknown>> {
+function linesOf (
+  record: Partial<CallRecord>,
+  logTo: (stream: DestinationStream) => Log
+): Array<Record<string, unknown>> {
   const lines: Array<Record<string, unknown>> = []
   const log = logTo({ write: line => { lines.push(JSON.parse(line)) } })
   logCall(log, receivedCall({
@@ -53,7 +56,14 @@ t.test('a logger with ways of its own prints the line in its own way', async t =
 })
 
 t.test('the time of a line is that of the clock, to the millisecond', async t => {
-  for (const time of ['2026-01-02T03:04:05.000Z', '2026-01-02T03:04:05.007Z', '2026-01-02T03:04:05.060Z', '2026-01-02T03:04:05.999Z', '2026-01-02T03:04:06.000Z', '2025-12-31T23:59:59.100Z']) {
+  for (const time of [
+    '2026-01-02T03:04:05.000Z',
+    '2026-01-02T03:04:05.007Z',
+    '2026-01-02T03:04:05.060Z',
+    '2026-01-02T03:04:05.999Z',
+    '2026-01-02T03:04:06.000Z',
+    '2025-12-31T23:59:59.100Z'
+  ]) {
     t.intercept(Date, 'now', { value: () => Date.parse(time) })
     t.equal(logged({})[0]?.['time'], time)
   }
@@ -65,7 +75,11 @@ t.test('the level says whose fault it was', async t => {
   t.equal(level({ outcome: 'client_closed', status: 499 }), info)
   t.equal(level({ outcome: 'error', status: 404, errorCode: 'model_not_found' }), info)
   t.equal(level({ outcome: 'error', status: 502, errorCode: 'upstream_error' }), warn)
-  t.equal(level({ outcome: 'error', status: 200, errorCode: 'upstream_stream_interrupted' }), warn, 'cut in the middle')
+  t.equal(
+    level({ outcome: 'error', status: 200, errorCode: 'upstream_stream_interrupted' }),
+    warn,
+    'cut in the middle'
+  )
   t.equal(level({ outcome: 'error', status: 500, errorCode: 'internal_error' }), error)
 })
 
@@ -96,9 +110,14 @@ t.test('causes are logged without keys', async t => {
 
 t.test('no line is given an error as it is, of which pino prints nothing', async t => {
   const folder = join(import.meta.dirname, '../../../lib')
-  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
+  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name =>
+    name.endsWith('.ts')
+  )
   const bare = sources.flatMap(name => {
-    const calls = readFileSync(join(folder, name), 'utf8').match(/\blog\.(?:error|warn|info)\(\s*\{(?:[^}]*,)?\s*error\s*[,}]/g) ?? []
+    const calls =
+      readFileSync(join(folder, name), 'utf8').match(
+        /\blog\.(?:error|warn|info)\(\s*\{(?:[^}]*,)?\s*error\s*[,}]/g
+      ) ?? []
     return calls.map(call => `${name}: ${call}`)
   })
   t.same(bare, [], 'log `cause: loggableError(error)`')

@@ -10,7 +10,10 @@ t.test('each agent is made once, when it is first needed, and all are ended toge
   t.not(checked, open)
   await agents.destroy()
   t.same([checked.destroyed, open.destroyed], [true, true])
-  await t.resolves(createAgents({ allowedHosts: [], connectMs: 1000 }).destroy(), 'also where none was needed')
+  await t.resolves(
+    createAgents({ allowedHosts: [], connectMs: 1000 }).destroy(),
+    'also where none was needed'
+  )
 })
 
 t.test('undici is loaded once', async t => {

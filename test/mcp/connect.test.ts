@@ -1,4 +1,6 @@
-/** The reference server of the protocol's authors, over each of its transports, and the command line on it. */
+/**
+ * The reference server of the protocol's authors, over each of its transports, and the command line on it.
+ */
 
 import { spawn } from 'node:child_process'
 import { connect, createServer } from 'node:net'
@@ -13,44 +15,86 @@ import type { AddressInfo } from 'node:net'
 import type { OpenOptions } from '../../lib/mcp/tool-servers.ts'
 import type { ToolServerSettings } from '../../lib/core/settings.ts'
 
-const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
+const everything = fileURLToPath(
+  import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js')
+)
 const { signal } = new AbortController()
 
 const local: ToolServerSettings = {
-  slug: 'local/everything', command: process.execPath, args: [everything, 'stdio'], env: {}, shared: true, headers: {}
+  slug: 'local/everything',
+  command: process.execPath,
+  args: [everything, 'stdio'],
+  env: {},
+  shared: true,
+  headers: {}
 }
 const parts = {
   toolServers: [local],
-  tools: { ...settings().tools, connectMs: 60_000, callMs: 60_000, sessionIdleMs: 60_000, allowedHosts: ['127.0.0.1'] }
+  tools: {
+    ...settings().tools,
+    connectMs: 60_000,
+    callMs: 60_000,
+    sessionIdleMs: 60_000,
+    allowedHosts: ['127.0.0.1']
+  }
 }
 
 t.test('the reference server is spoken to over every transport', async t => {
-  const [http, sse] = await Promise.all([startEverything(t, 'streamableHttp', '/mcp'), startEverything(t, 'sse', '/sse')])
+  const [http, sse] = await Promise.all([
+    startEverything(t, 'streamableHttp', '/mcp'),
+    startEverything(t, 'sse', '/sse')
+  ])
   const servers = createToolServers(parts)
   t.teardown(async () => await servers.close())
 
   for (const server of [http, sse, 'local/everything']) {
-    const open = await servers.open({ request: { mcp_servers: server }, key: { id: 'key' }, reservedNames: new Set(), signal })
+    const open = await servers.open({
+      request: { mcp_servers: server },
+      key: { id: 'key' },
+      reservedNames: new Set(),
+      signal
+    })
     t.strictSame(open.errors, {}, server)
-    t.match(await open.call('echo', { message: 'hé' }, { signal }), { text: 'Echo: hé', result: { isError: false } })
+    t.match(await open.call('echo', { message: 'hé' }, { signal }), {
+      text: 'Echo: hé',
+      result: { isError: false }
+    })
     t.match(await open.call('get-sum', { a: 2, b: 3 }, { signal }), { text: /5/ })
     t.match(await open.call('get-sum', { a: 'x' }, { signal }), { result: { isError: true } })
     t.match(await open.call('get-structured-content', { location: 'New York' }, { signal }), {
-      text: /^{"temperature":[^\n]*}$/, result: { result: { temperature: Number, conditions: String } }
+      text: /^{"temperature":[^\n]*}$/,
+      result: { result: { temperature: Number, conditions: String } }
     })
-    t.match(await open.call('get-tiny-image', {}, { signal }), { text: /\[image image\/png, \d+ bytes, not shown\]/ })
+    t.match(await open.call('get-tiny-image', {}, { signal }), {
+      text: /\[image image\/png, \d+ bytes, not shown\]/
+    })
   }
 
-  const together = await servers.open({ request: { mcp_servers: [http, sse] }, key: { id: 'key' }, reservedNames: new Set(['echo']), signal })
+  const together = await servers.open({
+    request: { mcp_servers: [http, sse] },
+    key: { id: 'key' },
+    reservedNames: new Set(['echo']),
+    signal
+  })
   const names = together.tools.map(tool => tool.function.name)
   t.equal(new Set(names).size, names.length)
   t.ok(names.every(name => /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/.test(name) && name !== 'echo'))
 
   const progress: unknown[] = []
-  const long = await servers.open({ request: { mcp_servers: http }, key: { id: 'key' }, reservedNames: new Set(), signal })
-  await long.call('trigger-long-running-operation', { duration: 0.2, steps: 2 }, {
-    signal, onProgress: step => progress.push(step.progress)
+  const long = await servers.open({
+    request: { mcp_servers: http },
+    key: { id: 'key' },
+    reservedNames: new Set(),
+    signal
   })
+  await long.call(
+    'trigger-long-running-operation',
+    { duration: 0.2, steps: 2 },
+    {
+      signal,
+      onProgress: step => progress.push(step.progress)
+    }
+  )
   t.strictSame(progress, [1, 2])
 
   await t.test('the command line lists and calls', async t => {
@@ -58,12 +102,18 @@ t.test('the reference server is spoken to over every transport', async t => {
     t.equal(list.code, 0)
     t.match(list.out, /^echo\b.*\n {4}\S/m)
     const json = await run(['list', 'local/everything', '--json'])
-    t.match(JSON.parse(json.out).map((tool: { name: string }) => tool.name), ['echo'])
+    t.match(
+      JSON.parse(json.out).map((tool: { name: string }) => tool.name),
+      ['echo']
+    )
     t.match(await run(['call', http, 'echo', '{"message":"hi"}']), { code: 0, out: 'Echo: hi' })
     const call = await run(['call', http, 'get-sum', '{"a":1,"b":2}', '--json', '-H', 'x-team: a'])
     t.match(JSON.parse(call.out), { toolName: 'get-sum', arguments: { a: 1, b: 2 }, isError: false })
     t.match(await run(['call', http, 'get-sum', '{}']), { code: 1, out: /error/ })
-    t.match(await run(['call', http, 'nothing']), { code: 1, error: /unknown tool "nothing"; tools are echo/ })
+    t.match(await run(['call', http, 'nothing']), {
+      code: 1,
+      error: /unknown tool "nothing"; tools are echo/
+    })
   })
 })
 
@@ -73,11 +123,23 @@ function children (): number {
 }
 
 t.test('a command runs as long as its session, and only if the operator wrote it down', async t => {
-  await until(() => children() === 0, 'every child process to end') // servers of other tests may still be going
-  const open = async (mcp_servers: NonNullable<OpenOptions['request']['mcp_servers']>, sessionIdleMs: number) => {
+  // servers of other tests may still be going
+  await until(() => children() === 0, 'every child process to end')
+  const open = async (
+    mcp_servers: NonNullable<OpenOptions['request']['mcp_servers']>,
+    sessionIdleMs: number
+  ) => {
     const servers = createToolServers({ ...parts, tools: { ...parts.tools, sessionIdleMs } })
     t.teardown(async () => await servers.close())
-    return { servers, opened: await servers.open({ request: { mcp_servers }, key: { id: 'key' }, reservedNames: new Set(), signal }) }
+    return {
+      servers,
+      opened: await servers.open({
+        request: { mcp_servers },
+        key: { id: 'key' },
+        reservedNames: new Set(),
+        signal
+      })
+    }
   }
   const { servers, opened } = await open('local/everything', 60_000)
   t.match(await opened.call('echo', { message: 'hi' }, { signal }), { text: 'Echo: hi' })
@@ -90,7 +152,10 @@ t.test('a command runs as long as its session, and only if the operator wrote it
   await until(() => children() === 0, 'every child process to end')
 
   const command: object = { name: 'mine', command: process.execPath, args: [everything, 'stdio'] }
-  const named = await open([command, { ...command, slug: 'mine/own' }, 'stdio:node', `file://${everything}`], 60_000)
+  const named = await open(
+    [command, { ...command, slug: 'mine/own' }, 'stdio:node', `file://${everything}`],
+    60_000
+  )
   t.strictSame(new Set(Object.values(named.opened.errors).map(({ code }) => code)), new Set(['resolve']))
   t.strictSame(named.opened.offered, [])
   t.equal(children(), 0, 'what a request says starts nothing')
@@ -99,7 +164,13 @@ t.test('a command runs as long as its session, and only if the operator wrote it
 async function run (args: string[]): Promise<{ code: number, out: string, error: string }> {
   let out = ''
   try {
-    return { code: await useTools(readArgs(args), parts, text => { out += text }), out, error: '' }
+    return {
+      code: await useTools(readArgs(args), parts, text => {
+        out += text
+      }),
+      out,
+      error: ''
+    }
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
     return { code: error.exitCode, out, error: error.message }
@@ -109,17 +180,26 @@ async function run (args: string[]): Promise<{ code: number, out: string, error:
 /** Starts the server with nothing of our environment: one of its tools prints it. */
 async function startEverything (t: Test, transport: string, path: string): Promise<string> {
   const port = await freePort()
-  const child = spawn(process.execPath, [everything, transport], { env: { PORT: String(port) }, stdio: 'ignore' })
-  t.teardown(() => { child.kill() })
+  const child = spawn(process.execPath, [everything, transport], {
+    env: { PORT: String(port) },
+    stdio: 'ignore'
+  })
+  t.teardown(() => {
+    child.kill()
+  })
   await until(async () => await accepts(port), 'the server to listen', 20_000)
   return `http://127.0.0.1:${port}${path}`
 }
 
 async function freePort (): Promise<number> {
   const server = createServer()
-  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>(resolve => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
   const { port } = server.address() as AddressInfo // listening on TCP
-  await new Promise(resolve => { server.close(resolve) })
+  await new Promise(resolve => {
+    server.close(resolve)
+  })
   return port
 }
 

@@ -13,8 +13,16 @@ t.test('servers that fail are reported, with the phase, and delay no call', asyn
   const garbled = await startToolServer(t, { lies: { 'tools/list': { tools: 'many' } } })
   const hanging = await startToolServer(t, { silent: ['tools/list'] })
   const mute = await startToolServer(t, { silent: ['server/discover'] })
-  const named = [{ good }, { refusing }, { broken }, { lost }, { lying }, { garbled }, { hanging }, { mute }].flatMap(entry =>
-    Object.entries(entry).map(([name, { url }]) => ({ name, url })))
+  const named = [
+    { good },
+    { refusing },
+    { broken },
+    { lost },
+    { lying },
+    { garbled },
+    { hanging },
+    { mute }
+  ].flatMap(entry => Object.entries(entry).map(([name, { url }]) => ({ name, url })))
   const servers = toolServers(t, { connectMs: 5000, allowedHosts: ['127.0.0.0/8'] })
   const { offered, errors } = await open(servers, {
     mcp_servers: [
@@ -51,39 +59,50 @@ t.test('servers that fail are reported, with the phase, and delay no call', asyn
 })
 
 t.test('a port that HTTP clients refuse is reported as such', async t => {
-  const { errors } = await open(toolServers(t), { mcp_servers: { url: 'http://127.0.0.1:9/mcp', name: 'discard' } })
-  t.match(errors, { discard: { message: 'The tool server could not be reached: HTTP clients do not connect to its port.' } })
+  const { errors } = await open(toolServers(t), {
+    mcp_servers: { url: 'http://127.0.0.1:9/mcp', name: 'discard' }
+  })
+  t.match(errors, {
+    discard: { message: 'The tool server could not be reached: HTTP clients do not connect to its port.' }
+  })
 })
 
-t.test('an error that a tool answers with is no failure of HTTP or the network, whatever it says: it runs once, and the session is kept', async t => {
-  const server = await startToolServer(t)
-  const tools = await open(toolServers(t), { mcp_servers: server.url })
-  const errors = [
-    { code: -32603, message: 'GitHub API failed (HTTP 404)' },
-    { code: -32000, message: 'Not found', data: { status: 404 } },
-    { code: -32000, message: 'No such session', data: { status: 400 } },
-    { code: -32000, message: 'Browser session closed' },
-    { code: -32000, message: 'Checkout session expired' },
-    { code: -32000, message: 'Database session terminated' },
-    { code: -32000, message: 'Not found', data: { cause: { status: 404 } } },
-    { code: -32000, message: 'Broken', data: { cause: { code: 'ECONNRESET' } } },
-    { code: 404, message: 'Not found' }
-  ]
-  for (const [index, error] of errors.entries()) {
-    const { text, failure } = await call(tools, 'refuse', { error })
-    t.match(text, `The tool call failed: ${error.message}`, 'the model reads it')
-    t.equal(failure, undefined)
-    t.equal(server.counts['tool refuse'], index + 1, error.message)
+t.test(
+  'an error that a tool answers with is no failure of HTTP or the network, whatever it says: it runs once, and the session is kept',
+  async t => {
+    const server = await startToolServer(t)
+    const tools = await open(toolServers(t), { mcp_servers: server.url })
+    const errors = [
+      { code: -32603, message: 'GitHub API failed (HTTP 404)' },
+      { code: -32000, message: 'Not found', data: { status: 404 } },
+      { code: -32000, message: 'No such session', data: { status: 400 } },
+      { code: -32000, message: 'Browser session closed' },
+      { code: -32000, message: 'Checkout session expired' },
+      { code: -32000, message: 'Database session terminated' },
+      { code: -32000, message: 'Not found', data: { cause: { status: 404 } } },
+      { code: -32000, message: 'Broken', data: { cause: { code: 'ECONNRESET' } } },
+      { code: 404, message: 'Not found' }
+    ]
+    for (const [index, error] of errors.entries()) {
+      const { text, failure } = await call(tools, 'refuse', { error })
+      t.match(text, `The tool call failed: ${error.message}`, 'the model reads it')
+      t.equal(failure, undefined)
+      t.equal(server.counts['tool refuse'], index + 1, error.message)
+    }
+    t.match(await call(tools, 'echo'), { text: 'echo: {}' })
+    t.equal(server.counts['initialize'], 1)
+    t.equal(server.counts['DELETE'], undefined)
   }
-  t.match(await call(tools, 'echo'), { text: 'echo: {}' })
-  t.equal(server.counts['initialize'], 1)
-  t.equal(server.counts['DELETE'], undefined)
-})
+)
 
 async function closedPort (): Promise<number> {
   const server = createServer()
-  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>(resolve => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
   const { port } = server.address() as AddressInfo // listening on TCP
-  await new Promise(resolve => { server.close(resolve) })
+  await new Promise(resolve => {
+    server.close(resolve)
+  })
   return port
 }

@@ -1,6 +1,11 @@
 import { createServer, type Server } from 'node:http'
 import t, { type Test } from 'tap'
-import { createGuardedAgent, guardedFetch, type GuardedAgentOptions, type GuardedRequest } from '../../lib/mcp/guarded-fetch.ts'
+import {
+  createGuardedAgent,
+  guardedFetch,
+  type GuardedAgentOptions,
+  type GuardedRequest
+} from '../../lib/mcp/guarded-fetch.ts'
 import { turns } from '../support/turns.ts'
 import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
@@ -49,7 +54,10 @@ t.test('a redirect is checked like any other address', async t => {
   const outer = await listen(t, (_, response) => {
     response.writeHead(302, { location: `http://127.0.0.1:${inner}/` }).end()
   })
-  t.equal(await failure(t, `http://localhost:${outer}/`, { allowed: [`localhost:${outer}`] }), 'ADDRESS_REFUSED')
+  t.equal(
+    await failure(t, `http://localhost:${outer}/`, { allowed: [`localhost:${outer}`] }),
+    'ADDRESS_REFUSED'
+  )
 })
 
 t.test('three redirects are followed, the fourth answer is returned as it is', async t => {
@@ -60,7 +68,13 @@ t.test('three redirects are followed, the fourth answer is returned as it is', a
   })
   const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
   const fetched = async (path: string): Promise<number> =>
-    (await guardedFetch(`http://127.0.0.1:${port}/${path}`, { method: 'POST', body: 'x' }, { agent, maxBytes: 100 })).status
+    (
+      await guardedFetch(
+        `http://127.0.0.1:${port}/${path}`,
+        { method: 'POST', body: 'x' },
+        { agent, maxBytes: 100 }
+      )
+    ).status
   t.equal(await fetched('3'), 200)
   t.equal(await fetched('4'), 307)
 })
@@ -77,7 +91,12 @@ t.test('no credential and no body reaches another origin', async t => {
   const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
   const send = async (init: GuardedRequest): Promise<number> =>
     (await guardedFetch(`http://127.0.0.1:${first}/`, init, { agent, maxBytes: 100 })).status
-  const headers = { authorization: 'Bearer key', cookie: 'a=b', 'x-mcp-credentials': 'sealed', accept: 'text/plain' }
+  const headers = {
+    authorization: 'Bearer key',
+    cookie: 'a=b',
+    'x-mcp-credentials': 'sealed',
+    accept: 'text/plain'
+  }
   t.equal(await send({ headers }), 200)
   t.equal(seen[0]?.headers.accept, 'text/plain')
   t.match(seen[0]?.headers, { authorization: undefined, cookie: undefined, 'x-mcp-credentials': undefined })
@@ -94,27 +113,46 @@ t.test('an answer that is too long fails while it is read', async t => {
   await t.rejects(get(999), /longer than 999 bytes/)
 })
 
-t.test('an answer that would take too long to parse fails, of an event stream each message by itself', async t => {
-  const message = `[${'1,'.repeat(98)}1]`
-  const port = await listen(t, ({ url }, response) => {
-    response.writeHead(200, { 'content-type': url === '/stream' ? 'text/event-stream; charset=utf-8' : 'application/json' })
-    response.end(url === '/stream' ? `data: ${message}\n\n`.repeat(50) : message)
-  })
-  const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
-  const get = async (path: string, maxParseCost: number): Promise<number> =>
-    (await (await guardedFetch(`http://127.0.0.1:${port}${path}`, {}, { agent, maxBytes: 100_000, maxParseCost })).text()).length
-  t.equal(await get('/', 107), message.length)
-  await t.rejects(get('/', 106), /too many values/)
-  t.ok(await get('/stream', 300))
-  await t.rejects(get('/stream', 90), /too many values/)
-})
+t.test(
+  'an answer that would take too long to parse fails, of an event stream each message by itself',
+  async t => {
+    const message = `[${'1,'.repeat(98)}1]`
+    const port = await listen(t, ({ url }, response) => {
+      response.writeHead(200, {
+        'content-type': url === '/stream' ? 'text/event-stream; charset=utf-8' : 'application/json'
+      })
+      response.end(url === '/stream' ? `data: ${message}\n\n`.repeat(50) : message)
+    })
+    const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
+    const get = async (path: string, maxParseCost: number): Promise<number> =>
+      (
+        await (
+          await guardedFetch(
+            `http://127.0.0.1:${port}${path}`,
+            {},
+            { agent, maxBytes: 100_000, maxParseCost }
+          )
+        ).text()
+      ).length
+    t.equal(await get('/', 107), message.length)
+    await t.rejects(get('/', 106), /too many values/)
+    t.ok(await get('/stream', 300))
+    await t.rejects(get('/stream', 90), /too many values/)
+  }
+)
 
 t.test('an answer that is nested so deep that to print it would exhaust the stack fails', async t => {
   const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
   const port = await listen(t, ({ url }, response) => response.end(nested(Number(url?.slice(1)))))
   const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
   const get = async (levels: number): Promise<string> =>
-    await (await guardedFetch(`http://127.0.0.1:${port}/${levels}`, {}, { agent, maxBytes: 100_000, maxParseCost: 250_000 })).text()
+    await (
+      await guardedFetch(
+        `http://127.0.0.1:${port}/${levels}`,
+        {},
+        { agent, maxBytes: 100_000, maxParseCost: 250_000 }
+      )
+    ).text()
   t.equal(await get(256), nested(256))
   await t.rejects(get(257), /nested deeper than 256 levels/)
   await t.rejects(get(20_000), /nested deeper than 256 levels/)
@@ -130,7 +168,12 @@ t.test('an answer without a body leaves its connection open, one that is left cl
     else response.write('x')
   })
   const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
-  const get = async (path: string) => await guardedFetch(`http://127.0.0.1:${port}${path}`, {}, { agent, maxBytes: 100, onEnd: bytes => ends.push(bytes) })
+  const get = async (path: string) =>
+    await guardedFetch(
+      `http://127.0.0.1:${port}${path}`,
+      {},
+      { agent, maxBytes: 100, onEnd: bytes => ends.push(bytes) }
+    )
   for (const _ of [1, 2]) t.match(await get('/none'), { status: 204, body: null })
   t.equal(closed, 0)
   await (await get('/open')).body?.cancel()
@@ -142,8 +185,12 @@ t.test('an answer without a body leaves its connection open, one that is left cl
 
 t.test('ports of other protocols are refused, as browsers refuse them', async t => {
   const refused = [1, 7, 22, 25, 110, 143, 465, 587, 993, 2049, 6000, 6667, 10080]
-  for (const port of refused) t.equal(await failure(t, `http://127.0.0.1:${port}/`, { allowed: ['127.0.0.1'] }), 'PORT_REFUSED')
-  const port = await listen(t, (_, response) => { response.writeHead(302, { location: 'http://127.0.0.1:25/' }).end() })
+  for (const port of refused) {
+    t.equal(await failure(t, `http://127.0.0.1:${port}/`, { allowed: ['127.0.0.1'] }), 'PORT_REFUSED')
+  }
+  const port = await listen(t, (_, response) => {
+    response.writeHead(302, { location: 'http://127.0.0.1:25/' }).end()
+  })
   t.equal(await failure(t, `http://127.0.0.1:${port}/`, { allowed: ['127.0.0.1'] }), 'PORT_REFUSED')
 })
 
@@ -159,7 +206,9 @@ t.test('an answer that its connection ends with is read to its end, however slow
   const sizeBytes = 1_000_000
   const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
   for (const headers of [{ connection: 'close' }, { connection: 'close', 'content-length': sizeBytes }]) {
-    const port = await listen(t, (_, response) => { response.writeHead(200, headers).end('x'.repeat(sizeBytes)) })
+    const port = await listen(t, (_, response) => {
+      response.writeHead(200, headers).end('x'.repeat(sizeBytes))
+    })
     const { body } = await guardedFetch(`http://127.0.0.1:${port}/`, {}, { agent, maxBytes: sizeBytes })
     let readBytes = 0
     for await (const bytes of body ?? []) {

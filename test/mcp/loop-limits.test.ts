@@ -2,20 +2,38 @@ import t from 'tap'
 import { LoopLimits, type LoopState } from '../../lib/mcp/loop-limits.ts'
 import type { TurnToolCall } from '../../lib/chat/turn.ts'
 
-const call = (name: string, argumentsText = '{}'): TurnToolCall => ({ id: name, name, argumentsText, arguments: {}, extra: {} })
-const calls = (count: number): TurnToolCall[] => Array.from({ length: count }, (_, index) => call(`tool ${index}`))
+const call = (name: string, argumentsText = '{}'): TurnToolCall => ({
+  id: name,
+  name,
+  argumentsText,
+  arguments: {},
+  extra: {}
+})
+const calls = (count: number): TurnToolCall[] =>
+  Array.from({ length: count }, (_, index) => call(`tool ${index}`))
 const limits = { loopMs: 1000, loopTokens: 100, callsPerTurn: 2, maxIdenticalCalls: 2 }
-const state = (parts: Partial<LoopState> = {}): LoopState => ({ turn: 1, outOfTime: false, tokens: 0, canAffordTurn: () => true, ...parts })
+const state = (parts: Partial<LoopState> = {}): LoopState => ({
+  turn: 1,
+  outOfTime: false,
+  tokens: 0,
+  canAffordTurn: () => true,
+  ...parts
+})
 
 t.test('a loop goes on while nothing speaks against it', async t => {
   const loop = new LoopLimits(limits, { max_turns: 3 })
-  t.equal(loop.stopReason([], state({ turn: 3, outOfTime: true })), undefined, 'without calls it has ended by itself')
+  t.equal(
+    loop.stopReason([], state({ turn: 3, outOfTime: true })),
+    undefined,
+    'without calls it has ended by itself'
+  )
   t.equal(loop.stopReason([call('a')], state({ turn: 2, tokens: 99 })), undefined)
   t.same([2, 3].map(turn => loop.isLastTurn(turn)), [false, true])
 })
 
 t.test('each limit has its reason, the first that is met counts', async t => {
-  const reason = (calls: TurnToolCall[], parts: Partial<LoopState>) => new LoopLimits(limits, { max_turns: 3 }).stopReason(calls, state(parts))
+  const reason = (calls: TurnToolCall[], parts: Partial<LoopState>) =>
+    new LoopLimits(limits, { max_turns: 3 }).stopReason(calls, state(parts))
   const broke = { canAffordTurn: () => false }
   t.equal(reason([call('a')], { turn: 3, outOfTime: true, tokens: 100, ...broke }), 'max_turns')
   t.equal(reason([call('a')], { outOfTime: true, tokens: 100, ...broke }), 'deadline')
@@ -26,8 +44,20 @@ t.test('each limit has its reason, the first that is met counts', async t => {
 
 t.test('the same call, with the same arguments, is made so often and no more', async t => {
   const loop = new LoopLimits(limits, {})
-  t.same([1, 2, 3].map(turn => loop.stopReason([call('a', '{"x":1}'), call('a', '{"x":2}')].slice(0, turn === 3 ? 1 : 2), state({ turn }))), [undefined, undefined, 'repeated_call'])
-  t.equal(loop.stopReason([call('a', '{"x":3}')], state({ turn: 4 })), undefined, 'other arguments are another call')
+  t.same(
+    [1, 2, 3].map(turn =>
+      loop.stopReason(
+        [call('a', '{"x":1}'), call('a', '{"x":2}')].slice(0, turn === 3 ? 1 : 2),
+        state({ turn })
+      )
+    ),
+    [undefined, undefined, 'repeated_call']
+  )
+  t.equal(
+    loop.stopReason([call('a', '{"x":3}')], state({ turn: 4 })),
+    undefined,
+    'other arguments are another call'
+  )
 })
 
 t.test('ten turns are what a loop gets that does not say', async t => {
@@ -38,18 +68,35 @@ t.test('ten turns are what a loop gets that does not say', async t => {
 t.test('calls are admitted up to the limit of the request, over all turns', async t => {
   const loop = new LoopLimits(limits, { max_tool_calls: 3 })
   const refusal = 'The request allows no more calls of tools.'
-  t.same([2, 2, 1].map(count => loop.admit(calls(count))), [[undefined, undefined], [undefined, refusal], [refusal]])
-  t.same(new LoopLimits(limits, {}).admit(calls(100)), calls(100).map(() => undefined))
+  t.same(
+    [2, 2, 1].map(count => loop.admit(calls(count))),
+    [[undefined, undefined], [undefined, refusal], [refusal]]
+  )
+  t.same(
+    new LoopLimits(limits, {}).admit(calls(100)),
+    calls(100).map(() => undefined)
+  )
 })
 
-t.test('of calls that the caller has consented to, those of one turn are admitted, and as many with the same arguments as a model may make', async t => {
-  const perTurn = 'The maximum number of calls of tools in one turn is 2.'
-  t.same(new LoopLimits(limits, {}).admitApproved(calls(4)), [undefined, undefined, perTurn, perTurn])
-  const identical = 'The maximum number of calls of a tool with the same arguments is 2.'
-  const loop = new LoopLimits({ ...limits, callsPerTurn: 8 }, { max_tool_calls: 3 })
-  t.same(loop.admitApproved([call('a'), call('a'), call('a'), call('a', '{"x":1}'), call('b')]), [
-    undefined, undefined, identical, undefined, 'The request allows no more calls of tools.'
-  ])
-  t.equal(loop.stopReason([call('b')], state()), undefined, 'one that was not run is not counted')
-  t.equal(loop.stopReason([call('a')], state()), 'repeated_call', 'those that were run count with those of the model')
-})
+t.test(
+  'of calls that the caller has consented to, those of one turn are admitted, and as many with the same arguments as a model may make',
+  async t => {
+    const perTurn = 'The maximum number of calls of tools in one turn is 2.'
+    t.same(new LoopLimits(limits, {}).admitApproved(calls(4)), [undefined, undefined, perTurn, perTurn])
+    const identical = 'The maximum number of calls of a tool with the same arguments is 2.'
+    const loop = new LoopLimits({ ...limits, callsPerTurn: 8 }, { max_tool_calls: 3 })
+    t.same(loop.admitApproved([call('a'), call('a'), call('a'), call('a', '{"x":1}'), call('b')]), [
+      undefined,
+      undefined,
+      identical,
+      undefined,
+      'The request allows no more calls of tools.'
+    ])
+    t.equal(loop.stopReason([call('b')], state()), undefined, 'one that was not run is not counted')
+    t.equal(
+      loop.stopReason([call('a')], state()),
+      'repeated_call',
+      'those that were run count with those of the model'
+    )
+  }
+)

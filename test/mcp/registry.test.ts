@@ -12,13 +12,22 @@ t.test('slugs the operator does not know are looked up in the registry, once', a
       servers: [{ server: { name: 'io.github.org/test' } }, { server: { name: 'io.github.org/test-more' } }]
     },
     '/v0/servers/io.github.org%2Ftest/versions/1.2.0': {
-      server: { name: 'io.github.org/test', remotes: [{ type: 'sse', url: 'http://10.0.0.1/' }, { type: 'streamable-http', url: server.url }] }
+      server: {
+        name: 'io.github.org/test',
+        remotes: [
+          { type: 'sse', url: 'http://10.0.0.1/' },
+          { type: 'streamable-http', url: server.url }
+        ]
+      }
     },
     '/v0/servers?search=org%2Fkeyed&version=latest&limit=100': { servers: [{ name: 'org/keyed' }] },
     '/v0/servers/org%2Fkeyed/versions/latest': {
-      name: 'org/keyed', remotes: [{ type: 'streamable-http', url: server.url, headers: [{ name: 'X-Key', isRequired: true }] }]
+      name: 'org/keyed',
+      remotes: [{ type: 'streamable-http', url: server.url, headers: [{ name: 'X-Key', isRequired: true }] }]
     },
-    '/v0/servers?search=org%2Ftwo&version=latest&limit=100': { servers: [{ name: 'a.org/two' }, { name: 'b.org/two' }] }
+    '/v0/servers?search=org%2Ftwo&version=latest&limit=100': {
+      servers: [{ name: 'a.org/two' }, { name: 'b.org/two' }]
+    }
   }
   const registry = createServer((request, response) => {
     paths.push(request.url ?? '')
@@ -36,7 +45,10 @@ t.test('slugs the operator does not know are looked up in the registry, once', a
   t.match(await open(servers, { mcp_servers: 'org/keyed' }), {
     errors: { 'org/keyed': { code: 'resolve', recommendation: /X-Key/ } }
   })
-  t.equal((await open(servers, { mcp_servers: { slug: 'org/keyed', headers: { 'x-key': 'k' } } })).offered.length, 9)
+  t.equal(
+    (await open(servers, { mcp_servers: { slug: 'org/keyed', headers: { 'x-key': 'k' } } })).offered.length,
+    9
+  )
   t.match((await open(servers, { mcp_servers: ['org/two', 'org/none'] })).errors, {
     'org/two': { recommendation: /a\.org\/two, b\.org\/two/ }, 'org/none': { code: 'resolve' }
   })

@@ -1,56 +1,161 @@
 import t from 'tap'
 import { answers, noAnswer, noAnswerCode, repairMessage } from '../../lib/mcp/repair-message.ts'
 
-function repaired (method: string, result: unknown): { readonly result: unknown, readonly leftOut: readonly string[] } {
+function repaired (
+  method: string,
+  result: unknown
+): { readonly result: unknown, readonly leftOut: readonly string[] } {
   const leftOut: string[] = []
-  const message = repairMessage({ jsonrpc: '2.0', id: 1, result }, { id: 1, method }, names => { leftOut.push(...names) })
+  const message = repairMessage({ jsonrpc: '2.0', id: 1, result }, { id: 1, method }, names => {
+    leftOut.push(...names)
+  })
   return { result: Reflect.get(Object(message), 'result'), leftOut }
 }
 
-const list = (...tools: unknown[]): unknown => Reflect.get(Object(repaired('tools/list', { tools }).result), 'tools')
+const list = (...tools: unknown[]): unknown =>
+  Reflect.get(Object(repaired('tools/list', { tools }).result), 'tools')
 const content = (result: unknown): unknown => repaired('tools/call', result).result
 const text = (text: string): object => ({ type: 'text', text })
 
 t.test('a well-formed message stays as it is', async t => {
   for (const [method, result] of [
-    ['tools/list', { tools: [{ name: 'a', title: 'A', description: 'b', inputSchema: { type: 'object', properties: { p: { type: 'string' } }, required: ['p'], anyOf: [{}] }, annotations: { title: 'c', readOnlyHint: true }, execution: { taskSupport: 'required' } }], nextCursor: 'n', _meta: { a: null } }],
-    ['tools/call', { content: [text('a'), { type: 'image', data: 'AA', mimeType: 'image/png' }, { type: 'resource_link', uri: 'file:///a', name: 'a' }, { type: 'resource', resource: { uri: 'file:///a', text: 'b' } }], structuredContent: { a: null }, isError: true }],
+    [
+      'tools/list',
+      {
+        tools: [
+          {
+            name: 'a',
+            title: 'A',
+            description: 'b',
+            inputSchema: {
+              type: 'object',
+              properties: { p: { type: 'string' } },
+              required: ['p'],
+              anyOf: [{}]
+            },
+            annotations: { title: 'c', readOnlyHint: true },
+            execution: { taskSupport: 'required' }
+          }
+        ],
+        nextCursor: 'n',
+        _meta: { a: null }
+      }
+    ],
+    [
+      'tools/call',
+      {
+        content: [
+          text('a'),
+          { type: 'image', data: 'AA', mimeType: 'image/png' },
+          { type: 'resource_link', uri: 'file:///a', name: 'a' },
+          { type: 'resource', resource: { uri: 'file:///a', text: 'b' } }
+        ],
+        structuredContent: { a: null },
+        isError: true
+      }
+    ],
     ['tools/call', { resultType: 'input_required', inputRequests: {} }],
-    ['initialize', { protocolVersion: '2025-06-18', capabilities: { tools: { listChanged: true } }, serverInfo: { name: 'a', version: '1' }, instructions: 'b' }],
+    [
+      'initialize',
+      {
+        protocolVersion: '2025-06-18',
+        capabilities: { tools: { listChanged: true } },
+        serverInfo: { name: 'a', version: '1' },
+        instructions: 'b'
+      }
+    ],
     ['server/discover', { supportedVersions: ['2026-07-28'] }]
-  ] as const) t.strictSame(repaired(method, result), { result, leftOut: [] }, method)
+  ] as const) {
+    t.strictSame(repaired(method, result), { result, leftOut: [] }, method)
+  }
   const request = { jsonrpc: '2.0', id: 's', method: 'ping', params: { a: null } }
   t.equal(repairMessage(request, { id: 1, method: 'tools/call' }, () => t.fail()), request)
 })
 
-t.test('members of a tool that are null or of another type are left out, and the tool is offered', async t => {
-  const schema = { type: 'object', properties: {} }
-  t.strictSame(list({ name: 'a', title: null, description: null, inputSchema: null, outputSchema: null, annotations: null, execution: null, icons: null, _meta: null }), [{ name: 'a', inputSchema: schema }])
-  t.strictSame(list({ name: 'a', description: 5, annotations: { readOnlyHint: 'yes', destructiveHint: false, title: null }, icons: 'x' }), [{ name: 'a', inputSchema: schema, annotations: { destructiveHint: false } }])
-  t.strictSame(list({ name: 'a', input_schema: { properties: { p: null } } }), [{ name: 'a', inputSchema: { type: 'object', properties: { p: {} } } }])
-  t.strictSame(list({ name: 'a', inputSchema: { type: null, required: null, properties: null, title: null } }), [{ name: 'a', inputSchema: { type: 'object' } }])
-  t.strictSame(list({ name: 'a', inputSchema: { type: ['object'], properties: 'x', required: 'p' } }), [{ name: 'a', inputSchema: { type: 'object' } }])
-  t.strictSame(list({ name: 'a', outputSchema: { type: 'array' }, x_new: 1 }), [{ x_new: 1, name: 'a', inputSchema: schema }])
-})
+t.test(
+  'members of a tool that are null or of another type are left out, and the tool is offered',
+  async t => {
+    const schema = { type: 'object', properties: {} }
+    t.strictSame(
+      list({
+        name: 'a',
+        title: null,
+        description: null,
+        inputSchema: null,
+        outputSchema: null,
+        annotations: null,
+        execution: null,
+        icons: null,
+        _meta: null
+      }),
+      [{ name: 'a', inputSchema: schema }]
+    )
+    t.strictSame(
+      list({
+        name: 'a',
+        description: 5,
+        annotations: { readOnlyHint: 'yes', destructiveHint: false, title: null },
+        icons: 'x'
+      }),
+      [{ name: 'a', inputSchema: schema, annotations: { destructiveHint: false } }]
+    )
+    t.strictSame(list({ name: 'a', input_schema: { properties: { p: null } } }), [
+      { name: 'a', inputSchema: { type: 'object', properties: { p: {} } } }
+    ])
+    t.strictSame(
+      list({ name: 'a', inputSchema: { type: null, required: null, properties: null, title: null } }),
+      [{ name: 'a', inputSchema: { type: 'object' } }]
+    )
+    t.strictSame(list({ name: 'a', inputSchema: { type: ['object'], properties: 'x', required: 'p' } }), [
+      { name: 'a', inputSchema: { type: 'object' } }
+    ])
+    t.strictSame(list({ name: 'a', outputSchema: { type: 'array' }, x_new: 1 }), [
+      { x_new: 1, name: 'a', inputSchema: schema }
+    ])
+  }
+)
 
 t.test('a list is read in any form, and tools that nothing could call are named', async t => {
   const tool = { name: 'a', inputSchema: { type: 'object' } }
-  const { result, leftOut } = repaired('tools/list', { tools: [{ description: 'no name' }, tool, null, { ...tool, name: '' }, 'x'], nextCursor: null })
+  const { result, leftOut } = repaired('tools/list', {
+    tools: [{ description: 'no name' }, tool, null, { ...tool, name: '' }, 'x'],
+    nextCursor: null
+  })
   t.strictSame(result, { tools: [tool] })
   t.strictSame(leftOut, ['number 1', 'number 3', 'number 4', 'number 5'])
   t.strictSame(repaired('tools/list', [tool]).result, { tools: [tool] })
-  t.strictSame(repaired('tools/list', { tools: { a: { inputSchema: { type: 'object' } } } }).result, { tools: [tool] })
+  t.strictSame(repaired('tools/list', { tools: { a: { inputSchema: { type: 'object' } } } }).result, {
+    tools: [tool]
+  })
   t.strictSame(repaired('tools/list', { tools: [], nextCursor: 7 }).result, { tools: [], nextCursor: '7' })
   t.strictSame(repaired('tools/list', { tools: [], nextCursor: '' }).result, { tools: [] })
-  t.strictSame(repaired('tools/list', { other: 1 }).result, { other: 1 }, 'what is no list is refused by the client library')
+  t.strictSame(
+    repaired('tools/list', { other: 1 }).result,
+    { other: 1 },
+    'what is no list is refused by the client library'
+  )
 })
 
 t.test('what a tool said is read, whatever form it has', async t => {
   for (const given of [
-    { content: [text('5')], isError: null, structuredContent: null, _meta: null }, { content: '5' }, { content: text('5') }, { content: ['5'] }, { content: [5] }, '5', 5,
-    { toolResult: '5' }, { content: [{ text: '5' }] }, { content: [{ type: 'text', text: '5', annotations: null }, null] }, { content: [{ type: 'markdown', text: '5' }] }, { content: [], structuredContent: 5 }
-  ]) t.strictSame(content(given), { content: [text('5')] }, JSON.stringify(given))
-  t.strictSame(content({ content: [text('a')], structuredContent: [5] }), { content: [text('a'), text('[5]')] })
+    { content: [text('5')], isError: null, structuredContent: null, _meta: null },
+    { content: '5' },
+    { content: text('5') },
+    { content: ['5'] },
+    { content: [5] },
+    '5',
+    5,
+    { toolResult: '5' },
+    { content: [{ text: '5' }] },
+    { content: [{ type: 'text', text: '5', annotations: null }, null] },
+    { content: [{ type: 'markdown', text: '5' }] },
+    { content: [], structuredContent: 5 }
+  ]) {
+    t.strictSame(content(given), { content: [text('5')] }, JSON.stringify(given))
+  }
+  t.strictSame(content({ content: [text('a')], structuredContent: [5] }), {
+    content: [text('a'), text('[5]')]
+  })
   t.strictSame(content({ structuredContent: { a: 1 } }), { content: [], structuredContent: { a: 1 } })
   t.strictSame(content({ content: [], isError: 'true' }), { content: [], isError: true })
   t.strictSame(content(null), { content: [] })
@@ -58,33 +163,97 @@ t.test('what a tool said is read, whatever form it has', async t => {
 
 t.test('blocks that lack something are named or completed', async t => {
   const png = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex').toString('base64')
-  t.strictSame(content({ content: [{ type: 'image', data: png }, { type: 'audio', data: 'AAAA', mimeType: null }, { type: 'image', data: null }, { type: 'chart', points: [] }] }), {
-    content: [{ type: 'image', data: png, mimeType: 'image/png' }, { type: 'audio', data: 'AAAA', mimeType: 'application/octet-stream' }, text('[image without data]'), text('[content of the unknown type chart]')]
-  })
-  t.strictSame(content({ content: [{ type: 'resource', resource: null }, { type: 'resource', resource: { text: 'a', mimeType: null } }, { type: 'resource', resource: { uri: 'u', blob: 'AA' } }, { type: 'resource_link', uri: 'u' }, { type: 'resource_link' }] }), {
-    content: [text('[resource without content]'), { type: 'resource', resource: { uri: 'unknown:', text: 'a' } }, { type: 'resource', resource: { uri: 'u', blob: 'AA' } }, { type: 'resource_link', uri: 'u', name: 'u' }, text('[resource without an address]')]
-  })
+  t.strictSame(
+    content({
+      content: [
+        { type: 'image', data: png },
+        { type: 'audio', data: 'AAAA', mimeType: null },
+        { type: 'image', data: null },
+        { type: 'chart', points: [] }
+      ]
+    }),
+    {
+      content: [
+        { type: 'image', data: png, mimeType: 'image/png' },
+        { type: 'audio', data: 'AAAA', mimeType: 'application/octet-stream' },
+        text('[image without data]'),
+        text('[content of the unknown type chart]')
+      ]
+    }
+  )
+  t.strictSame(
+    content({
+      content: [
+        { type: 'resource', resource: null },
+        { type: 'resource', resource: { text: 'a', mimeType: null } },
+        { type: 'resource', resource: { uri: 'u', blob: 'AA' } },
+        { type: 'resource_link', uri: 'u' },
+        { type: 'resource_link' }
+      ]
+    }),
+    {
+      content: [
+        text('[resource without content]'),
+        { type: 'resource', resource: { uri: 'unknown:', text: 'a' } },
+        { type: 'resource', resource: { uri: 'u', blob: 'AA' } },
+        { type: 'resource_link', uri: 'u', name: 'u' },
+        text('[resource without an address]')
+      ]
+    }
+  )
 })
 
 t.test('an answer names its request and its error as JSON-RPC has it', async t => {
   const request = { id: 7, method: 'tools/call' }
   const repair = (message: unknown): unknown => repairMessage(message, request, () => {})
   const result = { content: [] }
-  for (const message of [{ jsonrpc: '2.0', id: '7', result }, { id: 7, result, error: null }, { id: null, result }, { jsonrpc: null, result }]) {
+  for (const message of [
+    { jsonrpc: '2.0', id: '7', result },
+    { id: 7, result, error: null },
+    { id: null, result },
+    { jsonrpc: null, result }
+  ]) {
     t.strictSame(repair(message), { jsonrpc: '2.0', id: 7, result })
   }
-  t.strictSame(repair({ jsonrpc: '2.0', id: 8, result: { content: null } }), { jsonrpc: '2.0', id: 8, result: { content: null } }, 'of another request')
-  for (const [error, code, message] of [['gone', -32000, 'gone'], [{ code: '-32602', message: 'no' }, -32602, 'no'], [{ message: null }, -32000, ''], [{ code: -32603, message: { a: 1 } }, -32603, '{"a":1}']] as const) {
+  t.strictSame(
+    repair({ jsonrpc: '2.0', id: 8, result: { content: null } }),
+    { jsonrpc: '2.0', id: 8, result: { content: null } },
+    'of another request'
+  )
+  for (const [error, code, message] of [
+    ['gone', -32000, 'gone'],
+    [{ code: '-32602', message: 'no' }, -32602, 'no'],
+    [{ message: null }, -32000, ''],
+    [{ code: -32603, message: { a: 1 } }, -32603, '{"a":1}']
+  ] as const) {
     t.strictSame(repair({ id: 7, error, result: null }), { jsonrpc: '2.0', id: 7, error: { code, message } })
   }
   t.equal(answers(noAnswer(request), request), true)
   t.match(noAnswer(request), { id: 7, error: { code: noAnswerCode } })
-  for (const message of [{ jsonrpc: '2.0', id: 8, result }, { id: 7, method: 'ping' }, null, []]) t.equal(answers(message, request), false)
+  for (const message of [{ jsonrpc: '2.0', id: 8, result }, { id: 7, method: 'ping' }, null, []]) {
+    t.equal(answers(message, request), false)
+  }
 })
 
 t.test('a server is introduced by what it gives', async t => {
-  t.strictSame(repaired('initialize', { protocolVersion: '2025-06-18', capabilities: null, serverInfo: null, instructions: null }).result, {
-    protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'unknown', version: 'unknown' }
-  })
-  t.match(repaired('initialize', { capabilities: { tools: null, logging: {} }, serverInfo: { name: 'a', version: 2, title: null } }).result, { capabilities: { tools: {}, logging: {} }, serverInfo: { name: 'a', version: '2' } })
+  t.strictSame(
+    repaired('initialize', {
+      protocolVersion: '2025-06-18',
+      capabilities: null,
+      serverInfo: null,
+      instructions: null
+    }).result,
+    {
+      protocolVersion: '2025-06-18',
+      capabilities: { tools: {} },
+      serverInfo: { name: 'unknown', version: 'unknown' }
+    }
+  )
+  t.match(
+    repaired('initialize', {
+      capabilities: { tools: null, logging: {} },
+      serverInfo: { name: 'a', version: 2, title: null }
+    }).result,
+    { capabilities: { tools: {}, logging: {} }, serverInfo: { name: 'a', version: '2' } }
+  )
 })

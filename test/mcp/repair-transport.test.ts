@@ -33,55 +33,111 @@ createInterface({ input: process.stdin }).on('line', line => {
 })
 `
 
-function start (t: Test, lies: Readonly<Record<string, unknown>>, connectMs?: number): () => Promise<OpenTools> {
+function start (
+  t: Test,
+  lies: Readonly<Record<string, unknown>>,
+  connectMs?: number
+): () => Promise<OpenTools> {
   const script = join(t.testdir({ 'server.mjs': program }), 'server.mjs')
-  const servers = toolServers(t, connectMs === undefined ? {} : { connectMs }, [{ slug: 'a/local', command: process.execPath, args: [script, JSON.stringify(lies)], headers: {}, env: {}, shared: true }])
+  const servers = toolServers(t, connectMs === undefined ? {} : { connectMs }, [
+    {
+      slug: 'a/local',
+      command: process.execPath,
+      args: [script, JSON.stringify(lies)],
+      headers: {},
+      env: {},
+      shared: true
+    }
+  ])
   return async () => await open(servers, { mcp_servers: 'a/local' })
 }
 
-t.test('lines of a log among the messages, odd members and ids as text cost neither tools nor results', async t => {
-  const nulls = {
-    initialize: { capabilities: null, instructions: null },
-    'tools/list': { tools: [null, { name: 'count', description: null, inputSchema: null, annotations: null }], nextCursor: null },
-    'tools/call': { content: null, structuredContent: ['counted'], isError: null }
-  }
-  for (const [lies, text] of [[{}, 'counted'], [{ id: 'text' }, 'counted'], [nulls, '["counted"]']] as const) {
-    const tools = await start(t, lies)()
-    t.strictSame(tools.tools.map(tool => tool.function.name), ['count'])
-    t.equal((await call(tools, 'count')).text, text)
-    t.match(tools.errors, lies === nulls ? { 'a/local': { message: 'Tools of the server have no name, and are left out: number 1.' } } : {})
-  }
-})
-
-t.test('a process that ends during a call is a failure at once, and another is started for the next', async t => {
-  for (const end of ['exit', 'half']) {
-    const opened = start(t, { 'tools/call': end })
-    for (let time = 0; time < 2; time++) {
-      const tools = await opened()
-      t.equal(tools.tools.length, 1)
-      t.match(await call(tools, 'count'), { failure: { code: 'call', message: 'The tool server ended the connection before its answer.' } }, end)
+t.test(
+  'lines of a log among the messages, odd members and ids as text cost neither tools nor results',
+  async t => {
+    const nulls = {
+      initialize: { capabilities: null, instructions: null },
+      'tools/list': {
+        tools: [null, { name: 'count', description: null, inputSchema: null, annotations: null }],
+        nextCursor: null
+      },
+      'tools/call': { content: null, structuredContent: ['counted'], isError: null }
+    }
+    for (const [lies, text] of [
+      [{}, 'counted'],
+      [{ id: 'text' }, 'counted'],
+      [nulls, '["counted"]']
+    ] as const) {
+      const tools = await start(t, lies)()
+      t.strictSame(
+        tools.tools.map(tool => tool.function.name),
+        ['count']
+      )
+      t.equal((await call(tools, 'count')).text, text)
+      t.match(
+        tools.errors,
+        lies === nulls
+          ? { 'a/local': { message: 'Tools of the server have no name, and are left out: number 1.' } }
+          : {}
+      )
     }
   }
-})
+)
 
-t.test('an answer without a valid envelope is a failure at once, and what is logged as JSON is none', async t => {
-  const wrong = { message: 'The answer of the tool server was not valid JSON-RPC.', recommendation: /`jsonrpc: "2\.0"`/ }
-  const rows: ReadonlyArray<readonly [name: string, change: object, isList?: boolean]> = [
-    ['no version', { jsonrpc: null }], ['another version', { jsonrpc: '1.0' }], ['an error beside a result', { error: null }],
-    ['a null result', { result: null }], ['an error that is a text', { result: undefined, error: 'no' }], ['no id', { id: null }], ['a list', {}, true]
-  ]
-  for (const [name, change, list = false] of rows) {
-    const startedMs = performance.now()
-    const tools = await start(t, { envelope: { 'tools/call': change }, list })()
-    t.match(await call(tools, 'count'), { failure: { code: 'call', ...wrong } }, name)
-    const listed = await start(t, { envelope: { 'tools/list': change }, list })()
-    t.match(listed.errors, { 'a/local': { code: 'list', ...wrong } }, name)
-    t.ok(performance.now() - startedMs < 8000, `${name}: not after a timeout`)
+t.test(
+  'a process that ends during a call is a failure at once, and another is started for the next',
+  async t => {
+    for (const end of ['exit', 'half']) {
+      const opened = start(t, { 'tools/call': end })
+      for (let time = 0; time < 2; time++) {
+        const tools = await opened()
+        t.equal(tools.tools.length, 1)
+        t.match(
+          await call(tools, 'count'),
+          { failure: { code: 'call', message: 'The tool server ended the connection before its answer.' } },
+          end
+        )
+      }
+    }
   }
-  t.equal((await call(await start(t, { envelope: { 'tools/call': {} } })(), 'count')).text, 'counted', 'a valid one beside a line of a log')
-})
+)
 
-t.test('a process that does not say which revision it speaks is used as one of an earlier revision', async t => {
-  const tools = await start(t, { envelope: { 'server/discover': { error: 'unknown method' } } }, 1500)()
-  t.equal((await call(tools, 'count')).text, 'counted')
-})
+t.test(
+  'an answer without a valid envelope is a failure at once, and what is logged as JSON is none',
+  async t => {
+    const wrong = {
+      message: 'The answer of the tool server was not valid JSON-RPC.',
+      recommendation: /`jsonrpc: "2\.0"`/
+    }
+    const rows: ReadonlyArray<readonly [name: string, change: object, isList?: boolean]> = [
+      ['no version', { jsonrpc: null }],
+      ['another version', { jsonrpc: '1.0' }],
+      ['an error beside a result', { error: null }],
+      ['a null result', { result: null }],
+      ['an error that is a text', { result: undefined, error: 'no' }],
+      ['no id', { id: null }],
+      ['a list', {}, true]
+    ]
+    for (const [name, change, list = false] of rows) {
+      const startedMs = performance.now()
+      const tools = await start(t, { envelope: { 'tools/call': change }, list })()
+      t.match(await call(tools, 'count'), { failure: { code: 'call', ...wrong } }, name)
+      const listed = await start(t, { envelope: { 'tools/list': change }, list })()
+      t.match(listed.errors, { 'a/local': { code: 'list', ...wrong } }, name)
+      t.ok(performance.now() - startedMs < 8000, `${name}: not after a timeout`)
+    }
+    t.equal(
+      (await call(await start(t, { envelope: { 'tools/call': {} } })(), 'count')).text,
+      'counted',
+      'a valid one beside a line of a log'
+    )
+  }
+)
+
+t.test(
+  'a process that does not say which revision it speaks is used as one of an earlier revision',
+  async t => {
+    const tools = await start(t, { envelope: { 'server/discover': { error: 'unknown method' } } }, 1500)()
+    t.equal((await call(tools, 'count')).text, 'counted')
+  }
+)

@@ -8,10 +8,19 @@ t.test('what is sent where', async t => {
     const [crm, other] = await Promise.all([startToolServer(t), startToolServer(t)])
     const tools = await open(toolServers(t), {
       mcp_servers: [
-        { url: crm.url, name: 'crm', credentials: { inner: 'c2VhbGVk' }, headers: { 'X-Team': 'a', Host: 'evil' }, authorization: 'token' },
+        {
+          url: crm.url,
+          name: 'crm',
+          credentials: { inner: 'c2VhbGVk' },
+          headers: { 'X-Team': 'a', Host: 'evil' },
+          authorization: 'token'
+        },
         { url: other.url, name: 'other' }
       ],
-      credentials: [{ connection_name: 'crm', values: { key: 'AbC', on: true } }, { connection_name: 'missing', values: { a: 'b' } }]
+      credentials: [
+        { connection_name: 'crm', values: { key: 'AbC', on: true } },
+        { connection_name: 'missing', values: { a: 'b' } }
+      ]
     })
     t.strictSame(tools.errors, {})
     const sent = crm.headers[0]
@@ -39,9 +48,16 @@ t.test('what is sent where', async t => {
 
   t.test('only allowed tools are offered: what the operator and the caller both allow', async t => {
     const server = await startToolServer(t)
-    const servers = toolServers(t, {}, [{ ...remoteServer('org/test', server.url), allowedTools: ['echo', 'fail'] }])
-    const tools = await open(servers, { mcp_servers: { slug: 'org/test', allowed_tools: ['fail', 'image'] } })
-    t.strictSame(tools.tools.map(tool => tool.function.name), ['fail'])
+    const servers = toolServers(t, {}, [
+      { ...remoteServer('org/test', server.url), allowedTools: ['echo', 'fail'] }
+    ])
+    const tools = await open(servers, {
+      mcp_servers: { slug: 'org/test', allowed_tools: ['fail', 'image'] }
+    })
+    t.strictSame(
+      tools.tools.map(tool => tool.function.name),
+      ['fail']
+    )
     t.match(await call(tools, 'image'), { result: { isError: true } })
     t.equal(server.counts['tool image'], undefined)
   })

@@ -6,15 +6,31 @@ import { fakeUpstream, type Script, type SeenRequest } from '../support/upstream
 import { until } from '../support/until.ts'
 import type { Test } from 'tap'
 
-const message = (method: string, id: number | undefined, params: object = {}): string => JSON.stringify({ jsonrpc: '2.0', ...id !== undefined && { id }, method, params })
+const message = (method: string, id: number | undefined, params: object = {}): string =>
+  JSON.stringify({ jsonrpc: '2.0', ...id !== undefined && { id }, method, params })
 
-async function start (t: Test, script: Script | ((request: SeenRequest) => Script), maxBytes = 1000, notificationMs?: number) {
+async function start (
+  t: Test,
+  script: Script | ((request: SeenRequest) => Script),
+  maxBytes = 1000,
+  notificationMs?: number
+) {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
   const agent = new Agent()
   t.teardown(async () => await agent.destroy())
-  const fetch = sessionFetch({ origin: upstream.url, agent, elsewhere: agent, maxBytes, ...notificationMs !== undefined && { notificationMs } })
-  return { upstream, send: async (body: string, init: RequestInit = {}) => await fetch(upstream.url, { method: 'POST', body, ...init }) }
+  const fetch = sessionFetch({
+    origin: upstream.url,
+    agent,
+    elsewhere: agent,
+    maxBytes,
+    ...notificationMs !== undefined && { notificationMs }
+  })
+  return {
+    upstream,
+    send: async (body: string, init: RequestInit = {}) =>
+      await fetch(upstream.url, { method: 'POST', body, ...init })
+  }
 }
 
 t.test('a message goes out as it is', async t => {
@@ -25,23 +41,30 @@ t.test('a message goes out as it is', async t => {
 })
 
 t.test('a request that is cancelled is given up, though its server never answers it', async t => {
-  const { upstream, send } = await start(t, ({ text }) => text.includes('tools/call') ? { silent: true } : { status: 202 })
+  const { upstream, send } = await start(t, ({ text }) =>
+    text.includes('tools/call') ? { silent: true } : { status: 202 }
+  )
   const slow = t.rejects(send(message('tools/call', 7)), { name: 'AbortError' })
   await upstream.request(0)
   await send(message('notifications/cancelled', undefined, { requestId: 7 }))
   await slow
 })
 
-t.test('a server that takes no notification keeps no socket, and one that takes time for a request has it', async t => {
-  const { upstream, send } = await start(t, { silent: true }, 1000, 20)
-  const session = new AbortController()
-  const slow = t.rejects(send(message('tools/call', 7), { signal: session.signal }))
-  await t.rejects(send(message('notifications/cancelled', undefined, { requestId: 8 })), { name: 'AbortError' })
-  await t.rejects(send(message('notifications/progress', undefined)), { name: 'AbortError' })
-  await until(() => upstream.sockets() === 1, 'the sockets of the notifications to close')
-  session.abort()
-  await slow
-})
+t.test(
+  'a server that takes no notification keeps no socket, and one that takes time for a request has it',
+  async t => {
+    const { upstream, send } = await start(t, { silent: true }, 1000, 20)
+    const session = new AbortController()
+    const slow = t.rejects(send(message('tools/call', 7), { signal: session.signal }))
+    await t.rejects(send(message('notifications/cancelled', undefined, { requestId: 8 })), {
+      name: 'AbortError'
+    })
+    await t.rejects(send(message('notifications/progress', undefined)), { name: 'AbortError' })
+    await until(() => upstream.sockets() === 1, 'the sockets of the notifications to close')
+    session.abort()
+    await slow
+  }
+)
 
 t.test('the end of the session ends its requests', async t => {
   const { upstream, send } = await start(t, { silent: true })
@@ -56,25 +79,45 @@ t.test('the end of the session ends its requests', async t => {
 
 t.test('all pages of a list together have the bound of one answer, and a new list begins anew', async t => {
   const { send } = await start(t, { pieces: ['x'.repeat(600)] })
-  const list = async (cursor?: string): Promise<number> => (await (await send(message('tools/list', 1, cursor === undefined ? {} : { cursor }))).text()).length
+  const list = async (cursor?: string): Promise<number> =>
+    (await (await send(message('tools/list', 1, cursor === undefined ? {} : { cursor }))).text()).length
   t.equal(await list(), 600)
   await t.rejects(list('next'))
   t.equal(await list(), 600)
-  t.equal((await (await send(message('tools/call', 2))).text()).length, 600, 'answers of calls have their own')
+  t.equal(
+    (await (await send(message('tools/call', 2))).text()).length,
+    600,
+    'answers of calls have their own'
+  )
 })
 
-t.test('a server of the operator, wherever it is, sends nobody to another address that is not public', async t => {
-  const inner = await fakeUpstream({ pieces: ['secret'] })
-  t.teardown(inner.close)
-  const agents = createAgents({ allowedHosts: [], connectMs: 1000 })
-  t.teardown(async () => await agents.destroy())
-  for (const status of [301, 302, 303, 307, 308]) {
-    const server = await fakeUpstream(({ path }) => ({ status, headers: { location: path === '/there' ? inner.url : `${server.url}/there` } }))
-    t.teardown(server.close)
-    const fetch = sessionFetch({ origin: server.url, agent: agents.open(), elsewhere: agents.checked(), maxBytes: 1000 })
-    await t.rejects(fetch(server.url, { method: 'GET' }), { code: 'ADDRESS_REFUSED' }, `${status}`)
-    t.equal(server.requests.length, 2, 'a redirect within the server is followed')
-    await t.rejects(fetch(inner.url, { method: 'POST', body: message('ping', 1) }), { code: 'ADDRESS_REFUSED' }, 'nor where else it may tell the client to send')
+t.test(
+  'a server of the operator, wherever it is, sends nobody to another address that is not public',
+  async t => {
+    const inner = await fakeUpstream({ pieces: ['secret'] })
+    t.teardown(inner.close)
+    const agents = createAgents({ allowedHosts: [], connectMs: 1000 })
+    t.teardown(async () => await agents.destroy())
+    for (const status of [301, 302, 303, 307, 308]) {
+      const server = await fakeUpstream(({ path }) => ({
+        status,
+        headers: { location: path === '/there' ? inner.url : `${server.url}/there` }
+      }))
+      t.teardown(server.close)
+      const fetch = sessionFetch({
+        origin: server.url,
+        agent: agents.open(),
+        elsewhere: agents.checked(),
+        maxBytes: 1000
+      })
+      await t.rejects(fetch(server.url, { method: 'GET' }), { code: 'ADDRESS_REFUSED' }, `${status}`)
+      t.equal(server.requests.length, 2, 'a redirect within the server is followed')
+      await t.rejects(
+        fetch(inner.url, { method: 'POST', body: message('ping', 1) }),
+        { code: 'ADDRESS_REFUSED' },
+        'nor where else it may tell the client to send'
+      )
+    }
+    t.same(inner.requests, [])
   }
-  t.same(inner.requests, [])
-})
+)

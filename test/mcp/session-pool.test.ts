@@ -11,7 +11,9 @@ t.test('sessions', async t => {
   t.test('calls with the same credentials share one session, others get their own', async t => {
     const server = await startToolServer(t)
     const servers = toolServers(t)
-    const spec = (authorization: string): OpenOptions['request'] => ({ mcp_servers: { url: server.url, authorization } })
+    const spec = (authorization: string): OpenOptions['request'] => ({
+      mcp_servers: { url: server.url, authorization }
+    })
     await Promise.all([open(servers, spec('one')), open(servers, spec('one'))])
     await open(servers, spec('one'))
     t.equal(server.counts['initialize'], 1)
@@ -35,7 +37,11 @@ t.test('sessions', async t => {
     await open(servers, { mcp_servers: 'org/test' }, { key: { id: 'b' } })
     t.equal(server.counts['initialize'], 1)
     for (const keyId of ['a', 'b']) {
-      await open(servers, { mcp_servers: { slug: 'org/test', credentials: { test: 'sealed' } } }, { key: { id: keyId } })
+      await open(
+        servers,
+        { mcp_servers: { slug: 'org/test', credentials: { test: 'sealed' } } },
+        { key: { id: keyId } }
+      )
     }
     t.equal(server.counts['initialize'], 3)
   })
@@ -55,12 +61,19 @@ t.test('sessions', async t => {
     const server = await startToolServer(t)
     const tools = await open(toolServers(t, { sessionIdleMs: 1 }), { mcp_servers: server.url })
     await call(tools, 'echo')
-    await until(() => server.counts['DELETE'] !== undefined && server.sessions.size === 0, 'the session to be deleted')
+    await until(
+      () => server.counts['DELETE'] !== undefined && server.sessions.size === 0,
+      'the session to be deleted'
+    )
     t.match(await call(tools, 'echo'), { text: 'echo: {}' }, 'and opened again when it is needed')
   })
 
   t.test('beyond the cap the session idle for longest makes room', async t => {
-    const [first, second, third] = await Promise.all([startToolServer(t), startToolServer(t), startToolServer(t)])
+    const [first, second, third] = await Promise.all([
+      startToolServer(t),
+      startToolServer(t),
+      startToolServer(t)
+    ])
     const servers = toolServers(t, { maxSessions: 2 })
     for (const { url } of [first, second, first, third]) await open(servers, { mcp_servers: url })
     await until(() => second.sessions.size === 0, 'no session at the second server')
@@ -81,35 +94,54 @@ t.test('sessions', async t => {
     await slow
   })
 
-  t.test('a key has at most 32 sessions in a small pool, idle ones make room, and other keys are not affected', async t => {
-    const hanging = await startToolServer(t, { silent: ['initialize'] })
-    const good = await startToolServer(t)
-    const servers = toolServers(t, { maxSessions: 2 })
-    const leaving = new AbortController()
-    const entries = Array.from({ length: 32 }, (_, index) => ({ url: hanging.url, name: `hanging ${index}`, headers: { 'x-number': `${index}` } }))
-    const stuck = open(servers, { mcp_servers: entries }, { signal: leaving.signal }).catch(() => 'left')
-    await until(() => hanging.counts['initialize'] === 32, '32 sessions being opened')
-    t.match((await open(servers, { mcp_servers: { url: good.url, name: 'mine' } })).errors, {
-      mine: { code: 'connect', message: 'This API key has 32 open tool sessions, the maximum.' }
-    })
-    t.strictSame((await open(servers, { mcp_servers: good.url }, { key: { id: 'another' } })).errors, {})
-    leaving.abort()
-    await stuck
-  })
+  t.test(
+    'a key has at most 32 sessions in a small pool, idle ones make room, and other keys are not affected',
+    async t => {
+      const hanging = await startToolServer(t, { silent: ['initialize'] })
+      const good = await startToolServer(t)
+      const servers = toolServers(t, { maxSessions: 2 })
+      const leaving = new AbortController()
+      const entries = Array.from({ length: 32 }, (_, index) => ({
+        url: hanging.url,
+        name: `hanging ${index}`,
+        headers: { 'x-number': `${index}` }
+      }))
+      const stuck = open(servers, { mcp_servers: entries }, { signal: leaving.signal }).catch(() => 'left')
+      await until(() => hanging.counts['initialize'] === 32, '32 sessions being opened')
+      t.match((await open(servers, { mcp_servers: { url: good.url, name: 'mine' } })).errors, {
+        mine: { code: 'connect', message: 'This API key has 32 open tool sessions, the maximum.' }
+      })
+      t.strictSame((await open(servers, { mcp_servers: good.url }, { key: { id: 'another' } })).errors, {})
+      leaving.abort()
+      await stuck
+    }
+  )
 
   t.test('sessions of callers never cost a local server its process', async t => {
     const directory = t.testdir({ 'server.mjs': localServer, starts: '' })
     const starts = join(directory, 'starts')
     const hanging = await startToolServer(t, { silent: ['initialize'] })
-    const local = { slug: 'org/local', command: process.execPath, args: [join(directory, 'server.mjs'), starts], headers: {}, env: {}, shared: true }
+    const local = {
+      slug: 'org/local',
+      command: process.execPath,
+      args: [join(directory, 'server.mjs'), starts],
+      headers: {},
+      env: {},
+      shared: true
+    }
     const servers = toolServers(t, { maxSessions: 1 }, [local])
     await open(servers, { mcp_servers: 'org/local' })
     const before = readFileSync(starts, 'utf8')
     const leaving = new AbortController()
     const stuck = open(servers, { mcp_servers: hanging.url }, { signal: leaving.signal }).catch(() => 'left')
     await until(() => hanging.counts['initialize'] === 1, 'a session that fills the pool')
-    const opened = await Promise.all(Array.from({ length: 10 }, async () => await open(servers, { mcp_servers: 'org/local' })))
-    t.strictSame(opened.map(({ errors }) => errors), Array.from({ length: 10 }, () => ({})))
+    const opened = await Promise.all(
+      Array.from({ length: 10 }, async () => await open(servers, { mcp_servers: 'org/local' }))
+    )
+    t.strictSame(
+      opened.map(({ errors }) => errors),
+      Array.from({ length: 10 }, () => ({}))
+    )
     await Promise.all(opened.map(async tools => await call(tools, 'here')))
     t.equal(readFileSync(starts, 'utf8'), before)
     leaving.abort()
@@ -150,7 +182,8 @@ t.test('sessions', async t => {
     server.behaviour.more = ['new']
     await until(() => server.streams.size === 1, 'an open event stream')
     server.announceChange()
-    const offered = async (): Promise<number> => (await open(servers, { mcp_servers: server.url })).offered.length
+    const offered = async (): Promise<number> =>
+      (await open(servers, { mcp_servers: server.url })).offered.length
     t.equal(await eventually(offered, count => count !== 9, 'another list of tools'), 10)
     t.equal(server.counts['tools/list'], 10)
   })

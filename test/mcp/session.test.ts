@@ -12,22 +12,45 @@ t.test('calls', async t => {
     const tools = await open(toolServers(t), { mcp_servers: { url: server.url, name: 'mine' } })
     t.match(await call(tools, 'echo', { a: 1 }), {
       text: 'echo: {"a":1}',
-      result: { toolName: 'echo', serverName: 'mine', arguments: { a: 1 }, isError: false, result: 'echo: {"a":1}' }
+      result: {
+        toolName: 'echo',
+        serverName: 'mine',
+        arguments: { a: 1 },
+        isError: false,
+        result: 'echo: {"a":1}'
+      }
     })
     t.match(await call(tools, 'counted'), { text: '{"times":1}', result: { result: { times: 1 } } })
     t.match(await call(tools, 'fail'), { text: /reported an error:\nno luck/, result: { isError: true } })
-    t.match(await call(tools, 'refuse'), { text: /a is missing/, result: { isError: true }, failure: undefined })
-    t.equal((await call(tools, 'image')).text,
-      '[image image/png, 3 bytes, not shown]\n[resource file:///a.txt]\ninside\n[resource file:///b.txt: b]')
-    t.match(await call(tools, 'no such tool'), { text: /Unknown tool `no such tool`/, result: { isError: true } })
+    t.match(await call(tools, 'refuse'), {
+      text: /a is missing/,
+      result: { isError: true },
+      failure: undefined
+    })
+    t.equal(
+      (await call(tools, 'image')).text,
+      '[image image/png, 3 bytes, not shown]\n[resource file:///a.txt]\ninside\n[resource file:///b.txt: b]'
+    )
+    t.match(await call(tools, 'no such tool'), {
+      text: /Unknown tool `no such tool`/,
+      result: { isError: true }
+    })
   })
 
   t.test('pictures are handed over when the model can see them, and only what is one', async t => {
     const server = await startToolServer(t)
     const tools = await open(toolServers(t), { mcp_servers: server.url })
     const jpeg = Buffer.from('ffd8ffe000104a46494600', 'hex').toString('base64')
-    const ask = async (data: string, seesImages: boolean): Promise<ToolOutcome> => await tools.call('image', { data }, { signal, seesImages })
-    t.match(await ask(jpeg, true), { text: /^\[image 1, shown after the results\]\n\[resource/, images: [`data:image/jpeg;base64,${jpeg}`] }, 'by its bytes')
+    const ask = async (data: string, seesImages: boolean): Promise<ToolOutcome> =>
+      await tools.call('image', { data }, { signal, seesImages })
+    t.match(
+      await ask(jpeg, true),
+      {
+        text: /^\[image 1, shown after the results\]\n\[resource/,
+        images: [`data:image/jpeg;base64,${jpeg}`]
+      },
+      'by its bytes'
+    )
     t.match(await ask(jpeg, false), { text: /^\[image image\/png, 11 bytes, not shown\]/, images: [] })
     t.match(await ask('AAAA', true), { text: /not shown/, images: [] }, 'a provider would refuse it')
     t.match(await ask('/9j/'.repeat(1_250_000), true), { text: /not shown/, images: [] }, 'too large')
@@ -43,7 +66,11 @@ t.test('calls', async t => {
   t.test('a tool that takes too long or loses its connection is an error result', async t => {
     const server = await startToolServer(t)
     const tools = await open(toolServers(t, { callMs: 50 }), { mcp_servers: server.url })
-    t.match(await call(tools, 'slow'), { text: /in time/, result: { isError: true }, failure: { code: 'call' } })
+    t.match(await call(tools, 'slow'), {
+      text: /in time/,
+      result: { isError: true },
+      failure: { code: 'call' }
+    })
     await until(() => server.cancelled.length === 1, 'one cancelled tool call')
     t.match(await call(tools, 'drop'), { result: { isError: true }, failure: { code: 'call' } })
     t.match(await call(tools, 'echo'), { text: 'echo: {}' }, 'and the next call works')
@@ -58,7 +85,10 @@ t.test('calls', async t => {
     const reason = new Error('gone')
     leaving.abort(reason)
     await t.rejects(slow, reason)
-    await until(() => server.cancelled.length === 1 && server.waiting.size === 0, 'the tool call to be cancelled and to end')
+    await until(
+      () => server.cancelled.length === 1 && server.waiting.size === 0,
+      'the tool call to be cancelled and to end'
+    )
     t.match(await call(tools, 'echo'), { text: 'echo: {}' })
     t.equal(server.counts['initialize'], 1)
   })
@@ -66,7 +96,11 @@ t.test('calls', async t => {
   t.test('a caller who leaves while servers are being opened does not wait', async t => {
     const server = await startToolServer(t, { silent: ['initialize'] })
     const leaving = new AbortController()
-    const opening = open(toolServers(t, { connectMs: 60_000 }), { mcp_servers: server.url }, { signal: leaving.signal })
+    const opening = open(
+      toolServers(t, { connectMs: 60_000 }),
+      { mcp_servers: server.url },
+      { signal: leaving.signal }
+    )
     await until(() => server.counts['initialize'] === 1, 'the server to be initialized')
     leaving.abort(new Error('gone'))
     await t.rejects(opening, /gone/)

@@ -1,4 +1,7 @@
-/** Tool servers that answer as sloppy ones do, over real sockets: a tool is offered and its result read, or the failure says what is wrong. */
+/**
+ * Tool servers that answer as sloppy ones do, over real sockets: a tool is offered and its result read, or
+ * the failure says what is wrong.
+ */
 
 import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
@@ -26,10 +29,20 @@ const text = 'the answer is 5'
 
 function usualResult ({ method }: Message): unknown {
   switch (method) {
-    case 'initialize': return { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }
-    case 'tools/list': return { tools: [{ name: 'count', description: 'Counts.', inputSchema: { type: 'object', properties: {} } }] }
-    case 'tools/call': return { content: [{ type: 'text', text }] }
-    default: return undefined
+    case 'initialize':
+      return {
+        protocolVersion: '2025-06-18',
+        capabilities: { tools: {} },
+        serverInfo: { name: 'x', version: '1' }
+      }
+    case 'tools/list':
+      return {
+        tools: [{ name: 'count', description: 'Counts.', inputSchema: { type: 'object', properties: {} } }]
+      }
+    case 'tools/call':
+      return { content: [{ type: 'text', text }] }
+    default:
+      return undefined
   }
 }
 
@@ -43,8 +56,17 @@ async function start (t: Test, behaviour: Behaviour) {
       const number = seen[message.method] = (seen[message.method] ?? 0) + 1
       if (message.id === undefined) return response.writeHead(202).end()
       const result = usualResult(message)
-      const usual = { jsonrpc: '2.0', id: message.id, ...result === undefined ? { error: { code: -32601, message: 'Method not found' } } : { result } }
-      const { status = 200, type = 'application/json', body, headers } = behaviour(message, usual, number) ?? { body: JSON.stringify(usual) }
+      const usual = {
+        jsonrpc: '2.0',
+        id: message.id,
+        ...(result === undefined ? { error: { code: -32601, message: 'Method not found' } } : { result })
+      }
+      const {
+        status = 200,
+        type = 'application/json',
+        body,
+        headers
+      } = behaviour(message, usual, number) ?? { body: JSON.stringify(usual) }
       return response.writeHead(status, { 'content-type': type, ...headers }).end(body)
     })()
   })
@@ -69,11 +91,17 @@ const forms: ReadonlyArray<readonly [string, (usual: object) => Answer]> = [
   ['events', usual => ({ type: streamType, body: frame(usual) })],
   ['events called JSON', usual => ({ body: frame(usual) })],
   ['events without an end', usual => ({ type: streamType, body: `: hi\n\ndata: ${JSON.stringify(usual)}` })],
-  ['events after empty ones', usual => ({ type: streamType, body: `id: 1\nretry: 10\ndata:\n\ndata: null\n\n${frame(usual)}` })],
+  [
+    'events after empty ones',
+    usual => ({ type: streamType, body: `id: 1\nretry: 10\ndata:\n\ndata: null\n\n${frame(usual)}` })
+  ],
   ['an id as text', usual => ({ body: JSON.stringify({ ...usual, id: String(Reflect.get(usual, 'id')) }) })],
   ['an id that is null', usual => ({ body: JSON.stringify({ ...usual, id: null }) })],
   ['no version', usual => ({ body: JSON.stringify({ ...usual, jsonrpc: undefined }) })],
-  ['an error that is null', usual => ({ body: JSON.stringify('error' in usual ? usual : { ...usual, error: null }) })],
+  [
+    'an error that is null',
+    usual => ({ body: JSON.stringify('error' in usual ? usual : { ...usual, error: null }) })
+  ],
   ['a list', usual => ({ body: JSON.stringify([usual]) })],
   ['CRLF', usual => ({ type: `${streamType}; charset=utf-8`, body: frame(usual).replaceAll('\n', '\r\n') })]
 ]
@@ -96,64 +124,144 @@ function changed (value: unknown, place: number, member: unknown): unknown {
   const walk = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(walk)
     if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, left-- === 0 ? member : walk(inner)]))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, inner]) => [name, left-- === 0 ? member : walk(inner)])
+    )
   }
   return walk(value)
 }
 
 /** True where the change leaves a list of no tools, which is one. */
 function isEmptyList (place: number, member: unknown): boolean {
-  const { result } = Object(changed({ jsonrpc: '2.0', id: 1, result: usualResult({ method: 'tools/list' }) }, place, member))
+  const { result } = Object(
+    changed({ jsonrpc: '2.0', id: 1, result: usualResult({ method: 'tools/list' }) }, place, member)
+  )
   return [result, Object(result).tools].some(list => ['[]', '{}'].includes(JSON.stringify(list) ?? ''))
 }
 
-t.test('with one member of an answer changed, the tool is offered and read, or the failure is reported', async t => {
-  const messages = fc.constantFrom('initialize', 'tools/list', 'tools/call')
-  await fc.assert(fc.asyncProperty(messages, fc.nat(8), fc.constantFrom(...odd), fc.constantFrom(...forms), async (method, place, member, [, form]) => {
-    const server = await start(t, (message, usual) => message.method === method ? form(changed(usual, place, member) as object) : undefined)
-    const { tools, errors, ...rest } = await server.open()
-    const [tool] = tools
-    if (tool === undefined) return Object.keys(errors).length > 0 || (method === 'tools/list' && isEmptyList(place, member))
-    const outcome = await call({ tools, errors, ...rest }, tool.function.name)
-    return outcome.text === text || outcome.result.isError || (method === 'tools/call' && outcome.text !== '')
-  }), { numRuns: 60, seed: 1 })
-})
+t.test(
+  'with one member of an answer changed, the tool is offered and read, or the failure is reported',
+  async t => {
+    const messages = fc.constantFrom('initialize', 'tools/list', 'tools/call')
+    await fc.assert(
+      fc.asyncProperty(
+        messages,
+        fc.nat(8),
+        fc.constantFrom(...odd),
+        fc.constantFrom(...forms),
+        async (method, place, member, [, form]) => {
+          const server = await start(t, (message, usual) =>
+            message.method === method ? form(changed(usual, place, member) as object) : undefined
+          )
+          const { tools, errors, ...rest } = await server.open()
+          const [tool] = tools
+          if (tool === undefined) {
+            return Object.keys(errors).length > 0 || (method === 'tools/list' && isEmptyList(place, member))
+          }
+          const outcome = await call({ tools, errors, ...rest }, tool.function.name)
+          return (
+            outcome.text === text ||
+            outcome.result.isError ||
+            (method === 'tools/call' && outcome.text !== '')
+          )
+        }
+      ),
+      { numRuns: 60, seed: 1 }
+    )
+  }
+)
 
 t.test('a session that is gone is opened anew, however the server says so', async t => {
   for (const [name, gone] of [
     ['events', { type: streamType, body: frame({ error: 'Session not found' }) }],
-    ['JSON-RPC', { body: JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32001, message: 'Session expired' } }) }],
-    ['status 400', { status: 400, body: JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32000, message: 'Bad Request: No valid session ID provided' } }) }],
+    [
+      'JSON-RPC',
+      {
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: null,
+          error: { code: -32001, message: 'Session expired' }
+        })
+      }
+    ],
+    [
+      'status 400',
+      {
+        status: 400,
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: null,
+          error: { code: -32000, message: 'Bad Request: No valid session ID provided' }
+        })
+      }
+    ],
     ['status 404', { status: 404, body: 'gone' }]
   ] as const) {
-    const server = await start(t, ({ method }, _, number) => method === 'tools/call' && number === 2 ? gone : undefined)
-    for (let request = 0; request < 2; request++) t.equal((await call(await server.open(), 'count')).text, text, name)
+    const server = await start(t, ({ method }, _, number) =>
+      method === 'tools/call' && number === 2 ? gone : undefined
+    )
+    for (let request = 0; request < 2; request++) {
+      t.equal((await call(await server.open(), 'count')).text, text, name)
+    }
     t.equal(server.seen['initialize'], 2, name)
   }
 })
 
 t.test('an answer that holds none is a failure at once, and the session is not used again', async t => {
-  for (const nothing of [{ type: streamType, body: ': hi\n\n' }, { type: streamType, body: '' }, { body: '{}' }, { body: '' }, { status: 202, body: '' }, { body: '[]' }, { body: JSON.stringify({ jsonrpc: '2.0', id: 99, result: {} }) }]) {
-    const server = await start(t, ({ method }, _, number) => method === 'tools/call' && number === 1 ? nothing : undefined)
-    t.match(await call(await server.open(), 'count'), { failure: { code: 'call', message: 'The tool server ended its answer without a result.' } }, JSON.stringify(nothing))
+  for (const nothing of [
+    { type: streamType, body: ': hi\n\n' },
+    { type: streamType, body: '' },
+    { body: '{}' },
+    { body: '' },
+    { status: 202, body: '' },
+    { body: '[]' },
+    { body: JSON.stringify({ jsonrpc: '2.0', id: 99, result: {} }) }
+  ]) {
+    const server = await start(t, ({ method }, _, number) =>
+      method === 'tools/call' && number === 1 ? nothing : undefined
+    )
+    t.match(
+      await call(await server.open(), 'count'),
+      { failure: { code: 'call', message: 'The tool server ended its answer without a result.' } },
+      JSON.stringify(nothing)
+    )
     t.equal((await call(await server.open(), 'count')).text, text)
     t.equal(server.seen['initialize'], 2)
   }
 })
 
-t.test('a refusal in JSON-RPC reaches the model under any status, and one of another request has its code in the error', async t => {
-  const refusal = (id: unknown): string => JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32602, message: 'path is required' } })
-  for (const status of [200, 400, 422, 429, 500]) {
-    const server = await start(t, ({ method, id }) => method === 'tools/call' ? { status, body: refusal(id) } : undefined)
-    t.match(await call(await server.open(), 'count'), { text: 'The tool call failed: path is required', result: { isError: true }, failure: undefined }, String(status))
+t.test(
+  'a refusal in JSON-RPC reaches the model under any status, and one of another request has its code in the error',
+  async t => {
+    const refusal = (id: unknown): string =>
+      JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32602, message: 'path is required' } })
+    for (const status of [200, 400, 422, 429, 500]) {
+      const server = await start(t, ({ method, id }) =>
+        method === 'tools/call' ? { status, body: refusal(id) } : undefined
+      )
+      t.match(
+        await call(await server.open(), 'count'),
+        { text: 'The tool call failed: path is required', result: { isError: true }, failure: undefined },
+        String(status)
+      )
+    }
+    const server = await start(t, ({ method, id }) =>
+      method === 'tools/list' ? { body: refusal(id) } : undefined
+    )
+    t.match(Object.values((await server.open()).errors), [
+      { code: 'list', message: 'The tool server refused the request (JSON-RPC error -32602).' }
+    ])
+    for (const [status, message] of [
+      [401, /refused access/],
+      [503, /HTTP 503/]
+    ] as const) {
+      const server = await start(t, ({ method }) =>
+        method === 'tools/call' ? { status, body: 'no' } : undefined
+      )
+      t.match(await call(await server.open(), 'count'), { failure: { message } })
+    }
   }
-  const server = await start(t, ({ method, id }) => method === 'tools/list' ? { body: refusal(id) } : undefined)
-  t.match(Object.values((await server.open()).errors), [{ code: 'list', message: 'The tool server refused the request (JSON-RPC error -32602).' }])
-  for (const [status, message] of [[401, /refused access/], [503, /HTTP 503/]] as const) {
-    const server = await start(t, ({ method }) => method === 'tools/call' ? { status, body: 'no' } : undefined)
-    t.match(await call(await server.open(), 'count'), { failure: { message } })
-  }
-})
+)
 
 t.test('a result without the structured content that its tool announces is read', async t => {
   const outputSchema = { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] }
@@ -165,19 +273,41 @@ t.test('a result without the structured content that its tool announces is read'
 })
 
 t.test('tools without a name are named by their place, and the others are offered', async t => {
-  const server = await start(t, ({ method, id }) => method === 'tools/list'
-    ? { body: JSON.stringify({ jsonrpc: '2.0', id, result: { tools: [{ description: 'a' }, { name: 'count' }, null] } }) }
-    : undefined)
+  const server = await start(t, ({ method, id }) =>
+    method === 'tools/list'
+      ? {
+          body: JSON.stringify({
+            jsonrpc: '2.0',
+            id,
+            result: { tools: [{ description: 'a' }, { name: 'count' }, null] }
+          })
+        }
+      : undefined
+  )
   const tools = await server.open()
-  t.strictSame(tools.tools.map(tool => tool.function.name), ['count'])
-  t.match(Object.values(tools.errors), [{ code: 'list', message: 'Tools of the server have no name, and are left out: number 1, number 3.' }])
+  t.strictSame(
+    tools.tools.map(tool => tool.function.name),
+    ['count']
+  )
+  t.match(Object.values(tools.errors), [
+    { code: 'list', message: 'Tools of the server have no name, and are left out: number 1, number 3.' }
+  ])
 })
 
 t.test('a server that sends requests without an end beside its answer is given up', async t => {
-  const ask = (id: number): string => frame({ jsonrpc: '2.0', id: `s${id}`, method: 'sampling/createMessage', params: {} })
-  const answer = (count: number): Behaviour => ({ method }, usual) => method === 'tools/call'
-    ? { type: streamType, body: Array.from({ length: count }, (_, id) => ask(id)).join('') + frame(usual) }
-    : undefined
+  const ask = (id: number): string =>
+    frame({ jsonrpc: '2.0', id: `s${id}`, method: 'sampling/createMessage', params: {} })
+  const answer =
+    (count: number): Behaviour =>
+    ({ method }, usual) =>
+      method === 'tools/call'
+        ? {
+            type: streamType,
+            body: Array.from({ length: count }, (_, id) => ask(id)).join('') + frame(usual)
+          }
+        : undefined
   t.equal((await call(await (await start(t, answer(3))).open(), 'count')).text, text, 'a few are refused')
-  t.match(await call(await (await start(t, answer(2000))).open(), 'count'), { failure: { code: 'call', message: 'The tool server ended its answer without a result.' } })
+  t.match(await call(await (await start(t, answer(2000))).open(), 'count'), {
+    failure: { code: 'call', message: 'The tool server ended its answer without a result.' }
+  })
 })

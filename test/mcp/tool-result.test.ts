@@ -1,10 +1,13 @@
 import t from 'tap'
 import { readResult } from '../../lib/mcp/tool-result.ts'
 
-const many = (text: string, count: number) => Array.from({ length: count }, () => ({ type: 'text' as const, text }))
+const many = (text: string, count: number) =>
+  Array.from({ length: count }, () => ({ type: 'text' as const, text }))
 
 t.test('structured content is printed once, however many text blocks stand beside it', async t => {
-  const structuredContent = { rows: Array.from({ length: 20_000 }, (_, row) => ({ row, name: `row ${row}` })) }
+  const structuredContent = {
+    rows: Array.from({ length: 20_000 }, (_, row) => ({ row, name: `row ${row}` }))
+  }
   let printed = 0
   Object.defineProperty(structuredContent, 'toJSON', { value: () => { printed++; return { rows: [] } } })
   const { text } = readResult({ content: many('1', 20_000), structuredContent }, 1e6, false)
@@ -14,7 +17,11 @@ t.test('structured content is printed once, however many text blocks stand besid
 
 t.test('structured content that a text block repeats, in any layout, is not added to the text', async t => {
   const structuredContent = { a: [1, 2] }
-  const { text, reported } = readResult({ content: many('{ "a": [1, 2] }', 1), structuredContent }, 1000, false)
+  const { text, reported } = readResult(
+    { content: many('{ "a": [1, 2] }', 1), structuredContent },
+    1000,
+    false
+  )
   t.equal(text, '{ "a": [1, 2] }')
   t.equal(reported, structuredContent)
 })

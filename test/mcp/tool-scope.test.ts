@@ -17,10 +17,17 @@ const one = { mcpServers: ['acme/tickets'] }
 const none = { mcpServers: [] }
 const every = { mcpServers: ['*'] }
 
-const cases: ReadonlyArray<readonly [what: string, scope: Omit<ToolScope, 'id'>, servers: Servers, refused?: RegExp]> = [
+const cases: ReadonlyArray<
+  readonly [what: string, scope: Omit<ToolScope, 'id'>, servers: Servers, refused?: RegExp]
+> = [
   ['a key without scope, a slug', all, 'acme/tickets'],
   ['a key without scope, a URL', all, url],
-  ['a key without scope that may not name URLs', { mcpUrls: false }, url, /by URL \(`https:\/\/mcp.example.com\/mcp`\)/],
+  [
+    'a key without scope that may not name URLs',
+    { mcpUrls: false },
+    url,
+    /by URL \(`https:\/\/mcp.example.com\/mcp`\)/
+  ],
   ['a key without scope that may not name URLs, a slug', { mcpUrls: false }, 'acme/tickets'],
   ['all by a star, a slug', every, 'any/thing'],
   ['all by a star, a URL', every, url],
@@ -29,12 +36,22 @@ const cases: ReadonlyArray<readonly [what: string, scope: Omit<ToolScope, 'id'>,
   ['one server, its slug in an object', one, { slug: 'acme/tickets', name: 'mine' }],
   ['one server, another slug', one, 'acme/files', /`acme\/files`/],
   ['one server, another slug with a version', one, 'acme/files@1', /`acme\/files`/],
-  ['one server, another slug under the allowed name', one, { slug: 'acme/files', name: 'acme/tickets' }, /`acme\/files`/],
+  [
+    'one server, another slug under the allowed name',
+    one,
+    { slug: 'acme/files', name: 'acme/tickets' },
+    /`acme\/files`/
+  ],
   ['one server, a URL', one, url, /by URL/],
   ['one server, a URL under the allowed name', one, { url, name: 'acme/tickets' }, /by URL/],
   ['one server and URLs, a URL', { ...one, mcpUrls: true }, { url }],
   ['one server and URLs, another slug', { ...one, mcpUrls: true }, 'acme/files', /`acme\/files`/],
-  ['one server, the full name of one in a registry', one, 'io.github.acme/tickets', /`io.github.acme\/tickets`/],
+  [
+    'one server, the full name of one in a registry',
+    one,
+    'io.github.acme/tickets',
+    /`io.github.acme\/tickets`/
+  ],
   ['one server, a list with another', one, ['acme/tickets', 'acme/files'], /`acme\/files`/],
   ['none, a slug', none, 'acme/tickets', /`acme\/tickets`/],
   ['none, a URL', none, url, /by URL/],
@@ -45,37 +62,73 @@ const cases: ReadonlyArray<readonly [what: string, scope: Omit<ToolScope, 'id'>,
 
 t.test('a key may use what its scope lists, and a URL only where it may name URLs', async t => {
   for (const [what, scope, servers, refused] of cases) {
-    const check = (): unknown => checkToolScope({ key: { id: 'key', ...scope }, request: servers === undefined ? {} : { mcp_servers: servers } })
+    const check = (): unknown =>
+      checkToolScope({
+        key: { id: 'key', ...scope },
+        request: servers === undefined ? {} : { mcp_servers: servers }
+      })
     if (refused === undefined) t.doesNotThrow(check, what)
-    else t.throws(check, { constructor: GatewayError, code: 'insufficient_permissions', param: 'mcp_servers', message: refused }, what)
+    else
+      t.throws(
+        check,
+        {
+          constructor: GatewayError,
+          code: 'insufficient_permissions',
+          param: 'mcp_servers',
+          message: refused
+        },
+        what
+      )
   }
 })
 
-t.test('a call that names another tool server is refused before a server or a provider is called', async t => {
-  const server = await startToolServer(t)
-  const configured: ToolServerSettings = { slug: 'acme/files', url: server.url, headers: {}, args: [], env: {}, shared: false }
-  const api = await testGateway(t, { providers: [providerSettings('sandbox', 'sandbox')], toolServers: [configured], tools: { ...settings().tools, connectMs: 20_000 } }, {
-    limited: { id: 'key-2', name: 'limited', mcpServers: ['acme/tickets'] },
-    files: { id: 'key-3', name: 'files', mcpServers: ['acme/files'] }
-  })
-  const ask = async (key: string, body: object, headers: Record<string, string> = {}): Promise<Response> =>
-    await api.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'x', ...body }, { headers: { authorization: `Bearer ${key}`, ...headers } })
-  const attempts: ReadonlyArray<readonly [how: string, body: object, headers?: Record<string, string>]> = [
-    ['at once', {}],
-    ['streamed', { stream: true }],
-    ['deferred', { deferred: true }],
-    ['in a dry run', {}, { 'x-headgate-dry-run': 'true' }],
-    ['without running tools', { automatic_tool_execution: false }],
-    ['with no tool to be chosen', { tool_choice: 'none' }]
-  ]
-  for (const mcp_servers of ['acme/files', server.url]) {
-    for (const [how, body, headers] of attempts) {
-      const answer = await ask('limited', { mcp_servers, ...body }, headers)
-      t.equal(answer.status, 403, `${mcp_servers === server.url ? 'a URL' : mcp_servers} ${how}`)
-      t.match(await answer.json(), { error: { code: 'insufficient_permissions', param: 'mcp_servers' } })
+t.test(
+  'a call that names another tool server is refused before a server or a provider is called',
+  async t => {
+    const server = await startToolServer(t)
+    const configured: ToolServerSettings = {
+      slug: 'acme/files',
+      url: server.url,
+      headers: {},
+      args: [],
+      env: {},
+      shared: false
     }
+    const api = await testGateway(
+      t,
+      {
+        providers: [providerSettings('sandbox', 'sandbox')],
+        toolServers: [configured],
+        tools: { ...settings().tools, connectMs: 20_000 }
+      },
+      {
+        limited: { id: 'key-2', name: 'limited', mcpServers: ['acme/tickets'] },
+        files: { id: 'key-3', name: 'files', mcpServers: ['acme/files'] }
+      }
+    )
+    const ask = async (key: string, body: object, headers: Record<string, string> = {}): Promise<Response> =>
+      await api.post(
+        '/v1/chat/completions',
+        { model: 'sandbox/echo', messages: 'x', ...body },
+        { headers: { authorization: `Bearer ${key}`, ...headers } }
+      )
+    const attempts: ReadonlyArray<readonly [how: string, body: object, headers?: Record<string, string>]> = [
+      ['at once', {}],
+      ['streamed', { stream: true }],
+      ['deferred', { deferred: true }],
+      ['in a dry run', {}, { 'x-headgate-dry-run': 'true' }],
+      ['without running tools', { automatic_tool_execution: false }],
+      ['with no tool to be chosen', { tool_choice: 'none' }]
+    ]
+    for (const mcp_servers of ['acme/files', server.url]) {
+      for (const [how, body, headers] of attempts) {
+        const answer = await ask('limited', { mcp_servers, ...body }, headers)
+        t.equal(answer.status, 403, `${mcp_servers === server.url ? 'a URL' : mcp_servers} ${how}`)
+        t.match(await answer.json(), { error: { code: 'insufficient_permissions', param: 'mcp_servers' } })
+      }
+    }
+    t.strictSame(server.counts, {})
+    t.equal((await ask('files', { mcp_servers: 'acme/files' })).status, 200)
+    t.equal(server.counts['tools/list'], 1)
   }
-  t.strictSame(server.counts, {})
-  t.equal((await ask('files', { mcp_servers: 'acme/files' })).status, 200)
-  t.equal(server.counts['tools/list'], 1)
-})
+)

@@ -15,7 +15,11 @@ t.test('a version is checked against the one the server reports', async t => {
 })
 
 t.test('tools that only run as tasks are not offered', async t => {
-  const tool = (name: string, taskSupport: string): object => ({ name, inputSchema: { type: 'object' }, execution: { taskSupport } })
+  const tool = (name: string, taskSupport: string): object => ({
+    name,
+    inputSchema: { type: 'object' },
+    execution: { taskSupport }
+  })
   const tools = ['required', 'optional', 'forbidden'].map(support => tool(support, support))
   const server = await startToolServer(t, { lies: { 'tools/list': { tools } } })
   const { offered } = await open(toolServers(t), { mcp_servers: server.url })

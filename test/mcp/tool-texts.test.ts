@@ -6,21 +6,47 @@ import type { RoutedChatCall } from '../../lib/chat/input.ts'
 import type { TurnToolCall } from '../../lib/chat/turn.ts'
 
 const chat: RoutedChatCall = routedCall({ model: 'm', messages: [] })
-const call: TurnToolCall = { id: 'c1', name: 'look', arguments: { place: word }, argumentsText: `{ "place":"${word}" }`, extra: {} }
+const call: TurnToolCall = {
+  id: 'c1',
+  name: 'look',
+  arguments: { place: word },
+  argumentsText: `{ "place":"${word}" }`,
+  extra: {}
+}
 
 t.test('a tool gets what is left of its arguments, and the next turn repeats that', async t => {
   const texts = new ToolTexts(wordStages(['tool_call']), chat)
-  const [called] = await texts.called([call]) as [TurnToolCall]
-  t.same(called, { ...call, arguments: { place: replacement }, argumentsText: `{ "place":"${replacement}" }` })
-  const said = texts.said({ role: 'assistant', tool_calls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: call.argumentsText } }] }, [{ call: called, outcome: undefined }])
+  const [called] = (await texts.called([call])) as [TurnToolCall]
+  t.same(called, {
+    ...call,
+    arguments: { place: replacement },
+    argumentsText: `{ "place":"${replacement}" }`
+  })
+  const said = texts.said(
+    {
+      role: 'assistant',
+      tool_calls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: call.argumentsText } }]
+    },
+    [{ call: called, outcome: undefined }]
+  )
   t.match(said, { tool_calls: [{ function: { arguments: called.argumentsText } }] })
-  t.match(await texts.called([{ ...call, arguments: undefined, argumentsText: `in ${word}` }]), [{ arguments: undefined, argumentsText: `in ${replacement}` }], 'what is no JSON is none afterwards')
+  t.match(
+    await texts.called([{ ...call, arguments: undefined, argumentsText: `in ${word}` }]),
+    [{ arguments: undefined, argumentsText: `in ${replacement}` }],
+    'what is no JSON is none afterwards'
+  )
 })
 
 t.test('the model and the caller get what is left of a result', async t => {
-  const outcome = { text: `in ${word}`, result: { toolName: 'look', serverName: 's', arguments: {}, isError: false, result: { at: [word] } } }
+  const outcome = {
+    text: `in ${word}`,
+    result: { toolName: 'look', serverName: 's', arguments: {}, isError: false, result: { at: [word] } }
+  }
   const [returned] = await new ToolTexts(wordStages(['tool_result']), chat).returned([{ call, outcome }])
-  t.match(returned, { call, outcome: { text: `in ${replacement}`, result: { toolName: 'look', result: { at: [replacement] } } } })
+  t.match(returned, {
+    call,
+    outcome: { text: `in ${replacement}`, result: { toolName: 'look', result: { at: [replacement] } } }
+  })
 })
 
 t.test('without stages at these points all is as it was', async t => {

@@ -6,13 +6,27 @@ import type { OpenTools } from '../../lib/mcp/tool-servers.ts'
 const own = { type: 'function', function: { name: 'own' } } as const
 const offeredTool = { type: 'function', function: { name: 'srv__add' } } as const
 const open: OpenTools = {
-  tools: [offeredTool], errors: {}, byName: new Map(), offered: [{ name: 'srv__add', serverName: 'srv', tool: { name: 'add', inputSchema: { type: 'object' } } }],
+  tools: [offeredTool],
+  errors: {},
+  byName: new Map(),
+  offered: [{ name: 'srv__add', serverName: 'srv', tool: { name: 'add', inputSchema: { type: 'object' } } }],
   call: async () => await Promise.reject(new Error('not called'))
 }
-const request = (parts: object = {}): ChatInput => ({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...parts })
+const request = (parts: object = {}): ChatInput => ({
+  model: 'm',
+  messages: [{ role: 'user', content: 'hi' }],
+  ...parts
+})
 
 t.test('functions of the caller are those of tools and of functions', async t => {
-  t.same([...ownFunctions(request({ tools: [own, { type: 'custom', custom: { name: 'c' } }], functions: [{ name: 'f' }] }))], ['own', 'c', 'f'])
+  t.same(
+    [
+      ...ownFunctions(
+        request({ tools: [own, { type: 'custom', custom: { name: 'c' } }], functions: [{ name: 'f' }] })
+      )
+    ],
+    ['own', 'c', 'f']
+  )
 })
 
 t.test('tools of servers stand behind those of the caller', async t => {
@@ -21,45 +35,122 @@ t.test('tools of servers stand behind those of the caller', async t => {
 })
 
 t.test('calls of earlier answers follow their tools to the names they are offered under now', async t => {
-  const call = (id: string, name: string) => ({ id, type: 'function' as const, function: { name, arguments: '{}' } })
-  const calls = [{ id: '1', serverName: 'srv', toolName: 'add' }, { id: '2', serverName: 'gone', toolName: 'add' }, { id: '3', serverName: 'srv', toolName: 'add' }]
-  const said = (...tool_calls: Array<ReturnType<typeof call>>) => ({ role: 'assistant' as const, tool_calls })
-  const messages = [{ role: 'user' as const, content: 'hi' }, said(call('1', 'add'), call('2', 'gone__add')), said(call('3', 'srv__add')), said(call('4', 'add'))]
+  const call = (id: string, name: string) => ({
+    id,
+    type: 'function' as const,
+    function: { name, arguments: '{}' }
+  })
+  const calls = [
+    { id: '1', serverName: 'srv', toolName: 'add' },
+    { id: '2', serverName: 'gone', toolName: 'add' },
+    { id: '3', serverName: 'srv', toolName: 'add' }
+  ]
+  const said = (...tool_calls: Array<ReturnType<typeof call>>) => ({
+    role: 'assistant' as const,
+    tool_calls
+  })
+  const messages = [
+    { role: 'user' as const, content: 'hi' },
+    said(call('1', 'add'), call('2', 'gone__add')),
+    said(call('3', 'srv__add')),
+    said(call('4', 'add'))
+  ]
   const named = (parts: object) => withTools(request({ messages, ...parts }), open).messages
   const found = named({ toolApproval: { isNeeded: () => true, calls, approved: [] } })
-  t.strictSame(found, [messages[0], said(call('1', 'srv__add'), call('2', 'gone__add')), messages[2], messages[3]])
+  t.strictSame(found, [
+    messages[0],
+    said(call('1', 'srv__add'), call('2', 'gone__add')),
+    messages[2],
+    messages[3]
+  ])
   t.equal(found[2], messages[2], 'errors find the item of a message that is as it was')
   t.equal(named({}), messages)
   t.equal(named({ toolApproval: { isNeeded: () => true, calls: [], approved: [] } }), messages)
 })
 
 t.test('results take the places of those that waited for consent', async t => {
-  const messages = [{ role: 'assistant' as const, tool_calls: [{ id: '1', type: 'function' as const, function: { name: 'srv__add', arguments: '{}' } }] }, { role: 'tool' as const, tool_call_id: '1', content: '' }]
-  const finished = { call: { id: '1', name: 'srv__add', arguments: {}, argumentsText: '{}', extra: {} }, outcome: { text: 'one', result: { toolName: 'add', serverName: 'srv', arguments: {}, isError: false } } }
-  t.strictSame(withApproved(request({ messages }), [finished]).messages, [messages[0], { role: 'tool', tool_call_id: '1', content: 'one' }])
+  const messages = [
+    {
+      role: 'assistant' as const,
+      tool_calls: [{ id: '1', type: 'function' as const, function: { name: 'srv__add', arguments: '{}' } }]
+    },
+    { role: 'tool' as const, tool_call_id: '1', content: '' }
+  ]
+  const finished = {
+    call: { id: '1', name: 'srv__add', arguments: {}, argumentsText: '{}', extra: {} },
+    outcome: { text: 'one', result: { toolName: 'add', serverName: 'srv', arguments: {}, isError: false } }
+  }
+  t.strictSame(withApproved(request({ messages }), [finished]).messages, [
+    messages[0],
+    { role: 'tool', tool_call_id: '1', content: 'one' }
+  ])
 })
 
-t.test('a choice follows a tool to the name it is offered under, but never away from the caller\'s own', async t => {
-  const chosen = (choice: object, tools: unknown[] = []) => withTools(request({ tool_choice: choice, tools }), open).tool_choice
-  t.strictSame(chosen({ type: 'function', function: { name: 'add' } }), { type: 'function', function: { name: 'srv__add' } })
-  t.strictSame(chosen({ server_label: 'srv', name: 'add' }), { type: 'function', function: { name: 'srv__add' } })
-  t.strictSame(chosen({ type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [{ type: 'mcp', server_label: 'srv' }, { type: 'mcp', server_label: 'other' }] } }), {
-    type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'srv__add' } }] }
-  })
-  t.strictSame(chosen({ type: 'function', function: { name: 'add' } }, [{ type: 'function', function: { name: 'add' } }]), { type: 'function', function: { name: 'add' } })
-})
+t.test(
+  "a choice follows a tool to the name it is offered under, but never away from the caller's own",
+  async t => {
+    const chosen = (choice: object, tools: unknown[] = []) =>
+      withTools(request({ tool_choice: choice, tools }), open).tool_choice
+    t.strictSame(chosen({ type: 'function', function: { name: 'add' } }), {
+      type: 'function',
+      function: { name: 'srv__add' }
+    })
+    t.strictSame(chosen({ server_label: 'srv', name: 'add' }), {
+      type: 'function',
+      function: { name: 'srv__add' }
+    })
+    t.strictSame(
+      chosen({
+        type: 'allowed_tools',
+        allowed_tools: {
+          mode: 'auto',
+          tools: [
+            { type: 'mcp', server_label: 'srv' },
+            { type: 'mcp', server_label: 'other' }
+          ]
+        }
+      }),
+      {
+        type: 'allowed_tools',
+        allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'srv__add' } }] }
+      }
+    )
+    t.strictSame(
+      chosen({ type: 'function', function: { name: 'add' } }, [
+        { type: 'function', function: { name: 'add' } }
+      ]),
+      { type: 'function', function: { name: 'add' } }
+    )
+  }
+)
 
-t.test('the next turn has what was said, the results in order, and pictures in a message of their own', async t => {
-  const call = (id: string) => ({ id, name: 'srv__add', arguments: {}, argumentsText: '{}', extra: {} })
-  const result = { toolName: 'add', serverName: 'srv', arguments: {}, isError: false }
-  const said = { role: 'assistant', content: null } as const
-  const next = withResults(request({ tool_choice: 'required' }), said, [
-    { call: call('1'), outcome: { text: 'one', result, images: ['data:image/png;base64,AA=='] } }, { call: call('2'), outcome: undefined }
-  ])
-  t.equal(next.tool_choice, 'auto')
-  t.strictSame(next.messages, [
-    { role: 'user', content: 'hi' }, said, { role: 'tool', tool_call_id: '1', content: 'one' }, { role: 'tool', tool_call_id: '2', content: '' },
-    { role: 'user', content: [{ type: 'text', text: 'Image 1 of the result of srv__add (1):' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } }] }
-  ])
-  t.equal(withResults(request(), said, [{ call: call('1'), outcome: { text: 'one', result } }]).messages.length, 3)
-})
+t.test(
+  'the next turn has what was said, the results in order, and pictures in a message of their own',
+  async t => {
+    const call = (id: string) => ({ id, name: 'srv__add', arguments: {}, argumentsText: '{}', extra: {} })
+    const result = { toolName: 'add', serverName: 'srv', arguments: {}, isError: false }
+    const said = { role: 'assistant', content: null } as const
+    const next = withResults(request({ tool_choice: 'required' }), said, [
+      { call: call('1'), outcome: { text: 'one', result, images: ['data:image/png;base64,AA=='] } },
+      { call: call('2'), outcome: undefined }
+    ])
+    t.equal(next.tool_choice, 'auto')
+    t.strictSame(next.messages, [
+      { role: 'user', content: 'hi' },
+      said,
+      { role: 'tool', tool_call_id: '1', content: 'one' },
+      { role: 'tool', tool_call_id: '2', content: '' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Image 1 of the result of srv__add (1):' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } }
+        ]
+      }
+    ])
+    t.equal(
+      withResults(request(), said, [{ call: call('1'), outcome: { text: 'one', result } }]).messages.length,
+      3
+    )
+  }
+)

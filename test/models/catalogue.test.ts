@@ -34,8 +34,14 @@ t.test('the catalogue', async t => {
   })
 
   t.test('refuses a price without its date or source, unknown fields and repeated ids', async t => {
-    t.throws(() => readCatalogue({ families: [], models: [{ ...good, price: { input: 1, source: 'a page' } }] }), /as_of/)
-    t.throws(() => readCatalogue({ families: [], models: [{ ...good, price: { input: 1, as_of: '2026-01-01' } }] }), /source/)
+    t.throws(
+      () => readCatalogue({ families: [], models: [{ ...good, price: { input: 1, source: 'a page' } }] }),
+      /as_of/
+    )
+    t.throws(
+      () => readCatalogue({ families: [], models: [{ ...good, price: { input: 1, as_of: '2026-01-01' } }] }),
+      /source/
+    )
     t.throws(() => readCatalogue({ families: [], models: [{ ...good, prize: 1 }] }), /additional properties/)
     t.throws(() => readCatalogue({ families: [], models: [good, good] }), /\/models\/1 repeats openai\/x/)
     t.throws(() => readCatalogue([]), /the file/)

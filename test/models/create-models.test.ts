@@ -31,14 +31,18 @@ t.test('routes', async t => {
     }
   })
 
-  t.test('a name without prefix means the model of one enabled provider, of several of a kind the first', async t => {
-    const twice = settings({ providers: [providerSettings('backup', 'openai')] })
-    t.same(ids(createModels(settings(), openai).routes('text-embedding-ada-002')),
-      ['openai/text-embedding-ada-002'])
-    t.same(createModels(settings(), new Set(['google'])).routes('text-embedding-ada-002'), [])
-    t.same(ids(createModels(twice, new Set(['openai', 'backup'])).routes('gpt-5')), ['openai/gpt-5'])
-    t.same(ids(createModels(twice, new Set(['backup'])).routes('gpt-5')), ['backup/gpt-5'])
-  })
+  t.test(
+    'a name without prefix means the model of one enabled provider, of several of a kind the first',
+    async t => {
+      const twice = settings({ providers: [providerSettings('backup', 'openai')] })
+      t.same(ids(createModels(settings(), openai).routes('text-embedding-ada-002')), [
+        'openai/text-embedding-ada-002'
+      ])
+      t.same(createModels(settings(), new Set(['google'])).routes('text-embedding-ada-002'), [])
+      t.same(ids(createModels(twice, new Set(['openai', 'backup'])).routes('gpt-5')), ['openai/gpt-5'])
+      t.same(ids(createModels(twice, new Set(['backup'])).routes('gpt-5')), ['backup/gpt-5'])
+    }
+  )
 
   t.test('a name without prefix does not depend on which provider lists its models first', async t => {
     const providers = [providerSettings('alpha', 'vllm'), providerSettings('beta', 'vllm')]
@@ -51,7 +55,10 @@ t.test('routes', async t => {
   })
 
   t.test('a name that servers of different kinds have needs its prefix', async t => {
-    const both = createModels(settings({ providers: [providerSettings('a', 'vllm'), providerSettings('b', 'ollama')] }), new Set(['a', 'b']))
+    const both = createModels(
+      settings({ providers: [providerSettings('a', 'vllm'), providerSettings('b', 'ollama')] }),
+      new Set(['a', 'b'])
+    )
     both.setDiscovered('a', [unknownModelEntry('a', 'llama', 'vllm')])
     t.same(ids(both.routes('llama')), ['a/llama'])
     both.setDiscovered('b', [unknownModelEntry('b', 'llama', 'ollama')])
@@ -59,35 +66,59 @@ t.test('routes', async t => {
   })
 
   t.test('a snapshot has the price, the capabilities and the status of its model', async t => {
-    const models = createModels(settings({ models: [modelSettings('openai/gpt-4.1', { status: 'disabled' })] }), openai)
+    const models = createModels(
+      settings({ models: [modelSettings('openai/gpt-4.1', { status: 'disabled' })] }),
+      openai
+    )
     t.match(models.find('openai/gpt-4o-2024-08-06'), {
-      ...models.find('openai/gpt-4o'), id: 'openai/gpt-4o-2024-08-06', model: 'gpt-4o-2024-08-06', createdAt: '2024-08-06T00:00:00Z'
+      ...models.find('openai/gpt-4o'),
+      id: 'openai/gpt-4o-2024-08-06',
+      model: 'gpt-4o-2024-08-06',
+      createdAt: '2024-08-06T00:00:00Z'
     })
     t.ok(models.find('openai/gpt-4o-2024-08-06')?.price)
     t.same(ids(models.routes('openai/gpt-4o-2024-08-06')), ['openai/gpt-4o-2024-08-06'])
     t.equal(models.find('openai/gpt-4o-2024-13-06'), undefined, 'no day of any calendar')
-    for (const id of ['openai/gpt-4.1', 'openai/gpt-4.1-2025-04-14', 'openai/gpt-4.1-20250414', 'openai/gpt-4.1-latest']) {
+    for (const id of [
+      'openai/gpt-4.1',
+      'openai/gpt-4.1-2025-04-14',
+      'openai/gpt-4.1-20250414',
+      'openai/gpt-4.1-latest'
+    ]) {
       t.same(models.routes(id), [], id)
       t.equal(models.routeTo('openai', id), undefined, id)
     }
-    const chosen = createModels(settings({
-      models: [modelSettings('openai/gpt-4.1', { status: 'disabled' }), modelSettings('openai/gpt-4.1-2025-04-14', { status: 'enabled' })]
-    }), openai)
+    const chosen = createModels(
+      settings({
+        models: [
+          modelSettings('openai/gpt-4.1', { status: 'disabled' }),
+          modelSettings('openai/gpt-4.1-2025-04-14', { status: 'enabled' })
+        ]
+      }),
+      openai
+    )
     t.same(ids(chosen.routes('openai/gpt-4.1-2025-04-14')), ['openai/gpt-4.1-2025-04-14'])
     t.same(chosen.find('openai/gpt-4.1-2025-04-14')?.price, chosen.find('openai/gpt-4.1')?.price)
   })
 
   t.test('a route carries what its model accepts: by family, by catalogue, by the operator', async t => {
-    const models = createModels(settings({
-      providers: [providerSettings('gpu', 'vllm'), providerSettings('claude', 'anthropic')],
-      models: [
-        modelSettings('gpu/bge', { traits: { embeddings: { dimensions: 1024, tokensPerInput: 512, tokensPerRequest: 8192 } } }),
-        modelSettings('claude/claude-opus-5', { traits: { sampling: true } }),
-        modelSettings('openai/dall-e-2', { traits: { images: { maxImages: 3 } } })
-      ]
-    }), new Set(['gpu', 'claude', 'openai']))
+    const models = createModels(
+      settings({
+        providers: [providerSettings('gpu', 'vllm'), providerSettings('claude', 'anthropic')],
+        models: [
+          modelSettings('gpu/bge', {
+            traits: { embeddings: { dimensions: 1024, tokensPerInput: 512, tokensPerRequest: 8192 } }
+          }),
+          modelSettings('claude/claude-opus-5', { traits: { sampling: true } }),
+          modelSettings('openai/dall-e-2', { traits: { images: { maxImages: 3 } } })
+        ]
+      }),
+      new Set(['gpu', 'claude', 'openai'])
+    )
     const traits = (id: string) => models.routes(id)[0]?.traits
-    t.same(traits('gpu/bge'), { embeddings: { dimensions: 1024, tokensPerInput: 512, tokensPerRequest: 8192 } })
+    t.same(traits('gpu/bge'), {
+      embeddings: { dimensions: 1024, tokensPerInput: 512, tokensPerRequest: 8192 }
+    })
     t.match(traits('claude/claude-opus-5'), { sampling: true, forcedTools: true, thinking: ['adaptive'] })
     t.match(traits('claude/claude-opus-5-20260724'), { sampling: true }, 'a snapshot of it')
     t.match(traits('claude/claude-opus-5-5'), { sampling: false, forcedTools: false })
@@ -169,8 +200,13 @@ t.test('routes', async t => {
 
   t.test('a route to a provider that is not enabled can be had by naming it', async t => {
     const models = createModels(settings(), openai)
-    t.match(models.routeTo('anthropic', 'anthropic/claude-3-5-sonnet'), { model: 'claude-3-5-sonnet-20241022' })
-    t.match(models.routeTo('anthropic', 'claude-new'), { model: 'claude-new', modelId: 'anthropic/claude-new' })
+    t.match(models.routeTo('anthropic', 'anthropic/claude-3-5-sonnet'), {
+      model: 'claude-3-5-sonnet-20241022'
+    })
+    t.match(models.routeTo('anthropic', 'claude-new'), {
+      model: 'claude-new',
+      modelId: 'anthropic/claude-new'
+    })
   })
 })
 
@@ -247,16 +283,31 @@ t.test('a name that is not known has a suggestion when one is near', async t => 
 })
 
 t.test('the strategy of a route holds when a caller names it', async t => {
-  const models = createModels(settings({
-    models: [modelSettings('cheap', { alias: 'thrifty' }), modelSettings('openai/gpt-5', { price: { input: 9 } }), modelSettings('openai/gpt-5-mini', { price: { input: 1 } })],
-    routes: [
-      { name: 'thrifty', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'cheapest' },
-      { name: 'shared', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'weighted', weights: { 'openai/gpt-5': 0 } },
-      { name: 'quick', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'fastest' },
-      { name: 'through', models: ['shared', 'openai/gpt-5-nano'] }
-    ]
-  }), new Set(['openai']), [], { random: () => 0.5, latency: (id, streamed) => id.endsWith('mini') === streamed ? 10 : 20 })
-  const ids = (name: string, streamed?: boolean): string[] => models.routes(name, streamed).map(({ modelId }) => modelId)
+  const models = createModels(
+    settings({
+      models: [
+        modelSettings('cheap', { alias: 'thrifty' }),
+        modelSettings('openai/gpt-5', { price: { input: 9 } }),
+        modelSettings('openai/gpt-5-mini', { price: { input: 1 } })
+      ],
+      routes: [
+        { name: 'thrifty', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'cheapest' },
+        {
+          name: 'shared',
+          models: ['openai/gpt-5', 'openai/gpt-5-mini'],
+          strategy: 'weighted',
+          weights: { 'openai/gpt-5': 0 }
+        },
+        { name: 'quick', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'fastest' },
+        { name: 'through', models: ['shared', 'openai/gpt-5-nano'] }
+      ]
+    }),
+    new Set(['openai']),
+    [],
+    { random: () => 0.5, latency: (id, streamed) => (id.endsWith('mini') === streamed ? 10 : 20) }
+  )
+  const ids = (name: string, streamed?: boolean): string[] =>
+    models.routes(name, streamed).map(({ modelId }) => modelId)
   t.same(ids('thrifty'), ['openai/gpt-5-mini', 'openai/gpt-5'])
   t.same(ids('cheap'), ids('thrifty'), 'or an alias of it')
   t.same(models.routes('through').map(({ model, ranked }) => [model, ranked]),

@@ -68,7 +68,12 @@ t.test('lists of providers', async t => {
 
   t.test('join the catalogue without changing what it says', async t => {
     const models = createModels(settings(), openai)
-    const { provider } = listing('openai', { data: [{ id: 'gpt-5', created: 5 }, { id: 'gpt-new', created: 5 }] })
+    const { provider } = listing('openai', {
+      data: [
+        { id: 'gpt-5', created: 5 },
+        { id: 'gpt-new', created: 5 }
+      ]
+    })
     const stop = new AbortController()
     await startDiscovery([{ provider, kind: 'openai' }], models,
       { signal: stop.signal, onFailure: (_, error) => { t.error(error) } })
@@ -79,8 +84,14 @@ t.test('lists of providers', async t => {
   })
 
   t.test('that cannot be read leave the old one in use', async t => {
-    const models = createModels(settings({ providers: [providerSettings('mine', 'vllm')] }), new Set(['mine']))
-    models.setDiscovered('mine', await listModels(listing('mine', { data: [{ id: 'a' }] }).provider, 'vllm', signal))
+    const models = createModels(
+      settings({ providers: [providerSettings('mine', 'vllm')] }),
+      new Set(['mine'])
+    )
+    models.setDiscovered(
+      'mine',
+      await listModels(listing('mine', { data: [{ id: 'a' }] }).provider, 'vllm', signal)
+    )
     const failures: string[] = []
     for (const { provider } of [
       listing('mine', '<html>'), listing('mine', { data: 'no' }), listing('mine', { data: [] }, 500)
@@ -104,7 +115,14 @@ t.test('lists of providers', async t => {
     }
     t.equal(await reasonOf({}, 401), 'credential')
     t.equal(await reasonOf({}, 403), 'credential')
-    t.equal(await reasonOf({ error: { code: 400, message: 'API key not valid. Please pass a valid API key.' } }, 400, 'google'), 'credential')
+    t.equal(
+      await reasonOf(
+        { error: { code: 400, message: 'API key not valid. Please pass a valid API key.' } },
+        400,
+        'google'
+      ),
+      'credential'
+    )
     t.equal(await reasonOf({ error: 'Incorrect API key provided' }, 400, 'xai'), 'credential')
     t.equal(await reasonOf({ error: 'bad page size' }, 400), 'status')
     t.equal(await reasonOf('<html>'), 'not_json')

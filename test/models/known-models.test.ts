@@ -1,30 +1,65 @@
 import t from 'tap'
-import { unknownModelEntry, collectModels, kindsById, modelOfSnapshot, snapshotOf } from '../../lib/models/known-models.ts'
+import {
+  unknownModelEntry,
+  collectModels,
+  kindsById,
+  modelOfSnapshot,
+  snapshotOf
+} from '../../lib/models/known-models.ts'
 import { modelSettings, providerSettings, settings } from '../support/settings.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
-function collect (parts: Partial<Settings>, discovered: Record<string, readonly ModelEntry[]> = {}, extra: readonly ModelEntry[] = []): Map<string, ModelEntry> {
+function collect (
+  parts: Partial<Settings>,
+  discovered: Record<string, readonly ModelEntry[]> = {},
+  extra: readonly ModelEntry[] = []
+): Map<string, ModelEntry> {
   return collectModels({ settings: settings(parts), extra, discovered: new Map(Object.entries(discovered)) })
 }
 
-t.test('the well-known providers have their own kind, unless the operator gives the name to another', async t => {
-  const kinds = kindsById({ providers: [providerSettings('gpu', 'vllm'), providerSettings('openai', 'azure-openai')] })
-  t.same([kinds.get('anthropic'), kinds.get('gpu'), kinds.get('openai'), kinds.get('none')], ['anthropic', 'vllm', 'azure-openai', undefined])
-})
+t.test(
+  'the well-known providers have their own kind, unless the operator gives the name to another',
+  async t => {
+    const kinds = kindsById({
+      providers: [providerSettings('gpu', 'vllm'), providerSettings('openai', 'azure-openai')]
+    })
+    t.same(
+      [kinds.get('anthropic'), kinds.get('gpu'), kinds.get('openai'), kinds.get('none')],
+      ['anthropic', 'vllm', 'azure-openai', undefined]
+    )
+  }
+)
 
 t.test('what is said later wins: list, catalogue, what a provider brings, configuration', async t => {
-  const entry = (displayName: string): ModelEntry => ({ ...unknownModelEntry('openai', 'gpt-5', 'openai'), displayName })
+  const entry = (displayName: string): ModelEntry => ({
+    ...unknownModelEntry('openai', 'gpt-5', 'openai'),
+    displayName
+  })
   const name = (...args: Parameters<typeof collect>) => collect(...args).get('openai/gpt-5')?.displayName
   t.equal(name({}, { openai: [entry('listed')] }), 'GPT-5')
   t.equal(name({}, { openai: [entry('listed')] }, [entry('brought')]), 'brought')
-  t.equal(name({ models: [modelSettings('openai/gpt-5', { displayName: 'ours' })] }, {}, [entry('brought')]), 'ours')
-  t.equal(collect({}, { openai: [{ ...entry('new'), id: 'openai/new' }] }).get('openai/new')?.displayName, 'new')
+  t.equal(
+    name({ models: [modelSettings('openai/gpt-5', { displayName: 'ours' })] }, {}, [entry('brought')]),
+    'ours'
+  )
+  t.equal(
+    collect({}, { openai: [{ ...entry('new'), id: 'openai/new' }] }).get('openai/new')?.displayName,
+    'new'
+  )
 })
 
 t.test('what the operator says of a model changes that, and leaves the rest', async t => {
   const before = collect({}).get('openai/gpt-5')
-  const after = collect({ models: [modelSettings('openai/gpt-5', { price: { input: 9 }, capabilities: { vision: false }, attributes: { speed: 1 } })] }).get('openai/gpt-5')
+  const after = collect({
+    models: [
+      modelSettings('openai/gpt-5', {
+        price: { input: 9 },
+        capabilities: { vision: false },
+        attributes: { speed: 1 }
+      })
+    ]
+  }).get('openai/gpt-5')
   t.strictSame(after, {
     ...before,
     price: { input: 9, asOf: new Date().toISOString().slice(0, 10) },
@@ -35,7 +70,9 @@ t.test('what the operator says of a model changes that, and leaves the rest', as
 
 t.test('an alias is no model, and a model of no provider is refused', async t => {
   t.equal(collect({ models: [modelSettings('smart', { alias: 'openai/gpt-5' })] }).has('smart'), false)
-  t.throws(() => collect({ models: [modelSettings('missing/x')] }), { message: 'models: "missing/x" does not start with the id of a provider and a slash.' })
+  t.throws(() => collect({ models: [modelSettings('missing/x')] }), {
+    message: 'models: "missing/x" does not start with the id of a provider and a slash.'
+  })
 })
 
 t.test('a snapshot has what its model has, under its own name and day', async t => {
@@ -47,5 +84,9 @@ t.test('a snapshot has what its model has, under its own name and day', async t 
   t.strictSame(snapshotOf(base, 'openai/gpt-4o-2024-08-06'), {
     ...base, id: 'openai/gpt-4o-2024-08-06', model: 'gpt-4o-2024-08-06', createdAt: '2024-08-06T00:00:00Z'
   })
-  t.equal(snapshotOf(base, 'openai/gpt-4o-latest').createdAt, base.createdAt, 'a name without a day has that of the model')
+  t.equal(
+    snapshotOf(base, 'openai/gpt-4o-latest').createdAt,
+    base.createdAt,
+    'a name without a day has that of the model'
+  )
 })

@@ -2,15 +2,20 @@ import t from 'tap'
 import { providerKinds } from '../../schemas/providers.ts'
 import { litellmProviders, splitModel } from '../../lib/models/litellm-providers.ts'
 
-t.test('every provider has a kind that there is, and those of OpenAI\'s API an address or one of the file', async t => {
-  for (const [name, { kind, baseUrl }] of litellmProviders) {
-    t.ok(providerKinds.includes(kind), name)
-    if (baseUrl !== undefined) t.ok(URL.canParse(baseUrl), name)
+t.test(
+  "every provider has a kind that there is, and those of OpenAI's API an address or one of the file",
+  async t => {
+    for (const [name, { kind, baseUrl }] of litellmProviders) {
+      t.ok(providerKinds.includes(kind), name)
+      if (baseUrl !== undefined) t.ok(URL.canParse(baseUrl), name)
+    }
   }
-})
+)
 
 t.test('a model is split as LiteLLM does', async t => {
-  const rows: ReadonlyArray<readonly [model: string, provider: string | undefined, expected: [string, string]]> = [
+  const rows: ReadonlyArray<
+    readonly [model: string, provider: string | undefined, expected: [string, string]]
+  > = [
     ['openai/gpt-4o', undefined, ['openai', 'gpt-4o']],
     ['openrouter/anthropic/claude', undefined, ['openrouter', 'anthropic/claude']],
     ['gpt-4o', undefined, ['openai', 'gpt-4o']],

@@ -5,35 +5,64 @@ import { modelSettings, providerSettings, settings } from '../support/settings.t
 import type { ModelEntry } from '../../lib/core/model.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
-function indexOf (ids: readonly string[], parts: Partial<Settings> = {}, changes: Record<string, Partial<ModelEntry>> = {}, enabled = ['a', 'b']): ModelIndex {
-  const entries = new Map(ids.map((id): [string, ModelEntry] => {
-    const slash = id.indexOf('/')
-    return [id, { ...unknownModelEntry(id.slice(0, slash), id.slice(slash + 1), 'vllm'), ...changes[id] }]
-  }))
-  const providers = [providerSettings('a', 'vllm'), providerSettings('b', 'vllm'), providerSettings('c', 'ollama')]
+function indexOf (
+  ids: readonly string[],
+  parts: Partial<Settings> = {},
+  changes: Record<string, Partial<ModelEntry>> = {},
+  enabled = ['a', 'b']
+): ModelIndex {
+  const entries = new Map(
+    ids.map((id): [string, ModelEntry] => {
+      const slash = id.indexOf('/')
+      return [id, { ...unknownModelEntry(id.slice(0, slash), id.slice(slash + 1), 'vllm'), ...changes[id] }]
+    })
+  )
+  const providers = [
+    providerSettings('a', 'vllm'),
+    providerSettings('b', 'vllm'),
+    providerSettings('c', 'ollama')
+  ]
   return buildIndex(entries, settings({ providers, ...parts }), new Set(enabled))
 }
 
 const resolved = (index: ModelIndex, id: string): string[] => index.resolve(id).map(({ modelId }) => modelId)
 
-t.test('of two things of one name a route wins over an alias, that over an id, and that over a bare name', async t => {
-  const ids = ['a/x', 'a/y', 'a/z', 'b/only']
-  t.same(resolved(indexOf(ids), 'only'), ['b/only'])
-  t.same(resolved(indexOf(ids, { models: [modelSettings('only', { alias: 'a/x' })] }), 'only'), ['a/x'])
-  t.same(resolved(indexOf(ids, { models: [modelSettings('a/y', { alias: 'a/x' })] }), 'a/y'), ['a/x'])
-  t.same(resolved(indexOf(ids, {
-    models: [modelSettings('only', { alias: 'a/x' })], routes: [{ name: 'only', models: ['a/z'] }]
-  }), 'only'), ['a/z'])
-})
+t.test(
+  'of two things of one name a route wins over an alias, that over an id, and that over a bare name',
+  async t => {
+    const ids = ['a/x', 'a/y', 'a/z', 'b/only']
+    t.same(resolved(indexOf(ids), 'only'), ['b/only'])
+    t.same(resolved(indexOf(ids, { models: [modelSettings('only', { alias: 'a/x' })] }), 'only'), ['a/x'])
+    t.same(resolved(indexOf(ids, { models: [modelSettings('a/y', { alias: 'a/x' })] }), 'a/y'), ['a/x'])
+    t.same(
+      resolved(
+        indexOf(ids, {
+          models: [modelSettings('only', { alias: 'a/x' })],
+          routes: [{ name: 'only', models: ['a/z'] }]
+        }),
+        'only'
+      ),
+      ['a/z']
+    )
+  }
+)
 
 t.test('an alias of nothing takes the name away', async t => {
   t.same(resolved(indexOf(['a/x', 'c/z'], { models: [modelSettings('x', { alias: 'c/z' })] }), 'x'), [])
 })
 
 t.test('a bare name of several means the first of one kind, and nothing for several kinds', async t => {
-  t.same(resolved(indexOf(['b/x', 'a/x']), 'x'), ['a/x'], 'the first in the configuration, whichever became known first')
+  t.same(
+    resolved(indexOf(['b/x', 'a/x']), 'x'),
+    ['a/x'],
+    'the first in the configuration, whichever became known first'
+  )
   const providers = [providerSettings('b', 'vllm'), providerSettings('vllm', 'vllm')]
-  t.same(resolved(indexOf(['b/x', 'vllm/x'], { providers }, {}, ['b', 'vllm']), 'x'), ['vllm/x'], 'the one named after its kind comes before it')
+  t.same(
+    resolved(indexOf(['b/x', 'vllm/x'], { providers }, {}, ['b', 'vllm']), 'x'),
+    ['vllm/x'],
+    'the one named after its kind comes before it'
+  )
   t.same(resolved(indexOf(['a/x', 'c/x'], {}, {}, ['a', 'c']), 'x'), [])
   t.same(resolved(indexOf(['a/x', 'c/x']), 'x'), ['a/x'], 'what cannot be called does not count')
 })
@@ -48,7 +77,10 @@ t.test('a disabled model has no route by its id, its name, or that of its provid
 })
 
 t.test('names that refer to a model are those of models, bare names, aliases and routes', async t => {
-  const index = indexOf(['a/x', 'a/o/p', 'c/z'], { models: [modelSettings('alias', { alias: 'a/x' })], routes: [{ name: 'route', models: ['c/z'] }] })
+  const index = indexOf(['a/x', 'a/o/p', 'c/z'], {
+    models: [modelSettings('alias', { alias: 'a/x' })],
+    routes: [{ name: 'route', models: ['c/z'] }]
+  })
   t.same([...index.names()].toSorted(), ['a/o/p', 'a/x', 'alias', 'x'])
   t.same([...index.idsByName], [['x', ['a/x']]])
 })
@@ -60,25 +92,63 @@ t.test('a hidden model answers, and is not listed; the list is in the order of i
 })
 
 t.test('an alias with a wildcard stands for names that nothing else has', async t => {
-  const models = [modelSettings('claude-*', { alias: 'a/x' }), modelSettings('claude-haiku-*', { alias: 'small' }), modelSettings('claude-own', { alias: 'b/y' }), modelSettings('small', { alias: 'b/y' })]
+  const models = [
+    modelSettings('claude-*', { alias: 'a/x' }),
+    modelSettings('claude-haiku-*', { alias: 'small' }),
+    modelSettings('claude-own', { alias: 'b/y' }),
+    modelSettings('small', { alias: 'b/y' })
+  ]
   const index = indexOf(['a/x', 'b/y', 'b/claude-known'], { models })
-  t.same(['claude-opus-9', 'claude-haiku-9', 'claude-own', 'claude-known', 'b/claude-known'].map(id => resolved(index, id)), [['a/x'], ['b/y'], ['b/y'], ['a/x'], ['b/claude-known']])
+  t.same(
+    ['claude-opus-9', 'claude-haiku-9', 'claude-own', 'claude-known', 'b/claude-known'].map(id =>
+      resolved(index, id)
+    ),
+    [['a/x'], ['b/y'], ['b/y'], ['a/x'], ['b/claude-known']]
+  )
   t.same(resolved(index, 'other'), [])
-  t.same(resolved(indexOf(['a/x', 'b/claude-one'], { models: [modelSettings('claude-*', { alias: 'claude-one' })] }), 'claude-two'), ['b/claude-one'], 'also for a name that it matches itself')
+  t.same(
+    resolved(
+      indexOf(['a/x', 'b/claude-one'], { models: [modelSettings('claude-*', { alias: 'claude-one' })] }),
+      'claude-two'
+    ),
+    ['b/claude-one'],
+    'also for a name that it matches itself'
+  )
   t.notOk([...index.names()].some(name => name.includes('*')))
 })
 
 t.test('a name that only models of one provider have refers to it, known or not', async t => {
-  const providers = [providerSettings('second', 'anthropic'), providerSettings('anthropic', 'anthropic'), providerSettings('a', 'vllm')]
-  const names = (enabled: string[]): string[] => resolved(buildIndex(new Map(), settings({ providers }), new Set(enabled)), 'claude-haiku-9-20300101')
+  const providers = [
+    providerSettings('second', 'anthropic'),
+    providerSettings('anthropic', 'anthropic'),
+    providerSettings('a', 'vllm')
+  ]
+  const names = (enabled: string[]): string[] =>
+    resolved(buildIndex(new Map(), settings({ providers }), new Set(enabled)), 'claude-haiku-9-20300101')
   t.same(names(['second', 'anthropic', 'a']), ['anthropic/claude-haiku-9-20300101'])
   t.same(names(['second', 'a']), ['second/claude-haiku-9-20300101'])
   t.same(names(['a']), [])
 })
 
-t.test('a route marks prompts where its provider does and the fewest tokens that its model caches are known', async t => {
-  const providers = [{ ...providerSettings('a', 'anthropic'), cacheMarks: 'auto' as const }, providerSettings('b', 'anthropic')]
-  const index = indexOf(['a/x', 'a/y', 'b/x'], { providers }, { 'a/x': { traits: { minCachedTokens: 7 } }, 'b/x': { traits: { minCachedTokens: 7 } } })
-  const minimum = (id: string) => index.resolve(id)[0]?.minMarkedTokens
-  t.same(['a/x', 'a/y', 'b/x', 'a/claude-opus-5', 'a/claude-haiku-4-5'].map(minimum), [7, undefined, undefined, 512, 4096])
-})
+t.test(
+  'a route marks prompts where its provider does and the fewest tokens that its model caches are known',
+  async t => {
+    const providers = [
+      { ...providerSettings('a', 'anthropic'), cacheMarks: 'auto' as const },
+      providerSettings('b', 'anthropic')
+    ]
+    const index = indexOf(
+      ['a/x', 'a/y', 'b/x'],
+      { providers },
+      { 'a/x': { traits: { minCachedTokens: 7 } }, 'b/x': { traits: { minCachedTokens: 7 } } }
+    )
+    const minimum = (id: string) => index.resolve(id)[0]?.minMarkedTokens
+    t.same(['a/x', 'a/y', 'b/x', 'a/claude-opus-5', 'a/claude-haiku-4-5'].map(minimum), [
+      7,
+      undefined,
+      undefined,
+      512,
+      4096
+    ])
+  }
+)

@@ -4,9 +4,27 @@ import { catalogueOf, isPriceMap, priceOf } from '../../lib/models/price-map.ts'
 
 const map = {
   sample_spec: { litellm_provider: 'one of the providers', input_cost_per_token: 0 },
-  'gpt-5': { litellm_provider: 'openai', mode: 'chat', input_cost_per_token: 1.25e-6, output_cost_per_token: 1e-5 },
-  'azure/gpt-4o': { litellm_provider: 'azure', input_cost_per_token: 2.5e-6, max_input_tokens: 128_000, max_output_tokens: '16384', supports_vision: true, supports_function_calling: true },
-  'gemini/gemini-9': { litellm_provider: 'gemini', mode: 'chat', input_cost_per_token: 1e-6, input_cost_per_token_above_200k_tokens: 2e-6, cache_read_input_token_cost_above_200k_tokens: 2.5e-7 },
+  'gpt-5': {
+    litellm_provider: 'openai',
+    mode: 'chat',
+    input_cost_per_token: 1.25e-6,
+    output_cost_per_token: 1e-5
+  },
+  'azure/gpt-4o': {
+    litellm_provider: 'azure',
+    input_cost_per_token: 2.5e-6,
+    max_input_tokens: 128_000,
+    max_output_tokens: '16384',
+    supports_vision: true,
+    supports_function_calling: true
+  },
+  'gemini/gemini-9': {
+    litellm_provider: 'gemini',
+    mode: 'chat',
+    input_cost_per_token: 1e-6,
+    input_cost_per_token_above_200k_tokens: 2e-6,
+    cache_read_input_token_cost_above_200k_tokens: 2.5e-7
+  },
   'whisper-9': { litellm_provider: 'openai', mode: 'audio_transcription', input_cost_per_second: 0.0001 },
   'dall-e-9': { litellm_provider: 'openai', mode: 'image_generation', output_cost_per_image: 0.04 },
   'bedrock/x': { litellm_provider: 'bedrock', input_cost_per_token: 1 },
@@ -15,26 +33,58 @@ const map = {
 
 t.test('a price map is known by its entries', async t => {
   t.ok(isPriceMap(map))
-  for (const other of [{}, [], null, { models: [], families: [] }, { a: { litellm_provider: 'x' }, b: {}, c: {} }]) t.notOk(isPriceMap(other))
+  for (const other of [
+    {},
+    [],
+    null,
+    { models: [], families: [] },
+    { a: { litellm_provider: 'x' }, b: {}, c: {} }
+  ]) {
+    t.notOk(isPriceMap(other))
+  }
 })
 
-t.test('models of providers that are served here get prices and limits, and what was known of them stays', async t => {
-  const catalogue = catalogueOf(map, builtInModels, 'prices.json', '2026-11-27')
-  t.same(catalogue.models.map(({ id }) => id), [
-    'openai/gpt-5', 'azure-openai/gpt-4o', 'google/gemini-9', 'openai/whisper-9', 'openai/dall-e-9'
-  ])
-  const [gpt, azure] = catalogue.models
-  const known = builtInModels.find(({ id }) => id === 'openai/gpt-5')
-  t.match(gpt, { display_name: known?.display_name, can: known?.can, price: { input: 1.25, output: 10, source: 'prices.json', as_of: '2026-11-27' } })
-  t.match(azure, { can: ['text', 'streaming', 'vision', 'tools'], input_token_limit: 128_000, output_token_limit: 16_384 })
-  t.doesNotThrow(() => readCatalogue(catalogue), 'it is a valid catalogue')
-})
+t.test(
+  'models of providers that are served here get prices and limits, and what was known of them stays',
+  async t => {
+    const catalogue = catalogueOf(map, builtInModels, 'prices.json', '2026-11-27')
+    t.same(
+      catalogue.models.map(({ id }) => id),
+      ['openai/gpt-5', 'azure-openai/gpt-4o', 'google/gemini-9', 'openai/whisper-9', 'openai/dall-e-9']
+    )
+    const [gpt, azure] = catalogue.models
+    const known = builtInModels.find(({ id }) => id === 'openai/gpt-5')
+    t.match(gpt, {
+      display_name: known?.display_name,
+      can: known?.can,
+      price: { input: 1.25, output: 10, source: 'prices.json', as_of: '2026-11-27' }
+    })
+    t.match(azure, {
+      can: ['text', 'streaming', 'vision', 'tools'],
+      input_token_limit: 128_000,
+      output_token_limit: 16_384
+    })
+    t.doesNotThrow(() => readCatalogue(catalogue), 'it is a valid catalogue')
+  }
+)
 
 t.test('every unit has its price', async t => {
-  t.same(priceOf(map['gemini/gemini-9']), { input: 1, long_prompt: { above_prompt_tokens: 200_000, input: 2, cached_input: 0.25 } })
+  t.same(priceOf(map['gemini/gemini-9']), {
+    input: 1,
+    long_prompt: { above_prompt_tokens: 200_000, input: 2, cached_input: 0.25 }
+  })
   t.same(priceOf(map['whisper-9']), { per_minute: 0.006 })
   t.same(priceOf(map['dall-e-9']), { images: [{ usd: 0.04 }] })
-  t.same(priceOf({ ocr_cost_per_page: 0.001, input_cost_per_character: 1.5e-5, search_context_cost_per_query: { search_context_size_medium: 0.025 } }),
-    { per_million_characters: 15, per_thousand_pages: 1, per_thousand_searches: 25 })
-  t.same(priceOf({ input_cost_per_token: 'x', output_cost_per_token: -1, cache_read_input_token_cost: NaN }), undefined)
+  t.same(
+    priceOf({
+      ocr_cost_per_page: 0.001,
+      input_cost_per_character: 1.5e-5,
+      search_context_cost_per_query: { search_context_size_medium: 0.025 }
+    }),
+    { per_million_characters: 15, per_thousand_pages: 1, per_thousand_searches: 25 }
+  )
+  t.same(
+    priceOf({ input_cost_per_token: 'x', output_cost_per_token: -1, cache_read_input_token_cost: NaN }),
+    undefined
+  )
 })

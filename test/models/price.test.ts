@@ -7,7 +7,15 @@ t.test('cost follows from the price: expensive is 1', async t => {
   t.equal(blendedPrice({ input: 1, asOf }), 1)
   t.equal(blendedPrice({ output: 1, asOf }), undefined)
   t.equal(costAttribute(undefined), undefined)
-  for (const [usd, cost] of [[0, 0], [0.01, 0], [0.1, 0], [1, 1 / 3], [10, 2 / 3], [100, 1], [5000, 1]] as const) {
+  for (const [usd, cost] of [
+    [0, 0],
+    [0.01, 0],
+    [0.1, 0],
+    [1, 1 / 3],
+    [10, 2 / 3],
+    [100, 1],
+    [5000, 1]
+  ] as const) {
     t.ok(Math.abs((costAttribute({ input: usd, asOf }) ?? NaN) - cost) < 1e-9, `${usd} USD are ${cost}`)
   }
 })

@@ -12,9 +12,17 @@ t.test('a key without patterns may use all, one with an empty list none', async 
 
 t.test('a pattern is a model, all of a provider, or all', async t => {
   for (const [pattern, id, expected] of [
-    ['openai/gpt-5', 'openai/gpt-5', true], ['openai/gpt-5', 'openai/gpt-5-mini', false], ['openai/*', 'openai/gpt-5', true],
-    ['openai/*', 'openai-eu/gpt-5', false], ['open*', 'openai/gpt-5', false], ['*', 'x/y', true], ['router/a/*', 'router/a/b', true], ['router/a/*', 'router/b', false]
-  ] as const) t.equal(mayUseModel(key('none/x', pattern), id), expected, `${pattern} for ${id}`)
+    ['openai/gpt-5', 'openai/gpt-5', true],
+    ['openai/gpt-5', 'openai/gpt-5-mini', false],
+    ['openai/*', 'openai/gpt-5', true],
+    ['openai/*', 'openai-eu/gpt-5', false],
+    ['open*', 'openai/gpt-5', false],
+    ['*', 'x/y', true],
+    ['router/a/*', 'router/a/b', true],
+    ['router/a/*', 'router/b', false]
+  ] as const) {
+    t.equal(mayUseModel(key('none/x', pattern), id), expected, `${pattern} for ${id}`)
+  }
 })
 
 t.test('a name is listed as it is: a pattern never stands for one', async t => {
@@ -24,8 +32,18 @@ t.test('a name is listed as it is: a pattern never stands for one', async t => {
 
 t.test('two lists have in common what both allow', async t => {
   for (const [one, other, common] of [
-    [undefined, undefined, undefined], [['a/x'], undefined, ['a/x']], [undefined, ['a/*'], ['a/*']], [['a/*', 'b/y'], ['a/x', 'b/*'], ['a/x', 'b/y']],
-    [['*'], ['a/*', 'smart'], ['a/*', 'smart']], [['smart', 'a/x'], ['a/*'], ['a/x']], [['a/x'], ['b/*'], []], [['a/x'], [], []]
+    [undefined, undefined, undefined],
+    [['a/x'], undefined, ['a/x']],
+    [undefined, ['a/*'], ['a/*']],
+    [
+      ['a/*', 'b/y'],
+      ['a/x', 'b/*'],
+      ['a/x', 'b/y']
+    ],
+    [['*'], ['a/*', 'smart'], ['a/*', 'smart']],
+    [['smart', 'a/x'], ['a/*'], ['a/x']],
+    [['a/x'], ['b/*'], []],
+    [['a/x'], [], []]
   ] as const) {
     t.same(commonModels(one, other), common)
     t.same(commonModels(other, one)?.toSorted(), common?.toSorted())

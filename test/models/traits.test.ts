@@ -9,15 +9,30 @@ import type { ProviderKind } from '../../schemas/providers.ts'
 t.test('a family is found by the name at the provider and its kind', async t => {
   t.match(familyTraits(families, 'anthropic', 'claude-opus-5-20260101'), { forcedTools: true })
   t.equal(familyTraits(families, 'openai', 'claude-opus-5'), undefined)
-  t.match(familyTraits(families, 'vllm', 'whisper-large-v3'), { transcription: { translation: true } }, 'some are of any kind')
+  t.match(
+    familyTraits(families, 'vllm', 'whisper-large-v3'),
+    { transcription: { translation: true } },
+    'some are of any kind'
+  )
   t.equal(familyTraits(families, undefined, 'claude-opus-5'), undefined)
 })
 
 t.test('of a trait in both the second counts, and sections are merged', async t => {
   const base = { sampling: true, embeddings: { dimensions: 3 }, images: { maxImages: 1 } }
-  t.strictSame(mergeTraits(base, { sampling: false, embeddings: { tokensPerInput: 8 }, speech: { voices: true } } as never), { // sections as they come
-    sampling: false, embeddings: { dimensions: 3, tokensPerInput: 8 }, images: { maxImages: 1 }, speech: { voices: true }
-  })
+  // sections as they come
+  t.strictSame(
+    mergeTraits(base, {
+      sampling: false,
+      embeddings: { tokensPerInput: 8 },
+      speech: { voices: true }
+    } as never),
+    {
+      sampling: false,
+      embeddings: { dimensions: 3, tokensPerInput: 8 },
+      images: { maxImages: 1 },
+      speech: { voices: true }
+    }
+  )
 })
 
 t.test('one of them alone is all', async t => {
@@ -29,21 +44,34 @@ t.test('one of them alone is all', async t => {
 
 t.test('efforts, sampling and penalties are those of the family', async t => {
   const sent = (kind: ProviderKind, model: string, request: Partial<ChatInput>): object => {
-    const { model: _, messages: __, ...rest } = fitTuning({ model, messages: [], ...request }, familyTraits(families, kind, model))
+    const {
+      model: _,
+      messages: __,
+      ...rest
+    } = fitTuning({ model, messages: [], ...request }, familyTraits(families, kind, model))
     return rest
   }
   const tuned = { temperature: 0.3, presence_penalty: 0, frequency_penalty: 0 }
   t.strictSame(sent('groq', 'qwen/qwen3.8-27b', { reasoning_effort: 'low' }), {})
   t.strictSame(sent('groq', 'qwen/qwen3.8-27b', { reasoning_effort: 'none' }), { reasoning_effort: 'none' })
   t.strictSame(sent('groq', 'openai/gpt-oss-20b', { reasoning_effort: 'max' }), { reasoning_effort: 'high' })
-  t.strictSame(sent('xai', 'grok-4.6', { ...tuned, reasoning_effort: 'minimal' }), { reasoning_effort: 'low', temperature: 0.3 })
+  t.strictSame(sent('xai', 'grok-4.6', { ...tuned, reasoning_effort: 'minimal' }), {
+    reasoning_effort: 'low',
+    temperature: 0.3
+  })
   t.strictSame(sent('xai', 'grok-4-0709', { reasoning_effort: 'high' }), {})
   t.strictSame(sent('xai', 'grok-4.5', { reasoning_effort: 'none' }), { reasoning_effort: 'low' })
   t.strictSame(sent('xai', 'grok-4-fast-non-reasoning', { ...tuned, reasoning_effort: 'high' }), tuned)
-  t.strictSame(sent('openai', 'gpt-5-mini', { ...tuned, reasoning_effort: 'none' }), { reasoning_effort: 'minimal' })
-  t.strictSame(sent('openai', 'o4-mini', { ...tuned, reasoning_effort: 'max' }), { reasoning_effort: 'high' })
+  t.strictSame(sent('openai', 'gpt-5-mini', { ...tuned, reasoning_effort: 'none' }), {
+    reasoning_effort: 'minimal'
+  })
+  t.strictSame(sent('openai', 'o4-mini', { ...tuned, reasoning_effort: 'max' }), {
+    reasoning_effort: 'high'
+  })
   t.strictSame(sent('openai', 'gpt-5.1', { ...tuned }), { temperature: 0.3 })
-  t.strictSame(sent('openai', 'gpt-5.2', { ...tuned, reasoning_effort: 'max' }), { reasoning_effort: 'xhigh' })
+  t.strictSame(sent('openai', 'gpt-5.2', { ...tuned, reasoning_effort: 'max' }), {
+    reasoning_effort: 'xhigh'
+  })
   t.strictSame(sent('openai', 'gpt-6-astra', { reasoning_effort: 'max' }), { reasoning_effort: 'max' })
   t.strictSame(sent('openai', 'gpt-4.1', { ...tuned, reasoning_effort: 'low' }), tuned)
   t.strictSame(sent('openai', 'gpt-5-chat-latest', tuned), tuned)

@@ -16,10 +16,28 @@ t.test('the end of each certificate is known, and measured', { skip: noOpenSsl }
   const path = join(directory, 'server.pem')
   const [soon, late] = [certificateFor(path, 10), certificateFor(join(directory, 'late.pem'), 400)]
   writeFileSync(path, soon)
-  const provider = { ...providerSettings('openai', 'openai'), tls: { ca: new Secret(`${late}\n${soon}`), cert: new Secret(late), key: new Secret('not a certificate') } }
-  const sources = { ...settings({ providers: [provider] }), server: { ...settings().server, tls: { certificate: path, key: `${path}.key` } } }
-  const days = (): ReadonlyArray<readonly [string, number]> => certificateExpiries(sources).map(({ certificate, expiresAtMs }) => [certificate, Math.round((expiresAtMs - Date.now()) / dayMs)])
-  t.same(days(), [['server.tls', 10], ['providers.openai.tls.ca', 10], ['providers.openai.tls.cert', 400]], 'of several the first')
+  const provider = {
+    ...providerSettings('openai', 'openai'),
+    tls: { ca: new Secret(`${late}\n${soon}`), cert: new Secret(late), key: new Secret('not a certificate') }
+  }
+  const sources = {
+    ...settings({ providers: [provider] }),
+    server: { ...settings().server, tls: { certificate: path, key: `${path}.key` } }
+  }
+  const days = (): ReadonlyArray<readonly [string, number]> =>
+    certificateExpiries(sources).map(({ certificate, expiresAtMs }) => [
+      certificate,
+      Math.round((expiresAtMs - Date.now()) / dayMs)
+    ])
+  t.same(
+    days(),
+    [
+      ['server.tls', 10],
+      ['providers.openai.tls.ca', 10],
+      ['providers.openai.tls.cert', 400]
+    ],
+    'of several the first'
+  )
   writeFileSync(path, late)
   t.same(days()[0], ['server.tls', 400], 'a renewed one is seen')
   for (const text of ['', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----']) {
@@ -28,6 +46,9 @@ t.test('the end of each certificate is known, and measured', { skip: noOpenSsl }
   }
   const { gateway } = await testGateway(t, { providers: [provider] })
   const text = printFamilies(new Metrics(() => gateway).families())
-  const [, seconds] = /^headgate_certificate_expiry_timestamp_seconds\{certificate="providers\.openai\.tls\.ca"\} (\d+)$/m.exec(text) ?? []
+  const [, seconds] =
+    /^headgate_certificate_expiry_timestamp_seconds\{certificate="providers\.openai\.tls\.ca"\} (\d+)$/m.exec(
+      text
+    ) ?? []
   t.equal(Math.round((Number(seconds) - Date.now() / 1000) / 86_400), 10)
 })

@@ -10,7 +10,8 @@ t.test('each scheme has its proxy, and none where none is named', async t => {
 })
 
 t.test('exceptions are hosts with all below them, ports, addresses and ranges', async t => {
-  const isDirect = (exceptions: string, url: string): boolean => proxyFor(new URL(url), { ...proxies, exceptions }) === undefined
+  const isDirect = (exceptions: string, url: string): boolean =>
+    proxyFor(new URL(url), { ...proxies, exceptions }) === undefined
   for (const [exceptions, url] of [
     ['*', 'https://a.example'],
     ['a.example', 'https://a.example'],
@@ -39,10 +40,21 @@ t.test('exceptions are hosts with all below them, ports, addresses and ranges', 
 
 t.test('this machine, link-local addresses and metadata services are never proxied', async t => {
   for (const host of [
-    'localhost', '127.0.0.1', '127.9.9.9', '[::1]', '169.254.169.254', '[fe80::1]', '[::ffff:169.254.1.1]', 'metadata.google.internal', '100.100.100.200', '[fd00:ec2::254]'
+    'localhost',
+    '127.0.0.1',
+    '127.9.9.9',
+    '[::1]',
+    '169.254.169.254',
+    '[fe80::1]',
+    '[::ffff:169.254.1.1]',
+    'metadata.google.internal',
+    '100.100.100.200',
+    '[fd00:ec2::254]'
   ]) {
     t.ok(isNeverProxied(new URL(`http://${host}/v1`)), host)
     t.equal(proxyFor(new URL(`http://${host}/v1`), proxies), undefined)
   }
-  for (const host of ['10.0.0.1', 'api.example.com', 'metadata.example.com']) t.notOk(isNeverProxied(new URL(`http://${host}`)), host)
+  for (const host of ['10.0.0.1', 'api.example.com', 'metadata.example.com']) {
+    t.notOk(isNeverProxied(new URL(`http://${host}`)), host)
+  }
 })

@@ -12,7 +12,16 @@ t.test('public unicast addresses of both versions are allowed', async t => {
 
 t.test('an address that stands for an inner one is not public, however it is spelled', async t => {
   for (const address of [
-    '127.0.0.1', '10.0.0.1', '169.254.169.254', '100.64.0.1', '::1', '[::1]', '::ffff:10.0.0.1', '64:ff9b::7f00:1', '2002:7f00:1::', 'fd00::1'
+    '127.0.0.1',
+    '10.0.0.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '::1',
+    '[::1]',
+    '::ffff:10.0.0.1',
+    '64:ff9b::7f00:1',
+    '2002:7f00:1::',
+    'fd00::1'
   ]) {
     t.notOk(isPublicAddress(address), address)
   }
@@ -31,15 +40,33 @@ t.test('a host is allowed by its name in any case, with the port it was allowed 
 
 t.test('without a port a host is called at that of its protocol', async t => {
   const allowed = new AllowedAddresses(['a.test:443', 'b.test:80'])
-  t.same([allowed.admitsName('a.test', '', 'https:'), allowed.admitsName('a.test', '', 'http:')], [true, false])
-  t.same([allowed.admitsName('b.test', '', 'https:'), allowed.admitsName('b.test', '', 'http:')], [false, true])
+  t.same(
+    [allowed.admitsName('a.test', '', 'https:'), allowed.admitsName('a.test', '', 'http:')],
+    [true, false]
+  )
+  t.same(
+    [allowed.admitsName('b.test', '', 'https:'), allowed.admitsName('b.test', '', 'http:')],
+    [false, true]
+  )
 })
 
 t.test('a range allows the addresses of its own version that lie in it', async t => {
   const allowed = new AllowedAddresses(['10.0.0.0/8', 'fd00::/8', '192.168.0.5', 'fe80::7'])
   const admitted = (address: string): boolean => allowed.admit('some.test', '', 'http:', address)
-  t.same(['10.1.2.3', '::ffff:10.1.2.3', 'fd00::7', '192.168.0.5', 'fe80::7'].map(admitted), [true, true, true, true, true])
-  t.same(['11.0.0.1', 'fe80::8', '192.168.0.6', 'not an address', ''].map(admitted), [false, false, false, false, false])
+  t.same(['10.1.2.3', '::ffff:10.1.2.3', 'fd00::7', '192.168.0.5', 'fe80::7'].map(admitted), [
+    true,
+    true,
+    true,
+    true,
+    true
+  ])
+  t.same(['11.0.0.1', 'fe80::8', '192.168.0.6', 'not an address', ''].map(admitted), [
+    false,
+    false,
+    false,
+    false,
+    false
+  ])
 })
 
 t.test('the brackets of an address in a URL are taken off', async t => {

@@ -12,13 +12,22 @@ t.test('pages are counted and their text layer is read, in order', async t => {
 })
 
 t.test('a page that is only a picture has no text', async t => {
-  t.same((await pageTexts(scannedPdf(Buffer.from('ffd8ffd9', 'hex'), 1, 1), 'a', signal))?.map(text => text.trim()), [''])
+  t.same(
+    (await pageTexts(scannedPdf(Buffer.from('ffd8ffd9', 'hex'), 1, 1), 'a', signal))?.map(text =>
+      text.trim()
+    ),
+    ['']
+  )
 })
 
 t.test('what cannot be read is not known', async t => {
   const broken = Buffer.from(two)
   broken.fill(0x20, 20, broken.length - 40)
-  t.equal(await countPages(Buffer.from('%PDF-1.4\nnothing'), 'a', signal), undefined, 'without a table of contents it is not even tried')
+  t.equal(
+    await countPages(Buffer.from('%PDF-1.4\nnothing'), 'a', signal),
+    undefined,
+    'without a table of contents it is not even tried'
+  )
   t.equal(await countPages(Buffer.from('startxref'), 'a', signal), undefined)
   t.equal(await pageTexts(Buffer.from('no pdf'), 'a', signal), undefined)
 })

@@ -13,7 +13,8 @@ const env = { PORT: '0', HEADGATE_API_KEYS: key }
 t.test('the bundle and the modules answer alike', async t => {
   const tools = await startToolServer(t)
   const { issuer } = await identityProvider(t)
-  const file = `providers: {sandbox: {options: {words_per_second: 0}}}\nmcp_servers: {test/tools: {url: '${tools.url}'}}\n` +
+  const file =
+    `providers: {sandbox: {options: {words_per_second: 0}}}\nmcp_servers: {test/tools: {url: '${tools.url}'}}\n` +
     `accounts: {oidc: {issuer: '${issuer}', client_id: '${client.id}', client_secret: 'env:OIDC_SECRET'}}\n`
   const answers = async (entry: string): Promise<readonly Answer[]> => {
     const directory = directoryOf(t, { 'headgate.yaml': file })
@@ -47,13 +48,34 @@ function requests (): readonly TestRequest[] {
   const pdf = `data:application/pdf;base64,${textPdf([['hello']]).toString('base64')}`
   return [
     { path: '/v1/chat/completions', status: 200, body: { model: 'sandbox/echo', messages } },
-    { path: '/v1/chat/completions', status: 200, body: { model: 'sandbox/story', messages, stream: true, max_tokens: 20 } },
-    { path: '/v1/chat/completions', status: 200, body: { model: 'sandbox/echo', messages: 'Call echo with {"message":"hi"}', mcp_servers: ['test/tools'] } },
-    { path: '/v1/chat/completions', status: 422, body: { model: 'sandbox/echo', messages: [{ role: 'bot' }], n: 'x' } },
+    {
+      path: '/v1/chat/completions',
+      status: 200,
+      body: { model: 'sandbox/story', messages, stream: true, max_tokens: 20 }
+    },
+    {
+      path: '/v1/chat/completions',
+      status: 200,
+      body: {
+        model: 'sandbox/echo',
+        messages: 'Call echo with {"message":"hi"}',
+        mcp_servers: ['test/tools']
+      }
+    },
+    {
+      path: '/v1/chat/completions',
+      status: 422,
+      body: { model: 'sandbox/echo', messages: [{ role: 'bot' }], n: 'x' }
+    },
     { path: '/v1/chat/completions', status: 404, body: { model: 'sandbox/none', messages } },
     { path: '/v1/embeddings', status: 200, body: { model: 'sandbox/embedding', input: 'a' } },
-    { path: '/v1/embeddings', status: 400, body: { model: 'sandbox/embedding', input: 'b'.repeat(40_000) } }, // counted in a thread
-    { path: '/v1/ocr', status: 200, body: { model: 'sandbox/reader', document: { type: 'document_url', document_url: pdf } } },
+    // counted in a thread
+    { path: '/v1/embeddings', status: 400, body: { model: 'sandbox/embedding', input: 'b'.repeat(40_000) } },
+    {
+      path: '/v1/ocr',
+      status: 200,
+      body: { model: 'sandbox/reader', document: { type: 'document_url', document_url: pdf } }
+    },
     { path: '/v1/audio/transcriptions', status: 200, body: form },
     { path: '/v1/models', status: 200 },
     { path: '/openapi.json', status: 200 },
@@ -76,12 +98,27 @@ interface Answer {
 async function answerOf (url: string, { path, body }: Omit<TestRequest, 'status'>): Promise<Answer> {
   const response = await fetch(url + path, {
     redirect: 'manual',
-    headers: { authorization: `Bearer ${key}`, ...body !== undefined && !(body instanceof FormData) && { 'content-type': 'application/json' } },
-    ...body !== undefined && { method: 'POST', body: body instanceof FormData ? body : JSON.stringify(body) }
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...body !== undefined && !(body instanceof FormData) && { 'content-type': 'application/json' }
+    },
+    ...body !== undefined && {
+      method: 'POST',
+      body: body instanceof FormData ? body : JSON.stringify(body)
+    }
   })
-  const text = (await response.text()).replace(/[0-9a-f]{32}/g, 'ID').replace(/"created":\d+/g, '"created":0').replaceAll(url, '')
+  const text = (await response.text())
+    .replace(/[0-9a-f]{32}/g, 'ID')
+    .replace(/"created":\d+/g, '"created":0')
+    .replaceAll(url, '')
   const location = response.headers.get('location')?.split('?')[0]
-  return { path, status: response.status, headers: [...response.headers.keys()], location, body: text.replace(/"duration_ms":\d+|"challenge(_id)?":"[^"]+"/g, '') }
+  return {
+    path,
+    status: response.status,
+    headers: [...response.headers.keys()],
+    location,
+    body: text.replace(/"duration_ms":\d+|"challenge(_id)?":"[^"]+"/g, '')
+  }
 }
 
 /** Packages and modules that the first chat call must not wait for. */
@@ -98,7 +135,10 @@ for (const [name, entry, most] of [['bundle', main, 7], ['modules', modules, 1_7
   t.test(`a start from the ${name} loads what the first chat call needs, and no more`, async t => {
     const running = launch(t, ['start'], directoryOf(t), env, listing(entry))
     const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
-    const { status } = await answerOf(url, { path: '/v1/chat/completions', body: { model: 'sandbox/echo', messages: 'Hello' } })
+    const { status } = await answerOf(url, {
+      path: '/v1/chat/completions',
+      body: { model: 'sandbox/echo', messages: 'Hello' }
+    })
     t.equal(status, 200)
     const loaded = await loadedScripts(running)
     const files = loaded.filter(url => url.startsWith('file:'))
@@ -108,14 +148,23 @@ for (const [name, entry, most] of [['bundle', main, 7], ['modules', modules, 1_7
   })
 }
 
-t.test('where tool servers are configured, their client is loaded after the start, before a call waits for it', async t => {
-  const directory = directoryOf(t, { 'headgate.yaml': 'mcp_servers: {test/tools: {url: "http://127.0.0.1:9/mcp"}}' })
-  const running = launch(t, ['start'], directory, env, listing(main))
-  await running.line(/^Headgate listens on (\S+)$/)
-  const asking = setInterval(() => running.child.kill('SIGUSR2'), 100)
-  t.teardown(() => clearInterval(asking))
-  t.ok(await running.line(/^loaded .*\/node_modules\/undici\/index\.js.*\/node_modules\/@modelcontextprotocol\/client\//))
-})
+t.test(
+  'where tool servers are configured, their client is loaded after the start, before a call waits for it',
+  async t => {
+    const directory = directoryOf(t, {
+      'headgate.yaml': 'mcp_servers: {test/tools: {url: "http://127.0.0.1:9/mcp"}}'
+    })
+    const running = launch(t, ['start'], directory, env, listing(main))
+    await running.line(/^Headgate listens on (\S+)$/)
+    const asking = setInterval(() => running.child.kill('SIGUSR2'), 100)
+    t.teardown(() => clearInterval(asking))
+    t.ok(
+      await running.line(
+        /^loaded .*\/node_modules\/undici\/index\.js.*\/node_modules\/@modelcontextprotocol\/client\//
+      )
+    )
+  }
+)
 
 /** Arguments of Node for a gateway that lists what it has loaded on SIGUSR2. */
 function listing (entry: string): string[] {

@@ -76,7 +76,12 @@ function install (): void {
 }
 
 function execute (cwd: string, ...command: readonly string[]): string {
-  return execFileSync(...plainCommand(...command), { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+  return execFileSync(...plainCommand(...command), {
+    cwd,
+    env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore']
+  })
 }
 
 t.test('the package holds what is needed, and nothing else', async t => {
@@ -84,34 +89,59 @@ t.test('the package holds what is needed, and nothing else', async t => {
   t.same(outside.toSorted(), [
     '.env.example', 'CHANGELOG.md', 'LICENSE', 'README.md', 'headgate.example.yaml', 'package.json'
   ])
-  const kept = /^build\/(?:headgate\.schema\.json$|headgate\.cjs$|dashboard\/(?:index\.html|assets\/[\w-]+\.(?:js|css|svg|woff2))$|THIRD-PARTY-LICENSES\.txt$|(?:lib|pipelines|schemas)\/.*(?:\.js|\.d\.ts|catalogue\.json)$)/
-  t.same(paths.filter(path => path.startsWith('build/') && !kept.test(path)), [])
-  const ts = (folder: string): string[] => readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).filter(name => /(?<!\.d)\.ts$/.test(name) && !name.startsWith('dashboard/page/'))
+  const kept =
+    /^build\/(?:headgate\.schema\.json$|headgate\.cjs$|dashboard\/(?:index\.html|assets\/[\w-]+\.(?:js|css|svg|woff2))$|THIRD-PARTY-LICENSES\.txt$|(?:lib|pipelines|schemas)\/.*(?:\.js|\.d\.ts|catalogue\.json)$)/
+  t.same(
+    paths.filter(path => path.startsWith('build/') && !kept.test(path)),
+    []
+  )
+  const ts = (folder: string): string[] =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).filter(
+      name => /(?<!\.d)\.ts$/.test(name) && !name.startsWith('dashboard/page/')
+    )
   for (const folder of ['lib', 'pipelines', 'schemas']) {
     const compiled = ts(folder).map(name => `build/${folder}/${name.replace(/ts$/, 'js')}`)
     t.same(compiled.filter(path => !paths.includes(path)), [], `everything of ${folder}`)
   }
-  t.ok(paths.includes('build/headgate.cjs') && paths.includes('build/dashboard/index.html') && paths.includes('build/THIRD-PARTY-LICENSES.txt'))
+  t.ok(
+    paths.includes('build/headgate.cjs') &&
+      paths.includes('build/dashboard/index.html') &&
+      paths.includes('build/THIRD-PARTY-LICENSES.txt')
+  )
   t.ok(packed.size < 3_250_000, `${packed.size} bytes`)
   t.notOk(Object.keys(manifest.dependencies).includes('typescript'))
-  t.notMatch(readFileSync(join(root, 'package-lock.json'), 'utf8'), '"resolved"', 'the lock file names no registry')
+  t.notMatch(
+    readFileSync(join(root, 'package-lock.json'), 'utf8'),
+    '"resolved"',
+    'the lock file names no registry'
+  )
 })
 
 t.test('the pages that documents link to are in the package, or else sources of the repository', async t => {
-  const broken = paths.filter(path => path.endsWith('.md')).flatMap(path => {
-    const text = readFileSync(join(root, path), 'utf8')
-    return [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)]
-      .map(([, link = '']) => join(dirname(path), link).replace(/\/$/, ''))
-      .filter(target => !paths.some(known => known === target || known.startsWith(`${target}/`)))
-      .filter(target => !(/^(?:(?:lib|pipelines|schemas|bench|test)\/|(?:CONTRIBUTING|SECURITY)\.md$)/.test(target) && existsSync(join(root, target))))
-      .map(target => `${path}: ${target}`)
-  })
+  const broken = paths
+    .filter(path => path.endsWith('.md'))
+    .flatMap(path => {
+      const text = readFileSync(join(root, path), 'utf8')
+      return [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)]
+        .map(([, link = '']) => join(dirname(path), link).replace(/\/$/, ''))
+        .filter(target => !paths.some(known => known === target || known.startsWith(`${target}/`)))
+        .filter(
+          target =>
+            !(
+              /^(?:(?:lib|pipelines|schemas|bench|test)\/|(?:CONTRIBUTING|SECURITY)\.md$)/.test(target) &&
+              existsSync(join(root, target))
+            )
+        )
+        .map(target => `${path}: ${target}`)
+    })
   t.same(broken, [])
 })
 
 t.test('the examples compile in a strict project of their own', async t => {
   cpSync(join(directory, 'node_modules/headgate/examples'), join(directory, 'src'), { recursive: true })
-  const modules = Object.keys(manifest.exports).filter(name => !name.endsWith('.json')).map(name => `headgate${name.slice(1)}`)
+  const modules = Object.keys(manifest.exports)
+    .filter(name => !name.endsWith('.json'))
+    .map(name => `headgate${name.slice(1)}`)
   const all = modules.map((name, index) => `export * as module${index} from '${name}'\n`)
   writeFileSync(join(directory, 'src/all.ts'), all.join(''))
   const [code, out] = await run('npx', '--no-install', 'tsc', '-p', '.')
@@ -151,26 +181,51 @@ t.test('a setting that needs other packages names them where they are not instal
   const command = join(bare, 'node_modules/headgate/build/headgate.cjs')
   const named = new Set<string>()
   for (const signal of ['traces', 'metrics', 'logs']) {
-    writeFileSync(join(bare, 'traced.yaml'), `telemetry: {otlp: {traces: false, ${signal}: true}}\nserver: {port: 0}\n`.replace('traces: false, traces', 'traces'))
+    writeFileSync(
+      join(bare, 'traced.yaml'),
+      `telemetry: {otlp: {traces: false, ${signal}: true}}\nserver: {port: 0}\n`.replace(
+        'traces: false, traces',
+        'traces'
+      )
+    )
     const [code, out] = await run('node', command, 'start', '--config', join(bare, 'traced.yaml'))
     t.not(code, 0, signal)
     const [, packages = ''] = /npm install ([^`]+)`/.exec(out) ?? []
     for (const name of packages.split(' ')) named.add(name)
   }
-  t.same([...named].toSorted(), Object.keys(manifest.peerDependencies).filter(name => name.startsWith('@opentelemetry/')).toSorted())
-  writeFileSync(join(bare, 'mail.yaml'), 'alerts: {emails: {ops: {server: "smtp://127.0.0.1", from: a@example.com, to: [b@example.com]}}}\nserver: {port: 0}\n')
+  t.same(
+    [...named].toSorted(),
+    Object.keys(manifest.peerDependencies)
+      .filter(name => name.startsWith('@opentelemetry/'))
+      .toSorted()
+  )
+  writeFileSync(
+    join(bare, 'mail.yaml'),
+    'alerts: {emails: {ops: {server: "smtp://127.0.0.1", from: a@example.com, to: [b@example.com]}}}\nserver: {port: 0}\n'
+  )
   const [code, out] = await run('node', command, 'start', '--config', join(bare, 'mail.yaml'))
   t.not(code, 0)
   t.match(out, 'npm install nodemailer')
 })
 
 t.test('the command also runs from its modules', async t => {
-  t.same(await run('node', 'node_modules/headgate/build/lib/main.js', '--version'), [0, `${manifest.version}\n`])
+  t.same(await run('node', 'node_modules/headgate/build/lib/main.js', '--version'), [
+    0,
+    `${manifest.version}\n`
+  ])
 })
 
 t.test('a command that cannot go on fails, whatever Node.js does then', async t => {
-  cpSync(join(directory, 'node_modules/headgate/build/headgate.cjs'), join(directory, 'alone/build/headgate.cjs'))
-  const [code, out] = await run('node', '--unhandled-rejections=warn', 'alone/build/headgate.cjs', '--version')
+  cpSync(
+    join(directory, 'node_modules/headgate/build/headgate.cjs'),
+    join(directory, 'alone/build/headgate.cjs')
+  )
+  const [code, out] = await run(
+    'node',
+    '--unhandled-rejections=warn',
+    'alone/build/headgate.cjs',
+    '--version'
+  )
   t.equal(code, 1)
   t.match(out, /ENOENT/)
 })
@@ -206,7 +261,10 @@ function killGroup (pid: number | undefined): void {
 
 /** Runs a command in the project; its exit code and what it printed, errors included. */
 async function run (...command: readonly string[]): Promise<[code: number | null, output: string]> {
-  const child = spawn(...plainCommand(...command), { cwd: directory, env: { ...env, npm_config_loglevel: 'error' } })
+  const child = spawn(...plainCommand(...command), {
+    cwd: directory,
+    env: { ...env, npm_config_loglevel: 'error' }
+  })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', bytes => { output += String(bytes) })
   const [code] = await once(child, 'close') as [number | null]

@@ -1,4 +1,7 @@
-/** The types of lists of stages, as the compiler shows them: each case is a program, and what `tsc` says of it. */
+/**
+ * The types of lists of stages, as the compiler shows them: each case is a program, and what `tsc` says of
+ * it.
+ */
 
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -27,7 +30,11 @@ declare const ofC: Sink<C, Reply>
 `
 
 /** Each program, and what the compiler says of it: the code of each error, and the text that matters. */
-const cases: ReadonlyArray<{ readonly title: string, readonly program: string, readonly says: readonly RegExp[] }> = [
+const cases: ReadonlyArray<{
+  readonly title: string
+  readonly program: string
+  readonly says: readonly RegExp[]
+}> = [
   {
     title: 'stages that fit make a handler of what the first takes, however many there are',
     program: `const handle: Handler<A> = pipeline(ab, ${'keep, '.repeat(40)}bc, ofC)`,
@@ -36,12 +43,16 @@ const cases: ReadonlyArray<{ readonly title: string, readonly program: string, r
   {
     title: 'a stage in the wrong place is named with its place, what it is given and what it takes',
     program: 'pipeline(ab, keep, bc, map((value: { readonly z: number }) => value.z), keep, ofA)',
-    says: [/TS2345: Argument of type 'Stage<.*z: number; }, number>' is not assignable to parameter of type 'StageDoesNotFit<3, C, { readonly z: number; }>'/]
+    says: [
+      /TS2345: Argument of type 'Stage<.*z: number; }, number>' is not assignable to parameter of type 'StageDoesNotFit<3, C, { readonly z: number; }>'/
+    ]
   },
   {
     title: 'so is the sink',
     program: 'pipeline(ab, keep, ofC)',
-    says: [/TS2345: Argument of type 'Sink<C, Reply>' is not assignable to parameter of type 'StageDoesNotFit<2, B, C>'/]
+    says: [
+      /TS2345: Argument of type 'Sink<C, Reply>' is not assignable to parameter of type 'StageDoesNotFit<2, B, C>'/
+    ]
   },
   {
     title: 'what passes a value through keeps its type',
@@ -71,7 +82,9 @@ function dated (): DatedStage {
 declare const ofDatedC: Sink<C & { readonly at: Date }, Reply>
 pipeline(bc, dated(), ofDatedC)
 pipeline(ab, dated(), ofDatedC)`,
-    says: [/TS2345: .* parameter of type 'StageDoesNotFit<2, B & { readonly at: Date; }, C & { readonly at: Date; }>'/]
+    says: [
+      /TS2345: .* parameter of type 'StageDoesNotFit<2, B & { readonly at: Date; }, C & { readonly at: Date; }>'/
+    ]
   },
   {
     title: 'a function without a type for its value is an error, and never `any`',
@@ -87,13 +100,24 @@ pipeline(ab, dated(), ofDatedC)`,
 
 t.test('the compiler names the first stage that does not fit', async t => {
   const dir = t.testdir()
-  for (const [index, { program }] of cases.entries()) writeFileSync(join(dir, `case-${index}.ts`), head + program)
-  writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify({
-    extends: join(root, 'tsconfig.json'),
-    compilerOptions: { noEmit: true, incremental: false, rootDir: root, rewriteRelativeImportExtensions: false, allowImportingTsExtensions: true },
-    include: ['case-*.ts'],
-    exclude: []
-  }))
+  for (const [index, { program }] of cases.entries()) {
+    writeFileSync(join(dir, `case-${index}.ts`), head + program)
+  }
+  writeFileSync(
+    join(dir, 'tsconfig.json'),
+    JSON.stringify({
+      extends: join(root, 'tsconfig.json'),
+      compilerOptions: {
+        noEmit: true,
+        incremental: false,
+        rootDir: root,
+        rewriteRelativeImportExtensions: false,
+        allowImportingTsExtensions: true
+      },
+      include: ['case-*.ts'],
+      exclude: []
+    })
+  )
   const printed = await new Promise<string>(resolve => {
     const [command, args] = plainNode(tsc, '-p', dir, '--pretty', 'false')
     execFile(command, args, (_error, stdout) => resolve(stdout)) // it exits with 2 where there are errors

@@ -11,8 +11,13 @@ function plainly (stage: Stage<number>): Stage<number> {
   const parts = partsOf(stage)
   if (parts === undefined) return stage
   const { steps, open, begins } = parts
-  const stages: Array<Stage<unknown>> = [...steps.map(stepping), ...open === undefined ? [] : [opening(open)], ...begins.map(transforming)]
-  return source => stages.reduce<AsyncIterable<unknown>>((before, next) => next(before), source) as AsyncIterable<number>
+  const stages: Array<Stage<unknown>> = [
+    ...steps.map(stepping),
+    ...(open === undefined ? [] : [opening(open)]),
+    ...begins.map(transforming)
+  ]
+  return source =>
+    stages.reduce<AsyncIterable<unknown>>((before, next) => next(before), source) as AsyncIterable<number>
 }
 
 function stepping (step: RunParts['steps'][number]): Stage<unknown> {
@@ -50,7 +55,12 @@ function transforming (begin: RunParts['begins'][number]): Stage<unknown> {
 }
 
 /** Says all that comes out of a source, a failure included, and that the source of all was closed. */
-async function story (stages: ReadonlyArray<Stage<number>>, count: number, fails: boolean, taken: number): Promise<string> {
+async function story (
+  stages: ReadonlyArray<Stage<number>>,
+  count: number,
+  fails: boolean,
+  taken: number
+): Promise<string> {
   const said: unknown[] = []
   let closed = false
   async function * numbers (): AsyncGenerator<number> {
@@ -62,7 +72,10 @@ async function story (stages: ReadonlyArray<Stage<number>>, count: number, fails
     }
   }
   try {
-    for await (const value of stages.reduce<AsyncIterable<number>>((source, stage) => stage(source), numbers())) {
+    for await (const value of stages.reduce<AsyncIterable<number>>(
+      (source, stage) => stage(source),
+      numbers()
+    )) {
       if (said.push(value) === taken) break
     }
   } catch (error) {
@@ -87,31 +100,72 @@ const someStage = fc.oneof(
     map(async (value: number) => await Promise.resolve(value * 2)),
     flatMap((value: number) => once(value + 10)),
     flatMap((value: number) => map((inner: number) => inner + 1)(once(value))),
-    flatMap(() => { throw new Error('open') }),
-    transform(() => ({ push: (value: number) => value % 3 === 0 ? undefined : value })),
+    flatMap(() => {
+      throw new Error('open')
+    }),
+    transform(() => ({ push: (value: number) => (value % 3 === 0 ? undefined : value) })),
     transform(() => ({ push: (value: number) => value, end: () => 7, fail: () => 8 })),
     transform(() => ({ push: (value: number) => value, last: () => listed([5, 6], false) })),
-    transform(() => ({ push: (value: number) => value, end: () => 4, fail: () => 3, last: () => listed([5], true) })),
-    transform(() => ({ push: (value: number) => value, end: () => { throw new Error('end') } })),
+    transform(() => ({
+      push: (value: number) => value,
+      end: () => 4,
+      fail: () => 3,
+      last: () => listed([5], true)
+    })),
+    transform(() => ({
+      push: (value: number) => value,
+      end: () => {
+        throw new Error('end')
+      }
+    })),
     transform(() => ({ push: (value: number) => value, fail: () => undefined })),
-    transform(() => ({ push: (value: number) => value, fail: () => { throw new Error('another') } })),
+    transform(() => ({
+      push: (value: number) => value,
+      fail: () => {
+        throw new Error('another')
+      }
+    })),
     source => source,
-    async function * (source) { for await (const value of source) { yield value; yield value } }
+    async function* (source) {
+      for await (const value of source) {
+        yield value
+        yield value
+      }
+    }
   ),
   fc.nat(20).map(at => map(failing(at))),
   fc.nat(20).map(at => transform(() => ({ push: failing(at), fail: error => String(error).length }))),
   fc.nat(20).map(at => transform(() => ({ push: failing(at) }))),
   fc.nat(20).map(at => map(async (value: number) => await Promise.resolve(failing(at)(value)))),
-  fc.tuple(fc.array(fc.nat(20), { maxLength: 4 }), fc.boolean()).map(([values, fails]) => flatMap(() => listed(values, fails)))
+  fc
+    .tuple(fc.array(fc.nat(20), { maxLength: 4 }), fc.boolean())
+    .map(([values, fails]) => flatMap(() => listed(values, fails)))
 )
 
-t.test('stages give the same one by one, fused into runs, and as a generator for each function', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(someStage, { maxLength: 7 }), fc.nat(5), fc.boolean(), fc.nat(12), async (stages, count, fails, taken) => {
-    const expected = await story(stages.map(plainly), count, fails, taken)
-    const [single, fused] = [await story(stages, count, fails, taken), await story(fuse(stages) as Array<Stage<number>>, count, fails, taken)]
-    if (single !== expected || fused !== expected) throw new Error(`${expected}, one by one ${single}, fused ${fused}`)
-  }), { numRuns: rounds(2000) })
-})
+t.test(
+  'stages give the same one by one, fused into runs, and as a generator for each function',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(someStage, { maxLength: 7 }),
+        fc.nat(5),
+        fc.boolean(),
+        fc.nat(12),
+        async (stages, count, fails, taken) => {
+          const expected = await story(stages.map(plainly), count, fails, taken)
+          const [single, fused] = [
+            await story(stages, count, fails, taken),
+            await story(fuse(stages) as Array<Stage<number>>, count, fails, taken)
+          ]
+          if (single !== expected || fused !== expected) {
+            throw new Error(`${expected}, one by one ${single}, fused ${fused}`)
+          }
+        }
+      ),
+      { numRuns: rounds(2000) }
+    )
+  }
+)
 
 /** A source that waits for good, and says that it was left. */
 function silent (said: string[]): AsyncIterableIterator<number> {
@@ -144,8 +198,19 @@ t.test('leaving reaches the source at once, also while a read of it waits', asyn
 t.test('who leaves while a step waits has no source opened', async t => {
   const said: string[] = []
   let go = (): void => undefined
-  const waited = new Promise<void>(resolve => { go = resolve })
-  const stages = fuse([map(async (value: number) => { await waited; return value }), flatMap((value: number) => { said.push('opened'); return once(value) })])
+  const waited = new Promise<void>(resolve => {
+    go = resolve
+  })
+  const stages = fuse([
+    map(async (value: number) => {
+      await waited
+      return value
+    }),
+    flatMap((value: number) => {
+      said.push('opened')
+      return once(value)
+    })
+  ])
   const [first] = stages
   const iterator = first?.(once(1) as AsyncIterable<never>)[Symbol.asyncIterator]()
   const next = iterator?.next()

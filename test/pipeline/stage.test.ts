@@ -70,15 +70,45 @@ t.test('a transform of a source that fails may say so as its last value, or fail
     throw new Error('cut')
   }
   const same = { push: (value: number | string) => value }
-  t.same(await collect(transform<number, number | string>(() => ({ ...same, fail: error => String(error) }))(broken())), [1, 'Error: cut'])
-  t.same(await collect(transform<number, number | string>(() => ({ ...same, fail: () => undefined }))(broken())), [1])
+  t.same(
+    await collect(
+      transform<number, number | string>(() => ({ ...same, fail: error => String(error) }))(broken())
+    ),
+    [1, 'Error: cut']
+  )
+  t.same(
+    await collect(transform<number, number | string>(() => ({ ...same, fail: () => undefined }))(broken())),
+    [1]
+  )
   await t.rejects(collect(transform<number, number | string>(() => same)(broken())), { message: 'cut' })
 })
 
 t.test('a push that throws returns the source, and may be the last word too', async t => {
   let ended = 0
-  const failing = { push: (): string => { throw new Error('bad') } }
-  await t.rejects(collect(transform(() => failing)(numbers(3, () => { ended++ }))), { message: 'bad' })
-  t.same(await collect(transform(() => ({ ...failing, fail: () => 'said' }))(numbers(3, () => { ended++ }))), ['said'])
+  const failing = {
+    push: (): string => {
+      throw new Error('bad')
+    }
+  }
+  await t.rejects(
+    collect(
+      transform(() => failing)(
+        numbers(3, () => {
+          ended++
+        })
+      )
+    ),
+    { message: 'bad' }
+  )
+  t.same(
+    await collect(
+      transform(() => ({ ...failing, fail: () => 'said' }))(
+        numbers(3, () => {
+          ended++
+        })
+      )
+    ),
+    ['said']
+  )
   t.equal(ended, 2)
 })

@@ -42,7 +42,12 @@ const cases: Readonly<Partial<Record<AdminRoute, Case>>> = {
   'DELETE /admin/v1/users/:user_id': { least: 'admin', scope: 'users:write' },
   'POST /admin/v1/users/:user_id/link': { least: 'admin', scope: 'users:write', unscoped: true },
   'GET /admin/v1/invitations': { least: 'admin', scope: 'users:read' },
-  'POST /admin/v1/invitations': { least: 'admin', scope: 'users:write', unscoped: true, body: { role: 'viewer' } },
+  'POST /admin/v1/invitations': {
+    least: 'admin',
+    scope: 'users:write',
+    unscoped: true,
+    body: { role: 'viewer' }
+  },
   'DELETE /admin/v1/invitations/:invitation_id': { least: 'admin', scope: 'users:write' },
   'GET /admin/v1/projects': { least: 'viewer', scope: 'projects:read' },
   'POST /admin/v1/projects': { least: 'admin', scope: 'projects:write', body: {} },
@@ -104,24 +109,51 @@ t.test('each route is for the roles of this table, and for admin keys with its s
   const { adminKeys } = admin.accounts
   const people: Partial<Record<Role, Person>> = {}
   for (const role of roles) people[role] = await user(role)
-  const { secret: other } = await adminKeys.create({ name: 'other', role: 'owner', scopes: ['models:write'], createdBy: 'test' })
+  const { secret: other } = await adminKeys.create({
+    name: 'other',
+    role: 'owner',
+    scopes: ['models:write'],
+    createdBy: 'test'
+  })
   const { secret: full } = await adminKeys.create({ name: 'full', role: 'owner', createdBy: 'test' })
   const results: string[] = []
-  const check = async (by: Send, route: string, body: unknown, expected: string | number, who: string, headers?: Record<string, string>): Promise<void> => {
+  const check = async (
+    by: Send,
+    route: string,
+    body: unknown,
+    expected: string | number,
+    who: string,
+    headers?: Record<string, string>
+  ): Promise<void> => {
     const { status } = await by(route.replaceAll(/:\w+/g, 'nothing'), body, headers)
     const found = status === 401 || status === 403 ? status : 'passes'
     // A sign-in that fails is 401 as well.
-    if (found !== expected && !(expected === 'passes' && route.includes('/sign-in/'))) results.push(`${route} by ${who}: ${status} instead of ${expected}`)
+    if (found !== expected && !(expected === 'passes' && route.includes('/sign-in/'))) {
+      results.push(`${route} by ${who}: ${status} instead of ${expected}`)
+    }
   }
   for (const [route, { least, scope, unscoped = false, body }] of Object.entries(cases)) {
     if (route === 'DELETE /admin/v1/session') continue
     await check(send, route, body, expects(least, 'none'), 'no one')
-    for (const role of roles) await check(people[role]?.send ?? send, route, body, expects(least, role), role)
-    await check(send, route, body, least === 'all' ? 'passes' : 403, 'a key without the scope', { authorization: `Bearer ${other}` })
-    await check(send, route, body, least === 'all' ? 'passes' : 401, 'a key of the API', { authorization: `Bearer ${testKey}` })
+    for (const role of roles) {
+      await check(people[role]?.send ?? send, route, body, expects(least, role), role)
+    }
+    await check(send, route, body, least === 'all' ? 'passes' : 403, 'a key without the scope', {
+      authorization: `Bearer ${other}`
+    })
+    await check(send, route, body, least === 'all' ? 'passes' : 401, 'a key of the API', {
+      authorization: `Bearer ${testKey}`
+    })
     if (scope === undefined) continue
-    const { secret } = await adminKeys.create({ name: route, role: 'owner', scopes: [scope], createdBy: 'test' })
-    await check(send, route, body, unscoped ? 403 : 'passes', 'a key with the scope', { authorization: `Bearer ${secret}` })
+    const { secret } = await adminKeys.create({
+      name: route,
+      role: 'owner',
+      scopes: [scope],
+      createdBy: 'test'
+    })
+    await check(send, route, body, unscoped ? 403 : 'passes', 'a key with the scope', {
+      authorization: `Bearer ${secret}`
+    })
     await check(send, route, body, 'passes', 'a key without scopes', { authorization: `Bearer ${full}` })
   }
   t.same(results, [])

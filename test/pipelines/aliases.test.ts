@@ -27,14 +27,22 @@ function chat (model?: string): RequestInit {
 
 t.test('a program needs no other base address than that of the gateway it was written for', async t => {
   const { api } = await opened(t)
-  const paths = ['/chat/completions', '/openai/chat/completions', '/openai/v1/chat/completions', '/CHAT/completions/']
+  const paths = [
+    '/chat/completions',
+    '/openai/chat/completions',
+    '/openai/v1/chat/completions',
+    '/CHAT/completions/'
+  ]
   for (const path of paths) {
     const response = await fetch(api.url + path, chat('openai/gpt-5'))
     t.match(await response.json(), { choices: [{ message: { content: 'there' } }] }, path)
   }
   t.match(await (await fetch(`${api.url}/models`, { headers })).json(), { object: 'list' })
   t.match(await (await fetch(`${api.url}/models/openai/gpt-5`, { headers })).json(), { id: 'openai/gpt-5' })
-  await until(() => api.lines.filter(({ endpoint }) => endpoint === 'chat').length === paths.length, 'their lines')
+  await until(
+    () => api.lines.filter(({ endpoint }) => endpoint === 'chat').length === paths.length,
+    'their lines'
+  )
   t.same(
     api.lines.filter(({ endpoint }) => endpoint === 'chat').map(({ request }) => request),
     paths.map(path => `POST ${path}`),
@@ -46,16 +54,32 @@ t.test('published clients work with only the host replaced', async t => {
   const { api } = await opened(t)
   const messages = [{ role: 'user' as const, content: 'hi' }]
   const openai = new OpenAI({ baseURL: api.url, apiKey: testKey })
-  t.equal((await openai.chat.completions.create({ model: 'openai/gpt-5', messages })).choices[0]?.message.content, 'there')
-  const azure = new AzureOpenAI({ endpoint: api.url, apiKey: testKey, apiVersion: '2024-10-21', deployment: 'openai/gpt-5' })
-  t.equal((await azure.chat.completions.create({ model: 'another', messages })).choices[0]?.message.content, 'there')
+  t.equal(
+    (await openai.chat.completions.create({ model: 'openai/gpt-5', messages })).choices[0]?.message.content,
+    'there'
+  )
+  const azure = new AzureOpenAI({
+    endpoint: api.url,
+    apiKey: testKey,
+    apiVersion: '2024-10-21',
+    deployment: 'openai/gpt-5'
+  })
+  t.equal(
+    (await azure.chat.completions.create({ model: 'another', messages })).choices[0]?.message.content,
+    'there'
+  )
   const anthropic = new Anthropic({ baseURL: `${api.url}/anthropic`, apiKey: testKey })
-  t.match((await anthropic.messages.create({ model: 'openai/gpt-5', max_tokens: 9, messages })).content, [{ text: 'there' }])
+  t.match((await anthropic.messages.create({ model: 'openai/gpt-5', max_tokens: 9, messages })).content, [
+    { text: 'there' }
+  ])
 })
 
 t.test('the model of the path wins over that of the body, which is named in a header', async t => {
   const { api, seen } = await opened(t)
-  for (const path of ['/openai/deployments/openai/gpt-5/chat/completions?api-version=1', '/engines/openai/gpt-5/chat/completions']) {
+  for (const path of [
+    '/openai/deployments/openai/gpt-5/chat/completions?api-version=1',
+    '/engines/openai/gpt-5/chat/completions'
+  ]) {
     const other = await fetch(api.url + path, chat('openai/gpt-4o'))
     t.equal(other.status, 200)
     t.equal(other.headers.get('x-headgate-ignored'), 'model')
@@ -115,7 +139,11 @@ t.test('probes have the names of other gateways as well, and need no key', async
 t.test('aliases are off where the operator says so', async t => {
   const { server } = settings({})
   const { api } = await opened(t, { server: { ...server, aliases: false } })
-  for (const path of ['/chat/completions', '/openai/deployments/openai/gpt-5/chat/completions', '/anthropic/v1/messages']) {
+  for (const path of [
+    '/chat/completions',
+    '/openai/deployments/openai/gpt-5/chat/completions',
+    '/anthropic/v1/messages'
+  ]) {
     t.equal((await fetch(api.url + path, chat('openai/gpt-5'))).status, 404, path)
   }
   const { paths } = await (await fetch(`${api.url}/openapi.json`)).json() as { paths: object }
@@ -124,17 +152,27 @@ t.test('aliases are off where the operator says so', async t => {
 
 t.test('the document has every alias once, under a tag of its own', async t => {
   const { api } = await opened(t)
-  const { paths } = await (await fetch(`${api.url}/openapi.json`)).json() as { paths: Record<string, Record<string, { tags: string[], operationId: string }>> }
+  const { paths } = (await (await fetch(`${api.url}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, { tags: string[], operationId: string }>>
+  }
   t.same(paths['/anthropic/v1/messages']?.['post']?.tags, ['Aliases'])
   const all = [...endpointDocs, ...aliasDocs(endpointDocs)]
-  t.equal(new Set(all.map(({ method, path }) => `${method} ${path}`)).size, all.length, 'no alias is the path of another endpoint')
+  t.equal(
+    new Set(all.map(({ method, path }) => `${method} ${path}`)).size,
+    all.length,
+    'no alias is the path of another endpoint'
+  )
   t.equal(new Set(all.map(({ operationId }) => operationId)).size, all.length)
 })
 
 t.test('a body that looks like a form is none, and a deployment has a name', async t => {
   const { api, seen } = await opened(t)
   const body = JSON.stringify({ model: 'openai/gpt-4o', messages: 'hi', fields: {}, files: {} })
-  t.equal((await fetch(`${api.url}/engines/openai/gpt-5/chat/completions`, { method: 'POST', headers, body })).status, 200)
+  t.equal(
+    (await fetch(`${api.url}/engines/openai/gpt-5/chat/completions`, { method: 'POST', headers, body }))
+      .status,
+    200
+  )
   t.match(seen[0]?.json, { model: 'gpt-5' })
   const nameless = await fetch(`${api.url}/openai/deployments//chat/completions`, chat('openai/gpt-5'))
   t.equal(nameless.status, 404)
@@ -144,6 +182,10 @@ t.test('a body that looks like a form is none, and a deployment has a name', asy
 t.test('errors are in the words of their dialect however the path is written', async t => {
   const { api } = await opened(t)
   for (const path of ['/V1/Messages', '/Messages/', '/ANTHROPIC/v1/messages']) {
-    t.match(await (await fetch(api.url + path, { method: 'POST', headers, body: '{' })).json(), { type: 'error' }, path)
+    t.match(
+      await (await fetch(api.url + path, { method: 'POST', headers, body: '{' })).json(),
+      { type: 'error' },
+      path
+    )
   }
 })

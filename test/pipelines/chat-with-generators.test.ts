@@ -1,4 +1,7 @@
-/** All tests of chat completions with a generator at every place of the pipeline: it costs its neighbours nothing they need, and loses nothing. */
+/**
+ * All tests of chat completions with a generator at every place of the pipeline: it costs its neighbours
+ * nothing they need, and loses nothing.
+ */
 
 import t from 'tap'
 import { countGenerators } from '../support/generators-everywhere.ts'

@@ -2,7 +2,14 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import {
+  chatAnswer,
+  chatFrames,
+  eventStream,
+  fakeUpstream,
+  type Script,
+  type SeenRequest
+} from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { raw, requestText } from '../support/raw.ts'
 import { settles, until } from '../support/until.ts'
@@ -24,7 +31,10 @@ async function start (
   parts: Partial<Settings> = {}
 ): Promise<Started> {
   const upstream = await fakeUpstream(script)
-  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', provider)], ...parts })
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', provider)],
+    ...parts
+  })
   t.teardown(upstream.close)
   return { upstream, api }
 }
@@ -50,40 +60,71 @@ t.test('a complete answer and a streamed one say the same, under the gateway\'s 
   t.equal(complete.status, 200)
   t.match(complete.headers.get('content-type'), /^application\/json/)
   t.match(await json(complete), {
-    id: /^chatcmpl-/, object: 'chat.completion', created: Number, model: 'openai/gpt-5',
-    choices: [{ index: 0, message: { role: 'assistant', content: 'Hello', refusal: null }, finish_reason: 'stop' }],
+    id: /^chatcmpl-/,
+    object: 'chat.completion',
+    created: Number,
+    model: 'openai/gpt-5',
+    choices: [
+      { index: 0, message: { role: 'assistant', content: 'Hello', refusal: null }, finish_reason: 'stop' }
+    ],
     usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 }
   })
-  const streamed = await api.post(path, { ...question, stream: true, stream_options: { include_usage: true } })
+  const streamed = await api.post(path, {
+    ...question,
+    stream: true,
+    stream_options: { include_usage: true }
+  })
   t.equal(streamed.headers.get('content-type'), 'text/event-stream; charset=utf-8')
   t.match(streamed.headers.get('cache-control'), 'no-cache')
   const text = await streamed.text()
   t.match(text, /"content":"Hel"/)
-  t.match(text, /"usage":\{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5\}\}\n\ndata: \[DONE\]\n\n$/)
+  t.match(
+    text,
+    /"usage":\{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5\}\}\n\ndata: \[DONE\]\n\n$/
+  )
   t.equal(upstream.requests.length, 2)
   t.match(upstream.requests[0]?.json, { model: 'gpt-5', messages: [{ role: 'user', content: 'hi' }] })
   t.notOk('authorization' in (upstream.requests[0]?.headers ?? {}), 'the caller\'s key goes no further')
 })
 
-t.test('a stream is padded and counted when requested, and such wishes mean nothing without one', async t => {
-  const { upstream, api } = await start(t, answering(['Hel', 'lo']))
-  const ask = async (more: object): Promise<string> => await (await api.post(path, { ...question, ...more })).text()
-  const options = { include_usage: true, include_obfuscation: true }
-  const padded = await ask({ stream: true, stream_options: options })
-  t.equal(padded.match(/"obfuscation":"[^"]+"/g)?.length, 4, 'the role, two words and the finish')
-  t.match(padded, /"usage":\{/)
-  t.notMatch(await ask({ stream: true }), /obfuscation|usage/)
-  t.notMatch(await ask({ stream: true, stream_options: { include_usage: false } }), /usage/)
-  for (const more of [{ stream_options: options }, { stream: false, stream_options: options }, { stream: null, stream_options: null }]) {
-    t.match(JSON.parse(await ask(more)), { object: 'chat.completion', usage: { total_tokens: 4 } })
+t.test(
+  'a stream is padded and counted when requested, and such wishes mean nothing without one',
+  async t => {
+    const { upstream, api } = await start(t, answering(['Hel', 'lo']))
+    const ask = async (more: object): Promise<string> =>
+      await (await api.post(path, { ...question, ...more })).text()
+    const options = { include_usage: true, include_obfuscation: true }
+    const padded = await ask({ stream: true, stream_options: options })
+    t.equal(padded.match(/"obfuscation":"[^"]+"/g)?.length, 4, 'the role, two words and the finish')
+    t.match(padded, /"usage":\{/)
+    t.notMatch(await ask({ stream: true }), /obfuscation|usage/)
+    t.notMatch(await ask({ stream: true, stream_options: { include_usage: false } }), /usage/)
+    for (const more of [
+      { stream_options: options },
+      { stream: false, stream_options: options },
+      { stream: null, stream_options: null }
+    ]) {
+      t.match(JSON.parse(await ask(more)), { object: 'chat.completion', usage: { total_tokens: 4 } })
+    }
+    t.match(
+      upstream.requests[1]?.json,
+      { stream_options: { include_usage: true, include_obfuscation: false } },
+      'for the usage records'
+    )
+    t.notOk('stream_options' in Object(upstream.requests.at(-1)?.json))
   }
-  t.match(upstream.requests[1]?.json, { stream_options: { include_usage: true, include_obfuscation: false } }, 'for the usage records')
-  t.notOk('stream_options' in Object(upstream.requests.at(-1)?.json))
-})
+)
 
 t.test('what clients send along changes nothing', async t => {
   const { upstream, api } = await start(t, answering(['Hello']))
-  const headers = { accept: 'application/json', 'idempotency-key': 'stainless-node-retry-1', 'x-stainless-retry-count': '2', 'x-stainless-timeout': '60', 'x-sdk-version': '1.0.0', 'user-agent': 'Dedalus/JS' }
+  const headers = {
+    accept: 'application/json',
+    'idempotency-key': 'stainless-node-retry-1',
+    'x-stainless-retry-count': '2',
+    'x-stainless-timeout': '60',
+    'x-sdk-version': '1.0.0',
+    'user-agent': 'Dedalus/JS'
+  }
   for (const accept of ['application/json', 'audio/mpeg', 'nothing/here']) {
     const response = await api.post(path, { ...question, stream: true }, { headers: { ...headers, accept } })
     t.equal(response.status, 200)
@@ -93,32 +134,61 @@ t.test('what clients send along changes nothing', async t => {
   t.notMatch(JSON.stringify(upstream.requests.map(({ headers }) => headers)), /stainless|Dedalus|audio/)
 })
 
-t.test('every answer has an id, the time the gateway took, and a line in the log without secrets', async t => {
-  const { api } = await start(t, (_request, number) => number === 0
-    ? { headers: { 'x-request-id': 'up-7' }, pieces: [chatAnswer('Hi')] }
-    : { status: 401, pieces: [JSON.stringify({ error: { message: 'Incorrect API key provided: sk-canary1234' } })] })
-  const good = await api.post(path, { ...question, messages: [{ role: 'user', content: 'canary-body' }], user: 'ada' }, { headers: { 'x-request-id': 'mine-1' } })
-  t.equal(good.headers.get('x-request-id'), 'mine-1')
-  t.equal(good.headers.get('x-upstream-request-id'), 'up-7')
-  t.match(good.headers.get('x-headgate-overhead-ms'), /^\d+\.\d\d$/)
-  const refused = await api.post(path, question, { headers: { 'x-request-id': 'bad id; drop' } })
-  t.match(refused.headers.get('x-request-id'), /^[\da-f]{32}$/, 'an id that is not plain is replaced')
-  t.equal(refused.status, 502)
-  t.match(await json(refused), { error: { type: 'server_error', code: 'upstream_auth_failed', param: null } })
-  t.equal(refused.headers.get('x-should-retry'), 'false')
-  await api.post(path, question, { headers: { authorization: 'Bearer canary-key' } })
-  await until(() => api.lines.length === 3, 'three lines in the log')
-  t.match(api.lines, [
-    { id: 'mine-1', key: 'key-1', endpoint: 'chat', requested: 'openai/gpt-5', model: 'openai/gpt-5', provider: 'openai', status: 200, outcome: 'ok', attempts: 1, usage: { total: 4 } },
-    { status: 502, outcome: 'error', error: 'upstream_auth_failed' },
-    { status: 401, error: 'invalid_api_key' }
-  ])
-  t.notMatch(JSON.stringify(api.lines), /canary|Bearer|My API Key/)
-})
+t.test(
+  'every answer has an id, the time the gateway took, and a line in the log without secrets',
+  async t => {
+    const { api } = await start(t, (_request, number) =>
+      number === 0
+        ? { headers: { 'x-request-id': 'up-7' }, pieces: [chatAnswer('Hi')] }
+        : {
+            status: 401,
+            pieces: [JSON.stringify({ error: { message: 'Incorrect API key provided: sk-canary1234' } })]
+          }
+    )
+    const good = await api.post(
+      path,
+      { ...question, messages: [{ role: 'user', content: 'canary-body' }], user: 'ada' },
+      { headers: { 'x-request-id': 'mine-1' } }
+    )
+    t.equal(good.headers.get('x-request-id'), 'mine-1')
+    t.equal(good.headers.get('x-upstream-request-id'), 'up-7')
+    t.match(good.headers.get('x-headgate-overhead-ms'), /^\d+\.\d\d$/)
+    const refused = await api.post(path, question, { headers: { 'x-request-id': 'bad id; drop' } })
+    t.match(refused.headers.get('x-request-id'), /^[\da-f]{32}$/, 'an id that is not plain is replaced')
+    t.equal(refused.status, 502)
+    t.match(await json(refused), {
+      error: { type: 'server_error', code: 'upstream_auth_failed', param: null }
+    })
+    t.equal(refused.headers.get('x-should-retry'), 'false')
+    await api.post(path, question, { headers: { authorization: 'Bearer canary-key' } })
+    await until(() => api.lines.length === 3, 'three lines in the log')
+    t.match(api.lines, [
+      {
+        id: 'mine-1',
+        key: 'key-1',
+        endpoint: 'chat',
+        requested: 'openai/gpt-5',
+        model: 'openai/gpt-5',
+        provider: 'openai',
+        status: 200,
+        outcome: 'ok',
+        attempts: 1,
+        usage: { total: 4 }
+      },
+      { status: 502, outcome: 'error', error: 'upstream_auth_failed' },
+      { status: 401, error: 'invalid_api_key' }
+    ])
+    t.notMatch(JSON.stringify(api.lines), /canary|Bearer|My API Key/)
+  }
+)
 
 t.test('keys are checked before anything else', async t => {
   const { upstream, api } = await start(t, answering(['x']))
-  for (const headers of [{ authorization: '' }, { authorization: 'Basic abc' }, { authorization: 'Bearer wrong' }]) {
+  for (const headers of [
+    { authorization: '' },
+    { authorization: 'Basic abc' },
+    { authorization: 'Bearer wrong' }
+  ]) {
     const response = await api.post(path, '{bad json', { headers })
     t.equal(response.status, 401)
     t.match(await json(response), { error: { type: 'authentication_error', code: 'invalid_api_key' } })
@@ -132,43 +202,97 @@ t.test('what the provider gets unchanged it gets as the caller wrote it', async 
   const { upstream, api } = await start(t, answering(['ok']))
   const long = 'x'.repeat(8 * 1024) // shorter bodies are printed
   const messages = `[ {"role":"user","content":"${long} gr\\u00fc\u00dfe \u{1F680}"} ]`
-  const tools = '[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{},"maximum":1.0}}}]'
-  await api.post(path, `{"model":"openai/gpt-5","messages":${messages},"tools":${tools},"unheard":[1],"user":null}`)
+  const tools =
+    '[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{},"maximum":1.0}}}]'
+  await api.post(
+    path,
+    `{"model":"openai/gpt-5","messages":${messages},"tools":${tools},"unheard":[1],"user":null}`
+  )
   t.equal(upstream.requests[0]?.text, `{"model":"gpt-5","messages":${messages},"tools":${tools}}`)
-  await api.post(path, '{"model":"openai/gpt-5","messages":[{"role":"user","role":"user","content":"' + long + '","unheard":1}]}')
-  t.equal(upstream.requests[1]?.text, `{"model":"gpt-5","messages":[{"role":"user","content":"${long}"}]}`, 'what may be read in two ways is printed')
+  await api.post(
+    path,
+    '{"model":"openai/gpt-5","messages":[{"role":"user","role":"user","content":"' +
+      long +
+      '","unheard":1}]}'
+  )
+  t.equal(
+    upstream.requests[1]?.text,
+    `{"model":"gpt-5","messages":[{"role":"user","content":"${long}"}]}`,
+    'what may be read in two ways is printed'
+  )
 })
 
-t.test('a message of the developer is a system message to a provider that does not know the role', async t => {
-  const upstream = await fakeUpstream(answering(['Hi.']))
-  t.teardown(upstream.close)
-  const api = await testGateway(t, { providers: ['openai', 'deepseek'].map(kind => upstreamAt(`${upstream.url}/v1`, kind, kind as 'openai' | 'deepseek')) })
-  const long = 'x'.repeat(8 * 1024) // shorter bodies are printed
-  const messages = `[ {"role":"developer","content":"Be br\\u0069ef."}, {"role":"user","content":"${long}"} ]`
-  for (const model of ['openai/gpt-4o', 'deepseek/deepseek-chat']) t.equal((await api.post(path, `{"model":"${model}","messages":${messages}}`)).status, 200)
-  t.equal(upstream.requests[0]?.text, `{"model":"gpt-4o","messages":${messages}}`)
-  t.strictSame(Reflect.get(Object(upstream.requests[1]?.json), 'messages'), [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: long }])
-})
+t.test(
+  'a message of the developer is a system message to a provider that does not know the role',
+  async t => {
+    const upstream = await fakeUpstream(answering(['Hi.']))
+    t.teardown(upstream.close)
+    const api = await testGateway(t, {
+      providers: ['openai', 'deepseek'].map(kind =>
+        upstreamAt(`${upstream.url}/v1`, kind, kind as 'openai' | 'deepseek')
+      )
+    })
+    const long = 'x'.repeat(8 * 1024) // shorter bodies are printed
+    const messages = `[ {"role":"developer","content":"Be br\\u0069ef."}, {"role":"user","content":"${long}"} ]`
+    for (const model of ['openai/gpt-4o', 'deepseek/deepseek-chat']) {
+      t.equal((await api.post(path, `{"model":"${model}","messages":${messages}}`)).status, 200)
+    }
+    t.equal(upstream.requests[0]?.text, `{"model":"gpt-4o","messages":${messages}}`)
+    t.strictSame(Reflect.get(Object(upstream.requests[1]?.json), 'messages'), [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: long }
+    ])
+  }
+)
 
-t.test('media of a body that is too large for the store is sent as it came, and no other string is as long', async t => {
-  const large = { limits: { ...settings().limits, jsonBodyTotalBytes: 30_000_000, storedBodyBytes: 2_000_000 } }
-  const { upstream, api } = await start(t, answering(['ok']), {}, large)
-  const url = `data:image/png;base64,${'AbC+/'.repeat(500_000)}`
-  const content = [{ type: 'image_url', image_url: { url } }]
-  t.equal((await api.post(path, { ...question, messages: [{ role: 'user', content }] })).status, 200)
-  t.ok(upstream.requests[0]?.text === JSON.stringify({ model: 'gpt-5', messages: [{ role: 'user', content }] }))
-  const source = { type: 'base64', media_type: 'image/png', data: url.slice(url.indexOf(',') + 1) }
-  t.equal((await api.post('/v1/messages', { ...question, max_tokens: 9, messages: [{ role: 'user', content: [{ type: 'image', source }] }] })).status, 200)
-  t.ok(upstream.requests[1]?.text.includes(url))
-  const refused = await api.post(path, { ...question, messages: 'word '.repeat(3_400_000) })
-  t.equal(refused.status, 413)
-  t.match(await json(refused), { error: { code: 'file_too_large', message: /a string of more than 16 MB/ } })
-  t.equal(upstream.requests.length, 2)
-})
+t.test(
+  'media of a body that is too large for the store is sent as it came, and no other string is as long',
+  async t => {
+    const large = {
+      limits: { ...settings().limits, jsonBodyTotalBytes: 30_000_000, storedBodyBytes: 2_000_000 }
+    }
+    const { upstream, api } = await start(t, answering(['ok']), {}, large)
+    const url = `data:image/png;base64,${'AbC+/'.repeat(500_000)}`
+    const content = [{ type: 'image_url', image_url: { url } }]
+    t.equal((await api.post(path, { ...question, messages: [{ role: 'user', content }] })).status, 200)
+    t.ok(
+      upstream.requests[0]?.text ===
+        JSON.stringify({ model: 'gpt-5', messages: [{ role: 'user', content }] })
+    )
+    const source = { type: 'base64', media_type: 'image/png', data: url.slice(url.indexOf(',') + 1) }
+    t.equal(
+      (
+        await api.post('/v1/messages', {
+          ...question,
+          max_tokens: 9,
+          messages: [{ role: 'user', content: [{ type: 'image', source }] }]
+        })
+      ).status,
+      200
+    )
+    t.ok(upstream.requests[1]?.text.includes(url))
+    const refused = await api.post(path, { ...question, messages: 'word '.repeat(3_400_000) })
+    t.equal(refused.status, 413)
+    t.match(await json(refused), {
+      error: { code: 'file_too_large', message: /a string of more than 16 MB/ }
+    })
+    t.equal(upstream.requests.length, 2)
+  }
+)
 
 t.test('bodies that are no request are refused with a status of their own', async t => {
-  const { upstream, api } = await start(t, answering(['x']), {}, { limits: { ...settings().limits, jsonBodyBytes: 20_000, jsonDepth: 8 } })
-  const row = async (body: string, status: number, expected: object, headers: Record<string, string> = {}): Promise<void> => {
+  const { upstream, api } = await start(
+    t,
+    answering(['x']),
+    {},
+    { limits: { ...settings().limits, jsonBodyBytes: 20_000, jsonDepth: 8 } }
+  )
+  const row = async (
+    body: string,
+    status: number,
+    expected: object,
+    headers: Record<string, string> = {}
+  ): Promise<void> => {
     const response = await api.post(path, body, { headers })
     t.equal(response.status, status, body.slice(0, 40))
     t.match(await json(response), expected)
@@ -179,22 +303,43 @@ t.test('bodies that are no request are refused with a status of their own', asyn
   await row('', 400, { error: { code: 'invalid_json' } })
   await row('[['.repeat(10) + ']]'.repeat(10), 400, { error: { code: 'invalid_json', message: /deeper/ } })
   await row('x'.repeat(30_000), 413, { error: { code: 'file_too_large' } })
-  await row('a=b', 415, { error: { code: 'unsupported_media_type' } }, { 'content-type': 'application/x-www-form-urlencoded' })
+  await row(
+    'a=b',
+    415,
+    { error: { code: 'unsupported_media_type' } },
+    { 'content-type': 'application/x-www-form-urlencoded' }
+  )
   await row('{}', 415, { error: { code: 'unsupported_media_type' } }, { 'content-encoding': 'compress' })
   await row('{}', 422, { detail: [{ loc: ['body', 'model'], type: 'missing' }] })
   await row('{"model":5,"temperature":3,"messages":[{}]}', 422, { detail: Array })
-  await row(JSON.stringify({ ...question, mcp_servers: { url: `https://${'ü'.repeat(8192)}` } }), 422, { detail: [{ loc: ['body', 'mcp_servers'] }] })
-  await row('{"model":"openai/gpt-5","messages":"x","top_logprobs":3}', 400, { error: { param: 'top_logprobs' } })
-  await row('{"model":"openaj/gpt-5","messages":"x"}', 404, { error: { code: 'model_not_found', param: 'model', message: /openai\/gpt-5/ } })
+  await row(JSON.stringify({ ...question, mcp_servers: { url: `https://${'ü'.repeat(8192)}` } }), 422, {
+    detail: [{ loc: ['body', 'mcp_servers'] }]
+  })
+  await row('{"model":"openai/gpt-5","messages":"x","top_logprobs":3}', 400, {
+    error: { param: 'top_logprobs' }
+  })
+  await row('{"model":"openaj/gpt-5","messages":"x"}', 404, {
+    error: { code: 'model_not_found', param: 'model', message: /openai\/gpt-5/ }
+  })
   t.equal(upstream.requests.length, 0)
-  const packed = await fetch(api.url + path, { method: 'POST', body: gzipSync(JSON.stringify(question)), headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'content-encoding': 'gzip' } })
+  const packed = await fetch(api.url + path, {
+    method: 'POST',
+    body: gzipSync(JSON.stringify(question)),
+    headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'content-encoding': 'gzip' }
+  })
   t.equal(packed.status, 200, 'a compressed body is read')
   const latin = await fetch(api.url + path, {
-    method: 'POST', body: Buffer.from('{"model":"openai/gpt-5","messages":"caf\xe9"}', 'latin1'), headers: { 'x-api-key': testKey, 'content-type': 'application/json' }
+    method: 'POST',
+    body: Buffer.from('{"model":"openai/gpt-5","messages":"caf\xe9"}', 'latin1'),
+    headers: { 'x-api-key': testKey, 'content-type': 'application/json' }
   })
   t.equal(latin.status, 400, 'what is not UTF-8 is not guessed')
   t.match(await json(latin), { error: { code: 'invalid_json', message: 'The body is not UTF-8.' } })
-  const bomb = await fetch(api.url + path, { method: 'POST', body: gzipSync(' '.repeat(1e6)), headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'content-encoding': 'gzip' } })
+  const bomb = await fetch(api.url + path, {
+    method: 'POST',
+    body: gzipSync(' '.repeat(1e6)),
+    headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'content-encoding': 'gzip' }
+  })
   t.equal(bomb.status, 413, 'within the limit of what it unpacks to')
 })
 
@@ -211,13 +356,20 @@ t.test('paths and methods that are not there', async t => {
   t.equal((await api.get('/v1/models/openai/gpt-5')).status, 200)
   t.equal((await api.get('/health', { headers: { authorization: '' } })).status, 401)
   t.same(await json(await api.get('/livez', { headers: { authorization: '' } })), { status: 'ok' })
-  for (const other of ['/livez?deep=1', '/livez/', '/LIVEZ']) t.equal((await api.get(other)).status, 200, other)
+  for (const other of ['/livez?deep=1', '/livez/', '/LIVEZ']) {
+    t.equal((await api.get(other)).status, 200, other)
+  }
   const headOnly = await fetch(`${api.url}/livez`, { method: 'HEAD' })
   t.same([headOnly.status, headOnly.headers.get('content-length'), await headOnly.text()], [200, '15', ''])
 })
 
 t.test('a slow body times out and a caller over the limit reads the answer', async t => {
-  const { api } = await start(t, answering(['x']), {}, { limits: { ...settings().limits, bodyMs: 30, jsonBodyBytes: 1000 } })
+  const { api } = await start(
+    t,
+    answering(['x']),
+    {},
+    { limits: { ...settings().limits, bodyMs: 30, jsonBodyBytes: 1000 } }
+  )
   const slow = await raw(t, api.url)
   slow.write(requestText('{"model":').replace('content-length: 9', 'content-length: 900'))
   const [bytes] = await once(slow, 'data') as [Buffer]
@@ -238,7 +390,14 @@ t.test('a caller who leaves is seen by the provider, wherever the call stands', 
     const [head = '', first = ''] = chatFrames(['a'])
     return { headers: eventStream, pieces: text.includes('waiting') ? [head] : [head, first], then: 'stall' }
   })
-  for (const [number, [messages, stream]] of ([['silent', false], ['silent', true], ['waiting', true], ['speaking', true]] as const).entries()) {
+  for (const [number, [messages, stream]] of (
+    [
+      ['silent', false],
+      ['silent', true],
+      ['waiting', true],
+      ['speaking', true]
+    ] as const
+  ).entries()) {
     const leaving = new AbortController()
     const answer = api.post(path, { ...question, messages, stream }, { signal: leaving.signal })
     answer.catch(() => undefined)
@@ -248,8 +407,13 @@ t.test('a caller who leaves is seen by the provider, wherever the call stands', 
     await settles(seen.aborted, `the provider to see it: ${messages} ${String(stream)}`)
   }
   await until(() => api.lines.length === 4, 'four lines in the log')
-  t.ok(api.lines.every(line => line['outcome'] === 'client_closed' && line['error'] === 'client_closed_request'))
-  t.ok(api.lines.every(line => line['level'] === 'info'), 'it is no error of ours')
+  t.ok(
+    api.lines.every(line => line['outcome'] === 'client_closed' && line['error'] === 'client_closed_request')
+  )
+  t.ok(
+    api.lines.every(line => line['level'] === 'info'),
+    'it is no error of ours'
+  )
   const half = await raw(t, api.url)
   half.write(requestText('{"model":').replace('content-length: 9', 'content-length: 900'))
   half.destroy()
@@ -278,10 +442,17 @@ t.test('a provider that fails in the middle ends the stream with a named error',
       go()
     }
     t.match(text, /"content":"b"/, then)
-    t.match(text, /event: error\ndata: \{"error":\{"message":"[^"]+","type":"server_error","code":"upstream_stream_interrupted","param":null\}\}\n\n$/)
+    t.match(
+      text,
+      /event: error\ndata: \{"error":\{"message":"[^"]+","type":"server_error","code":"upstream_stream_interrupted","param":null\}\}\n\n$/
+    )
     t.notMatch(text, /DONE/)
     await until(() => api.lines.length === 1, 'one line in the log')
-    t.match(api.lines[0], { outcome: 'error', error: 'upstream_stream_interrupted', usage: { estimated: true } })
+    t.match(api.lines[0], {
+      outcome: 'error',
+      error: 'upstream_stream_interrupted',
+      usage: { estimated: true }
+    })
   }
 })
 
@@ -293,11 +464,17 @@ t.test('a stream that ends in the middle of an event was interrupted', async t =
     t.match(text, /"content":"a".*event: error\n.*"code":"upstream_stream_interrupted"/s)
   }
   const early = await start(t, { headers: eventStream, pieces: [head.slice(0, 40)] })
-  t.match(await json(await early.api.post(path, { ...question, stream: true })), { error: { code: 'upstream_stream_interrupted' } })
+  t.match(await json(await early.api.post(path, { ...question, stream: true })), {
+    error: { code: 'upstream_stream_interrupted' }
+  })
   const complete = await start(t, { headers: eventStream, pieces: [head + first.slice(0, 40)] })
-  t.match(await json(await complete.api.post(path, question)), { error: { code: 'upstream_stream_interrupted' } })
+  t.match(await json(await complete.api.post(path, question)), {
+    error: { code: 'upstream_stream_interrupted' }
+  })
   const wrong = await start(t, { headers: eventStream, pieces: ['data: {"id":\n\n'] })
-  t.match(await json(await wrong.api.post(path, { ...question, stream: true })), { error: { code: 'upstream_invalid_response' } })
+  t.match(await json(await wrong.api.post(path, { ...question, stream: true })), {
+    error: { code: 'upstream_invalid_response' }
+  })
 })
 
 t.test('before real output a failure is still a status, or another attempt', async t => {
@@ -319,24 +496,52 @@ t.test('before real output a failure is still a status, or another attempt', asy
 })
 
 t.test('a list of models is tried in order, each with its settings, until one answers', async t => {
-  const said = { 'x-ratelimit-limit-requests': '500', 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1m30.951s' }
+  const said = {
+    'x-ratelimit-limit-requests': '500',
+    'x-ratelimit-remaining-requests': '0',
+    'x-ratelimit-reset-requests': '1m30.951s'
+  }
   const { upstream, api } = await start(t, request => {
     switch (Reflect.get(Object(request.json), 'model')) {
-      case 'gpt-5': return { status: 429, headers: { 'retry-after': '7', ...said, 'x-ratelimit-limit-secrets': '1' }, pieces: ['{"error":{"message":"slow down"}}'] }
-      case 'gpt-5-mini': return { status: 500, pieces: ['<html>oops'] }
-      default: return { pieces: [chatAnswer('third')] }
+      case 'gpt-5':
+        return {
+          status: 429,
+          headers: { 'retry-after': '7', ...said, 'x-ratelimit-limit-secrets': '1' },
+          pieces: ['{"error":{"message":"slow down"}}']
+        }
+      case 'gpt-5-mini':
+        return { status: 500, pieces: ['<html>oops'] }
+      default:
+        return { pieces: [chatAnswer('third')] }
     }
   })
   const response = await api.post(path, {
     messages: 'hi',
     verbosity: 'low',
-    model: ['openai/gpt-5', { model: 'openai/gpt-5-mini', settings: { verbosity: 'high', seed: 7 } }, { model: 'openai/unheard-of', settings: { seed: 9 } }]
+    model: [
+      'openai/gpt-5',
+      { model: 'openai/gpt-5-mini', settings: { verbosity: 'high', seed: 7 } },
+      { model: 'openai/unheard-of', settings: { seed: 9 } }
+    ]
   })
   t.equal(response.status, 200)
   t.match(await json(response), { model: 'openai/unheard-of', choices: [{ message: { content: 'third' } }] })
-  t.same(upstream.requests.map(({ json }) => [Reflect.get(Object(json), 'verbosity'), Reflect.get(Object(json), 'seed')]), [['low', undefined], ['low', 7], ['low', 9]])
+  t.same(
+    upstream.requests.map(({ json }) => [
+      Reflect.get(Object(json), 'verbosity'),
+      Reflect.get(Object(json), 'seed')
+    ]),
+    [
+      ['low', undefined],
+      ['low', 7],
+      ['low', 9]
+    ]
+  )
   await until(() => api.lines.length === 1, 'one line in the log')
-  t.match(api.lines[0], { attempts: 3, failed_attempts: ['openai/gpt-5: rate_limit_exceeded', 'openai/gpt-5-mini: upstream_error'] })
+  t.match(api.lines[0], {
+    attempts: 3,
+    failed_attempts: ['openai/gpt-5: rate_limit_exceeded', 'openai/gpt-5-mini: upstream_error']
+  })
   const limited = await api.post(path, question)
   t.equal(limited.status, 429)
   t.equal(limited.headers.get('retry-after'), '7')
@@ -355,8 +560,16 @@ t.test('answers that are not what was requested are read all the same', async t 
     ['a stream that calls itself JSON', { pieces: [stream] }, true],
     ['a stream with a byte order mark', { headers: eventStream, pieces: [`\ufeff${stream}`] }, true],
     ['JSON after empty lines', { pieces: ['\n', '\n', '\n', complete] }, false],
-    ['a compressed stream', { headers: { ...eventStream, 'content-encoding': 'gzip' }, pieces: [gzipSync(stream)] }, true],
-    ['one byte at a time', { headers: eventStream, pieces: [...Buffer.from(stream)].map(byte => Buffer.of(byte)) }, true]
+    [
+      'a compressed stream',
+      { headers: { ...eventStream, 'content-encoding': 'gzip' }, pieces: [gzipSync(stream)] },
+      true
+    ],
+    [
+      'one byte at a time',
+      { headers: eventStream, pieces: [...Buffer.from(stream)].map(byte => Buffer.of(byte)) },
+      true
+    ]
   ]
   for (const [name, script, streamed] of cases) {
     const { api } = await start(t, script)
@@ -386,25 +599,52 @@ t.test('answers that are not what was requested are read all the same', async t 
 t.test('timeouts of each kind become errors, before and after the first byte', async t => {
   const [head = '', first = ''] = chatFrames(['a'])
   const timeouts = upstreamAt('').timeouts
-  const silent = await start(t, { silent: true }, { timeouts: { ...timeouts, firstByteMs: 20, responseMs: 20 } })
+  const silent = await start(
+    t,
+    { silent: true },
+    { timeouts: { ...timeouts, firstByteMs: 20, responseMs: 20 } }
+  )
   for (const stream of [true, false]) {
     const response = await silent.api.post(path, { ...question, stream })
     t.equal(response.status, 504)
     t.match(await json(response), { error: { code: 'upstream_timeout' } })
   }
-  const idle = await start(t, { headers: eventStream, pieces: [head, first], then: 'stall' }, { timeouts: { ...timeouts, idleBytesMs: 20 } })
-  t.match(await (await idle.api.post(path, { ...question, stream: true })).text(), /event: error\n.*upstream_timeout/)
-  const chatter = (async function * () {
+  const idle = await start(
+    t,
+    { headers: eventStream, pieces: [head, first], then: 'stall' },
+    { timeouts: { ...timeouts, idleBytesMs: 20 } }
+  )
+  t.match(
+    await (await idle.api.post(path, { ...question, stream: true })).text(),
+    /event: error\n.*upstream_timeout/
+  )
+  const chatter = (async function* () {
     yield head + first
     for (;;) {
       yield ': keep-alive\n\n'
       await new Promise(resolve => { setImmediate(resolve) })
     }
   })()
-  const busy = await start(t, { headers: eventStream, pieces: chatter }, { timeouts: { ...timeouts, idleEventsMs: 20 } })
-  t.match(await (await busy.api.post(path, { ...question, stream: true })).text(), /event: error\n.*upstream_timeout/, 'comments are no events')
-  const total = await start(t, { headers: eventStream, pieces: [head, first], then: 'stall' }, {}, { limits: { ...settings().limits, callMs: 300 } })
-  t.match(await (await total.api.post(path, { ...question, stream: true })).text(), /event: error\n.*"code":"timeout"/)
+  const busy = await start(
+    t,
+    { headers: eventStream, pieces: chatter },
+    { timeouts: { ...timeouts, idleEventsMs: 20 } }
+  )
+  t.match(
+    await (await busy.api.post(path, { ...question, stream: true })).text(),
+    /event: error\n.*upstream_timeout/,
+    'comments are no events'
+  )
+  const total = await start(
+    t,
+    { headers: eventStream, pieces: [head, first], then: 'stall' },
+    {},
+    { limits: { ...settings().limits, callMs: 300 } }
+  )
+  t.match(
+    await (await total.api.post(path, { ...question, stream: true })).text(),
+    /event: error\n.*"code":"timeout"/
+  )
 })
 
 t.test('callers who never read hold up the provider, not the memory', async t => {
@@ -435,7 +675,10 @@ t.test('callers who never read hold up the provider, not the memory', async t =>
     for (let turn = 0; turn < 300; turn++) await new Promise(resolve => { setImmediate(resolve) })
   }
   // The kernel holds several megabytes for each of the two connections of a call.
-  t.ok(written < callers * 40e6, `${Math.round(written / callers / 1e6)} of 256 MB each were taken from the provider`)
+  t.ok(
+    written < callers * 40e6,
+    `${Math.round(written / callers / 1e6)} of 256 MB each were taken from the provider`
+  )
   t.ok(process.memoryUsage().rss - rss < callers * 40e6, 'and they are not in our memory')
   for (const socket of sockets) socket.destroy()
   await until(() => api.lines.length === callers, 'a line in the log for each call')
@@ -468,12 +711,19 @@ t.test('a gateway that closes lets calls end, refuses new ones and then ends wha
   await t.rejects(api.post(path, question), 'no new connections')
   go()
   let text = ''
-  for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) text += Buffer.from(next.value).toString()
+  for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+    text += Buffer.from(next.value).toString()
+  }
   t.match(text, /"content":"b".*DONE/s, 'the call in flight ends as it should')
   await closed
   await until(() => upstream.sockets() === 0, 'every connection to the provider to close')
 
-  const stuck = await start(t, { headers: eventStream, pieces: [head + first], then: 'stall' }, {}, { server: { ...settings().server, drainMs: 20 } })
+  const stuck = await start(
+    t,
+    { headers: eventStream, pieces: [head + first], then: 'stall' },
+    {},
+    { server: { ...settings().server, drainMs: 20 } }
+  )
   const waiting = await stuck.api.post(path, { ...question, stream: true })
   await stuck.api.gateway.close()
   t.match(await waiting.text(), /event: error\n.*shutting_down/)
@@ -487,7 +737,9 @@ t.test('a new configuration applies from the next call on, and no call is droppe
   const reloaded = api.gateway.reload(settings({ providers: [upstreamAt(`${other.url}/v1`)] }))
   const after = await reloaded.then(async () => await json(await api.post(path, question)))
   t.match(after, { choices: [{ message: { content: 'new' } }] })
-  for (const answer of await Promise.all(calls)) t.match(answer, { choices: [{ message: { content: /old|new/ } }] })
+  for (const answer of await Promise.all(calls)) {
+    t.match(answer, { choices: [{ message: { content: /old|new/ } }] })
+  }
   await until(() => upstream.sockets() === 0, 'every connection to the provider to close')
 })
 
@@ -504,13 +756,23 @@ t.test('a new configuration knows the models of its providers from its first cal
   const bare = { ...question, model: 'qwen3' }
   const local = { ...upstreamAt(`${ollama.url}/v1`, 'ollama', 'ollama'), listModels: true }
   const reloaded = api.gateway.reload(settings({ providers: [local] }))
-  const again = api.gateway.reload(settings({ providers: [local], routes: [{ name: 'last', models: ['qwen3'] }] }))
-  t.match(await json(await api.post(path, question)), { choices: [{ message: { content: 'old' } }] }, 'until then the old one holds')
+  const again = api.gateway.reload(
+    settings({ providers: [local], routes: [{ name: 'last', models: ['qwen3'] }] })
+  )
+  t.match(
+    await json(await api.post(path, question)),
+    { choices: [{ message: { content: 'old' } }] },
+    'until then the old one holds'
+  )
   list()
   await reloaded
   t.match(await json(await api.post(path, bare)), { choices: [{ message: { content: 'listed' } }] })
   await again
-  t.match(await json(await api.post(path, { ...bare, model: 'last' })), { choices: [{ message: { content: 'listed' } }] }, 'the last one stays')
+  t.match(
+    await json(await api.post(path, { ...bare, model: 'last' })),
+    { choices: [{ message: { content: 'listed' } }] },
+    'the last one stays'
+  )
 })
 
 t.test('the caller\'s own provider key is used and its refusal is theirs to see', async t => {
@@ -523,7 +785,10 @@ t.test('the caller\'s own provider key is used and its refusal is theirs to see'
   const refused = await api.post(path, question, { headers: { 'x-provider-key': 'sk-mine' } })
   t.equal(refused.status, 401)
   t.match(await json(refused), { error: { type: 'authentication_error', code: 'invalid_provider_key' } })
-  t.equal((await api.post(path, question, { headers: { 'x-provider-key': 'k', 'x-provider': 'missing' } })).status, 400)
+  t.equal(
+    (await api.post(path, question, { headers: { 'x-provider-key': 'k', 'x-provider': 'missing' } })).status,
+    400
+  )
 })
 
 t.test('a caller\'s own key that is refused under status 200 is refused to the caller', async t => {
@@ -556,7 +821,10 @@ t.test('a caller\'s own key that is refused under status 200 is refused to the c
 t.test('settings that come with a model are checked, and only shape the answer', async t => {
   const { upstream, api } = await start(t, answering(['x']))
   const row = async (settings: object, detail: object): Promise<void> => {
-    const response = await api.post(path, { messages: 'hi', model: ['openai/gpt-5', { model: 'openai/gpt-5-mini', settings }] })
+    const response = await api.post(path, {
+      messages: 'hi',
+      model: ['openai/gpt-5', { model: 'openai/gpt-5-mini', settings }]
+    })
     t.equal(response.status, 422, JSON.stringify(settings))
     t.match(await json(response), { detail: [detail] })
   }
@@ -566,19 +834,45 @@ t.test('settings that come with a model are checked, and only shape the answer',
   await row({ temperature: 99 }, { loc: ['body', 'model', 1, 'settings', 'temperature'] })
   const complete = await api.post(path, {
     messages: 'hi',
-    model: { model: 'openai/gpt-5', settings: { seed: 4, stop_sequences: ['x'], tool_choice: { type: 'any' }, temperature: null, unheard: 1 } }
+    model: {
+      model: 'openai/gpt-5',
+      settings: {
+        seed: 4,
+        stop_sequences: ['x'],
+        tool_choice: { type: 'any' },
+        temperature: null,
+        unheard: 1
+      }
+    }
   })
   t.match(complete.headers.get('content-type'), /json/)
-  t.same(upstream.requests[0]?.json, { model: 'gpt-5', messages: [{ role: 'user', content: 'hi' }], seed: 4, stop: ['x'] })
-  const refused = await api.post(path, { messages: 'hi', model: { model: 'openai/gpt-5', settings: { stream: true } } })
+  t.same(upstream.requests[0]?.json, {
+    model: 'gpt-5',
+    messages: [{ role: 'user', content: 'hi' }],
+    seed: 4,
+    stop: ['x']
+  })
+  const refused = await api.post(path, {
+    messages: 'hi',
+    model: { model: 'openai/gpt-5', settings: { stream: true } }
+  })
   t.equal(refused.status, 400)
   t.match(await json(refused), { error: { code: 'unsupported_parameter', param: 'model.settings.stream' } })
 })
 
 t.test('the credential of the gateway is in no answer, whatever it looks like', async t => {
   const key = 'plainlookingcredential0123456789'
-  const errors = [{ status: 400, pieces: [JSON.stringify({ error: { message: `no: ${key} is odd` } })] }, { headers: eventStream, pieces: [chatFrames(['a'])[1] ?? '', `data: {"error":{"message":"${key}","code":400}}\n\n`] }]
-  const { api } = await start(t, (_request, number) => errors[number] ?? {}, { apiKey: new Secret(key), headers: { 'x-team': new Secret('teamsecret') } })
+  const errors = [
+    { status: 400, pieces: [JSON.stringify({ error: { message: `no: ${key} is odd` } })] },
+    {
+      headers: eventStream,
+      pieces: [chatFrames(['a'])[1] ?? '', `data: {"error":{"message":"${key}","code":400}}\n\n`]
+    }
+  ]
+  const { api } = await start(t, (_request, number) => errors[number] ?? {}, {
+    apiKey: new Secret(key),
+    headers: { 'x-team': new Secret('teamsecret') }
+  })
   t.match(await json(await api.post(path, question)), { error: { message: 'no: [redacted] is odd' } })
   t.match(await (await api.post(path, { ...question, stream: true })).text(), /event: error\n.*\[redacted\]/)
   await until(() => api.lines.length === 2, 'two lines in the log')
@@ -587,20 +881,30 @@ t.test('the credential of the gateway is in no answer, whatever it looks like', 
 
 t.test('a caller\'s own key has its own patience with a provider', async t => {
   let calls = 0
-  const { api } = await start(t, request => {
-    calls++
-    if (request.headers.authorization === 'Bearer sk-mine') return { status: 429, headers: { 'retry-after': '60' }, pieces: ['{"error":{"message":"slow"}}'] }
-    return calls === 2 ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('ok')] }
-  }, { retries: 1 })
+  const { api } = await start(
+    t,
+    request => {
+      calls++
+      if (request.headers.authorization === 'Bearer sk-mine') {
+        return { status: 429, headers: { 'retry-after': '60' }, pieces: ['{"error":{"message":"slow"}}'] }
+      }
+      return calls === 2 ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('ok')] }
+    },
+    { retries: 1 }
+  )
   t.equal((await api.post(path, question, { headers: { 'x-provider-key': 'sk-mine' } })).status, 429)
   t.equal((await api.post(path, question)).status, 200, 'others are retried as before')
 })
 
 t.test('a model that its provider does not have is passed over for the next of the list', async t => {
-  const { api } = await start(t, request => Reflect.get(Object(request.json), 'model') === 'gpt-5'
-    ? { status: 404, pieces: ['{"error":{"message":"gone","code":"model_not_found"}}'] }
-    : { pieces: [chatAnswer('second')] })
-  t.match(await json(await api.post(path, { ...question, model: ['openai/gpt-5', 'openai/gpt-5-mini'] })), { model: 'openai/gpt-5-mini' })
+  const { api } = await start(t, request =>
+    Reflect.get(Object(request.json), 'model') === 'gpt-5'
+      ? { status: 404, pieces: ['{"error":{"message":"gone","code":"model_not_found"}}'] }
+      : { pieces: [chatAnswer('second')] }
+  )
+  t.match(await json(await api.post(path, { ...question, model: ['openai/gpt-5', 'openai/gpt-5-mini'] })), {
+    model: 'openai/gpt-5-mini'
+  })
   const alone = await api.post(path, question)
   t.equal(alone.status, 404)
 })
@@ -616,11 +920,22 @@ t.test('however many calls fail at once, retries stay a small part of them', asy
 t.test('what a provider did not count is estimated, and nothing is not the same as not counted', async t => {
   const counted = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
   const { upstream, api } = await start(t, (_request, number) => ({
-    pieces: [JSON.stringify({ ...JSON.parse(chatAnswer('12345678')), usage: number === 0 ? counted : undefined })]
+    pieces: [
+      JSON.stringify({ ...JSON.parse(chatAnswer('12345678')), usage: number === 0 ? counted : undefined })
+    ]
   }))
   t.match(await json(await api.post(path, question)), { usage: counted })
-  t.notOk('usage' in await json(await api.post(path, question)), 'no answer has a number that was not counted')
+  t.notOk(
+    'usage' in (await json(await api.post(path, question))),
+    'no answer has a number that was not counted'
+  )
   await until(() => api.lines.length === 2, 'two lines in the log')
-  t.same(api.lines.map(({ usage }) => usage), [{ prompt: 0, completion: 0, total: 0 }, { prompt: 2, completion: 2, total: 4, estimated: true }])
+  t.same(
+    api.lines.map(({ usage }) => usage),
+    [
+      { prompt: 0, completion: 0, total: 0 },
+      { prompt: 2, completion: 2, total: 4, estimated: true }
+    ]
+  )
   t.equal(upstream.requests.length, 2)
 })

@@ -4,7 +4,8 @@ import { request } from 'undici'
 
 t.test('a browser that opens the address is sent to the page; a program is not', async t => {
   const { api } = await adminGateway(t)
-  const open = async (path: string, accept = 'text/html') => await request(api.url + path, { headers: { accept } })
+  const open = async (path: string, accept = 'text/html') =>
+    await request(api.url + path, { headers: { accept } })
   const { statusCode, headers } = await open('/')
   t.match([statusCode, headers['location']], [302, '/dashboard/'])
   t.equal((await open('/', 'application/json')).statusCode, 404)

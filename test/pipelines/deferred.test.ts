@@ -3,7 +3,13 @@ import Dedalus from 'dedalus-labs'
 import { sql } from 'kysely'
 import OpenAI from 'openai'
 import t from 'tap'
-import { chatAnswer, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import {
+  chatAnswer,
+  fakeUpstream,
+  type FakeUpstream,
+  type Script,
+  type SeenRequest
+} from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings } from '../support/settings.ts'
 import { eventually, until } from '../support/until.ts'
@@ -25,7 +31,10 @@ const question = { model: 'xai/grok-4.6', messages: 'canary-question', deferred:
 const longQuestion = { ...question, max_completion_tokens: 40_000 }
 const otherKey = 'another key'
 
-interface Place { readonly database: SqliteDatabase, readonly api: TestGateway }
+interface Place {
+  readonly database: SqliteDatabase
+  readonly api: TestGateway
+}
 
 async function store (t: Test): Promise<SqliteDatabase> {
   const database = await openDatabase(t.testdir())
@@ -34,20 +43,31 @@ async function store (t: Test): Promise<SqliteDatabase> {
 }
 
 async function gateway (
-  t: Test, upstream: FakeUpstream, database: SqliteDatabase, parts: Partial<Settings> = {}, provider: Partial<ProviderSettings> = {}, keys?: Keys
+  t: Test,
+  upstream: FakeUpstream,
+  database: SqliteDatabase,
+  parts: Partial<Settings> = {},
+  provider: Partial<ProviderSettings> = {},
+  keys?: Keys
 ): Promise<TestGateway> {
-  return await testGateway(t, {
-    providers: [
-      upstreamAt(upstream.url, 'xai', 'xai', provider),
-      upstreamAt(upstream.url)
-    ],
-    deferred: { forAllProviders: false, keepMs: 86_400_000, maxPending: 10, maxBytesPerKey: 1_000_000 },
-    ...parts
-  }, { [otherKey]: { id: 'key-2', name: 'other' } }, { database, ...keys !== undefined && { keys } })
+  return await testGateway(
+    t,
+    {
+      providers: [upstreamAt(upstream.url, 'xai', 'xai', provider), upstreamAt(upstream.url)],
+      deferred: { forAllProviders: false, keepMs: 86_400_000, maxPending: 10, maxBytesPerKey: 1_000_000 },
+      ...parts
+    },
+    { [otherKey]: { id: 'key-2', name: 'other' } },
+    { database, ...keys !== undefined && { keys } }
+  )
 }
 
 /** A gateway with a store in front of a scripted provider. */
-async function start (t: Test, script: (request: SeenRequest, number: number) => Script | Promise<Script>, parts: Partial<Settings> = {}): Promise<Place & { upstream: FakeUpstream }> {
+async function start (
+  t: Test,
+  script: (request: SeenRequest, number: number) => Script | Promise<Script>,
+  parts: Partial<Settings> = {}
+): Promise<Place & { upstream: FakeUpstream }> {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
   const database = await store(t)
@@ -57,7 +77,7 @@ async function start (t: Test, script: (request: SeenRequest, number: number) =>
 const accepted: Script = { pieces: ['{"request_id":"f15c114e-f47d"}'] }
 
 async function json (response: Response): Promise<Record<string, unknown>> {
-  return await response.json() as Record<string, unknown>
+  return (await response.json()) as Record<string, unknown>
 }
 
 async function begin (api: TestGateway, more: object = {}): Promise<string> {
@@ -72,7 +92,11 @@ async function fetched (api: TestGateway, id: string, init?: RequestInit): Promi
 
 /** Fetches a completion once it is there. */
 async function completed (api: TestGateway, id: string, init?: RequestInit): Promise<Response> {
-  return await eventually(async () => await fetched(api, id, init), ({ status }) => status !== 202, 'the deferred completion')
+  return await eventually(
+    async () => await fetched(api, id, init),
+    ({ status }) => status !== 202,
+    'the deferred completion'
+  )
 }
 
 t.test('a receipt, then pending, then the completion, as often as it is requested', async t => {
@@ -86,8 +110,16 @@ t.test('a receipt, then pending, then the completion, as often as it is requeste
   const id = String(receipt['request_id'])
   t.match(receipt, { id, object: 'chat.completion', created: Number, model: 'xai/grok-4.6', choices: [] })
   t.match(id, /^dfr_[\w-]+$/)
-  t.notMatch(Buffer.from(id.slice(4), 'base64url').toString('latin1'), /f15c114e|grok|key-1/, 'it reveals nothing')
-  t.match(upstream.requests[0]?.json, { model: 'grok-4.6', deferred: true, messages: [{ content: 'canary-question' }] })
+  t.notMatch(
+    Buffer.from(id.slice(4), 'base64url').toString('latin1'),
+    /f15c114e|grok|key-1/,
+    'it reveals nothing'
+  )
+  t.match(upstream.requests[0]?.json, {
+    model: 'grok-4.6',
+    deferred: true,
+    messages: [{ content: 'canary-question' }]
+  })
 
   const waiting = await fetched(api, id)
   t.equal(waiting.status, 202)
@@ -97,7 +129,12 @@ t.test('a receipt, then pending, then the completion, as often as it is requeste
 
   ready = true
   const first = await (await fetched(api, id)).text()
-  t.match(JSON.parse(first), { id: /^chatcmpl-/, model: 'xai/grok-4.6', choices: [{ message: { content: 'later' } }], usage: { total_tokens: 4 } })
+  t.match(JSON.parse(first), {
+    id: /^chatcmpl-/,
+    model: 'xai/grok-4.6',
+    choices: [{ message: { content: 'later' } }],
+    usage: { total_tokens: 4 }
+  })
   t.equal(await (await fetched(api, id)).text(), first)
   t.equal(upstream.requests.length, 3, 'and the provider is called no more')
   await until(() => api.lines.length === 4, 'four lines in the log')
@@ -134,18 +171,28 @@ t.test('the official clients read the receipt and then the completion', async t 
 })
 
 t.test('an id works for the key it was given to, and not when it is changed', async t => {
-  const { upstream, api } = await start(t, ({ method }) => method === 'POST' ? accepted : { pieces: [chatAnswer('x')] })
+  const { upstream, api } = await start(t, ({ method }) =>
+    method === 'POST' ? accepted : { pieces: [chatAnswer('x')] }
+  )
   const id = await begin(api)
   const own = await api.post(path, question, { headers: { 'x-provider-key': 'mine' } })
   const ownId = String((await json(own))['request_id'])
-  const refused = async (id: string, headers: Record<string, string> = {}, method = 'GET'): Promise<void> => {
+  const refused = async (
+    id: string,
+    headers: Record<string, string> = {},
+    method = 'GET'
+  ): Promise<void> => {
     const response = await fetched(api, id, { headers, method })
     t.equal(response.status, 404)
     t.match(await json(response), { error: { code: 'deferred_completion_not_found', param: 'request_id' } })
   }
   await refused(id, { authorization: `Bearer ${otherKey}` })
-  for (const at of [4, 20, 60, id.length - 1]) await refused(id.slice(0, at) + (id[at] === 'A' ? 'B' : 'A') + id.slice(at + 1))
-  for (const odd of [`${id}=`, id.slice(4), id.slice(0, -4), 'dfr_', 'f15c114e-f47d', '..%2F..%2Fmodels']) await refused(odd)
+  for (const at of [4, 20, 60, id.length - 1]) {
+    await refused(id.slice(0, at) + (id[at] === 'A' ? 'B' : 'A') + id.slice(at + 1))
+  }
+  for (const odd of [`${id}=`, id.slice(4), id.slice(0, -4), 'dfr_', 'f15c114e-f47d', '..%2F..%2Fmodels']) {
+    await refused(odd)
+  }
   await refused(ownId, {})
   await refused(ownId, { 'x-provider-key': 'theirs' })
   await refused(id, { 'x-provider-key': 'mine' })
@@ -157,8 +204,13 @@ t.test('an id works for the key it was given to, and not when it is changed', as
 })
 
 t.test('what cannot be deferred is refused, and what is not deferred is completed at once', async t => {
-  const { upstream, api } = await start(t, ({ json }) => Reflect.get(Object(json), 'deferred') === true ? accepted : { pieces: [chatAnswer('now')] })
-  for (const [more, param] of [[{ stream: true }, 'stream'], [{ mcp_servers: ['org/name'] }, 'mcp_servers']] as const) {
+  const { upstream, api } = await start(t, ({ json }) =>
+    Reflect.get(Object(json), 'deferred') === true ? accepted : { pieces: [chatAnswer('now')] }
+  )
+  for (const [more, param] of [
+    [{ stream: true }, 'stream'],
+    [{ mcp_servers: ['org/name'] }, 'mcp_servers']
+  ] as const) {
     const response = await api.post(path, { ...question, ...more })
     t.equal(response.status, 400)
     t.match(await json(response), { error: { code: 'unsupported_parameter', param } })
@@ -168,14 +220,21 @@ t.test('what cannot be deferred is refused, and what is not deferred is complete
   t.match(await json(now), { choices: [{ message: { content: 'now' } }] })
   const list = await api.post(path, { ...question, model: ['openai/gpt-5', 'xai/grok-4.6'] })
   t.match(await json(list), { choices: [{ message: { content: 'now' } }] }, 'the first of a list decides')
-  t.match(await json(await api.post(path, { ...question, deferred: false })), { choices: [{ message: { content: 'now' } }] })
+  t.match(await json(await api.post(path, { ...question, deferred: false })), {
+    choices: [{ message: { content: 'now' } }]
+  })
 })
 
 t.test('a completion that comes at once is the answer, and is billed once', async t => {
   const { upstream, api } = await start(t, () => ({ pieces: [chatAnswer('at once')] }))
   const response = await api.post(path, question)
   t.equal(response.status, 200)
-  t.match(await json(response), { object: 'chat.completion', model: 'xai/grok-4.6', choices: [{ message: { content: 'at once' }, finish_reason: 'stop' }], usage: { total_tokens: 4 } })
+  t.match(await json(response), {
+    object: 'chat.completion',
+    model: 'xai/grok-4.6',
+    choices: [{ message: { content: 'at once' }, finish_reason: 'stop' }],
+    usage: { total_tokens: 4 }
+  })
   t.equal(upstream.requests.length, 1)
   await until(() => api.lines.length === 1, 'the line of the call')
   t.match(api.lines[0], { provider: 'xai', usage: { prompt: 3, completion: 1 } })
@@ -189,14 +248,20 @@ t.test('a deferred request whose answer breaks after the head is not sent again'
   }
 })
 
-t.test('a completion that the provider does not know any more is not found, also under status 200', async t => {
-  for (const body of ['{"code":"Some requested entity was not found","error":"no such request"}', '{"code":"The request was not found"}']) {
-    const { api } = await start(t, ({ method }) => method === 'POST' ? accepted : { pieces: [body] })
-    const response = await fetched(api, await begin(api))
-    t.equal(response.status, 404, body)
-    t.match(await json(response), { error: { code: 'deferred_completion_not_found' } })
+t.test(
+  'a completion that the provider does not know any more is not found, also under status 200',
+  async t => {
+    for (const body of [
+      '{"code":"Some requested entity was not found","error":"no such request"}',
+      '{"code":"The request was not found"}'
+    ]) {
+      const { api } = await start(t, ({ method }) => (method === 'POST' ? accepted : { pieces: [body] }))
+      const response = await fetched(api, await begin(api))
+      t.equal(response.status, 404, body)
+      t.match(await json(response), { error: { code: 'deferred_completion_not_found' } })
+    }
   }
-})
+)
 
 t.test('an id of the provider that changes the path is no id', async t => {
   for (const id of ['../models', '..', 'a/b', '%2e', '', 'x'.repeat(257), 7]) {
@@ -210,8 +275,21 @@ t.test('an id of the provider that changes the path is no id', async t => {
 
 t.test('a completion that failed answers as the call would have, and goes on doing so', async t => {
   const cases: Array<[Script, number, string, boolean]> = [
-    [{ status: 403, pieces: ['{"code":"permission-denied","error":"Content violates usage guidelines. Team: t"}'] }, 400, 'content_policy_violation', true],
-    [{ pieces: ['{"code":"Client specified an invalid argument","error":"no"}'] }, 400, 'Client specified an invalid argument', true],
+    [
+      {
+        status: 403,
+        pieces: ['{"code":"permission-denied","error":"Content violates usage guidelines. Team: t"}']
+      },
+      400,
+      'content_policy_violation',
+      true
+    ],
+    [
+      { pieces: ['{"code":"Client specified an invalid argument","error":"no"}'] },
+      400,
+      'Client specified an invalid argument',
+      true
+    ],
     [{ pieces: ['<html>'] }, 502, 'upstream_invalid_response', true],
     [{ pieces: ['{"id":"half'], then: 'fin' }, 502, 'deferred_result_lost', true],
     [{ status: 404, pieces: ['{"error":"not found"}'] }, 404, 'deferred_completion_not_found', false],
@@ -219,7 +297,7 @@ t.test('a completion that failed answers as the call would have, and goes on doi
     [{ status: 500 }, 502, 'upstream_error', false]
   ]
   for (const [script, status, code, kept] of cases) {
-    const { upstream, api } = await start(t, ({ method }) => method === 'POST' ? accepted : script)
+    const { upstream, api } = await start(t, ({ method }) => (method === 'POST' ? accepted : script))
     const id = await begin(api)
     for (const attempt of [1, 2]) {
       const response = await fetched(api, id)
@@ -230,34 +308,43 @@ t.test('a completion that failed answers as the call would have, and goes on doi
   }
 })
 
-t.test('a key that is refused at the fetch is the caller\'s if it was theirs, and is in no answer', async t => {
-  const key = 'plainlookingcredential0123456789'
-  const refusals: Script[] = [
-    { status: 401, pieces: ['{"code":"unauthenticated","error":"no"}'] },
-    { pieces: ['{"code":"The caller is unauthenticated","error":"no"}'] }
-  ]
-  for (const refusal of refusals) {
-    const { api } = await start(t, ({ method }) => method === 'POST' ? accepted : refusal)
-    const own = { headers: { 'x-provider-key': 'mine' } }
-    const id = String((await json(await api.post(path, question, own)))['request_id'])
-    const refused = await fetched(api, id, own)
-    t.equal(refused.status, 401)
-    t.match(await json(refused), { error: { code: 'invalid_provider_key' } })
-    const ours = await fetched(api, await begin(api))
-    t.equal(ours.status, 502)
-    t.match(await json(ours), { error: { code: 'upstream_auth_failed' } })
+t.test(
+  "a key that is refused at the fetch is the caller's if it was theirs, and is in no answer",
+  async t => {
+    const key = 'plainlookingcredential0123456789'
+    const refusals: Script[] = [
+      { status: 401, pieces: ['{"code":"unauthenticated","error":"no"}'] },
+      { pieces: ['{"code":"The caller is unauthenticated","error":"no"}'] }
+    ]
+    for (const refusal of refusals) {
+      const { api } = await start(t, ({ method }) => (method === 'POST' ? accepted : refusal))
+      const own = { headers: { 'x-provider-key': 'mine' } }
+      const id = String((await json(await api.post(path, question, own)))['request_id'])
+      const refused = await fetched(api, id, own)
+      t.equal(refused.status, 401)
+      t.match(await json(refused), { error: { code: 'invalid_provider_key' } })
+      const ours = await fetched(api, await begin(api))
+      t.equal(ours.status, 502)
+      t.match(await json(ours), { error: { code: 'upstream_auth_failed' } })
+    }
+    const upstream = await fakeUpstream(({ method }) =>
+      method === 'POST'
+        ? accepted
+        : { status: 422, pieces: [JSON.stringify({ error: { message: `no: ${key} is odd` } })] }
+    )
+    t.teardown(upstream.close)
+    const api = await gateway(t, upstream, await store(t), {}, { apiKey: new Secret(key) })
+    t.match(await json(await fetched(api, await begin(api))), {
+      error: { message: 'no: [redacted] is odd' }
+    })
   }
-  const upstream = await fakeUpstream(({ method }) => method === 'POST'
-    ? accepted
-    : { status: 422, pieces: [JSON.stringify({ error: { message: `no: ${key} is odd` } })] })
-  t.teardown(upstream.close)
-  const api = await gateway(t, upstream, await store(t), {}, { apiKey: new Secret(key) })
-  t.match(await json(await fetched(api, await begin(api))), { error: { message: 'no: [redacted] is odd' } })
-})
+)
 
 t.test('nothing is lost between fetching and answering', async t => {
   let go = (): void => undefined
-  const opened = new Promise<void>(resolve => { go = resolve })
+  const opened = new Promise<void>(resolve => {
+    go = resolve
+  })
   const { upstream, api } = await start(t, async ({ method }, number) => {
     if (method === 'POST') return accepted
     if (number > 1) return { status: 404 }
@@ -273,7 +360,11 @@ t.test('nothing is lost between fetching and answering', async t => {
   leaving.abort()
   go()
   await until(() => api.lines.length === 3, 'three lines in the log')
-  t.match(await json(await fetched(api, id)), { choices: [{ message: { content: 'once' } }] }, 'a caller who left may come back')
+  t.match(
+    await json(await fetched(api, id)),
+    { choices: [{ message: { content: 'once' } }] },
+    'a caller who left may come back'
+  )
   t.equal(upstream.requests.length, 2)
 })
 
@@ -289,10 +380,15 @@ t.test('a completion that the store has no room for is given to the caller who f
 })
 
 t.test('a completion that went down with its process is said to be lost', async t => {
-  const { api, database } = await start(t, ({ method }) => method === 'POST' ? accepted : { status: 404 })
+  const { api, database } = await start(t, ({ method }) => (method === 'POST' ? accepted : { status: 404 }))
   const id = await begin(api)
   // What the store holds when a process dies in the middle of a fetch.
-  await new DeferredStore(database).claim({ id: digest(id), keyId: 'key-1' }, { owner: 'dead', untilMs: 1 }, Date.now() + 60_000, Date.now())
+  await new DeferredStore(database).claim(
+    { id: digest(id), keyId: 'key-1' },
+    { owner: 'dead', untilMs: 1 },
+    Date.now() + 60_000,
+    Date.now()
+  )
   for (const _ of [1, 2]) {
     const response = await fetched(api, id)
     t.equal(response.status, 502)
@@ -302,33 +398,50 @@ t.test('a completion that went down with its process is said to be lost', async 
 })
 
 t.test('another process with the same store serves the id, one with another store does not', async t => {
-  const { upstream, api, database } = await start(t, ({ method }) => method === 'POST' ? accepted : { pieces: [chatAnswer('shared')] })
+  const { upstream, api, database } = await start(t, ({ method }) =>
+    method === 'POST' ? accepted : { pieces: [chatAnswer('shared')] }
+  )
   const id = await begin(api)
   const second = await gateway(t, upstream, database)
   t.match(await json(await fetched(second, id)), { choices: [{ message: { content: 'shared' } }] })
   await api.gateway.close()
   const third = await gateway(t, upstream, database)
-  t.match(await json(await fetched(third, id)), { choices: [{ message: { content: 'shared' } }] }, 'also after a restart')
+  t.match(
+    await json(await fetched(third, id)),
+    { choices: [{ message: { content: 'shared' } }] },
+    'also after a restart'
+  )
   const stranger = await start(t, () => accepted)
   t.equal((await fetched(stranger.api, id)).status, 404)
 })
 
-const emulated: Partial<Settings> = { deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 4, maxBytesPerKey: 1_000_000 } }
+const emulated: Partial<Settings> = {
+  deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 4, maxBytesPerKey: 1_000_000 }
+}
 const later = { model: 'openai/gpt-5' }
 
 t.test('the gateway defers for providers that cannot, and keeps no request it has completed', async t => {
   let go = (): void => undefined
-  const opened = new Promise<void>(resolve => { go = resolve })
-  const { api, database, upstream } = await start(t, async () => {
-    await opened
-    return { pieces: [chatAnswer('emulated')] }
-  }, emulated)
+  const opened = new Promise<void>(resolve => {
+    go = resolve
+  })
+  const { api, database, upstream } = await start(
+    t,
+    async () => {
+      await opened
+      return { pieces: [chatAnswer('emulated')] }
+    },
+    emulated
+  )
   const id = await begin(api, later)
   await upstream.request(0)
   t.equal((await fetched(api, id)).status, 202)
   t.equal((await fetched(api, id, { headers: { authorization: `Bearer ${otherKey}` } })).status, 404)
   go()
-  await until(() => api.lines.some(line => Reflect.get(Object(line['usage']), 'total') === 4), 'a line in the log with four tokens')
+  await until(
+    () => api.lines.some(line => Reflect.get(Object(line['usage']), 'total') === 4),
+    'a line in the log with four tokens'
+  )
   const answer = await completed(api, id)
   t.match(await json(answer), { model: 'openai/gpt-5', choices: [{ message: { content: 'emulated' } }] })
   const rows = await database.query.selectFrom('deferred').selectAll().execute()
@@ -340,7 +453,11 @@ t.test('the gateway defers for providers that cannot, and keeps no request it ha
 })
 
 t.test('a deferred call that fails has its error as answer', async t => {
-  const { api } = await start(t, () => ({ status: 400, pieces: ['{"error":{"message":"bad","code":"odd"}}'] }), emulated)
+  const { api } = await start(
+    t,
+    () => ({ status: 400, pieces: ['{"error":{"message":"bad","code":"odd"}}'] }),
+    emulated
+  )
   const id = await begin(api, later)
   const answer = await completed(api, id)
   t.equal(answer.status, 400)
@@ -349,7 +466,11 @@ t.test('a deferred call that fails has its error as answer', async t => {
 
 t.test('waiting calls are bounded, can be cancelled, and are not kept with a key of the caller', async t => {
   const { api, upstream } = await start(t, () => ({ silent: true }), emulated)
-  t.equal((await api.post(path, { ...question, ...later, stream: true })).status, 400, 'and none is streamed')
+  t.equal(
+    (await api.post(path, { ...question, ...later, stream: true })).status,
+    400,
+    'and none is streamed'
+  )
   const ids = [await begin(api, later), await begin(api, later)]
   const full = await api.post(path, { ...question, ...later })
   t.equal(full.status, 503)
@@ -357,8 +478,15 @@ t.test('waiting calls are bounded, can be cancelled, and are not kept with a key
   const headers = { authorization: `Bearer ${otherKey}` }
   const another = await api.post(path, { ...question, ...later }, { headers })
   t.equal(another.status, 200, 'one key leaves room for others')
-  t.equal((await api.post(path, { ...question, ...later }, { headers })).status, 503, 'and they for more of them')
-  t.equal((await fetched(api, String((await json(another))['request_id']), { method: 'DELETE', headers })).status, 200)
+  t.equal(
+    (await api.post(path, { ...question, ...later }, { headers })).status,
+    503,
+    'and they for more of them'
+  )
+  t.equal(
+    (await fetched(api, String((await json(another))['request_id']), { method: 'DELETE', headers })).status,
+    200
+  )
   await upstream.request(1)
   for (const id of ids) {
     const cancelled = await fetched(api, id, { method: 'DELETE' })
@@ -376,7 +504,9 @@ t.test('waiting calls are bounded, can be cancelled, and are not kept with a key
 
 t.test('what is kept for a key is bounded, and an answer that was paid for is kept in any case', async t => {
   const answers: Script = { pieces: [chatAnswer('x'.repeat(2000))] }
-  const bounded = { deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 2048 } }
+  const bounded = {
+    deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 2048 }
+  }
   const { api, upstream } = await start(t, () => answers, bounded)
   const id = await begin(api, later)
   const answer = await completed(api, id)
@@ -386,25 +516,44 @@ t.test('what is kept for a key is bounded, and an answer that was paid for is ke
     const refused = await api.post(path, { ...question, ...model })
     t.equal(refused.status, 429)
     t.equal(refused.headers.get('x-should-retry'), 'false')
-    t.match(await json(refused), { error: { code: 'insufficient_quota', message: /kept for this key take 2048 bytes or more/ } })
+    t.match(await json(refused), {
+      error: { code: 'insufficient_quota', message: /kept for this key take 2048 bytes or more/ }
+    })
   }
   t.equal(upstream.requests.length, requests, 'the provider was not called')
-  const other = await api.post(path, { ...question, ...later }, { headers: { authorization: `Bearer ${otherKey}` } })
+  const other = await api.post(
+    path,
+    { ...question, ...later },
+    { headers: { authorization: `Bearer ${otherKey}` } }
+  )
   t.equal(other.status, 200)
   t.equal((await fetched(api, id)).status, 200, 'what is there can still be had')
 })
 
-t.test('completions of a provider are kept up to the bound of their key, and given out once beyond it', async t => {
-  const { api } = await start(t, ({ method }) => method === 'POST' ? accepted : { pieces: [chatAnswer('x'.repeat(900))] }, {
-    deferred: { forAllProviders: false, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 2048 }
-  })
-  const ids = [await begin(api), await begin(api)]
-  for (const id of ids) t.match(await json(await fetched(api, id)), { choices: [{ message: { content: /^x{900}$/ } }] })
-  t.match(await json(await fetched(api, ids[0] ?? '')), { choices: [{ message: { content: /^x{900}$/ } }] })
-  const again = await fetched(api, ids[1] ?? '')
-  t.equal(again.status, 429)
-  t.match(await json(again), { error: { code: 'insufficient_quota', message: /given out once and is not kept/ } })
-})
+t.test(
+  'completions of a provider are kept up to the bound of their key, and given out once beyond it',
+  async t => {
+    const { api } = await start(
+      t,
+      ({ method }) => (method === 'POST' ? accepted : { pieces: [chatAnswer('x'.repeat(900))] }),
+      {
+        deferred: { forAllProviders: false, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 2048 }
+      }
+    )
+    const ids = [await begin(api), await begin(api)]
+    for (const id of ids) {
+      t.match(await json(await fetched(api, id)), { choices: [{ message: { content: /^x{900}$/ } }] })
+    }
+    t.match(await json(await fetched(api, ids[0] ?? '')), {
+      choices: [{ message: { content: /^x{900}$/ } }]
+    })
+    const again = await fetched(api, ids[1] ?? '')
+    t.equal(again.status, 429)
+    t.match(await json(again), {
+      error: { code: 'insufficient_quota', message: /given out once and is not kept/ }
+    })
+  }
+)
 
 t.test('while another process writes, reads go on and writes wait', async t => {
   const { api, database } = await start(t, () => ({ silent: true }), emulated)
@@ -419,25 +568,36 @@ t.test('while another process writes, reads go on and writes wait', async t => {
   t.equal((await answer).status, 200)
 })
 
-t.test('a call that was waiting or running when the gateway closed is completed after the next start', async t => {
-  let open = false
-  const { api, upstream, database } = await start(t, () => open ? { pieces: [chatAnswer('after')] } : { silent: true }, emulated)
-  const id = await begin(api, later)
-  await upstream.request(0)
-  await api.gateway.close()
-  open = true
-  const next = await gateway(t, upstream, database, emulated)
-  const answer = await completed(next, id)
-  t.match(await json(answer), { choices: [{ message: { content: 'after' } }] })
-})
+t.test(
+  'a call that was waiting or running when the gateway closed is completed after the next start',
+  async t => {
+    let open = false
+    const { api, upstream, database } = await start(
+      t,
+      () => (open ? { pieces: [chatAnswer('after')] } : { silent: true }),
+      emulated
+    )
+    const id = await begin(api, later)
+    await upstream.request(0)
+    await api.gateway.close()
+    open = true
+    const next = await gateway(t, upstream, database, emulated)
+    const answer = await completed(next, id)
+    t.match(await json(answer), { choices: [{ message: { content: 'after' } }] })
+  }
+)
 
 t.test('a key that is revoked spends no more, whether its call waits or runs', async t => {
   const known = new Map<string, ApiKey>([[testKey, { id: 'key-1', name: 'test' }]])
-  const keys: Keys = { check: presented => known.get(presented), find: id => [...known.values()].find(key => key.id === id) }
+  const keys: Keys = {
+    check: presented => known.get(presented),
+    find: id => [...known.values()].find(key => key.id === id)
+  }
   const upstream = await fakeUpstream({ silent: true })
   t.teardown(upstream.close)
   const database = await store(t)
-  const states = async (): Promise<unknown> => await database.query.selectFrom('deferred').select(['state', 'status']).execute()
+  const states = async (): Promise<unknown> =>
+    await database.query.selectFrom('deferred').select(['state', 'status']).execute()
   const first = await gateway(t, upstream, database, emulated, {}, keys)
   const id = await begin(first, later)
   const running = await upstream.request(0)
@@ -448,31 +608,52 @@ t.test('a key that is revoked spends no more, whether its call waits or runs', a
   const answer = await completed(first, id, { headers: { authorization: 'Bearer again' } })
   t.equal(answer.status, 401)
   t.match(await json(answer), { error: { code: 'invalid_api_key' } })
-  await until(() => first.lines.some(line => line['error'] === 'invalid_api_key' && line['attempts'] === 1), 'the first gateway to log invalid_api_key')
+  await until(
+    () => first.lines.some(line => line['error'] === 'invalid_api_key' && line['attempts'] === 1),
+    'the first gateway to log invalid_api_key'
+  )
 
   known.set(testKey, { id: 'key-1', name: 'test' })
   await begin(first, later)
   await upstream.request(1)
   await first.gateway.close()
-  t.same(await states(), [{ state: 'done', status: 401 }, { state: 'queued', status: null }])
+  t.same(await states(), [
+    { state: 'done', status: 401 },
+    { state: 'queued', status: null }
+  ])
   known.clear()
   known.set(testKey, { id: 'key-1', name: 'test', endpoints: ['embeddings'] })
   const next = await gateway(t, upstream, database, emulated, {}, keys)
-  await until(() => next.lines.some(line => line['error'] === 'invalid_api_key'), 'the next gateway to log invalid_api_key')
+  await until(
+    () => next.lines.some(line => line['error'] === 'invalid_api_key'),
+    'the next gateway to log invalid_api_key'
+  )
   await next.gateway.close()
-  t.same(await states(), [{ state: 'done', status: 401 }, { state: 'done', status: 401 }])
+  t.same(await states(), [
+    { state: 'done', status: 401 },
+    { state: 'done', status: 401 }
+  ])
   t.equal(upstream.requests.length, 2)
 })
 
 t.test('a deferred call ends with the configuration it began with', async t => {
   let fail = (): void => undefined
-  const failing = new Promise<void>(resolve => { fail = resolve })
-  const { api, upstream } = await start(t, async (_request, number) => {
-    if (number > 0) return { pieces: [chatAnswer('again')] }
-    await failing
-    return { status: 500, pieces: ['{}'] }
-  }, { ...emulated, providers: [] })
-  await api.gateway.reload({ ...api.gateway.services.settings, providers: [upstreamAt(upstream.url, 'openai', 'openai', { retries: 1 })] })
+  const failing = new Promise<void>(resolve => {
+    fail = resolve
+  })
+  const { api, upstream } = await start(
+    t,
+    async (_request, number) => {
+      if (number > 0) return { pieces: [chatAnswer('again')] }
+      await failing
+      return { status: 500, pieces: ['{}'] }
+    },
+    { ...emulated, providers: [] }
+  )
+  await api.gateway.reload({
+    ...api.gateway.services.settings,
+    providers: [upstreamAt(upstream.url, 'openai', 'openai', { retries: 1 })]
+  })
   const id = await begin(api, later)
   await upstream.request(0)
   await api.gateway.reload(api.gateway.services.settings)
@@ -488,7 +669,11 @@ t.test('a task that cannot be read fails, once', async t => {
   const upstream = await fakeUpstream({})
   t.teardown(upstream.close)
   const api = await gateway(t, upstream, database, emulated)
-  const row = await eventually(async () => await rows.find('a', Date.now()), found => found?.state === 'done', 'the task to be done')
+  const row = await eventually(
+    async () => await rows.find('a', Date.now()),
+    found => found?.state === 'done',
+    'the task to be done'
+  )
   t.match(row, { status: 500, body: /internal_error/ })
   t.match(api.lines, [{ level: 'error', error: /TypeError/ }])
 })
@@ -522,51 +707,71 @@ t.test('the task of a dead process is taken over, and its late answer is not tak
   t.equal(await rows.find('a', 0), undefined)
 })
 
-const priced = [modelSettings('xai/grok-4.6', { price: { input: 1, output: 10 }, capabilities: { output_token_limit: 40_000 } })]
-
-t.test('a receipt is charged what its answer can cost at most, until the answer is fetched and costs what it costs', async t => {
-  const upstream = await fakeUpstream(({ method, path }) => {
-    if (method === 'POST') return accepted
-    if (path.endsWith('refused')) return { status: 400, pieces: ['{"error":"no"}'] }
-    return { pieces: [chatAnswer('later')] }
+const priced = [
+  modelSettings('xai/grok-4.6', {
+    price: { input: 1, output: 10 },
+    capabilities: { output_token_limit: 40_000 }
   })
-  t.teardown(upstream.close)
-  const database = await store(t)
-  const usageDatabase = await openDatabase(dirname(database.path), { busyTimeoutMs: 0 })
-  t.teardown(usageDatabase.close)
-  const key: ApiKey = { id: 'key-3', name: 'limited', limits: { budget: { usd: 1, per: 'day' } } }
-  const api = await testGateway(t, {
-    providers: [upstreamAt(upstream.url, 'xai', 'xai')],
-    models: priced,
-    deferred: { forAllProviders: false, keepMs: 86_400_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
-  }, { limited: key }, { database, usageDatabase })
-  const headers = { authorization: 'Bearer limited' }
-  const receipts: string[] = []
-  const defer = async (): Promise<number> => {
-    const response = await api.post(path, longQuestion, { headers })
-    const body = await json(response)
-    if (response.status === 200) receipts.push(String(body['request_id']))
-    return response.status
+]
+
+t.test(
+  'a receipt is charged what its answer can cost at most, until the answer is fetched and costs what it costs',
+  async t => {
+    const upstream = await fakeUpstream(({ method, path }) => {
+      if (method === 'POST') return accepted
+      if (path.endsWith('refused')) return { status: 400, pieces: ['{"error":"no"}'] }
+      return { pieces: [chatAnswer('later')] }
+    })
+    t.teardown(upstream.close)
+    const database = await store(t)
+    const usageDatabase = await openDatabase(dirname(database.path), { busyTimeoutMs: 0 })
+    t.teardown(usageDatabase.close)
+    const key: ApiKey = { id: 'key-3', name: 'limited', limits: { budget: { usd: 1, per: 'day' } } }
+    const api = await testGateway(
+      t,
+      {
+        providers: [upstreamAt(upstream.url, 'xai', 'xai')],
+        models: priced,
+        deferred: { forAllProviders: false, keepMs: 86_400_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
+      },
+      { limited: key },
+      { database, usageDatabase }
+    )
+    const headers = { authorization: 'Bearer limited' }
+    const receipts: string[] = []
+    const defer = async (): Promise<number> => {
+      const response = await api.post(path, longQuestion, { headers })
+      const body = await json(response)
+      if (response.status === 200) receipts.push(String(body['request_id']))
+      return response.status
+    }
+    for (let call = 0; call < 3; call++) await defer()
+    t.equal(upstream.requests.length, 3, 'two of $0.40, and one shortened to what was left')
+    t.equal(await defer(), 402, 'answers that are not fetched yet have used the budget up')
+    for (const id of receipts) t.equal((await fetched(api, id, { headers })).status, 200)
+    t.equal(await defer(), 200, 'what they really cost is next to nothing')
+    await api.gateway.close()
+    const [spent] = await usageDatabase.query.selectFrom('spending').selectAll().execute()
+    const rows = await usageDatabase.query.selectFrom('usage').selectAll().execute()
+    const charged = rows.at(-1)?.cost_nano_usd ?? 0
+    t.ok(charged > 0.39e9)
+    t.equal(
+      spent?.cost_nano_usd,
+      charged + 3 * (3 * 1000 + 10_000),
+      'three answers as they were reported, and the last receipt'
+    )
   }
-  for (let call = 0; call < 3; call++) await defer()
-  t.equal(upstream.requests.length, 3, 'two of $0.40, and one shortened to what was left')
-  t.equal(await defer(), 402, 'answers that are not fetched yet have used the budget up')
-  for (const id of receipts) t.equal((await fetched(api, id, { headers })).status, 200)
-  t.equal(await defer(), 200, 'what they really cost is next to nothing')
-  await api.gateway.close()
-  const [spent] = await usageDatabase.query.selectFrom('spending').selectAll().execute()
-  const rows = await usageDatabase.query.selectFrom('usage').selectAll().execute()
-  const charged = rows.at(-1)?.cost_nano_usd ?? 0
-  t.ok(charged > 0.39e9)
-  t.equal(spent?.cost_nano_usd, charged + 3 * (3 * 1000 + 10_000), 'three answers as they were reported, and the last receipt')
-})
+)
 
 t.test('the charge of a receipt is given back by the one fetch whose refusal is kept', async t => {
   const database = await store(t)
   const { query } = database
   // What the store may do while the provider answers.
   const whileFetching = [
-    async () => await sql`create trigger no_room before update on deferred when new.state = 'done' begin select raise(abort, 'no room'); end`.execute(query),
+    async () =>
+      await sql`create trigger no_room before update on deferred when new.state = 'done' begin select raise(abort, 'no room'); end`.execute(
+        query
+      ),
     async () => await query.updateTable('deferred').set({ owner: 'another process' }).execute()
   ]
   const upstream = await fakeUpstream(async ({ method }) => {
@@ -578,11 +783,17 @@ t.test('the charge of a receipt is given back by the one fetch whose refusal is 
   const usageDatabase = await openDatabase(dirname(database.path), { busyTimeoutMs: 0 })
   t.teardown(usageDatabase.close)
   const key: ApiKey = { id: 'key-3', name: 'limited', limits: { budget: { usd: 1, per: 'day' } } }
-  const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'xai', 'xai')], models: priced }, { limited: key }, { database, usageDatabase })
+  const api = await testGateway(
+    t,
+    { providers: [upstreamAt(upstream.url, 'xai', 'xai')], models: priced },
+    { limited: key },
+    { database, usageDatabase }
+  )
   const headers = { authorization: 'Bearer limited' }
   const id = String((await json(await api.post(path, longQuestion, { headers })))['request_id'])
   const fetchAgain = async (): Promise<number> => {
-    await query.updateTable('deferred').set({ lease_until_ms: 0 }).execute() // that of the fetch before is over
+    // that of the fetch before is over
+    await query.updateTable('deferred').set({ lease_until_ms: 0 }).execute()
     return (await fetched(api, id, { headers })).status
   }
   t.equal(await fetchAgain(), 503, 'the store has no room')
@@ -596,12 +807,23 @@ t.test('the charge of a receipt is given back by the one fetch whose refusal is 
   const costs = rows.map(row => row.cost_nano_usd ?? 0)
   const charged = Math.max(...costs)
   t.ok(charged > 0.39e9)
-  t.same(costs.filter(cost => cost < 0), [-charged])
+  t.same(
+    costs.filter(cost => cost < 0),
+    [-charged]
+  )
 })
 
 t.test('an answer that a stage looks at is not left to its provider for later', async t => {
-  const stage = { name: 'islands', use: 'pattern', at: ['answer'], action: 'mask', patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }] } as const
-  const { upstream, api } = await start(t, () => ({ pieces: [chatAnswer('I went to Zanzibar')] }), { stages: [stage] })
+  const stage = {
+    name: 'islands',
+    use: 'pattern',
+    at: ['answer'],
+    action: 'mask',
+    patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }]
+  } as const
+  const { upstream, api } = await start(t, () => ({ pieces: [chatAnswer('I went to Zanzibar')] }), {
+    stages: [stage]
+  })
   const answer = await api.post(path, question)
   t.equal(answer.status, 200)
   t.match(await json(answer), { choices: [{ message: { content: 'I went to [island]' } }] })

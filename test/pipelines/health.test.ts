@@ -11,34 +11,59 @@ const routeHealth = new RouteHealth()
 const keys = { check: (presented: string) => presented === 'good' ? { id: 'k', name: 'k' } : undefined }
 const call = routedCall({})
 const withKey = routedCall({}, { headers: { authorization: 'Bearer good' } })
-const shown = ({ status, body }: Reply): readonly [number, unknown] => [status, typeof body === 'string' ? JSON.parse(body) : body]
+const shown = ({ status, body }: Reply): readonly [number, unknown] => [
+  status,
+  typeof body === 'string' ? JSON.parse(body) : body
+]
 
-t.test('/health lists the parts that do not work, for callers with a key or for all where it is public', async t => {
-  const parts: string[] = []
-  const report = health({ settings: settings(), keys, routeHealth }, { ready: () => true, degraded: () => parts })
-  t.strictSame(shown(await report(withKey)), [200, { status: 'ok' }])
-  parts.push('ledger')
-  t.strictSame(shown(await report(withKey)), [200, { status: 'ok', degraded: ['ledger'] }])
-  await t.rejects(report(call), { code: 'invalid_api_key' })
-  const { server } = settings()
-  const open = health({ settings: settings({ server: { ...server, publicHealth: true } }), keys, routeHealth }, { ready: () => true })
-  t.strictSame(shown(await open(call)), [200, { status: 'ok' }])
-})
+t.test(
+  '/health lists the parts that do not work, for callers with a key or for all where it is public',
+  async t => {
+    const parts: string[] = []
+    const report = health(
+      { settings: settings(), keys, routeHealth },
+      { ready: () => true, degraded: () => parts }
+    )
+    t.strictSame(shown(await report(withKey)), [200, { status: 'ok' }])
+    parts.push('ledger')
+    t.strictSame(shown(await report(withKey)), [200, { status: 'ok', degraded: ['ledger'] }])
+    await t.rejects(report(call), { code: 'invalid_api_key' })
+    const { server } = settings()
+    const open = health(
+      { settings: settings({ server: { ...server, publicHealth: true } }), keys, routeHealth },
+      { ready: () => true }
+    )
+    t.strictSame(shown(await open(call)), [200, { status: 'ok' }])
+  }
+)
 
 t.test('/health lists what the key may use and cools down, with a key only', async t => {
   const allowed: ApiKey = { id: 'k', name: 'k', models: ['one/a', 'two/*'] }
   const failing = new RouteHealth(() => 0)
-  for (const modelId of ['one/a', 'one/b']) failing.learn({ providerId: 'one', modelId, forMs: 5000, failingMs: 0 }, 'other')
-  for (const id of ['one', 'two']) failing.retryBudget(id).onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }))
-  const report = health({ settings: settings(), keys: { check: () => allowed }, routeHealth: failing }, { ready: () => true })
-  t.match(shown(await report(withKey)), [200, {
-    cooldowns: [
-      { provider: 'two', reason: 'rate_limited', origin: 'this_process', until: /Z$/ },
-      { provider: 'one', model: 'one/a', reason: 'circuit_open', origin: 'another_process', until: /Z$/ }
-    ]
-  }])
+  for (const modelId of ['one/a', 'one/b']) {
+    failing.learn({ providerId: 'one', modelId, forMs: 5000, failingMs: 0 }, 'other')
+  }
+  for (const id of ['one', 'two']) {
+    failing.retryBudget(id).onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }))
+  }
+  const report = health(
+    { settings: settings(), keys: { check: () => allowed }, routeHealth: failing },
+    { ready: () => true }
+  )
+  t.match(shown(await report(withKey)), [
+    200,
+    {
+      cooldowns: [
+        { provider: 'two', reason: 'rate_limited', origin: 'this_process', until: /Z$/ },
+        { provider: 'one', model: 'one/a', reason: 'circuit_open', origin: 'another_process', until: /Z$/ }
+      ]
+    }
+  ])
   const { server } = settings()
-  const open = health({ settings: settings({ server: { ...server, publicHealth: true } }), keys, routeHealth: failing }, { ready: () => true })
+  const open = health(
+    { settings: settings({ server: { ...server, publicHealth: true } }), keys, routeHealth: failing },
+    { ready: () => true }
+  )
   t.strictSame(shown(await open(call)), [200, { status: 'ok' }])
 })
 

@@ -9,7 +9,13 @@ import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/g
 import { providerSettings } from '../support/settings.ts'
 import { callWithoutReading, endlessly } from '../support/unread.ts'
 import { until } from '../support/until.ts'
-import { eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import {
+  eventStream,
+  fakeUpstream,
+  type FakeUpstream,
+  type Script,
+  type SeenRequest
+} from '../support/upstream.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
@@ -28,7 +34,9 @@ async function start (
 
 /** A gateway with the sandbox alone, as fast as it is read. */
 async function sandbox (t: Test): Promise<TestGateway> {
-  return await testGateway(t, { providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }] })
+  return await testGateway(t, {
+    providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }]
+  })
 }
 
 function frame (type: string, base64: string, more: object = {}): string {
@@ -43,9 +51,22 @@ function messages (text: string): string[] {
 
 t.test('a complete answer, with the fields the model knows', async t => {
   const { upstream, api } = await start(t, {
-    pieces: [JSON.stringify({ created: 1763686800, data: [{ url: 'https://images.example/1.png', revised_prompt: 'A cat.' }], usage })]
+    pieces: [
+      JSON.stringify({
+        created: 1763686800,
+        data: [{ url: 'https://images.example/1.png', revised_prompt: 'A cat.' }],
+        usage
+      })
+    ]
   })
-  const response = await api.post(path, { model: 'openai/dall-e-3', prompt: 'cat', quality: 'auto', style: 'vivid', n: null, secret_knob: 1 })
+  const response = await api.post(path, {
+    model: 'openai/dall-e-3',
+    prompt: 'cat',
+    quality: 'auto',
+    style: 'vivid',
+    n: null,
+    secret_knob: 1
+  })
   t.equal(response.status, 200)
   t.match(response.headers.get('content-type'), 'application/json')
   t.equal(response.headers.get('x-headgate-model'), 'openai/dall-e-3')
@@ -53,14 +74,22 @@ t.test('a complete answer, with the fields the model knows', async t => {
     created: 1763686800, data: [{ url: 'https://images.example/1.png', revised_prompt: 'A cat.' }], usage
   })
   t.equal(upstream.requests[0]?.path, '/v1/images/generations')
-  t.same(upstream.requests[0]?.json, { prompt: 'cat', style: 'vivid', model: 'dall-e-3' }, 'nothing but what it knows')
+  t.same(
+    upstream.requests[0]?.json,
+    { prompt: 'cat', style: 'vivid', model: 'dall-e-3' },
+    'nothing but what it knows'
+  )
   await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { endpoint: 'images', usage: { prompt: 10, completion: 20, total: 30 } })
 })
 
 t.test('without a model the oldest answers, unless only the newest understands', async t => {
   const { upstream, api } = await start(t, { pieces: ['{"created":1}'] })
-  t.same(await (await api.post(path, { prompt: 'cat' })).json(), { created: 1, data: [] }, 'data is always there')
+  t.same(
+    await (await api.post(path, { prompt: 'cat' })).json(),
+    { created: 1, data: [] },
+    'data is always there'
+  )
   await api.post(path, { prompt: 'cat', model: null, stream: false })
   await api.post(path, { prompt: 'cat', output_format: 'webp', output_compression: 100 })
   await api.post(path, { prompt: 'cat', size: '1536x1024' })
@@ -72,53 +101,85 @@ t.test('without a model the oldest answers, unless only the newest understands',
   ])
 })
 
-t.test('requests are refused before anything is sent: shapes with 422, rules of a model with 400', async t => {
-  const { upstream, api } = await start(t, {})
-  const row = async (body: object, status: number, expected: object): Promise<void> => {
-    const response = await api.post(path, body)
-    t.equal(response.status, status, JSON.stringify(body).slice(0, 60))
-    t.match(await response.json(), expected)
+t.test(
+  'requests are refused before anything is sent: shapes with 422, rules of a model with 400',
+  async t => {
+    const { upstream, api } = await start(t, {})
+    const row = async (body: object, status: number, expected: object): Promise<void> => {
+      const response = await api.post(path, body)
+      t.equal(response.status, status, JSON.stringify(body).slice(0, 60))
+      t.match(await response.json(), expected)
+    }
+    await row({}, 422, { detail: [{ loc: ['body', 'prompt'], type: 'missing' }] })
+    await row({ prompt: 5 }, 422, { detail: [{ loc: ['body', 'prompt'], type: 'string_type' }] })
+    await row({ prompt: '' }, 422, { detail: [{ type: 'string_too_short' }] })
+    await row({ prompt: 'x', n: 11 }, 422, { detail: [{ loc: ['body', 'n'], type: 'less_than_equal' }] })
+    await row({ prompt: 'x', n: 0 }, 422, { detail: [{ loc: ['body', 'n'] }] })
+    await row({ prompt: 'x', quality: 'best' }, 422, {
+      detail: [{ loc: ['body', 'quality'], type: 'literal_error' }]
+    })
+    await row({ prompt: 'x', size: 'large' }, 422, {
+      detail: [{ loc: ['body', 'size'], type: 'string_pattern_mismatch' }]
+    })
+    await row({ prompt: 'x', partial_images: 4 }, 422, { detail: [{ loc: ['body', 'partial_images'] }] })
+    await row({ prompt: 'x', output_compression: 101 }, 422, {
+      detail: [{ loc: ['body', 'output_compression'] }]
+    })
+    for (const [name, values] of Object.entries({
+      prompt: [null, ['x']],
+      model: [5, '', []],
+      n: [1.5, '2'],
+      quality: [5, 'ultra'],
+      response_format: ['png', true],
+      output_format: ['gif'],
+      output_compression: [-1, 0.5],
+      stream: ['yes', 1],
+      partial_images: [-1, 1.5],
+      size: [5, '0x0', '1024'],
+      moderation: ['high'],
+      background: ['blue'],
+      style: ['bold'],
+      user: [5]
+    })) {
+      for (const value of values) {
+        await row({ prompt: 'x', [name]: value }, 422, {
+          detail: [{ loc: ['body', name], msg: String, type: String }]
+        })
+      }
+    }
+    await row({ prompt: 'x', model: 'openai/dall-e-2', stream: true }, 400, {
+      error: { code: 'unsupported_parameter', param: 'stream', type: 'invalid_request_error' }
+    })
+    await row({ prompt: 'x', model: newest, response_format: 'url' }, 400, {
+      error: { code: 'unsupported_parameter', param: 'response_format' }
+    })
+    await row({ prompt: 'x'.repeat(1001) }, 400, { error: { code: 'invalid_value', param: 'prompt' } })
+    await row({ prompt: 'x', model: 'openai/dall-e-3', n: 2 }, 400, {
+      error: { code: 'invalid_value', param: 'n' }
+    })
+    // not known here, so the provider is called
+    await row({ prompt: 'x', model: 'openai/dall-e-9' }, 502, { error: {} })
+    t.equal(upstream.requests.length, 1)
   }
-  await row({}, 422, { detail: [{ loc: ['body', 'prompt'], type: 'missing' }] })
-  await row({ prompt: 5 }, 422, { detail: [{ loc: ['body', 'prompt'], type: 'string_type' }] })
-  await row({ prompt: '' }, 422, { detail: [{ type: 'string_too_short' }] })
-  await row({ prompt: 'x', n: 11 }, 422, { detail: [{ loc: ['body', 'n'], type: 'less_than_equal' }] })
-  await row({ prompt: 'x', n: 0 }, 422, { detail: [{ loc: ['body', 'n'] }] })
-  await row({ prompt: 'x', quality: 'best' }, 422, { detail: [{ loc: ['body', 'quality'], type: 'literal_error' }] })
-  await row({ prompt: 'x', size: 'large' }, 422, { detail: [{ loc: ['body', 'size'], type: 'string_pattern_mismatch' }] })
-  await row({ prompt: 'x', partial_images: 4 }, 422, { detail: [{ loc: ['body', 'partial_images'] }] })
-  await row({ prompt: 'x', output_compression: 101 }, 422, { detail: [{ loc: ['body', 'output_compression'] }] })
-  for (const [name, values] of Object.entries({
-    prompt: [null, ['x']],
-    model: [5, '', []],
-    n: [1.5, '2'],
-    quality: [5, 'ultra'],
-    response_format: ['png', true],
-    output_format: ['gif'],
-    output_compression: [-1, 0.5],
-    stream: ['yes', 1],
-    partial_images: [-1, 1.5],
-    size: [5, '0x0', '1024'],
-    moderation: ['high'],
-    background: ['blue'],
-    style: ['bold'],
-    user: [5]
-  })) for (const value of values) await row({ prompt: 'x', [name]: value }, 422, { detail: [{ loc: ['body', name], msg: String, type: String }] })
-  await row({ prompt: 'x', model: 'openai/dall-e-2', stream: true }, 400, { error: { code: 'unsupported_parameter', param: 'stream', type: 'invalid_request_error' } })
-  await row({ prompt: 'x', model: newest, response_format: 'url' }, 400, { error: { code: 'unsupported_parameter', param: 'response_format' } })
-  await row({ prompt: 'x'.repeat(1001) }, 400, { error: { code: 'invalid_value', param: 'prompt' } })
-  await row({ prompt: 'x', model: 'openai/dall-e-3', n: 2 }, 400, { error: { code: 'invalid_value', param: 'n' } })
-  await row({ prompt: 'x', model: 'openai/dall-e-9' }, 502, { error: {} }) // not known here, so the provider is called
-  t.equal(upstream.requests.length, 1)
-})
+)
 
 t.test('a list of models: those that cannot do it are passed over, the rest are tried', async t => {
-  const { upstream, api } = await start(t, request => Reflect.get(Object(request.json), 'model') === 'gpt-image-1'
-    ? { status: 500, pieces: ['oops'] }
-    : { pieces: ['{"created":1,"data":[{"b64_json":"AAAA"}]}'] })
-  const response = await api.post(path, { prompt: 'x', size: '2048x2048', model: ['openai/dall-e-2', 'openai/gpt-image-2'] })
+  const { upstream, api } = await start(t, request =>
+    Reflect.get(Object(request.json), 'model') === 'gpt-image-1'
+      ? { status: 500, pieces: ['oops'] }
+      : { pieces: ['{"created":1,"data":[{"b64_json":"AAAA"}]}'] }
+  )
+  const response = await api.post(path, {
+    prompt: 'x',
+    size: '2048x2048',
+    model: ['openai/dall-e-2', 'openai/gpt-image-2']
+  })
   t.equal(response.status, 200)
-  const fallback = await api.post(path, { prompt: 'x', background: 'opaque', model: ['openai/dall-e-3', newest, 'openai/gpt-image-2'] })
+  const fallback = await api.post(path, {
+    prompt: 'x',
+    background: 'opaque',
+    model: ['openai/dall-e-3', newest, 'openai/gpt-image-2']
+  })
   t.equal(fallback.headers.get('x-headgate-model'), 'openai/gpt-image-2')
   t.same(upstream.requests.map(({ json }) => json), [
     { model: 'gpt-image-2', prompt: 'x', size: '2048x2048' },
@@ -142,14 +203,21 @@ t.test('a stream is relayed frame by frame, the finished image first if that is 
   const [first, second, third, last, ...more] = messages(text)
   t.equal(`data: ${first ?? ''}\n\n`, frames[0]?.slice(frames[0].indexOf('data:')))
   t.equal(`data: ${second ?? ''}\n\n`, frames[1]?.slice(frames[1].indexOf('data:')))
-  t.match(JSON.parse(third ?? ''), { type: 'image_generation.partial_image', partial_image_index: 1, b64_json: big })
+  t.match(JSON.parse(third ?? ''), {
+    type: 'image_generation.partial_image',
+    partial_image_index: 1,
+    b64_json: big
+  })
   t.equal(last, '[DONE]')
   t.same(more, [])
   t.same(upstream.requests[0]?.json, { prompt: 'cat', stream: true, partial_images: 2, model: 'gpt-image-1' })
   await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { usage: { total: 30 }, outcome: 'ok' })
 
-  const single = await start(t, { headers: eventStream, pieces: [frame('completed', 'AAAA'), 'data: [DONE]\n\n'] })
+  const single = await start(t, {
+    headers: eventStream,
+    pieces: [frame('completed', 'AAAA'), 'data: [DONE]\n\n']
+  })
   const none = await single.api.post(path, { prompt: 'cat', stream: true, partial_images: 0 })
   t.equal(messages(await none.text()).length, 2)
 })
@@ -159,10 +227,19 @@ t.test('an answer of the other kind than was requested is turned into it', async
     ? { pieces: ['{"created":7,"data":[{"b64_json":"AAAA"},{"b64_json":"BBBB"}],"output_format":"png"}'] }
     : { headers: eventStream, pieces: [frame('completed', 'CCCC', { usage })] })
   const streamed = messages(await (await api.post(path, { prompt: 'x', stream: true })).text())
-  t.same(streamed.slice(0, 2).map(text => JSON.parse(text) as unknown), ['AAAA', 'BBBB'].map(base64 => ({
-    type: 'image_generation.completed', b64_json: base64, created_at: 7, output_format: 'png'
-  })))
-  t.match(await (await api.post(path, { prompt: 'x' })).json(), { created: Number, data: [{ b64_json: 'CCCC' }] })
+  t.same(
+    streamed.slice(0, 2).map(text => JSON.parse(text) as unknown),
+    ['AAAA', 'BBBB'].map(base64 => ({
+      type: 'image_generation.completed',
+      b64_json: base64,
+      created_at: 7,
+      output_format: 'png'
+    }))
+  )
+  t.match(await (await api.post(path, { prompt: 'x' })).json(), {
+    created: Number,
+    data: [{ b64_json: 'CCCC' }]
+  })
 })
 
 t.test('streams that fail: before the first image with a status, after it with a named error', async t => {
@@ -173,10 +250,22 @@ t.test('streams that fail: before the first image with a status, after it with a
   const partial = frame('partial_image', 'AAAA')
   const interrupted = /event: error\ndata: \{"error":\{[^\n]+"upstream_stream_interrupted"[^\n]+\n\n$/
   t.match(await (await failing({ headers: eventStream, pieces: [partial] })).text(), interrupted)
-  t.match(await (await failing({ headers: eventStream, pieces: [partial], then: 'fin' })).text(), interrupted)
-  const blocked = '{"error":{"message":"Your request was rejected.","type":"image_generation_user_error","code":"moderation_blocked"}}'
-  const policy = { error: { type: 'invalid_request_error', code: 'moderation_blocked', message: 'Your request was rejected.' } }
-  const late = await (await failing({ headers: eventStream, pieces: [partial, `event: error\ndata: ${blocked}\n\n`] })).text()
+  t.match(
+    await (await failing({ headers: eventStream, pieces: [partial], then: 'fin' })).text(),
+    interrupted
+  )
+  const blocked =
+    '{"error":{"message":"Your request was rejected.","type":"image_generation_user_error","code":"moderation_blocked"}}'
+  const policy = {
+    error: {
+      type: 'invalid_request_error',
+      code: 'moderation_blocked',
+      message: 'Your request was rejected.'
+    }
+  }
+  const late = await (
+    await failing({ headers: eventStream, pieces: [partial, `event: error\ndata: ${blocked}\n\n`] })
+  ).text()
   t.match(late, /event: error\ndata: \{"error":\{[^\n]+"moderation_blocked"/)
   t.notMatch(late, /DONE/)
   for (const script of [
@@ -188,11 +277,25 @@ t.test('streams that fail: before the first image with a status, after it with a
     t.equal(response.status, 400)
     t.match(await response.json(), policy)
   }
-  const old = await failing({ status: 400, pieces: ['{"error":{"code":"content_policy_violation","message":"no"}}'] }, { stream: false })
+  const old = await failing(
+    { status: 400, pieces: ['{"error":{"code":"content_policy_violation","message":"no"}}'] },
+    { stream: false }
+  )
   t.match(await old.json(), { error: { code: 'content_policy_violation', type: 'invalid_request_error' } })
-  const gone = await failing({ status: 404, pieces: ['{"error":{"code":"model_not_found","message":"removed"}}'] })
+  const gone = await failing({
+    status: 404,
+    pieces: ['{"error":{"code":"model_not_found","message":"removed"}}']
+  })
   t.equal(gone.status, 404)
-  t.equal((await failing({ status: 400, pieces: ['{"error":{"code":"billing_hard_limit_reached","message":"x"}}'] })).status, 503)
+  t.equal(
+    (
+      await failing({
+        status: 400,
+        pieces: ['{"error":{"code":"billing_hard_limit_reached","message":"x"}}']
+      })
+    ).status,
+    503
+  )
   t.equal((await failing({ pieces: ['[]'] }, { stream: false })).status, 502)
 })
 
@@ -207,15 +310,22 @@ t.test('an event larger than allowed ends the stream, and a caller who leaves en
   t.equal(response.status, 502)
   t.match(await response.json(), { error: { code: 'upstream_invalid_response', message: /too large/ } })
 
-  const { upstream, api } = await start(t, { headers: eventStream, pieces: [frame('partial_image', 'AAAA')], then: 'stall' })
-  const leaving = new AbortController()
-  const answer = await api.post(path, { prompt: 'x', stream: true }, { signal: leaving.signal })
-  await answer.body?.getReader().read()
-  leaving.abort()
-  await (await upstream.request(0)).aborted
-  await until(() => api.lines.length === 1, 'one line in the log')
-  t.match(api.lines[0], { outcome: 'client_closed' })
-})
+    const { upstream, api } = await start(t, {
+      headers: eventStream,
+      pieces: [frame('partial_image', 'AAAA')],
+      then: 'stall'
+    })
+    const leaving = new AbortController()
+    const answer = await api.post(path, { prompt: 'x', stream: true }, { signal: leaving.signal })
+    await answer.body?.getReader().read()
+    leaving.abort()
+    await (
+      await upstream.request(0)
+    ).aborted
+    await until(() => api.lines.length === 1, 'one line in the log')
+    t.match(api.lines[0], { outcome: 'client_closed' })
+  }
+)
 
 t.test('a caller who does not read holds up the provider', async t => {
   const endless = endlessly(frame('partial_image', 'A'.repeat(1_000_000)), 400)
@@ -233,7 +343,9 @@ function pngPixels (bytes: Buffer): Buffer {
   const data: Buffer[] = []
   for (let at = 8; at < bytes.length;) {
     const length = bytes.readUInt32BE(at)
-    if (bytes.toString('latin1', at + 4, at + 8) === 'IDAT') data.push(bytes.subarray(at + 8, at + 8 + length))
+    if (bytes.toString('latin1', at + 4, at + 8) === 'IDAT') {
+      data.push(bytes.subarray(at + 8, at + 8 + length))
+    }
     at += 12 + length
   }
   return inflateSync(Buffer.concat(data))
@@ -242,7 +354,12 @@ function pngPixels (bytes: Buffer): Buffer {
 t.test('the sandbox paints real images, the same for the same prompt', async t => {
   const api = await sandbox(t)
   const paint = async (body: object): Promise<Buffer[]> => {
-    const response = await api.post(path, { model: 'sandbox/painter', prompt: 'a cat', size: '64x32', ...body })
+    const response = await api.post(path, {
+      model: 'sandbox/painter',
+      prompt: 'a cat',
+      size: '64x32',
+      ...body
+    })
     t.equal(response.status, 200, JSON.stringify(body))
     const { data } = await response.json() as { data: Array<{ b64_json: string }> } // what is tested
     return data.map(({ b64_json: base64 }) => Buffer.from(base64, 'base64'))
@@ -257,8 +374,16 @@ t.test('the sandbox paints real images, the same for the same prompt', async t =
   const [disc = Buffer.alloc(0)] = await paint({ background: 'transparent' })
   t.equal(pngPixels(disc).readUInt32BE(1), 0, 'the corner of a transparent image is empty')
 
-  const linked = await api.post(path, { model: 'sandbox/painter', prompt: 'x', size: '8x8', response_format: 'url' })
-  t.match(await linked.json(), { data: [{ url: /^data:image\/png;base64,/ }], usage: { total_tokens: Number } })
+  const linked = await api.post(path, {
+    model: 'sandbox/painter',
+    prompt: 'x',
+    size: '8x8',
+    response_format: 'url'
+  })
+  t.match(await linked.json(), {
+    data: [{ url: /^data:image\/png;base64,/ }],
+    usage: { total_tokens: Number }
+  })
 
   const sharp = await import('sharp').then(module => module.default, () => undefined)
   if (sharp === undefined) t.comment('sharp is not installed: no JPEG and WebP')
@@ -270,15 +395,26 @@ t.test('the sandbox paints real images, the same for the same prompt', async t =
     t.ok(new Set(pixels).size > 1, 'and not all alike')
   }
 
-  const stream = await api.post(path, { model: 'sandbox/painter', prompt: 'x', size: '8x8', stream: true, partial_images: 2 })
+  const stream = await api.post(path, {
+    model: 'sandbox/painter',
+    prompt: 'x',
+    size: '8x8',
+    stream: true,
+    partial_images: 2
+  })
   const frames = messages(await stream.text())
-  const painted = frames.slice(0, 3).map(text => JSON.parse(text) as { type: string, b64_json: string }) // as the wire says
+  // as the wire says
+  const painted = frames.slice(0, 3).map(text => JSON.parse(text) as { type: string, b64_json: string })
   t.same(painted.map(({ type }) => type), [
     'image_generation.partial_image', 'image_generation.partial_image', 'image_generation.completed'
   ])
   for (const { type, b64_json: base64 } of painted) {
     const bytes = Buffer.from(base64, 'base64')
-    t.same([pngSize(bytes), pngPixels(bytes).length], [{ width: 8, height: 8 }, 8 * (1 + 8 * 4)], `${type} is a complete image`)
+    t.same(
+      [pngSize(bytes), pngPixels(bytes).length],
+      [{ width: 8, height: 8 }, 8 * (1 + 8 * 4)],
+      `${type} is a complete image`
+    )
   }
   t.equal(frames[3], '[DONE]')
   t.equal((await api.post(path, { model: 'sandbox/painter', prompt: 'x [sandbox: status=429]' })).status, 429)
@@ -292,8 +428,12 @@ t.test('Gemini paints too, one picture per request', async t => {
     usageMetadata: { promptTokenCount: 2, candidatesTokenCount: 3, totalTokenCount: 5 }
   })
   const upstream = await fakeUpstream(({ text }) => {
-    if (text.includes('forbidden')) return { pieces: [JSON.stringify({ candidates: [{ finishReason: 'IMAGE_SAFETY' }] })] }
-    if (text.includes('blocked')) return { pieces: ['{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}'] }
+    if (text.includes('forbidden')) {
+      return { pieces: [JSON.stringify({ candidates: [{ finishReason: 'IMAGE_SAFETY' }] })] }
+    }
+    if (text.includes('blocked')) {
+      return { pieces: ['{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}'] }
+    }
     if (text.includes('in words')) return { pieces: [answer([{ text: 'I would rather not.' }])] }
     return { pieces: [answer([
       { inlineData: { mimeType: 'image/png', data: 'DRAFT' }, thought: true },
@@ -305,7 +445,10 @@ t.test('Gemini paints too, one picture per request', async t => {
   const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'google', 'google')] })
   const model = 'google/gemini-2.5-flash-image'
   const complete = await api.post(path, { model, prompt: 'cat', n: 3, size: '1792x1024' })
-  t.match(await complete.json(), { created: Number, data: [{ b64_json: 'AAAA' }, { b64_json: 'AAAA' }, { b64_json: 'AAAA' }] })
+  t.match(await complete.json(), {
+    created: Number,
+    data: [{ b64_json: 'AAAA' }, { b64_json: 'AAAA' }, { b64_json: 'AAAA' }]
+  })
   t.equal(upstream.requests.length, 3)
   t.match(upstream.requests[0], {
     path: '/v1beta/models/gemini-2.5-flash-image:generateContent',
@@ -319,7 +462,9 @@ t.test('Gemini paints too, one picture per request', async t => {
   const streamed = messages(await (await api.post(path, { model, prompt: 'cat', stream: true })).text())
   t.match(JSON.parse(streamed[0] ?? ''), { type: 'image_generation.completed', b64_json: 'AAAA' })
   for (const [prompt, status, code] of [
-    ['forbidden', 400, 'content_policy_violation'], ['blocked', 400, 'content_policy_violation'], ['in words', 502, 'upstream_invalid_response']
+    ['forbidden', 400, 'content_policy_violation'],
+    ['blocked', 400, 'content_policy_violation'],
+    ['in words', 502, 'upstream_invalid_response']
   ] as const) {
     const response = await api.post(path, { model, prompt })
     t.equal(response.status, status)
@@ -329,13 +474,22 @@ t.test('Gemini paints too, one picture per request', async t => {
   t.match(await linked.json(), { error: { code: 'unsupported_parameter', param: 'response_format' } })
 })
 
-const square = await encodePng(paint({ text: 'x', number: 0, width: 16, height: 16, transparent: false, squares: 4 }))
-const wide = await encodePng(paint({ text: 'x', number: 0, width: 16, height: 8, transparent: false, squares: 4 }))
+const square = await encodePng(
+  paint({ text: 'x', number: 0, width: 16, height: 16, transparent: false, squares: 4 })
+)
+const wide = await encodePng(
+  paint({ text: 'x', number: 0, width: 16, height: 8, transparent: false, squares: 4 })
+)
 
-function form (fields: Readonly<Record<string, string>>, files: ReadonlyArray<readonly [name: string, bytes: Buffer]>): FormData {
+function form (
+  fields: Readonly<Record<string, string>>,
+  files: ReadonlyArray<readonly [name: string, bytes: Buffer]>
+): FormData {
   const form = new FormData()
   for (const [name, value] of Object.entries(fields)) form.append(name, value)
-  for (const [name, bytes] of files) form.append(name, new File([new Uint8Array(bytes)], 'C:\\photos\\cat"1".bin'))
+  for (const [name, bytes] of files) {
+    form.append(name, new File([new Uint8Array(bytes)], 'C:\\photos\\cat"1".bin'))
+  }
   return form
 }
 
@@ -355,11 +509,24 @@ t.test('edits and variations go up as forms, each file under what it is', async 
   t.equal(path, '/v1/images/edits')
   t.match(headers['content-type'], /^multipart\/form-data; boundary=/)
   const names = [...text.matchAll(/ name="([^"]+)"(?:; filename="[^"]+\.(\w+)"\r\nContent-Type: (\S+))?/g)]
-  t.same(names.map(([, ...found]) => found.filter(part => part !== undefined).join(' ')), [
-    'model', 'prompt', 'n', 'background', 'quality', 'image[] png image/png', 'image[] png image/png', 'mask png image/png'
-  ])
+  t.same(
+    names.map(([, ...found]) => found.filter(part => part !== undefined).join(' ')),
+    [
+      'model',
+      'prompt',
+      'n',
+      'background',
+      'quality',
+      'image[] png image/png',
+      'image[] png image/png',
+      'mask png image/png'
+    ]
+  )
   t.match(text, /name="model"\r\n\r\ngpt-image-1\r\n/)
-  t.equal((await postForm(api, '/v1/images/variations', form({ size: '256x256' }, [['image', square]]))).status, 200)
+  t.equal(
+    (await postForm(api, '/v1/images/variations', form({ size: '256x256' }, [['image', square]]))).status,
+    200
+  )
   t.equal(upstream.requests[1]?.path, '/v1/images/variations')
   t.match(upstream.requests[1]?.text, /name="model"\r\n\r\ndall-e-2\r\n[^]*name="image"; filename/)
   await postForm(api, '/v1/images/edits', form({ prompt: 'x' }, [['image', square]]))
@@ -369,21 +536,52 @@ t.test('edits and variations go up as forms, each file under what it is', async 
   t.match(upstream.requests[3]?.text, /\ngpt-image-1\r\n/, 'the oldest takes one image')
 
   const before = upstream.requests.length
-  const refused = async (body: FormData, status: number, expected: object, path = '/v1/images/edits'): Promise<void> => {
+  const refused = async (
+    body: FormData,
+    status: number,
+    expected: object,
+    path = '/v1/images/edits'
+  ): Promise<void> => {
     const response = await postForm(api, path, body)
     t.equal(response.status, status, JSON.stringify(expected))
     t.match(await response.json(), expected)
   }
   await refused(form({ prompt: 'x' }, []), 422, { detail: [{ loc: ['body', 'image'], type: 'missing' }] })
-  await refused(form({}, [['image', square]]), 422, { detail: [{ loc: ['body', 'prompt'], type: 'missing' }] })
-  await refused(form({ prompt: 'x', n: 'two' }, [['image', square]]), 422, { detail: [{ loc: ['body', 'n'], type: 'int_parsing' }] })
-  await refused(form({ prompt: 'x', model: 'openai/dall-e-2' }, two), 400, { error: { code: 'invalid_value', param: 'image', message: /1 image/ } })
-  await refused(form({ prompt: 'x' }, [['image', wide]]), 400, { error: { code: 'invalid_value', param: 'image' } })
-  await refused(form({ prompt: 'x' }, [['image', Buffer.from('GIF89a')]]), 400, { error: { code: 'unsupported_format', param: 'image' } })
-  await refused(form({ prompt: 'x' }, [['image', square], ['mask', wide]]), 400, { error: { param: 'mask' } })
-  await refused(form({ prompt: 'x', model: 'openai/dall-e-3' }, [['image', square]]), 400, { error: { code: 'unsupported_parameter', param: 'model' } })
-  await refused(form({ model: newest }, [['image', square]]), 400, { error: { param: 'model' } }, '/v1/images/variations')
-  await refused(form({ prompt: 'x', model: 'openai/dall-e-2', stream: 'true' }, [['image', square]]), 400, { error: { param: 'stream' } })
+  await refused(form({}, [['image', square]]), 422, {
+    detail: [{ loc: ['body', 'prompt'], type: 'missing' }]
+  })
+  await refused(form({ prompt: 'x', n: 'two' }, [['image', square]]), 422, {
+    detail: [{ loc: ['body', 'n'], type: 'int_parsing' }]
+  })
+  await refused(form({ prompt: 'x', model: 'openai/dall-e-2' }, two), 400, {
+    error: { code: 'invalid_value', param: 'image', message: /1 image/ }
+  })
+  await refused(form({ prompt: 'x' }, [['image', wide]]), 400, {
+    error: { code: 'invalid_value', param: 'image' }
+  })
+  await refused(form({ prompt: 'x' }, [['image', Buffer.from('GIF89a')]]), 400, {
+    error: { code: 'unsupported_format', param: 'image' }
+  })
+  await refused(
+    form({ prompt: 'x' }, [
+      ['image', square],
+      ['mask', wide]
+    ]),
+    400,
+    { error: { param: 'mask' } }
+  )
+  await refused(form({ prompt: 'x', model: 'openai/dall-e-3' }, [['image', square]]), 400, {
+    error: { code: 'unsupported_parameter', param: 'model' }
+  })
+  await refused(
+    form({ model: newest }, [['image', square]]),
+    400,
+    { error: { param: 'model' } },
+    '/v1/images/variations'
+  )
+  await refused(form({ prompt: 'x', model: 'openai/dall-e-2', stream: 'true' }, [['image', square]]), 400, {
+    error: { param: 'stream' }
+  })
   t.equal((await api.post('/v1/images/edits', { prompt: 'x' })).status, 415)
   t.equal(upstream.requests.length, before)
 })
@@ -392,23 +590,49 @@ t.test('official clients get their images', async t => {
   const api = await sandbox(t)
   const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
   // No environment: the address is given.
-  const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, environment: null as unknown as 'development', maxRetries: 0 })
+  const dedalus = new Dedalus({
+    baseURL: api.url,
+    apiKey: testKey,
+    environment: null as unknown as 'development',
+    maxRetries: 0
+  })
   const request = { model: 'sandbox/painter', prompt: 'a cat', n: 2 }
   const complete = await openai.images.generate(request)
   t.equal(complete.data?.length, 2)
   t.ok(Buffer.from(complete.data?.[0]?.b64_json ?? '', 'base64').length > 100)
   const seen: string[] = []
-  for await (const event of await openai.images.generate({ ...request, n: 1, stream: true, partial_images: 1 })) seen.push(event.type)
+  for await (const event of await openai.images.generate({
+    ...request,
+    n: 1,
+    stream: true,
+    partial_images: 1
+  })) {
+    seen.push(event.type)
+  }
   t.same(seen, ['image_generation.partial_image', 'image_generation.completed'])
   const theirs = await dedalus.images.generate(request)
   t.match(theirs, { created: Number, data: [{ b64_json: String }, { b64_json: String }] })
 
   const { model, prompt } = request
   const image = await OpenAI.toFile(square, 'cat.png')
-  const edited = await openai.images.edit({ model, prompt, image: [image, image], mask: image, size: '256x256' })
+  const edited = await openai.images.edit({
+    model,
+    prompt,
+    image: [image, image],
+    mask: image,
+    size: '256x256'
+  })
   t.same(pngSize(Buffer.from(edited.data?.[0]?.b64_json ?? '', 'base64')), { width: 256, height: 256 })
   const steps: string[] = []
-  for await (const event of await openai.images.edit({ model, prompt, image, stream: true, partial_images: 1 })) steps.push(event.type)
+  for await (const event of await openai.images.edit({
+    model,
+    prompt,
+    image,
+    stream: true,
+    partial_images: 1
+  })) {
+    steps.push(event.type)
+  }
   t.same(steps, ['image_edit.partial_image', 'image_edit.completed'])
   t.equal((await openai.images.createVariation({ model, image, n: 2 })).data?.length, 2)
   t.match(await dedalus.images.edit({ model, prompt, image }), { data: [{ b64_json: String }] })

@@ -7,10 +7,17 @@ t.test('every endpoint has a documentation, a known name, and a size for the bod
   const services = testServices(sandboxProvider())
   t.teardown(services.close)
   const endpoints = createEndpoints(services)
-  t.same(endpoints.map(({ method, path }) => `${method} ${path}`), endpointDocs.map(({ method, path }) => `${method} ${path}`))
+  t.same(
+    endpoints.map(({ method, path }) => `${method} ${path}`),
+    endpointDocs.map(({ method, path }) => `${method} ${path}`)
+  )
   for (const { name, path, body, maxBodyBytes } of endpoints) {
     t.ok(endpointNames.includes(name) || name === 'admin', path)
     t.equal(maxBodyBytes > 0, body !== 'none', path)
   }
-  t.same(endpointNames.filter(name => !endpoints.some(endpoint => endpoint.name === name)), [], 'and every name has an endpoint')
+  t.same(
+    endpointNames.filter(name => !endpoints.some(endpoint => endpoint.name === name)),
+    [],
+    'and every name has an endpoint'
+  )
 })

@@ -15,7 +15,9 @@ import { modelSettings, providerSettings, settings } from '../support/settings.t
 import { receivedCall } from '../support/stages.ts'
 
 const apiKeys: Record<string, ApiKey> = {
-  all: { id: 'all', name: 'all' }, google: { id: 'google', name: 'google', models: ['google/*'] }, fast: { id: 'fast', name: 'fast', models: ['fast'] }
+  all: { id: 'all', name: 'all' },
+  google: { id: 'google', name: 'google', models: ['google/*'] },
+  fast: { id: 'fast', name: 'fast', models: ['fast'] }
 }
 const keys = { check: (presented: string) => apiKeys[presented] }
 const echo: ModelEntry = {
@@ -28,8 +30,16 @@ const echo: ModelEntry = {
   capabilities: { text: true }
 }
 const config = settings({
-  providers: [providerSettings('mine', 'vllm'), providerSettings('eu', 'openai'), providerSettings('sandbox', 'sandbox')],
-  models: [modelSettings('mine/qwen'), modelSettings('google/gemini-2.5-pro', { hidden: true }), modelSettings('smart', { alias: 'google/gemini-2.5-pro' })],
+  providers: [
+    providerSettings('mine', 'vllm'),
+    providerSettings('eu', 'openai'),
+    providerSettings('sandbox', 'sandbox')
+  ],
+  models: [
+    modelSettings('mine/qwen'),
+    modelSettings('google/gemini-2.5-pro', { hidden: true }),
+    modelSettings('smart', { alias: 'google/gemini-2.5-pro' })
+  ],
   routes: [{ name: 'fast', models: ['eu/gpt-5', 'mine/qwen'] }]
 })
 const services = {
@@ -94,7 +104,10 @@ t.test('the list', async t => {
       provider: 'openai', provider_info: { provider_id: 'mine', upstream_api: 'openai-compatible' }
     })
     t.match(of('eu/gpt-5'), { provider: 'openai', provider_info: { provider_id: 'eu' } })
-    t.match(of('sandbox/echo'), { display_name: 'Echo (simulator)', provider_info: { provider_id: 'sandbox' } })
+    t.match(of('sandbox/echo'), {
+      display_name: 'Echo (simulator)',
+      provider_info: { provider_id: 'sandbox' }
+    })
   })
 
   t.test('says when a model was released and who serves it, as OpenAI does', async t => {
@@ -106,9 +119,19 @@ t.test('the list', async t => {
 
   t.test('has the routes and aliases that the key may use, with what is common to their models', async t => {
     const fast = (await listed('all')).find(({ id }) => id === 'fast')
-    t.match(fast, { object: 'model', owned_by: 'headgate', display_name: null, capabilities: { text: null, output_token_limit: null } })
+    t.match(fast, {
+      object: 'model',
+      owned_by: 'headgate',
+      display_name: null,
+      capabilities: { text: null, output_token_limit: null }
+    })
     const smart = (await listed('all')).find(({ id }) => id === 'smart')
-    t.match(smart, { owned_by: 'headgate', display_name: 'Gemini 2.5 Pro', capabilities: { text: true }, provider_info: { provider_id: 'google' } })
+    t.match(smart, {
+      owned_by: 'headgate',
+      display_name: 'Gemini 2.5 Pro',
+      capabilities: { text: true },
+      provider_info: { provider_id: 'google' }
+    })
     t.same(json(await retrieve(call('all', { model: 'fast' }))), fast)
     t.same(json(await retrieve(call('all', { model: 'smart' }))), smart)
     const ofGoogle = new Set((await listed('google')).map(({ id }) => id))
@@ -137,7 +160,9 @@ t.test('one model', async t => {
 
   t.test('is found under its other names, hidden or not', async t => {
     t.match(json(await retrieve(call('all', { model: 'gpt-5' }))), { id: 'eu/gpt-5' })
-    t.match(json(await retrieve(call('all', { model: 'google/gemini-2.5-pro' }))), { id: 'google/gemini-2.5-pro' })
+    t.match(json(await retrieve(call('all', { model: 'google/gemini-2.5-pro' }))), {
+      id: 'google/gemini-2.5-pro'
+    })
   })
 
   t.test('is 404 when nothing is known of it or the key may not use it', async t => {

@@ -32,7 +32,18 @@ export function orders (services: Services): unknown[] {
   const admit = limits(services, { estimate: estimateChat })
   const reply = streamOrJson({ streamed: sseEncode(), complete: toCompletion })
   return [
-    pipeline(auth(services), validate(ChatRequest), input, rules, route, admit, ask, recordUsage(), normalise(), reply),
+    pipeline(
+      auth(services),
+      validate(ChatRequest),
+      input,
+      rules,
+      route,
+      admit,
+      ask,
+      recordUsage(),
+      normalise(),
+      reply
+    ),
     // @ts-expect-error a body is not looked at before the key
     pipeline<Call>(validate(ChatRequest), auth(services), input, route, ask, reply),
     // @ts-expect-error a model is chosen for a request, not for a call

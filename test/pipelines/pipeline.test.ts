@@ -16,7 +16,13 @@ t.test('a call goes through every stage in order, whichever way they were made',
   const exclaim: Stage<string> = async function * (source) {
     for await (const text of source) yield `${text}!`
   }
-  const handle = pipeline(map((text: string) => `${text}a`), map((text: string) => `${text}b`), exclaim, map(async (text: string) => `${text}c`), jsonReply())
+  const handle = pipeline(
+    map((text: string) => `${text}a`),
+    map((text: string) => `${text}b`),
+    exclaim,
+    map(async (text: string) => `${text}c`),
+    jsonReply()
+  )
   t.equal((await handle('_')).body, '"_ab!c"')
   t.equal((await handle('-')).body, '"-ab!c"', 'and the next one too')
 })
@@ -35,10 +41,15 @@ t.test('a stage ends a call early with a reply; what comes after it does not run
   t.notOk(new EarlyReply(reply) instanceof Error, 'it is no failure, and has no stack')
 })
 
-t.test('a reply of the first stage is one of the pipeline, also where nothing was awaited before', async t => {
-  const early = map((): Batch<ChatInput, ChatEvent> => { throw new EarlyReply(reply) })
-  t.equal(await pipeline(early, normalise(), answerReply(chatCompletions))(1), reply)
-})
+t.test(
+  'a reply of the first stage is one of the pipeline, also where nothing was awaited before',
+  async t => {
+    const early = map((): Batch<ChatInput, ChatEvent> => {
+      throw new EarlyReply(reply)
+    })
+    t.equal(await pipeline(early, normalise(), answerReply(chatCompletions))(1), reply)
+  }
+)
 
 t.test('whatever else a stage throws is what the pipeline rejects with', async t => {
   const handle = pipeline(map(() => { throw new Error('broken') }), jsonReply())

@@ -6,34 +6,63 @@ import { partsOf, wavOf } from '../support/forms.ts'
 import { keptUploads } from '../support/uploads.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
-import { transcriptions, translations, wav, start, json, segment, words, verbose, logprobs, usage } from '../support/audio.ts'
+import {
+  transcriptions,
+  translations,
+  wav,
+  start,
+  json,
+  segment,
+  words,
+  verbose,
+  logprobs,
+  usage
+} from '../support/audio.ts'
 
-interface FormOptions { readonly name?: string, readonly bytes?: Uint8Array, readonly signal?: AbortSignal }
+interface FormOptions {
+  readonly name?: string
+  readonly bytes?: Uint8Array
+  readonly signal?: AbortSignal
+}
 
 /** Sends a form: the fields, and a recording unless its bytes are empty. */
 async function sendForm (
-  api: TestGateway, path: string, fields: Readonly<Record<string, string | readonly string[]>>,
+  api: TestGateway,
+  path: string,
+  fields: Readonly<Record<string, string | readonly string[]>>,
   { name = 'talk.wav', bytes = wav, signal }: FormOptions = {}
 ): Promise<Response> {
   const form = new FormData()
-  for (const [key, value] of Object.entries(fields)) for (const text of [value].flat()) form.append(key, text)
-  if (bytes.length > 0) form.append('file', new Blob([new Uint8Array(bytes)], { type: 'application/octet-stream' }), name)
+  for (const [key, value] of Object.entries(fields)) {
+    for (const text of [value].flat()) form.append(key, text)
+  }
+  if (bytes.length > 0) {
+    form.append('file', new Blob([new Uint8Array(bytes)], { type: 'application/octet-stream' }), name)
+  }
   return await fetch(api.url + path, {
-    method: 'POST', body: form, headers: { authorization: `Bearer ${testKey}` }, ...signal !== undefined && { signal }
+    method: 'POST',
+    body: form,
+    headers: { authorization: `Bearer ${testKey}` },
+    ...signal !== undefined && { signal }
   })
 }
 
 t.test('a recording is sent part by part as it came', async t => {
   const { upstream, api } = await start(t, { pieces: [JSON.stringify(verbose)] })
-  const response = await sendForm(api, transcriptions, {
-    'model': 'openai/whisper-1',
-    'language': 'en',
-    'prompt': 'Names: "Ada"\r\n',
-    'response_format': 'verbose_json',
-    'temperature': '0.5',
-    'timestamp_granularities[]': ['word', 'segment'],
-    'user': 'left out'
-  }, { name: '../my "talk"\u0007.WAV' })
+  const response = await sendForm(
+    api,
+    transcriptions,
+    {
+      'model': 'openai/whisper-1',
+      'language': 'en',
+      'prompt': 'Names: "Ada"\r\n',
+      'response_format': 'verbose_json',
+      'temperature': '0.5',
+      'timestamp_granularities[]': ['word', 'segment'],
+      'user': 'left out'
+    },
+    { name: '../my "talk"\u0007.WAV' }
+  )
   t.equal(response.status, 200)
   const { task: _task, ...shown } = verbose
   t.same(await json(response), shown)
@@ -42,8 +71,13 @@ t.test('a recording is sent part by part as it came', async t => {
   t.equal(request?.headers['content-length'], String(request?.bytes.length))
   t.notOk(request?.headers['transfer-encoding'])
   t.same(request === undefined ? [] : await partsOf(request), [
-    ['model', 'whisper-1'], ['response_format', 'verbose_json'], ['language', 'en'], ['prompt', 'Names: "Ada"\r\n'],
-    ['temperature', '0.5'], ['timestamp_granularities[]', 'word'], ['timestamp_granularities[]', 'segment'],
+    ['model', 'whisper-1'],
+    ['response_format', 'verbose_json'],
+    ['language', 'en'],
+    ['prompt', 'Names: "Ada"\r\n'],
+    ['temperature', '0.5'],
+    ['timestamp_granularities[]', 'word'],
+    ['timestamp_granularities[]', 'segment'],
     ['file', { name: 'my "talk".WAV', type: 'application/octet-stream', base64: wav.toString('base64') }]
   ])
   await until(() => api.lines.length === 1, 'one line in the log')
@@ -67,18 +101,35 @@ t.test('each format has its own body and media type, written here where the mode
   const json = 'application/json; charset=utf-8'
   const plain = 'text/plain; charset=utf-8'
   const cue = '00:00:00,000 --> 00:00:01,500'
-  const rows: ReadonlyArray<readonly [model: string, format: string, sentFormat: string, type: string, body: string | RegExp]> = [
+  const rows: ReadonlyArray<
+    readonly [model: string, format: string, sentFormat: string, type: string, body: string | RegExp]
+  > = [
     ['openai/whisper-1', '', 'json', json, '{"text":"Hello.","usage":{"type":"duration","seconds":2}}'],
     ['openai/whisper-1', 'text', 'text', plain, '{"looks": "like JSON"}\n'],
     ['openai/whisper-1', 'srt', 'srt', plain, native['srt']?.[0] ?? ''],
     ['openai/whisper-1', 'vtt', 'vtt', 'text/vtt; charset=utf-8', native['vtt']?.[0] ?? ''],
-    ['openai/whisper-1', 'verbose_json', 'verbose_json', json, /^\{"language":"english","duration":1.5,"text":"Hello.","segments":\[\{"id":0.*"usage":/],
+    [
+      'openai/whisper-1',
+      'verbose_json',
+      'verbose_json',
+      json,
+      /^\{"language":"english","duration":1.5,"text":"Hello.","segments":\[\{"id":0.*"usage":/
+    ],
     ['openai/gpt-4o-transcribe', 'text', 'json', plain, 'Hello.\n'],
     ['groq/whisper-large-v3', 'srt', 'verbose_json', plain, `1\n${cue}\nHello.\n\n`],
-    ['groq/whisper-large-v3', 'vtt', 'verbose_json', 'text/vtt; charset=utf-8', `WEBVTT\n\n${cue.replaceAll(',', '.')}\nHello.\n\n`]
+    [
+      'groq/whisper-large-v3',
+      'vtt',
+      'verbose_json',
+      'text/vtt; charset=utf-8',
+      `WEBVTT\n\n${cue.replaceAll(',', '.')}\nHello.\n\n`
+    ]
   ]
   for (const [model, format, sentFormat, type, body] of rows) {
-    const response = await sendForm(api, transcriptions, { model, ...format !== '' && { response_format: format } })
+    const response = await sendForm(api, transcriptions, {
+      model,
+      ...format !== '' && { response_format: format }
+    })
     t.equal(response.status, 200, `${model} ${format}`)
     t.equal(response.headers.get('content-type'), type)
     const text = await response.text()
@@ -86,20 +137,41 @@ t.test('each format has its own body and media type, written here where the mode
     else t.match(text, body)
     t.notMatch(text, '"words"', 'words were not requested')
     const sent = upstream.requests.at(-1)
-    t.same(sent && (await partsOf(sent)).find(([name]) => name === 'response_format'), ['response_format', sentFormat])
+    t.same(sent && (await partsOf(sent)).find(([name]) => name === 'response_format'), [
+      'response_format',
+      sentFormat
+    ])
   }
 })
 
 t.test('words and segments are there when they were requested', async t => {
-  const { api } = await start(t, { pieces: [JSON.stringify({ ...verbose, segments: [{ start: 0, end: 1, text: 'x' }] })] })
-  const keys = async (granularities: readonly string[]): Promise<string[]> => Object.keys(await json(await sendForm(api, transcriptions, {
-    'model': 'whisper-1', 'response_format': 'verbose_json', 'timestamp_granularities[]': granularities
-  })))
+  const { api } = await start(t, {
+    pieces: [JSON.stringify({ ...verbose, segments: [{ start: 0, end: 1, text: 'x' }] })]
+  })
+  const keys = async (granularities: readonly string[]): Promise<string[]> =>
+    Object.keys(
+      await json(
+        await sendForm(api, transcriptions, {
+          'model': 'whisper-1',
+          'response_format': 'verbose_json',
+          'timestamp_granularities[]': granularities
+        })
+      )
+    )
   t.same(await keys([]), ['language', 'duration', 'text', 'segments', 'usage'])
   t.same(await keys(['word']), ['language', 'duration', 'text', 'words', 'usage'])
   t.same(await keys(['word', 'segment']), ['language', 'duration', 'text', 'words', 'segments', 'usage'])
-  const comma = await sendForm(api, transcriptions, { model: 'whisper-1', response_format: 'verbose_json', timestamp_granularities: 'word,segment' })
-  t.match(await json(comma), { words, segments: [{ id: 0, seek: 0, tokens: [], temperature: 0, avg_logprob: 0, compression_ratio: 0, no_speech_prob: 0 }] })
+  const comma = await sendForm(api, transcriptions, {
+    model: 'whisper-1',
+    response_format: 'verbose_json',
+    timestamp_granularities: 'word,segment'
+  })
+  t.match(await json(comma), {
+    words,
+    segments: [
+      { id: 0, seek: 0, tokens: [], temperature: 0, avg_logprob: 0, compression_ratio: 0, no_speech_prob: 0 }
+    ]
+  })
 })
 
 t.test('a transcript is streamed, and where the model does not stream it still comes in events', async t => {
@@ -108,29 +180,50 @@ t.test('a transcript is streamed, and where the model does not stream it still c
     'data: {"type":"transcript.text.delta","delta":"lo."}\n\n'
   ]
   const done = `data: ${JSON.stringify({ type: 'transcript.text.done', text: 'Hello.', logprobs, usage })}\n\n`
-  const { upstream, api } = await start(t, (_request, number) => [
-    { headers: eventStream, pieces: [...frames, done, 'data: [DONE]\n\n'] },
-    { pieces: [JSON.stringify({ text: 'Hello.', usage: { type: 'duration', seconds: 2 } })] },
-    { headers: eventStream, pieces: frames },
-    { headers: eventStream, pieces: [...frames, done] }
-  ][number] ?? { silent: true })
+  const { upstream, api } = await start(
+    t,
+    (_request, number) =>
+      [
+        { headers: eventStream, pieces: [...frames, done, 'data: [DONE]\n\n'] },
+        { pieces: [JSON.stringify({ text: 'Hello.', usage: { type: 'duration', seconds: 2 } })] },
+        { headers: eventStream, pieces: frames },
+        { headers: eventStream, pieces: [...frames, done] }
+      ][number] ?? { silent: true }
+  )
   const streamed = await sendForm(api, transcriptions, {
-    model: 'openai/gpt-4o-transcribe', stream: 'true', include: 'logprobs', chunking_strategy: '{"type":"server_vad","threshold":0.5}'
+    model: 'openai/gpt-4o-transcribe',
+    stream: 'true',
+    include: 'logprobs',
+    chunking_strategy: '{"type":"server_vad","threshold":0.5}'
   })
   t.equal(streamed.headers.get('content-type'), 'text/event-stream; charset=utf-8')
   t.equal(await streamed.text(), frames.join('') + done + 'data: [DONE]\n\n')
   const parts = upstream.requests[0] === undefined ? [] : await partsOf(upstream.requests[0])
-  t.same(parts.slice(2, 5), [['include[]', 'logprobs'], ['chunking_strategy', '{"type":"server_vad","threshold":0.5}'], ['stream', 'true']])
+  t.same(parts.slice(2, 5), [
+    ['include[]', 'logprobs'],
+    ['chunking_strategy', '{"type":"server_vad","threshold":0.5}'],
+    ['stream', 'true']
+  ])
 
   const made = await sendForm(api, transcriptions, { model: 'openai/whisper-1', stream: 'true' })
-  t.equal(await made.text(), [
-    'data: {"type":"transcript.text.delta","delta":"Hello."}',
-    'data: {"type":"transcript.text.done","text":"Hello.","usage":{"type":"duration","seconds":2}}', 'data: [DONE]', ''
-  ].join('\n\n'))
+  t.equal(
+    await made.text(),
+    [
+      'data: {"type":"transcript.text.delta","delta":"Hello."}',
+      'data: {"type":"transcript.text.done","text":"Hello.","usage":{"type":"duration","seconds":2}}',
+      'data: [DONE]',
+      ''
+    ].join('\n\n')
+  )
   const sentFormat = upstream.requests[1] === undefined ? [] : await partsOf(upstream.requests[1])
-  t.notOk(sentFormat.some(([name]) => name === 'stream'), 'it would be ignored')
+  t.notOk(
+    sentFormat.some(([name]) => name === 'stream'),
+    'it would be ignored'
+  )
 
-  const cut = await (await sendForm(api, transcriptions, { model: 'openai/gpt-4o-transcribe', stream: 'true' })).text()
+  const cut = await (
+    await sendForm(api, transcriptions, { model: 'openai/gpt-4o-transcribe', stream: 'true' })
+  ).text()
   t.match(cut, /event: error\ndata: .*upstream_stream_interrupted/)
   const complete = await sendForm(api, transcriptions, { model: 'openai/gpt-4o-transcribe' })
   t.same(await json(complete), { text: 'Hello.', logprobs, usage }, 'events where none were requested')
@@ -139,12 +232,22 @@ t.test('a transcript is streamed, and where the model does not stream it still c
 })
 
 t.test('translations are English text, and take fewer parameters', async t => {
-  const { upstream, api } = await start(t, (_request, number) => ({ pieces: [JSON.stringify(number === 0 ? { text: 'Hi.', usage } : { ...verbose, language: undefined })] }))
-  const response = await sendForm(api, translations, { model: 'openai/whisper-1', language: 'de', prompt: '', temperature: '0' })
+  const { upstream, api } = await start(t, (_request, number) => ({
+    pieces: [JSON.stringify(number === 0 ? { text: 'Hi.', usage } : { ...verbose, language: undefined })]
+  }))
+  const response = await sendForm(api, translations, {
+    model: 'openai/whisper-1',
+    language: 'de',
+    prompt: '',
+    temperature: '0'
+  })
   t.same(await json(response), { text: 'Hi.' })
   const [request] = upstream.requests
   t.equal(request?.path, '/v1/audio/translations')
-  t.same((request === undefined ? [] : await partsOf(request)).map(([name]) => name), ['model', 'response_format', 'temperature', 'file'])
+  t.same(
+    (request === undefined ? [] : await partsOf(request)).map(([name]) => name),
+    ['model', 'response_format', 'temperature', 'file']
+  )
   const long = await sendForm(api, translations, { model: 'whisper-1', response_format: 'verbose_json' })
   t.same(await json(long), { language: 'english', duration: 1.5, text: 'Hello.', segments: [segment] })
   const refused = await sendForm(api, translations, { model: 'openai/gpt-4o-transcribe' })
@@ -157,29 +260,87 @@ t.test('what is no request for a transcript is refused, each with its place', as
   const model = 'openai/whisper-1'
   const newer = 'openai/gpt-4o-transcribe'
   const png = Buffer.from('89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489', 'hex')
-  const ogg = Buffer.concat([Buffer.from('OggS'), Buffer.alloc(24), Buffer.from('OpusHead'), Buffer.alloc(40)])
+  const ogg = Buffer.concat([
+    Buffer.from('OggS'),
+    Buffer.alloc(24),
+    Buffer.from('OpusHead'),
+    Buffer.alloc(40)
+  ])
   type Fields = Parameters<typeof sendForm>[2]
-  const rows: ReadonlyArray<readonly [fields: Fields, status: number, expected: object, options?: FormOptions]> = [
+  const rows: ReadonlyArray<
+    readonly [fields: Fields, status: number, expected: object, options?: FormOptions]
+  > = [
     [{ model }, 422, { detail: [{ loc: ['body', 'file'], type: 'missing' }] }, { bytes: Buffer.alloc(0) }],
     [{ model, file: 'text' }, 422, { detail: [{ loc: ['body', 'file'] }] }, { bytes: Buffer.alloc(0) }],
     [{}, 422, { detail: [{ loc: ['body', 'model'], type: 'missing' }] }],
-    [{ model, temperature: '1.5' }, 422, { detail: [{ loc: ['body', 'temperature'], type: 'less_than_equal' }] }],
-    [{ model, temperature: 'warm' }, 422, { detail: [{ loc: ['body', 'temperature'], type: 'float_parsing' }] }],
-    [{ model, response_format: 'pdf' }, 422, { detail: [{ loc: ['body', 'response_format'], type: 'literal_error' }] }],
+    [
+      { model, temperature: '1.5' },
+      422,
+      { detail: [{ loc: ['body', 'temperature'], type: 'less_than_equal' }] }
+    ],
+    [
+      { model, temperature: 'warm' },
+      422,
+      { detail: [{ loc: ['body', 'temperature'], type: 'float_parsing' }] }
+    ],
+    [
+      { model, response_format: 'pdf' },
+      422,
+      { detail: [{ loc: ['body', 'response_format'], type: 'literal_error' }] }
+    ],
     [{ model, stream: 'perhaps' }, 422, { detail: [{ loc: ['body', 'stream'], type: 'bool_parsing' }] }],
     [{ model, 'include[]': 'all' }, 422, { detail: [{ loc: ['body', 'include', 0] }] }],
     [{ model, chunking_strategy: 'never' }, 422, { detail: [{ loc: ['body', 'chunking_strategy'] }] }],
     [{ model: 'openaj/whisper-1' }, 404, { error: { code: 'model_not_found', param: 'model' } }],
-    [{ model, 'timestamp_granularities[]': 'word' }, 400, { error: { code: 'invalid_value', param: 'timestamp_granularities' } }],
+    [
+      { model, 'timestamp_granularities[]': 'word' },
+      400,
+      { error: { code: 'invalid_value', param: 'timestamp_granularities' } }
+    ],
     [{ model, include: 'logprobs' }, 400, { error: { code: 'unsupported_parameter', param: 'include' } }],
-    [{ model, chunking_strategy: 'auto' }, 400, { error: { code: 'unsupported_parameter', param: 'chunking_strategy' } }],
-    [{ model: newer, response_format: 'srt' }, 400, { error: { code: 'unsupported_parameter', param: 'response_format' } }],
-    [{ model: newer, response_format: 'verbose_json' }, 400, { error: { code: 'unsupported_parameter', param: 'response_format' } }],
-    [{ model: newer, response_format: 'text', include: 'logprobs' }, 400, { error: { code: 'unsupported_parameter', param: 'include' } }],
-    [{ model: 'openai/gpt-4o-transcribe-diarize', prompt: 'x' }, 400, { error: { code: 'unsupported_parameter', param: 'prompt' } }],
-    [{ model }, 400, { error: { code: 'unsupported_format', param: 'file', message: /png/ } }, { bytes: png, name: 'talk.mp3' }],
-    [{ model }, 400, { error: { code: 'unsupported_format', param: 'file' } }, { bytes: ogg, name: 'talk.ogg' }],
-    [{ model }, 400, { error: { code: 'unsupported_format', param: 'file' } }, { bytes: Buffer.from('hello'), name: 'talk.txt' }]
+    [
+      { model, chunking_strategy: 'auto' },
+      400,
+      { error: { code: 'unsupported_parameter', param: 'chunking_strategy' } }
+    ],
+    [
+      { model: newer, response_format: 'srt' },
+      400,
+      { error: { code: 'unsupported_parameter', param: 'response_format' } }
+    ],
+    [
+      { model: newer, response_format: 'verbose_json' },
+      400,
+      { error: { code: 'unsupported_parameter', param: 'response_format' } }
+    ],
+    [
+      { model: newer, response_format: 'text', include: 'logprobs' },
+      400,
+      { error: { code: 'unsupported_parameter', param: 'include' } }
+    ],
+    [
+      { model: 'openai/gpt-4o-transcribe-diarize', prompt: 'x' },
+      400,
+      { error: { code: 'unsupported_parameter', param: 'prompt' } }
+    ],
+    [
+      { model },
+      400,
+      { error: { code: 'unsupported_format', param: 'file', message: /png/ } },
+      { bytes: png, name: 'talk.mp3' }
+    ],
+    [
+      { model },
+      400,
+      { error: { code: 'unsupported_format', param: 'file' } },
+      { bytes: ogg, name: 'talk.ogg' }
+    ],
+    [
+      { model },
+      400,
+      { error: { code: 'unsupported_format', param: 'file' } },
+      { bytes: Buffer.from('hello'), name: 'talk.txt' }
+    ]
   ]
   for (const [fields, status, expected, options] of rows) {
     const response = await sendForm(api, transcriptions, fields, options)
@@ -190,49 +351,82 @@ t.test('what is no request for a transcript is refused, each with its place', as
   t.equal(asJson.status, 415)
   t.match(await json(asJson), { error: { code: 'unsupported_media_type', message: /multipart/ } })
   t.equal(upstream.requests.length, 0)
-  t.equal((await fetch(api.url + transcriptions, { method: 'POST', body: new FormData() })).status, 401, 'the key comes first')
+  t.equal(
+    (await fetch(api.url + transcriptions, { method: 'POST', body: new FormData() })).status,
+    401,
+    'the key comes first'
+  )
   await until(() => keptUploads().length === 0, 'every upload to be deleted')
 })
 
 t.test('a name without a usable ending gets the one its bytes call for', async t => {
   const { upstream, api } = await start(t, { pieces: ['{"text":"x"}'] })
-  const mp3 = Buffer.concat([Buffer.from('ID3\u0004\0\0\0\0\0\0'), Buffer.from('fff344c4', 'hex'), Buffer.alloc(140)])
+  const mp3 = Buffer.concat([
+    Buffer.from('ID3\u0004\0\0\0\0\0\0'),
+    Buffer.from('fff344c4', 'hex'),
+    Buffer.alloc(140)
+  ])
   const mp4 = Buffer.from('0000001c667479704d344120000002004d34412069736f6d69736f32', 'hex')
-  const webm = Buffer.from('1a45dfa39f4286810142f7810142f2810442f381084282847765626d42878104428581021853806701', 'hex')
+  const webm = Buffer.from(
+    '1a45dfa39f4286810142f7810142f2810442f381084282847765626d42878104428581021853806701',
+    'hex'
+  )
   const rows: ReadonlyArray<readonly [sent: string, bytes: Uint8Array, expected: string]> = [
-    ['blob', wav, 'blob.wav'], ['rec.bin', mp3, 'rec.mp3'], ['.x', mp4, 'audio.m4a'], ['note.opus', webm, 'note.webm'],
-    ['keep.mpga', mp3, 'keep.mpga'], ['a.b.MP4', mp4, 'a.b.MP4'], ['raw.mp3', Buffer.alloc(100, 1), 'raw.mp3']
+    ['blob', wav, 'blob.wav'],
+    ['rec.bin', mp3, 'rec.mp3'],
+    ['.x', mp4, 'audio.m4a'],
+    ['note.opus', webm, 'note.webm'],
+    ['keep.mpga', mp3, 'keep.mpga'],
+    ['a.b.MP4', mp4, 'a.b.MP4'],
+    ['raw.mp3', Buffer.alloc(100, 1), 'raw.mp3']
   ]
   for (const [name, bytes, expected] of rows) {
     const response = await sendForm(api, transcriptions, { model: 'whisper-1' }, { name, bytes })
     t.equal(response.status, 200, name)
     const last = upstream.requests.at(-1)
-    const file = last === undefined ? undefined : (await partsOf(last)).find(([part]) => part === 'file')?.[1]
+    const file =
+      last === undefined ? undefined : (await partsOf(last)).find(([part]) => part === 'file')?.[1]
     t.equal(Object(file).name, expected)
   }
 })
 
 t.test('25 MB are taken, one byte more is not', async t => {
   const audioFileBytes = 25 * 1024 * 1024
-  const { upstream, api } = await start(t, { pieces: ['{"text":"x"}'] }, {}, { limits: { ...settings().limits, audioFileBytes } })
+  const { upstream, api } = await start(
+    t,
+    { pieces: ['{"text":"x"}'] },
+    {},
+    { limits: { ...settings().limits, audioFileBytes } }
+  )
   const bytes = Buffer.alloc(audioFileBytes + 1)
   wav.copy(bytes)
   const over = await sendForm(api, transcriptions, { model: 'whisper-1' }, { bytes })
   t.equal(over.status, 413)
-  t.match(await json(over), { error: { code: 'file_too_large', param: 'file', type: 'invalid_request_error' } })
+  t.match(await json(over), {
+    error: { code: 'file_too_large', param: 'file', type: 'invalid_request_error' }
+  })
   t.equal(upstream.requests.length, 0)
-  t.equal((await sendForm(api, transcriptions, { model: 'whisper-1' }, { bytes: bytes.subarray(0, -1) })).status, 200)
+  t.equal(
+    (await sendForm(api, transcriptions, { model: 'whisper-1' }, { bytes: bytes.subarray(0, -1) })).status,
+    200
+  )
   t.ok((upstream.requests[0]?.bytes.length ?? 0) > audioFileBytes)
   await until(() => keptUploads().length === 0, 'every upload to be deleted')
 })
 
 t.test('another model listens when the first cannot, and a retry sends the recording again', async t => {
   const subtitles = '1\n00:00:00,000 --> 00:00:01,000\nx\n\n'
-  const { upstream, api } = await start(t, (_request, number) => number === 0
-    ? { status: 503, pieces: ['{}'] }
-    : { headers: { 'content-type': 'text/plain' }, pieces: [subtitles] }, { retries: 1 })
+  const { upstream, api } = await start(
+    t,
+    (_request, number) =>
+      number === 0
+        ? { status: 503, pieces: ['{}'] }
+        : { headers: { 'content-type': 'text/plain' }, pieces: [subtitles] },
+    { retries: 1 }
+  )
   const response = await sendForm(api, transcriptions, {
-    'model[]': ['openai/gpt-4o-transcribe', 'openai/whisper-1'], 'response_format': 'srt'
+    'model[]': ['openai/gpt-4o-transcribe', 'openai/whisper-1'],
+    'response_format': 'srt'
   })
   t.equal(await response.text(), subtitles)
   t.equal(response.headers.get('x-headgate-model'), 'openai/whisper-1')
@@ -243,11 +437,19 @@ t.test('another model listens when the first cannot, and a retry sends the recor
     t.equal(Object(parts.at(-1)?.[1]).base64, wav.toString('base64'))
   }
   await sendForm(api, transcriptions, { model: 'openai/gpt-4o-transcribe,openai/whisper-1' })
-  t.same((await partsOf(upstream.requests[2] ?? { bytes: Buffer.alloc(0), headers: {} }))[0], ['model', 'gpt-4o-transcribe'])
+  t.same((await partsOf(upstream.requests[2] ?? { bytes: Buffer.alloc(0), headers: {} }))[0], [
+    'model',
+    'gpt-4o-transcribe'
+  ])
 })
 
 t.test('a caller who leaves ends the call at the provider and leaves no file', async t => {
-  const { upstream, api } = await start(t, { silent: true }, {}, { limits: { ...settings().limits, bodyMemoryBytes: 1000 } })
+  const { upstream, api } = await start(
+    t,
+    { silent: true },
+    {},
+    { limits: { ...settings().limits, bodyMemoryBytes: 1000 } }
+  )
   const leaving = new AbortController()
   const answer = sendForm(api, transcriptions, { model: 'whisper-1' }, { signal: leaving.signal })
   answer.catch(() => undefined)
@@ -260,17 +462,28 @@ t.test('a caller who leaves ends the call at the provider and leaves no file', a
 })
 
 t.test('the sandbox writes down what it was sent, the same in every format', async t => {
-  const api = await testGateway(t, { providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }] })
+  const api = await testGateway(t, {
+    providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }]
+  })
   const ask = async (fields: Readonly<Record<string, string>>, path = transcriptions): Promise<Response> =>
     await sendForm(api, path, { model: 'sandbox/listener', ...fields }, { bytes: wavOf(2) })
-  const text = 'This is the sandbox, which hears nothing. It was given talk.wav, which has 32044 bytes. That is 2.00 seconds of sound.'
+  const text =
+    'This is the sandbox, which hears nothing. It was given talk.wav, which has 32044 bytes. That is 2.00 seconds of sound.'
   const plain = await json(await ask({ include: 'logprobs' }))
   t.match(plain, { text, usage: { type: 'tokens', input_tokens: 20 } })
   t.equal((plain['logprobs'] as Array<{ token: string }>).map(({ token }) => token).join(''), text)
   t.equal(await (await ask({ response_format: 'text' })).text(), `${text}\n`)
-  t.match(await (await ask({ response_format: 'srt' })).text(), /^1\n00:00:00,000 --> 00:00:00,\d{3}\nThis is the sandbox/)
-  t.match(await (await ask({ response_format: 'vtt' })).text(), /^WEBVTT\n\n00:00:00\.000 --> [^]*--> 00:00:02\.000\n/)
-  const long = await json(await ask({ 'response_format': 'verbose_json', 'timestamp_granularities[]': 'word' }))
+  t.match(
+    await (await ask({ response_format: 'srt' })).text(),
+    /^1\n00:00:00,000 --> 00:00:00,\d{3}\nThis is the sandbox/
+  )
+  t.match(
+    await (await ask({ response_format: 'vtt' })).text(),
+    /^WEBVTT\n\n00:00:00\.000 --> [^]*--> 00:00:02\.000\n/
+  )
+  const long = await json(
+    await ask({ 'response_format': 'verbose_json', 'timestamp_granularities[]': 'word' })
+  )
   const spans = long['words'] as Array<{ word: string, start: number, end: number }>
   t.equal(spans.map(({ word }) => word).join(' '), text)
   t.equal(spans.at(-1)?.end, 2)
@@ -281,28 +494,46 @@ t.test('the sandbox writes down what it was sent, the same in every format', asy
   t.equal(wrong.status, 404)
 })
 
-t.test('recordings one after the other and at once arrive as they were sent, whatever becomes of others', async t => {
-  // Some callers leave, and some requests fail and are tried again. The memory of the others is used again.
-  const seen: string[] = []
-  let requests = 0
-  const { api } = await start(t, async request => {
-    const file = (await partsOf(request)).find(([name]) => name === 'file')?.[1]
-    if (typeof file === 'object') seen.push(createHash('sha256').update(file.base64, 'base64').digest('hex'))
-    return ++requests % 7 === 0 ? { status: 503, pieces: ['{}'] } : { pieces: ['{"text":"Hello."}'] }
-  }, { retries: 3 }, { limits: { ...settings().limits, audioFileBytes: 4_000_000 } })
-  const sendOne = async (number: number): Promise<void> => {
-    const bytes = Buffer.concat([wav, Buffer.alloc(400_000 + number * 120_011, `recording ${number} `)])
-    const leaving = new AbortController()
-    const sent = sendForm(api, transcriptions, { model: 'openai/whisper-1' }, { bytes, signal: leaving.signal })
-    if (number % 5 === 4) {
-      setImmediate(() => leaving.abort())
-      return void await t.rejects(sent, { name: 'AbortError' })
+t.test(
+  'recordings one after the other and at once arrive as they were sent, whatever becomes of others',
+  async t => {
+    // Some callers leave, and some requests fail and are tried again. The memory of the others is used again.
+    const seen: string[] = []
+    let requests = 0
+    const { api } = await start(
+      t,
+      async request => {
+        const file = (await partsOf(request)).find(([name]) => name === 'file')?.[1]
+        if (typeof file === 'object') {
+          seen.push(createHash('sha256').update(file.base64, 'base64').digest('hex'))
+        }
+        return ++requests % 7 === 0 ? { status: 503, pieces: ['{}'] } : { pieces: ['{"text":"Hello."}'] }
+      },
+      { retries: 3 },
+      { limits: { ...settings().limits, audioFileBytes: 4_000_000 } }
+    )
+    const sendOne = async (number: number): Promise<void> => {
+      const bytes = Buffer.concat([wav, Buffer.alloc(400_000 + number * 120_011, `recording ${number} `)])
+      const leaving = new AbortController()
+      const sent = sendForm(
+        api,
+        transcriptions,
+        { model: 'openai/whisper-1' },
+        { bytes, signal: leaving.signal }
+      )
+      if (number % 5 === 4) {
+        setImmediate(() => leaving.abort())
+        return void (await t.rejects(sent, { name: 'AbortError' }))
+      }
+      const response = await sent
+      const text = await response.text()
+      t.equal(response.status, 200, `recording ${number}: ${text}`)
+      t.ok(
+        seen.includes(createHash('sha256').update(bytes).digest('hex')),
+        `recording ${number} came as it was sent`
+      )
     }
-    const response = await sent
-    const text = await response.text()
-    t.equal(response.status, 200, `recording ${number}: ${text}`)
-    t.ok(seen.includes(createHash('sha256').update(bytes).digest('hex')), `recording ${number} came as it was sent`)
+    for (let number = 0; number < 6; number++) await sendOne(number)
+    await Promise.all(Array.from({ length: 18 }, async (_, number) => await sendOne(number)))
   }
-  for (let number = 0; number < 6; number++) await sendOne(number)
-  await Promise.all(Array.from({ length: 18 }, async (_, number) => await sendOne(number)))
-})
+)

@@ -19,7 +19,22 @@ const ffmpeg = '/usr/bin/ffmpeg'
 
 /** Mono samples of 16 bits, 24,000 a second. Fails at the first thing a decoder complains about. */
 async function decoded (sound: Buffer): Promise<Buffer> {
-  const args = ['-v', 'error', '-xerror', '-err_detect', 'crccheck+bitstream+buffer+explode', '-i', 'pipe:0', '-f', 's16le', '-ac', '1', '-ar', '24000', 'pipe:1']
+  const args = [
+    '-v',
+    'error',
+    '-xerror',
+    '-err_detect',
+    'crccheck+bitstream+buffer+explode',
+    '-i',
+    'pipe:0',
+    '-f',
+    's16le',
+    '-ac',
+    '1',
+    '-ar',
+    '24000',
+    'pipe:1'
+  ]
   return await runProgram(ffmpeg, args, { input: sound, signal: AbortSignal.timeout(30_000), maxBytes: 1e7 })
 }
 
@@ -28,24 +43,45 @@ const { espeak } = await localPrograms()
 t.test('speech goes out as it comes in, under the media type of its format', async t => {
   const { upstream, api } = await start(t, ({ json }) => {
     const format = Reflect.get(Object(json), 'response_format') as string | undefined
-    return { headers: { 'content-type': format === 'opus' ? 'audio/ogg; codecs=opus' : 'application/octet-stream' }, pieces: [sound] }
+    return {
+      headers: { 'content-type': format === 'opus' ? 'audio/ogg; codecs=opus' : 'application/octet-stream' },
+      pieces: [sound]
+    }
   })
   const rows = [
     [undefined, 'audio/mpeg'], ['mp3', 'audio/mpeg'], ['opus', 'audio/ogg'], ['aac', 'audio/aac'],
     ['flac', 'audio/flac'], ['wav', 'audio/wav'], ['pcm', 'audio/pcm']
   ] as const
   for (const [format, mediaType] of rows) {
-    const response = await api.post(speech, { ...said, response_format: format, speed: 4, instructions: 'softly', unknown: 1 })
+    const response = await api.post(speech, {
+      ...said,
+      response_format: format,
+      speed: 4,
+      instructions: 'softly',
+      unknown: 1
+    })
     t.equal(response.status, 200)
     t.equal(response.headers.get('content-type'), mediaType)
     t.same(Buffer.from(await response.arrayBuffer()), sound, 'unchanged')
-    t.same(upstream.requests.at(-1)?.json, {
-      model: 'tts-1', input: 'Hello', voice: 'alloy', speed: 4, ...format !== undefined && { response_format: format }
-    }, 'without what this model does not know')
+    t.same(
+      upstream.requests.at(-1)?.json,
+      {
+        model: 'tts-1',
+        input: 'Hello',
+        voice: 'alloy',
+        speed: 4,
+        ...format !== undefined && { response_format: format }
+      },
+      'without what this model does not know'
+    )
   }
   t.equal(upstream.requests[0]?.path, '/v1/audio/speech')
   await api.post(speech, { ...said, model: 'gpt-4o-mini-tts', instructions: 'softly', stream_format: 'sse' })
-  t.match(upstream.requests.at(-1)?.json, { model: 'gpt-4o-mini-tts', instructions: 'softly', stream_format: 'sse' })
+  t.match(upstream.requests.at(-1)?.json, {
+    model: 'gpt-4o-mini-tts',
+    instructions: 'softly',
+    stream_format: 'sse'
+  })
   await (await api.post(speech, { ...said, input: 'Hi 🎉' })).arrayBuffer()
   await until(() => api.lines.length === 9, 'nine lines in the log')
   t.match(api.lines[0], { endpoint: 'speech', outcome: 'ok', model: 'openai/tts-1', spoken_characters: 5 })
@@ -71,7 +107,10 @@ t.test('the first bytes of speech reach the caller before the last are there', a
 
 t.test('a listener who does not listen holds up the provider', async t => {
   const endless = endlessly(Buffer.alloc(1_000_000, sound), 400)
-  const { api } = await start(t, () => ({ headers: { 'content-type': 'audio/mpeg' }, pieces: endless.pieces() }))
+  const { api } = await start(t, () => ({
+    headers: { 'content-type': 'audio/mpeg' },
+    pieces: endless.pieces()
+  }))
   const leave = await callWithoutReading(api, speech, said)
   const bytes = await endless.taken()
   t.ok(bytes < 100e6, `${Math.round(bytes / 1e6)} of 400 MB were taken`)
@@ -85,7 +124,12 @@ t.test('a provider that breaks off in the middle of a sound cuts the connection'
     let fail = (): void => undefined
     const heard = new Promise<void>(resolve => { fail = resolve })
     const { api } = await start(t, {
-      headers: { 'content-type': 'audio/mpeg' }, pieces: (async function * () { yield sound; await heard })(), then
+      headers: { 'content-type': 'audio/mpeg' },
+      pieces: (async function* () {
+        yield sound
+        await heard
+      })(),
+      then
     })
     const reader = (await api.post(speech, said)).body?.getReader()
     t.equal((await reader?.read())?.value?.length, 256)
@@ -99,7 +143,8 @@ t.test('a provider that breaks off in the middle of a sound cuts the connection'
 
 t.test('speech in events is relayed without names, and falls back to sound', async t => {
   const deltas = ['UklG', 'Rg=='].map(audio => `data: {"type":"speech.audio.delta","audio":"${audio}"}\n\n`)
-  const end = 'event: speech.audio.done\ndata: {"type":"speech.audio.done","usage":{"input_tokens":14,"output_tokens":101,"total_tokens":115}}\n\n'
+  const end =
+    'event: speech.audio.done\ndata: {"type":"speech.audio.done","usage":{"input_tokens":14,"output_tokens":101,"total_tokens":115}}\n\n'
   const { api, upstream } = await start(t, (_request, number) => {
     if (number === 1) return { headers: eventStream, pieces: deltas }
     if (number === 2) return { headers: { 'content-type': 'audio/mpeg' }, pieces: [sound] }
@@ -120,22 +165,38 @@ t.test('speech in events is relayed without names, and falls back to sound', asy
 })
 
 t.test('what is no request for speech is refused', async t => {
-  const { upstream, api } = await start(t, { pieces: ['{"error":{"message":"odd","code":"unsupported_value","param":"voice"}}'], status: 400 })
+  const { upstream, api } = await start(t, {
+    pieces: ['{"error":{"message":"odd","code":"unsupported_value","param":"voice"}}'],
+    status: 400
+  })
   const rows: ReadonlyArray<readonly [change: object, type: string, field: string]> = [
-    [{ input: '' }, 'string_too_short', 'input'], [{ input: 'x'.repeat(4097) }, 'string_too_long', 'input'],
-    [{ input: undefined }, 'missing', 'input'], [{ model: undefined }, 'missing', 'model'],
-    [{ voice: undefined }, 'missing', 'voice'], [{ voice: 5 }, 'string_type', 'voice'],
+    [{ input: '' }, 'string_too_short', 'input'],
+    [{ input: 'x'.repeat(4097) }, 'string_too_long', 'input'],
+    [{ input: undefined }, 'missing', 'input'],
+    [{ model: undefined }, 'missing', 'model'],
+    [{ voice: undefined }, 'missing', 'voice'],
+    [{ voice: 5 }, 'string_type', 'voice'],
     [{ instructions: 'x'.repeat(4097) }, 'string_too_long', 'instructions'],
-    [{ response_format: 'ogg' }, 'literal_error', 'response_format'], [{ stream_format: 'x' }, 'literal_error', 'stream_format'],
-    [{ speed: 0.2 }, 'greater_than_equal', 'speed'], [{ speed: 4.1 }, 'less_than_equal', 'speed']
+    [{ response_format: 'ogg' }, 'literal_error', 'response_format'],
+    [{ stream_format: 'x' }, 'literal_error', 'stream_format'],
+    [{ speed: 0.2 }, 'greater_than_equal', 'speed'],
+    [{ speed: 4.1 }, 'less_than_equal', 'speed']
   ]
   for (const [change, type, field] of rows) {
     const response = await api.post(speech, { ...said, ...change })
     t.equal(response.status, 422, `${field} ${type}`)
     t.match(await json(response), { detail: [{ loc: ['body', field], type }] })
   }
-  t.equal((await api.post(speech, { ...said, model: 'openai/none-such' })).status, 400, 'a model we do not know is for its provider to judge')
-  t.equal((await api.post(speech, { ...said, input: '🎉'.repeat(4096) })).status, 400, 'characters are counted, not their halves')
+  t.equal(
+    (await api.post(speech, { ...said, model: 'openai/none-such' })).status,
+    400,
+    'a model we do not know is for its provider to judge'
+  )
+  t.equal(
+    (await api.post(speech, { ...said, input: '🎉'.repeat(4096) })).status,
+    400,
+    'characters are counted, not their halves'
+  )
   t.equal(upstream.requests.length, 2)
   const refused = await api.post(speech, said)
   t.equal(refused.status, 400, 'the provider\'s own refusal, though success would be bytes')
@@ -143,38 +204,77 @@ t.test('what is no request for speech is refused', async t => {
 })
 
 t.test('another model speaks when the first cannot, also when its refusal says 200', async t => {
-  const { upstream, api } = await start(t, (_request, number) => [
-    { status: 500, pieces: ['{}'] }, { pieces: ['{"error":{"message":"busy","code":503}}'] },
-    { headers: { 'content-type': 'audio/mpeg' }, pieces: [] }
-  ][number] ?? { headers: { 'content-type': 'audio/mpeg' }, pieces: [sound] })
-  const model = ['openai/tts-1', { model: 'openai/tts-1-hd', settings: { temperature: 1 } }, 'openai/gpt-4o-mini-tts', 'openai/gpt-4o-mini-tts-2025']
+  const { upstream, api } = await start(
+    t,
+    (_request, number) =>
+      [
+        { status: 500, pieces: ['{}'] },
+        { pieces: ['{"error":{"message":"busy","code":503}}'] },
+        { headers: { 'content-type': 'audio/mpeg' }, pieces: [] }
+      ][number] ?? { headers: { 'content-type': 'audio/mpeg' }, pieces: [sound] }
+  )
+  const model = [
+    'openai/tts-1',
+    { model: 'openai/tts-1-hd', settings: { temperature: 1 } },
+    'openai/gpt-4o-mini-tts',
+    'openai/gpt-4o-mini-tts-2025'
+  ]
   const response = await api.post(speech, { ...said, model })
   t.equal(response.status, 200)
   t.equal(response.headers.get('x-headgate-model'), 'openai/gpt-4o-mini-tts-2025')
   t.equal(upstream.requests.length, 4)
-  t.same(upstream.requests[1]?.json, { model: 'tts-1-hd', input: 'Hello', voice: 'alloy' }, 'settings are for chat')
+  t.same(
+    upstream.requests[1]?.json,
+    { model: 'tts-1-hd', input: 'Hello', voice: 'alloy' },
+    'settings are for chat'
+  )
 })
 
 t.test('the official clients speak and listen', async t => {
-  const frames = ['data: {"type":"transcript.text.delta","delta":"Hi"}\n\n', 'data: {"type":"transcript.text.done","text":"Hi"}\n\ndata: [DONE]\n\n']
+  const frames = [
+    'data: {"type":"transcript.text.delta","delta":"Hi"}\n\n',
+    'data: {"type":"transcript.text.done","text":"Hi"}\n\ndata: [DONE]\n\n'
+  ]
   const { api, upstream } = await start(t, async request => {
     if (request.path.endsWith('speech')) return { headers: { 'content-type': 'audio/mpeg' }, pieces: [sound] }
     const parts = new Map(await partsOf(request))
     if (parts.get('stream') === 'true') return { headers: eventStream, pieces: frames }
     const format = parts.get('response_format')
-    return format === 'vtt' ? { headers: { 'content-type': 'text/plain' }, pieces: ['WEBVTT\n\n'] } : { pieces: [JSON.stringify(verbose)] }
+    return format === 'vtt'
+      ? { headers: { 'content-type': 'text/plain' }, pieces: ['WEBVTT\n\n'] }
+      : { pieces: [JSON.stringify(verbose)] }
   })
   const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
-  const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, maxRetries: 0, environment: null as unknown as 'development' })
+  const dedalus = new Dedalus({
+    baseURL: api.url,
+    apiKey: testKey,
+    maxRetries: 0,
+    environment: null as unknown as 'development'
+  })
   const file = async (): Promise<File> => await toFile(wav, 'talk.wav')
   for (const client of [openai, dedalus]) {
-    const spoken = await client.audio.speech.create({ model: 'openai/tts-1', input: 'Hi', voice: 'alloy', stream_format: 'sse' })
+    const spoken = await client.audio.speech.create({
+      model: 'openai/tts-1',
+      input: 'Hi',
+      voice: 'alloy',
+      stream_format: 'sse'
+    })
     t.same(Buffer.from(await spoken.arrayBuffer()), sound)
-    const heard = await client.audio.transcriptions.create({ file: await file(), model: 'openai/whisper-1', temperature: 0.2 })
+    const heard = await client.audio.transcriptions.create({
+      file: await file(),
+      model: 'openai/whisper-1',
+      temperature: 0.2
+    })
     t.match(heard, { text: 'Hello.' })
-    const subtitles: unknown = await client.audio.transcriptions.create({ file: await file(), model: 'openai/whisper-1', response_format: 'vtt' })
+    const subtitles: unknown = await client.audio.transcriptions.create({
+      file: await file(),
+      model: 'openai/whisper-1',
+      response_format: 'vtt'
+    })
     t.equal(subtitles, 'WEBVTT\n\n')
-    t.match(await client.audio.translations.create({ file: await file(), model: 'openai/whisper-1' }), { text: 'Hello.' })
+    t.match(await client.audio.translations.create({ file: await file(), model: 'openai/whisper-1' }), {
+      text: 'Hello.'
+    })
   }
   const heard = async (recording: Uploadable): Promise<void> => {
     await openai.audio.transcriptions.create({ file: recording, model: 'whisper-1' })
@@ -187,7 +287,12 @@ t.test('the official clients speak and listen', async t => {
   await heard(createReadStream(join(folder, 'talk.wav')))
   await heard(new File([new Uint8Array(wav)], 'talk.wav'))
   await heard(await toFile(new Blob([new Uint8Array(wav)]), 'talk.wav'))
-  const timed = await openai.audio.transcriptions.create({ file: await file(), model: 'whisper-1', response_format: 'verbose_json', timestamp_granularities: ['word'] })
+  const timed = await openai.audio.transcriptions.create({
+    file: await file(),
+    model: 'whisper-1',
+    response_format: 'verbose_json',
+    timestamp_granularities: ['word']
+  })
   t.same(timed.words, words)
   const stream = await openai.audio.transcriptions.create({
     file: await file(), model: 'openai/gpt-4o-transcribe', stream: true, include: ['logprobs'],
@@ -197,59 +302,103 @@ t.test('the official clients speak and listen', async t => {
   for await (const event of stream) types.push(event.type)
   t.same(types, ['transcript.text.delta', 'transcript.text.done'])
   const [last] = upstream.requests.slice(-1)
-  t.same(last && (await partsOf(last)).find(([name]) => name === 'chunking_strategy'), [
-    'chunking_strategy', '{"type":"server_vad","silence_duration_ms":500,"threshold":0.4}'
-  ], 'which the client sends field by field')
-  const wrong: unknown = await openai.audio.transcriptions.create({ file: await file(), model: 'none/x' }).catch((error: unknown) => error)
+  t.same(
+    last && (await partsOf(last)).find(([name]) => name === 'chunking_strategy'),
+    ['chunking_strategy', '{"type":"server_vad","silence_duration_ms":500,"threshold":0.4}'],
+    'which the client sends field by field'
+  )
+  const wrong: unknown = await openai.audio.transcriptions
+    .create({ file: await file(), model: 'none/x' })
+    .catch((error: unknown) => error)
   t.ok(wrong instanceof OpenAI.NotFoundError)
 })
 
 t.test('the sandbox speaks in files that players can read, as long as the text takes', async t => {
-  const api = await testGateway(t, { providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }] })
+  const api = await testGateway(t, {
+    providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }]
+  })
   const input = 'A sentence of words, spoken by no one. '.repeat(10).trim()
   const expected = input.length / 15
   for (const [format, mediaType] of [
     ['wav', 'audio/wav'], ['pcm', 'audio/pcm'], ['mp3', 'audio/mpeg'], ['aac', 'audio/aac']
   ] as const) {
     for (const speed of [1, 4]) {
-      const response = await api.post(speech, { model: 'sandbox/speaker', input, voice: 'any', response_format: format, speed })
+      const response = await api.post(speech, {
+        model: 'sandbox/speaker',
+        input,
+        voice: 'any',
+        response_format: format,
+        speed
+      })
       t.equal(response.headers.get('content-type'), mediaType)
       const bytes = Buffer.from(await response.arrayBuffer())
       const seconds = secondsOf(format, bytes)
-      t.ok(seconds >= expected / speed - 0.001 && seconds <= expected / speed + 0.05, `${format}: ${seconds} for ${expected / speed}`)
+      t.ok(
+        seconds >= expected / speed - 0.001 && seconds <= expected / speed + 0.05,
+        `${format}: ${seconds} for ${expected / speed}`
+      )
       if (!existsSync(ffmpeg) || format === 'pcm') continue
       const heard = (await decoded(bytes)).length / 48_000
       t.ok(Math.abs(heard - expected / speed) < 0.1, `${format}: a decoder hears ${heard} s`)
     }
   }
   for (const format of ['flac', 'opus']) {
-    const refused = await api.post(speech, { model: 'sandbox/speaker', input, voice: 'any', response_format: format })
+    const refused = await api.post(speech, {
+      model: 'sandbox/speaker',
+      input,
+      voice: 'any',
+      response_format: format
+    })
     t.equal(refused.status, 400)
-    t.match(await json(refused), { error: { code: 'unsupported_parameter', param: 'response_format', message: /pcm, wav, mp3, aac/ } })
+    t.match(await json(refused), {
+      error: { code: 'unsupported_parameter', param: 'response_format', message: /pcm, wav, mp3, aac/ }
+    })
   }
-  const streamed = await (await api.post(speech, { model: 'sandbox/speaker', input: 'Hi there', voice: 'any', response_format: 'wav', stream_format: 'sse' })).text()
-  const pieces = [...streamed.matchAll(/"audio":"([^"]+)"/g)].map(([, audio = '']) => Buffer.from(audio, 'base64'))
+  const streamed = await (
+    await api.post(speech, {
+      model: 'sandbox/speaker',
+      input: 'Hi there',
+      voice: 'any',
+      response_format: 'wav',
+      stream_format: 'sse'
+    })
+  ).text()
+  const pieces = [...streamed.matchAll(/"audio":"([^"]+)"/g)].map(([, audio = '']) =>
+    Buffer.from(audio, 'base64')
+  )
   t.equal(pieces.length, 2, 'one a word')
   t.ok(secondsOf('wav', Buffer.concat(pieces)) > 0.5)
   t.match(streamed, /"speech\.audio\.done","usage":\{"input_tokens":2,/)
 })
 
-t.test('the voice of this machine speaks', { skip: espeak === undefined && 'eSpeak NG is not installed' }, async t => {
-  const api = await testGateway(t, { providers: [providerSettings('local', 'local')] })
-  const input = 'One, two, three, four, five, six.'
-  const say = async (more: object = {}): Promise<Response> => await api.post(speech, { model: 'local/tts', input, voice: 'alloy', ...more })
-  await until(() => api.gateway.services.models.routes('local/tts').length > 0, 'local/tts to be listed')
-  const wav = await say()
-  t.equal(wav.headers.get('content-type'), 'audio/wav')
-  const seconds = secondsOf('wav', Buffer.from(await wav.arrayBuffer()))
-  t.ok(seconds > 1 && seconds < 10, `${seconds} s`)
-  const pcm = Buffer.from(await (await say({ response_format: 'pcm' })).arrayBuffer())
-  t.ok(Math.abs(secondsOf('pcm', pcm) - seconds) < 0.01, 'as long at another rate')
-  t.ok(pcm.some(byte => byte !== 0), 'and not silent')
-  const fast = Buffer.from(await (await say({ speed: 2, response_format: 'wav' })).arrayBuffer())
-  t.ok(secondsOf('wav', fast) < seconds * 0.8)
-  t.equal((await say({ voice: '-w /tmp/x', input: '--help' })).status, 200, 'neither voice nor text are options')
-  const mp3 = await say({ response_format: 'mp3' })
-  t.equal(mp3.status, 400)
-  t.match(await json(mp3), { error: { code: 'unsupported_parameter', param: 'response_format' } })
-})
+t.test(
+  'the voice of this machine speaks',
+  { skip: espeak === undefined && 'eSpeak NG is not installed' },
+  async t => {
+    const api = await testGateway(t, { providers: [providerSettings('local', 'local')] })
+    const input = 'One, two, three, four, five, six.'
+    const say = async (more: object = {}): Promise<Response> =>
+      await api.post(speech, { model: 'local/tts', input, voice: 'alloy', ...more })
+    await until(() => api.gateway.services.models.routes('local/tts').length > 0, 'local/tts to be listed')
+    const wav = await say()
+    t.equal(wav.headers.get('content-type'), 'audio/wav')
+    const seconds = secondsOf('wav', Buffer.from(await wav.arrayBuffer()))
+    t.ok(seconds > 1 && seconds < 10, `${seconds} s`)
+    const pcm = Buffer.from(await (await say({ response_format: 'pcm' })).arrayBuffer())
+    t.ok(Math.abs(secondsOf('pcm', pcm) - seconds) < 0.01, 'as long at another rate')
+    t.ok(
+      pcm.some(byte => byte !== 0),
+      'and not silent'
+    )
+    const fast = Buffer.from(await (await say({ speed: 2, response_format: 'wav' })).arrayBuffer())
+    t.ok(secondsOf('wav', fast) < seconds * 0.8)
+    t.equal(
+      (await say({ voice: '-w /tmp/x', input: '--help' })).status,
+      200,
+      'neither voice nor text are options'
+    )
+    const mp3 = await say({ response_format: 'mp3' })
+    t.equal(mp3.status, 400)
+    t.match(await json(mp3), { error: { code: 'unsupported_parameter', param: 'response_format' } })
+  }
+)

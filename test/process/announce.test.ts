@@ -4,12 +4,26 @@ import { createModels } from '../../lib/models/create-models.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 
-const all = settings({ providers: [providerSettings('sandbox', 'sandbox'), { ...providerSettings('off', 'openai'), enabled: false }] })
+const all = settings({
+  providers: [
+    providerSettings('sandbox', 'sandbox'),
+    { ...providerSettings('off', 'openai'), enabled: false }
+  ]
+})
 
 function printed (level: string, key?: string): string[] {
   const notices: string[] = []
-  const ready = { address: { host: '127.0.0.1', port: 1 }, settings: all, models: createModels(all, new Set()), key }
-  announce(ready, createLog(level, { write: () => undefined }), { notice: text => { notices.push(text) } })
+  const ready = {
+    address: { host: '127.0.0.1', port: 1 },
+    settings: all,
+    models: createModels(all, new Set()),
+    key
+  }
+  announce(ready, createLog(level, { write: () => undefined }), {
+    notice: text => {
+      notices.push(text)
+    }
+  })
   return notices
 }
 

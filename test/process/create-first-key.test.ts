@@ -30,14 +30,20 @@ t.test('an operator who has revoked all keys wants no caller', async t => {
 t.test('of two that start at the same moment one has printed it', async t => {
   const directory = t.testdir()
   const [one, two] = [await keyStore(t, directory), await keyStore(t, directory)]
-  const made = await Promise.all([createFirstKey(one, { interactive: true }), createFirstKey(two, { interactive: true })])
+  const made = await Promise.all([
+    createFirstKey(one, { interactive: true }),
+    createFirstKey(two, { interactive: true })
+  ])
   t.equal(made.filter(key => key !== undefined).length, 1)
 })
 
 t.test('a key that nobody sees on a terminal has limits', async t => {
   for (const interactive of [true, false]) {
     const keys = await keyStore(t, t.testdir())
-    const { limits } = keys.check(await createFirstKey(keys, { interactive }) ?? '') ?? {}
-    t.same(limits, interactive ? undefined : { requestsPerMinute: 600, budget: { usd: 5, per: 'day', unpriced: 'allow' } })
+    const { limits } = keys.check((await createFirstKey(keys, { interactive })) ?? '') ?? {}
+    t.same(
+      limits,
+      interactive ? undefined : { requestsPerMinute: 600, budget: { usd: 5, per: 'day', unpriced: 'allow' } }
+    )
   }
 })

@@ -8,8 +8,19 @@ t.test('a link is made once, for a person at a terminal', async t => {
   const database = await openSqlite(t.testdir())
   t.teardown(database.close)
   const accounts = new Accounts(database)
-  t.equal(await createFirstLink(database, settings(), { interactive: false }), undefined, 'a log is no place for it')
-  t.equal(await createFirstLink(database, settings({ dashboard: { enabled: false, insecure: false, editConfig: false } }), { interactive: true }), undefined)
+  t.equal(
+    await createFirstLink(database, settings(), { interactive: false }),
+    undefined,
+    'a log is no place for it'
+  )
+  t.equal(
+    await createFirstLink(
+      database,
+      settings({ dashboard: { enabled: false, insecure: false, editConfig: false } }),
+      { interactive: true }
+    ),
+    undefined
+  )
   t.notOk(await accounts.users.exist())
   const token = await createFirstLink(database, settings(), { interactive: true }) ?? ''
   t.equal(await createFirstLink(database, settings(), { interactive: true }), undefined)

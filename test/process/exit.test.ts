@@ -13,7 +13,11 @@ const url = pathToFileURL(join(import.meta.dirname, '../../lib/process/exit.js')
 
 /** Runs a program that imports the module. */
 function start (t: Test, program: string) {
-  const [command, parameters] = plainNode('--input-type=module', '-e', `import * as exit from '${url}'\n${program}`)
+  const [command, parameters] = plainNode(
+    '--input-type=module',
+    '-e',
+    `import * as exit from '${url}'\n${program}`
+  )
   const child = spawn(command, parameters, { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => child.kill('SIGKILL'))
   return child
@@ -33,8 +37,17 @@ t.test('output that no one reads does not keep a process', async t => {
 })
 
 t.test('a stop that hangs ends with 1; the clock itself keeps nothing alive', async t => {
-  t.same(await once(start(t, 'exit.exitIfStopHangs({ shutdownDelayMs: 0, drainMs: 0 }); setInterval(() => {}, 1000)'), 'exit'), [1, null])
-  t.same(await once(start(t, 'exit.exitIfStopHangs({ shutdownDelayMs: 60_000, drainMs: 0 })'), 'exit'), [0, null])
+  t.same(
+    await once(
+      start(t, 'exit.exitIfStopHangs({ shutdownDelayMs: 0, drainMs: 0 }); setInterval(() => {}, 1000)'),
+      'exit'
+    ),
+    [1, null]
+  )
+  t.same(await once(start(t, 'exit.exitIfStopHangs({ shutdownDelayMs: 60_000, drainMs: 0 })'), 'exit'), [
+    0,
+    null
+  ])
 })
 
 t.test('a thread that does not end keeps no process', async t => {
@@ -42,12 +55,21 @@ t.test('a thread that does not end keeps no process', async t => {
   execFileSync('mkfifo', [pipe])
   const worker = pathToFileURL(join(import.meta.dirname, '../../lib/async/run-in-worker.js')).href
   const blocked = `data:text/javascript,${encodeURIComponent(`import { readFileSync } from 'node:fs'; readFileSync(${JSON.stringify(pipe)})`)}`
-  const job = '{ limitMs: 500, resourceLimits: {}, signal: new AbortController().signal, workerData: undefined }'
-  const child = start(t, `import { runInWorker } from '${worker}'\nawait runInWorker(new URL(${JSON.stringify(blocked)}), ${job})\nexit.exitWhenPrinted(0)`)
+  const job =
+    '{ limitMs: 500, resourceLimits: {}, signal: new AbortController().signal, workerData: undefined }'
+  const child = start(
+    t,
+    `import { runInWorker } from '${worker}'\nawait runInWorker(new URL(${JSON.stringify(blocked)}), ${job})\nexit.exitWhenPrinted(0)`
+  )
   t.same(await once(child, 'exit'), [null, 'SIGKILL'])
 })
 
-t.test('a stop with the default settings fits the ten seconds that Docker gives it, whatever hangs', async t => {
-  const { server: { shutdownDelayMs, drainMs } } = loadSettings({ env: {}, cwd: t.testdir() })
-  for (const graceMs of [closeGraceMs, stopGraceMs]) t.ok(shutdownDelayMs + drainMs + graceMs < 10_000)
-})
+t.test(
+  'a stop with the default settings fits the ten seconds that Docker gives it, whatever hangs',
+  async t => {
+    const {
+      server: { shutdownDelayMs, drainMs }
+    } = loadSettings({ env: {}, cwd: t.testdir() })
+    for (const graceMs of [closeGraceMs, stopGraceMs]) t.ok(shutdownDelayMs + drainMs + graceMs < 10_000)
+  }
+)

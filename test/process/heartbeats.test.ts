@@ -1,30 +1,37 @@
 import t from 'tap'
 import { Heartbeats } from '../../lib/process/heartbeats.ts'
 
-t.test('a process that is silent for too long is found, unless it was the one that looks that stood still', async t => {
-  const clock = { ms: 0 }
-  const silent: string[] = []
-  const heartbeats = new Heartbeats<string>(5000, name => silent.push(name), () => clock.ms)
-  t.teardown(() => heartbeats.stop())
-  const pass = (seconds: number, alive: readonly string[]): void => {
-    for (let second = 0; second < seconds; second++) {
-      clock.ms += 1000
-      for (const name of alive) heartbeats.beat(name)
-      heartbeats.check()
+t.test(
+  'a process that is silent for too long is found, unless it was the one that looks that stood still',
+  async t => {
+    const clock = { ms: 0 }
+    const silent: string[] = []
+    const heartbeats = new Heartbeats<string>(
+      5000,
+      name => silent.push(name),
+      () => clock.ms
+    )
+    t.teardown(() => heartbeats.stop())
+    const pass = (seconds: number, alive: readonly string[]): void => {
+      for (let second = 0; second < seconds; second++) {
+        clock.ms += 1000
+        for (const name of alive) heartbeats.beat(name)
+        heartbeats.check()
+      }
     }
+    heartbeats.watch('one')
+    heartbeats.watch('two')
+    pass(4, [])
+    t.same(silent, [])
+    clock.ms += 60_000
+    heartbeats.check()
+    t.same(silent, [], 'a suspended machine')
+    pass(6, ['two'])
+    t.same(silent, ['one'])
+    pass(20, ['two'])
+    t.same(silent, ['one'], 'once')
+    heartbeats.forget('two')
+    pass(20, [])
+    t.same(silent, ['one'])
   }
-  heartbeats.watch('one')
-  heartbeats.watch('two')
-  pass(4, [])
-  t.same(silent, [])
-  clock.ms += 60_000
-  heartbeats.check()
-  t.same(silent, [], 'a suspended machine')
-  pass(6, ['two'])
-  t.same(silent, ['one'])
-  pass(20, ['two'])
-  t.same(silent, ['one'], 'once')
-  heartbeats.forget('two')
-  pass(20, [])
-  t.same(silent, ['one'])
-})
+)

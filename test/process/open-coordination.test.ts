@@ -23,7 +23,13 @@ t.test('without an address nothing is opened, and an address of something else i
   t.teardown(usageDatabase.close)
   const parts = { usageDatabase, log, without: () => 'share' as const }
   t.equal(await openCoordination(settings(), parts), undefined)
-  await t.rejects(openCoordination(settings({ coordination: { cluster: false, url: new Secret('localhost:6379'), timeoutMs: 100 } }), parts), /`coordination.url` is not an address/)
+  await t.rejects(
+    openCoordination(
+      settings({ coordination: { cluster: false, url: new Secret('localhost:6379'), timeoutMs: 100 } }),
+      parts
+    ),
+    /`coordination.url` is not an address/
+  )
 })
 
 t.test('a new data directory is created', { skip: noRedis }, async t => {
@@ -33,11 +39,19 @@ t.test('a new data directory is created', { skip: noRedis }, async t => {
   t.teardown(usageDatabase.close)
   const open = async (directory: string): Promise<void> => {
     const parts = { usageDatabase: { ...usageDatabase, directory }, log, without: () => 'share' as const }
-    await (await openCoordination(settings({ coordination: { cluster: false, url: new Secret(redis.url), timeoutMs: 5000 } }), parts))?.close()
+    await (
+      await openCoordination(
+        settings({ coordination: { cluster: false, url: new Secret(redis.url), timeoutMs: 5000 } }),
+        parts
+      )
+    )?.close()
   }
   await open(join(home, 'a', 'b'))
   t.equal(statSync(join(home, 'a', 'b')).mode & 0o777, 0o700)
-  await t.rejects(open(join(home, 'file', 'b')), { name: 'CommandError', message: /^The data directory cannot be created: .*file/ })
+  await t.rejects(open(join(home, 'file', 'b')), {
+    name: 'CommandError',
+    message: /^The data directory cannot be created: .*file/
+  })
 })
 
 t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async t => {
@@ -54,12 +68,24 @@ t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async
     ]
   })
   const directory = directoryOf(t, { 'headgate.yaml': config, one: {}, two: {} })
-  const environment = { REDIS_URL: redis.url, RATE_KEY: 'rate-key-of-the-test', BUDGET_KEY: 'budget-key-of-the-test', FREE_KEY: 'free-key-of-the-test' }
+  const environment = {
+    REDIS_URL: redis.url,
+    RATE_KEY: 'rate-key-of-the-test',
+    BUDGET_KEY: 'budget-key-of-the-test',
+    FREE_KEY: 'free-key-of-the-test'
+  }
   // Machines have stores of their own here: only Redis can know what the other one has counted.
-  const nodes = await Promise.all(['one', 'two'].map(async name => await startGateway(t, directory, { ...environment, HEADGATE_DATA_DIR: `${directory}/${name}` })))
+  const nodes = await Promise.all(
+    ['one', 'two'].map(
+      async name =>
+        await startGateway(t, directory, { ...environment, HEADGATE_DATA_DIR: `${directory}/${name}` })
+    )
+  )
   const urls = nodes.map(({ url }) => url)
-  const rush = async (key: string, each: number) => await Promise.all(urls.flatMap(url => Array.from({ length: each }, async () => await ask(url, key))))
-  const count = (answers: ReadonlyArray<{ readonly status: number }>, wanted: number): number => answers.filter(({ status }) => status === wanted).length
+  const rush = async (key: string, each: number) =>
+    await Promise.all(urls.flatMap(url => Array.from({ length: each }, async () => await ask(url, key))))
+  const count = (answers: ReadonlyArray<{ readonly status: number }>, wanted: number): number =>
+    answers.filter(({ status }) => status === wanted).length
 
   await t.test('a limit of 12 admits 12 calls and not 13', async t => {
     const answers = await rush(environment.RATE_KEY, 20)
@@ -68,30 +94,49 @@ t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async
 
   await t.test('a budget is spent by all and exceeded by none', async t => {
     const answers = []
-    for (let round = 0; round < 40 && count(answers, 402) < 2; round++) answers.push(...await rush(environment.BUDGET_KEY, 5))
+    for (let round = 0; round < 40 && count(answers, 402) < 2; round++) {
+      answers.push(...(await rush(environment.BUDGET_KEY, 5)))
+    }
     t.ok(count(answers, 402) >= 2, 'it is used up')
-    const tokens = answers.map(({ body }) => (body as { usage?: { total_tokens: number } }).usage?.total_tokens ?? 0) // of the sandbox
-    const spent = tokens.reduce((sum, used) => sum + used) * 100 / 1e6
+    // of the sandbox
+    const tokens = answers.map(
+      ({ body }) => (body as { usage?: { total_tokens: number } }).usage?.total_tokens ?? 0
+    )
+    const spent = (tokens.reduce((sum, used) => sum + used) * 100) / 1e6
     t.ok(spent <= 0.05 && spent > 0.04, `$${spent} of $0.05`)
   })
 
   await t.test('calls go on while Redis is away, and /health says so', async t => {
-    const health = async () => await Promise.all(urls.map(async url => (
-      await (await request(`${url}/health`, { headers: { authorization: `Bearer ${environment.FREE_KEY}` } })).body.json() as { degraded?: string[] }
-    )))
+    const health = async () =>
+      await Promise.all(
+        urls.map(
+          async url =>
+            (await (
+              await request(`${url}/health`, {
+                headers: { authorization: `Bearer ${environment.FREE_KEY}` }
+              })
+            ).body.json()) as { degraded?: string[] }
+        )
+      )
     t.same(await health(), [{ status: 'ok' }, { status: 'ok' }])
     await eachKnowsOfTheOther(redis.url)
     await redis.kill()
     const answers = await rush(environment.RATE_KEY, 20)
     t.equal(count(answers, 200), 12, 'six of each')
     t.equal(count(answers, 200) + count(answers, 429), 40)
-    t.same(await health(), [{ status: 'ok', degraded: ['coordination'] }, { status: 'ok', degraded: ['coordination'] }])
-    const [, metricsUrl = ''] = await nodes[0]?.line(/"url":"(http:[^"]+\/metrics)"/) ?? []
+    t.same(await health(), [
+      { status: 'ok', degraded: ['coordination'] },
+      { status: 'ok', degraded: ['coordination'] }
+    ])
+    const [, metricsUrl = ''] = (await nodes[0]?.line(/"url":"(http:[^"]+\/metrics)"/)) ?? []
     const metrics = await (await request(metricsUrl)).body.text()
     t.match(metrics, /^headgate_coordination_away 1$/m)
     t.match(metrics, /^headgate_coordination_alone_total 20$/m)
     await redis.restart()
-    await until(async () => (await health()).every(({ degraded }) => degraded === undefined), 'both to count together again')
+    await until(
+      async () => (await health()).every(({ degraded }) => degraded === undefined),
+      'both to count together again'
+    )
     t.equal(count(await rush(environment.FREE_KEY, 1), 200), 2)
   })
 })
@@ -99,7 +144,10 @@ t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async
 /** Waits until each gateway has given a sign of life since both were there. */
 async function eachKnowsOfTheOther (url: string): Promise<void> {
   const client = new Redis(url)
-  const times = async (): Promise<number[]> => (await client.zrangebyscore('headgate:processes', '-inf', '+inf', 'WITHSCORES')).filter((_, index) => index % 2 === 1).map(Number)
+  const times = async (): Promise<number[]> =>
+    (await client.zrangebyscore('headgate:processes', '-inf', '+inf', 'WITHSCORES'))
+      .filter((_, index) => index % 2 === 1)
+      .map(Number)
   await until(async () => (await times()).length === 2, 'two gateways')
   const bothWereThere = Math.max(...await times())
   await until(async () => (await times()).every(time => time > bothWereThere), 'a sign of life of each')
@@ -111,8 +159,14 @@ t.test('a key that is revoked at one gateway is refused by another at once', { s
   const database = await openDatabase(directoryOf(t))
   t.teardown(database.close)
   const store = async (): Promise<KeyStore> => {
-    const coordination = await openCoordination(settings({ coordination: { cluster: false, url: new Secret(redis.url), timeoutMs: 500 } }), { usageDatabase: database, log, without: () => 'share' })
-    const keys = await openKeyStore(database, [], { pollMs: 600_000, ...coordination !== undefined && { onChange: coordination.notifyOfKeys } })
+    const coordination = await openCoordination(
+      settings({ coordination: { cluster: false, url: new Secret(redis.url), timeoutMs: 500 } }),
+      { usageDatabase: database, log, without: () => 'share' }
+    )
+    const keys = await openKeyStore(database, [], {
+      pollMs: 600_000,
+      ...coordination !== undefined && { onChange: coordination.notifyOfKeys }
+    })
     coordination?.onKeyChange(keys.poll)
     t.teardown(async () => {
       keys.close()
@@ -129,27 +183,43 @@ t.test('a key that is revoked at one gateway is refused by another at once', { s
   t.ok(performance.now() - startMs < 1000)
 })
 
-t.test('a gateway that is killed and started again refuses calls for its own old reservations for five seconds at most', { skip: noRedis, timeout: 90_000 }, async t => {
-  const redis = await startRedis(t)
-  const upstream = await fakeUpstream((_, number) => number === 0 ? { silent: true } : { pieces: [chatAnswer('x')] })
-  t.teardown(upstream.close)
-  const directory = directoryOf(t, {
-    'headgate.yaml': JSON.stringify({
-      coordination: { url: 'env:REDIS_URL', timeout_ms: 5000 },
-      providers: { some: { base_url: upstream.url, list_models: false } },
-      models: { 'some/model': { price: { input: 1, output: 100 } } },
-      keys: [{ name: 'budget', key: 'env:BUDGET_KEY', limits: { concurrent_calls: 1, budget: { usd: 1, per: 'total' } } }]
+t.test(
+  'a gateway that is killed and started again refuses calls for its own old reservations for five seconds at most',
+  { skip: noRedis, timeout: 90_000 },
+  async t => {
+    const redis = await startRedis(t)
+    const upstream = await fakeUpstream((_, number) =>
+      number === 0 ? { silent: true } : { pieces: [chatAnswer('x')] }
+    )
+    t.teardown(upstream.close)
+    const directory = directoryOf(t, {
+      'headgate.yaml': JSON.stringify({
+        coordination: { url: 'env:REDIS_URL', timeout_ms: 5000 },
+        providers: { some: { base_url: upstream.url, list_models: false } },
+        models: { 'some/model': { price: { input: 1, output: 100 } } },
+        keys: [
+          {
+            name: 'budget',
+            key: 'env:BUDGET_KEY',
+            limits: { concurrent_calls: 1, budget: { usd: 1, per: 'total' } }
+          }
+        ]
+      })
     })
-  })
-  const environment = { REDIS_URL: redis.url, BUDGET_KEY: 'budget-key-of-the-test' }
-  const first = await startGateway(t, directory, environment)
-  const cutOff = ask(first.url, environment.BUDGET_KEY, 'some/model').catch((error: unknown) => error)
-  await upstream.request(0)
-  first.child.kill('SIGKILL')
-  await first.ended
-  t.ok(await cutOff instanceof Error)
-  const second = await startGateway(t, directory, environment)
-  const startedMs = performance.now()
-  await until(async () => (await ask(second.url, environment.BUDGET_KEY, 'some/model')).status === 200, 'a call to be admitted', 20_000)
-  t.ok(performance.now() - startedMs < 5000, `after ${Math.round(performance.now() - startedMs)} ms`)
-})
+    const environment = { REDIS_URL: redis.url, BUDGET_KEY: 'budget-key-of-the-test' }
+    const first = await startGateway(t, directory, environment)
+    const cutOff = ask(first.url, environment.BUDGET_KEY, 'some/model').catch((error: unknown) => error)
+    await upstream.request(0)
+    first.child.kill('SIGKILL')
+    await first.ended
+    t.ok((await cutOff) instanceof Error)
+    const second = await startGateway(t, directory, environment)
+    const startedMs = performance.now()
+    await until(
+      async () => (await ask(second.url, environment.BUDGET_KEY, 'some/model')).status === 200,
+      'a call to be admitted',
+      20_000
+    )
+    t.ok(performance.now() - startedMs < 5000, `after ${Math.round(performance.now() - startedMs)} ms`)
+  }
+)

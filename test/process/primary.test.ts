@@ -6,23 +6,27 @@ import { openDatabase } from '../../lib/stores/open-database.ts'
 import { headgate } from '../support/command.ts'
 import { ask, directoryOf, startGateway } from '../support/headgate.ts'
 
-t.test('while another program has locked the store, a reservation that needs it makes no other wait', async t => {
-  const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
-  const keyWith = async (name: string, ...limits: string[]): Promise<string> => {
-    const { out } = await headgate(t, ['keys', 'create', '--name', name, ...limits], directory)
-    return /hg_\S+/.exec(out)?.[0] ?? ''
-  }
-  const budgetKey = await keyWith('budget', '--budget', '20/month')
-  const limitedKey = await keyWith('limited', '--requests-per-minute', '1000')
-  const gateway = await startGateway(t, directory, { HEADGATE_WORKERS: '2' })
+t.test(
+  'while another program has locked the store, a reservation that needs it makes no other wait',
+  async t => {
+    const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
+    const keyWith = async (name: string, ...limits: string[]): Promise<string> => {
+      const { out } = await headgate(t, ['keys', 'create', '--name', name, ...limits], directory)
+      return /hg_\S+/.exec(out)?.[0] ?? ''
+    }
+    const budgetKey = await keyWith('budget', '--budget', '20/month')
+    const limitedKey = await keyWith('limited', '--requests-per-minute', '1000')
+    const gateway = await startGateway(t, directory, { HEADGATE_WORKERS: '2' })
 
-  // With another gateway on the store, each reservation of a budget is written to it.
-  const shared = await openDatabase(join(directory, '.headgate'), { busyTimeoutMs: 0 })
-  t.teardown(shared.close)
-  const other = new LocalLimiter({ shared })
-  t.teardown(() => other.close())
-  await other.reserve(requestOf({ keyId: 'other', limits: { budget: { usd: 1, per: 'day' } }, tokens: 0, nanoUsd: 0 }))
-  t.match(await ask(gateway.url, budgetKey), { status: 200 })
+    // With another gateway on the store, each reservation of a budget is written to it.
+    const shared = await openDatabase(join(directory, '.headgate'), { busyTimeoutMs: 0 })
+    t.teardown(shared.close)
+    const other = new LocalLimiter({ shared })
+    t.teardown(() => other.close())
+    await other.reserve(
+      requestOf({ keyId: 'other', limits: { budget: { usd: 1, per: 'day' } }, tokens: 0, nanoUsd: 0 })
+    )
+    t.match(await ask(gateway.url, budgetKey), { status: 200 })
 
   const database = await openDatabase(shared.directory)
   t.teardown(database.close)

@@ -33,7 +33,12 @@ t.test('pieces are taken as fast as they are read', async t => {
 })
 
 t.test('a reader who has gone ends the source; other failures are thrown', async t => {
-  const failing = (code: string) => new Writable({ write: (_, __, done) => { done(Object.assign(new Error('failed'), { code })) } })
+  const failing = (code: string) =>
+    new Writable({
+      write: (_, __, done) => {
+        done(Object.assign(new Error('failed'), { code }))
+      }
+    })
   const source = { taken: 0, returned: false }
   await printStream(endless(source), failing('EPIPE'))
   t.ok(source.returned)

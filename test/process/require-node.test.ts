@@ -9,12 +9,17 @@ const root = join(import.meta.dirname, '../../..')
 const file = join(import.meta.dirname, '../../lib/process/require-node.js')
 
 t.test('the version that is required is the one of package.json', async t => {
-  t.match(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')), { engines: { node: `>=${minNodeVersion}` } })
+  t.match(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')), {
+    engines: { node: `>=${minNodeVersion}` }
+  })
 })
 
 t.test('an older Node.js exits with one sentence', async t => {
   const run = (version: string): { status: number | null, stderr: string } => {
-    const [command, args] = plainNode('-e', `import(${JSON.stringify(file)}).then(({ requireNode }) => requireNode('${version}'))`)
+    const [command, args] = plainNode(
+      '-e',
+      `import(${JSON.stringify(file)}).then(({ requireNode }) => requireNode('${version}'))`
+    )
     const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' })
     return { status, stderr }
   }

@@ -31,16 +31,29 @@ t.test('a port that is in use is said at once, however long a stop is announced'
   const { server } = await httpServer(t, (_request, response) => response.end())
   const { port } = server.address() as AddressInfo // listening on TCP
   const [command, parameters] = plainNode(main, 'start')
-  const directory = directoryOf(t, { 'headgate.yaml': `server: {shutdown_delay_ms: 60000, port: ${port}}\nproviders: {sandbox: {}}\n` })
-  const child = spawn(command, parameters, { cwd: directory, env: { PATH: process.env['PATH'] ?? '', ...env }, stdio: ['ignore', 'ignore', 'pipe'] })
+  const directory = directoryOf(t, {
+    'headgate.yaml': `server: {shutdown_delay_ms: 60000, port: ${port}}\nproviders: {sandbox: {}}\n`
+  })
+  const child = spawn(command, parameters, {
+    cwd: directory,
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdio: ['ignore', 'ignore', 'pipe']
+  })
   t.teardown(() => child.kill('SIGKILL'))
-  const [said, [code]] = await settles(Promise.all([text(child.stderr), once(child, 'exit')]), 'the start to fail', 30_000)
+  const [said, [code]] = await settles(
+    Promise.all([text(child.stderr), once(child, 'exit')]),
+    'the start to fail',
+    30_000
+  )
   t.equal(code, 1)
   t.match(said, /in use/)
 })
 
 t.test('a store file of 0 bytes is a new store, and the log says that it was empty', async t => {
-  const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n', data: { 'headgate.db': '' } })
+  const directory = directoryOf(t, {
+    'headgate.yaml': 'providers: {sandbox: {}}\n',
+    data: { 'headgate.db': '' }
+  })
   const gateway = await startGateway(t, directory, { ...env, HEADGATE_DATA_DIR: 'data' })
   await gateway.line(/"msg":"the file of the store is empty/)
   t.match(await ask(gateway.url, 'a-key-of-24-characters-00'), { status: 200 })
@@ -51,35 +64,65 @@ t.test('a store file of 0 bytes is a new store, and the log says that it was emp
   t.notMatch((await again.ended).out, /is empty/)
 })
 
-t.test('callers take half of the files that may be open, and each that is accepted is answered', { skip: process.platform !== 'linux' && 'the limit is read on Linux' }, async t => {
-  const { directory, upstream, answer } = await slowProvider(t)
-  const [command, parameters] = plainNode(main, 'start')
-  const child = spawn('sh', ['-c', 'ulimit -n 128; exec "$0" "$@"', command, ...parameters], {
-    cwd: directory, env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env }, stdio: ['ignore', 'ignore', 'pipe']
-  })
-  t.teardown(() => child.kill('SIGKILL'))
-  let notices = ''
-  child.stderr.on('data', (data: Buffer) => { notices += String(data) })
-  const [, url = ''] = await eventually(async () => /^Headgate listens on (\S+)$/m.exec(notices) ?? [], found => found.length > 0, 'the start', 30_000)
-  const callers = Array.from({ length: 60 }, () => new Client(url, { headersTimeout: 30_000 }))
-  t.teardown(async () => await Promise.all(callers.map(async caller => await caller.destroy())))
-  const answers = callers.map(async caller => {
-    const headers = { authorization: 'Bearer a-key-of-24-characters-00', 'content-type': 'application/json' }
-    const answer = await caller.request({ method: 'POST', path: '/v1/chat/completions', headers, body: '{"model":"slow/m","messages":"x"}' }).catch(() => undefined)
-    await answer?.body.dump()
-    return answer === undefined ? 'closed' : String(answer.statusCode)
-  })
-  await until(() => upstream.requests.length === 32, 'half of the rest to be with the provider')
-  answer()
-  const statuses = await Promise.all(answers)
-  t.same(statuses.toSorted(), [...Array.from({ length: 32 }, () => '200'), ...Array.from({ length: 28 }, () => 'closed')])
-})
+t.test(
+  'callers take half of the files that may be open, and each that is accepted is answered',
+  { skip: process.platform !== 'linux' && 'the limit is read on Linux' },
+  async t => {
+    const { directory, upstream, answer } = await slowProvider(t)
+    const [command, parameters] = plainNode(main, 'start')
+    const child = spawn('sh', ['-c', 'ulimit -n 128; exec "$0" "$@"', command, ...parameters], {
+      cwd: directory,
+      env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env },
+      stdio: ['ignore', 'ignore', 'pipe']
+    })
+    t.teardown(() => child.kill('SIGKILL'))
+    let notices = ''
+    child.stderr.on('data', (data: Buffer) => {
+      notices += String(data)
+    })
+    const [, url = ''] = await eventually(
+      async () => /^Headgate listens on (\S+)$/m.exec(notices) ?? [],
+      found => found.length > 0,
+      'the start',
+      30_000
+    )
+    const callers = Array.from({ length: 60 }, () => new Client(url, { headersTimeout: 30_000 }))
+    t.teardown(async () => await Promise.all(callers.map(async caller => await caller.destroy())))
+    const answers = callers.map(async caller => {
+      const headers = {
+        authorization: 'Bearer a-key-of-24-characters-00',
+        'content-type': 'application/json'
+      }
+      const answer = await caller
+        .request({
+          method: 'POST',
+          path: '/v1/chat/completions',
+          headers,
+          body: '{"model":"slow/m","messages":"x"}'
+        })
+        .catch(() => undefined)
+      await answer?.body.dump()
+      return answer === undefined ? 'closed' : String(answer.statusCode)
+    })
+    await until(() => upstream.requests.length === 32, 'half of the rest to be with the provider')
+    answer()
+    const statuses = await Promise.all(answers)
+    t.same(statuses.toSorted(), [
+      ...Array.from({ length: 32 }, () => '200'),
+      ...Array.from({ length: 28 }, () => 'closed')
+    ])
+  }
+)
 
 t.test('nothing reads the log: calls are served, and a stop ends', async t => {
   const [command, parameters] = plainNode(main, 'start')
-  const directory = directoryOf(t, { 'headgate.yaml': 'server: {shutdown_delay_ms: 0}\nproviders: {sandbox: {}}\n' })
+  const directory = directoryOf(t, {
+    'headgate.yaml': 'server: {shutdown_delay_ms: 0}\nproviders: {sandbox: {}}\n'
+  })
   const child = spawn(command, parameters, {
-    cwd: directory, env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'pipe']
+    cwd: directory,
+    env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe']
   })
   t.teardown(() => child.kill('SIGKILL'))
   child.stderr.setEncoding('utf8')
@@ -92,7 +135,9 @@ t.test('nothing reads the log: calls are served, and a stop ends', async t => {
   }
   // More than the pipe and the reading end hold.
   for (let round = 0; round < 40; round++) {
-    const answers = await Promise.all(Array.from({ length: 20 }, async () => await ask(url, 'a-key-of-24-characters-00')))
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, async () => await ask(url, 'a-key-of-24-characters-00'))
+    )
     if (answers.some(({ status }) => status !== 200)) t.fail('a call failed')
   }
   const ended = once(child, 'exit')

@@ -29,36 +29,51 @@ t.test('the first signal asks, the second ends at once', async t => {
 })
 
 for (const workers of ['1', '2']) {
-  t.test(`a terminal that is closed stops the gateway that was started on it, with ${workers} processes; open calls end`, { skip: noTerminal }, async t => {
-    const { upstream, directory, answer } = await slowProvider(t)
-    const gateway = await startOnTerminal(t, true, directory, { HEADGATE_WORKERS: workers })
-    const call = ask(gateway.url, 'a-key-of-24-characters-00', 'slow/m')
-    await upstream.request(0)
-    gateway.close()
-    await until(async () => await readyz(gateway.url) === 503, 'the stop to be announced', 20_000)
-    process.kill(gateway.pid, 'SIGHUP') // as a shell and the system both send it
-    process.kill(gateway.pid, 'SIGTERM') // as `stopWithNpm` does
-    answer()
-    t.match(await call, { status: 200, body: { choices: [{ message: { content: 'late' } }] } })
-    t.equal(await settles(gateway.ended, 'the gateway to end', 20_000), 0)
-  })
+  t.test(
+    `a terminal that is closed stops the gateway that was started on it, with ${workers} processes; open calls end`,
+    { skip: noTerminal },
+    async t => {
+      const { upstream, directory, answer } = await slowProvider(t)
+      const gateway = await startOnTerminal(t, true, directory, { HEADGATE_WORKERS: workers })
+      const call = ask(gateway.url, 'a-key-of-24-characters-00', 'slow/m')
+      await upstream.request(0)
+      gateway.close()
+      await until(async () => (await readyz(gateway.url)) === 503, 'the stop to be announced', 20_000)
+      process.kill(gateway.pid, 'SIGHUP') // as a shell and the system both send it
+      process.kill(gateway.pid, 'SIGTERM') // as `stopWithNpm` does
+      answer()
+      t.match(await call, { status: 200, body: { choices: [{ message: { content: 'late' } }] } })
+      t.equal(await settles(gateway.ended, 'the gateway to end', 20_000), 0)
+    }
+  )
 
-  t.test(`a log that cannot be written any more keeps ${workers} processes from nothing: calls, a stop, and a stop at once`, { skip: noTerminal }, async t => {
-    const directory = directoryOf(t, { 'headgate.yaml': 'server: {shutdown_delay_ms: 60000}\nproviders: {sandbox: {}}\n' })
-    const gateway = await startOnTerminal(t, false, directory, { HEADGATE_WORKERS: workers })
-    gateway.close()
-    const statuses = new Set<number>()
-    for (let call = 0; call < 200; call++) statuses.add((await ask(gateway.url, 'a-key-of-24-characters-00')).status) // 60 KB of lines
-    t.same([...statuses], [200])
-    process.kill(gateway.pid, 'SIGTERM')
-    await until(async () => await readyz(gateway.url) === 503, 'the stop to be announced', 20_000)
-    process.kill(gateway.pid, 'SIGTERM')
-    t.equal(await settles(gateway.ended, 'the gateway to end', 20_000), 1)
-  })
+  t.test(
+    `a log that cannot be written any more keeps ${workers} processes from nothing: calls, a stop, and a stop at once`,
+    { skip: noTerminal },
+    async t => {
+      const directory = directoryOf(t, {
+        'headgate.yaml': 'server: {shutdown_delay_ms: 60000}\nproviders: {sandbox: {}}\n'
+      })
+      const gateway = await startOnTerminal(t, false, directory, { HEADGATE_WORKERS: workers })
+      gateway.close()
+      const statuses = new Set<number>()
+      // 60 KB of lines
+      for (let call = 0; call < 200; call++) {
+        statuses.add((await ask(gateway.url, 'a-key-of-24-characters-00')).status)
+      }
+      t.same([...statuses], [200])
+      process.kill(gateway.pid, 'SIGTERM')
+      await until(async () => (await readyz(gateway.url)) === 503, 'the stop to be announced', 20_000)
+      process.kill(gateway.pid, 'SIGTERM')
+      t.equal(await settles(gateway.ended, 'the gateway to end', 20_000), 1)
+    }
+  )
 }
 
 t.test('elsewhere SIGHUP stops nothing, not even a stop', async t => {
-  const directory = directoryOf(t, { 'headgate.yaml': 'server: {shutdown_delay_ms: 1000}\nproviders: {sandbox: {}}\n' })
+  const directory = directoryOf(t, {
+    'headgate.yaml': 'server: {shutdown_delay_ms: 1000}\nproviders: {sandbox: {}}\n'
+  })
   for (const workers of ['1', '2']) {
     const { url, child, ended } = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: workers })
     child.kill('SIGHUP')
@@ -70,8 +85,17 @@ t.test('elsewhere SIGHUP stops nothing, not even a stop', async t => {
   }
 })
 
-async function startOnTerminal (t: Test, isOwner: boolean, cwd: string, more: Record<string, string>): Promise<OnTerminal & { readonly url: string }> {
-  const running = await onTerminal(t, isOwner, [process.execPath, main, 'start'], cwd, { PORT: '0', ...env, ...more })
+async function startOnTerminal (
+  t: Test,
+  isOwner: boolean,
+  cwd: string,
+  more: Record<string, string>
+): Promise<OnTerminal & { readonly url: string }> {
+  const running = await onTerminal(t, isOwner, [process.execPath, main, 'start'], cwd, {
+    PORT: '0',
+    ...env,
+    ...more
+  })
   const [, url = ''] = await running.line(/^Headgate listens on (\S+?)\r?$/)
   return { ...running, url }
 }

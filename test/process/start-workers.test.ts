@@ -66,7 +66,11 @@ t.test('once all workers were down, new ones answer at the same address', async 
   const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
   for (const pid of await childrenOf(gateway.child.pid ?? 0)) process.kill(pid, 'SIGKILL')
   await gateway.line(/worker exited; restarting/)
-  const statusOf = async (): Promise<number> => await ask(gateway.url, 'a-key-of-24-characters-00').then(({ status }) => status, () => 0)
+  const statusOf = async (): Promise<number> =>
+    await ask(gateway.url, 'a-key-of-24-characters-00').then(
+      ({ status }) => status,
+      () => 0
+    )
   t.equal(await eventually(statusOf, status => status !== 0, 'a worker that listens', 20_000), 200)
   gateway.child.kill('SIGTERM')
   t.match(await gateway.ended, { code: 0 })
@@ -88,122 +92,197 @@ t.test('a stop ends though workers have just been killed and their IPC channels 
   const pids = await childrenOf(primary)
   // Stopped, it reads the signal, and that the workers closed their ends, before it learns of the exits.
   gateway.child.kill('SIGSTOP')
-  await eventually(async () => await stateOf(primary), state => state === 'T', 'a stopped primary')
+  await eventually(
+    async () => await stateOf(primary),
+    state => state === 'T',
+    'a stopped primary'
+  )
   for (const pid of pids) {
     process.kill(pid, 'SIGKILL')
-    await eventually(async () => await stateOf(pid), state => state === 'Z', 'a dead worker')
+    await eventually(
+      async () => await stateOf(pid),
+      state => state === 'Z',
+      'a dead worker'
+    )
   }
   gateway.child.kill('SIGTERM')
   gateway.child.kill('SIGCONT')
   t.match(await gateway.ended, { code: 0, error: /^(?![^]*Error)/, out: /"msg":"stopped"\}\s*$/ })
 })
 
-t.test('a worker that replaces another runs with what the others have: the last reload, and the start where a change needs one', async t => {
-  const configured = (server: string, rest = ''): string => `server: {${server}}\nproviders: {sandbox: {}}\n${rest}`
-  const directory = directoryOf(t, { 'headgate.yaml': configured('port: 0, data_dir: first') })
-  const save = (text: string): void => writeFileSync(join(directory, 'headgate.yaml'), text)
-  const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2', PORT: '' })
-  const primary = gateway.child.pid ?? 0
+t.test(
+  'a worker that replaces another runs with what the others have: the last reload, and the start where a change needs one',
+  async t => {
+    const configured = (server: string, rest = ''): string =>
+      `server: {${server}}\nproviders: {sandbox: {}}\n${rest}`
+    const directory = directoryOf(t, { 'headgate.yaml': configured('port: 0, data_dir: first') })
+    const save = (text: string): void => writeFileSync(join(directory, 'headgate.yaml'), text)
+    const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2', PORT: '' })
+    const primary = gateway.child.pid ?? 0
 
-  const otherPort = await freePort()
-  const others = `port: ${otherPort}, data_dir: second`
-  save(configured(others, 'routes: {quick: [sandbox/echo]}\n'))
-  for (const pid of await childrenOf(primary)) await gateway.line(new RegExp(`"changed":\\["server","routes"\\],"pid":${pid},"msg":"configuration reloaded"`))
-  await replaceWorkers(gateway)
-  t.match(await ask(gateway.url, 'a-key-of-24-characters-00', 'quick'), { status: 200 }, 'it has what was reloaded, and listens where the others do')
-  t.notOk(existsSync(join(directory, 'second')), 'it has the store of the start')
-  await t.rejects(ask(`http://127.0.0.1:${otherPort}`, 'a-key-of-24-characters-00'), { code: 'ECONNREFUSED' })
-
-  save('server: {prot: 1}')
-  await gateway.line(/"problems":\["headgate.yaml:1:10.*keeping the current one/)
-  await replaceWorkers(gateway)
-  t.match(await ask(gateway.url, 'a-key-of-24-characters-00', 'quick'), { status: 200 }, 'a file with problems keeps no worker from starting')
-
-  save(configured(others, 'routes: {fast: [sandbox/echo]}\n'))
-  await gateway.line(/"changed":\["routes"\],"pid":\d+,"msg":"configuration reloaded"/)
-  // The second worker may start after the first one has the new file, and then starts with it.
-  const both = async (): Promise<boolean> => (await Promise.all(Array.from({ length: 16 }, async () => await ask(gateway.url, 'a-key-of-24-characters-00', 'fast')))).every(({ status }) => status === 200)
-  await until(both, 'both workers to take over the next good file')
-  gateway.child.kill('SIGTERM')
-  const { code, out } = await gateway.ended
-  t.equal(code, 0)
-  const said = out.match(/"entries":\["server.port","server.data_dir"\].*require a restart/g)?.length
-  t.ok(said === 3 || said === 4, 'the two at the first reload, and at the second those that were there')
-})
-
-t.test('a worker that is killed again and again, while callers open connections, leaves no call without an end and holds no place', async t => {
-  // Two places for each caller: one that is back before the primary knows of the exit still has the place of its former call.
-  const [places, callerCount, kills] = [12, 6, rounds(6)]
-  let isHeld = false
-  let release = (): void => undefined
-  const released = new Promise<void>(resolve => { release = resolve })
-  const upstream = await fakeUpstream(async () => {
-    if (isHeld) await released
-    return { pieces: [chatAnswer('x')] }
-  })
-  t.teardown(upstream.close)
-  const directory = directoryOf(t, {
-    'headgate.yaml': `providers:\n  some: {base_url: '${upstream.url}', list_models: false}\n` +
-      `models: {some/model: {price: {input: 1, output: 1}, capabilities: {output_token_limit: 100}}}\n` +
-      `keys: [{name: k, key: 'env:LIMITED_KEY', limits: {concurrent_calls: ${places}, budget: {usd: 1, per: total}}}]\n`
-  })
-  const gateway = await startGateway(t, directory, { LIMITED_KEY: limitedKey, HEADGATE_WORKERS: '2' })
-  const primary = gateway.child.pid ?? 0
-  const call = async (): Promise<number> => {
-    const { statusCode, body } = await request(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST', reset: true, headersTimeout: 10_000, bodyTimeout: 10_000,
-      headers: { authorization: `Bearer ${limitedKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'some/model', messages: [{ role: 'user', content: 'ping' }] })
-    })
-    await body.dump()
-    return statusCode
-  }
-  /** Calls of the callers by how they ended: what a worker that was killed worked on fails at once. */
-  const ends: Record<string, number> = {}
-  const ending = new AbortController()
-  const callers = Array.from({ length: callerCount }, async () => {
-    while (!ending.signal.aborted) {
-      const end = await call().then(String, (error: unknown) => (error as { code?: string }).code ?? String(error))
-      ends[end] = (ends[end] ?? 0) + 1
+    const otherPort = await freePort()
+    const others = `port: ${otherPort}, data_dir: second`
+    save(configured(others, 'routes: {quick: [sandbox/echo]}\n'))
+    for (const pid of await childrenOf(primary)) {
+      await gateway.line(
+        new RegExp(`"changed":\\["server","routes"\\],"pid":${pid},"msg":"configuration reloaded"`)
+      )
     }
-  })
-  for (let kill = 0; kill < kills; kill++) {
-    const [one = 0] = await eventually(async () => await listening(primary, gateway.url), ({ length }) => length === 2, 'two workers that listen', 30_000)
-    const answered = ends['200'] ?? 0
-    await until(() => (ends['200'] ?? 0) > answered + 50, 'calls to be answered', 20_000)
-    process.kill(one, 'SIGKILL')
-    await until(async () => !(await childrenOf(primary)).includes(one), 'the worker to be gone')
-  }
-  ending.abort()
-  await Promise.all(callers)
-  t.comment(JSON.stringify(ends))
-  t.same(Object.keys(ends).filter(end => !['200', 'ECONNRESET', 'UND_ERR_SOCKET'].includes(end)), [], 'no call hangs, and none is refused: the other worker listens')
+    await replaceWorkers(gateway)
+    t.match(
+      await ask(gateway.url, 'a-key-of-24-characters-00', 'quick'),
+      { status: 200 },
+      'it has what was reloaded, and listens where the others do'
+    )
+    t.notOk(existsSync(join(directory, 'second')), 'it has the store of the start')
+    await t.rejects(ask(`http://127.0.0.1:${otherPort}`, 'a-key-of-24-characters-00'), {
+      code: 'ECONNREFUSED'
+    })
 
-  isHeld = true
-  const before = upstream.requests.length
-  const together = Array.from({ length: places }, async () => await call())
-  await until(() => upstream.requests.length - before === places, 'every place to be free', 5000).catch((error: unknown) => t.fail(String(error)))
-  release()
-  t.same(await Promise.all(together), Array(places).fill(200))
-})
+    save('server: {prot: 1}')
+    await gateway.line(/"problems":\["headgate.yaml:1:10.*keeping the current one/)
+    await replaceWorkers(gateway)
+    t.match(
+      await ask(gateway.url, 'a-key-of-24-characters-00', 'quick'),
+      { status: 200 },
+      'a file with problems keeps no worker from starting'
+    )
+
+    save(configured(others, 'routes: {fast: [sandbox/echo]}\n'))
+    await gateway.line(/"changed":\["routes"\],"pid":\d+,"msg":"configuration reloaded"/)
+    // The second worker may start after the first one has the new file, and then starts with it.
+    const both = async (): Promise<boolean> =>
+      (
+        await Promise.all(
+          Array.from({ length: 16 }, async () => await ask(gateway.url, 'a-key-of-24-characters-00', 'fast'))
+        )
+      ).every(({ status }) => status === 200)
+    await until(both, 'both workers to take over the next good file')
+    gateway.child.kill('SIGTERM')
+    const { code, out } = await gateway.ended
+    t.equal(code, 0)
+    const said = out.match(/"entries":\["server.port","server.data_dir"\].*require a restart/g)?.length
+    t.ok(said === 3 || said === 4, 'the two at the first reload, and at the second those that were there')
+  }
+)
+
+t.test(
+  'a worker that is killed again and again, while callers open connections, leaves no call without an end and holds no place',
+  async t => {
+    // Two places for each caller: one that is back before the primary knows of the exit still has the place
+    // of its former call.
+    const [places, callerCount, kills] = [12, 6, rounds(6)]
+    let isHeld = false
+    let release = (): void => undefined
+    const released = new Promise<void>(resolve => {
+      release = resolve
+    })
+    const upstream = await fakeUpstream(async () => {
+      if (isHeld) await released
+      return { pieces: [chatAnswer('x')] }
+    })
+    t.teardown(upstream.close)
+    const directory = directoryOf(t, {
+      'headgate.yaml':
+        `providers:\n  some: {base_url: '${upstream.url}', list_models: false}\n` +
+        `models: {some/model: {price: {input: 1, output: 1}, capabilities: {output_token_limit: 100}}}\n` +
+        `keys: [{name: k, key: 'env:LIMITED_KEY', limits: {concurrent_calls: ${places}, budget: {usd: 1, per: total}}}]\n`
+    })
+    const gateway = await startGateway(t, directory, { LIMITED_KEY: limitedKey, HEADGATE_WORKERS: '2' })
+    const primary = gateway.child.pid ?? 0
+    const call = async (): Promise<number> => {
+      const { statusCode, body } = await request(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        reset: true,
+        headersTimeout: 10_000,
+        bodyTimeout: 10_000,
+        headers: { authorization: `Bearer ${limitedKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'some/model', messages: [{ role: 'user', content: 'ping' }] })
+      })
+      await body.dump()
+      return statusCode
+    }
+    /** Calls of the callers by how they ended: what a worker that was killed worked on fails at once. */
+    const ends: Record<string, number> = {}
+    const ending = new AbortController()
+    const callers = Array.from({ length: callerCount }, async () => {
+      while (!ending.signal.aborted) {
+        const end = await call().then(
+          String,
+          (error: unknown) => (error as { code?: string }).code ?? String(error)
+        )
+        ends[end] = (ends[end] ?? 0) + 1
+      }
+    })
+    for (let kill = 0; kill < kills; kill++) {
+      const [one = 0] = await eventually(
+        async () => await listening(primary, gateway.url),
+        ({ length }) => length === 2,
+        'two workers that listen',
+        30_000
+      )
+      const answered = ends['200'] ?? 0
+      await until(() => (ends['200'] ?? 0) > answered + 50, 'calls to be answered', 20_000)
+      process.kill(one, 'SIGKILL')
+      await until(async () => !(await childrenOf(primary)).includes(one), 'the worker to be gone')
+    }
+    ending.abort()
+    await Promise.all(callers)
+    t.comment(JSON.stringify(ends))
+    t.same(
+      Object.keys(ends).filter(end => !['200', 'ECONNRESET', 'UND_ERR_SOCKET'].includes(end)),
+      [],
+      'no call hangs, and none is refused: the other worker listens'
+    )
+
+    isHeld = true
+    const before = upstream.requests.length
+    const together = Array.from({ length: places }, async () => await call())
+    await until(() => upstream.requests.length - before === places, 'every place to be free', 5000).catch(
+      (error: unknown) => t.fail(String(error))
+    )
+    release()
+    t.same(await Promise.all(together), Array(places).fill(200))
+  }
+)
 
 /** Kills both workers, and returns those that have taken their place, once they serve. */
-async function replaceWorkers ({ child, url }: Pick<Running, 'child'> & { readonly url: string }): Promise<void> {
+async function replaceWorkers ({
+  child,
+  url
+}: Pick<Running, 'child'> & { readonly url: string }): Promise<void> {
   const before = await twoChildrenOf(child.pid ?? 0)
   for (const pid of before) process.kill(pid, 'SIGKILL')
-  await eventually(async () => await childrenOf(child.pid ?? 0), pids => pids.filter(pid => !before.includes(pid)).length === 2, 'two others', 20_000)
-  await until(async () => await ask(url, 'a-key-of-24-characters-00').then(({ status }) => status === 200, () => false), 'the others to serve', 20_000)
+  await eventually(
+    async () => await childrenOf(child.pid ?? 0),
+    pids => pids.filter(pid => !before.includes(pid)).length === 2,
+    'two others',
+    20_000
+  )
+  await until(
+    async () =>
+      await ask(url, 'a-key-of-24-characters-00').then(
+        ({ status }) => status === 200,
+        () => false
+      ),
+    'the others to serve',
+    20_000
+  )
 }
 
 /** Lists the workers that listen at an address: they share one socket. */
 async function listening (primary: number, url: string): Promise<number[]> {
   const port = Number(new URL(url).port).toString(16).toUpperCase().padStart(4, '0')
-  const tables = await Promise.all(['tcp', 'tcp6'].map(async name => await readFile(`/proc/net/${name}`, 'utf8')))
+  const tables = await Promise.all(
+    ['tcp', 'tcp6'].map(async name => await readFile(`/proc/net/${name}`, 'utf8'))
+  )
   const [, inode] = new RegExp(`:${port} \\S+ 0A(?: +\\S+){5} +(\\d+)`).exec(tables.join('\n')) ?? []
   const found: number[] = []
   for (const pid of await childrenOf(primary)) {
     const files = await readdir(`/proc/${pid}/fd`).catch(() => [])
-    const targets = await Promise.all(files.map(async file => await readlink(`/proc/${pid}/fd/${file}`).catch(() => '')))
+    const targets = await Promise.all(
+      files.map(async file => await readlink(`/proc/${pid}/fd/${file}`).catch(() => ''))
+    )
     // Until it is Node.js of its own, a child has all files of its parent open.
     const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
     if (environment.includes('NODE_UNIQUE_ID=') && targets.includes(`socket:[${inode}]`)) found.push(pid)
@@ -211,11 +290,19 @@ async function listening (primary: number, url: string): Promise<number[]> {
   return found
 }
 
-/** Returns the state of a process as Linux names it: `T` when stopped, `Z` when it has ended and its parent does not know yet. */
+/**
+ * Returns the state of a process as Linux names it: `T` when stopped, `Z` when it has ended and its parent
+ * does not know yet.
+ */
 async function stateOf (pid: number): Promise<string | undefined> {
   return /^State:\s+(\w)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]
 }
 
 async function twoChildrenOf (pid: number): Promise<number[]> {
-  return await eventually(async () => await childrenOf(pid), ({ length }) => length >= 2, 'two workers', 20_000)
+  return await eventually(
+    async () => await childrenOf(pid),
+    ({ length }) => length >= 2,
+    'two workers',
+    20_000
+  )
 }

@@ -14,25 +14,39 @@ async function treeOf (pid: number): Promise<number[]> {
   return [pid, ...(await Promise.all(children.map(treeOf))).flat()]
 }
 
-t.test('a signal to `npm start` ends the gateway as well', { skip: process.platform !== 'linux' && 'no /proc' }, async t => {
-  const directory = directoryOf(t)
-  const [command, parameters] = plainCommand('npm', 'start', '--silent', '--ignore-scripts')
-  const npm = spawn(command, parameters, {
-    cwd: root,
-    env: { PATH: process.env['PATH'] ?? '', HOME: directory, PORT: '0', HEADGATE_DATA_DIR: join(directory, 'data'), HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
-  })
-  t.teardown(() => npm.kill('SIGKILL'))
-  for await (const line of createInterface(npm.stderr)) if (line.startsWith('Headgate listens on')) break
-  const pids = await treeOf(npm.pid ?? 0)
-  t.ok(pids.length > 1)
-  t.teardown(() => { for (const pid of pids.slice(1)) if (isAlive(pid)) process.kill(pid, 'SIGKILL') })
-  npm.kill('SIGTERM')
-  await once(npm, 'close')
-  for (const deadline = performance.now() + 10_000; pids.some(isAlive) && performance.now() < deadline;) {
-    await new Promise(resolve => { setImmediate(resolve) })
+t.test(
+  'a signal to `npm start` ends the gateway as well',
+  { skip: process.platform !== 'linux' && 'no /proc' },
+  async t => {
+    const directory = directoryOf(t)
+    const [command, parameters] = plainCommand('npm', 'start', '--silent', '--ignore-scripts')
+    const npm = spawn(command, parameters, {
+      cwd: root,
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: directory,
+        PORT: '0',
+        HEADGATE_DATA_DIR: join(directory, 'data'),
+        HEADGATE_API_KEYS: 'a-key-of-24-characters-00'
+      }
+    })
+    t.teardown(() => npm.kill('SIGKILL'))
+    for await (const line of createInterface(npm.stderr)) if (line.startsWith('Headgate listens on')) break
+    const pids = await treeOf(npm.pid ?? 0)
+    t.ok(pids.length > 1)
+    t.teardown(() => {
+      for (const pid of pids.slice(1)) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
+    })
+    npm.kill('SIGTERM')
+    await once(npm, 'close')
+    for (const deadline = performance.now() + 10_000; pids.some(isAlive) && performance.now() < deadline;) {
+      await new Promise(resolve => {
+        setImmediate(resolve)
+      })
+    }
+    t.same(pids.filter(isAlive), [])
   }
-  t.same(pids.filter(isAlive), [])
-})
+)
 
 function isAlive (pid: number): boolean {
   try {

@@ -6,9 +6,16 @@ import { ask, childrenOf, directoryOf, launch, main, startGateway } from '../sup
 
 const env = { PORT: '0', HEADGATE_API_KEYS: 'a-key-of-twenty-characters' }
 
-for (const [name, entry] of [['bundle', main], ['modules', join(import.meta.dirname, '../../lib/main.js')]] as const) {
+for (const [name, entry] of [
+  ['bundle', main],
+  ['modules', join(import.meta.dirname, '../../lib/main.js')]
+] as const) {
   t.test(`a start from the ${name} sets one flag of V8, before anything else, and none later`, async t => {
-    const gateway = launch(t, ['start'], directoryOf(t), env, ['--import', join(import.meta.dirname, '../support/list-v8-flags.js'), entry])
+    const gateway = launch(t, ['start'], directoryOf(t), env, [
+      '--import',
+      join(import.meta.dirname, '../support/list-v8-flags.js'),
+      entry
+    ])
     const [, url = ''] = await gateway.line(/^Headgate listens on (\S+)$/)
     t.match(await ask(url, env.HEADGATE_API_KEYS), { status: 200 })
     gateway.child.kill('SIGTERM')
@@ -18,7 +25,13 @@ for (const [name, entry] of [['bundle', main], ['modules', join(import.meta.dirn
 }
 
 t.test('workers are started with it, and with the options of their primary', async t => {
-  const gateway = await startGateway(t, directoryOf(t), { ...env, HEADGATE_WORKERS: '2' }, [], ['--trace-warnings'])
+  const gateway = await startGateway(
+    t,
+    directoryOf(t),
+    { ...env, HEADGATE_WORKERS: '2' },
+    [],
+    ['--trace-warnings']
+  )
   const workers = await childrenOf(gateway.child.pid ?? 0)
   t.equal(workers.length, 2)
   for (const pid of workers) {

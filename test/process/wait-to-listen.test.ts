@@ -7,7 +7,8 @@ type Message = Parameters<NonNullable<Parameters<typeof waitToListen>[0]['send']
 /** Both ends of an IPC channel: what one sends the other receives. */
 function ipcPair () {
   const [worker, primary] = [new EventEmitter(), new EventEmitter()]
-  const end = (own: EventEmitter, other: EventEmitter) => Object.assign(own, { send: (message: Message) => other.emit('message', message), connected: true })
+  const end = (own: EventEmitter, other: EventEmitter) =>
+    Object.assign(own, { send: (message: Message) => other.emit('message', message), connected: true })
   return { worker: end(worker, primary), primary: end(primary, worker) }
 }
 

@@ -16,12 +16,17 @@ t.test('a primary that dies costs no open call; its workers finish them and end'
   t.equal(pids.length, 2)
   t.teardown(() => { for (const pid of pids) if (!pidsGone.has(pid)) process.kill(pid, 'SIGKILL') })
   const pidsGone = new Set<number>()
-  const calls = [ask(gateway.url, 'a-key-of-24-characters-00', 'slow/m'), ask(gateway.url, 'a-key-of-24-characters-00', 'slow/m')]
+  const calls = [
+    ask(gateway.url, 'a-key-of-24-characters-00', 'slow/m'),
+    ask(gateway.url, 'a-key-of-24-characters-00', 'slow/m')
+  ]
   await Promise.all([upstream.request(0), upstream.request(1)])
   gateway.child.kill('SIGKILL')
   await once(gateway.child, 'exit')
   answer()
-  for (const call of calls) t.match(await call, { status: 200, body: { choices: [{ message: { content: 'late' } }] } })
+  for (const call of calls) {
+    t.match(await call, { status: 200, body: { choices: [{ message: { content: 'late' } }] } })
+  }
   for (const pid of pids) {
     if (await gone(pid)) pidsGone.add(pid)
     t.ok(pidsGone.has(pid), 'the worker ended')
@@ -32,32 +37,61 @@ t.test('a worker whose primary dies before it listens ends', async t => {
   const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
   for (const configured of [true, false]) {
     // As `node:cluster` starts one.
-    const worker = fork(main, ['start'], { cwd: directory, silent: true, execArgv: [], env: { PATH: process.env['PATH'], NODE_UNIQUE_ID: '1', ...env } })
+    const worker = fork(main, ['start'], {
+      cwd: directory,
+      silent: true,
+      execArgv: [],
+      env: { PATH: process.env['PATH'], NODE_UNIQUE_ID: '1', ...env }
+    })
     t.teardown(() => worker.kill('SIGKILL'))
     const ended = once(worker, 'exit')
     if (configured) {
       const waits = new Promise<void>(resolve => {
-        worker.on('message', (message: { readonly listen?: string }) => { if (message.listen === 'ready') resolve() })
+        worker.on('message', (message: { readonly listen?: string }) => {
+          if (message.listen === 'ready') resolve()
+        })
       })
-      new SharedConfiguration(readSettings({ env: { PORT: '0', ...env }, cwd: directory })).join(worker, version => { throw new Error(`taken for version ${version}`) })
+      new SharedConfiguration(readSettings({ env: { PORT: '0', ...env }, cwd: directory })).join(
+        worker,
+        version => {
+          throw new Error(`taken for version ${version}`)
+        }
+      )
       await waits
     }
     worker.disconnect()
-    t.same(await settles(ended, 'the worker to end'), [1, null], configured ? 'with the configuration' : 'without it')
+    t.same(
+      await settles(ended, 'the worker to end'),
+      [1, null],
+      configured ? 'with the configuration' : 'without it'
+    )
   }
 })
 
-t.test('a worker under a primary of an earlier version says so and ends, before it sends anything else', async t => {
-  const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
-  const worker = fork(main, ['start'], { cwd: directory, silent: true, execArgv: [], env: { PATH: process.env['PATH'], NODE_UNIQUE_ID: '1', ...env } })
-  t.teardown(() => worker.kill('SIGKILL'))
-  const sent: unknown[] = []
-  worker.on('message', (message: { readonly configuration?: string }) => {
-    sent.push(message)
-    // An early version has no version in its messages.
-    if (message.configuration === 'request') worker.send({ configuration: 'start', started: '{}', current: '{}' })
-  })
-  t.same(await settles(once(worker, 'exit'), 'the worker to end'), [1, null])
-  t.match(sent, [{ configuration: 'request' }, { failure: /^this worker is of version .*, and its primary process of an earlier one: restart/ }])
-  t.equal(sent.length, 2)
-})
+t.test(
+  'a worker under a primary of an earlier version says so and ends, before it sends anything else',
+  async t => {
+    const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
+    const worker = fork(main, ['start'], {
+      cwd: directory,
+      silent: true,
+      execArgv: [],
+      env: { PATH: process.env['PATH'], NODE_UNIQUE_ID: '1', ...env }
+    })
+    t.teardown(() => worker.kill('SIGKILL'))
+    const sent: unknown[] = []
+    worker.on('message', (message: { readonly configuration?: string }) => {
+      sent.push(message)
+      // An early version has no version in its messages.
+      if (message.configuration === 'request') {
+        worker.send({ configuration: 'start', started: '{}', current: '{}' })
+      }
+    })
+    t.same(await settles(once(worker, 'exit'), 'the worker to end'), [1, null])
+    t.match(sent, [
+      { configuration: 'request' },
+      { failure: /^this worker is of version .*, and its primary process of an earlier one: restart/ }
+    ])
+    t.equal(sent.length, 2)
+  }
+)

@@ -2,19 +2,30 @@ import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { accountDigest, credentialOf } from '../../lib/providers/account-digest.ts'
 
-const authorize = (callerKey?: string, place = 0): Record<string, string> => ({ authorization: callerKey ?? ['first', 'second'][place] ?? '' })
+const authorize = (callerKey?: string, place = 0): Record<string, string> => ({
+  authorization: callerKey ?? ['first', 'second'][place] ?? ''
+})
 
 t.test('each credential is an account, whose name does not show it', async t => {
-  const accounts = [accountDigest({ authorize }), accountDigest({ authorize }, undefined, 1), accountDigest({ authorize }, new Secret('own'))]
+  const accounts = [
+    accountDigest({ authorize }),
+    accountDigest({ authorize }, undefined, 1),
+    accountDigest({ authorize }, new Secret('own'))
+  ]
   t.equal(new Set(accounts).size, 3)
   t.equal(accountDigest({ authorize }, undefined, 0), accounts[0])
   for (const account of accounts) t.match(account, /^[0-9a-f]{16}$/)
 })
 
-t.test('the credential of an account is found among those of a provider; of another account there is none', async t => {
-  const several = { authorize: (_: string | undefined, place = 0) => place < 2 ? authorize(undefined, place) : {} }
-  t.same(credentialOf(several, accountDigest(several, undefined, 1)), { authorization: 'second' })
-  t.equal(credentialOf(several, 'another account'), undefined)
-  const one = { authorize: () => ({ authorization: 'the same for every place' }) }
-  t.equal(credentialOf(one, 'another account'), undefined, 'and the search ends')
-})
+t.test(
+  'the credential of an account is found among those of a provider; of another account there is none',
+  async t => {
+    const several = {
+      authorize: (_: string | undefined, place = 0) => (place < 2 ? authorize(undefined, place) : {})
+    }
+    t.same(credentialOf(several, accountDigest(several, undefined, 1)), { authorization: 'second' })
+    t.equal(credentialOf(several, 'another account'), undefined)
+    const one = { authorize: () => ({ authorization: 'the same for every place' }) }
+    t.equal(credentialOf(one, 'another account'), undefined, 'and the search ends')
+  }
+)

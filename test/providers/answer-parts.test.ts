@@ -4,13 +4,21 @@ import { argumentsText, contentOf, memberType, partsOf } from '../../lib/provide
 const part = { a: 1 }
 
 t.test('the parts of a list are its objects, however it is written', async t => {
-  for (const written of [[part], part, [null, part, ''], [[part]]]) t.same(partsOf(written, 'the list'), [part], JSON.stringify(written))
-  for (const nothing of [undefined, null, '', [], [null]]) t.same(partsOf(nothing, 'the list'), [], JSON.stringify(nothing))
+  for (const written of [[part], part, [null, part, ''], [[part]]]) {
+    t.same(partsOf(written, 'the list'), [part], JSON.stringify(written))
+  }
+  for (const nothing of [undefined, null, '', [], [null]]) {
+    t.same(partsOf(nothing, 'the list'), [], JSON.stringify(nothing))
+  }
 })
 
 t.test('what cannot be read is an error that names it', async t => {
   for (const odd of ['text', 7, true, ['text'], [part, 7]]) {
-    t.throws(() => partsOf(odd, 'the list'), { code: 'upstream_invalid_response', cause: /the list cannot be read/ }, JSON.stringify(odd))
+    t.throws(
+      () => partsOf(odd, 'the list'),
+      { code: 'upstream_invalid_response', cause: /the list cannot be read/ },
+      JSON.stringify(odd)
+    )
   }
 })
 
@@ -21,7 +29,15 @@ t.test('a text in place of a content is its only part', async t => {
 })
 
 t.test('arguments are JSON as text, whether they came so or as an object', async t => {
-  for (const [value, text] of [['{"a":1}', '{"a":1}'], [{ a: 1 }, '{"a":1}'], [null, ''], [undefined, ''], ['', '']] as const) t.equal(argumentsText(value), text)
+  for (const [value, text] of [
+    ['{"a":1}', '{"a":1}'],
+    [{ a: 1 }, '{"a":1}'],
+    [null, ''],
+    [undefined, ''],
+    ['', '']
+  ] as const) {
+    t.equal(argumentsText(value), text)
+  }
 })
 
 t.test('a part without a type is what it holds', async t => {

@@ -14,14 +14,21 @@ function paramOf (param: string, request: Partial<ChatInput>, rename?: Record<st
     error: () => ({ kind: 'invalid_request', param })
   }
   const ask: AdapterInput<ChatInput> = {
-    request: { model: 'm', messages: [system, user], ...request }, route: { providerId: 'a', model: 'b', modelId: 'a/b' }, quirks: { ...rename !== undefined && { rename } }, streamed: false
+    request: { model: 'm', messages: [system, user], ...request },
+    route: { providerId: 'a', model: 'b', modelId: 'a/b' },
+    quirks: { ...rename !== undefined && { rename } },
+    streamed: false
   }
   const adapter = withCallerParamNames(refusing)
   const named = adapter.error({ status: 400, headers: {}, body: undefined }, ask).param
   try {
     adapter.request(ask)
   } catch (error) {
-    t.equal((error as GatewayError).param, named, 'a refusal of ours and one of the provider name the same place')
+    t.equal(
+      (error as GatewayError).param,
+      named,
+      'a refusal of ours and one of the provider name the same place'
+    )
   }
   return named
 }
@@ -39,6 +46,9 @@ t.test('a field has the name under which the caller sent it', async t => {
   t.equal(paramOf('max_tokens', { max_completion_tokens: 5 }), 'max_completion_tokens')
   t.equal(paramOf('max_tokens', { max_tokens: 5, max_completion_tokens: 5 }), 'max_tokens')
   t.equal(paramOf('theirs', {}, { ours: 'theirs' }), 'ours')
-  t.equal(paramOf('response_format.json_schema', { callerNames: { response_format: 'text.format' } }), 'text.format')
+  t.equal(
+    paramOf('response_format.json_schema', { callerNames: { response_format: 'text.format' } }),
+    'text.format'
+  )
   t.equal(paramOf('temperature', {}), 'temperature')
 })

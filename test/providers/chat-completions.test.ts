@@ -20,10 +20,19 @@ t.test('every recorded stream gives its events, however its bytes are cut', asyn
   t.ok(names.length > 20)
   for (const name of names) {
     const bytes = readFileSync(join(fixtures, name))
-    const expected: unknown = JSON.parse(readFileSync(join(fixtures, name.replace('.sse', '.events.json')), 'utf8'))
-    const question = ask({ n: 2, ...name.startsWith('function-call') && { functions: [{ name: 'weather' }] } })
+    const expected: unknown = JSON.parse(
+      readFileSync(join(fixtures, name.replace('.sse', '.events.json')), 'utf8')
+    )
+    const question = ask({
+      n: 2,
+      ...name.startsWith('function-call') && { functions: [{ name: 'weather' }] }
+    })
     for (const size of cutSizes) {
-      t.same(plain(readEvents(cut(bytes, size), streamOf(chatCompletions, question))), expected, `${name} ${size}`)
+      t.same(
+        plain(readEvents(cut(bytes, size), streamOf(chatCompletions, question))),
+        expected,
+        `${name} ${size}`
+      )
     }
   }
 })

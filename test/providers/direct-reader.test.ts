@@ -19,17 +19,30 @@ interface Api {
 
 const direct = (dialect: DirectDialect) => ({ direct: { dialect, body: '{}', headers: {}, query: '' } })
 const call = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'look', arguments: '{}' }
-const response = { id: 'resp_1', status: 'completed', output: [call], usage: { input_tokens: 5, output_tokens: 3, total_tokens: 8 } }
+const response = {
+  id: 'resp_1',
+  status: 'completed',
+  output: [call],
+  usage: { input_tokens: 5, output_tokens: 3, total_tokens: 8 }
+}
 const block = { type: 'tool_use', id: 'call_1', name: 'look', input: {} }
 
 const apis: Readonly<Record<string, Api>> = {
   Messages: {
     adapter: anthropicChat,
     ask: { ...anthropicAsk(), ...direct('messages') },
-    answer: { type: 'message', content: [block], stop_reason: 'tool_use', usage: { input_tokens: 5, output_tokens: 3 } },
+    answer: {
+      type: 'message',
+      content: [block],
+      stop_reason: 'tool_use',
+      usage: { input_tokens: 5, output_tokens: 3 }
+    },
     stream: [
-      start, { type: 'content_block_start', index: 0, content_block: block }, { type: 'content_block_stop', index: 0 },
-      { ...finish, delta: { stop_reason: 'tool_use' } }, stop
+      start,
+      { type: 'content_block_start', index: 0, content_block: block },
+      { type: 'content_block_stop', index: 0 },
+      { ...finish, delta: { stop_reason: 'tool_use' } },
+      stop
     ]
   },
   Responses: {
@@ -37,16 +50,21 @@ const apis: Readonly<Record<string, Api>> = {
     ask: { ...responsesAsk(), ...direct('responses') },
     answer: response,
     stream: [
-      { type: 'response.created', response: {} }, { type: 'response.output_item.added', output_index: 0, item: call },
-      { type: 'response.output_item.done', output_index: 0, item: call }, { type: 'response.completed', response }
+      { type: 'response.created', response: {} },
+      { type: 'response.output_item.added', output_index: 0, item: call },
+      { type: 'response.output_item.done', output_index: 0, item: call },
+      { type: 'response.completed', response }
     ]
   }
 }
 
 const framesOf = (events: readonly object[]): string =>
-  events.map(event => `event: ${String(Reflect.get(event, 'type'))}\ndata: ${JSON.stringify(event)}\n\n`).join('')
+  events
+    .map(event => `event: ${String(Reflect.get(event, 'type'))}\ndata: ${JSON.stringify(event)}\n\n`)
+    .join('')
 
-const facts = (events: readonly ChatEvent[]): ChatEvent[] => events.filter(({ type }) => type !== 'direct-frame' && type !== 'direct-answer')
+const facts = (events: readonly ChatEvent[]): ChatEvent[] =>
+  events.filter(({ type }) => type !== 'direct-frame' && type !== 'direct-answer')
 
 for (const [name, { adapter, ask, answer, stream }] of Object.entries(apis)) {
   t.test(`${name}: a stream and a complete answer have the same facts, and travel as they came`, async t => {
@@ -54,11 +72,19 @@ for (const [name, { adapter, ask, answer, stream }] of Object.entries(apis)) {
     const complete = readResponse(adapter, answer, ask)
     t.same(facts(streamed), facts(complete))
     t.match(facts(complete), [
-      { type: 'response-start' }, { type: 'tool-call-start', id: 'call_1', name: 'look', call: 0 },
-      { type: 'choice-end', reason: 'tool_calls' }, { type: 'usage', usage: { promptTokens: 5, completionTokens: 3 } }
+      { type: 'response-start' },
+      { type: 'tool-call-start', id: 'call_1', name: 'look', call: 0 },
+      { type: 'choice-end', reason: 'tool_calls' },
+      { type: 'usage', usage: { promptTokens: 5, completionTokens: 3 } }
     ])
-    t.same(streamed.flatMap(event => event.type === 'direct-frame' ? [JSON.parse(event.json)] : []), stream)
-    t.same(complete.flatMap(event => event.type === 'direct-answer' ? [JSON.parse(event.json)] : []), [answer])
+    t.same(
+      streamed.flatMap(event => (event.type === 'direct-frame' ? [JSON.parse(event.json)] : [])),
+      stream
+    )
+    t.same(
+      complete.flatMap(event => (event.type === 'direct-answer' ? [JSON.parse(event.json)] : [])),
+      [answer]
+    )
   })
 
   t.test(`${name}: a call that is announced late is a fact all the same`, async t => {
@@ -68,6 +94,8 @@ for (const [name, { adapter, ask, answer, stream }] of Object.entries(apis)) {
   })
 
   t.test(`${name}: a stream without an end is interrupted`, async t => {
-    t.throws(() => readEvents([Buffer.from(framesOf(stream.slice(0, -2)))], streamOf(adapter, ask)), { code: 'upstream_stream_interrupted' })
+    t.throws(() => readEvents([Buffer.from(framesOf(stream.slice(0, -2)))], streamOf(adapter, ask)), {
+      code: 'upstream_stream_interrupted'
+    })
   })
 }

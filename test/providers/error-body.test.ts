@@ -5,7 +5,13 @@ import { readErrorBody } from '../../lib/providers/error-body.ts'
 
 function open (): { readonly body: BodyQueue, readonly cancelled: () => boolean } {
   let cancelled = false
-  const body = new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => { cancelled = true } })
+  const body = new BodyQueue({
+    pause: () => undefined,
+    resume: () => undefined,
+    cancel: () => {
+      cancelled = true
+    }
+  })
   return { body, cancelled: () => cancelled }
 }
 

@@ -7,9 +7,14 @@ import { full } from 'acorn-walk'
 import t from 'tap'
 
 const providers = join(import.meta.dirname, '../../lib/providers')
-const folders = readdirSync(providers, { withFileTypes: true }).filter(entry => entry.isDirectory()).map(({ name }) => name)
+const folders = readdirSync(providers, { withFileTypes: true })
+  .filter(entry => entry.isDirectory())
+  .map(({ name }) => name)
 
-/** The files of a chat API by what they do, each with the function or class it begins with, where that has one name. */
+/**
+ * The files of a chat API by what they do, each with the function or class it begins with, where that has one
+ * name.
+ */
 const parts: Readonly<Record<string, string | undefined>> = {
   index: undefined,
   'chat-request': 'chatRequest',
@@ -32,10 +37,25 @@ const parts: Readonly<Record<string, string | undefined>> = {
   wire: undefined
 }
 
-/** Capabilities beside chat: a file with its adapter, and where that is long one for what it gets and one for streams. */
+/**
+ * Capabilities beside chat: a file with its adapter, and where that is long one for what it gets and one for
+ * streams.
+ */
 const capabilities = new Set([
-  'deferred', 'embeddings', 'images', 'image-edits', 'image-response', 'image-stream', 'moderations', 'ocr', 'speech', 'transcription', 'transcription-response',
-  'transcription-traits', 'text-completion', 'token-count'
+  'deferred',
+  'embeddings',
+  'images',
+  'image-edits',
+  'image-response',
+  'image-stream',
+  'moderations',
+  'ocr',
+  'speech',
+  'transcription',
+  'transcription-response',
+  'transcription-traits',
+  'text-completion',
+  'token-count'
 ])
 
 /** Files for what one provider alone has. */
@@ -50,11 +70,23 @@ const particular: Readonly<Record<string, readonly string[]>> = {
 /** The members of an adapter in their order, and their functions in the same. */
 const members = ['directDialects', 'request', 'read', 'error', 'deleteResponse', 'split', 'join', 'fetch']
 
-const files = folders.flatMap(folder => readdirSync(join(providers, folder)).filter(name => name.endsWith('.js')).map(name => ({
-  folder, name: basename(name, '.js'), program: parse(readFileSync(join(providers, folder, name), 'utf8'), { ecmaVersion: 'latest', sourceType: 'module' })
-})))
+const files = folders.flatMap(folder =>
+  readdirSync(join(providers, folder))
+    .filter(name => name.endsWith('.js'))
+    .map(name => ({
+      folder,
+      name: basename(name, '.js'),
+      program: parse(readFileSync(join(providers, folder, name), 'utf8'), {
+        ecmaVersion: 'latest',
+        sourceType: 'module'
+      })
+    }))
+)
 
-interface Declared { readonly name: string, readonly exported: boolean }
+interface Declared {
+  readonly name: string
+  readonly exported: boolean
+}
 
 /** Returns the functions and classes at the top of a file, in their order. */
 function declaredIn ({ body }: Program): Declared[] {
@@ -70,20 +102,36 @@ function declaredIn ({ body }: Program): Declared[] {
 function adaptersIn (program: Program): ObjectExpression[] {
   const found: ObjectExpression[] = []
   full(program, node => {
-    if (node.type === 'ObjectExpression' && ['request', 'error'].every(name => memberNames(node).includes(name))) found.push(node)
+    if (
+      node.type === 'ObjectExpression' &&
+      ['request', 'error'].every(name => memberNames(node).includes(name))
+    ) {
+      found.push(node)
+    }
   })
   return found
 }
 
 function memberNames ({ properties }: ObjectExpression): string[] {
-  return properties.flatMap(property => property.type === 'Property' && property.key.type === 'Identifier' ? [property.key.name] : [])
+  return properties.flatMap(property =>
+    property.type === 'Property' && property.key.type === 'Identifier' ? [property.key.name] : []
+  )
 }
 
 t.test('files of one role have one name in every folder', async t => {
   t.ok(files.length > 60, `${files.length} files`)
-  const others = files.filter(({ folder, name }) => !(name in parts) && !capabilities.has(name) && particular[folder]?.includes(name) !== true)
-  t.same(others.map(({ folder, name }) => `${folder}/${name}`), [], 'named otherwise in this test, or to be listed in it')
-  const gone = Object.entries(particular).flatMap(([folder, names]) => names.filter(name => !existsSync(join(providers, folder, `${name}.js`))))
+  const others = files.filter(
+    ({ folder, name }) =>
+      !(name in parts) && !capabilities.has(name) && particular[folder]?.includes(name) !== true
+  )
+  t.same(
+    others.map(({ folder, name }) => `${folder}/${name}`),
+    [],
+    'named otherwise in this test, or to be listed in it'
+  )
+  const gone = Object.entries(particular).flatMap(([folder, names]) =>
+    names.filter(name => !existsSync(join(providers, folder, `${name}.js`)))
+  )
   t.same(gone, [], 'listed here and not there')
 })
 
@@ -101,7 +149,11 @@ t.test('a file begins with what it is for', async t => {
     const main = parts[name]
     if (main !== undefined && declared.length > 0) t.equal(declared[0]?.name, main, `${folder}/${name}`)
     const [first] = declared
-    if (first !== undefined && adaptersIn(program).length === 0 && declared.some(({ exported }) => exported)) {
+    if (
+      first !== undefined &&
+      adaptersIn(program).length === 0 &&
+      declared.some(({ exported }) => exported)
+    ) {
       t.ok(first.exported, `${folder}/${name}: ${first.name} serves what comes after it`)
     }
   }
@@ -114,10 +166,22 @@ t.test('adapters say in one order what they do, and their functions follow in it
     for (const adapter of adaptersIn(program)) {
       adapters++
       const names = memberNames(adapter)
-      t.same(names, members.filter(member => names.includes(member)), `${folder}/${name}`)
-      const used = adapter.properties.flatMap(property => property.type === 'Property' ? [functionsIn(property)] : [])
-      const first = used.map(functions => order.findIndex(declared => functions.has(declared))).filter(position => position !== -1)
-      t.same(first, first.toSorted((a, b) => a - b), `${folder}/${name}: ${order.join(', ')}`)
+      t.same(
+        names,
+        members.filter(member => names.includes(member)),
+        `${folder}/${name}`
+      )
+      const used = adapter.properties.flatMap(property =>
+        property.type === 'Property' ? [functionsIn(property)] : []
+      )
+      const first = used
+        .map(functions => order.findIndex(declared => functions.has(declared)))
+        .filter(position => position !== -1)
+      t.same(
+        first,
+        first.toSorted((a, b) => a - b),
+        `${folder}/${name}: ${order.join(', ')}`
+      )
     }
   }
   t.ok(adapters > 12, `${adapters} adapters`)
@@ -133,7 +197,13 @@ t.test('no member of an adapter does nothing but throw', async t => {
   for (const { folder, name, program } of files) {
     for (const adapter of adaptersIn(program)) {
       for (const property of adapter.properties) {
-        if (property.type !== 'Property' || property.value.type !== 'ArrowFunctionExpression' || property.value.body.type !== 'BlockStatement') continue
+        if (
+          property.type !== 'Property' ||
+          property.value.type !== 'ArrowFunctionExpression' ||
+          property.value.body.type !== 'BlockStatement'
+        ) {
+          continue
+        }
         t.not(property.value.body.body[0]?.type, 'ThrowStatement', `${folder}/${name}`)
       }
     }

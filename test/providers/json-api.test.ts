@@ -18,7 +18,14 @@ import { googleAsk } from '../support/google.ts'
 import { holds } from '../support/property.ts'
 import { readEvents } from '../support/read-events.ts'
 import { responsesAsk } from '../support/responses-api.ts'
-import { jsonBody, splitChoices, jsonOrSse, objectIn, objectOrNothing, parseData } from '../../lib/providers/json-api.ts'
+import {
+  jsonBody,
+  splitChoices,
+  jsonOrSse,
+  objectIn,
+  objectOrNothing,
+  parseData
+} from '../../lib/providers/json-api.ts'
 import { rounds } from '../support/rounds.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
@@ -31,7 +38,9 @@ t.test('a body is a text; that of a large request is printed whenever it is sent
   t.equal(jsonBody(value, {}), JSON.stringify(value))
   const body = jsonBody(value, { isLarge: true })
   t.type(body, 'function')
-  for (let attempt = 0; attempt < 2; attempt++) t.ok((await bufferBody(body)).toString() === JSON.stringify(value))
+  for (let attempt = 0; attempt < 2; attempt++) {
+    t.ok((await bufferBody(body)).toString() === JSON.stringify(value))
+  }
 })
 
 const data = 'A'.repeat(1_200_000)
@@ -49,18 +58,43 @@ const question = {
 
 t.test('every provider gets the media of a request for what stands for it', async t => {
   const media = new MediaStrings()
-  const shortened = await parseInTurns(Buffer.from(JSON.stringify(question)), 10, { media }) as ChatInput // the same with short strings
+  // the same with short strings
+  const shortened = await parseInTurns(Buffer.from(JSON.stringify(question)), 10, { media }) as ChatInput
   t.ok(JSON.stringify(shortened).length < 10_000)
-  const kinds: readonly ProviderKind[] = ['openai', 'anthropic', 'google', 'xai', 'mistral', 'azure-openai', 'ollama']
+  const kinds: readonly ProviderKind[] = [
+    'openai',
+    'anthropic',
+    'google',
+    'xai',
+    'mistral',
+    'azure-openai',
+    'ollama'
+  ]
   for (const kind of kinds) {
-    const { adapters, quirks } = createProvider(providerSettings(kind, kind), { send: async () => await Promise.reject(new Error('nothing may be sent')) })
-    for (const [name, adapter] of [['chat', adapters.chat], ['tokenCount', adapters.tokenCount]] as const) {
+    const { adapters, quirks } = createProvider(providerSettings(kind, kind), {
+      send: async () => await Promise.reject(new Error('nothing may be sent'))
+    })
+    for (const [name, adapter] of [
+      ['chat', adapters.chat],
+      ['tokenCount', adapters.tokenCount]
+    ] as const) {
       if (adapter === undefined) continue
       const print = async (request: ChatInput, given: Partial<AdapterInput<ChatInput>>): Promise<Buffer> =>
-        await bufferBody((adapter as Adapter<ChatInput, unknown>).request({ request, route: { providerId: kind, model: 'm', modelId: `${kind}/m` }, quirks, streamed: false, ...given }).body)
+        await bufferBody(
+          (adapter as Adapter<ChatInput, unknown>).request({
+            request,
+            route: { providerId: kind, model: 'm', modelId: `${kind}/m` },
+            quirks,
+            streamed: false,
+            ...given
+          }).body
+        )
       const expected = await print(question, {}).catch(message)
       const printed = await print(shortened, { isLarge: true, media }).catch(message)
-      t.ok(typeof printed === 'string' || printed.equals(Buffer.from(expected)), `${kind} ${name} ${typeof printed === 'string' ? printed : ''}`)
+      t.ok(
+        typeof printed === 'string' || printed.equals(Buffer.from(expected)),
+        `${kind} ${name} ${typeof printed === 'string' ? printed : ''}`
+      )
     }
   }
 })
@@ -68,8 +102,15 @@ t.test('every provider gets the media of a request for what stands for it', asyn
 const message = (error: unknown): string => Object(error).message
 
 const choicesAsk = (n: unknown): AdapterInput<{ readonly n?: number | undefined, readonly more: string }> =>
-  ({ request: { n: n as number, more: 'x' }, route: { providerId: 'a', model: 'b', modelId: 'a/b' }, quirks: {}, streamed: false }) // as endpoints without a check pass it on
-const parts = (n: unknown, max: number): unknown[] => splitChoices(choicesAsk(n), max).map(({ request }) => request.n)
+  // as endpoints without a check pass it on
+  ({
+    request: { n: n as number, more: 'x' },
+    route: { providerId: 'a', model: 'b', modelId: 'a/b' },
+    quirks: {},
+    streamed: false
+  })
+const parts = (n: unknown, max: number): unknown[] =>
+  splitChoices(choicesAsk(n), max).map(({ request }) => request.n)
 
 t.test('a request for many choices becomes several, of which single ones do not say so', async t => {
   t.same(parts(7, 3), [3, 3, undefined])
@@ -87,30 +128,64 @@ t.test('one that fits, or asks for no number, is the same object', async t => {
 const direct = (dialect: DirectDialect) => ({ direct: { dialect, body: '{}', headers: {}, query: '' } })
 
 /** The readers of streams, by the folder of their recordings. */
-const readers: ReadonlyArray<readonly [folder: string, name: string, open: () => StreamReader<ChatEvent>]> = [
-  ['chat-completions', 'chat completions', () => streamOf(chatCompletions, chatAsk())],
-  ['anthropic', 'Messages, translated', () => streamOf(anthropicChat, anthropicAsk())],
-  ['anthropic', 'Messages, as they came', () => streamOf(anthropicChat, { ...anthropicAsk(), ...direct('messages') })],
-  ['google', 'Gemini', () => streamOf(googleChat, googleAsk())],
-  ['responses', 'Responses, translated', () => streamOf(openaiAdapters.chat, responsesAsk())],
-  ['responses', 'Responses, as they came', () => streamOf(openaiAdapters.chat, { ...responsesAsk(), ...direct('responses') })]
-]
+const readers: ReadonlyArray<readonly [folder: string, name: string, open: () => StreamReader<ChatEvent>]> =
+  [
+    ['chat-completions', 'chat completions', () => streamOf(chatCompletions, chatAsk())],
+    ['anthropic', 'Messages, translated', () => streamOf(anthropicChat, anthropicAsk())],
+    [
+      'anthropic',
+      'Messages, as they came',
+      () => streamOf(anthropicChat, { ...anthropicAsk(), ...direct('messages') })
+    ],
+    ['google', 'Gemini', () => streamOf(googleChat, googleAsk())],
+    ['responses', 'Responses, translated', () => streamOf(openaiAdapters.chat, responsesAsk())],
+    [
+      'responses',
+      'Responses, as they came',
+      () => streamOf(openaiAdapters.chat, { ...responsesAsk(), ...direct('responses') })
+    ]
+  ]
 
 /** Messages that hold nothing, as servers and proxies send them to keep a connection open. */
-const keepAlives = ['data:\n\n', 'data: \n\n', 'data: null\n\n', 'data: []\n\n', 'data: 1\n\n', 'event: message\ndata:\n\n', 'id: 5\nretry: 3000\ndata:\n\n', ': ping\n\n']
+const keepAlives = [
+  'data:\n\n',
+  'data: \n\n',
+  'data: null\n\n',
+  'data: []\n\n',
+  'data: 1\n\n',
+  'event: message\ndata:\n\n',
+  'id: 5\nretry: 3000\ndata:\n\n',
+  ': ping\n\n'
+]
 
 for (const [folder, name, open] of readers) {
   t.test(`${name}: messages that keep a connection open change nothing, wherever they come`, async t => {
     const recordings = join(import.meta.dirname, '../../../test/fixtures', folder)
-    const streams = readdirSync(recordings).filter(file => file.endsWith('.sse')).map(file => readFileSync(join(recordings, file), 'utf8').replace(/^\ufeff/, '').split(/(?<=\n\r?\n)/))
-    const inserted = fc.array(fc.tuple(fc.nat(), fc.constantFrom(...keepAlives)), { minLength: 1, maxLength: 4 })
+    const streams = readdirSync(recordings)
+      .filter(file => file.endsWith('.sse'))
+      .map(file =>
+        readFileSync(join(recordings, file), 'utf8')
+          .replace(/^\ufeff/, '')
+          .split(/(?<=\n\r?\n)/)
+      )
+    const inserted = fc.array(fc.tuple(fc.nat(), fc.constantFrom(...keepAlives)), {
+      minLength: 1,
+      maxLength: 4
+    })
     let complete = 0
-    holds(t, fc.property(fc.constantFrom(...streams), inserted, (frames, inserted) => {
-      const expected = outcome(frames, open())
-      if (expected.startsWith('[')) complete++
-      const changed = inserted.reduce((all, [at, message]) => all.toSpliced(at % all.length, 0, message), frames)
-      return outcome(changed, open()) === expected
-    }), { numRuns: 200 })
+    holds(
+      t,
+      fc.property(fc.constantFrom(...streams), inserted, (frames, inserted) => {
+        const expected = outcome(frames, open())
+        if (expected.startsWith('[')) complete++
+        const changed = inserted.reduce(
+          (all, [at, message]) => all.toSpliced(at % all.length, 0, message),
+          frames
+        )
+        return outcome(changed, open()) === expected
+      }),
+      { numRuns: 200 }
+    )
     t.ok(complete > rounds(200) / 2, `${complete} streams were read to their end`)
   })
 }
@@ -118,7 +193,10 @@ for (const [folder, name, open] of readers) {
 /** Returns the events of a stream without the ids that are made for it, or what it fails with. */
 function outcome (frames: readonly string[], reader: StreamReader<ChatEvent>): string {
   try {
-    return JSON.stringify(readEvents([Buffer.from(frames.join(''))], reader)).replaceAll(/call_[\da-f]{24}/g, 'call')
+    return JSON.stringify(readEvents([Buffer.from(frames.join(''))], reader)).replaceAll(
+      /call_[\da-f]{24}/g,
+      'call'
+    )
   } catch (error) {
     return String(error)
   }
@@ -126,9 +204,13 @@ function outcome (frames: readonly string[], reader: StreamReader<ChatEvent>): s
 
 t.test('data is an object, nothing, or no JSON', async t => {
   t.same(objectIn('{"a":1}'), { a: 1 })
-  for (const nothing of ['', ' ', '[DONE]', ' [DONE] ', 'null', '[]', '[1]', '7', '"text"']) t.equal(objectIn(nothing), undefined, nothing)
+  for (const nothing of ['', ' ', '[DONE]', ' [DONE] ', 'null', '[]', '[1]', '7', '"text"']) {
+    t.equal(objectIn(nothing), undefined, nothing)
+  }
   t.same(parseData('[{"a":1}]'), [{ a: 1 }], 'some servers send lists')
-  for (const broken of ['{', 'DONE', '[DONE', '{}x']) t.throws(() => objectIn(broken), { code: 'upstream_invalid_response' }, broken)
+  for (const broken of ['{', 'DONE', '[DONE', '{}x']) {
+    t.throws(() => objectIn(broken), { code: 'upstream_invalid_response' }, broken)
+  }
 })
 
 t.test('an error may come in words', async t => {
@@ -136,8 +218,19 @@ t.test('an error may come in words', async t => {
   for (const words of ['', 'oh no', '7']) t.equal(objectOrNothing(words), undefined)
 })
 
-const ask = (streamed: boolean): AdapterInput<string> => ({ request: 'question', route: { providerId: 'a', model: 'b', modelId: 'a/b' }, quirks: {}, streamed })
-const stream = ({ request }: AdapterInput<string>): StreamReader<string> => ({ done: false, read: (_message, into) => { into.push(request) }, end: () => undefined })
+const ask = (streamed: boolean): AdapterInput<string> => ({
+  request: 'question',
+  route: { providerId: 'a', model: 'b', modelId: 'a/b' },
+  quirks: {},
+  streamed
+})
+const stream = ({ request }: AdapterInput<string>): StreamReader<string> => ({
+  done: false,
+  read: (_message, into) => {
+    into.push(request)
+  },
+  end: () => undefined
+})
 const json = (value: unknown, { request }: AdapterInput<string>): string[] => [`${request} ${String(value)}`]
 
 t.test('a body is read as it was requested, and as the other if it turns out to be that', async t => {

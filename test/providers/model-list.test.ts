@@ -3,7 +3,9 @@ import { listIn, textFact } from '../../lib/providers/model-list.ts'
 
 t.test('the objects of a list are its models', async t => {
   t.same(listIn({ data: [{ id: 'a' }, null, 'b', [], { id: 'c' }] }, 'data'), [{ id: 'a' }, { id: 'c' }])
-  for (const body of [null, [], {}, { data: 'x' }, { models: [] }]) t.throws(() => listIn(body, 'data'), { message: 'The answer has no list "data".' })
+  for (const body of [null, [], {}, { data: 'x' }, { models: [] }]) {
+    t.throws(() => listIn(body, 'data'), { message: 'The answer has no list "data".' })
+  }
 })
 
 t.test('a text is a fact, anything else is none', async t => {

@@ -1,12 +1,22 @@
 import t from 'tap'
-import { aboutInput, callerError, invalidResponse, ProviderFailure, throwFailure, type Failure, type FailureKind } from '../../lib/providers/provider-failure.ts'
+import {
+  aboutInput,
+  callerError,
+  invalidResponse,
+  ProviderFailure,
+  throwFailure,
+  type Failure,
+  type FailureKind
+} from '../../lib/providers/provider-failure.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
 
 const own = new Secret('caller-key')
 
 /** Each kind, as a caller with the gateway's credential reads it, and one with a key of their own. */
-const kinds: Readonly<Record<FailureKind, readonly [status: number, code: string, own?: readonly [status: number, code: string]]>> = {
+const kinds: Readonly<
+  Record<FailureKind, readonly [status: number, code: string, own?: readonly [status: number, code: string]]>
+> = {
   credential: [502, 'upstream_auth_failed', [401, 'invalid_provider_key']],
   quota: [503, 'upstream_quota_exhausted', [402, 'insufficient_quota']],
   rate_limit: [429, 'rate_limit_exceeded'],
@@ -35,16 +45,47 @@ t.test('each kind of failure is an error of ours; a key of the caller makes its 
   t.equal(callerError(new ProviderFailure({ kind: 'rejected' })).fault, 'caller', 'not worth another attempt')
 })
 
-t.test('words of the provider are shown where they are about the request, without any secret in them', async t => {
-  const said: Failure = { kind: 'invalid_request', message: 'no gateway-secret and no caller-key here', param: 'n', status: 418, code: 'teapot' }
-  t.strictSame(callerError(new ProviderFailure(said), [new Secret('gateway-secret')], own).toBody(), {
-    error: { message: 'no [redacted] and no [redacted] here', type: 'invalid_request_error', code: 'teapot', param: 'n' }
-  })
-  const limited: Failure = { kind: 'rate_limit', message: 'You (org-7) have reached your limit', retryAfterSeconds: 9, rateLimits: { 'x-ratelimit-limit-requests': '1' } }
-  t.equal(callerError(new ProviderFailure(limited)).message, 'The provider is limiting requests. Try again later.')
-  t.match(callerError(new ProviderFailure(limited), [], own), { message: limited.message, retryAfterSeconds: 9, rateLimits: limited.rateLimits })
-  t.notMatch(JSON.stringify(callerError(new ProviderFailure({ kind: 'credential', message: 'Incorrect key' })).toBody()), 'Incorrect')
-})
+t.test(
+  'words of the provider are shown where they are about the request, without any secret in them',
+  async t => {
+    const said: Failure = {
+      kind: 'invalid_request',
+      message: 'no gateway-secret and no caller-key here',
+      param: 'n',
+      status: 418,
+      code: 'teapot'
+    }
+    t.strictSame(callerError(new ProviderFailure(said), [new Secret('gateway-secret')], own).toBody(), {
+      error: {
+        message: 'no [redacted] and no [redacted] here',
+        type: 'invalid_request_error',
+        code: 'teapot',
+        param: 'n'
+      }
+    })
+    const limited: Failure = {
+      kind: 'rate_limit',
+      message: 'You (org-7) have reached your limit',
+      retryAfterSeconds: 9,
+      rateLimits: { 'x-ratelimit-limit-requests': '1' }
+    }
+    t.equal(
+      callerError(new ProviderFailure(limited)).message,
+      'The provider is limiting requests. Try again later.'
+    )
+    t.match(callerError(new ProviderFailure(limited), [], own), {
+      message: limited.message,
+      retryAfterSeconds: 9,
+      rateLimits: limited.rateLimits
+    })
+    t.notMatch(
+      JSON.stringify(
+        callerError(new ProviderFailure({ kind: 'credential', message: 'Incorrect key' })).toBody()
+      ),
+      'Incorrect'
+    )
+  }
+)
 
 t.test('what was thrown otherwise keeps its meaning and loses its secrets', async t => {
   t.match(callerError(new GatewayError('upstream_timeout')), { code: 'upstream_timeout' })
@@ -54,8 +95,20 @@ t.test('what was thrown otherwise keeps its meaning and loses its secrets', asyn
 })
 
 t.test('a reader states the failure it found, or that the response cannot be read', async t => {
-  t.throws(() => throwFailure({ kind: 'quota' }, 'x'), { name: 'ProviderFailure', failure: { kind: 'quota' } })
-  t.throws(() => throwFailure(undefined, 'the response has no choices'), { code: 'upstream_invalid_response', cause: 'the response has no choices' })
+  t.throws(() => throwFailure({ kind: 'quota' }, 'x'), {
+    name: 'ProviderFailure',
+    failure: { kind: 'quota' }
+  })
+  t.throws(() => throwFailure(undefined, 'the response has no choices'), {
+    code: 'upstream_invalid_response',
+    cause: 'the response has no choices'
+  })
   t.match(invalidResponse('why'), { code: 'upstream_invalid_response', cause: 'why' })
-  t.same([aboutInput({ kind: 'context_length', param: 'messages' }), aboutInput({ kind: 'error', param: 'n' })], [{ kind: 'context_length', param: 'input' }, { kind: 'error', param: 'n' }])
+  t.same(
+    [aboutInput({ kind: 'context_length', param: 'messages' }), aboutInput({ kind: 'error', param: 'n' })],
+    [
+      { kind: 'context_length', param: 'input' },
+      { kind: 'error', param: 'n' }
+    ]
+  )
 })

@@ -3,7 +3,9 @@ import { rejectDocumentUrls } from '../../lib/providers/reject-document-urls.ts'
 import type { AdapterInput } from '../../lib/providers/provider.ts'
 import type { OcrInput } from '../../lib/ocr/input.ts'
 
-const ask = (document: object): AdapterInput<OcrInput> => ({ request: { document }, route: {}, quirks: {}, streamed: false }) as unknown as AdapterInput<OcrInput> // the document is all that counts
+// the document is all that counts
+const ask = (document: object): AdapterInput<OcrInput> =>
+  ({ request: { document }, route: {}, quirks: {}, streamed: false }) as unknown as AdapterInput<OcrInput>
 
 t.test('documents that came with the call go through, addresses are left to other models', async t => {
   const bytes = ask({ kind: 'bytes' })

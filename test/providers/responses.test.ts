@@ -13,7 +13,9 @@ import { fixtures, responsesAsk } from '../support/responses-api.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
 const { chat } = openaiAdapters
-const names = readdirSync(fixtures).filter(name => name.endsWith('.sse')).map(name => name.slice(0, -'.sse'.length))
+const names = readdirSync(fixtures)
+  .filter(name => name.endsWith('.sse'))
+  .map(name => name.slice(0, -'.sse'.length))
 
 function recorded (file: string): unknown {
   return JSON.parse(readFileSync(join(fixtures, file), 'utf8'))
@@ -21,7 +23,13 @@ function recorded (file: string): unknown {
 
 function folded (events: readonly ChatEvent[]): unknown {
   const [, ...rest] = events
-  return JSON.parse(JSON.stringify(toCompletion([{ events: [{ type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 1 }, ...rest] }])))
+  return JSON.parse(
+    JSON.stringify(
+      toCompletion([
+        { events: [{ type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 1 }, ...rest] }
+      ])
+    )
+  )
 }
 
 t.test('every recorded stream gives its events, however its bytes are cut', async t => {
@@ -29,7 +37,9 @@ t.test('every recorded stream gives its events, however its bytes are cut', asyn
   for (const name of names) {
     const bytes = readFileSync(join(fixtures, `${name}.sse`))
     const expected = recorded(`${name}.events.json`)
-    for (const size of cutSizes) t.same(readEvents(cut(bytes, size), streamOf(chat, responsesAsk())), expected, `${name} ${size}`)
+    for (const size of cutSizes) {
+      t.same(readEvents(cut(bytes, size), streamOf(chat, responsesAsk())), expected, `${name} ${size}`)
+    }
   }
 })
 
@@ -50,7 +60,10 @@ t.test('what servers leave out of a stream is taken from what they send later', 
     const frames = readFileSync(join(fixtures, `${name}.sse`), 'utf8').split(/(?<=\n\n)/)
     const expected = folded(readEvents([Buffer.from(frames.join(''))], streamOf(chat, responsesAsk())))
     for (const [what, pattern] of Object.entries(kept)) {
-      const events = readEvents([Buffer.from(frames.filter(frame => pattern.test(frame)).join(''))], streamOf(chat, responsesAsk()))
+      const events = readEvents(
+        [Buffer.from(frames.filter(frame => pattern.test(frame)).join(''))],
+        streamOf(chat, responsesAsk())
+      )
       t.same(folded(events), expected, `${name}, ${what}`)
     }
   }
@@ -60,22 +73,61 @@ t.test('a stream without the event that ends a response was cut', async t => {
   for (const name of names) {
     const text = readFileSync(join(fixtures, `${name}.sse`), 'utf8')
     const cutOff = text.slice(0, text.lastIndexOf('event: '))
-    t.throws(() => readEvents([Buffer.from(cutOff)], streamOf(chat, responsesAsk())), { code: 'upstream_stream_interrupted' }, name)
+    t.throws(
+      () => readEvents([Buffer.from(cutOff)], streamOf(chat, responsesAsk())),
+      { code: 'upstream_stream_interrupted' },
+      name
+    )
   }
 })
 
 t.test('what failed half-way is an error, in either of its two forms', async t => {
   const rows: Array<[object, string]> = [
-    [{ type: 'response.failed', response: { status: 'failed', error: { code: 'server_error', message: 'Sorry.' } } }, 'upstream_error'],
-    [{ type: 'response.failed', response: { status: 'failed', error: { code: 'rate_limit_exceeded', message: 'Slow down.' } } }, 'rate_limit_exceeded'],
-    [{ type: 'response.failed', response: { status: 'failed', error: { code: 'invalid_prompt', message: 'No.' } } }, 'upstream_invalid_request'],
+    [
+      {
+        type: 'response.failed',
+        response: { status: 'failed', error: { code: 'server_error', message: 'Sorry.' } }
+      },
+      'upstream_error'
+    ],
+    [
+      {
+        type: 'response.failed',
+        response: { status: 'failed', error: { code: 'rate_limit_exceeded', message: 'Slow down.' } }
+      },
+      'rate_limit_exceeded'
+    ],
+    [
+      {
+        type: 'response.failed',
+        response: { status: 'failed', error: { code: 'invalid_prompt', message: 'No.' } }
+      },
+      'upstream_invalid_request'
+    ],
     [{ type: 'error', code: 'server_is_overloaded', message: 'Busy.' }, 'upstream_overloaded'],
-    [{ type: 'error', error: { type: 'invalid_request_error', code: 'context_length_exceeded', message: 'Too long.' } }, 'context_length_exceeded']
+    [
+      {
+        type: 'error',
+        error: { type: 'invalid_request_error', code: 'context_length_exceeded', message: 'Too long.' }
+      },
+      'context_length_exceeded'
+    ]
   ]
   for (const [event, code] of rows) {
-    t.throws(() => readEvents([Buffer.from(`data: ${JSON.stringify(event)}\n\n`)], streamOf(chat, responsesAsk())), { code })
+    t.throws(
+      () => readEvents([Buffer.from(`data: ${JSON.stringify(event)}\n\n`)], streamOf(chat, responsesAsk())),
+      { code }
+    )
   }
-  t.throws(() => readResponse(chat, { status: 'failed', output: [], error: { code: 'server_error', message: 'Sorry.' } }, responsesAsk()), { code: 'upstream_error' })
+  t.throws(
+    () =>
+      readResponse(
+        chat,
+        { status: 'failed', output: [], error: { code: 'server_error', message: 'Sorry.' } },
+        responsesAsk()
+      ),
+    { code: 'upstream_error' }
+  )
   t.throws(() => readResponse(chat, { id: 'resp_1' }, responsesAsk()), { code: 'upstream_invalid_response' })
 })
 
@@ -96,27 +148,52 @@ t.test('requests to other models of the same provider are chat completions', asy
   t.equal(chat.split?.({ ...ask, request: { ...ask.request, n: 3 } }).length, 3)
 })
 
-t.test('function tools of a model that thinks go to the Responses API where chat completions refuses them', async t => {
-  const tools: ChatInput['tools'] = [{ type: 'function', function: { name: 'f' } }]
-  const pathOf = (model: string, request: Partial<ChatInput>): string => {
-    const ask = responsesAsk(request)
-    return chat.request({ ...ask, route: { ...ask.route, model, traits: familyTraits(families, 'openai', model) } }).path
+t.test(
+  'function tools of a model that thinks go to the Responses API where chat completions refuses them',
+  async t => {
+    const tools: ChatInput['tools'] = [{ type: 'function', function: { name: 'f' } }]
+    const pathOf = (model: string, request: Partial<ChatInput>): string => {
+      const ask = responsesAsk(request)
+      return chat.request({
+        ...ask,
+        route: { ...ask.route, model, traits: familyTraits(families, 'openai', model) }
+      }).path
+    }
+    for (const [model, request, path] of [
+      ['gpt-5.6-sol', { tools }, '/responses'],
+      ['gpt-6-astra', { tools, reasoning_effort: 'high' }, '/responses'],
+      ['gpt-6-luna-2026-09-22', { functions: [{ name: 'f' }] }, '/responses'],
+      ['gpt-5.6-sol', { tools, reasoning_effort: 'none' }, '/chat/completions'],
+      ['gpt-5.6-sol', {}, '/chat/completions'],
+      ['gpt-5.6-sol', { tools: [] }, '/chat/completions'],
+      ['gpt-5.4', { tools, reasoning_effort: 'high' }, '/responses'],
+      ['gpt-5.5', { tools, reasoning_effort: 'minimal' }, '/responses'],
+      ['gpt-5.4', { tools }, '/chat/completions'],
+      ['gpt-5.4', { tools, reasoning_effort: 'none' }, '/chat/completions'],
+      ['gpt-5.1', { tools, reasoning_effort: 'high' }, '/chat/completions'],
+      ['gpt-5', { tools, reasoning_effort: 'high' }, '/chat/completions'],
+      ['gpt-4.1', { tools }, '/chat/completions'],
+      ['gpt-5-chat-latest', { tools }, '/chat/completions'],
+      ['gpt-5.3-codex', {}, '/responses'],
+      ['gpt-10', { tools }, '/responses']
+    ] as const) {
+      t.equal(pathOf(model, request as Partial<ChatInput>), path, `${model} ${JSON.stringify(request)}`)
+    }
   }
-  for (const [model, request, path] of [
-    ['gpt-5.6-sol', { tools }, '/responses'], ['gpt-6-astra', { tools, reasoning_effort: 'high' }, '/responses'], ['gpt-6-luna-2026-09-22', { functions: [{ name: 'f' }] }, '/responses'],
-    ['gpt-5.6-sol', { tools, reasoning_effort: 'none' }, '/chat/completions'], ['gpt-5.6-sol', {}, '/chat/completions'], ['gpt-5.6-sol', { tools: [] }, '/chat/completions'],
-    ['gpt-5.4', { tools, reasoning_effort: 'high' }, '/responses'], ['gpt-5.5', { tools, reasoning_effort: 'minimal' }, '/responses'], ['gpt-5.4', { tools }, '/chat/completions'],
-    ['gpt-5.4', { tools, reasoning_effort: 'none' }, '/chat/completions'], ['gpt-5.1', { tools, reasoning_effort: 'high' }, '/chat/completions'],
-    ['gpt-5', { tools, reasoning_effort: 'high' }, '/chat/completions'], ['gpt-4.1', { tools }, '/chat/completions'], ['gpt-5-chat-latest', { tools }, '/chat/completions'],
-    ['gpt-5.3-codex', {}, '/responses'], ['gpt-10', { tools }, '/responses']
-  ] as const) t.equal(pathOf(model, request as Partial<ChatInput>), path, `${model} ${JSON.stringify(request)}`)
-})
+)
 
 t.test('a response is read without the member around it, and one whose events have no type', async t => {
   const frame = (name: string, data: object): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
   const usage = { input_tokens: 7, output_tokens: 2, total_tokens: 9 }
-  const stream = frame('response.created', { id: 'r', status: 'in_progress' }) + frame('response.output_text.delta', { delta: 'hi', output_index: 0 }) +
-    frame('response.completed', { id: 'r', status: 'completed', output: [{ type: 'message', id: 'i', content: [{ type: 'output_text', text: 'hi' }] }], usage })
+  const stream =
+    frame('response.created', { id: 'r', status: 'in_progress' }) +
+    frame('response.output_text.delta', { delta: 'hi', output_index: 0 }) +
+    frame('response.completed', {
+      id: 'r',
+      status: 'completed',
+      output: [{ type: 'message', id: 'i', content: [{ type: 'output_text', text: 'hi' }] }],
+      usage
+    })
   const events = readEvents([Buffer.from(stream)], streamOf(chat, responsesAsk()))
   t.equal(events.map(event => event.type === 'text-delta' ? event.text : '').join(''), 'hi')
   t.match(events.at(-1), { usage: { promptTokens: 7, completionTokens: 2 } })

@@ -1,6 +1,7 @@
 /**
- * Answers of every kind of provider with one thing changed that sloppy servers change: they are read rightly, or the caller gets an
- * error. Every member and every message is changed in every way; what a change destroys is not asked for, all else is.
+ * Answers of every kind of provider with one thing changed that sloppy servers change: they are read rightly,
+ * or the caller gets an error. Every member and every message is changed in every way; what a change destroys
+ * is not asked for, all else is.
  */
 
 import t from 'tap'
@@ -26,22 +27,64 @@ const parsed = (text: string): unknown => JSON.parse(text)
 
 const chatUsage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
 const chunk = (delta: object, finish: string | null = null, more: object = {}): object => ({
-  id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish, logprobs: null }], ...more
+  id: 'c1',
+  object: 'chat.completion.chunk',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, delta, finish_reason: finish, logprobs: null }],
+  ...more
 })
-const piece = (index: number, text: string, label: { id?: string, name?: string } = {}): Frame => [undefined, chunk({
-  tool_calls: [{ index, ...label.id !== undefined && { id: label.id, type: 'function' }, function: { ...label.name !== undefined && { name: label.name }, arguments: text } }]
-})]
-const chatCall = (id: string, name: string, text: string): object => ({ id, type: 'function', function: { name, arguments: text } })
+const piece = (index: number, text: string, label: { id?: string, name?: string } = {}): Frame => [
+  undefined,
+  chunk({
+    tool_calls: [
+      {
+        index,
+        ...label.id !== undefined && { id: label.id, type: 'function' },
+        function: { ...label.name !== undefined && { name: label.name }, arguments: text }
+      }
+    ]
+  })
+]
+const chatCall = (id: string, name: string, text: string): object => ({
+  id,
+  type: 'function',
+  function: { name, arguments: text }
+})
 
 const chatCompletions: Format = {
   whole: {
-    id: 'c1', object: 'chat.completion', created: 1, model: 'm', usage: chatUsage,
-    choices: [{ index: 0, message: { role: 'assistant', content: 'hello', refusal: null, tool_calls: [chatCall('k1', 'alpha', first), chatCall('k2', 'beta', second)] }, finish_reason: 'tool_calls', logprobs: null }]
+    id: 'c1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    usage: chatUsage,
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: 'hello',
+          refusal: null,
+          tool_calls: [chatCall('k1', 'alpha', first), chatCall('k2', 'beta', second)]
+        },
+        finish_reason: 'tool_calls',
+        logprobs: null
+      }
+    ]
   },
   frames: [
-    [undefined, chunk({ role: 'assistant', content: '' })], [undefined, chunk({ content: 'hel' })], [undefined, chunk({ content: 'lo' })],
-    piece(0, '', { id: 'k1', name: 'alpha' }), piece(0, first.slice(0, 12)), piece(0, first.slice(12)), piece(1, '', { id: 'k2', name: 'beta' }), piece(1, second),
-    [undefined, chunk({}, 'tool_calls')], [undefined, { ...chunk({}), choices: [], usage: chatUsage }], [undefined, '[DONE]']
+    [undefined, chunk({ role: 'assistant', content: '' })],
+    [undefined, chunk({ content: 'hel' })],
+    [undefined, chunk({ content: 'lo' })],
+    piece(0, '', { id: 'k1', name: 'alpha' }),
+    piece(0, first.slice(0, 12)),
+    piece(0, first.slice(12)),
+    piece(1, '', { id: 'k2', name: 'beta' }),
+    piece(1, second),
+    [undefined, chunk({}, 'tool_calls')],
+    [undefined, { ...chunk({}), choices: [], usage: chatUsage }],
+    [undefined, '[DONE]']
   ]
 }
 
@@ -55,33 +98,115 @@ const toolBlock = (index: number, id: string, name: string, text: string): reado
 
 const messages: Format = {
   whole: {
-    id: 'm1', type: 'message', role: 'assistant', model: 'm', stop_reason: 'tool_use', stop_sequence: null, usage: { input_tokens: 11, output_tokens: 7 },
-    content: [{ type: 'text', text: 'hello', citations: null }, { type: 'tool_use', id: 'k1', name: 'alpha', input: parsed(first) }, { type: 'tool_use', id: 'k2', name: 'beta', input: parsed(second) }]
+    id: 'm1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    stop_reason: 'tool_use',
+    stop_sequence: null,
+    usage: { input_tokens: 11, output_tokens: 7 },
+    content: [
+      { type: 'text', text: 'hello', citations: null },
+      { type: 'tool_use', id: 'k1', name: 'alpha', input: parsed(first) },
+      { type: 'tool_use', id: 'k2', name: 'beta', input: parsed(second) }
+    ]
   },
   frames: [
-    ['message_start', { type: 'message_start', message: { id: 'm1', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: null, usage: { input_tokens: 11, output_tokens: 1 } } }],
-    ...block(0, { type: 'text', text: '' }, { type: 'text_delta', text: 'hello' }), ['ping', { type: 'ping' }], ...toolBlock(1, 'k1', 'alpha', first), ...toolBlock(2, 'k2', 'beta', second),
-    ['message_delta', { type: 'message_delta', delta: { stop_reason: 'tool_use', stop_sequence: null }, usage: { output_tokens: 7 } }], ['message_stop', { type: 'message_stop' }]
+    [
+      'message_start',
+      {
+        type: 'message_start',
+        message: {
+          id: 'm1',
+          type: 'message',
+          role: 'assistant',
+          model: 'm',
+          content: [],
+          stop_reason: null,
+          usage: { input_tokens: 11, output_tokens: 1 }
+        }
+      }
+    ],
+    ...block(0, { type: 'text', text: '' }, { type: 'text_delta', text: 'hello' }),
+    ['ping', { type: 'ping' }],
+    ...toolBlock(1, 'k1', 'alpha', first),
+    ...toolBlock(2, 'k2', 'beta', second),
+    [
+      'message_delta',
+      {
+        type: 'message_delta',
+        delta: { stop_reason: 'tool_use', stop_sequence: null },
+        usage: { output_tokens: 7 }
+      }
+    ],
+    ['message_stop', { type: 'message_stop' }]
   ]
 }
 
-const functionCall = (id: string, name: string, text: string): object => ({ functionCall: { id, name, args: parsed(text) } })
+const functionCall = (id: string, name: string, text: string): object => ({
+  functionCall: { id, name, args: parsed(text) }
+})
 const content = (...parts: object[]): object => ({ index: 0, content: { role: 'model', parts } })
 const prompt = { usageMetadata: { promptTokenCount: 11 }, responseId: 'r' }
-const geminiUsage = { usageMetadata: { promptTokenCount: 11, candidatesTokenCount: 7, totalTokenCount: 18 }, modelVersion: 'm', responseId: 'r' }
+const geminiUsage = {
+  usageMetadata: { promptTokenCount: 11, candidatesTokenCount: 7, totalTokenCount: 18 },
+  modelVersion: 'm',
+  responseId: 'r'
+}
 
 const gemini: Format = {
-  whole: { candidates: [{ ...content({ text: 'hello' }, functionCall('k1', 'alpha', first), functionCall('k2', 'beta', second)), finishReason: 'STOP', safetyRatings: [] }], ...geminiUsage },
+  whole: {
+    candidates: [
+      {
+        ...content(
+          { text: 'hello' },
+          functionCall('k1', 'alpha', first),
+          functionCall('k2', 'beta', second)
+        ),
+        finishReason: 'STOP',
+        safetyRatings: []
+      }
+    ],
+    ...geminiUsage
+  },
   frames: [
-    [undefined, { candidates: [content({ text: 'hel' })], ...prompt }], [undefined, { candidates: [content({ text: 'lo' })], ...prompt }],
-    [undefined, { candidates: [content(functionCall('k1', 'alpha', first))], ...prompt }], [undefined, { candidates: [{ ...content(functionCall('k2', 'beta', second)), finishReason: 'STOP' }], ...geminiUsage }]
+    [undefined, { candidates: [content({ text: 'hel' })], ...prompt }],
+    [undefined, { candidates: [content({ text: 'lo' })], ...prompt }],
+    [undefined, { candidates: [content(functionCall('k1', 'alpha', first))], ...prompt }],
+    [
+      undefined,
+      {
+        candidates: [{ ...content(functionCall('k2', 'beta', second)), finishReason: 'STOP' }],
+        ...geminiUsage
+      }
+    ]
   ]
 }
 
-const item = { type: 'message', id: 'm1', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'hello', annotations: [] }] }
-const callItem = (id: string, callId: string, name: string, text: string) => ({ type: 'function_call', id, call_id: callId, name, arguments: text, status: 'completed' })
+const item = {
+  type: 'message',
+  id: 'm1',
+  role: 'assistant',
+  status: 'completed',
+  content: [{ type: 'output_text', text: 'hello', annotations: [] }]
+}
+const callItem = (id: string, callId: string, name: string, text: string) => ({
+  type: 'function_call',
+  id,
+  call_id: callId,
+  name,
+  arguments: text,
+  status: 'completed'
+})
 const items = [callItem('f1', 'k1', 'alpha', first), callItem('f2', 'k2', 'beta', second)]
-const response = { id: 'r1', object: 'response', created_at: 1, status: 'completed', output: [item, ...items], usage: { input_tokens: 11, output_tokens: 7, total_tokens: 18 } }
+const response = {
+  id: 'r1',
+  object: 'response',
+  created_at: 1,
+  status: 'completed',
+  output: [item, ...items],
+  usage: { input_tokens: 11, output_tokens: 7, total_tokens: 18 }
+}
 const event = (type: string, fields: object): Frame => [type, { type, sequence_number: 1, ...fields }]
 
 const responses: Format = {
@@ -89,13 +214,28 @@ const responses: Format = {
   whole: response,
   frames: [
     event('response.created', { response: { ...response, status: 'in_progress', output: [], usage: null } }),
-    event('response.output_item.added', { output_index: 0, item: { ...item, status: 'in_progress', content: [] } }),
-    event('response.output_text.delta', { output_index: 0, item_id: 'm1', content_index: 0, delta: 'hello' }),
+    event('response.output_item.added', {
+      output_index: 0,
+      item: { ...item, status: 'in_progress', content: [] }
+    }),
+    event('response.output_text.delta', {
+      output_index: 0,
+      item_id: 'm1',
+      content_index: 0,
+      delta: 'hello'
+    }),
     event('response.output_text.done', { output_index: 0, item_id: 'm1', content_index: 0, text: 'hello' }),
     event('response.output_item.done', { output_index: 0, item }),
     ...items.flatMap((call, index) => [
-      event('response.output_item.added', { output_index: index + 1, item: { ...call, arguments: '', status: 'in_progress' } }),
-      event('response.function_call_arguments.delta', { output_index: index + 1, item_id: call.id, delta: call.arguments }),
+      event('response.output_item.added', {
+        output_index: index + 1,
+        item: { ...call, arguments: '', status: 'in_progress' }
+      }),
+      event('response.function_call_arguments.delta', {
+        output_index: index + 1,
+        item_id: call.id,
+        delta: call.arguments
+      }),
       event('response.output_item.done', { output_index: index + 1, item: call })
     ]),
     event('response.completed', { response })
@@ -123,16 +263,28 @@ function factsOf (read: () => readonly ChatEvent[]): Facts | undefined {
     if (event.type === 'tool-call-delta') calls[event.call]!.text += event.text // it has begun
   }
   const usage = events.find(event => event.type === 'usage')?.usage
-  return { text: events.map(event => event.type === 'text-delta' ? event.text : '').join(''), calls, tokens: `${usage?.promptTokens} ${usage?.completionTokens}` }
+  return {
+    text: events.map(event => (event.type === 'text-delta' ? event.text : '')).join(''),
+    calls,
+    tokens: `${usage?.promptTokens} ${usage?.completionTokens}`
+  }
 }
 
-const right: Facts = { text: 'hello', calls: [{ name: 'alpha', text: first }, { name: 'beta', text: second }], tokens: '11 7' }
+const right: Facts = {
+  text: 'hello',
+  calls: [
+    { name: 'alpha', text: first },
+    { name: 'beta', text: second }
+  ],
+  tokens: '11 7'
+}
 /** Words of the arguments of each call, also where they come in pieces. */
 const words: Readonly<Record<string, RegExp>> = { alpha: /one|eins|zwei/, beta: /two|drei/ }
 
 /**
- * Returns what is wrong with an answer; `undefined` if it is right, or an error. What the change destroyed of the model's words is not
- * asked for: nobody can read what is not there. All else is, a call whose name alone is gone is not dropped, and none comes twice.
+ * Returns what is wrong with an answer; `undefined` if it is right, or an error. What the change destroyed of
+ * the model's words is not asked for: nobody can read what is not there. All else is, a call whose name alone
+ * is gone is not dropped, and none comes twice.
  *
  * @param destroyed the value that was there before, as JSON
  */
@@ -144,44 +296,85 @@ function faultOf (facts: Facts | undefined, destroyed: string): string | undefin
   for (const { name, text: json } of right.calls) {
     const losesName = destroyed.includes(name)
     const losesArguments = words[name]?.test(destroyed) === true
-    if (losesName && !losesArguments && calls.length < right.calls.length) return `the call without its name ${name} is gone`
-    if (!losesName && !losesArguments && !calls.some(call => call.name === name && call.text === json)) return `the calls are ${JSON.stringify(calls)}`
+    if (losesName && !losesArguments && calls.length < right.calls.length) {
+      return `the call without its name ${name} is gone`
+    }
+    if (!losesName && !losesArguments && !calls.some(call => call.name === name && call.text === json)) {
+      return `the calls are ${JSON.stringify(calls)}`
+    }
   }
   // Counts that are not there, or cannot be read, are estimated.
   const isUsage = /_tokens|TokenCount/.test(destroyed)
-  return tokens === right.tokens || (isUsage && (/undefined/.test(tokens) || /^\{"\w+":\d+\}$/.test(destroyed))) ? undefined : `there are ${tokens} tokens`
+  return tokens === right.tokens ||
+    (isUsage && (/undefined/.test(tokens) || /^\{"\w+":\d+\}$/.test(destroyed)))
+    ? undefined
+    : `there are ${tokens} tokens`
 }
 
 /** Each member of a value, changed in every way, with what was there before. */
-function * variants (value: unknown): Generator<{ readonly what: string, readonly variant: unknown, readonly destroyed: string }> {
+function* variants (
+  value: unknown
+): Generator<{ readonly what: string, readonly variant: unknown, readonly destroyed: string }> {
   for (const path of pathsOf(value)) {
     const before = at(value, path)
     for (const [name, change] of Object.entries(changes)) {
       const member = change(before)
-      // An empty piece stands for nothing, and another text in its place for itself; items of unknown types are passed over, as providers ask.
-      const isOther = (before === '' && (member === 'other' || member === 7)) || (path.at(-1) === 'type' && member === 'other')
+      // An empty piece stands for nothing, and another text in its place for itself; items of unknown types
+      // are passed over, as providers ask.
+      const isOther =
+        (before === '' && (member === 'other' || member === 7)) ||
+        (path.at(-1) === 'type' && member === 'other')
       if (member === skip || isOther) continue
-      // What stands in the place of an object or a list and is not empty has to be read, or refused; a content may be a text.
-      const isRefused = typeof before === 'object' && before !== null && !nothing.has(name) && !(path.at(-1) === 'content' && typeof member === 'string')
+      // What stands in the place of an object or a list and is not empty has to be read, or refused; a
+      // content may be a text.
+      const isRefused =
+        typeof before === 'object' &&
+        before !== null &&
+        !nothing.has(name) &&
+        !(path.at(-1) === 'content' && typeof member === 'string')
       const json = JSON.stringify({ [path.at(-1) ?? '']: before })
-      yield { what: `${path.join('.')}: ${name}`, variant: changed(value, path, member), destroyed: isRefused ? json.replaceAll(/hel|lo|alpha|beta|eins|zwei|drei|one|two/g, '') : json }
+      yield {
+        what: `${path.join('.')}: ${name}`,
+        variant: changed(value, path, member),
+        destroyed: isRefused ? json.replaceAll(/hel|lo|alpha|beta|eins|zwei|drei|one|two/g, '') : json
+      }
     }
   }
 }
 
 /** Each message of a stream, changed as a message; what it says must not be lost with its name. */
-function * streamVariants (frames: readonly Frame[]): Generator<{ readonly what: string, readonly variant: readonly Frame[], readonly destroyed: string }> {
+function* streamVariants (
+  frames: readonly Frame[]
+): Generator<{ readonly what: string, readonly variant: readonly Frame[], readonly destroyed: string }> {
   for (const [index, [event, data]] of frames.entries()) {
     const json = JSON.stringify(data)
     const instead = (...others: Frame[]): readonly Frame[] => frames.toSpliced(index, 1, ...others)
-    for (const name of [undefined, 'message', 'of_the_future']) yield { what: `message ${index} is named ${name}`, variant: instead([name, data]), destroyed: '' }
-    yield { what: `message ${index} is in a list`, variant: instead([event, `[${json}]`]), destroyed: data === '[DONE]' ? json : '' }
+    for (const name of [undefined, 'message', 'of_the_future']) {
+      yield { what: `message ${index} is named ${name}`, variant: instead([name, data]), destroyed: '' }
+    }
+    yield {
+      what: `message ${index} is in a list`,
+      variant: instead([event, `[${json}]`]),
+      destroyed: data === '[DONE]' ? json : ''
+    }
     yield { what: `message ${index} is empty`, variant: instead([event, '']), destroyed: json }
     yield { what: `message ${index} is missing`, variant: instead(), destroyed: json }
     // A piece that comes twice is two pieces.
-    if (!/hel|lo"|eins|zwei|drei/.test(json)) yield { what: `message ${index} comes twice`, variant: instead([event, data], [event, data]), destroyed: '' }
+    if (!/hel|lo"|eins|zwei|drei/.test(json)) {
+      yield {
+        what: `message ${index} comes twice`,
+        variant: instead([event, data], [event, data]),
+        destroyed: ''
+      }
+    }
     for (const filler of ['', 'null', '[]', '1', '"x"', '{}', '{"type":"ping"}']) {
-      for (const name of [undefined, 'ping', 'keepalive']) yield { what: `${filler} (${name}) before message ${index}`, variant: frames.toSpliced(index, 0, [name, filler]), destroyed: '' }
+      for (const name of [undefined, 'ping', 'keepalive']) {
+        yield {
+          what: `${filler} (${name}) before message ${index}`,
+          variant: frames.toSpliced(index, 0, [name, filler]),
+          destroyed: ''
+        }
+      }
     }
   }
 }
@@ -202,11 +395,19 @@ for (const kind of providerKinds) {
   tested.add(chat)
   for (const [index, { whole, frames, traits }] of formatsOf(kind).entries()) {
     const ask: AdapterInput<ChatInput> = {
-      request: { model: 'x/m', messages: [{ role: 'user', content: 'hi' }], tools: ['alpha', 'beta'].map(name => ({ type: 'function', function: { name } })) },
-      route: { providerId: 'x', model: 'm', modelId: 'x/m', ...traits !== undefined && { traits } }, quirks, streamed: false
+      request: {
+        model: 'x/m',
+        messages: [{ role: 'user', content: 'hi' }],
+        tools: ['alpha', 'beta'].map(name => ({ type: 'function', function: { name } }))
+      },
+      route: { providerId: 'x', model: 'm', modelId: 'x/m', ...traits !== undefined && { traits } },
+      quirks,
+      streamed: false
     }
-    const completeFacts = (answer: unknown): Facts | undefined => factsOf(() => readResponse(chat, answer, ask))
-    const streamFacts = (stream: readonly Frame[]): Facts | undefined => factsOf(() => readEvents([asSse(stream)], streamOf(chat, ask)))
+    const completeFacts = (answer: unknown): Facts | undefined =>
+      factsOf(() => readResponse(chat, answer, ask))
+    const streamFacts = (stream: readonly Frame[]): Facts | undefined =>
+      factsOf(() => readEvents([asSse(stream)], streamOf(chat, ask)))
     const title = `${kind}${index === 0 ? '' : ', Responses'}`
 
     t.test(`${title}: the answers are read as they are`, async t => {
@@ -223,10 +424,15 @@ for (const kind of providerKinds) {
     })
 
     t.test(`${title}: a stream with one member changed is right, or an error`, async t => {
-      const faults = frames.flatMap(([event, data], place) => typeof data === 'string' ? [] : [...variants(data)].flatMap(({ what, variant, destroyed }) => {
-        const fault = faultOf(streamFacts(frames.with(place, [event, variant as object])), destroyed) // a changed object is one
-        return fault === undefined ? [] : [`message ${place} ${event ?? ''}, ${what}: ${fault}`]
-      }))
+      const faults = frames.flatMap(([event, data], place) =>
+        typeof data === 'string'
+          ? []
+          : [...variants(data)].flatMap(({ what, variant, destroyed }) => {
+              // a changed object is one
+              const fault = faultOf(streamFacts(frames.with(place, [event, variant as object])), destroyed)
+              return fault === undefined ? [] : [`message ${place} ${event ?? ''}, ${what}: ${fault}`]
+            })
+      )
       t.same(faults, [])
     })
 
@@ -241,8 +447,18 @@ for (const kind of providerKinds) {
     t.test(`${title}: the other content type is read as what it is`, async t => {
       const swapped = chat.read({ status: 200, headers: {} }, ask)
       const streamed = chat.read({ status: 200, headers: {} }, { ...ask, streamed: true })
-      t.same(swapped.as === 'json' && swapped.sse !== undefined && factsOf(() => readEvents([asSse(frames)], swapped.sse?.() as never)), right, 'a stream in place of JSON')
-      t.same(streamed.as === 'sse' && factsOf(() => streamed.json?.(whole) ?? []), right, 'JSON in place of a stream')
+      t.same(
+        swapped.as === 'json' &&
+          swapped.sse !== undefined &&
+          factsOf(() => readEvents([asSse(frames)], swapped.sse?.() as never)),
+        right,
+        'a stream in place of JSON'
+      )
+      t.same(
+        streamed.as === 'sse' && factsOf(() => streamed.json?.(whole) ?? []),
+        right,
+        'JSON in place of a stream'
+      )
     })
   }
 }
@@ -253,16 +469,26 @@ for (const [kind, [dialect, { whole, frames }]] of Object.entries(dialects)) {
   const { adapters } = kinds[kind as keyof typeof dialects] // a key of the table
   const { chat } = adapters as { readonly chat: Adapter<ChatInput, ChatEvent> } // neither depends on options
   const ask: AdapterInput<ChatInput> = {
-    request: { model: 'x/m', messages: [] }, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed: false,
+    request: { model: 'x/m', messages: [] },
+    route: { providerId: 'x', model: 'm', modelId: 'x/m' },
+    quirks: {},
+    streamed: false,
     direct: { dialect, body: '{}', headers: {}, query: '' }
   }
-  /** Returns what the caller gets of the provider's own words, and the tokens that are counted; `undefined` for an error. */
-  const passed = (read: () => readonly ChatEvent[]): { readonly words: readonly unknown[], readonly tokens: string } | undefined => {
+  /**
+   * Returns what the caller gets of the provider's own words, and the tokens that are counted; `undefined`
+   * for an error.
+   */
+  const passed = (
+    read: () => readonly ChatEvent[]
+  ): { readonly words: readonly unknown[], readonly tokens: string } | undefined => {
     try {
       const events = read()
       const usage = events.find(event => event.type === 'usage')?.usage
       return {
-        words: events.flatMap(event => event.type === 'direct-frame' || event.type === 'direct-answer' ? [JSON.parse(event.json)] : []),
+        words: events.flatMap(event =>
+          event.type === 'direct-frame' || event.type === 'direct-answer' ? [JSON.parse(event.json)] : []
+        ),
         tokens: `${usage?.promptTokens} ${usage?.completionTokens}`
       }
     } catch (error) {
@@ -270,20 +496,46 @@ for (const [kind, [dialect, { whole, frames }]] of Object.entries(dialects)) {
       throw error
     }
   }
-  const fault = (what: string, got: ReturnType<typeof passed>, sent: readonly unknown[], destroyed: string): string[] => {
+  const fault = (
+    what: string,
+    got: ReturnType<typeof passed>,
+    sent: readonly unknown[],
+    destroyed: string
+  ): string[] => {
     if (got === undefined) return []
     if (JSON.stringify(got.words) !== JSON.stringify(sent)) return [`${what}: ${JSON.stringify(got.words)}`]
     return got.tokens === right.tokens || /_tokens/.test(destroyed) ? [] : [`${what}: ${got.tokens} tokens`]
   }
 
   t.test(`${dialect} as they came: an answer with one member changed is passed on, or an error`, async t => {
-    t.same(passed(() => readResponse(chat, whole, ask)), { words: [whole], tokens: right.tokens })
-    t.same([...variants(whole)].flatMap(({ what, variant, destroyed }) => (
-      fault(what, passed(() => readResponse(chat, variant, ask)), [variant], destroyed)
-    )), [])
-    t.same(frames.flatMap(([event, data], place) => [...variants(data)].flatMap(({ what, variant, destroyed }) => {
-      const stream = frames.with(place, [event, variant as object]) // a changed object is one
-      return fault(`message ${place} ${event}, ${what}`, passed(() => readEvents([asSse(stream)], streamOf(chat, ask))), stream.map(([, data]) => data), destroyed)
-    })), [])
+    t.same(
+      passed(() => readResponse(chat, whole, ask)),
+      { words: [whole], tokens: right.tokens }
+    )
+    t.same(
+      [...variants(whole)].flatMap(({ what, variant, destroyed }) =>
+        fault(
+          what,
+          passed(() => readResponse(chat, variant, ask)),
+          [variant],
+          destroyed
+        )
+      ),
+      []
+    )
+    t.same(
+      frames.flatMap(([event, data], place) =>
+        [...variants(data)].flatMap(({ what, variant, destroyed }) => {
+          const stream = frames.with(place, [event, variant as object]) // a changed object is one
+          return fault(
+            `message ${place} ${event}, ${what}`,
+            passed(() => readEvents([asSse(stream)], streamOf(chat, ask))),
+            stream.map(([, data]) => data),
+            destroyed
+          )
+        })
+      ),
+      []
+    )
   })
 }

@@ -1,6 +1,6 @@
 /**
- * Answers of every kind but conversations, with one member changed that sloppy servers change: what is left is read rightly, or the
- * caller gets an error. No answer is empty without a reason.
+ * Answers of every kind but conversations, with one member changed that sloppy servers change: what is left
+ * is read rightly, or the caller gets an error. No answer is empty without a reason.
  */
 
 import t from 'tap'
@@ -32,38 +32,139 @@ const spoken = Buffer.from('sound').toString('base64')
 
 const formats: Readonly<Record<string, Format>> = {
   'embeddings': {
-    adapter: openai['embeddings'], request: { model: 'x/m', input: ['a', 'b'] }, words: ['0.25', '0.75'],
-    whole: { object: 'list', model: 'm', data: [{ object: 'embedding', index: 0, embedding: [0.25] }, { object: 'embedding', index: 1, embedding: [0.75] }], usage }
+    adapter: openai['embeddings'],
+    request: { model: 'x/m', input: ['a', 'b'] },
+    words: ['0.25', '0.75'],
+    whole: {
+      object: 'list',
+      model: 'm',
+      data: [
+        { object: 'embedding', index: 0, embedding: [0.25] },
+        { object: 'embedding', index: 1, embedding: [0.75] }
+      ],
+      usage
+    }
   },
-  'embeddings of Gemini': { adapter: google['embeddings'], request: { model: 'x/m', input: ['a', 'b'] }, words: ['0.25', '0.75'], whole: { embeddings: [{ values: [0.25] }, { values: [0.75] }] } },
+  'embeddings of Gemini': {
+    adapter: google['embeddings'],
+    request: { model: 'x/m', input: ['a', 'b'] },
+    words: ['0.25', '0.75'],
+    whole: { embeddings: [{ values: [0.25] }, { values: [0.75] }] }
+  },
   'speech in a stream': {
-    adapter: openai['speech'], request: { model: 'x/m', input: 'a', voice: 'v', stream_format: 'sse' }, words: [spoken],
-    frames: [['speech.audio.delta', { type: 'speech.audio.delta', audio: spoken }], ['speech.audio.done', { type: 'speech.audio.done', usage }]]
+    adapter: openai['speech'],
+    request: { model: 'x/m', input: 'a', voice: 'v', stream_format: 'sse' },
+    words: [spoken],
+    frames: [
+      ['speech.audio.delta', { type: 'speech.audio.delta', audio: spoken }],
+      ['speech.audio.done', { type: 'speech.audio.done', usage }]
+    ]
   },
-  'transcription': { adapter: openai['transcription'], request: { task: 'transcribe', model: ['x/m'], format: 'json', stream: false, logprobs: false, granularities: [] }, words: ['"hello"'], whole: { text: 'hello', usage: { type: 'tokens', ...usage } } },
+  'transcription': {
+    adapter: openai['transcription'],
+    request: {
+      task: 'transcribe',
+      model: ['x/m'],
+      format: 'json',
+      stream: false,
+      logprobs: false,
+      granularities: []
+    },
+    words: ['"hello"'],
+    whole: { text: 'hello', usage: { type: 'tokens', ...usage } }
+  },
   'transcription with words': {
-    adapter: openai['transcription'], request: { task: 'transcribe', model: ['x/whisper-1'], format: 'verbose_json', stream: false, logprobs: false, granularities: ['word'] }, words: ['"hello"', '"word"', '"part"'],
-    whole: { text: 'hello', language: 'en', duration: 1.5, words: [{ word: 'word', start: 0, end: 1 }], segments: [{ id: 0, start: 0, end: 1, text: 'part', tokens: [1] }] }
+    adapter: openai['transcription'],
+    request: {
+      task: 'transcribe',
+      model: ['x/whisper-1'],
+      format: 'verbose_json',
+      stream: false,
+      logprobs: false,
+      granularities: ['word']
+    },
+    words: ['"hello"', '"word"', '"part"'],
+    whole: {
+      text: 'hello',
+      language: 'en',
+      duration: 1.5,
+      words: [{ word: 'word', start: 0, end: 1 }],
+      segments: [{ id: 0, start: 0, end: 1, text: 'part', tokens: [1] }]
+    }
   },
   'transcription in a stream': {
-    adapter: openai['transcription'], request: { task: 'transcribe', model: ['x/m'], format: 'json', stream: true, logprobs: false, granularities: [] }, words: ['"hello"'],
-    frames: [['transcript.text.delta', { type: 'transcript.text.delta', delta: 'hel' }], ['transcript.text.delta', { type: 'transcript.text.delta', delta: 'lo' }], ['transcript.text.done', { type: 'transcript.text.done', text: 'hello', usage: { type: 'tokens', ...usage } }]]
+    adapter: openai['transcription'],
+    request: {
+      task: 'transcribe',
+      model: ['x/m'],
+      format: 'json',
+      stream: true,
+      logprobs: false,
+      granularities: []
+    },
+    words: ['"hello"'],
+    frames: [
+      ['transcript.text.delta', { type: 'transcript.text.delta', delta: 'hel' }],
+      ['transcript.text.delta', { type: 'transcript.text.delta', delta: 'lo' }],
+      [
+        'transcript.text.done',
+        { type: 'transcript.text.done', text: 'hello', usage: { type: 'tokens', ...usage } }
+      ]
+    ]
   },
-  'images': { adapter: openai['images'], request: { model: 'x/m', prompt: 'a' }, words: ['"AAAA"', '"BBBB"'], whole: { created: 1, data: [{ b64_json: 'AAAA' }, { url: 'BBBB' }], usage } },
+  'images': {
+    adapter: openai['images'],
+    request: { model: 'x/m', prompt: 'a' },
+    words: ['"AAAA"', '"BBBB"'],
+    whole: { created: 1, data: [{ b64_json: 'AAAA' }, { url: 'BBBB' }], usage }
+  },
   'images in a stream': {
-    adapter: openai['images'], request: { model: 'x/m', prompt: 'a', stream: true }, words: ['AAAA'],
-    frames: [['image_generation.partial_image', { type: 'image_generation.partial_image', b64_json: 'CCCC', partial_image_index: 0 }], ['image_generation.completed', { type: 'image_generation.completed', b64_json: 'AAAA', usage }]]
+    adapter: openai['images'],
+    request: { model: 'x/m', prompt: 'a', stream: true },
+    words: ['AAAA'],
+    frames: [
+      [
+        'image_generation.partial_image',
+        { type: 'image_generation.partial_image', b64_json: 'CCCC', partial_image_index: 0 }
+      ],
+      ['image_generation.completed', { type: 'image_generation.completed', b64_json: 'AAAA', usage }]
+    ]
   },
-  'images of Gemini': { adapter: google['images'], request: { model: 'x/m', prompt: 'a' }, words: ['"AAAA"'], whole: { candidates: [{ content: { parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }] }, finishReason: 'STOP' }] } },
+  'images of Gemini': {
+    adapter: google['images'],
+    request: { model: 'x/m', prompt: 'a' },
+    words: ['"AAAA"'],
+    whole: {
+      candidates: [
+        {
+          content: { parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }] },
+          finishReason: 'STOP'
+        }
+      ]
+    }
+  },
   'OCR': {
-    adapter: mistral['ocr'], request: { model: 'x/m', document: { type: 'document_url', document_url: 'https://example.com/a.pdf' } }, words: ['"first page"', '"second page"'],
-    whole: { model: 'm', pages: [{ index: 0, markdown: 'first page', images: [], dimensions: null }, { index: 1, markdown: 'second page', images: [] }], usage_info: { pages_processed: 2 } }
+    adapter: mistral['ocr'],
+    request: { model: 'x/m', document: { type: 'document_url', document_url: 'https://example.com/a.pdf' } },
+    words: ['"first page"', '"second page"'],
+    whole: {
+      model: 'm',
+      pages: [
+        { index: 0, markdown: 'first page', images: [], dimensions: null },
+        { index: 1, markdown: 'second page', images: [] }
+      ],
+      usage_info: { pages_processed: 2 }
+    }
   }
 }
 
-const input = ({ request }: Format, streamed: boolean): AdapterInput<never> => ({
-  request, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed
-} as unknown as AdapterInput<never>) // each request is one of its adapter
+const input = ({ request }: Format, streamed: boolean): AdapterInput<never> =>
+  ({
+    request,
+    route: { providerId: 'x', model: 'm', modelId: 'x/m' },
+    quirks: {},
+    streamed
+  }) as unknown as AdapterInput<never> // each request is one of its adapter
 
 /** Prints bytes as the text that they are: vectors stay JSON. */
 function printBytes (_: string, value: unknown): unknown {
@@ -71,27 +172,46 @@ function printBytes (_: string, value: unknown): unknown {
   return type === 'Buffer' && data !== undefined ? Buffer.from(data).toString() : value
 }
 
-/** Returns the events of an answer as JSON; `undefined` for an error, which every fault of a reader becomes. */
-function readAs (reader: BodyReader<unknown>, answer: unknown, frames: readonly Frame[] = []): string | undefined {
+/**
+ * Returns the events of an answer as JSON; `undefined` for an error, which every fault of a reader becomes.
+ */
+function readAs (
+  reader: BodyReader<unknown>,
+  answer: unknown,
+  frames: readonly Frame[] = []
+): string | undefined {
   const bytes = Buffer.from(JSON.stringify(answer) ?? '')
   const read = (): readonly unknown[] => {
     switch (reader.as) {
-      case 'json': return reader.read(answer, bytes)
-      case 'bytes': return reader.read(bytes)
-      case 'text': return reader.read(bytes.toString())
-      case 'sse': return readEvents([asSse(frames)], reader.reader)
-      case 'pieces': throw new TypeError('sound has no members')
+      case 'json':
+        return reader.read(answer, bytes)
+      case 'bytes':
+        return reader.read(bytes)
+      case 'text':
+        return reader.read(bytes.toString())
+      case 'sse':
+        return readEvents([asSse(frames)], reader.reader)
+      case 'pieces':
+        throw new TypeError('sound has no members')
     }
   }
   try {
     return JSON.stringify(read(), printBytes)
   } catch (error) {
-    return error instanceof TypeError && error.message === 'sound has no members' ? t.fail(error.message) as never : undefined
+    return error instanceof TypeError && error.message === 'sound has no members'
+      ? (t.fail(error.message) as never)
+      : undefined
   }
 }
 
-/** Returns the faults of all answers with one member changed: a word that is lost though its member is there. */
-function faultsOf (value: object, words: readonly string[], read: (variant: unknown) => string | undefined): string[] {
+/**
+ * Returns the faults of all answers with one member changed: a word that is lost though its member is there.
+ */
+function faultsOf (
+  value: object,
+  words: readonly string[],
+  read: (variant: unknown) => string | undefined
+): string[] {
   return [...pathsOf(value)].flatMap(path => {
     const before = at(value, path)
     return Object.entries(changes).flatMap(([name, change]) => {
@@ -99,7 +219,10 @@ function faultsOf (value: object, words: readonly string[], read: (variant: unkn
       if (member === skip) return []
       const events = read(changed(value, path, member))
       const destroyed = JSON.stringify(before) ?? ''
-      const lost = words.filter(word => events !== undefined && !destroyed.includes(word.replaceAll('"', '')) && !events.includes(word))
+      const lost = words.filter(
+        word =>
+          events !== undefined && !destroyed.includes(word.replaceAll('"', '')) && !events.includes(word)
+      )
       return lost.length === 0 ? [] : [`${path.join('.')}: ${name}: without ${lost.join()} in ${events}`]
     })
   })
@@ -109,23 +232,37 @@ for (const [name, format] of Object.entries(formats)) {
   const { whole, frames, words } = format
   const adapter = format.adapter as AnyAdapter // of these kinds
   t.test(`${name}: an answer with one member changed is right, or an error`, async t => {
-    const head = { status: 200, headers: { 'content-type': frames === undefined ? 'application/json' : 'text/event-stream' } }
+    const head = {
+      status: 200,
+      headers: { 'content-type': frames === undefined ? 'application/json' : 'text/event-stream' }
+    }
     const open = (): BodyReader<unknown> => adapter.read(head, input(format, frames !== undefined))
     if (whole !== undefined) {
       const events = readAs(open(), whole)
       for (const word of words) t.ok(events?.includes(word), `${word} in ${events}`)
-      t.same(faultsOf(whole, words, variant => readAs(open(), variant)), [])
+      t.same(
+        faultsOf(whole, words, variant => readAs(open(), variant)),
+        []
+      )
     }
     if (frames !== undefined) {
       const events = readAs(open(), undefined, frames)
       for (const word of words) t.ok(events?.includes(word), `${word} in ${events}`)
-      t.same(frames.flatMap(([event, data], place) => (
-        faultsOf(data as object, words, variant => readAs(open(), undefined, frames.with(place, [event, variant as object]))).map(fault => `message ${place}: ${fault}`)
-      )), [])
+      t.same(
+        frames.flatMap(([event, data], place) =>
+          faultsOf(data as object, words, variant =>
+            readAs(open(), undefined, frames.with(place, [event, variant as object]))
+          ).map(fault => `message ${place}: ${fault}`)
+        ),
+        []
+      )
       for (const filler of ['', 'null', '[]', '1', '{}', '{"type":"ping"}']) {
         for (let place = 0; place < frames.length; place++) {
           const read = readAs(open(), undefined, frames.toSpliced(place, 0, [undefined, filler]))
-          t.ok(read === undefined || words.every(word => read.includes(word)), `${filler} before message ${place}: ${read}`)
+          t.ok(
+            read === undefined || words.every(word => read.includes(word)),
+            `${filler} before message ${place}: ${read}`
+          )
         }
       }
     }
@@ -133,21 +270,60 @@ for (const [name, format] of Object.entries(formats)) {
 }
 
 const lists: ReadonlyArray<readonly [name: string, list: ModelList, answer: object]> = [
-  ['the dialect', chatCompletionsModels, { object: 'list', data: [{ id: 'one', object: 'model', created: 1, owned_by: 'x' }, { id: 'two', object: 'model' }] }],
-  ['Anthropic', anthropicModels, { data: [{ type: 'model', id: 'one', display_name: 'One', created_at: '2025-01-01T00:00:00Z' }, { type: 'model', id: 'two' }], has_more: false, first_id: 'one', last_id: 'two' }],
-  ['Google', googleModels, { models: [{ name: 'models/one', displayName: 'One', supportedGenerationMethods: ['generateContent'], inputTokenLimit: 9 }, { name: 'models/two', supportedGenerationMethods: ['generateContent'] }] }]
+  [
+    'the dialect',
+    chatCompletionsModels,
+    {
+      object: 'list',
+      data: [
+        { id: 'one', object: 'model', created: 1, owned_by: 'x' },
+        { id: 'two', object: 'model' }
+      ]
+    }
+  ],
+  [
+    'Anthropic',
+    anthropicModels,
+    {
+      data: [
+        { type: 'model', id: 'one', display_name: 'One', created_at: '2025-01-01T00:00:00Z' },
+        { type: 'model', id: 'two' }
+      ],
+      has_more: false,
+      first_id: 'one',
+      last_id: 'two'
+    }
+  ],
+  [
+    'Google',
+    googleModels,
+    {
+      models: [
+        {
+          name: 'models/one',
+          displayName: 'One',
+          supportedGenerationMethods: ['generateContent'],
+          inputTokenLimit: 9
+        },
+        { name: 'models/two', supportedGenerationMethods: ['generateContent'] }
+      ]
+    }
+  ]
 ]
 
 for (const [name, list, answer] of lists) {
-  t.test(`the list of models of ${name}: with one member changed it has the other models, or is an error`, async t => {
-    const read = (variant: unknown): string | undefined => {
-      try {
-        return JSON.stringify(list.read(variant))
-      } catch {
-        return undefined
+  t.test(
+    `the list of models of ${name}: with one member changed it has the other models, or is an error`,
+    async t => {
+      const read = (variant: unknown): string | undefined => {
+        try {
+          return JSON.stringify(list.read(variant))
+        } catch {
+          return undefined
+        }
       }
+      t.match(read(answer), /one.*two/)
+      t.same(faultsOf(answer, ['one', 'two'], read), [])
     }
-    t.match(read(answer), /one.*two/)
-    t.same(faultsOf(answer, ['one', 'two'], read), [])
-  })
+  )
 }

@@ -14,13 +14,19 @@ for (const [name, models] of Object.entries(requestedModels)) {
 
   t.test(`${kind} gets no request that it refuses by ${rules.length} rules`, async t => {
     let sent = 0
-    holds(t, fc.property(fc.constantFrom(...models), randomRequests, (model, request) => {
-      const given = sentRequest(kind, model, request)
-      if (given === undefined) return
-      sent++
-      const broken = rules.filter(({ isBroken }) => isBroken({ model, ...given.body }, given.path))
-      if (broken.length > 0) throw new Error(`${broken.map(({ rule }) => rule).join(' ')} ${JSON.stringify(given.body)}`)
-    }), { numRuns: 300, seed: 1 })
+    holds(
+      t,
+      fc.property(fc.constantFrom(...models), randomRequests, (model, request) => {
+        const given = sentRequest(kind, model, request)
+        if (given === undefined) return
+        sent++
+        const broken = rules.filter(({ isBroken }) => isBroken({ model, ...given.body }, given.path))
+        if (broken.length > 0) {
+          throw new Error(`${broken.map(({ rule }) => rule).join(' ')} ${JSON.stringify(given.body)}`)
+        }
+      }),
+      { numRuns: 300, seed: 1 }
+    )
     t.ok(sent > rounds(300) / 3, `${sent} of them were sent`)
   })
 }

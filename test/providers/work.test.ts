@@ -44,23 +44,46 @@ const adapters: ReadonlyArray<readonly [string, Adapter<ChatInput, ChatEvent>]> 
   ['chat-completions', chatCompletions], ['anthropic', anthropicChat], ['google', googleChat]
 ]
 
-const object = (properties: object, more: object = {}): NonNullable<ChatInput['tools']> =>
-  [{ type: 'function', function: { name: 'f', parameters: { type: 'object', properties, ...more } } }]
-const numbered = (count: number, name = 'name'): string[] => Array.from({ length: count }, (_, index) => `${name}${index}`)
-const definitions = (count: number): object => Object.fromEntries(numbered(count, 'd').map((name, index) => {
-  const next = { $ref: `#/$defs/d${index + 1}` }
-  return [name, index === count - 1 ? { type: 'object', properties: { a: { type: 'string' } } } : { allOf: [next, next] }]
-}))
+const object = (properties: object, more: object = {}): NonNullable<ChatInput['tools']> => [
+  { type: 'function', function: { name: 'f', parameters: { type: 'object', properties, ...more } } }
+]
+const numbered = (count: number, name = 'name'): string[] =>
+  Array.from({ length: count }, (_, index) => `${name}${index}`)
+const definitions = (count: number): object =>
+  Object.fromEntries(
+    numbered(count, 'd').map((name, index) => {
+      const next = { $ref: `#/$defs/d${index + 1}` }
+      return [
+        name,
+        index === count - 1
+          ? { type: 'object', properties: { a: { type: 'string' } } }
+          : { allOf: [next, next] }
+      ]
+    })
+  )
 
 const requests: Readonly<Record<string, (size: number) => Partial<ChatInput>>> = {
   'a long user': size => ({ user: 'a'.repeat(size * 100) }),
   'a user of spaces': size => ({ user: `+${' '.repeat(size * 100)}x` }),
-  'messages in a row': size => ({ messages: Array.from({ length: size * 4 }, () => ({ role: 'user', content: 'hi' })) }),
-  'parts of one message': size => ({ messages: [{ role: 'user', content: Array.from({ length: size * 10 }, () => ({ type: 'text', text: 'a' })) }] }),
+  'messages in a row': size => ({
+    messages: Array.from({ length: size * 4 }, () => ({ role: 'user', content: 'hi' }))
+  }),
+  'parts of one message': size => ({
+    messages: [
+      { role: 'user', content: Array.from({ length: size * 10 }, () => ({ type: 'text', text: 'a' })) }
+    ]
+  }),
   'tool calls and their results': size => ({
     messages: [
       { role: 'user', content: 'hi' },
-      { role: 'assistant', tool_calls: numbered(size).map(id => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } })) },
+      {
+        role: 'assistant',
+        tool_calls: numbered(size).map(id => ({
+          id,
+          type: 'function',
+          function: { name: 'f', arguments: '{}' }
+        }))
+      },
       ...numbered(size).map(id => ({ role: 'tool' as const, tool_call_id: id, content: 'x' }))
     ]
   }),
@@ -68,21 +91,31 @@ const requests: Readonly<Record<string, (size: number) => Partial<ChatInput>>> =
     messages: [
       { role: 'user', content: 'hi' },
       ...numbered(size).map(id => ({
-        role: 'assistant' as const, tool_calls: [{ id, type: 'function' as const, function: { name: 'f', arguments: '{}' } }]
+        role: 'assistant' as const,
+        tool_calls: [{ id, type: 'function' as const, function: { name: 'f', arguments: '{}' } }]
       }))
     ]
   }),
   'tools and the allowed ones among them': size => ({
     tools: numbered(size).map(name => ({ type: 'function', function: { name } })),
-    tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: numbered(size).map(name => ({ type: 'function', name })) } }
+    tool_choice: {
+      type: 'allowed_tools',
+      allowed_tools: { mode: 'auto', tools: numbered(size).map(name => ({ type: 'function', name })) }
+    }
   }),
   'properties, and required names that are none': size => ({
-    tools: object(Object.fromEntries(numbered(size).map(name => [name, {}])), { required: numbered(size, 'other') })
+    tools: object(Object.fromEntries(numbered(size).map(name => [name, {}])), {
+      required: numbered(size, 'other')
+    })
   }),
   'a definition that is merged everywhere': size => ({
     tools: object(
       Object.fromEntries(numbered(size).map(name => [name, { $ref: '#/$defs/all', title: name }])),
-      { $defs: { all: { type: 'object', properties: Object.fromEntries(numbered(size).map(name => [name, {}])) } } }
+      {
+        $defs: {
+          all: { type: 'object', properties: Object.fromEntries(numbered(size).map(name => [name, {}])) }
+        }
+      }
     )
   })
 }
@@ -94,17 +127,30 @@ for (const [name, adapter] of adapters) {
       const smallMs = timeOf(() => adapter.request(small))
       const largeMs = timeOf(() => adapter.request(large))
       // In proportion it is 8 times as much, and 64 times where every part is compared with every other.
-      t.ok(largeMs < Math.max(smallMs, 2) * 30, `${dimension}: eight times of it took ${largeMs.toFixed(1)} ms, once ${smallMs.toFixed(1)}`)
+      t.ok(
+        largeMs < Math.max(smallMs, 2) * 30,
+        `${dimension}: eight times of it took ${largeMs.toFixed(1)} ms, once ${smallMs.toFixed(1)}`
+      )
     }
   })
 }
 
 t.test('references that double with each definition are followed once', async t => {
-  const parameters = { type: 'object', properties: { a: { $ref: '#/$defs/d0', title: 'x' } }, $defs: definitions(40) }
+  const parameters = {
+    type: 'object',
+    properties: { a: { $ref: '#/$defs/d0', title: 'x' } },
+    $defs: definitions(40)
+  }
   const request = ask({ tools: [{ type: 'function', function: { name: 'f', parameters } }] })
   t.ok(timeOf(() => googleChat.request(request)) < 100)
-  t.ok(timeOf(() => jsonFromSchema({ $ref: '#/$defs/d0', $defs: definitions(25) }, { optional: true })) < 100)
-  t.same(jsonFromSchema({ $ref: '#/$defs/d0', $defs: definitions(25) }, { optional: true }), { a: 'sample' }, 'and mean what they say')
+  t.ok(
+    timeOf(() => jsonFromSchema({ $ref: '#/$defs/d0', $defs: definitions(25) }, { optional: true })) < 100
+  )
+  t.same(
+    jsonFromSchema({ $ref: '#/$defs/d0', $defs: definitions(25) }, { optional: true }),
+    { a: 'sample' },
+    'and mean what they say'
+  )
 })
 
 t.test('a schema that comes to more than its text is refused by name', async t => {
@@ -113,8 +159,13 @@ t.test('a schema that comes to more than its text is refused by name', async t =
     properties: Object.fromEntries(numbered(2000).map(name => [name, { $ref: '#/$defs/all', title: name }])),
     $defs: { all: { type: 'object', properties: Object.fromEntries(numbered(2000).map(name => [name, {}])) } }
   }
-  t.doesNotThrow(() => googleChat.request(ask({ tools: [{ type: 'function', function: { name: 'f', parameters } }] })), 'a reference costs nothing')
-  parameters.properties = Object.fromEntries(numbered(2000).map(name => [name, { allOf: [{ $ref: '#/$defs/all' }, { title: name }] }])) as never
+  t.doesNotThrow(
+    () => googleChat.request(ask({ tools: [{ type: 'function', function: { name: 'f', parameters } }] })),
+    'a reference costs nothing'
+  )
+  parameters.properties = Object.fromEntries(
+    numbered(2000).map(name => [name, { allOf: [{ $ref: '#/$defs/all' }, { title: name }] }])
+  ) as never
   t.throws(
     () => googleChat.request(ask({ tools: [{ type: 'function', function: { name: 'f', parameters } }] })),
     { name: 'GatewayError', status: 400, param: 'tools[0].function.parameters' }
@@ -124,7 +175,17 @@ t.test('a schema that comes to more than its text is refused by name', async t =
 t.test('a hundred and fifty thousand parts are no stack of calls', async t => {
   const content = Array.from({ length: 150_000 }, () => ({ type: 'text' as const, text: 'a' }))
   for (const [, adapter] of adapters) {
-    t.doesNotThrow(() => adapter.request(ask({ messages: [{ role: 'user', content }, { role: 'user', content }, { role: 'system', content }] })))
+    t.doesNotThrow(() =>
+      adapter.request(
+        ask({
+          messages: [
+            { role: 'user', content },
+            { role: 'user', content },
+            { role: 'system', content }
+          ]
+        })
+      )
+    )
   }
 })
 
@@ -132,30 +193,62 @@ t.test('a provider that lies about quantity is read in proportion, up to what wa
   const read = (deltas: readonly unknown[], n?: number): ChatEvent[] => {
     const reader = streamOf(chatCompletions, ask(n === undefined ? {} : { n }))
     const events: ChatEvent[] = []
-    for (const delta of deltas) reader.read({ event: undefined, id: undefined, data: JSON.stringify(delta) }, events)
+    for (const delta of deltas) {
+      reader.read({ event: undefined, id: undefined, data: JSON.stringify(delta) }, events)
+    }
     return events
   }
-  const call = (index: number): object =>
-    ({ choices: [{ index: 0, delta: { tool_calls: [{ index, id: `c${index}`, function: { name: 'f', arguments: '{}' } }] } }] })
-  t.throws(() => read(Array.from({ length: 5000 }, (_, index) => call(index))), { code: 'upstream_invalid_response' })
+  const call = (index: number): object => ({
+    choices: [
+      {
+        index: 0,
+        delta: { tool_calls: [{ index, id: `c${index}`, function: { name: 'f', arguments: '{}' } }] }
+      }
+    ]
+  })
+  t.throws(() => read(Array.from({ length: 5000 }, (_, index) => call(index))), {
+    code: 'upstream_invalid_response'
+  })
   const many = read(Array.from({ length: 1024 }, (_, index) => call(index)))
   t.equal(many.filter(({ type }) => type === 'tool-call-start').length, 1024)
 
-  const choices = Array.from({ length: 5_000 }, (_, index) => ({ index, delta: { content: 'x' }, finish_reason: 'stop' }))
+  const choices = Array.from({ length: 5_000 }, (_, index) => ({
+    index,
+    delta: { content: 'x' },
+    finish_reason: 'stop'
+  }))
   const texts = read([{ choices }], 3).filter(event => event.type === 'text-delta')
   t.same(texts.map(({ choice }) => choice), [0, 1, 2])
 
-  const piece = { choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { name: 'f', arguments: '}{"a' } }] } }] }
+  const piece = {
+    choices: [
+      { index: 0, delta: { tool_calls: [{ index: 0, function: { name: 'f', arguments: '}{"a' } }] } }
+    ]
+  }
   const pieces = (count: number): number => timeOf(() => read(Array.from({ length: count }, () => piece)))
   const smallMs = pieces(1000)
   t.ok(pieces(8000) < Math.max(smallMs, 2) * 30, 'arguments whose name comes with every piece')
 
-  const candidates = Array.from({ length: 50_000 }, (_, index) => ({ index, content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }))
-  t.equal(readResponse(googleChat, { candidates }, ask({ n: 2 })).filter(({ type }) => type === 'choice-end').length, 2)
+  const candidates = Array.from({ length: 50_000 }, (_, index) => ({
+    index,
+    content: { parts: [{ text: 'x' }] },
+    finishReason: 'STOP'
+  }))
+  t.equal(
+    readResponse(googleChat, { candidates }, ask({ n: 2 })).filter(({ type }) => type === 'choice-end')
+      .length,
+    2
+  )
 })
 
 t.test('hostile words of a provider are redacted in no time', async t => {
-  for (const text of ['a'.repeat(60_000), 'sk-'.repeat(20_000), 'key: '.repeat(12_000), 'a.b-'.repeat(15_000) + '@', '*'.repeat(60_000)]) {
+  for (const text of [
+    'a'.repeat(60_000),
+    'sk-'.repeat(20_000),
+    'key: '.repeat(12_000),
+    'a.b-'.repeat(15_000) + '@',
+    '*'.repeat(60_000)
+  ]) {
     t.ok(timeOf(() => redact(text)) < 50, text.slice(0, 8))
   }
 })

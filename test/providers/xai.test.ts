@@ -13,7 +13,9 @@ t.test('every recorded stream gives its events, however its bytes are cut', asyn
   t.ok(names.length >= 4)
   for (const name of names) {
     const bytes = readFileSync(join(fixtures, name))
-    const expected: unknown = JSON.parse(readFileSync(join(fixtures, name.replace('.sse', '.events.json')), 'utf8'))
+    const expected: unknown = JSON.parse(
+      readFileSync(join(fixtures, name.replace('.sse', '.events.json')), 'utf8')
+    )
     for (const size of cutSizes) {
       t.same(readEvents(cut(bytes, size), streamOf(xaiChat, xaiAsk({ n: 2 }))), expected, `${name} ${size}`)
     }

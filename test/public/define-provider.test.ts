@@ -12,7 +12,13 @@ t.test('what is left out has the default of the configuration', async t => {
 })
 
 t.test('what is given wins', async t => {
-  const own = defineProvider({ id: 'own', transport, adapters: {}, retries: 7, authorize: key => ({ 'x-key': key ?? '' }) })
+  const own = defineProvider({
+    id: 'own',
+    transport,
+    adapters: {},
+    retries: 7,
+    authorize: key => ({ 'x-key': key ?? '' })
+  })
   t.equal(own.retries, 7)
   t.strictSame(own.authorize('k'), { 'x-key': 'k' })
 })

@@ -8,21 +8,48 @@ const build = join(import.meta.dirname, '../..')
 
 /** Returns the names of the functions that the files of a folder export. */
 async function functionsIn (folder: string, recursive: boolean): Promise<string[]> {
-  const files = readdirSync(join(build, folder), { recursive, encoding: 'utf8' }).filter(name => name.endsWith('.js'))
-  const modules = await Promise.all(files.map(async name => await import(join(build, folder, name)) as Record<string, unknown>))
+  const files = readdirSync(join(build, folder), { recursive, encoding: 'utf8' }).filter(name =>
+    name.endsWith('.js')
+  )
+  const modules = await Promise.all(
+    files.map(async name => (await import(join(build, folder, name))) as Record<string, unknown>)
+  )
   return modules.flatMap(module => Object.keys(module).filter(name => typeof module[name] === 'function'))
 }
 
 t.test('every stage and reply is public', async t => {
-  // Parts of stages and replies, and what checks the callers of the admin API, whose routes are not made of stages by others.
-  const internal = ['adminAuth', 'answerStart', 'bodyCheck', 'currentPrincipal', 'lookedAt', 'replaceWords', 'withRestoredTexts']
-  const made = [...await functionsIn('lib/stages', true), ...await functionsIn('lib/replies', false)]
+  // Parts of stages and replies, and what checks the callers of the admin API, whose routes are not made of
+  // stages by others.
+  const internal = [
+    'adminAuth',
+    'answerStart',
+    'bodyCheck',
+    'currentPrincipal',
+    'lookedAt',
+    'replaceWords',
+    'withRestoredTexts'
+  ]
+  const made = [...(await functionsIn('lib/stages', true)), ...(await functionsIn('lib/replies', false))]
   t.ok(made.length > 25, 'they are found')
   t.same(made.filter(name => !(name in stages)).toSorted(), internal)
 })
 
 t.test('every pipeline is public', async t => {
-  // `deferredChat` runs calls for the gateway itself, by `resumedConversation`; those of keys and models in the form of LiteLLM are aliases; the page of the dashboard is no part of the API.
-  const internal = ['aliasDocs', 'configuredNames', 'dashboardEndpoints', 'deferredChat', 'describeKey', 'keyInfo', 'keyStatusOf', 'modelInfo', 'modelsBehind', 'openApi', 'otherModels', 'resumedConversation']
+  // `deferredChat` runs calls for the gateway itself, by `resumedConversation`; those of keys and models in
+  // the form of LiteLLM are aliases; the page of the dashboard is no part of the API.
+  const internal = [
+    'aliasDocs',
+    'configuredNames',
+    'dashboardEndpoints',
+    'deferredChat',
+    'describeKey',
+    'keyInfo',
+    'keyStatusOf',
+    'modelInfo',
+    'modelsBehind',
+    'openApi',
+    'otherModels',
+    'resumedConversation'
+  ]
   t.same((await functionsIn('pipelines', false)).filter(name => !(name in pipelines)).toSorted(), internal)
 })

@@ -8,14 +8,22 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 t.test('a call names its provider and model, and carries its request as its body', async t => {
   const request = { model: 'openai/team/gpt', messages: [] }
   const call = callFrom(request, { headers: { 'x-a': 'b' } })
-  t.match(call, { request, headers: { 'x-a': 'b' }, routes: [{ providerId: 'openai', model: 'team/gpt', modelId: 'openai/team/gpt' }], key: { id: 'test' } })
+  t.match(call, {
+    request,
+    headers: { 'x-a': 'b' },
+    routes: [{ providerId: 'openai', model: 'team/gpt', modelId: 'openai/team/gpt' }],
+    key: { id: 'test' }
+  })
   t.equal(await call.body(), request)
   t.equal(call.signal.aborted, false)
 })
 
 t.test('the simulated provider answers a stage, and services end with `close`', async t => {
   const services = testServices(sandboxProvider())
-  const call = callFrom<ChatInput>({ model: 'sandbox/echo', messages: [{ role: 'user', content: 'Say hello.' }] })
+  const call = callFrom<ChatInput>({
+    model: 'sandbox/echo',
+    messages: [{ role: 'user', content: 'Say hello.' }]
+  })
   const batches = await collect(providerCall(services, 'chat')(once(call)))
   t.match(batches[0]?.events.find(({ type }) => type === 'text-delta'), { text: /hello/i })
   t.equal(services.keys.check('anything')?.id, 'test')

@@ -1,7 +1,13 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { map, once } from '../../lib/pipeline/stage.ts'
-import { answerReply, answerStart, eventStream, streamOrJson, toAnswerReply } from '../../lib/replies/answer-reply.ts'
+import {
+  answerReply,
+  answerStart,
+  eventStream,
+  streamOrJson,
+  toAnswerReply
+} from '../../lib/replies/answer-reply.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
 import { batchesOf, collect, route, routedCall } from '../support/stages.ts'
 import type { AnswerDialect } from '../../lib/dialects/dialect.ts'
@@ -19,20 +25,29 @@ const plain: AnswerDialect<string> = {
     fail: ({ code }, { id }) => `${code} in ${id}`,
     keepAlive: () => 'still here'
   }),
-  complete: ({ context }, batches) => [context, ...batches.flatMap(({ events }) => events.map(({ type }) => type))],
+  complete: ({ context }, batches) => [
+    context,
+    ...batches.flatMap(({ events }) => events.map(({ type }) => type))
+  ],
   errors: failure => ({ status: failure.status, headers: {}, body: failure.code }),
   headers: ({ id }) => ({ 'request-id': id })
 }
 
 const text: ChatEvent = { type: 'text-delta', choice: 0, text: 'a' }
 
-async function replyTo (stream: boolean, failure?: unknown, lists: ChatEvent[][] = [[text], [text]]): Promise<Reply> {
+async function replyTo (
+  stream: boolean,
+  failure?: unknown,
+  lists: ChatEvent[][] = [[text], [text]]
+): Promise<Reply> {
   const call = routedCall<ChatInput>({ model: 'one/m', messages: [], stream }, { context: 'you' })
   return await answerReply(plain)(normalise()(batchesOf(call, lists, failure)))
 }
 
 async function textOf ({ body }: Reply): Promise<string> {
-  return typeof body === 'string' || body instanceof Uint8Array ? body.toString() : (await collect(body)).join('')
+  return typeof body === 'string' || body instanceof Uint8Array
+    ? body.toString()
+    : (await collect(body)).join('')
 }
 
 t.test('a stream is printed, kept alive and ended by the dialect', async t => {
@@ -57,8 +72,14 @@ t.test('a printer may have something to do before its last words', async t => {
     keepAlive (): string { return this.#pings.text }
   }
   const call = routedCall<ChatInput>({ model: 'one/m', messages: [], stream: true }, {})
-  const reply = await answerReply({ ...plain, encode: () => new Slow() })(normalise()(batchesOf(call, [[text]])))
-  t.equal(typeof reply.keepAlive?.text === 'function' && reply.keepAlive.text(), 'ping', 'as a method of the printer')
+  const reply = await answerReply({ ...plain, encode: () => new Slow() })(
+    normalise()(batchesOf(call, [[text]]))
+  )
+  t.equal(
+    typeof reply.keepAlive?.text === 'function' && reply.keepAlive.text(),
+    'ping',
+    'as a method of the printer'
+  )
   t.equal(await textOf(reply), 'a a end last words')
 })
 
@@ -70,13 +91,20 @@ t.test('an answer in one piece is made of the same events', async t => {
 
 t.test('an error after the head is the last word of the dialect; one before it is thrown', async t => {
   const failure = new GatewayError('upstream_error')
-  t.equal(await textOf(await replyTo(true, failure)), 'response-start text-delta text-delta upstream_error in call-1')
+  t.equal(
+    await textOf(await replyTo(true, failure)),
+    'response-start text-delta text-delta upstream_error in call-1'
+  )
   await t.rejects(replyTo(true, failure, []), { code: 'upstream_error' })
   await t.rejects(replyTo(false, failure), { code: 'upstream_error' })
 })
 
 t.test('an answer is printed at once, a large one in parts', async t => {
-  t.same(await toAnswerReply({ a: 1 }, { answerBytes: 100 }), { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: '{"a":1}' })
+  t.same(await toAnswerReply({ a: 1 }, { answerBytes: 100 }), {
+    status: 200,
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    body: '{"a":1}'
+  })
   const value = { a: 'x'.repeat(3_000_000), b: [1] }
   const turns = countTurns(t)
   const { status, body } = await toAnswerReply(value, { answerBytes: 3_000_000 })
@@ -89,18 +117,29 @@ t.test('an event stream is neither cached, changed nor buffered on its way, and 
   const body = (async function * () { yield 'data: a\n\n' })()
   t.strictSame(eventStream(body), {
     status: 200,
-    headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' },
+    headers: {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no'
+    },
     body,
     keepAlive: { text: ': ping\n', everyMs: 15_000 }
   })
 })
 
-t.test('an answer starts with the first event of its first batch, and with what `input` kept of the request', async t => {
-  const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { context: { echo: true } })
-  const head: ChatEvent = { type: 'response-start', id: 'chatcmpl-1', model: 'one/m', createdSeconds: 7 }
-  const start = answerStart({ call, route, events: [head, { type: 'choice-end', choice: 0, reason: 'stop' }] })
-  t.strictSame(start, { head, call, route, context: { echo: true } })
-})
+t.test(
+  'an answer starts with the first event of its first batch, and with what `input` kept of the request',
+  async t => {
+    const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { context: { echo: true } })
+    const head: ChatEvent = { type: 'response-start', id: 'chatcmpl-1', model: 'one/m', createdSeconds: 7 }
+    const start = answerStart({
+      call,
+      route,
+      events: [head, { type: 'choice-end', choice: 0, reason: 'stop' }]
+    })
+    t.strictSame(start, { head, call, route, context: { echo: true } })
+  }
+)
 
 const sink = streamOrJson({
   streamed: async function * (source) {
@@ -118,14 +157,18 @@ t.test('a caller who requested a stream gets one, from the first batch on', asyn
 t.test('every other caller gets all of it in one piece', async t => {
   for (const request of [{}, { stream: false }]) {
     t.strictSame(await sink(batchesOf(routedCall(request), [['a'], ['b', 'c']])), {
-      status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: '{"all":["a","b","c"]}'
+      status: 200,
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+      body: '{"all":["a","b","c"]}'
     })
   }
 })
 
 t.test('the value may be written otherwise', async t => {
   const text = streamOrJson({
-    streamed: async function * () {}, complete: () => 7, write: value => ({ status: 200, headers: {}, body: `${value}` })
+    streamed: async function* () {},
+    complete: () => 7,
+    write: value => ({ status: 200, headers: {}, body: `${value}` })
   })
   t.strictSame(await text(batchesOf(routedCall({}), [['a']])), { status: 200, headers: {}, body: '7' })
 })

@@ -10,9 +10,18 @@ const start: SpeechEvent = { type: 'audio-start', mediaType: 'audio/wav' }
 const chunk = (...bytes: number[]): SpeechEvent => ({ type: 'audio-chunk', bytes: Uint8Array.from(bytes) })
 
 t.test('bytes go out as they came, under their media type', async t => {
-  const { status, headers, body } = await sink(batchesOf(routedCall({}), [[start, chunk(1)], [chunk(2), chunk(3)], [{ type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }]]))
+  const { status, headers, body } = await sink(
+    batchesOf(routedCall({}), [
+      [start, chunk(1)],
+      [chunk(2), chunk(3)],
+      [{ type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }]
+    ])
+  )
   t.strictSame([status, headers], [200, { 'content-type': 'audio/wav' }])
-  t.same(await collect(body as AsyncIterable<Uint8Array>), [[1], [2], [3]].map(bytes => Uint8Array.from(bytes)))
+  t.same(
+    await collect(body as AsyncIterable<Uint8Array>),
+    [[1], [2], [3]].map(bytes => Uint8Array.from(bytes))
+  )
 })
 
 t.test('sound that breaks off throws, so that the connection is cut', async t => {

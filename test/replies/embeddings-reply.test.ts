@@ -9,35 +9,58 @@ import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import { rounds } from '../support/rounds.ts'
 
 const request: EmbeddingsRequest = { input: 'a', model: 'm' }
-const floats = (text: string): EmbeddingsEvent => ({ type: 'embeddings', vectors: [{ form: 'float', json: Buffer.from(text) }] })
+const floats = (text: string): EmbeddingsEvent => ({
+  type: 'embeddings',
+  vectors: [{ form: 'float', json: Buffer.from(text) }]
+})
 
 t.test('vectors are the list of the API, with the model and what was used', async t => {
   const call = routedCall(request)
   call.record.usage = { promptTokens: 3, completionTokens: 0, totalTokens: 3 }
-  const { status, headers, body } = await embeddingsReply()(batchesOf(call, [[floats('[0.10]'), floats('[2]')]]))
+  const { status, headers, body } = await embeddingsReply()(
+    batchesOf(call, [[floats('[0.10]'), floats('[2]')]])
+  )
   t.strictSame([status, headers], [200, { 'content-type': 'application/json; charset=utf-8' }])
-  t.equal(String(body as Buffer), '{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.10]},{"object":"embedding","index":1,"embedding":[2]}],"model":"one/m","usage":{"prompt_tokens":3,"total_tokens":3}}')
+  t.equal(
+    String(body as Buffer),
+    '{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.10]},{"object":"embedding","index":1,"embedding":[2]}],"model":"one/m","usage":{"prompt_tokens":3,"total_tokens":3}}'
+  )
 })
 
 t.test('they come in the form that was requested; usage that is not known is none', async t => {
-  const { body } = await embeddingsReply()(batchesOf(routedCall<EmbeddingsRequest>({ ...request, encoding_format: 'base64' }), [[floats('[1]')]]))
+  const { body } = await embeddingsReply()(
+    batchesOf(routedCall<EmbeddingsRequest>({ ...request, encoding_format: 'base64' }), [[floats('[1]')]])
+  )
   t.strictSame(JSON.parse(String(body as Buffer)), {
-    object: 'list', data: [{ object: 'embedding', index: 0, embedding: base64Of([1]) }], model: 'one/m', usage: { prompt_tokens: 0, total_tokens: 0 }
+    object: 'list',
+    data: [{ object: 'embedding', index: 0, embedding: base64Of([1]) }],
+    model: 'one/m',
+    usage: { prompt_tokens: 0, total_tokens: 0 }
   })
 })
 
-t.test('many vectors are written in pieces, and other calls run between those that are converted', async t => {
-  const vector = `"${base64Of(Array.from({ length: 2000 }, () => 0.5))}"`
-  const vectors = Array.from({ length: 30 }, () => ({ form: 'base64' as const, json: Buffer.from(vector) }))
-  const { body } = await embeddingsReply()(batchesOf(routedCall(request), [[{ type: 'embeddings', vectors }]]))
-  const turns = countTurns(t)
-  const pieces = await collect(body as AsyncIterable<Buffer | string>)
-  t.ok(turns() >= 25, `${turns()} turns for 30 vectors`)
-  t.same((JSON.parse(pieces.join('')) as { data: unknown[] }).data.length, 30)
-})
+t.test(
+  'many vectors are written in pieces, and other calls run between those that are converted',
+  async t => {
+    const vector = `"${base64Of(Array.from({ length: 2000 }, () => 0.5))}"`
+    const vectors = Array.from({ length: 30 }, () => ({
+      form: 'base64' as const,
+      json: Buffer.from(vector)
+    }))
+    const { body } = await embeddingsReply()(
+      batchesOf(routedCall(request), [[{ type: 'embeddings', vectors }]])
+    )
+    const turns = countTurns(t)
+    const pieces = await collect(body as AsyncIterable<Buffer | string>)
+    t.ok(turns() >= 25, `${turns()} turns for 30 vectors`)
+    t.same((JSON.parse(pieces.join('')) as { data: unknown[] }).data.length, 30)
+  }
+)
 
 /** Vectors as they stand in the answer of a provider, each after what is given. */
-function vectorsIn (parts: ReadonlyArray<readonly [before: string, json: string]>): Array<{ form: 'float', json: Buffer }> {
+function vectorsIn (
+  parts: ReadonlyArray<readonly [before: string, json: string]>
+): Array<{ form: 'float', json: Buffer }> {
   const answer = Buffer.from(parts.map(part => part.join('')).join(''))
   let at = 0
   return parts.map(([before, json]) => {
@@ -48,33 +71,66 @@ function vectorsIn (parts: ReadonlyArray<readonly [before: string, json: string]
 }
 
 async function piecesOf (vectors: ReadonlyArray<{ form: 'float', json: Buffer }>): Promise<Buffer[]> {
-  const { body } = await embeddingsReply()(batchesOf(routedCall(request), [[{ type: 'embeddings', vectors }]]))
+  const { body } = await embeddingsReply()(
+    batchesOf(routedCall(request), [[{ type: 'embeddings', vectors }]])
+  )
   return body instanceof Buffer ? [body] : await collect(body as AsyncIterable<Buffer>)
 }
 
 t.test('vectors are the same list whatever stands between them in the answer of the provider', async t => {
-  const between = fc.constantFrom('as here', 'as here', 'as here', '},\n{"object":"embedding","index":1,"embedding":', '},{"object":"embedding","index":9,"embedding":', '')
+  const between = fc.constantFrom(
+    'as here',
+    'as here',
+    'as here',
+    '},\n{"object":"embedding","index":1,"embedding":',
+    '},{"object":"embedding","index":9,"embedding":',
+    ''
+  )
   const part = fc.tuple(between, fc.constantFrom(1, 10, 20_000), fc.boolean())
-  await fc.assert(fc.asyncProperty(fc.array(part, { maxLength: 30 }), async parts => {
-    const vectors = vectorsIn(parts.map(([before, length, isWide], index) => [
-      before === 'as here' ? `},{"object":"embedding","index":${index},"embedding":` : before, `[${'0.5, '.repeat(length)}${isWide ? '1e5' : index}]`
-    ]))
-    const data = vectors.map(({ json }, index) => `{"object":"embedding","index":${index},"embedding":${json.toString()}}`)
-    const printed = Buffer.concat(await piecesOf(vectors)).toString()
-    t.ok(printed === `{"object":"list","data":[${data.join()}],"model":"one/m","usage":{"prompt_tokens":0,"total_tokens":0}}`)
-  }), { numRuns: rounds(200) })
+  await fc.assert(
+    fc.asyncProperty(fc.array(part, { maxLength: 30 }), async parts => {
+      const vectors = vectorsIn(
+        parts.map(([before, length, isWide], index) => [
+          before === 'as here' ? `},{"object":"embedding","index":${index},"embedding":` : before,
+          `[${'0.5, '.repeat(length)}${isWide ? '1e5' : index}]`
+        ])
+      )
+      const data = vectors.map(
+        ({ json }, index) => `{"object":"embedding","index":${index},"embedding":${json.toString()}}`
+      )
+      const printed = Buffer.concat(await piecesOf(vectors)).toString()
+      t.ok(
+        printed ===
+          `{"object":"list","data":[${data.join()}],"model":"one/m","usage":{"prompt_tokens":0,"total_tokens":0}}`
+      )
+    }),
+    { numRuns: rounds(200) }
+  )
 })
 
-t.test('vectors that stand in the answer of a provider as in this one are not copied; others are put together to larger pieces', async t => {
-  const vector = `[${'0.25,'.repeat(2000)}1]`
-  const compact = vectorsIn(Array.from({ length: 40 }, (_, index) => [`},{"object":"embedding","index":${index},"embedding":`, vector]))
-  const pieces = await piecesOf(compact)
-  t.equal(pieces.length, 3)
-  t.equal(pieces[1]?.buffer, compact[0]?.json.buffer)
-  const spaced = vectorsIn(Array.from({ length: 40 }, (_, index) => [`}, {"object":"embedding","index":${index},"embedding":`, vector]))
-  const sizes = (await piecesOf(spaced)).map(({ length }) => length)
-  t.ok(sizes.length < 10 && sizes.every(size => size <= 64 * 1024), sizes.join())
-})
+t.test(
+  'vectors that stand in the answer of a provider as in this one are not copied; others are put together to larger pieces',
+  async t => {
+    const vector = `[${'0.25,'.repeat(2000)}1]`
+    const compact = vectorsIn(
+      Array.from({ length: 40 }, (_, index) => [
+        `},{"object":"embedding","index":${index},"embedding":`,
+        vector
+      ])
+    )
+    const pieces = await piecesOf(compact)
+    t.equal(pieces.length, 3)
+    t.equal(pieces[1]?.buffer, compact[0]?.json.buffer)
+    const spaced = vectorsIn(
+      Array.from({ length: 40 }, (_, index) => [
+        `}, {"object":"embedding","index":${index},"embedding":`,
+        vector
+      ])
+    )
+    const sizes = (await piecesOf(spaced)).map(({ length }) => length)
+    t.ok(sizes.length < 10 && sizes.every(size => size <= 64 * 1024), sizes.join())
+  }
+)
 
 t.test('a pipeline without an answer is a fault of ours', async t => {
   await t.rejects(embeddingsReply()(batchesOf(routedCall(request), [])), { code: 'internal_error' })

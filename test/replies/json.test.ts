@@ -6,8 +6,14 @@ async function * source (...values: object[]): AsyncGenerator<object, void, unde
 }
 
 t.test('the one value of a pipeline is its answer', async t => {
-  t.strictSame(await jsonReply()(source({ a: 1 })), { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: '{"a":1}' })
-  t.match(await jsonReply<object>({ status: value => 'a' in value ? 503 : 200 })(source({ a: 1 })), { status: 503 })
+  t.strictSame(await jsonReply()(source({ a: 1 })), {
+    status: 200,
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    body: '{"a":1}'
+  })
+  t.match(await jsonReply<object>({ status: value => ('a' in value ? 503 : 200) })(source({ a: 1 })), {
+    status: 503
+  })
 })
 
 t.test('the source is left after the first value', async t => {

@@ -17,11 +17,14 @@ const odd = 'q"uo\\te'
 const names = ['ada@example.com', odd].map(value => placeholders.nameOf('email', value))
 const [ada = '', quoted = ''] = names
 
-async function * each (pieces: readonly string[]): AsyncGenerator<string> {
-  yield * pieces
+async function* each (pieces: readonly string[]): AsyncGenerator<string> {
+  yield* pieces
 }
 
-async function shown (body: Reply['body'], { directTexts, printedTexts = directTexts }: AnswerDialect<never>): Promise<string> {
+async function shown (
+  body: Reply['body'],
+  { directTexts, printedTexts = directTexts }: AnswerDialect<never>
+): Promise<string> {
   if (printedTexts === undefined) throw new Error('a dialect says where its answers hold text')
   const reply = withRestoredTexts({ status: 200, headers: {}, body }, placeholders, printedTexts)
   t.equal(reply.body, body, 'what is noted has the placeholders')
@@ -42,11 +45,15 @@ type Kind = 'text' | 'reasoning' | 'arguments'
 
 const data = (value: Json): string => `data: ${JSON.stringify(value)}\n\n`
 const event = (value: Json): string => `event: ${String(value['type'])}\n${data(value)}`
-const pick = (value: unknown, ...path: ReadonlyArray<string | number>): unknown => path.reduce((left, name) => (Object(left) as Json)[name], value)
+const pick = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
+  path.reduce((left, name) => (Object(left) as Json)[name], value)
 const joined = (messages: readonly Json[], paths: ReadonlyArray<ReadonlyArray<string | number>>): string =>
-  messages.flatMap(message => paths.map(path => pick(message, ...path)).filter(value => typeof value === 'string')).join('')
+  messages
+    .flatMap(message => paths.map(path => pick(message, ...path)).filter(value => typeof value === 'string'))
+    .join('')
 
-const chunk = (delta: Json, finish: string | null = null): string => data({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish }] })
+const chunk = (delta: Json, finish: string | null = null): string =>
+  data({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish }] })
 
 const dialects: Readonly<Record<string, Frames>> = {
   chat: {
@@ -54,18 +61,45 @@ const dialects: Readonly<Record<string, Frames>> = {
     kinds: ['text', 'reasoning', 'arguments'],
     texts: (kind, pieces) => [
       chunk({ role: 'assistant', content: '' }),
-      ...kind === 'arguments' ? [chunk({ tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '' } }] })] : [],
-      ...pieces.map(piece => chunk(kind === 'text' ? { content: piece } : kind === 'reasoning' ? { reasoning_content: piece } : { tool_calls: [{ index: 0, function: { arguments: piece } }] })),
-      chunk({}, 'stop'), 'data: [DONE]\n\n'
+      ...(kind === 'arguments'
+        ? [
+            chunk({
+              tool_calls: [
+                { index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '' } }
+              ]
+            })
+          ]
+        : []),
+      ...pieces.map(piece =>
+        chunk(
+          kind === 'text'
+            ? { content: piece }
+            : kind === 'reasoning'
+              ? { reasoning_content: piece }
+              : { tool_calls: [{ index: 0, function: { arguments: piece } }] }
+        )
+      ),
+      chunk({}, 'stop'),
+      'data: [DONE]\n\n'
     ],
-    textOf: messages => joined(messages, [['content'], ['reasoning_content'], ['tool_calls', 0, 'function', 'arguments']].map(path => ['choices', 0, 'delta', ...path]))
+    textOf: messages =>
+      joined(
+        messages,
+        [['content'], ['reasoning_content'], ['tool_calls', 0, 'function', 'arguments']].map(path => [
+          'choices',
+          0,
+          'delta',
+          ...path
+        ])
+      )
   },
   completions: {
     dialect: textCompletions,
     kinds: ['text'],
     texts: (_, pieces) => [
       ...pieces.map(piece => data({ id: 'c', choices: [{ index: 0, text: piece, finish_reason: null }] })),
-      data({ id: 'c', choices: [{ index: 0, text: '', finish_reason: 'stop' }] }), 'data: [DONE]\n\n'
+      data({ id: 'c', choices: [{ index: 0, text: '', finish_reason: 'stop' }] }),
+      'data: [DONE]\n\n'
     ],
     textOf: messages => joined(messages, [['choices', 0, 'text']])
   },
@@ -73,20 +107,46 @@ const dialects: Readonly<Record<string, Frames>> = {
     dialect: messages,
     kinds: ['text', 'arguments'],
     texts: (kind, pieces) => [
-      event({ type: 'content_block_start', index: 0, content_block: kind === 'text' ? { type: 'text', text: '' } : { type: 'tool_use', id: 't', name: 'f', input: {} } }),
-      ...pieces.map(piece => event({ type: 'content_block_delta', index: 0, delta: kind === 'text' ? { type: 'text_delta', text: piece } : { type: 'input_json_delta', partial_json: piece } })),
-      event({ type: 'content_block_stop', index: 0 }), event({ type: 'message_stop' })
+      event({
+        type: 'content_block_start',
+        index: 0,
+        content_block:
+          kind === 'text' ? { type: 'text', text: '' } : { type: 'tool_use', id: 't', name: 'f', input: {} }
+      }),
+      ...pieces.map(piece =>
+        event({
+          type: 'content_block_delta',
+          index: 0,
+          delta:
+            kind === 'text'
+              ? { type: 'text_delta', text: piece }
+              : { type: 'input_json_delta', partial_json: piece }
+        })
+      ),
+      event({ type: 'content_block_stop', index: 0 }),
+      event({ type: 'message_stop' })
     ],
-    textOf: messages => joined(messages, [['delta', 'text'], ['delta', 'partial_json']])
+    textOf: messages =>
+      joined(messages, [
+        ['delta', 'text'],
+        ['delta', 'partial_json']
+      ])
   },
   responses: {
     dialect: responsesDialect(),
     kinds: ['text', 'reasoning', 'arguments'],
     texts: (kind, pieces) => {
-      const name = { text: 'output_text', reasoning: 'reasoning_summary_text', arguments: 'function_call_arguments' }[kind]
+      const name = {
+        text: 'output_text',
+        reasoning: 'reasoning_summary_text',
+        arguments: 'function_call_arguments'
+      }[kind]
       return [
-        ...pieces.map(delta => event({ type: `response.${name}.delta`, output_index: 0, item_id: 'i', content_index: 0, delta })),
-        event({ type: 'response.completed', response: { id: 'r', status: 'completed', output: [] } }), 'data: [DONE]\n\n'
+        ...pieces.map(delta =>
+          event({ type: `response.${name}.delta`, output_index: 0, item_id: 'i', content_index: 0, delta })
+        ),
+        event({ type: 'response.completed', response: { id: 'r', status: 'completed', output: [] } }),
+        'data: [DONE]\n\n'
       ]
     },
     textOf: messages => joined(messages, [['delta']])
@@ -95,43 +155,134 @@ const dialects: Readonly<Record<string, Frames>> = {
 
 /** Cuts a text at these places. */
 function cut (text: string, places: readonly number[]): string[] {
-  const at = [0, ...places.map(place => place % (text.length + 1)).toSorted((one, other) => one - other), text.length]
+  const at = [
+    0,
+    ...places.map(place => place % (text.length + 1)).toSorted((one, other) => one - other),
+    text.length
+  ]
   return at.slice(1).map((end, index) => text.slice(at[index], end))
 }
 
-const words = fc.array(fc.constantFrom(ada, quoted, 'Mail ', '. ', '<EMAIL_', ada.toLowerCase(), `\`${quoted}\``, '"', '\\', 'ü'), { maxLength: 8 }).map(pieces => pieces.join(''))
+const words = fc
+  .array(
+    fc.constantFrom(
+      ada,
+      quoted,
+      'Mail ',
+      '. ',
+      '<EMAIL_',
+      ada.toLowerCase(),
+      `\`${quoted}\``,
+      '"',
+      '\\',
+      'ü'
+    ),
+    { maxLength: 8 }
+  )
+  .map(pieces => pieces.join(''))
 
 function valuesIn (text: string): string {
   return text.replaceAll(new RegExp(ada, 'gi'), 'ada@example.com').replaceAll(quoted, () => odd)
 }
 
-for (const [name, { dialect, kinds, texts, textOf }] of Object.entries(dialects)) for (const kind of kinds) {
-  t.test(`${name}: ${kind} in a stream, cut anywhere, is restored`, async t => {
-    await holdsAsync(t, fc.asyncProperty(words, fc.array(fc.nat(200), { maxLength: 6 }), fc.array(fc.nat(5000), { maxLength: 4 }), async (said, cuts, writes) => {
-      const whole = kind === 'arguments' ? JSON.stringify({ to: said, deep: [said] }) : said
-      const frames = texts(kind, cut(whole, cuts))
-      const given = textOf(messagesIn(await shown(each(cut(frames.join(''), writes)), dialect)))
-      const expected = valuesIn(said)
-      if (kind !== 'arguments') return given === expected
-      const { to, deep } = JSON.parse(given) as { to: string, deep: string[] }
-      return to === expected && deep[0] === expected
-    }), { numRuns: 150 })
-  })
+for (const [name, { dialect, kinds, texts, textOf }] of Object.entries(dialects)) {
+  for (const kind of kinds) {
+    t.test(`${name}: ${kind} in a stream, cut anywhere, is restored`, async t => {
+      await holdsAsync(
+        t,
+        fc.asyncProperty(
+          words,
+          fc.array(fc.nat(200), { maxLength: 6 }),
+          fc.array(fc.nat(5000), { maxLength: 4 }),
+          async (said, cuts, writes) => {
+            const whole = kind === 'arguments' ? JSON.stringify({ to: said, deep: [said] }) : said
+            const frames = texts(kind, cut(whole, cuts))
+            const given = textOf(messagesIn(await shown(each(cut(frames.join(''), writes)), dialect)))
+            const expected = valuesIn(said)
+            if (kind !== 'arguments') return given === expected
+            const { to, deep } = JSON.parse(given) as { to: string, deep: string[] }
+            return to === expected && deep[0] === expected
+          }
+        ),
+        { numRuns: 150 }
+      )
+    })
+  }
 }
 
 t.test('complete answers are restored, and what is signed or encrypted is not', async t => {
-  const restored = async (value: Json, { dialect }: Frames): Promise<unknown> => JSON.parse(await shown(JSON.stringify(value), dialect))
-  const { chat, completions, messages, responses } = dialects as Record<'chat' | 'completions' | 'messages' | 'responses', Frames>
-  t.same(await restored({ choices: [{ message: { content: `To ${ada}`, reasoning_content: ada, tool_calls: [{ function: { name: 'f', arguments: `{"a":"${quoted}"}` } }], thinking_blocks: [{ thinking: ada }] } }] }, chat), {
-    choices: [{ message: { content: 'To ada@example.com', reasoning_content: 'ada@example.com', tool_calls: [{ function: { name: 'f', arguments: JSON.stringify({ a: odd }) } }], thinking_blocks: [{ thinking: ada }] } }]
+  const restored = async (value: Json, { dialect }: Frames): Promise<unknown> =>
+    JSON.parse(await shown(JSON.stringify(value), dialect))
+  const { chat, completions, messages, responses } = dialects as Record<
+    'chat' | 'completions' | 'messages' | 'responses',
+    Frames
+  >
+  t.same(
+    await restored(
+      {
+        choices: [
+          {
+            message: {
+              content: `To ${ada}`,
+              reasoning_content: ada,
+              tool_calls: [{ function: { name: 'f', arguments: `{"a":"${quoted}"}` } }],
+              thinking_blocks: [{ thinking: ada }]
+            }
+          }
+        ]
+      },
+      chat
+    ),
+    {
+      choices: [
+        {
+          message: {
+            content: 'To ada@example.com',
+            reasoning_content: 'ada@example.com',
+            tool_calls: [{ function: { name: 'f', arguments: JSON.stringify({ a: odd }) } }],
+            thinking_blocks: [{ thinking: ada }]
+          }
+        }
+      ]
+    }
+  )
+  t.same(await restored({ choices: [{ text: ada }] }, completions), {
+    choices: [{ text: 'ada@example.com' }]
   })
-  t.same(await restored({ choices: [{ text: ada }] }, completions), { choices: [{ text: 'ada@example.com' }] })
-  t.same(await restored({ content: [{ type: 'thinking', thinking: ada, signature: 's' }, { type: 'text', text: ada }, { type: 'tool_use', name: 'f', input: { a: quoted } }] }, messages), {
-    content: [{ type: 'thinking', thinking: ada, signature: 's' }, { type: 'text', text: 'ada@example.com' }, { type: 'tool_use', name: 'f', input: { a: odd } }]
-  })
-  t.match(await restored({ instructions: ada, metadata: { a: ada }, output: [{ type: 'message', content: [{ type: 'output_text', text: ada }] }] }, responses), {
-    instructions: 'ada@example.com', metadata: { a: 'ada@example.com' }, output: [{ content: [{ text: 'ada@example.com' }] }]
-  })
+  t.same(
+    await restored(
+      {
+        content: [
+          { type: 'thinking', thinking: ada, signature: 's' },
+          { type: 'text', text: ada },
+          { type: 'tool_use', name: 'f', input: { a: quoted } }
+        ]
+      },
+      messages
+    ),
+    {
+      content: [
+        { type: 'thinking', thinking: ada, signature: 's' },
+        { type: 'text', text: 'ada@example.com' },
+        { type: 'tool_use', name: 'f', input: { a: odd } }
+      ]
+    }
+  )
+  t.match(
+    await restored(
+      {
+        instructions: ada,
+        metadata: { a: ada },
+        output: [{ type: 'message', content: [{ type: 'output_text', text: ada }] }]
+      },
+      responses
+    ),
+    {
+      instructions: 'ada@example.com',
+      metadata: { a: 'ada@example.com' },
+      output: [{ content: [{ text: 'ada@example.com' }] }]
+    }
+  )
 })
 
 t.test('events without a placeholder are sent as they came, and nothing comes after the end', async t => {
@@ -140,12 +291,29 @@ t.test('events without a placeholder are sent as they came, and nothing comes af
   const none = new KeyedPlaceholders(randomBytes(32), { keyId: 'one', projectId: 'default' })
   const pieces = ['anything ', 'at all']
   const body = each(pieces)
-  const reply = withRestoredTexts({ status: 200, headers: {}, body }, none, chatCompletions.printedTexts ?? { answer: undefined as never, frames: undefined as never, textOf: () => ({ key: '' }) })
+  const reply = withRestoredTexts(
+    { status: 200, headers: {}, body },
+    none,
+    chatCompletions.printedTexts ?? {
+      answer: undefined as never,
+      frames: undefined as never,
+      textOf: () => ({ key: '' })
+    }
+  )
   const passed: string[] = []
-  for await (const piece of (reply.forCaller?.(reply) ?? reply).body as AsyncIterable<string>) passed.push(piece)
+  for await (const piece of (reply.forCaller?.(reply) ?? reply).body as AsyncIterable<string>) {
+    passed.push(piece)
+  }
   t.same(passed, pieces, 'before the first placeholder nothing is read')
 })
 
 function chatCompletionFrames (): string[] {
-  return [chunk({ role: 'assistant', content: '' }), chunk({ content: 'Hello. ' }), chunk({ content: '<EMAIL_' }), chunk({}, 'stop'), data({ id: 'c', choices: [], usage: { total_tokens: 1 } }), 'data: [DONE]\n\n']
+  return [
+    chunk({ role: 'assistant', content: '' }),
+    chunk({ content: 'Hello. ' }),
+    chunk({ content: '<EMAIL_' }),
+    chunk({}, 'stop'),
+    data({ id: 'c', choices: [], usage: { total_tokens: 1 } }),
+    'data: [DONE]\n\n'
+  ]
 }

@@ -5,10 +5,19 @@ import { provider } from '../support/settings.ts'
 import type { Adapters } from '../../lib/providers/provider.ts'
 
 t.test('a route can serve what its provider has an adapter for', async t => {
-  const chat = { ...provider('one'), adapters: { chat: {} } as unknown as Adapters } // that it is there is all that counts
+  // that it is there is all that counts
+  const chat = { ...provider('one'), adapters: { chat: {} } as unknown as Adapters }
   const providers = new Map([['one', chat], ['two', provider('two')]])
   const tests = (['chat', 'speech'] as const).map(capability => canServe(providers, capability))
-  for (const [id, expected] of [['one/a', [true, false]], ['two/a', [false, false]], ['three/a', [false, false]]] as const) {
-    t.same(tests.map(test => test(route(id))), expected, id)
+  for (const [id, expected] of [
+    ['one/a', [true, false]],
+    ['two/a', [false, false]],
+    ['three/a', [false, false]]
+  ] as const) {
+    t.same(
+      tests.map(test => test(route(id))),
+      expected,
+      id
+    )
   }
 })

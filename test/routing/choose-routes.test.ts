@@ -2,7 +2,12 @@ import t from 'tap'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { ValidCall } from '../../lib/core/call.ts'
 import { createModels } from '../../lib/models/create-models.ts'
-import { chooseRoutes, type ChooseRoutesOptions, type ChosenRoutes, type ModelRequest } from '../../lib/routing/choose-routes.ts'
+import {
+  chooseRoutes,
+  type ChooseRoutesOptions,
+  type ChosenRoutes,
+  type ModelRequest
+} from '../../lib/routing/choose-routes.ts'
 import { modelSettings, provider, settings } from '../support/settings.ts'
 import { receivedCall } from '../support/stages.ts'
 
@@ -12,13 +17,20 @@ const providers = new Map([
   ['google', provider('google')],
   ['anthropic', provider('anthropic', false)]
 ])
-const models = createModels(settings({
-  models: [modelSettings('openai/o3', { status: 'disabled' })],
-  routes: [
-    { name: 'fast', models: ['openai/gpt-5-nano', 'google/gemini-2.5-flash'] },
-    { name: 'settled', models: ['openai/gpt-5'], defaults: { 'openai/gpt-5': { max_completion_tokens: 8000, seed: 1 } } }
-  ]
-}), new Set(['openai', 'google']))
+const models = createModels(
+  settings({
+    models: [modelSettings('openai/o3', { status: 'disabled' })],
+    routes: [
+      { name: 'fast', models: ['openai/gpt-5-nano', 'google/gemini-2.5-flash'] },
+      {
+        name: 'settled',
+        models: ['openai/gpt-5'],
+        defaults: { 'openai/gpt-5': { max_completion_tokens: 8000, seed: 1 } }
+      }
+    ]
+  }),
+  new Set(['openai', 'google'])
+)
 
 interface Given {
   headers?: Record<string, string>
@@ -26,35 +38,66 @@ interface Given {
   options?: ChooseRoutesOptions<ModelRequest>
 }
 
-async function route (model: ModelRequest['model'], given: Given = {}): Promise<ChosenRoutes & ValidCall<ModelRequest>> {
+async function route (
+  model: ModelRequest['model'],
+  given: Given = {}
+): Promise<ChosenRoutes & ValidCall<ModelRequest>> {
   const call: ValidCall<ModelRequest> = receivedCall({
     headers: given.headers ?? {},
     key: { id: 'k', name: 'k', ...given.key },
     request: model === undefined ? {} : { model }
   })
-  return { ...call, ...chooseRoutes(call, { models, providers, settings: settings() }, { settings: requested => requested, ...given.options }) }
+  return {
+    ...call,
+    ...chooseRoutes(
+      call,
+      { models, providers, settings: settings() },
+      { settings: requested => requested, ...given.options }
+    )
+  }
 }
 
 const ids = ({ routes }: ChosenRoutes) => routes.map(({ modelId }) => modelId)
 
 t.test('a model is named by its id, with settings, or in a list of both', async t => {
-  t.match((await route('openai/gpt-5')).routes,
-    [{ providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5', traits: { sampling: false }, settings: undefined }])
-  t.match((await route({ model: 'openai/gpt-5', settings: { temperature: 0 } })).routes,
-    [{ providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5', settings: { temperature: 0 } }])
-  const { routes, record } = await route(['google/gemini-2.5-pro', { model: 'openai/gpt-5', settings: { n: 2 } }])
+  t.match((await route('openai/gpt-5')).routes, [
+    {
+      providerId: 'openai',
+      model: 'gpt-5',
+      modelId: 'openai/gpt-5',
+      traits: { sampling: false },
+      settings: undefined
+    }
+  ])
+  t.match((await route({ model: 'openai/gpt-5', settings: { temperature: 0 } })).routes, [
+    { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5', settings: { temperature: 0 } }
+  ])
+  const { routes, record } = await route([
+    'google/gemini-2.5-pro',
+    { model: 'openai/gpt-5', settings: { n: 2 } }
+  ])
   t.match(routes, [
-    { providerId: 'google', model: 'gemini-2.5-pro', modelId: 'google/gemini-2.5-pro', traits: { thinking: ['budget'], penalties: false } },
+    {
+      providerId: 'google',
+      model: 'gemini-2.5-pro',
+      modelId: 'google/gemini-2.5-pro',
+      traits: { thinking: ['budget'], penalties: false }
+    },
     { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5', settings: { n: 2 } }
   ])
   t.equal(record.requestedModel, 'google/gemini-2.5-pro, openai/gpt-5')
 })
 
 t.test('settings of the request win over those of a configured route, under any name', async t => {
-  const settled = async (settings?: object): Promise<unknown> => (await route(settings === undefined ? 'settled' : { model: 'settled', settings })).routes[0].settings
+  const settled = async (settings?: object): Promise<unknown> =>
+    (await route(settings === undefined ? 'settled' : { model: 'settled', settings })).routes[0].settings
   t.strictSame(await settled(), { max_completion_tokens: 8000, seed: 1 })
   t.strictSame(await settled({ max_tokens: 50 }), { seed: 1, max_tokens: 50 })
-  t.equal((await route('settled', { options: { settings: undefined as never } })).routes[0].settings, undefined, 'on endpoints that have none')
+  t.equal(
+    (await route('settled', { options: { settings: undefined as never } })).routes[0].settings,
+    undefined,
+    'on endpoints that have none'
+  )
 })
 
 t.test('a configured route gives several, and no model comes twice', async t => {
@@ -71,9 +114,14 @@ t.test('an unknown model is refused with the nearest one, even next to a known o
   await t.rejects(route(['openai/gpt-5', 'opneai/gpt-5-nano']),
     { ...error, message: /`opneai\/gpt-5-nano`.*Did you mean `openai\/gpt-5-nano`\?/ })
   await t.rejects(route('anthropic/claude-sonnet-5'), {
-    code: 'model_not_found', message: 'The model `anthropic/claude-sonnet-5` is not available: the provider `anthropic` is not enabled here.'
+    code: 'model_not_found',
+    message:
+      'The model `anthropic/claude-sonnet-5` is not available: the provider `anthropic` is not enabled here.'
   })
-  await t.rejects(route('anthropic/claude-of-tomorrow'), { code: 'model_not_found', message: /does not exist or is not enabled/ })
+  await t.rejects(route('anthropic/claude-of-tomorrow'), {
+    code: 'model_not_found',
+    message: /does not exist or is not enabled/
+  })
 })
 
 t.test('a very long name comes back shortened', async t => {
@@ -83,13 +131,21 @@ t.test('a very long name comes back shortened', async t => {
 })
 
 t.test('a request without model takes the default of its endpoint, or is refused', async t => {
-  t.same(ids(await route(undefined, { options: { defaultModel: () => 'openai/dall-e-2' } })), ['openai/dall-e-2'])
-  t.same(ids(await route('openai/dall-e-3', { options: { defaultModel: () => 'openai/dall-e-2' } })),
-    ['openai/dall-e-3'])
+  t.same(ids(await route(undefined, { options: { defaultModel: () => 'openai/dall-e-2' } })), [
+    'openai/dall-e-2'
+  ])
+  t.same(ids(await route('openai/dall-e-3', { options: { defaultModel: () => 'openai/dall-e-2' } })), [
+    'openai/dall-e-3'
+  ])
   await t.rejects(route(undefined, { options: { defaultModel: () => 'mistral/ocr' } }), {
-    code: 'model_not_found', message: '`model` is required: the default of this endpoint, `mistral/ocr`, is not enabled here.'
+    code: 'model_not_found',
+    message: '`model` is required: the default of this endpoint, `mistral/ocr`, is not enabled here.'
   })
-  await t.rejects(route(undefined), { code: 'invalid_value', status: 422, detail: [{ loc: ['body', 'model'], type: 'missing' }] })
+  await t.rejects(route(undefined), {
+    code: 'invalid_value',
+    status: 422,
+    detail: [{ loc: ['body', 'model'], type: 'missing' }]
+  })
   await t.rejects(route([]), { code: 'invalid_value', status: 422 })
 })
 
@@ -102,7 +158,10 @@ t.test('a key may use only its models', async t => {
   await t.rejects(route(['google/gemini-2.5-pro', 'openai/gpt-5'], google), refused)
   await t.rejects(route('gpt-5', { key: { models: ['openai/gpt-5-nano'] } }), refused)
   await t.rejects(route('openai/gpt-5', { key: { models: [] } }), refused)
-  t.same(ids(await route('fast', { key: { models: ['fast'] } })), ['openai/gpt-5-nano', 'google/gemini-2.5-flash'])
+  t.same(ids(await route('fast', { key: { models: ['fast'] } })), [
+    'openai/gpt-5-nano',
+    'google/gemini-2.5-flash'
+  ])
   await t.rejects(route('openai/gpt-5', { ...google, headers: { 'x-provider-key': 'sk-own' } }), refused)
 })
 
@@ -140,10 +199,16 @@ t.test('a key of the caller', async t => {
 
   t.test('reaches one provider only', async t => {
     await t.rejects(route('fast', { headers: own }), { code: 'invalid_value', param: 'model' })
-    await t.rejects(route(['openai/gpt-5', 'anthropic/claude-x'], { headers: own }), { code: 'invalid_value' })
-    t.same(ids(await route('fast', { headers: { ...own, 'x-provider': 'google' } })), ['google/gemini-2.5-flash'])
+    await t.rejects(route(['openai/gpt-5', 'anthropic/claude-x'], { headers: own }), {
+      code: 'invalid_value'
+    })
+    t.same(ids(await route('fast', { headers: { ...own, 'x-provider': 'google' } })), [
+      'google/gemini-2.5-flash'
+    ])
     const elsewhere = await route('openai/gpt-5', { headers: { ...own, 'x-provider': 'google' } })
-    t.same(elsewhere.routes, [{ providerId: 'google', model: 'openai/gpt-5', modelId: 'google/openai/gpt-5' }])
+    t.same(elsewhere.routes, [
+      { providerId: 'google', model: 'openai/gpt-5', modelId: 'google/openai/gpt-5' }
+    ])
   })
 
   t.test('does not open what the operator disabled', async t => {
@@ -166,8 +231,18 @@ t.test('without a key of their own, callers choose among the enabled providers',
   t.same(ids(await route('gpt-5', { headers: { 'x-provider': 'openai' } })), ['openai/gpt-5'])
   t.same(ids(await route('gpt-next', { headers: { 'x-provider': 'openai' } })), ['openai/gpt-next'])
   t.same(ids(await route('openai/gpt-5', { headers: { 'x-provider': ' ' } })), ['openai/gpt-5'])
-  t.same(ids(await route('openai/gpt-5', { headers: { 'x-provider-model': 'gpt-next' } })), ['openai/gpt-next'], 'at the provider of the model')
-  await t.rejects(route('anthropic/claude-x', { headers: { 'x-provider-model': 'claude-y' } }), { code: 'unknown_provider' }, 'which the gateway has no key for')
-  await t.rejects(route('claude-x', { headers: { 'x-provider': 'anthropic' } }),
-    { code: 'unknown_provider', message: /: google, openai\./ })
+  t.same(
+    ids(await route('openai/gpt-5', { headers: { 'x-provider-model': 'gpt-next' } })),
+    ['openai/gpt-next'],
+    'at the provider of the model'
+  )
+  await t.rejects(
+    route('anthropic/claude-x', { headers: { 'x-provider-model': 'claude-y' } }),
+    { code: 'unknown_provider' },
+    'which the gateway has no key for'
+  )
+  await t.rejects(route('claude-x', { headers: { 'x-provider': 'anthropic' } }), {
+    code: 'unknown_provider',
+    message: /: google, openai\./
+  })
 })

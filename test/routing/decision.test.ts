@@ -13,16 +13,36 @@ t.test('a decision has the order, the state and the reason of all', async t => {
   ]
   for (let count = 0; count < 5; count++) fail(health, route('one/a'))
   health.retryBudget('two').onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 30 }))
-  const decision = decide({ requested: 'smart', routes, health, keyId: 'key-1', canServe: ({ providerId }) => providerId !== 'three' })
+  const decision = decide({
+    requested: 'smart',
+    routes,
+    health,
+    keyId: 'key-1',
+    canServe: ({ providerId }) => providerId !== 'three'
+  })
   t.match(decision, { object: 'route.decision', requested: 'smart' })
   t.match(decision.candidates, [
     { rank: 1, model: 'four/d', provider: 'four', score: 0.1, state: 'ready', reason: 'score=0.10' },
-    { rank: 2, model: 'one/a', score: 0.834, state: 'circuit_open', origin: 'this_process', until: /^\d{4}-.*Z$/, reason: 'score=0.83' },
+    {
+      rank: 2,
+      model: 'one/a',
+      score: 0.834,
+      state: 'circuit_open',
+      origin: 'this_process',
+      until: /^\d{4}-.*Z$/,
+      reason: 'score=0.83'
+    },
     { rank: 3, model: 'two/b', state: 'rate_limited', until: /Z$/ },
     { rank: 4, model: 'three/c', state: 'unsuitable' }
   ])
   pass(5000)
   health.begin(route('one/a'), 'key-1')
-  const probed = decide({ requested: '', routes, health, keyId: 'key-1', canServe: () => true }).candidates.find(({ model }) => model === 'one/a')
+  const probed = decide({
+    requested: '',
+    routes,
+    health,
+    keyId: 'key-1',
+    canServe: () => true
+  }).candidates.find(({ model }) => model === 'one/a')
   t.same([probed?.state, probed?.until], ['circuit_open', undefined], 'how long a probe takes is unknown')
 })

@@ -5,7 +5,11 @@ import { providerSettings } from '../support/settings.ts'
 import type { Provider } from '../../lib/providers/provider.ts'
 
 function server (): Provider {
-  return createProvider(providerSettings('openai', 'openai'), { send: async () => { throw new Error('nothing is sent here') } })
+  return createProvider(providerSettings('openai', 'openai'), {
+    send: async () => {
+      throw new Error('nothing is sent here')
+    }
+  })
 }
 
 t.test('a server without the API is remembered for a quarter of an hour, and no other one is', async t => {

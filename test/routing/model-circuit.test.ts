@@ -19,7 +19,10 @@ function play (steps: string): (keyId: string) => string {
     if (outcome === '~') circuit.recordStreamFailure(key, now())
     circuit.ended(attempt)
   }
-  return key => circuit.openForMs(key, now()) === undefined ? 'goes' : `open ${Number(circuit.openForMs(key, now())) / 1000}`
+  return key =>
+    circuit.openForMs(key, now()) === undefined
+      ? 'goes'
+      : `open ${Number(circuit.openForMs(key, now())) / 1000}`
 }
 
 const times = (count: number, steps: string): string => `${steps} `.repeat(count)
@@ -29,11 +32,18 @@ t.test('failures of one key open the circuit of that key alone', t => {
     ['five in a row', times(5, 'a-'), 'open 5', 'goes'],
     ['a hundred', times(100, 'a-'), 'open 5', 'goes'],
     ['answers that are cut off', times(5, 'a~'), 'open 5', 'goes'],
-    ['with failures of another now and then', `${times(9, 'a-')} b- b+ ${times(9, 'a-')} b- b+`, 'open 5', 'goes'],
+    [
+      'with failures of another now and then',
+      `${times(9, 'a-')} b- b+ ${times(9, 'a-')} b- b+`,
+      'open 5',
+      'goes'
+    ],
     ['probes as well', `${times(5, 'a-')} 5 a- 10 a- 20 a-`, 'open 40', 'goes'],
     ['until its probe succeeds', `${times(5, 'a-')} 5 a+`, 'goes', 'goes'],
     ['of two keys each its own', times(5, 'a- b-'), 'open 5', 'open 5']
-  ] as const) t.same([play(steps)('a'), play(steps)('b')], [a, b], name)
+  ] as const) {
+    t.same([play(steps)('a'), play(steps)('b')], [a, b], name)
+  }
   t.equal(play(times(5, 'a- b-'))('c'), 'goes', 'and none of a third key')
   t.end()
 })
@@ -43,11 +53,20 @@ t.test('failures of three keys open the circuit of all', t => {
   for (const key of ['a', 'd']) t.equal(play(steps)(key), 'open 5')
   t.equal(play(`${steps} 5 d+`)('a'), 'goes', 'which the success of any closes')
   t.equal(play(`${steps} 5 d-`)('a'), 'open 10', 'and the failed probe of any extends')
-  t.equal(play(`a- a- a- ${steps} 5 a- a- d+`)('d'), 'goes', 'but a key whose own is open makes no probe for others')
+  t.equal(
+    play(`a- a- a- ${steps} 5 a- a- d+`)('d'),
+    'goes',
+    'but a key whose own is open makes no probe for others'
+  )
   t.equal(play('a- b- c- d- e-')('f'), 'open 5', 'one failure of each is enough')
   t.end()
 })
 
 t.test('whatever one key does, the calls of others may be sent', async () => {
-  fc.assert(fc.property(fc.array(fc.constantFrom('a-', 'a~', 'a+', 'b+', '3', '9'), { maxLength: 200 }), steps => play(steps.join(' '))('b') === 'goes'))
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom('a-', 'a~', 'a+', 'b+', '3', '9'), { maxLength: 200 }),
+      steps => play(steps.join(' '))('b') === 'goes'
+    )
+  )
 })

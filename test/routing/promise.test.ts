@@ -36,31 +36,44 @@ interface Simulation {
 function simulate (shares: readonly number[], now?: () => number): Simulation {
   let requests = 0
   let failed = 0
-  const providers = new Map(shares.map((_, place): [string, Provider] => {
-    const id = `p${place}`
-    const attempts = new Map<string, number>()
-    return [id, {
-      ...provider(id),
-      retries: 3,
-      adapters: { chat: chatCompletions },
-      transport: {
-        send: async ({ body }) => {
-          requests++
-          const { user } = JSON.parse(String(body)) as { user: string } // as we have printed it
-          const attempt = (attempts.get(user) ?? 0) + 1
-          attempts.set(user, attempt)
-          const draw = createHash('sha256').update(`${id} ${user} ${attempt}`).digest()
-          await new Promise(resolve => { setImmediate(resolve) })
-          if (draw.readUInt32BE() / 2 ** 32 < (shares[place] ?? 0)) return response(200, answer)
-          failed++
-          const failure = failures[(draw[4] ?? 0) % failures.length]
-          if (failure === 'reset') throw new GatewayError('upstream_unreachable', { staleConnection: true })
-          return response(Number(failure), '{}')
+  const providers = new Map(
+    shares.map((_, place): [string, Provider] => {
+      const id = `p${place}`
+      const attempts = new Map<string, number>()
+      return [
+        id,
+        {
+          ...provider(id),
+          retries: 3,
+          adapters: { chat: chatCompletions },
+          transport: {
+            send: async ({ body }) => {
+              requests++
+              const { user } = JSON.parse(String(body)) as { user: string } // as we have printed it
+              const attempt = (attempts.get(user) ?? 0) + 1
+              attempts.set(user, attempt)
+              const draw = createHash('sha256').update(`${id} ${user} ${attempt}`).digest()
+              await new Promise(resolve => {
+                setImmediate(resolve)
+              })
+              if (draw.readUInt32BE() / 2 ** 32 < (shares[place] ?? 0)) return response(200, answer)
+              failed++
+              const failure = failures[(draw[4] ?? 0) % failures.length]
+              if (failure === 'reset') {
+                throw new GatewayError('upstream_unreachable', { staleConnection: true })
+              }
+              return response(Number(failure), '{}')
+            }
+          }
         }
-      }
-    }]
+      ]
+    })
+  )
+  const routes = [...providers.keys()].map((providerId): Route => ({
+    providerId,
+    model: 'm',
+    modelId: `${providerId}/m`
   }))
-  const routes = [...providers.keys()].map((providerId): Route => ({ providerId, model: 'm', modelId: `${providerId}/m` }))
   const [first = routes[0], ...others] = routes
   if (first === undefined) throw new Error('no provider')
   const stage = providerCall({ providers, settings: settings(), routeHealth: new RouteHealth(now) }, 'chat')
@@ -68,7 +81,11 @@ function simulate (shares: readonly number[], now?: () => number): Simulation {
     requests: () => requests,
     failed: () => failed,
     ask: async index => {
-      const request: ChatInput = { model: first.modelId, messages: [{ role: 'user', content: 'hi' }], user: String(index) }
+      const request: ChatInput = {
+        model: first.modelId,
+        messages: [{ role: 'user', content: 'hi' }],
+        user: String(index)
+      }
       const call = routedCall(request, { id: `call-${index}`, routes: [first, ...others] })
       try {
         for await (const _ of stage(once(call))) return true
@@ -89,7 +106,9 @@ function response (status: number, text: string): UpstreamResponse {
     body: {
       buffer: async () => bytes,
       cancel: () => undefined,
-      async * [Symbol.asyncIterator] () { yield bytes }
+      async *[Symbol.asyncIterator] () {
+        yield bytes
+      }
     }
   }
 }
@@ -98,35 +117,43 @@ function response (status: number, text: string): UpstreamResponse {
 async function share (simulation: Simulation, calls: number, atOnce: number, from = 0): Promise<number> {
   let next = from
   let succeeded = 0
-  await Promise.all(Array.from({ length: atOnce }, async () => {
-    while (next < from + calls) if (await simulation.ask(next++)) succeeded++
-  }))
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      while (next < from + calls) if (await simulation.ask(next++)) succeeded++
+    })
+  )
   return succeeded / calls
 }
 
-t.test('two providers that answer 70 % of attempts answer 99.9 % of calls, with no request that no failure needs', async t => {
-  const simulation = simulate([0.7, 0.7])
-  const succeeded = await share(simulation, 10_000, 200)
-  // Of 100,000 calls 6.6 are expected to fail in four attempts at each.
-  t.ok(succeeded >= 0.9995, `${succeeded} of calls succeed`)
-  const needed = 10_000 + simulation.failed()
-  t.ok(simulation.requests() <= needed * 1.1, `${simulation.requests()} requests, ${needed} needed`)
-  t.ok(simulation.requests() > 10_000 * 1.3, 'failures were there')
-})
+t.test(
+  'two providers that answer 70 % of attempts answer 99.9 % of calls, with no request that no failure needs',
+  async t => {
+    const simulation = simulate([0.7, 0.7])
+    const succeeded = await share(simulation, 10_000, 200)
+    // Of 100,000 calls 6.6 are expected to fail in four attempts at each.
+    t.ok(succeeded >= 0.9995, `${succeeded} of calls succeed`)
+    const needed = 10_000 + simulation.failed()
+    t.ok(simulation.requests() <= needed * 1.1, `${simulation.requests()} requests, ${needed} needed`)
+    t.ok(simulation.requests() > 10_000 * 1.3, 'failures were there')
+  }
+)
 
-t.test('providers that are all down see at most 1.2 requests per call, and are found when they are back', async t => {
-  const shares = [0, 0]
-  let nowMs = 0
-  const simulation = simulate(shares, () => nowMs)
-  t.equal(await share(simulation, 1000, 50), 0)
-  t.ok(simulation.requests() <= 1200, `${simulation.requests()} requests of 1000 calls`)
-  shares[1] = 1
-  nowMs += 61_000
-  t.equal(await share(simulation, 100, 1, 1000), 1, 'the second one is back')
-  shares[0] = 1
-  shares[1] = 0
-  nowMs += 61_000
-  const before = simulation.requests()
-  t.equal(await share(simulation, 100, 1, 2000), 1, 'the first one instead')
-  t.ok(simulation.requests() - before <= 102, 'which is tried first from then on')
-})
+t.test(
+  'providers that are all down see at most 1.2 requests per call, and are found when they are back',
+  async t => {
+    const shares = [0, 0]
+    let nowMs = 0
+    const simulation = simulate(shares, () => nowMs)
+    t.equal(await share(simulation, 1000, 50), 0)
+    t.ok(simulation.requests() <= 1200, `${simulation.requests()} requests of 1000 calls`)
+    shares[1] = 1
+    nowMs += 61_000
+    t.equal(await share(simulation, 100, 1, 1000), 1, 'the second one is back')
+    shares[0] = 1
+    shares[1] = 0
+    nowMs += 61_000
+    const before = simulation.requests()
+    t.equal(await share(simulation, 100, 1, 2000), 1, 'the first one instead')
+    t.ok(simulation.requests() - before <= 102, 'which is tried first from then on')
+  }
+)

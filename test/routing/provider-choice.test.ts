@@ -1,30 +1,52 @@
 import t from 'tap'
 import { createModels } from '../../lib/models/create-models.ts'
-import { checkOneProvider, ownProviderKey, providerChoice, routesByChoice, type ProviderChoice } from '../../lib/routing/provider-choice.ts'
+import {
+  checkOneProvider,
+  ownProviderKey,
+  providerChoice,
+  routesByChoice,
+  type ProviderChoice
+} from '../../lib/routing/provider-choice.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { route } from '../support/routes.ts'
 import { modelSettings, provider, settings } from '../support/settings.ts'
 
-const providers = new Map([provider('openai'), provider('anthropic', false), provider('groq')].map(each => [each.id, each]))
+const providers = new Map(
+  [provider('openai'), provider('anthropic', false), provider('groq')].map(each => [each.id, each])
+)
 const key = new Secret('sk-1')
 
 t.test('a call without the headers leaves the choice to the gateway; empty ones are none', async t => {
-  for (const headers of [{}, { 'x-provider': '', 'x-provider-key': '  ', 'x-provider-model': '' }]) t.equal(providerChoice(headers, providers), undefined)
+  for (const headers of [{}, { 'x-provider': '', 'x-provider-key': '  ', 'x-provider-model': '' }]) {
+    t.equal(providerChoice(headers, providers), undefined)
+  }
 })
 
 t.test('the headers are read without white space, the provider in any case', async t => {
-  t.strictSame(providerChoice({ 'x-provider': ' OpenAI ', 'x-provider-model': ' gpt-5 ' }, providers), { providerId: 'openai', model: 'gpt-5' })
+  t.strictSame(providerChoice({ 'x-provider': ' OpenAI ', 'x-provider-model': ' gpt-5 ' }, providers), {
+    providerId: 'openai',
+    model: 'gpt-5'
+  })
   t.equal(providerChoice({ 'x-provider-key': [' sk-1 ', 'sk-2'] }, providers)?.key?.reveal(), 'sk-1')
 })
 
-t.test('a provider that is not there is refused with those that are; a disabled one needs a key', async t => {
-  t.throws(() => providerChoice({ 'x-provider': 'xai' }, providers), {
-    code: 'unknown_provider', param: 'X-Provider', message: 'X-Provider must be one of: groq, openai.'
-  })
-  t.throws(() => providerChoice({ 'x-provider': 'anthropic' }, providers), { code: 'unknown_provider' })
-  t.throws(() => providerChoice({ 'x-provider': 'xai', 'x-provider-key': 'k' }, providers), { message: 'X-Provider must be one of: anthropic, groq, openai.' })
-  t.match(providerChoice({ 'x-provider': 'anthropic', 'x-provider-key': 'k' }, providers), { providerId: 'anthropic' })
-})
+t.test(
+  'a provider that is not there is refused with those that are; a disabled one needs a key',
+  async t => {
+    t.throws(() => providerChoice({ 'x-provider': 'xai' }, providers), {
+      code: 'unknown_provider',
+      param: 'X-Provider',
+      message: 'X-Provider must be one of: groq, openai.'
+    })
+    t.throws(() => providerChoice({ 'x-provider': 'anthropic' }, providers), { code: 'unknown_provider' })
+    t.throws(() => providerChoice({ 'x-provider': 'xai', 'x-provider-key': 'k' }, providers), {
+      message: 'X-Provider must be one of: anthropic, groq, openai.'
+    })
+    t.match(providerChoice({ 'x-provider': 'anthropic', 'x-provider-key': 'k' }, providers), {
+      providerId: 'anthropic'
+    })
+  }
+)
 
 t.test('a key that no header can carry is refused without being shown', async t => {
   t.equal(ownProviderKey({}), undefined)
@@ -38,28 +60,48 @@ t.test('a key that no header can carry is refused without being shown', async t 
 })
 
 t.test('routes of a call that chooses', async t => {
-  const models = createModels(settings({
-    models: [modelSettings('openai/gpt-4o', { status: 'disabled' })],
-    routes: [{ name: 'both', models: ['openai/gpt-5', 'groq/llama'] }]
-  }), new Set(['openai', 'groq']))
-  const ids = (choice: ProviderChoice, name: string): string[] => routesByChoice(choice, name, models, providers).map(({ modelId }) => modelId)
+  const models = createModels(
+    settings({
+      models: [modelSettings('openai/gpt-4o', { status: 'disabled' })],
+      routes: [{ name: 'both', models: ['openai/gpt-5', 'groq/llama'] }]
+    }),
+    new Set(['openai', 'groq'])
+  )
+  const ids = (choice: ProviderChoice, name: string): string[] =>
+    routesByChoice(choice, name, models, providers).map(({ modelId }) => modelId)
   t.same(ids({ key }, 'openai/gpt-5'), ['openai/gpt-5'], 'a key is for the provider of the model')
   t.same(ids({ key }, 'both'), ['openai/gpt-5', 'groq/llama'], 'or all of a route, to be checked')
   t.same(ids({ providerId: 'groq' }, 'both'), ['groq/llama'], 'of a route, what the named provider serves')
-  t.same(ids({ providerId: 'groq' }, 'other'), ['groq/other'], 'a model that is not known is called by its name')
+  t.same(
+    ids({ providerId: 'groq' }, 'other'),
+    ['groq/other'],
+    'a model that is not known is called by its name'
+  )
   t.same(ids({ providerId: 'anthropic', key }, 'claude-new'), ['anthropic/claude-new'])
-  t.same(ids({ model: 'gpt-6' }, 'openai/gpt-5'), ['openai/gpt-6'], 'the model of the header instead of the one in the body')
+  t.same(
+    ids({ model: 'gpt-6' }, 'openai/gpt-5'),
+    ['openai/gpt-6'],
+    'the model of the header instead of the one in the body'
+  )
   t.same(ids({ providerId: 'openai' }, 'openai/gpt-4o'), [], 'a disabled model has none')
 })
 
-t.test('a key that no model says the provider of is refused, as is a model of a disabled provider without one', async t => {
-  const models = createModels(settings(), new Set(['openai']))
-  t.throws(() => routesByChoice({ key }, 'something', models, providers), { code: 'unknown_provider' })
-  t.throws(() => routesByChoice({ model: 'claude' }, 'anthropic/claude', models, providers), { code: 'unknown_provider' })
-})
+t.test(
+  'a key that no model says the provider of is refused, as is a model of a disabled provider without one',
+  async t => {
+    const models = createModels(settings(), new Set(['openai']))
+    t.throws(() => routesByChoice({ key }, 'something', models, providers), { code: 'unknown_provider' })
+    t.throws(() => routesByChoice({ model: 'claude' }, 'anthropic/claude', models, providers), {
+      code: 'unknown_provider'
+    })
+  }
+)
 
 t.test('a key reaches one provider only', async t => {
   t.doesNotThrow(() => checkOneProvider([]))
   t.doesNotThrow(() => checkOneProvider([route('one/a'), route('one/b')]))
-  t.throws(() => checkOneProvider([route('one/a'), route('two/b')]), { code: 'invalid_value', param: 'model' })
+  t.throws(() => checkOneProvider([route('one/a'), route('two/b')]), {
+    code: 'invalid_value',
+    param: 'model'
+  })
 })

@@ -29,7 +29,9 @@ t.test('attempts are free at first, then earned by answers and lost by failures'
   budget.onAnswer()
   t.equal(takeAll(), 3)
   for (let count = 0; count < 4; count++) budget.onAnswer()
-  for (const code of ['upstream_error', 'rate_limit_exceeded', 'invalid_value', 'model_not_found'] as const) budget.onFailure(new GatewayError(code))
+  for (const code of ['upstream_error', 'rate_limit_exceeded', 'invalid_value', 'model_not_found'] as const) {
+    budget.onFailure(new GatewayError(code))
+  }
   t.equal(takeAll(), 10, 'mistakes of callers lose none')
   for (let count = 0; count < 1000; count++) budget.onAnswer()
   t.equal(takeAll(), 200, 'no more than so many are saved')

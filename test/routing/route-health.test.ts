@@ -6,7 +6,9 @@ import { clock, fail, route } from '../support/routes.ts'
 import type { Route } from '../../lib/core/route.ts'
 
 t.test('routes are tried as given, but those that cool down after all others', async t => {
-  const a = route('one/a'); const b = route('two/b'); const c = route('three/c')
+  const a = route('one/a')
+  const b = route('two/b')
+  const c = route('three/c')
   const { now, pass } = clock()
   const health = new RouteHealth(now)
   const open = ({ modelId }: Route): void => {
@@ -14,7 +16,11 @@ t.test('routes are tried as given, but those that cool down after all others', a
   }
   const order = (...routes: Route[]): string[] => {
     const seen: string[] = []
-    for (const { modelId } of health.candidates(routes, 'key-1', ({ modelId }, { reason }) => seen.push(`(${modelId} ${reason})`))) seen.push(modelId)
+    for (const { modelId } of health.candidates(routes, 'key-1', ({ modelId }, { reason }) =>
+      seen.push(`(${modelId} ${reason})`)
+    )) {
+      seen.push(modelId)
+    }
     return seen
   }
   t.same(order(a, b, c), ['one/a', 'two/b', 'three/c'])
@@ -37,27 +43,54 @@ t.test('routes are tried as given, but those that cool down after all others', a
 
 t.test('a rotation tries every model, and none twice', async t => {
   const ids = ['one/a', 'one/b', 'two/c', 'two/d', 'three/e']
-  fc.assert(fc.property(fc.shuffledSubarray(ids), fc.subarray(ids), fc.subarray(['one', 'two', 'three']), (named, failing, paused) => {
-    const health = new RouteHealth(() => 0)
-    for (const id of failing) for (let count = 0; count < 5; count++) fail(health, route(id))
-    for (const id of paused) health.retryBudget(id).onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }))
-    const turns = [...health.candidates(named.map(id => route(id)), 'key-1', () => undefined)]
-    const isWaiting = (id: string): boolean => failing.includes(id) || paused.some(provider => id.startsWith(`${provider}/`))
-    const found = turns.map(({ modelId }) => modelId)
-    // The last of a list is tried where it stands unless others wait already.
-    const waiting = named.filter(isWaiting)
-    t.same(found, [...named.filter(id => !isWaiting(id)), ...waiting])
-  }), { numRuns: 50 })
+  fc.assert(
+    fc.property(
+      fc.shuffledSubarray(ids),
+      fc.subarray(ids),
+      fc.subarray(['one', 'two', 'three']),
+      (named, failing, paused) => {
+        const health = new RouteHealth(() => 0)
+        for (const id of failing) for (let count = 0; count < 5; count++) fail(health, route(id))
+        for (const id of paused) {
+          health.retryBudget(id).onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }))
+        }
+        const turns = [
+          ...health.candidates(
+            named.map(id => route(id)),
+            'key-1',
+            () => undefined
+          )
+        ]
+        const isWaiting = (id: string): boolean =>
+          failing.includes(id) || paused.some(provider => id.startsWith(`${provider}/`))
+        const found = turns.map(({ modelId }) => modelId)
+        // The last of a list is tried where it stands unless others wait already.
+        const waiting = named.filter(isWaiting)
+        t.same(found, [...named.filter(id => !isWaiting(id)), ...waiting])
+      }
+    ),
+    { numRuns: 50 }
+  )
 })
 
 t.test('only what a provider does wrong counts against a model', async t => {
   const a = route('one/a')
   const codes: Array<[ErrorCode, boolean]> = [
-    ['upstream_error', true], ['upstream_unreachable', true], ['upstream_overloaded', true], ['upstream_timeout', true],
-    ['upstream_invalid_response', true], ['upstream_stream_interrupted', true],
-    ['invalid_value', false], ['context_length_exceeded', false], ['content_policy_violation', false],
-    ['client_closed_request', false], ['timeout', false], ['internal_error', false],
-    ['model_not_found', false], ['upstream_auth_failed', false], ['rate_limit_exceeded', false]
+    ['upstream_error', true],
+    ['upstream_unreachable', true],
+    ['upstream_overloaded', true],
+    ['upstream_timeout', true],
+    ['upstream_invalid_response', true],
+    ['upstream_stream_interrupted', true],
+    ['invalid_value', false],
+    ['context_length_exceeded', false],
+    ['content_policy_violation', false],
+    ['client_closed_request', false],
+    ['timeout', false],
+    ['internal_error', false],
+    ['model_not_found', false],
+    ['upstream_auth_failed', false],
+    ['rate_limit_exceeded', false]
   ]
   for (const [code, counts] of codes) {
     const health = new RouteHealth(() => 0)
@@ -103,13 +136,23 @@ t.test('requests that wait are counted for routes by load only, and forgotten wh
   t.equal(health.waiting('one/a'), 0)
 })
 
-t.test('only models that are ordered by speed are measured, streams apart from complete answers', async t => {
-  const health = new RouteHealth(() => 0)
-  const [fast, plain] = [route('one/a', { by: 'first_byte' }), route('one/b')]
-  health.succeeded(fast, health.begin(fast, 'key-1'), true, 30)
-  health.succeeded(plain, health.begin(plain, 'key-1'), true, 30)
-  t.same([health.latencies(true).of('one/a'), health.latencies(false).of('one/a'), health.latencies(true).of('one/b')], [30, undefined, undefined])
-})
+t.test(
+  'only models that are ordered by speed are measured, streams apart from complete answers',
+  async t => {
+    const health = new RouteHealth(() => 0)
+    const [fast, plain] = [route('one/a', { by: 'first_byte' }), route('one/b')]
+    health.succeeded(fast, health.begin(fast, 'key-1'), true, 30)
+    health.succeeded(plain, health.begin(plain, 'key-1'), true, 30)
+    t.same(
+      [
+        health.latencies(true).of('one/a'),
+        health.latencies(false).of('one/a'),
+        health.latencies(true).of('one/b')
+      ],
+      [30, undefined, undefined]
+    )
+  }
+)
 
 t.test('a wait for one of several credentials leaves the provider to the others', async t => {
   const health = new RouteHealth(() => 0)
@@ -177,32 +220,48 @@ t.test('what another process says counts until what this one knows is newer', as
   t.same([after.pauseMs('two'), after.cooldown(a, 'key-1')], [9000, undefined])
 })
 
-t.test('cooldowns that begin and end are reported to others, with the time there were failures only', async t => {
-  const { now, pass } = clock()
-  const reported: object[] = []
-  const health = new RouteHealth(now, cooldown => reported.push(cooldown))
-  health.addCredentials('two', [1, 1])
-  const a = route('one/a')
-  for (let count = 0; count < 5; count++) {
+t.test(
+  'cooldowns that begin and end are reported to others, with the time there were failures only',
+  async t => {
+    const { now, pass } = clock()
+    const reported: object[] = []
+    const health = new RouteHealth(now, cooldown => reported.push(cooldown))
+    health.addCredentials('two', [1, 1])
+    const a = route('one/a')
+    for (let count = 0; count < 5; count++) {
+      fail(health, a)
+      pass(10)
+    }
+    pass(5000)
     fail(health, a)
-    pass(10)
+    health.succeeded(a, health.begin(a, 'key-1'), false, 0)
+    health.failed(
+      a,
+      health.begin(a, 'key-1'),
+      new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 })
+    )
+    for (const keyId of ['key-1', 'key-2']) {
+      health.failed(
+        route('two/b'),
+        health.begin(route('two/b'), keyId),
+        new GatewayError('upstream_auth_failed'),
+        1
+      )
+    }
+    const c = route('four/c')
+    for (const keyId of ['key-1', 'key-2', 'key-3', 'key-1', 'key-2']) {
+      fail(health, c, 'upstream_error', keyId)
+    }
+    t.match(reported, [
+      { providerId: 'one', modelId: 'one/a', keyId: 'key-1', forMs: 5000, failingMs: 40 },
+      { modelId: 'one/a', keyId: 'key-1', forMs: 10_000, failingMs: 5050 },
+      { modelId: 'one/a', keyId: 'key-1', forMs: 0 },
+      { providerId: 'one', modelId: undefined, forMs: 7000 },
+      { providerId: 'two', credential: 1, keyId: undefined, forMs: 60_000 },
+      { providerId: 'four', modelId: 'four/c', keyId: undefined, forMs: 5000 }
+    ])
   }
-  pass(5000)
-  fail(health, a)
-  health.succeeded(a, health.begin(a, 'key-1'), false, 0)
-  health.failed(a, health.begin(a, 'key-1'), new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 }))
-  for (const keyId of ['key-1', 'key-2']) health.failed(route('two/b'), health.begin(route('two/b'), keyId), new GatewayError('upstream_auth_failed'), 1)
-  const c = route('four/c')
-  for (const keyId of ['key-1', 'key-2', 'key-3', 'key-1', 'key-2']) fail(health, c, 'upstream_error', keyId)
-  t.match(reported, [
-    { providerId: 'one', modelId: 'one/a', keyId: 'key-1', forMs: 5000, failingMs: 40 },
-    { modelId: 'one/a', keyId: 'key-1', forMs: 10_000, failingMs: 5050 },
-    { modelId: 'one/a', keyId: 'key-1', forMs: 0 },
-    { providerId: 'one', modelId: undefined, forMs: 7000 },
-    { providerId: 'two', credential: 1, keyId: undefined, forMs: 60_000 },
-    { providerId: 'four', modelId: 'four/c', keyId: undefined, forMs: 5000 }
-  ])
-})
+)
 
 t.test('a cooldown of one key at another process is none of other keys here', async t => {
   const { now, pass } = clock()

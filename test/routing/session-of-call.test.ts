@@ -11,13 +11,16 @@ interface Named { request?: Partial<ChatInput>, session?: string, key?: string }
 function sessionOf ({ request, session, key = 'key-1' }: Named, random?: () => number): SessionOfCall {
   const messages: ChatInput['messages'] = [{ role: 'user', content: 'hi' }]
   return new SessionOfCall(
-    { key: { id: key, name: key }, record: { session }, request: { model: 'm', messages, ...request } }, random
+    { key: { id: key, name: key }, record: { session }, request: { model: 'm', messages, ...request } },
+    random
   )
 }
 
 const models = ['a/m', 'b/m', 'c/m']
 const routes = orderRoutes(
-  { name: 'r', models, strategy: 'weighted', weights: { 'a/m': 2 }, affinity: true }, id => [routeOf(id)], new Map()
+  { name: 'r', models, strategy: 'weighted', weights: { 'a/m': 2 }, affinity: true },
+  id => [routeOf(id)],
+  new Map()
 )
 const inputs = { random: Math.random, latency: () => undefined }
 
@@ -31,14 +34,30 @@ t.test('a session is what the caller names, else how the conversation began', as
     [{ request: { prompt_cache_key: 'two' } }, 'key-1\ntwo']
   ]
   for (const [call, id] of names) t.equal(sessionOf(call).id, id)
-  t.equal(sessionOf({ request: { prompt_cache_key: 'x'.repeat(256) } }).id, undefined, 'a longer name is no session')
+  t.equal(
+    sessionOf({ request: { prompt_cache_key: 'x'.repeat(256) } }).id,
+    undefined,
+    'a longer name is no session'
+  )
   const turns: Array<ChatInput['messages']> = [
-    [{ role: 'system', content: 's' }, { role: 'user', content: 'hi' }],
-    [{ role: 'system', content: 's' }, { role: 'user', content: 'hi' }, { role: 'assistant', content: 'x' }, { role: 'user', content: 'more' }]
+    [
+      { role: 'system', content: 's' },
+      { role: 'user', content: 'hi' }
+    ],
+    [
+      { role: 'system', content: 's' },
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: 'x' },
+      { role: 'user', content: 'more' }
+    ]
   ]
   const [first, second] = turns.map(messages => sessionOf({ request: { messages } }).id)
   t.equal(first, second, 'turns of one conversation')
-  t.not(first, sessionOf({ request: { messages: [{ role: 'user', content: 'hi' }] } }).id, 'another system prompt')
+  t.not(
+    first,
+    sessionOf({ request: { messages: [{ role: 'user', content: 'hi' }] } }).id,
+    'another system prompt'
+  )
   t.not(sessionOf({}).id, sessionOf({ key: 'key-2' }).id, 'keys have sessions of their own')
 })
 
@@ -87,22 +106,57 @@ t.test('credentials of one provider are shared by session as well', async t => {
 
 t.test('routes by speed keep the model that answered the session last', async t => {
   for (const strategy of ['fastest', 'balanced'] as const) {
-    const ranked = orderRoutes({ name: 'r', models, strategy, affinity: true }, id => [routeOf(id)], new Map())
+    const ranked = orderRoutes(
+      { name: 'r', models, strategy, affinity: true },
+      id => [routeOf(id)],
+      new Map()
+    )
     const latency = (id: string): number => models.indexOf(id) + 1
     const served: Record<string, number> = { 'b/m': 5, 'c/m': 9 }
-    const ordered = orderForCall(ranked, false, { ...inputs, latency, servedAtMs: (_, id) => served[id] }, sessionOf({}))
-    t.match(ordered.map(({ modelId, preferred }) => [modelId, preferred]), [['c/m', 'session'], ['a/m', undefined], ['b/m', undefined]])
-    const fresh = orderForCall(ranked, false, { ...inputs, latency, servedAtMs: () => undefined }, sessionOf({}))
-    t.match(fresh.map(({ modelId }) => modelId), ['a/m', 'b/m', 'c/m'])
+    const ordered = orderForCall(
+      ranked,
+      false,
+      { ...inputs, latency, servedAtMs: (_, id) => served[id] },
+      sessionOf({})
+    )
+    t.match(
+      ordered.map(({ modelId, preferred }) => [modelId, preferred]),
+      [
+        ['c/m', 'session'],
+        ['a/m', undefined],
+        ['b/m', undefined]
+      ]
+    )
+    const fresh = orderForCall(
+      ranked,
+      false,
+      { ...inputs, latency, servedAtMs: () => undefined },
+      sessionOf({})
+    )
+    t.match(
+      fresh.map(({ modelId }) => modelId),
+      ['a/m', 'b/m', 'c/m']
+    )
   }
 })
 
 t.test('affinity is on where a model of the route has a price for cached input', async t => {
-  const priced = (cachedInput?: number): ReadonlyMap<string, never> => new Map(models.map(id =>
-    [id, { price: { input: 1, ...cachedInput !== undefined && { cachedInput } } } as never])) // only the price is read
-  const isBySession = (affinity: boolean | undefined, cachedInput?: number): boolean | undefined => orderRoutes(
-    { name: 'r', models, strategy: 'weighted', ...affinity !== undefined && { affinity } }, id => [routeOf(id)], priced(cachedInput)
-  )[0]?.ranked?.bySession
-  t.same([isBySession(undefined), isBySession(undefined, 1), isBySession(undefined, 0.1)], [undefined, undefined, true])
+  const priced = (cachedInput?: number): ReadonlyMap<string, never> =>
+    new Map(
+      models.map(id =>
+        // only the price is read
+        [id, { price: { input: 1, ...cachedInput !== undefined && { cachedInput } } } as never]
+      )
+    )
+  const isBySession = (affinity: boolean | undefined, cachedInput?: number): boolean | undefined =>
+    orderRoutes(
+      { name: 'r', models, strategy: 'weighted', ...affinity !== undefined && { affinity } },
+      id => [routeOf(id)],
+      priced(cachedInput)
+    )[0]?.ranked?.bySession
+  t.same(
+    [isBySession(undefined), isBySession(undefined, 1), isBySession(undefined, 0.1)],
+    [undefined, undefined, true]
+  )
   t.same([isBySession(true), isBySession(false, 0.1)], [true, undefined])
 })

@@ -14,7 +14,10 @@ t.test('ten thousand ids are, then the oldest are forgotten; one that comes up a
   origins.note(Array.from({ length: 9998 }, (_, index) => `id-${index}`), 'one')
   origins.note(['first'], 'one')
   origins.note(['more'], 'one')
-  t.same(['first', 'second', 'id-0', 'more'].map(id => origins.providerOf(id)), ['one', undefined, 'one', 'one'])
+  t.same(
+    ['first', 'second', 'id-0', 'more'].map(id => origins.providerOf(id)),
+    ['one', undefined, 'one', 'one']
+  )
 })
 
 t.test('ids that no provider makes so long are not remembered', async t => {

@@ -9,8 +9,15 @@ import { timeouts, transport, weather, time, query, user, complete, message } fr
 
 t.test('a reasoning model reasons as long as its effort says, and others do not reason', async t => {
   const effort = async (reasoning_effort?: string): Promise<number> =>
-    (await message({ model: 'thinker', messages: user('Hi'), reasoning_effort })).reasoning_content?.length ?? 0
-  const lengths = [await effort('none'), await effort('minimal'), await effort('low'), await effort(), await effort('high')]
+    (await message({ model: 'thinker', messages: user('Hi'), reasoning_effort })).reasoning_content
+      ?.length ?? 0
+  const lengths = [
+    await effort('none'),
+    await effort('minimal'),
+    await effort('low'),
+    await effort(),
+    await effort('high')
+  ]
   t.equal(lengths[0], 0)
   t.same(lengths, lengths.toSorted((a, b) => a - b))
   t.equal(new Set(lengths).size, 5)
@@ -18,42 +25,78 @@ t.test('a reasoning model reasons as long as its effort says, and others do not 
 })
 
 t.test('choices differ, and the same choice is always the same', async t => {
-  const ask = async () => (await complete({ messages: user('Hi'), n: 4 })).choices.map(({ message }) => message.content)
+  const ask = async () =>
+    (await complete({ messages: user('Hi'), n: 4 })).choices.map(({ message }) => message.content)
   t.equal(new Set(await ask()).size, 4)
   t.same(await ask(), await ask())
 })
 
 t.test('tool results are followed by a text that contains them', async t => {
   const tools = [weather, time]
-  const after = (turns: number, question = 'weather and time') => [...user(question), ...Array.from({ length: turns }, (_, turn) => [
-    { role: 'assistant', tool_calls: [{ id: `a${turn}`, type: 'function', function: { name: 'get_weather', arguments: '{}' } }] },
-    { role: 'tool', tool_call_id: `a${turn}`, content: [{ type: 'text', text: `sunny, ${turn} degrees` }] }
-  ]).flat()]
-  t.match(await message({ messages: after(1), tools }), { content: 'The tool get_weather returned: sunny, 0 degrees' })
-  t.match(await message({ messages: after(1), tools, parallel_tool_calls: false }),
-    { tool_calls: [{ function: { name: 'get_time' } }] }, 'one at a time: the second call takes the second turn')
+  const after = (turns: number, question = 'weather and time') => [
+    ...user(question),
+    ...Array.from({ length: turns }, (_, turn) => [
+      {
+        role: 'assistant',
+        tool_calls: [
+          { id: `a${turn}`, type: 'function', function: { name: 'get_weather', arguments: '{}' } }
+        ]
+      },
+      { role: 'tool', tool_call_id: `a${turn}`, content: [{ type: 'text', text: `sunny, ${turn} degrees` }] }
+    ]).flat()
+  ]
+  t.match(await message({ messages: after(1), tools }), {
+    content: 'The tool get_weather returned: sunny, 0 degrees'
+  })
+  t.match(
+    await message({ messages: after(1), tools, parallel_tool_calls: false }),
+    { tool_calls: [{ function: { name: 'get_time' } }] },
+    'one at a time: the second call takes the second turn'
+  )
   t.match(await message({ messages: after(2), tools, parallel_tool_calls: false }), { content: /1 degrees/ })
   const rounds = 'weather [sandbox: rounds=2]'
   t.match(await message({ messages: after(1, rounds), tools }), { tool_calls: [{}] })
   t.match(await message({ messages: after(2, rounds), tools }), { content: /1 degrees/ })
-  t.match(await message({ messages: [...after(1), ...user('weather')], tools }), { tool_calls: [{}] }, 'a new question, a first turn')
+  t.match(
+    await message({ messages: [...after(1), ...user('weather')], tools }),
+    { tool_calls: [{}] },
+    'a new question, a first turn'
+  )
   const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } }
-  const shown = { role: 'user', content: [{ type: 'text', text: 'Image 1 of the result of get_weather:' }, picture] }
-  t.match(await message({ messages: [...after(1), shown], tools }),
-    { content: 'The tool get_weather returned: sunny, 0 degrees' }, 'pictures of the results are no new question')
-  t.match(await message({ messages: after(1), functions: [weather.function, time.function] }), { function_call: { name: 'get_time' } })
-  t.match(await message({
-    messages: [...user('weather'), { role: 'assistant', content: null, function_call: { name: 'get_weather', arguments: '{}' } },
-      { role: 'function', name: 'get_weather', content: 'rain' }],
-    functions: [weather.function]
-  }), { content: 'The tool get_weather returned: rain' })
+  const shown = {
+    role: 'user',
+    content: [{ type: 'text', text: 'Image 1 of the result of get_weather:' }, picture]
+  }
+  t.match(
+    await message({ messages: [...after(1), shown], tools }),
+    { content: 'The tool get_weather returned: sunny, 0 degrees' },
+    'pictures of the results are no new question'
+  )
+  t.match(await message({ messages: after(1), functions: [weather.function, time.function] }), {
+    function_call: { name: 'get_time' }
+  })
+  t.match(
+    await message({
+      messages: [
+        ...user('weather'),
+        { role: 'assistant', content: null, function_call: { name: 'get_weather', arguments: '{}' } },
+        { role: 'function', name: 'get_weather', content: 'rain' }
+      ],
+      functions: [weather.function]
+    }),
+    { content: 'The tool get_weather returned: rain' }
+  )
 })
 
 t.test('the adapter of the dialect reads a stream and a complete answer alike', async t => {
   const gather = (events: readonly ChatEvent[]): object => {
     const seen: Record<string, unknown> = {}
     for (const event of events) {
-      const key = [event.type, 'choice' in event ? event.choice : '', 'call' in event ? event.call : ''].join(' ')
+      const key = [
+        event.type,
+        'choice' in event ? event.choice : '',
+        'call' in event ? event.call : ''
+      ].join(' ')
       const { [key]: before } = seen
       const text = typeof before === 'string' ? before : ''
       seen[key] = 'text' in event ? text + event.text : { ...event, id: '' }
@@ -68,7 +111,12 @@ t.test('the adapter of the dialect reads a stream and a complete answer alike', 
       quirks: { tokenLimitField: 'max_completion_tokens' },
       streamed
     }
-    const answer = await transport.send(chatCompletions.request(ask), { signal, credential: {}, timeouts, streamed })
+    const answer = await transport.send(chatCompletions.request(ask), {
+      signal,
+      credential: {},
+      timeouts,
+      streamed
+    })
     const bytes = await answer.body.buffer(1e8)
     return streamed
       ? readEvents([bytes], streamOf(chatCompletions, ask))

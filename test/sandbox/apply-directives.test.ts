@@ -3,8 +3,12 @@ import { timeouts, user, send, message, framesIn, readAll } from '../support/san
 
 t.test('a stream fails after the given number of words', async t => {
   const fail = async (order: string, more: object = {}) => {
-    const { text, error } = await readAll(await send({ messages: user(`Hi [sandbox: ${order}]`), stream: true },
-      { timeouts: { ...timeouts, idleBytesMs: 1, firstByteMs: 1 }, ...more }))
+    const { text, error } = await readAll(
+      await send(
+        { messages: user(`Hi [sandbox: ${order}]`), stream: true },
+        { timeouts: { ...timeouts, idleBytesMs: 1, firstByteMs: 1 }, ...more }
+      )
+    )
     const frames = framesIn(text)
     const words = frames.filter(frame => /"content":"[^"]/.test(frame)).length
     return { frames, words, error, last: frames.at(-1) }
@@ -19,7 +23,11 @@ t.test('a stream fails after the given number of words', async t => {
   const { frames } = await fail('error')
   t.match(JSON.parse(frames[0] ?? ''), { error: { type: 'server_error' } })
   t.match(await fail('filter after=2'), { words: 2, last: '[DONE]', error: undefined })
-  t.match(await fail('cut after=9999'), { last: '[DONE]', error: undefined }, 'a shorter answer is not disturbed')
+  t.match(
+    await fail('cut after=9999'),
+    { last: '[DONE]', error: undefined },
+    'a shorter answer is not disturbed'
+  )
   await t.rejects(fail('stall'), { code: 'upstream_timeout' })
   await t.rejects(fail('cut'), { code: 'upstream_unreachable' })
   await t.rejects(fail('delay ms=9000'), { code: 'upstream_timeout' })
@@ -27,8 +35,11 @@ t.test('a stream fails after the given number of words', async t => {
 
 t.test('a complete answer fails half way, or says what is wrong', async t => {
   const fail = async (order: string) => {
-    const answer = await send({ messages: user(`Hi [sandbox: ${order}]`) }, { timeouts: { ...timeouts, idleBytesMs: 1, responseMs: 1 } })
-    return { status: answer.status, ...await readAll(answer) }
+    const answer = await send(
+      { messages: user(`Hi [sandbox: ${order}]`) },
+      { timeouts: { ...timeouts, idleBytesMs: 1, responseMs: 1 } }
+    )
+    return { status: answer.status, ...(await readAll(answer)) }
   }
   t.match(await fail('cut after=3'), { text: /^\{"id"/, error: { code: 'upstream_stream_interrupted' } })
   t.match(await fail('stall after=3'), { text: /^\{"id"/, error: { code: 'upstream_timeout' } })
@@ -37,7 +48,9 @@ t.test('a complete answer fails half way, or says what is wrong', async t => {
   t.throws(() => JSON.parse(text))
   t.match(await fail('garbage'), { status: 200, text: '<html>', error: undefined })
   t.match(JSON.parse((await fail('error code=x')).text), { error: { type: 'server_error', code: 'x' } })
-  t.match(JSON.parse((await fail('filter after=1')).text), { choices: [{ finish_reason: 'content_filter', message: { content: 'This' } }] })
+  t.match(JSON.parse((await fail('filter after=1')).text), {
+    choices: [{ finish_reason: 'content_filter', message: { content: 'This' } }]
+  })
   await t.rejects(fail('stall'), { code: 'upstream_timeout' })
   await t.rejects(fail('cut'), { code: 'upstream_unreachable' })
 })

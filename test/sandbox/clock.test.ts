@@ -26,8 +26,16 @@ t.test('the signal ends an answer at once, wherever it stands, and leaves no tim
   const waits: Array<[string, (signal: AbortSignal) => Promise<unknown>]> = [
     ['waiting for the head', signal => send({ messages: user('[sandbox: stall]') }, { signal })],
     ['a late head', signal => send({ messages: user('[sandbox: delay ms=60000]') }, { signal })],
-    ['reading a complete answer', async signal => (await send({ messages: user('[sandbox: stall after=0]') }, { signal })).body.buffer(1e6)],
-    ['between two words', async signal => (await send({ messages: user('[sandbox: pace=0.001]'), stream: true }, { signal })).body.buffer(1e6)]
+    [
+      'reading a complete answer',
+      async signal =>
+        (await send({ messages: user('[sandbox: stall after=0]') }, { signal })).body.buffer(1e6)
+    ],
+    [
+      'between two words',
+      async signal =>
+        (await send({ messages: user('[sandbox: pace=0.001]'), stream: true }, { signal })).body.buffer(1e6)
+    ]
   ]
   for (const [name, wait] of waits) {
     const controller = new AbortController()
@@ -45,5 +53,9 @@ t.test('the signal ends an answer at once, wherever it stands, and leaves no tim
   controller.abort(reason)
   await t.rejects(reader.next(), reason, 'also where there was nothing to wait for')
   t.same(await reader.next(), { done: true, value: undefined })
-  await t.rejects(send({ messages: user('Hi') }, { signal: controller.signal }), reason, 'and before it began')
+  await t.rejects(
+    send({ messages: user('Hi') }, { signal: controller.signal }),
+    reason,
+    'and before it began'
+  )
 })

@@ -7,11 +7,21 @@ t.test('an error status comes with the body and the header of the dialect', asyn
     t.equal(answer.status, 429)
     t.equal(answer.headers['retry-after'], '7')
     t.equal(answer.headers['content-type'], 'application/json')
-    t.match(JSON.parse(await textOf(answer)), { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } })
+    t.match(JSON.parse(await textOf(answer)), {
+      error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' }
+    })
   }
   const coded = await send({ messages: user('[sandbox: status=400 code=context_length_exceeded]') })
-  t.match(JSON.parse(await textOf(coded)), { error: { type: 'invalid_request_error', code: 'context_length_exceeded' } })
-  for (const [status, type] of [[401, 'authentication_error'], [403, 'permission_error'], [503, 'server_error']]) {
-    t.match(JSON.parse(await textOf(await send({ messages: user(`[sandbox: status=${status}]`) }))), { error: { type } })
+  t.match(JSON.parse(await textOf(coded)), {
+    error: { type: 'invalid_request_error', code: 'context_length_exceeded' }
+  })
+  for (const [status, type] of [
+    [401, 'authentication_error'],
+    [403, 'permission_error'],
+    [503, 'server_error']
+  ]) {
+    t.match(JSON.parse(await textOf(await send({ messages: user(`[sandbox: status=${status}]`) }))), {
+      error: { type }
+    })
   }
 })

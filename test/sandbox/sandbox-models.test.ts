@@ -12,5 +12,7 @@ t.test('models are listed as what they are, and unknown ones are not found', asy
   }
   const missing = await send({ model: 'gpt', messages: [] })
   t.equal(missing.status, 404)
-  t.match(JSON.parse(await textOf(missing)), { error: { code: 'model_not_found', param: 'model', type: 'invalid_request_error' } })
+  t.match(JSON.parse(await textOf(missing)), {
+    error: { code: 'model_not_found', param: 'model', type: 'invalid_request_error' }
+  })
 })

@@ -8,7 +8,8 @@ t.test('a text has as many words as are requested', async t => {
   t.equal(await words({ model: 'story', messages: user('A story, please') }), 120)
   t.equal(await words({ messages: user('Hi [sandbox: words=57]') }), 57)
   t.equal(await words({ messages: user('Hi [sandbox: words=2]') }), 2)
-  const seeded = async (seed: number) => (await message({ model: 'story', messages: user('A story'), seed })).content
+  const seeded = async (seed: number) =>
+    (await message({ model: 'story', messages: user('A story'), seed })).content
   t.not(await seeded(1), await seeded(2))
 })
 
@@ -23,11 +24,22 @@ t.test('limits, stop sequences and usage agree with each other', async t => {
   t.equal(stopped.choices[0]?.message.content, "This is Headgate's ")
   t.equal((await message({ messages: user('Hi'), stop: ',' })).content, "This is Headgate's sandbox")
 
-  const { choices: [choice], usage } = await complete({ model: 'thinker', messages: user('Hi') })
-  t.equal(usage?.completion_tokens_details.reasoning_tokens, countTokens(choice?.message.reasoning_content ?? ''))
-  t.equal(usage?.completion_tokens,
-    countTokens(choice?.message.reasoning_content ?? '') + countTokens(choice?.message.content ?? ''))
+  const {
+    choices: [choice],
+    usage
+  } = await complete({ model: 'thinker', messages: user('Hi') })
+  t.equal(
+    usage?.completion_tokens_details.reasoning_tokens,
+    countTokens(choice?.message.reasoning_content ?? '')
+  )
+  t.equal(
+    usage?.completion_tokens,
+    countTokens(choice?.message.reasoning_content ?? '') + countTokens(choice?.message.content ?? '')
+  )
   t.equal(usage?.total_tokens, (usage?.prompt_tokens ?? 0) + (usage?.completion_tokens ?? 0))
   const most = await complete({ model: 'story', messages: user('[sandbox: words=10000]'), n: 128 })
-  t.ok((most.usage?.completion_tokens ?? Infinity) <= 32_768, 'an answer has a bound, however many choices it has')
+  t.ok(
+    (most.usage?.completion_tokens ?? Infinity) <= 32_768,
+    'an answer has a bound, however many choices it has'
+  )
 })

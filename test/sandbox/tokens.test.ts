@@ -14,7 +14,9 @@ t.test('tokens join to the text they come from', t => {
 })
 
 t.test('log probabilities hold the bytes of their tokens, the likeliest first', async t => {
-  const { choices: [choice] } = await complete({ messages: user('Grüße 🌍'), logprobs: true, top_logprobs: 3 })
+  const {
+    choices: [choice]
+  } = await complete({ messages: user('Grüße 🌍'), logprobs: true, top_logprobs: 3 })
   const list = choice?.logprobs?.content ?? []
   t.equal(list.map(({ token }) => token).join(''), choice?.message.content)
   for (const { token, logprob, bytes, top_logprobs: top } of list) {

@@ -4,7 +4,9 @@ import { dimensions } from './chat-bodies.ts'
 import { scalesWith } from '../support/scaling.ts'
 
 t.test('the input of a chat call is made in time that is linear in its body', async t => {
-  for (const { name, body, ...sizes } of dimensions) scalesWith(t, name, { input: body, run: inputOf, ...sizes })
+  for (const { name, body, ...sizes } of dimensions) {
+    scalesWith(t, name, { input: body, run: inputOf, ...sizes })
+  }
 })
 
 adapterScales('openai', 'gpt-5')

@@ -1,4 +1,7 @@
-/** Streams of providers, in every format they come in: read, and passed on, in time that is linear in their size. */
+/**
+ * Streams of providers, in every format they come in: read, and passed on, in time that is linear in their
+ * size.
+ */
 
 import t from 'tap'
 import { answers } from './answer-events.ts'
@@ -19,8 +22,10 @@ import type { ChatEvent } from '../../lib/core/events.ts'
 import type { AnswerDialect, AnswerStart } from '../../lib/dialects/dialect.ts'
 import type { Adapter, AdapterInput } from '../../lib/providers/provider.ts'
 
-const list = <T>(size: number, item: (index: number) => T): T[] => Array.from({ length: size }, (_, index) => item(index))
-const nested = (depth: number): unknown => list(depth, index => index).reduce<unknown>(inner => ({ a: inner }), 1)
+const list = <T,>(size: number, item: (index: number) => T): T[] =>
+  Array.from({ length: size }, (_, index) => item(index))
+const nested = (depth: number): unknown =>
+  list(depth, index => index).reduce<unknown>(inner => ({ a: inner }), 1)
 
 /** The events of one format: those around an answer, and those that hold one thing. */
 interface Format {
@@ -34,8 +39,13 @@ interface Format {
   readonly done?: string
 }
 
-const chunk = (delta: object, finish: string | null = null): object => ({ id: 'c', choices: [{ index: 0, delta, finish_reason: finish }] })
-const fragment = (parts: readonly object[], finish?: string): object => ({ candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: finish }] })
+const chunk = (delta: object, finish: string | null = null): object => ({
+  id: 'c',
+  choices: [{ index: 0, delta, finish_reason: finish }]
+})
+const fragment = (parts: readonly object[], finish?: string): object => ({
+  candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: finish }]
+})
 const completed = { id: 'r', status: 'completed', output: [], usage: { input_tokens: 1, output_tokens: 1 } }
 
 const formats = {
@@ -43,7 +53,13 @@ const formats = {
     begin: [chunk({ role: 'assistant', content: '' })],
     text: text => chunk({ content: text }),
     reasoning: text => chunk({ reasoning_content: text }),
-    call: index => [chunk({ tool_calls: [{ index, id: `call_${index}`, type: 'function', function: { name: 'get', arguments: '' } }] })],
+    call: index => [
+      chunk({
+        tool_calls: [
+          { index, id: `call_${index}`, type: 'function', function: { name: 'get', arguments: '' } }
+        ]
+      })
+    ],
     argumentsOf: (index, text) => chunk({ tool_calls: [{ index, function: { arguments: text } }] }),
     end: [chunk({}, 'stop')],
     done: '[DONE]'
@@ -54,20 +70,62 @@ const formats = {
       { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }
     ],
     text: text => ({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }),
-    reasoning: text => ({ type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: text } }),
-    call: index => [{ type: 'content_block_start', index: index + 1, content_block: { type: 'tool_use', id: `toolu_${index}`, name: 'get', input: {} } }],
-    argumentsOf: (index, text) => ({ type: 'content_block_delta', index: index + 1, delta: { type: 'input_json_delta', partial_json: text } }),
-    end: [{ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 3 } }, { type: 'message_stop' }]
+    reasoning: text => ({
+      type: 'content_block_delta',
+      index: 0,
+      delta: { type: 'thinking_delta', thinking: text }
+    }),
+    call: index => [
+      {
+        type: 'content_block_start',
+        index: index + 1,
+        content_block: { type: 'tool_use', id: `toolu_${index}`, name: 'get', input: {} }
+      }
+    ],
+    argumentsOf: (index, text) => ({
+      type: 'content_block_delta',
+      index: index + 1,
+      delta: { type: 'input_json_delta', partial_json: text }
+    }),
+    end: [
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 3 } },
+      { type: 'message_stop' }
+    ]
   },
   responses: {
     begin: [
       { type: 'response.created', response: { ...completed, status: 'in_progress' } },
-      { type: 'response.output_item.added', output_index: 0, item: { id: 'i', type: 'message', role: 'assistant', content: [] } }
+      {
+        type: 'response.output_item.added',
+        output_index: 0,
+        item: { id: 'i', type: 'message', role: 'assistant', content: [] }
+      }
     ],
     text: delta => ({ type: 'response.output_text.delta', output_index: 0, content_index: 0, delta }),
-    reasoning: delta => ({ type: 'response.reasoning_summary_text.delta', output_index: 0, summary_index: 0, delta }),
-    call: index => [{ type: 'response.output_item.added', output_index: index + 1, item: { id: `f${index}`, type: 'function_call', call_id: `call_${index}`, name: 'get', arguments: '' } }],
-    argumentsOf: (index, delta) => ({ type: 'response.function_call_arguments.delta', output_index: index + 1, delta }),
+    reasoning: delta => ({
+      type: 'response.reasoning_summary_text.delta',
+      output_index: 0,
+      summary_index: 0,
+      delta
+    }),
+    call: index => [
+      {
+        type: 'response.output_item.added',
+        output_index: index + 1,
+        item: {
+          id: `f${index}`,
+          type: 'function_call',
+          call_id: `call_${index}`,
+          name: 'get',
+          arguments: ''
+        }
+      }
+    ],
+    argumentsOf: (index, delta) => ({
+      type: 'response.function_call_arguments.delta',
+      output_index: index + 1,
+      delta
+    }),
     end: [{ type: 'response.completed', response: completed }]
   },
   fragments: {
@@ -75,7 +133,8 @@ const formats = {
     text: text => fragment([{ text }]),
     reasoning: text => fragment([{ text, thought: true }]),
     call: index => [fragment([{ functionCall: { name: 'get', args: { index } } }])],
-    argumentsOf: (index, text) => fragment([{ functionCall: { name: 'get', args: { [`a${index}`]: text } } }]),
+    argumentsOf: (index, text) =>
+      fragment([{ functionCall: { name: 'get', args: { [`a${index}`]: text } } }]),
     end: [fragment([{ text: 'x' }], 'STOP')]
   }
 } satisfies Record<string, Format>
@@ -86,8 +145,14 @@ const dimensions: Readonly<Record<string, (format: Format, size: number) => obje
   'reasoning': ({ reasoning }, size) => list(size, () => reasoning('word ')),
   'one long text': ({ text }, size) => [text('ä "word" '.repeat(size * 8))],
   'calls': ({ call }, size) => list(size, call).flat(),
-  'pieces of the arguments of one call': ({ call, argumentsOf }, size) => [...call(0), ...list(size, () => argumentsOf(0, '{"a":'))],
-  'arguments of calls in turns': ({ call, argumentsOf }, size) => [...list(64, call).flat(), ...list(size, index => argumentsOf(index % 64, '1'))],
+  'pieces of the arguments of one call': ({ call, argumentsOf }, size) => [
+    ...call(0),
+    ...list(size, () => argumentsOf(0, '{"a":'))
+  ],
+  'arguments of calls in turns': ({ call, argumentsOf }, size) => [
+    ...list(64, call).flat(),
+    ...list(size, index => argumentsOf(index % 64, '1'))
+  ],
   'unknown fields': ({ text }, size) => list(size, index => ({ ...text('a'), [`x_${index}`]: index })),
   'nesting': ({ text }, size) => [{ ...text('a'), x: nested(size) }],
   'events of another kind': (_format, size) => list(size, index => ({ type: 'of_the_future', index }))
@@ -95,7 +160,9 @@ const dimensions: Readonly<Record<string, (format: Format, size: number) => obje
 
 function bytesOf (format: Format, events: readonly object[]): Buffer {
   const all = [...format.begin, ...events, ...format.end]
-  const frames = all.map(event => `${'type' in event ? `event: ${String(event.type)}\n` : ''}data: ${JSON.stringify(event)}\n\n`)
+  const frames = all.map(
+    event => `${'type' in event ? `event: ${String(event.type)}\n` : ''}data: ${JSON.stringify(event)}\n\n`
+  )
   return Buffer.from(frames.join('') + (format.done === undefined ? '' : `data: ${format.done}\n\n`))
 }
 
@@ -103,7 +170,10 @@ type ChatAdapter = Adapter<ChatInput, ChatEvent>
 
 /** Reads a stream that comes in pieces of a kilobyte. */
 function read (adapter: ChatAdapter, ask: AdapterInput<ChatInput>, bytes: Buffer): ChatEvent[] {
-  return readEvents(list(Math.ceil(bytes.length / 1024), index => bytes.subarray(index * 1024, index * 1024 + 1024)), streamOf(adapter, ask))
+  return readEvents(
+    list(Math.ceil(bytes.length / 1024), index => bytes.subarray(index * 1024, index * 1024 + 1024)),
+    streamOf(adapter, ask)
+  )
 }
 
 const request: ChatInput = { model: 'm', messages: [{ role: 'user', content: 'hi' }] }
@@ -111,7 +181,12 @@ const request: ChatInput = { model: 'm', messages: [{ role: 'user', content: 'hi
 function askOf (responsesOnly: boolean, direct?: DirectDialect): AdapterInput<ChatInput> {
   return {
     request,
-    route: { providerId: 'one', model: 'm', modelId: 'one/m', ...responsesOnly && { traits: { responsesOnly } } },
+    route: {
+      providerId: 'one',
+      model: 'm',
+      modelId: 'one/m',
+      ...responsesOnly && { traits: { responsesOnly } }
+    },
     quirks: {},
     streamed: true,
     ...direct !== undefined && { direct: { dialect: direct, body: '{}', headers: {}, query: '' } }
@@ -131,7 +206,9 @@ const readings = new Map<unknown, Reading>()
 for (const kind of providerKinds) {
   const { chat: adapter } = createProvider(providerSettings(kind, kind), transport).adapters
   if (adapter === undefined) continue
-  for (const responsesOnly of adapter.directDialects?.includes('responses') === true ? [false, true] : [false]) {
+  for (const responsesOnly of adapter.directDialects?.includes('responses') === true
+    ? [false, true]
+    : [false]) {
     const read = adapter.read({ status: 200, headers: {} }, askOf(responsesOnly))
     const reader = read.as === 'sse' ? read.reader.constructor : undefined
     const reading = readings.get(reader) ?? { kinds: [], adapter, responsesOnly }
@@ -142,29 +219,50 @@ for (const kind of providerKinds) {
 
 function formatOf ({ kinds, responsesOnly }: Reading): Format {
   if (responsesOnly) return formats.responses
-  return kinds.includes('anthropic') ? formats.messages : kinds.includes('google') ? formats.fragments : formats.chunks
+  return kinds.includes('anthropic')
+    ? formats.messages
+    : kinds.includes('google')
+      ? formats.fragments
+      : formats.chunks
 }
 
 for (const reading of readings.values()) {
   const { kinds, adapter, responsesOnly } = reading
-  t.test(`streams of ${kinds.join(', ')}${responsesOnly ? ' (Responses API)' : ''} are read in linear time`, async t => {
-    const format = formatOf(reading)
-    const run = (bytes: Buffer): ChatEvent[] => read(adapter, askOf(responsesOnly), bytes)
-    t.ok(run(bytesOf(format, [format.text('words')])).some(event => event.type === 'text-delta' && event.text === 'words'), 'its format')
-    for (const [name, events] of Object.entries(dimensions)) {
-      scalesWith(t, name, { doublings: 2, input: size => bytesOf(format, events(format, size)), run })
+  t.test(
+    `streams of ${kinds.join(', ')}${responsesOnly ? ' (Responses API)' : ''} are read in linear time`,
+    async t => {
+      const format = formatOf(reading)
+      const run = (bytes: Buffer): ChatEvent[] => read(adapter, askOf(responsesOnly), bytes)
+      t.ok(
+        run(bytesOf(format, [format.text('words')])).some(
+          event => event.type === 'text-delta' && event.text === 'words'
+        ),
+        'its format'
+      )
+      for (const [name, events] of Object.entries(dimensions)) {
+        scalesWith(t, name, { doublings: 2, input: size => bytesOf(format, events(format, size)), run })
+      }
     }
-  })
+  )
 }
 
-function directScales<C> (dialect: DirectDialect, kind: string, { encode }: AnswerDialect<C>, startOf: () => AnswerStart<C>): void {
+function directScales<C> (
+  dialect: DirectDialect,
+  kind: string,
+  { encode }: AnswerDialect<C>,
+  startOf: () => AnswerStart<C>
+): void {
   t.test(`streams of ${dialect} are passed on in linear time`, async t => {
     const { adapter } = [...readings.values()].find(({ kinds }) => kinds.includes(kind)) ?? {}
     if (adapter === undefined) return t.fail('no adapter')
     const format = formats[dialect]
     const run = (bytes: Buffer): string => {
       const printer = encode(startOf())
-      return read(adapter, askOf(false, dialect), bytes).map(event => printer.print([event])).join('') + printer.end()
+      return (
+        read(adapter, askOf(false, dialect), bytes)
+          .map(event => printer.print([event]))
+          .join('') + printer.end()
+      )
     }
     t.ok(run(bytesOf(format, [format.text('words')])).includes('words'), 'its format')
     for (const [name, events] of Object.entries(dimensions)) {
@@ -178,7 +276,17 @@ const [route] = call.routes
 const head = { type: 'response-start', id: '1', model: 'one/m', createdSeconds: 1 } as const
 
 directScales('messages', 'anthropic', messages, () => ({
-  head, call, route, context: { request: { model: 'one/m', messages: [] }, keyId: 'key', hidesThinking: false, toolNames: new Map(), untranslatable: undefined, direct: { routes: new Set([route]) } }
+  head,
+  call,
+  route,
+  context: {
+    request: { model: 'one/m', messages: [] },
+    keyId: 'key',
+    hidesThinking: false,
+    toolNames: new Map(),
+    untranslatable: undefined,
+    direct: { routes: new Set([route]) }
+  }
 }))
 directScales('responses', 'openai', responsesDialect(), () => {
   const start = responsesStart()
@@ -189,11 +297,19 @@ directScales('responses', 'openai', responsesDialect(), () => {
 t.test('text completions are written in linear time', async t => {
   const start: AnswerStart = { head, call, route, context: undefined }
   for (const name of ['texts', 'log probabilities', 'choices'] as const) {
-    const input = (size: number): ChatEvent[] => [head, ...answers[name]?.(size) ?? []]
-    scalesWith(t, `${name}, streamed`, { doublings: 2, input, run: events => {
-      const printer = textCompletions.encode(start)
-      return events.map(event => printer.print([event])).join('') + printer.end()
-    } })
-    scalesWith(t, `${name}, complete`, { doublings: 2, input, run: events => textCompletions.complete(start, [{ call, route, events }]) })
+    const input = (size: number): ChatEvent[] => [head, ...(answers[name]?.(size) ?? [])]
+    scalesWith(t, `${name}, streamed`, {
+      doublings: 2,
+      input,
+      run: events => {
+        const printer = textCompletions.encode(start)
+        return events.map(event => printer.print([event])).join('') + printer.end()
+      }
+    })
+    scalesWith(t, `${name}, complete`, {
+      doublings: 2,
+      input,
+      run: events => textCompletions.complete(start, [{ call, route, events }])
+    })
   }
 })

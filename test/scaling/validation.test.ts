@@ -7,29 +7,48 @@ import { ChatRequest } from '../../schemas/chat.ts'
 import { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import { TranscriptionRequest } from '../../schemas/transcription.ts'
 
-const list = <T>(size: number, item: (index: number) => T): T[] => Array.from({ length: size }, (_, index) => item(index))
+const list = <T,>(size: number, item: (index: number) => T): T[] =>
+  Array.from({ length: size }, (_, index) => item(index))
 
 t.test('what is wrong with a chat request is found in time that is linear in it', async t => {
   for (const { name, body, ...sizes } of dimensions) {
     // At the end, so that everything before it is looked at.
-    scalesWith(t, `${name}, and a wrong temperature`, { ...sizes, input: size => ({ model: 'm', ...body(size), temperature: 'x' }), run: value => explain(ChatRequest, value) })
+    scalesWith(t, `${name}, and a wrong temperature`, {
+      ...sizes,
+      input: size => ({ model: 'm', ...body(size), temperature: 'x' }),
+      run: value => explain(ChatRequest, value)
+    })
   }
   const wrong: Readonly<Record<string, (size: number) => object>> = {
     'messages of no known role': size => ({ messages: list(size, () => ({ role: 'bot' })) }),
-    'messages that are wrong at their end': size => ({ messages: list(size, index => ({ role: 'user', content: index === size - 1 ? 7 : 'hi' })) }),
-    'parts of no known type': size => ({ messages: [{ role: 'user', content: list(size, () => ({ type: 'none' })) }] }),
+    'messages that are wrong at their end': size => ({
+      messages: list(size, index => ({ role: 'user', content: index === size - 1 ? 7 : 'hi' }))
+    }),
+    'parts of no known type': size => ({
+      messages: [{ role: 'user', content: list(size, () => ({ type: 'none' })) }]
+    }),
     'a text where a list is wanted': size => ({ messages: 'hi', tools: 'a'.repeat(size) }),
     'a long name of a role': size => ({ messages: [{ role: 'a'.repeat(size) }] }),
     'tools that are none': size => ({ messages: 'hi', tools: list(size, index => index) }),
     'models that are none': size => ({ messages: 'hi', model: list(size, index => index) }),
-    'keys of metadata': size => ({ messages: 'hi', metadata: Object.fromEntries(list(size, index => [`k${index}`, 'v'])) }),
+    'keys of metadata': size => ({
+      messages: 'hi',
+      metadata: Object.fromEntries(list(size, index => [`k${index}`, 'v']))
+    }),
     'a long key of metadata': size => ({ messages: 'hi', metadata: { ['k'.repeat(size)]: 'v' } }),
-    'attributes out of range': size => ({ messages: 'hi', model_attributes: Object.fromEntries(list(size, index => [`m${index}`, { cost: 2 }])) }),
+    'attributes out of range': size => ({
+      messages: 'hi',
+      model_attributes: Object.fromEntries(list(size, index => [`m${index}`, { cost: 2 }]))
+    }),
     'credentials that are none': size => ({ messages: 'hi', credentials: list(size, () => ({})) }),
     'a slug of many characters': size => ({ messages: 'hi', mcp_servers: { slug: 'a-'.repeat(size) } })
   }
   for (const [name, body] of Object.entries(wrong)) {
-    scalesWith(t, name, { from: 512, input: size => ({ model: 'm', ...body(size) }), run: value => explain(ChatRequest, value) })
+    scalesWith(t, name, {
+      from: 512,
+      input: size => ({ model: 'm', ...body(size) }),
+      run: value => explain(ChatRequest, value)
+    })
   }
 })
 
@@ -41,14 +60,19 @@ t.test('so is what is wrong with inputs of embeddings', async t => {
     'one long list of tokens': size => [[...list<unknown>(size, index => index), 'a']]
   }
   for (const [name, input] of Object.entries(inputs)) {
-    scalesWith(t, name, { from: 512, input: size => ({ model: 'm', input: input(size) }), run: value => explain(EmbeddingsRequest, value) })
+    scalesWith(t, name, {
+      from: 512,
+      input: size => ({ model: 'm', input: input(size) }),
+      run: value => explain(EmbeddingsRequest, value)
+    })
   }
 })
 
 t.test('forms are read in time that is linear in their fields', async t => {
   const fields: Readonly<Record<string, (size: number) => Record<string, string | string[]>>> = {
     'fields that no schema names': size => Object.fromEntries(list(size, index => [`x${index}`, 'y'])),
-    'members of an object': size => Object.fromEntries(list(size, index => [`chunking_strategy[k${index}]`, 'y'])),
+    'members of an object': size =>
+      Object.fromEntries(list(size, index => [`chunking_strategy[k${index}]`, 'y'])),
     'values with commas': size => ({ 'include[]': ','.repeat(size) }),
     'values that are repeated': size => ({ 'include[]': list(size, () => 'logprobs') }),
     'a long number': size => ({ temperature: '1'.repeat(size) }),

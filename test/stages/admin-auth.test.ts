@@ -22,7 +22,13 @@ async function open (t: Test): Promise<Admin> {
   return new Admin(database, keys)
 }
 
-const spec: AdminRouteSpec = { operationId: 'x', summary: 'x', role: 'member', scope: 'keys:read', answer: Done }
+const spec: AdminRouteSpec = {
+  operationId: 'x',
+  summary: 'x',
+  role: 'member',
+  scope: 'keys:read',
+  answer: Done
+}
 
 interface AuthOptions {
   readonly role?: AdminRouteSpec['role']
@@ -31,9 +37,19 @@ interface AuthOptions {
   readonly server?: ServerSettings
 }
 
-async function authed (admin: Admin | undefined, headers: Call['headers'], { role = 'member', method = 'GET', encrypted = false, server = settings().server }: AuthOptions = {}): Promise<AdminCall | string> {
-  const call = receivedCall({ headers: { host: 'gateway:8080', ...headers }, connection: { address: '::ffff:192.0.2.1', encrypted } })
-  const services = { settings: settings({ server }), ...admin !== undefined && { admin: async () => admin } }
+async function authed (
+  admin: Admin | undefined,
+  headers: Call['headers'],
+  { role = 'member', method = 'GET', encrypted = false, server = settings().server }: AuthOptions = {}
+): Promise<AdminCall | string> {
+  const call = receivedCall({
+    headers: { host: 'gateway:8080', ...headers },
+    connection: { address: '::ffff:192.0.2.1', encrypted }
+  })
+  const services = {
+    settings: settings({ server }),
+    ...admin !== undefined && { admin: async () => admin }
+  }
   try {
     for await (const found of adminAuth(services, { ...spec, role }, method)(once(call))) return found
   } catch (error) {
@@ -47,24 +63,54 @@ t.test('a session gives its user, with the projects that they see', async t => {
   const { users, sessions } = admin.accounts
   for (const [role, projects] of [['owner', undefined], ['member', new Set(['default'])]] as const) {
     const user = await users.create({ name: role, role, projects: ['default'] })
-    const { token, csrfToken, row } = await sessions.create(user.id, { address: null, userAgent: null }, false)
+    const { token, csrfToken, row } = await sessions.create(
+      user.id,
+      { address: null, userAgent: null },
+      false
+    )
     const proof = { 'x-headgate-csrf': csrfToken }
     const found = await authed(admin, { cookie: `a=b; headgate_session=${token}; c=d`, ...proof })
-    t.match(found, { principal: { id: user.id, role, session: { id: row.id } }, origin: { address: '192.0.2.1', secure: false, url: 'http://gateway:8080' } })
+    t.match(found, {
+      principal: { id: user.id, role, session: { id: row.id } },
+      origin: { address: '192.0.2.1', secure: false, url: 'http://gateway:8080' }
+    })
     t.same(typeof found === 'string' ? found : found.principal?.projects, projects)
-    t.equal(await authed(admin, { cookie: `headgate_session=${token}`, ...proof }, { encrypted: true }), 'invalid_api_key', 'over TLS the cookie has another name')
-    t.match(await authed(admin, { cookie: `__Host-headgate=${token}`, ...proof }, { encrypted: true }), { origin: { secure: true, url: 'https://gateway:8080' } })
+    t.equal(
+      await authed(admin, { cookie: `headgate_session=${token}`, ...proof }, { encrypted: true }),
+      'invalid_api_key',
+      'over TLS the cookie has another name'
+    )
+    t.match(await authed(admin, { cookie: `__Host-headgate=${token}`, ...proof }, { encrypted: true }), {
+      origin: { secure: true, url: 'https://gateway:8080' }
+    })
   }
 })
 
 t.test('an admin key needs no token, and no key of callers is one', async t => {
   const admin = await open(t)
   const { secret } = await admin.accounts.adminKeys.create({ name: 'ops', role: 'owner', createdBy: 'test' })
-  const expired = await admin.accounts.adminKeys.create({ name: 'old', role: 'owner', expiresAtMs: Date.now(), createdBy: 'test' })
+  const expired = await admin.accounts.adminKeys.create({
+    name: 'old',
+    role: 'owner',
+    expiresAtMs: Date.now(),
+    createdBy: 'test'
+  })
   const { secret: caller } = await admin.keys.create({ name: 'caller' }, { id: null, name: 'test' })
-  t.match(await authed(admin, { authorization: `Bearer ${secret}`, 'sec-fetch-site': 'cross-site' }, { method: 'POST' }), { principal: { name: 'ops', session: undefined } })
-  t.equal(await authed(admin, { authorization: `Bearer ${secret}` }, { role: 'self' }), 'insufficient_permissions')
-  for (const key of [expired.secret, caller, `${secret}x`, 'hga_', '']) t.equal(await authed(admin, { authorization: `Bearer ${key}` }), 'invalid_api_key')
+  t.match(
+    await authed(
+      admin,
+      { authorization: `Bearer ${secret}`, 'sec-fetch-site': 'cross-site' },
+      { method: 'POST' }
+    ),
+    { principal: { name: 'ops', session: undefined } }
+  )
+  t.equal(
+    await authed(admin, { authorization: `Bearer ${secret}` }, { role: 'self' }),
+    'insufficient_permissions'
+  )
+  for (const key of [expired.secret, caller, `${secret}x`, 'hga_', '']) {
+    t.equal(await authed(admin, { authorization: `Bearer ${key}` }), 'invalid_api_key')
+  }
 })
 
 t.test('without a store there is nothing', async t => {
@@ -74,7 +120,11 @@ t.test('without a store there is nothing', async t => {
 t.test('beyond loopback a session without a password or passkey may do nothing but add one', async t => {
   const admin = await open(t)
   const user = await admin.accounts.users.create({ name: 'Owner', role: 'owner' })
-  const { token, csrfToken } = await admin.accounts.sessions.create(user.id, { address: null, userAgent: null }, true)
+  const { token, csrfToken } = await admin.accounts.sessions.create(
+    user.id,
+    { address: null, userAgent: null },
+    true
+  )
   const session = { cookie: `headgate_session=${token}`, 'x-headgate-csrf': csrfToken }
   const server = { ...settings().server, host: '0.0.0.0' }
   t.equal(await authed(admin, session, { server }), 'insufficient_permissions')
@@ -85,12 +135,34 @@ t.test('beyond loopback a session without a password or passkey may do nothing b
 
 t.test('the headers of a proxy count where one is trusted', async t => {
   const admin = await open(t)
-  const headers = { 'x-forwarded-for': '203.0.113.9, 198.51.100.7', 'x-forwarded-proto': 'https', origin: 'https://ai.example.com' }
+  const headers = {
+    'x-forwarded-for': '203.0.113.9, 198.51.100.7',
+    'x-forwarded-proto': 'https',
+    origin: 'https://ai.example.com'
+  }
   const server = { ...settings().server, trustProxy: true, publicUrl: 'https://ai.example.com/' }
-  t.match(await authed(admin, headers, { server, role: 'none' }), { origin: { address: '198.51.100.7', secure: true, url: 'https://ai.example.com' } })
-  t.equal(await authed(admin, headers, { role: 'none' }), 'insufficient_permissions', 'the origin is not its own')
-  t.match(await authed(admin, { ...headers, origin: undefined }, { role: 'none' }), { origin: { address: '192.0.2.1', secure: false } })
-  t.match(await authed(admin, { 'x-forwarded-for': 'evil' }, { server, role: 'none' }), { origin: { address: '192.0.2.1' } })
-  t.match(await authed(admin, { host: 'name.example:8080' }, { role: 'none' }), { origin: { url: 'http://name.example:8080' } })
-  for (const host of ['x'.repeat(5000), 'a/b', 'a b']) t.match(await authed(admin, { host }, { role: 'none' }), { origin: { url: /^http:\/\/127\.0\.0\.1:/ } }, host.slice(0, 9))
+  t.match(await authed(admin, headers, { server, role: 'none' }), {
+    origin: { address: '198.51.100.7', secure: true, url: 'https://ai.example.com' }
+  })
+  t.equal(
+    await authed(admin, headers, { role: 'none' }),
+    'insufficient_permissions',
+    'the origin is not its own'
+  )
+  t.match(await authed(admin, { ...headers, origin: undefined }, { role: 'none' }), {
+    origin: { address: '192.0.2.1', secure: false }
+  })
+  t.match(await authed(admin, { 'x-forwarded-for': 'evil' }, { server, role: 'none' }), {
+    origin: { address: '192.0.2.1' }
+  })
+  t.match(await authed(admin, { host: 'name.example:8080' }, { role: 'none' }), {
+    origin: { url: 'http://name.example:8080' }
+  })
+  for (const host of ['x'.repeat(5000), 'a/b', 'a b']) {
+    t.match(
+      await authed(admin, { host }, { role: 'none' }),
+      { origin: { url: /^http:\/\/127\.0\.0\.1:/ } },
+      host.slice(0, 9)
+    )
+  }
 })

@@ -16,8 +16,12 @@ import type { Stage } from '../../lib/pipeline/stage.ts'
 type Asked = Array<RoutedCall<object>>
 
 /** Answers with two batches; notes the calls, and those whose answers were given up. */
-function answering (asked: Asked, ended: string[], end?: Promise<never>): Stage<RoutedCall<object>, Batch<object, number>> {
-  return async function * (source) {
+function answering (
+  asked: Asked,
+  ended: string[],
+  end?: Promise<never>
+): Stage<RoutedCall<object>, Batch<object, number>> {
+  return async function* (source) {
     for await (const call of source) {
       asked.push(call)
       try {
@@ -36,7 +40,9 @@ const refusal = new GatewayError('content_refused')
 t.test('an answer begins at once, and goes on once the verdict is in', async t => {
   const asked: Asked = []
   const { promise, resolve } = withResolvers<undefined>()
-  const out = afterVerdict(answering(asked, []))(once(routedCall({}, { verdict: promise })))[Symbol.asyncIterator]()
+  const out = afterVerdict(answering(asked, []))(once(routedCall({}, { verdict: promise })))[
+    Symbol.asyncIterator
+  ]()
   let isOut = false
   const first = out.next().then(step => { isOut = true; return step })
   await new Promise(setImmediate)
@@ -51,7 +57,9 @@ t.test('a refusal ends the answer, whether it has come or not', async t => {
   const asked: Asked = []
   const ended: string[] = []
   const verdict = Promise.reject(refusal)
-  await t.rejects(collect(afterVerdict(answering(asked, ended))(once(routedCall({}, { verdict })))), { code: 'content_refused' })
+  await t.rejects(collect(afterVerdict(answering(asked, ended))(once(routedCall({}, { verdict })))), {
+    code: 'content_refused'
+  })
   t.same([asked.length, asked[0]?.signal.aborted, ended], [1, true, ['end']])
 })
 
@@ -62,7 +70,9 @@ t.test('what an answer used that came before a refusal is on record', async t =>
   const complete: Stage<RoutedCall<object>, Batch<object, ChatEvent>> = async function * (source) {
     for await (const call of source) yield * batchesOf(call, [[{ type: 'usage', usage }]])
   }
-  const out = collect(afterVerdict(chain(complete, recordUsage<object, ChatEvent>()))(once(extend(call, { verdict: promise }))))
+  const out = collect(
+    afterVerdict(chain(complete, recordUsage<object, ChatEvent>()))(once(extend(call, { verdict: promise })))
+  )
   await new Promise(setImmediate)
   reject(refusal)
   await t.rejects(out, { code: 'content_refused' })
@@ -70,11 +80,17 @@ t.test('what an answer used that came before a refusal is on record', async t =>
 })
 
 t.test('a refusal counts more than a failure of the provider, which waits for the verdict', async t => {
-  const failing: Stage<RoutedCall<object>, Batch<object, number>> = async function * () { // eslint-disable-line
+  // eslint-disable-next-line
+  const failing: Stage<RoutedCall<object>, Batch<object, number>> = async function * () {
     throw new GatewayError('upstream_error')
   }
-  await t.rejects(collect(afterVerdict(failing)(once(routedCall({}, { verdict: Promise.reject(refusal) })))), { code: 'content_refused' })
-  await t.rejects(collect(afterVerdict(failing)(once(routedCall({}, { verdict: Promise.resolve() })))), { code: 'upstream_error' })
+  await t.rejects(
+    collect(afterVerdict(failing)(once(routedCall({}, { verdict: Promise.reject(refusal) })))),
+    { code: 'content_refused' }
+  )
+  await t.rejects(collect(afterVerdict(failing)(once(routedCall({}, { verdict: Promise.resolve() })))), {
+    code: 'upstream_error'
+  })
 })
 
 t.test('the answer ends with its caller', async t => {

@@ -12,7 +12,9 @@ const empty = ({ context }: { readonly context: string }) => toJsonReply({ said:
 
 t.test('a call for no tokens ends with the empty answer of its dialect', async t => {
   const call = { ...routedCall({ ...request, max_completion_tokens: 0 }), context: 'nothing' }
-  const thrown: unknown = await collect(answerEmpty(services, { empty })(once(call))).catch((error: unknown) => error)
+  const thrown: unknown = await collect(answerEmpty(services, { empty })(once(call))).catch(
+    (error: unknown) => error
+  )
   t.match(thrown, new EarlyReply(toJsonReply({ said: 'nothing' })))
 })
 

@@ -12,14 +12,23 @@ import type { TextStages } from '../../lib/guards/text-filter.ts'
 
 const text = (said: string): ChatEvent => ({ type: 'text-delta', choice: 0, text: said })
 const start: ChatEvent = { type: 'response-start' }
-const signed: ChatEvent = { type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: word, signature: 's' } }
+const signed: ChatEvent = {
+  type: 'thinking-block',
+  choice: 0,
+  block: { type: 'thinking', thinking: word, signature: 's' }
+}
 
 interface Outcome {
   readonly batches: ReadonlyArray<readonly ChatEvent[]>
   readonly error?: unknown
 }
 
-async function answered (lists: ReadonlyArray<readonly ChatEvent[]>, failure?: unknown, stages: TextStages = wordStages(), takeMemory?: (bytes: number) => void): Promise<Outcome> {
+async function answered (
+  lists: ReadonlyArray<readonly ChatEvent[]>,
+  failure?: unknown,
+  stages: TextStages = wordStages(),
+  takeMemory?: (bytes: number) => void
+): Promise<Outcome> {
   const call = routedCall({}, { ...takeMemory !== undefined && { takeMemory } })
   const stage = answerTexts<object>(stages, undefined, () => batchesOf(call, lists, failure))
   const batches: Array<readonly ChatEvent[]> = []
@@ -35,7 +44,13 @@ t.test('the first batch comes with something to see, and the last with all that 
   const { batches } = await answered([[start], [text('Zan')], [text('zibar is far')], [text(' Zan')]])
   t.equal(batches[0]?.[0], start)
   t.ok(batches.every(events => events.some(({ type }) => type !== 'response-start')))
-  t.equal(batches.flat().map(event => 'text' in event ? event.text : '').join(''), `${replacement} is far Zan`)
+  t.equal(
+    batches
+      .flat()
+      .map(event => ('text' in event ? event.text : ''))
+      .join(''),
+    `${replacement} is far Zan`
+  )
 })
 
 t.test('batches pass as they are where nothing looks at the call', async t => {
@@ -43,22 +58,59 @@ t.test('batches pass as they are where nothing looks at the call', async t => {
   t.same((await answered(lists, undefined, { layers: [{ filter: () => undefined }] })).batches, lists)
 })
 
-t.test('what was read before an error goes out before it, and the words of the error are replaced', async t => {
-  const failure = new GatewayError('upstream_error', { message: `not ${word}`, original: { dialect: 'messages', status: 400, body: `{"error":{"message":"no ${word}"}}` } })
-  const { batches, error } = await answered([[start, text('in Zan')]], failure)
-  t.same(batches, [[start, text('in Zan')]])
-  t.match(error, { code: 'upstream_error', message: `not ${replacement}`, original: { body: `{"error":{"message":"no ${replacement}"}}` } })
-  t.match((await answered([[start]], failure)), { batches: [], error: { message: `not ${replacement}` } }, 'with nothing to see it is a status')
-  const plain = new Error(word)
-  t.equal((await answered([], plain)).error, plain)
-  t.match((await answered([], new GatewayError('upstream_error', { original: { dialect: 'messages', status: 500, body: `<p>${word}` } }))).error, { original: { body: `<p>${replacement}` } })
-})
+t.test(
+  'what was read before an error goes out before it, and the words of the error are replaced',
+  async t => {
+    const failure = new GatewayError('upstream_error', {
+      message: `not ${word}`,
+      original: { dialect: 'messages', status: 400, body: `{"error":{"message":"no ${word}"}}` }
+    })
+    const { batches, error } = await answered([[start, text('in Zan')]], failure)
+    t.same(batches, [[start, text('in Zan')]])
+    t.match(error, {
+      code: 'upstream_error',
+      message: `not ${replacement}`,
+      original: { body: `{"error":{"message":"no ${replacement}"}}` }
+    })
+    t.match(
+      await answered([[start]], failure),
+      { batches: [], error: { message: `not ${replacement}` } },
+      'with nothing to see it is a status'
+    )
+    const plain = new Error(word)
+    t.equal((await answered([], plain)).error, plain)
+    t.match(
+      (
+        await answered(
+          [],
+          new GatewayError('upstream_error', {
+            original: { dialect: 'messages', status: 500, body: `<p>${word}` }
+          })
+        )
+      ).error,
+      { original: { body: `<p>${replacement}` } }
+    )
+  }
+)
 
 t.test('a finding that refuses ends the answer after what is decided', async t => {
-  const refused = await answered([[start, text('0123456789'), text('0123456789')], [text('0123456789'), signed, text('more')]])
-  t.equal(refused.batches.flat().map(event => 'text' in event ? event.text : '').join(''), '01234567890123456789')
+  const refused = await answered([
+    [start, text('0123456789'), text('0123456789')],
+    [text('0123456789'), signed, text('more')]
+  ])
+  t.equal(
+    refused.batches
+      .flat()
+      .map(event => ('text' in event ? event.text : ''))
+      .join(''),
+    '01234567890123456789'
+  )
   t.match(refused.error, { code: 'content_policy_violation' })
-  t.match(await answered([[start, signed]]), { batches: [], error: { code: 'content_policy_violation' } }, 'before all else it is a status')
+  t.match(
+    await answered([[start, signed]]),
+    { batches: [], error: { code: 'content_policy_violation' } },
+    'before all else it is a status'
+  )
 })
 
 t.test('an answer that its caller leaves is left as well', async t => {
@@ -71,14 +123,29 @@ t.test('an answer that its caller leaves is left as well', async t => {
       isLeft = true
     }
   }
-  for await (const { events } of answerTexts<object>(wordStages(), undefined, endless)(once(call))) if (events.length > 0) break
+  for await (const { events } of answerTexts<object>(wordStages(), undefined, endless)(once(call))) {
+    if (events.length > 0) break
+  }
   t.ok(isLeft)
 })
 
 t.test('long arguments count in the memory of the call while they are held', async t => {
   let taken = 0
-  const piece = (said: string): ChatEvent => ({ type: 'tool-call-delta', choice: 0, call: 0, kind: 'function', text: said })
-  await answered([[piece('"')], [piece('x'.repeat(100_000))], [piece('y'.repeat(100_000))], [piece('"')]], undefined, wordStages(), bytes => { taken += bytes })
+  const piece = (said: string): ChatEvent => ({
+    type: 'tool-call-delta',
+    choice: 0,
+    call: 0,
+    kind: 'function',
+    text: said
+  })
+  await answered(
+    [[piece('"')], [piece('x'.repeat(100_000))], [piece('y'.repeat(100_000))], [piece('"')]],
+    undefined,
+    wordStages(),
+    bytes => {
+      taken += bytes
+    }
+  )
   t.ok(taken >= 400_000 && taken < 410_000, String(taken))
 })
 
@@ -108,7 +175,9 @@ t.test('an answer that is refused does not wait for its provider, which is given
   const stalled = withResolvers<void>()
   const call = routedCall({})
   let reason: unknown
-  async function * silent (source: AsyncIterable<RoutedCall<object>>): AsyncGenerator<Batch<object, ChatEvent>> {
+  async function* silent (
+    source: AsyncIterable<RoutedCall<object>>
+  ): AsyncGenerator<Batch<object, ChatEvent>> {
     for await (const given of source) {
       yield { call: given, route: given.routes[0], events: [text('x'.repeat(5_000))] }
       given.signal.addEventListener('abort', () => {

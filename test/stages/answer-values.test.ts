@@ -18,17 +18,37 @@ const replaceEvent = (event: Said, replace: ReplaceText): Said => {
 
 t.test('each event has other texts, and is the same where none differs', async t => {
   const events = [{ said: `in ${word}` }, { said: 'here' }]
-  const stage = answerValues(wordStages(['answer']), replaceEvent, flatMap((call: Call) => batchesOf<object, Said>(call, [events])))
+  const stage = answerValues(
+    wordStages(['answer']),
+    replaceEvent,
+    flatMap((call: Call) => batchesOf<object, Said>(call, [events]))
+  )
   const [batch] = await collect(stage(once(routedCall({}))))
   t.same(batch?.events, [{ said: `in ${replacement}` }, { said: 'here' }])
   t.equal(batch?.events[1], events[1])
-  const requests = answerValues(wordStages(['request']), replaceEvent, flatMap((call: Call) => batchesOf<object, Said>(call, [events])))
-  t.equal((await collect(requests(once(routedCall({})))))[0]?.events, events, 'stages of other points do not see it')
+  const requests = answerValues(
+    wordStages(['request']),
+    replaceEvent,
+    flatMap((call: Call) => batchesOf<object, Said>(call, [events]))
+  )
+  t.equal(
+    (await collect(requests(once(routedCall({})))))[0]?.events,
+    events,
+    'stages of other points do not see it'
+  )
 })
 
 t.test('errors have their words replaced; what is no error of ours passes', async t => {
-  const failing = (failure: unknown) => answerValues(wordStages(['answer']), replaceEvent, flatMap((call: Call) => batchesOf<object, Said>(call, [], failure)))
-  await t.rejects(collect(failing(new GatewayError('upstream_error', { message: `no ${word}` }))(once(routedCall({})))), { code: 'upstream_error', message: `no ${replacement}` })
+  const failing = (failure: unknown) =>
+    answerValues(
+      wordStages(['answer']),
+      replaceEvent,
+      flatMap((call: Call) => batchesOf<object, Said>(call, [], failure))
+    )
+  await t.rejects(
+    collect(failing(new GatewayError('upstream_error', { message: `no ${word}` }))(once(routedCall({})))),
+    { code: 'upstream_error', message: `no ${replacement}` }
+  )
   await t.rejects(collect(failing(new TypeError(word))(once(routedCall({})))), { message: word })
 })
 

@@ -47,8 +47,12 @@ t.test('a key is taken from either header, and noted on the call', async t => {
 
 t.test('a line of the log says what was refused, and shows no key', async t => {
   for (const [headers, expected] of [
-    [{}, 'no key'], [{ authorization: 'Basic eA==' }, 'no key'], [{ authorization: 'Bearer ' }, 'no key'], [{ 'x-api-key': 'hga_abcdefghijklmnopqrstuvwxyz' }, 'an admin key'],
-    [{ authorization: 'Bearer sk-proj-abcdefghijklmnopqrstuvwxyz' }, 'not a gateway key'], [{ authorization: 'Bearer "hg_abc"' }, 'not a gateway key'],
+    [{}, 'no key'],
+    [{ authorization: 'Basic eA==' }, 'no key'],
+    [{ authorization: 'Bearer ' }, 'no key'],
+    [{ 'x-api-key': 'hga_abcdefghijklmnopqrstuvwxyz' }, 'an admin key'],
+    [{ authorization: 'Bearer sk-proj-abcdefghijklmnopqrstuvwxyz' }, 'not a gateway key'],
+    [{ authorization: 'Bearer "hg_abc"' }, 'not a gateway key'],
     [{ authorization: 'Bearer hg_abcdefghijklmnopqrstuvwxyz' }, 'hg_abc…xyz']
   ] as const) {
     const call = callWith(headers)
@@ -59,8 +63,14 @@ t.test('a line of the log says what was refused, and shows no key', async t => {
 
 t.test('of two keys one that is good is enough', async t => {
   t.equal((await authed(callWith({ authorization: 'Bearer wrong', 'x-api-key': 'good' }))).key.id, 'key_1')
-  t.equal((await authed(callWith({ authorization: 'Bearer with some spaces', 'x-api-key': 'good' }))).key.id, 'key_2', 'Authorization wins')
-  await t.rejects(authed(callWith({ authorization: 'Bearer wrong', 'x-api-key': 'wrong' })), { code: 'invalid_api_key' })
+  t.equal(
+    (await authed(callWith({ authorization: 'Bearer with some spaces', 'x-api-key': 'good' }))).key.id,
+    'key_2',
+    'Authorization wins'
+  )
+  await t.rejects(authed(callWith({ authorization: 'Bearer wrong', 'x-api-key': 'wrong' })), {
+    code: 'invalid_api_key'
+  })
 })
 
 t.test('anything else is refused alike, before the body is read', async t => {

@@ -7,9 +7,21 @@ import type { Route } from '../../lib/core/route.ts'
 
 const other: Route = { ...route, modelId: 'two/m' }
 
-async function bounded (parts: Partial<TextInput>, first: Route['settings'], second?: Route['settings']): Promise<unknown> {
-  const request: TextInput = { model: 'm', messages: [{ role: 'user', content: 'x' }], text: { prompt: 'x' }, ...parts }
-  const routes = [{ ...route, ...first && { settings: first } }, { ...other, ...second && { settings: second } }] as const
+async function bounded (
+  parts: Partial<TextInput>,
+  first: Route['settings'],
+  second?: Route['settings']
+): Promise<unknown> {
+  const request: TextInput = {
+    model: 'm',
+    messages: [{ role: 'user', content: 'x' }],
+    text: { prompt: 'x' },
+    ...parts
+  }
+  const routes = [
+    { ...route, ...first && { settings: first } },
+    { ...other, ...second && { settings: second } }
+  ] as const
   const [call] = await collect(boundText()(once(routedCall(request, { routes }))))
   return [call?.request.max_tokens, ...call?.routes.map(({ settings }) => settings) ?? []]
 }
@@ -17,6 +29,14 @@ async function bounded (parts: Partial<TextInput>, first: Route['settings'], sec
 t.test('a completion without a limit gets one, below the settings of its model', async t => {
   t.strictSame(await bounded({}, undefined), [16, undefined, undefined])
   t.strictSame(await bounded({ max_tokens: 5 }, { seed: 1 }), [5, { seed: 1 }, undefined])
-  t.strictSame(await bounded({}, { max_completion_tokens: 50 }), [undefined, { max_completion_tokens: 50 }, { max_tokens: 16 }])
-  t.strictSame(await bounded({}, { max_tokens: 50 }, { seed: 1 }), [undefined, { max_tokens: 50 }, { max_tokens: 16, seed: 1 }])
+  t.strictSame(await bounded({}, { max_completion_tokens: 50 }), [
+    undefined,
+    { max_completion_tokens: 50 },
+    { max_tokens: 16 }
+  ])
+  t.strictSame(await bounded({}, { max_tokens: 50 }, { seed: 1 }), [
+    undefined,
+    { max_tokens: 50 },
+    { max_tokens: 16, seed: 1 }
+  ])
 })

@@ -24,10 +24,16 @@ function cache (): AnswerCache {
 }
 
 function callOf (): Call {
-  return routedCall<ChatInput>({ model: 'one/m', messages: [], stream: true }, { record: new CallRecord('chat') })
+  return routedCall<ChatInput>(
+    { model: 'one/m', messages: [], stream: true },
+    { record: new CallRecord('chat') }
+  )
 }
 
-function answering (given: ReadonlyArray<readonly ChatEvent[]>, failure?: unknown): { readonly stage: Answer, readonly calls: () => number } {
+function answering (
+  given: ReadonlyArray<readonly ChatEvent[]>,
+  failure?: unknown
+): { readonly stage: Answer, readonly calls: () => number } {
   let calls = 0
   return {
     stage: flatMap(call => {
@@ -47,7 +53,13 @@ t.test('batches pass as they came, and come again as one', async t => {
   t.same([only?.events, others], [[text('a'), text('b'), end], []])
   t.equal(only?.call, again, 'with the call that asks')
   t.same([first.record.cache, again.record.cache, calls()], ['miss', 'hit', 1])
-  t.match(again.record, { streamed: true, modelId: 'one/m', providerId: 'one', attempts: 0, usage: undefined })
+  t.match(again.record, {
+    streamed: true,
+    modelId: 'one/m',
+    providerId: 'one',
+    attempts: 0,
+    usage: undefined
+  })
 })
 
 t.test('what broke off is not kept', async t => {

@@ -7,14 +7,24 @@ import type { Test } from 'tap'
 const chat = '/v1/chat/completions'
 const question = { model: 'openai/gpt-5', messages: [{ role: 'user', content: 'hi' }] }
 
-interface Opened { readonly api: TestGateway, readonly seen: readonly SeenRequest[] }
+interface Opened {
+  readonly api: TestGateway
+  readonly seen: readonly SeenRequest[]
+}
 
 /** A gateway in front of a provider that fails requests for `gpt-5` and answers those for any other model. */
-async function opened (t: Test, quirks: object = {}, failure: Script = { status: 503, pieces: ['{}'] }): Promise<Opened> {
+async function opened (
+  t: Test,
+  quirks: object = {},
+  failure: Script = { status: 503, pieces: ['{}'] }
+): Promise<Opened> {
   const upstream = await fakeUpstream(({ json }) =>
-    (json as { model: string }).model === 'gpt-5' ? failure : { pieces: [chatAnswer('there')] })
+    (json as { model: string }).model === 'gpt-5' ? failure : { pieces: [chatAnswer('there')] }
+  )
   t.teardown(upstream.close)
-  const provider = upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { quirks: { responsesApi: false, ...quirks } })
+  const provider = upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', {
+    quirks: { responsesApi: false, ...quirks }
+  })
   return { api: await testGateway(t, { providers: [{ ...provider, retries: 3 }] }), seen: upstream.requests }
 }
 
@@ -40,14 +50,24 @@ t.test('fallbacks are tried after the models of the request, in every form that 
 
 t.test('fallbacks pass the same rights, and count as models of the call', async t => {
   const { api } = await opened(t)
-  t.equal((await api.post(chat, { ...question, fallbacks: ['openai/unknown-model-of-none', 'nowhere/x'] })).status, 404)
-  const many = await api.post(chat, { ...question, fallbacks: Array.from({ length: 11 }, () => 'openai/gpt-4o') })
+  t.equal(
+    (await api.post(chat, { ...question, fallbacks: ['openai/unknown-model-of-none', 'nowhere/x'] })).status,
+    404
+  )
+  const many = await api.post(chat, {
+    ...question,
+    fallbacks: Array.from({ length: 11 }, () => 'openai/gpt-4o')
+  })
   t.equal(many.status, 422)
   t.match(await many.json(), { detail: [{ loc: ['body', 'fallbacks'] }] })
 })
 
 t.test('num_retries lowers the attempts at a model, and raises none', async t => {
-  for (const [wanted, requests] of [[0, 1], [1, 2], [100, 4]] as const) {
+  for (const [wanted, requests] of [
+    [0, 1],
+    [1, 2],
+    [100, 4]
+  ] as const) {
     const { api, seen } = await opened(t)
     t.equal((await api.post(chat, { ...question, num_retries: wanted })).status, 503)
     t.equal(seen.length, requests, `num_retries: ${wanted}`)
@@ -66,75 +86,189 @@ t.test('timeout ends the call that takes longer, and prolongs none', async t => 
 
 t.test('fields without effect are named in a header and the log', async t => {
   const { api } = await opened(t, { extraFields: ['min_p'] })
-  const answer = await api.post(chat, { ...question, model: 'openai/gpt-4o', caching: true, min_p: 0.1, num_retries: 1 })
+  const answer = await api.post(chat, {
+    ...question,
+    model: 'openai/gpt-4o',
+    caching: true,
+    min_p: 0.1,
+    num_retries: 1
+  })
   t.equal(answer.headers.get('x-headgate-ignored'), 'caching')
   await until(() => api.lines.some(({ endpoint }) => endpoint === 'chat'), 'the line')
-  t.match(api.lines.find(({ endpoint }) => endpoint === 'chat'), { ignored: ['caching'] })
-  const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`${'x'.repeat(100)}${index}`, 1]))
+  t.match(
+    api.lines.find(({ endpoint }) => endpoint === 'chat'),
+    { ignored: ['caching'] }
+  )
+  const many = Object.fromEntries(
+    Array.from({ length: 50 }, (_, index) => [`${'x'.repeat(100)}${index}`, 1])
+  )
   const cut = await api.post(chat, { ...question, model: 'openai/gpt-4o', ...many })
   t.ok((cut.headers.get('x-headgate-ignored') ?? '').length <= 256)
-  t.equal((await api.post(chat, { ...question, model: 'openai/gpt-4o' })).headers.get('x-headgate-ignored'), null)
+  t.equal(
+    (await api.post(chat, { ...question, model: 'openai/gpt-4o' })).headers.get('x-headgate-ignored'),
+    null
+  )
 })
 
-t.test('cache without a cache is named as without effect, and so is drop_params where it asks for more than there is', async t => {
-  const { api } = await opened(t)
-  const ignored = async (fields: object): Promise<string | null> => (await api.post(chat, { ...question, model: 'openai/gpt-4o', ...fields })).headers.get('x-headgate-ignored')
-  t.equal(await ignored({ cache: { 'no-cache': true } }), 'cache')
-  t.equal(await ignored({ drop_params: false, cache: true }), 'drop_params, cache')
-  t.equal(await ignored({ drop_params: true, tags: ['a'] }), null)
-  t.equal((await api.post(chat, { ...question, drop_params: 'yes' })).status, 422)
-  const upstream = await fakeUpstream({ pieces: [chatAnswer('there')] })
-  t.teardown(upstream.close)
-  const provider = upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { quirks: { responsesApi: false } })
-  const caching = await testGateway(t, { providers: [provider], cache: { answers: { ttlMs: 1000, maxBytes: 65_536, scope: 'key', when: 'always' } } })
-  const kept = await caching.post(chat, { ...question, cache: { ttl: 5 } })
-  t.same([kept.status, kept.headers.get('x-headgate-ignored'), kept.headers.get('x-headgate-cache')], [200, null, 'miss'])
-})
+t.test(
+  'cache without a cache is named as without effect, and so is drop_params where it asks for more than there is',
+  async t => {
+    const { api } = await opened(t)
+    const ignored = async (fields: object): Promise<string | null> =>
+      (await api.post(chat, { ...question, model: 'openai/gpt-4o', ...fields })).headers.get(
+        'x-headgate-ignored'
+      )
+    t.equal(await ignored({ cache: { 'no-cache': true } }), 'cache')
+    t.equal(await ignored({ drop_params: false, cache: true }), 'drop_params, cache')
+    t.equal(await ignored({ drop_params: true, tags: ['a'] }), null)
+    t.equal((await api.post(chat, { ...question, drop_params: 'yes' })).status, 422)
+    const upstream = await fakeUpstream({ pieces: [chatAnswer('there')] })
+    t.teardown(upstream.close)
+    const provider = upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', {
+      quirks: { responsesApi: false }
+    })
+    const caching = await testGateway(t, {
+      providers: [provider],
+      cache: { answers: { ttlMs: 1000, maxBytes: 65_536, scope: 'key', when: 'always' } }
+    })
+    const kept = await caching.post(chat, { ...question, cache: { ttl: 5 } })
+    t.same(
+      [kept.status, kept.headers.get('x-headgate-ignored'), kept.headers.get('x-headgate-cache')],
+      [200, null, 'miss']
+    )
+  }
+)
 
 t.test('tags beside the metadata are tags as well, as a list or a text', async t => {
   const { api } = await opened(t)
   const body = { ...question, model: 'openai/gpt-4o' }
-  t.equal((await api.post(chat, { ...body, tags: ['batch', 'night'] }, { headers: { 'x-litellm-tags': 'first' } })).status, 200)
+  t.equal(
+    (await api.post(chat, { ...body, tags: ['batch', 'night'] }, { headers: { 'x-litellm-tags': 'first' } }))
+      .status,
+    200
+  )
   t.equal((await api.post(chat, { ...body, tags: 'batch, day' })).status, 200)
   await until(() => api.lines.filter(({ tags }) => tags !== undefined).length === 2, 'their lines')
-  t.same(api.lines.flatMap(({ tags }) => tags === undefined ? [] : [tags]), [['first', 'batch', 'night'], ['batch', 'day']])
+  t.same(
+    api.lines.flatMap(({ tags }) => (tags === undefined ? [] : [tags])),
+    [
+      ['first', 'batch', 'night'],
+      ['batch', 'day']
+    ]
+  )
 })
 
-t.test('a provider of the caller\'s dialect gets none of these fields', async t => {
-  const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [{ type: 'text', text: 'there' }], stop_reason: 'end_turn', usage: { input_tokens: 1, output_tokens: 1 } }
-  const response = { id: 'resp_1', object: 'response', created_at: 1, status: 'completed', model: 'm', output: [], usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } }
-  const upstream = await fakeUpstream(({ path }) => ({ pieces: [JSON.stringify(path.endsWith('messages') ? message : response)] }))
+t.test("a provider of the caller's dialect gets none of these fields", async t => {
+  const message = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [{ type: 'text', text: 'there' }],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 1, output_tokens: 1 }
+  }
+  const response = {
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1,
+    status: 'completed',
+    model: 'm',
+    output: [],
+    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 }
+  }
+  const upstream = await fakeUpstream(({ path }) => ({
+    pieces: [JSON.stringify(path.endsWith('messages') ? message : response)]
+  }))
   t.teardown(upstream.close)
   const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`, 'anthropic', 'anthropic'), upstreamAt(`${upstream.url}/v1`, 'openai')]
+    providers: [
+      upstreamAt(`${upstream.url}/v1`, 'anthropic', 'anthropic'),
+      upstreamAt(`${upstream.url}/v1`, 'openai')
+    ]
   })
-  const own = { fallbacks: ['openai/gpt-4o'], num_retries: 1, timeout: 60, tags: ['night'], drop_params: true, cache: { ttl: 60 } }
-  const asked = { model: 'anthropic/claude-sonnet-5-5', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], unknown_to_us: 1 }
+  const own = {
+    fallbacks: ['openai/gpt-4o'],
+    num_retries: 1,
+    timeout: 60,
+    tags: ['night'],
+    drop_params: true,
+    cache: { ttl: 60 }
+  }
+  const asked = {
+    model: 'anthropic/claude-sonnet-5-5',
+    max_tokens: 9,
+    messages: [{ role: 'user', content: 'hi' }],
+    unknown_to_us: 1
+  }
   t.equal((await api.post('/v1/messages', { ...asked, ...own })).status, 200)
-  t.equal((await api.post('/v1/responses', { model: 'openai/gpt-5', input: 'hi', unknown_to_us: 1, ...own })).status, 200)
+  t.equal(
+    (await api.post('/v1/responses', { model: 'openai/gpt-5', input: 'hi', unknown_to_us: 1, ...own }))
+      .status,
+    200
+  )
   t.equal(upstream.requests.length, 2)
   for (const { json, path } of upstream.requests) {
     t.match(json, { unknown_to_us: 1 }, path)
-    t.same(Object.keys(own).filter(name => name in (json as object)), [], path)
+    t.same(
+      Object.keys(own).filter(name => name in (json as object)),
+      [],
+      path
+    )
   }
 })
 
 t.test('a list of tags reaches the log and no provider, in every dialect', async t => {
-  const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: 'end_turn', usage: { input_tokens: 1, output_tokens: 1 } }
-  const response = { id: 'resp_1', object: 'response', created_at: 1, status: 'completed', model: 'm', output: [], usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } }
-  const upstream = await fakeUpstream(({ path }) => ({ pieces: [path.endsWith('completions') ? chatAnswer('x') : JSON.stringify(path.endsWith('messages') ? message : response)] }))
+  const message = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 1, output_tokens: 1 }
+  }
+  const response = {
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1,
+    status: 'completed',
+    model: 'm',
+    output: [],
+    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 }
+  }
+  const upstream = await fakeUpstream(({ path }) => ({
+    pieces: [
+      path.endsWith('completions')
+        ? chatAnswer('x')
+        : JSON.stringify(path.endsWith('messages') ? message : response)
+    ]
+  }))
   t.teardown(upstream.close)
   const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`, 'anthropic', 'anthropic'), upstreamAt(`${upstream.url}/v1`, 'openai'), upstreamAt(`${upstream.url}/v1`, 'groq', 'groq')]
+    providers: [
+      upstreamAt(`${upstream.url}/v1`, 'anthropic', 'anthropic'),
+      upstreamAt(`${upstream.url}/v1`, 'openai'),
+      upstreamAt(`${upstream.url}/v1`, 'groq', 'groq')
+    ]
   })
   const metadata = { tags: ['batch', 'night'], user_id: 'u' }
   const bodies = {
-    '/v1/messages': { model: 'anthropic/claude-sonnet-5-5', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], metadata },
+    '/v1/messages': {
+      model: 'anthropic/claude-sonnet-5-5',
+      max_tokens: 9,
+      messages: [{ role: 'user', content: 'hi' }],
+      metadata
+    },
     '/v1/responses': { model: 'openai/gpt-5', input: 'hi', metadata },
     [chat]: { ...question, model: 'groq/llama', metadata }
   }
   for (const [path, body] of Object.entries(bodies)) t.equal((await api.post(path, body)).status, 200, path)
   t.notMatch(upstream.requests.map(({ text }) => text).join(), /night/)
   await until(() => api.lines.filter(({ tags }) => tags !== undefined).length === 3, 'their lines')
-  t.equal((await api.post(chat, { ...question, metadata: { tags: 'batch', other: 1 } })).status, 422, 'what remains obeys the schema')
+  t.equal(
+    (await api.post(chat, { ...question, metadata: { tags: 'batch', other: 1 } })).status,
+    422,
+    'what remains obeys the schema'
+  )
 })

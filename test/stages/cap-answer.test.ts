@@ -20,16 +20,28 @@ const models: ModelRegistry = {
 }
 
 /** Returns the request after the stage, with so many billionths of a dollar reserved. */
-async function capped (reserved: number | undefined, parts: Partial<ChatInput>): Promise<Partial<ChatInput> | undefined> {
+async function capped (
+  reserved: number | undefined,
+  parts: Partial<ChatInput>
+): Promise<Partial<ChatInput> | undefined> {
   return (await cappedCall(reserved, parts))?.request
 }
 
-async function cappedCall (reserved: number | undefined, parts: Partial<ChatInput>, ...settings: ReadonlyArray<Route['settings']>): Promise<RoutedCall<ChatInput> | undefined> {
-  const [first = route, ...others] = settings.map((given): Route => ({ ...route, ...given && { settings: given } }))
+async function cappedCall (
+  reserved: number | undefined,
+  parts: Partial<ChatInput>,
+  ...settings: ReadonlyArray<Route['settings']>
+): Promise<RoutedCall<ChatInput> | undefined> {
+  const [first = route, ...others] = settings.map((given): Route => ({
+    ...route,
+    ...given && { settings: given }
+  }))
   const record = new CallRecord('chat')
   record.maxCostNanoUsd = reserved
   const request: ChatInput = { model: 'one/m', messages: [{ role: 'user', content: 'Hi' }], ...parts }
-  const [call] = await collect(capAnswer({ models })(once(routedCall(request, { record, routes: [first, ...others] }))))
+  const [call] = await collect(
+    capAnswer({ models })(once(routedCall(request, { record, routes: [first, ...others] })))
+  )
   return call
 }
 
@@ -41,40 +53,62 @@ t.test('an answer that is paid for keeps its bound', async t => {
   t.equal((await capped(100_000, { max_completion_tokens: 50 }))?.max_completion_tokens, 50)
 })
 
-t.test('a longer answer is limited to what is paid for after the prompt, whichever field bounded it', async t => {
-  const request = await capped(1_000, { max_tokens: 1_000_000 })
-  t.notOk(request !== undefined && 'max_tokens' in request)
-  t.ok(Number(request?.max_completion_tokens) < 1_000)
-  t.ok(Number(request?.max_completion_tokens) > 900)
-})
+t.test(
+  'a longer answer is limited to what is paid for after the prompt, whichever field bounded it',
+  async t => {
+    const request = await capped(1_000, { max_tokens: 1_000_000 })
+    t.notOk(request !== undefined && 'max_tokens' in request)
+    t.ok(Number(request?.max_completion_tokens) < 1_000)
+    t.ok(Number(request?.max_completion_tokens) > 900)
+  }
+)
 
 t.test('when not even a short answer is paid for, the call is refused', async t => {
   await t.rejects(capped(1, { max_tokens: 1_000_000 }), { code: 'insufficient_quota', status: 402 })
 })
 
-t.test('a limit of the request stands for those of settings, and one of settings is lowered in each route', async t => {
-  const known = await cappedCall(1_000, { max_tokens: 1_000_000 }, { max_completion_tokens: 50, seed: 1 })
-  t.ok(Number(known?.request.max_completion_tokens) > 900, 'the request wins')
-  t.strictSame(known?.routes[0].settings, { max_completion_tokens: 50, seed: 1 })
-  const several = await cappedCall(1_000, {}, { max_tokens: 1_000_000, seed: 1 }, { max_tokens: 50 }, undefined)
-  t.notOk(several !== undefined && 'max_completion_tokens' in several.request)
-  const [long, short, none] = several?.routes.map(({ settings }) => settings) ?? []
-  t.ok(Number(long?.['max_completion_tokens']) < 1_000)
-  t.strictSame(short, { max_completion_tokens: 50 })
-  t.strictSame([long, none], [{ seed: 1, ...none }, { max_completion_tokens: long?.['max_completion_tokens'] }])
-  const unlimited = await cappedCall(1_000, {}, { seed: 1 })
-  t.ok(Number(unlimited?.request.max_completion_tokens) < 1_000, 'settings without a limit stay')
-  t.strictSame(unlimited?.routes[0].settings, { seed: 1 })
-})
+t.test(
+  'a limit of the request stands for those of settings, and one of settings is lowered in each route',
+  async t => {
+    const known = await cappedCall(1_000, { max_tokens: 1_000_000 }, { max_completion_tokens: 50, seed: 1 })
+    t.ok(Number(known?.request.max_completion_tokens) > 900, 'the request wins')
+    t.strictSame(known?.routes[0].settings, { max_completion_tokens: 50, seed: 1 })
+    const several = await cappedCall(
+      1_000,
+      {},
+      { max_tokens: 1_000_000, seed: 1 },
+      { max_tokens: 50 },
+      undefined
+    )
+    t.notOk(several !== undefined && 'max_completion_tokens' in several.request)
+    const [long, short, none] = several?.routes.map(({ settings }) => settings) ?? []
+    t.ok(Number(long?.['max_completion_tokens']) < 1_000)
+    t.strictSame(short, { max_completion_tokens: 50 })
+    t.strictSame(
+      [long, none],
+      [{ seed: 1, ...none }, { max_completion_tokens: long?.['max_completion_tokens'] }]
+    )
+    const unlimited = await cappedCall(1_000, {}, { seed: 1 })
+    t.ok(Number(unlimited?.request.max_completion_tokens) < 1_000, 'settings without a limit stay')
+    t.strictSame(unlimited?.routes[0].settings, { seed: 1 })
+  }
+)
 
 t.test('a generation config is lowered where it is', async t => {
   const own = await cappedCall(1_000, { max_tokens: 16, generation_config: { maxOutputTokens: 1_000_000 } })
   t.equal(own?.request.max_completion_tokens, 16)
   const bound = Number(own?.request.generation_config?.['maxOutputTokens'])
   t.ok(bound > 900 && bound < 1_000)
-  const settled = await cappedCall(1_000, { generation_config: { topP: 1, max_output_tokens: 1_000_000 } }, { generation_config: { maxOutputTokens: 1_000_000 } })
+  const settled = await cappedCall(
+    1_000,
+    { generation_config: { topP: 1, max_output_tokens: 1_000_000 } },
+    { generation_config: { maxOutputTokens: 1_000_000 } }
+  )
   const both = Number(settled?.request.generation_config?.['max_output_tokens'])
   t.ok(both > 900 && both < 1_000)
   t.strictSame(settled?.request.generation_config, { topP: 1, max_output_tokens: both })
-  t.strictSame(settled?.routes[0].settings, { generation_config: { maxOutputTokens: both }, max_completion_tokens: both })
+  t.strictSame(settled?.routes[0].settings, {
+    generation_config: { maxOutputTokens: both },
+    max_completion_tokens: both
+  })
 })

@@ -13,8 +13,12 @@ import type { ProviderSettings } from '../../lib/core/settings.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 
 const known: Readonly<Record<string, readonly string[]>> = {
-  'public.test': ['1.1.1.1'], 'mixed.test': ['1.1.1.1', '10.0.0.1'], 'inner.test': ['192.168.1.5'], localhost: ['127.0.0.1', '::1'],
-  'vllm': ['172.18.0.2'], 'api.test': ['1.0.0.1']
+  'public.test': ['1.1.1.1'],
+  'mixed.test': ['1.1.1.1', '10.0.0.1'],
+  'inner.test': ['192.168.1.5'],
+  localhost: ['127.0.0.1', '::1'],
+  'vllm': ['172.18.0.2'],
+  'api.test': ['1.0.0.1']
 }
 
 /** Resolves the names of a test; an address is its own. */
@@ -25,11 +29,26 @@ const resolve: Resolve = async name => {
 }
 
 function withImages (...urls: string[]): ChatInput {
-  return { model: 'one/m', messages: [{ role: 'user', content: urls.map(url => ({ type: 'image_url', image_url: { url } })) }] }
+  return {
+    model: 'one/m',
+    messages: [{ role: 'user', content: urls.map(url => ({ type: 'image_url', image_url: { url } })) }]
+  }
 }
 
 function withFile (data: string): ChatInput {
-  return { model: 'one/m', messages: [{ role: 'system', content: 'x' }, { role: 'user', content: [{ type: 'text', text: 'x' }, { type: 'file', file: { file_data: data } }] }] }
+  return {
+    model: 'one/m',
+    messages: [
+      { role: 'system', content: 'x' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'x' },
+          { type: 'file', file: { file_data: data } }
+        ]
+      }
+    ]
+  }
 }
 
 function providerAt (kind: ProviderKind, baseUrl: string): ProviderSettings {
@@ -41,9 +60,17 @@ const vllm = providerAt('vllm', 'http://vllm:8000/v1')
 const directVllm: ProviderSettings = { ...vllm, quirks: { responsesApi: true } }
 const unreachable = { send: async () => await Promise.reject(new Error('nothing may be sent')) }
 
-async function check (request: ChatInput, provider: ProviderSettings = vllm, allowedHosts: string[] = []): Promise<unknown> {
+async function check (
+  request: ChatInput,
+  provider: ProviderSettings = vllm,
+  allowedHosts: string[] = []
+): Promise<unknown> {
   const providers = new Map([[provider.id, createProvider(provider, unreachable)]])
-  const stage = checkAddresses({ settings: { providers: [provider], tools: { allowedHosts } }, providers }, { directDialect: 'responses' }, resolve)
+  const stage = checkAddresses(
+    { settings: { providers: [provider], tools: { allowedHosts } }, providers },
+    { directDialect: 'responses' },
+    resolve
+  )
   const call = routedCall(request)
   try {
     const [passed] = await collect(stage(once(call)))
@@ -54,30 +81,63 @@ async function check (request: ChatInput, provider: ProviderSettings = vllm, all
 }
 
 const refusedUrls = [
-  'http://169.254.169.254/latest/meta-data', 'http://127.0.0.1:8080/', 'http://10.0.0.1/a.png', 'http://[::1]/', 'http://2130706433/', 'http://0x7f.1/',
-  'http://[::ffff:10.0.0.1]/', 'http://localhost/a.png', 'http://inner.test/', 'https://mixed.test/a.png', 'http://unknown.test/', 'http://user@127.0.0.1/',
-  'file:///etc/passwd', 'ftp://1.1.1.1/a', '//127.0.0.1/a.png', ' http://127.0.0.1/', 'HTTP://127.0.0.1/', 'http:127.0.0.1', 'http://'
+  'http://169.254.169.254/latest/meta-data',
+  'http://127.0.0.1:8080/',
+  'http://10.0.0.1/a.png',
+  'http://[::1]/',
+  'http://2130706433/',
+  'http://0x7f.1/',
+  'http://[::ffff:10.0.0.1]/',
+  'http://localhost/a.png',
+  'http://inner.test/',
+  'https://mixed.test/a.png',
+  'http://unknown.test/',
+  'http://user@127.0.0.1/',
+  'file:///etc/passwd',
+  'ftp://1.1.1.1/a',
+  '//127.0.0.1/a.png',
+  ' http://127.0.0.1/',
+  'HTTP://127.0.0.1/',
+  'http:127.0.0.1',
+  'http://'
 ]
 
 t.test('a server of the operator is not sent to an address that is not public', async t => {
   for (const url of refusedUrls) {
-    t.equal(await check(withImages('https://public.test/a.png', url)), 'messages[0].content[1].image_url.url', url)
+    t.equal(
+      await check(withImages('https://public.test/a.png', url)),
+      'messages[0].content[1].image_url.url',
+      url
+    )
     t.equal(await check(withFile(url)), 'messages[1].content[1].file.file_data', `${url} as a file`)
   }
 })
 
 t.test('public addresses and what holds its own bytes pass', async t => {
-  for (const url of ['https://public.test/a.png', 'http://1.1.1.1/', 'https://[2606:4700::1111]/', 'data:image/png;base64,AAAA', 'AAAA']) {
+  for (const url of [
+    'https://public.test/a.png',
+    'http://1.1.1.1/',
+    'https://[2606:4700::1111]/',
+    'data:image/png;base64,AAAA',
+    'AAAA'
+  ]) {
     t.equal(await check(withImages(url)), 'passed', url)
     t.equal(await check(withFile(url)), 'passed', `${url} as a file`)
   }
-  t.equal(await check({ model: 'one/m', messages: [{ role: 'user', content: 'http://127.0.0.1/' }] }), 'passed', 'text')
+  t.equal(
+    await check({ model: 'one/m', messages: [{ role: 'user', content: 'http://127.0.0.1/' }] }),
+    'passed',
+    'text'
+  )
 })
 
 t.test('the operator allows hosts and ranges', async t => {
   t.equal(await check(withImages('http://inner.test/'), vllm, ['inner.test']), 'passed')
   t.equal(await check(withImages('http://inner.test/'), vllm, ['192.168.0.0/16']), 'passed')
-  t.equal(await check(withImages('http://inner.test:81/'), vllm, ['inner.test:80']), 'messages[0].content[0].image_url.url')
+  t.equal(
+    await check(withImages('http://inner.test:81/'), vllm, ['inner.test:80']),
+    'messages[0].content[0].image_url.url'
+  )
 })
 
 t.test('servers of the operator are known by their kind or by their address', async t => {
@@ -86,105 +146,224 @@ t.test('servers of the operator are known by their kind or by their address', as
     t.type(await check(inner, providerAt(kind, 'https://api.test/v1')), 'string', kind)
     t.not(await check(inner, providerAt(kind, 'https://api.test/v1')), 'passed', kind)
   }
-  for (const baseUrl of ['http://vllm:8000/v1', 'http://127.0.0.1:8000', 'http://[fd00::1]/v1', 'http://unknown.test/v1']) {
+  for (const baseUrl of [
+    'http://vllm:8000/v1',
+    'http://127.0.0.1:8000',
+    'http://[fd00::1]/v1',
+    'http://unknown.test/v1'
+  ]) {
     t.not(await check(inner, providerAt('openai-compatible', baseUrl)), 'passed', baseUrl)
   }
-  t.equal(await check(inner, providerAt('openai-compatible', 'https://api.test/v1')), 'passed', 'a service on the internet')
+  t.equal(
+    await check(inner, providerAt('openai-compatible', 'https://api.test/v1')),
+    'passed',
+    'a service on the internet'
+  )
   t.equal(await check(inner, providerAt('openai', 'https://api.test/v1')), 'passed')
 })
 
 t.test('one request may name 16 hosts', async t => {
-  const urls = (count: number): string[] => Array.from({ length: count }, (_, index) => `http://1.1.1.${index}/`)
+  const urls = (count: number): string[] =>
+    Array.from({ length: count }, (_, index) => `http://1.1.1.${index}/`)
   t.equal(await check(withImages(...urls(16), ...urls(16))), 'passed')
   t.equal(await check(withImages(...urls(17))), 'messages[0].content[16].image_url.url')
 })
 
-/** Returns a request of the Responses API as a server of that dialect gets it; the conversation that others would get has none of it. */
+/**
+ * Returns a request of the Responses API as a server of that dialect gets it; the conversation that others
+ * would get has none of it.
+ */
 function asWritten (...input: object[]): ChatInput {
   return { model: 'one/m', messages: [], asWritten: { model: 'one/m', input } }
 }
 
-t.test('a server that gets the caller\'s own words is not sent to an address that only these have', async t => {
-  const inner = 'http://10.0.0.5/a'
-  const rows: ReadonlyArray<readonly [param: string, item: object]> = [
-    ['file_url', { role: 'user', content: [{ type: 'input_file', file_url: inner }] }],
-    ['image_url', { role: 'user', content: [{ type: 'input_image', image_url: inner }] }],
-    ['file_data', { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_file', file_data: inner }] }],
-    ['image_url', { type: 'computer_call_output', call_id: 'c', output: { type: 'computer_screenshot', image_url: inner } }],
-    ['video_url', { role: 'user', content: [{ type: 'input_video', video_url: inner }] }],
-    ['url', { type: 'of_the_future', things: [[{ image_url: { url: inner } }]] }]
-  ]
-  for (const [param, item] of rows) {
-    const request = asWritten({ role: 'user', content: 'hi' }, item, { role: 'user', content: [{ type: 'input_image', image_url: 'https://public.test/a' }] })
-    t.equal(await check(request, directVllm), param, JSON.stringify(item))
-    t.equal(await check(request, directVllm, ['10.0.0.5']), 'passed', 'an address that the operator allows')
-    t.equal(await check(request), 'passed', 'a server that gets the conversation')
-    t.equal(await check(request, { ...providerAt('openai-compatible', 'https://api.test/v1'), quirks: { responsesApi: true } }), 'passed', 'a service on the internet')
+t.test(
+  "a server that gets the caller's own words is not sent to an address that only these have",
+  async t => {
+    const inner = 'http://10.0.0.5/a'
+    const rows: ReadonlyArray<readonly [param: string, item: object]> = [
+      ['file_url', { role: 'user', content: [{ type: 'input_file', file_url: inner }] }],
+      ['image_url', { role: 'user', content: [{ type: 'input_image', image_url: inner }] }],
+      [
+        'file_data',
+        { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_file', file_data: inner }] }
+      ],
+      [
+        'image_url',
+        {
+          type: 'computer_call_output',
+          call_id: 'c',
+          output: { type: 'computer_screenshot', image_url: inner }
+        }
+      ],
+      ['video_url', { role: 'user', content: [{ type: 'input_video', video_url: inner }] }],
+      ['url', { type: 'of_the_future', things: [[{ image_url: { url: inner } }]] }]
+    ]
+    for (const [param, item] of rows) {
+      const request = asWritten({ role: 'user', content: 'hi' }, item, {
+        role: 'user',
+        content: [{ type: 'input_image', image_url: 'https://public.test/a' }]
+      })
+      t.equal(await check(request, directVllm), param, JSON.stringify(item))
+      t.equal(
+        await check(request, directVllm, ['10.0.0.5']),
+        'passed',
+        'an address that the operator allows'
+      )
+      t.equal(await check(request), 'passed', 'a server that gets the conversation')
+      t.equal(
+        await check(request, {
+          ...providerAt('openai-compatible', 'https://api.test/v1'),
+          quirks: { responsesApi: true }
+        }),
+        'passed',
+        'a service on the internet'
+      )
+    }
+    t.equal(
+      await check({ ...withImages(inner), asWritten: { input: [] } }, directVllm),
+      'messages[0].content[0].image_url.url',
+      'both are looked through'
+    )
   }
-  t.equal(await check({ ...withImages(inner), asWritten: { input: [] } }, directVllm), 'messages[0].content[0].image_url.url', 'both are looked through')
-})
+)
 
-t.test('an address in a request that is passed on as written is found in every spelling and field, and media are bytes or an address', async t => {
-  const spellings = ['ht\ttp://10.0.0.5/', '\u0001http://10.0.0.5/', '\nfile:///etc/passwd', ' //10.0.0.5/', 'http://1.1.1.1\\@10.0.0.5/', `h${'\n'.repeat(9000)}ttp://10.0.0.5/`]
-  const rows: ReadonlyArray<readonly [param: string, item: (text: string) => object]> = [
-    ['image_url', text => ({ role: 'user', content: [{ type: 'input_image', image_url: text }] })],
-    ['data', text => ({ role: 'user', content: [{ type: 'input_audio', input_audio: { data: text, format: 'wav' } }] })],
-    ['of_the_future', text => ({ type: 'x', of_the_future: text })],
-    ['of_the_future', text => ({ type: 'x', of_the_future: [[text]] })],
-    ['image_urls', text => ({ type: 'x', image_urls: ['AAAA', text] })],
-    ['source', text => ({ type: 'input_image', source: text })]
-  ]
-  for (const [param, item] of rows) for (const text of spellings) t.equal(await check(asWritten(item(text)), directVllm), param, JSON.stringify([param, text.slice(0, 30)]))
-  for (const [param, item] of rows.slice(0, 2)) {
-    for (const text of ['/etc/passwd.png', 'a.png', '127.0.0.1/a', ' data:image/png;base64,AAAA']) t.equal(await check(asWritten(item(text)), directVllm), param, text)
+t.test(
+  'an address in a request that is passed on as written is found in every spelling and field, and media are bytes or an address',
+  async t => {
+    const spellings = [
+      'ht\ttp://10.0.0.5/',
+      '\u0001http://10.0.0.5/',
+      '\nfile:///etc/passwd',
+      ' //10.0.0.5/',
+      'http://1.1.1.1\\@10.0.0.5/',
+      `h${'\n'.repeat(9000)}ttp://10.0.0.5/`
+    ]
+    const rows: ReadonlyArray<readonly [param: string, item: (text: string) => object]> = [
+      ['image_url', text => ({ role: 'user', content: [{ type: 'input_image', image_url: text }] })],
+      [
+        'data',
+        text => ({
+          role: 'user',
+          content: [{ type: 'input_audio', input_audio: { data: text, format: 'wav' } }]
+        })
+      ],
+      ['of_the_future', text => ({ type: 'x', of_the_future: text })],
+      ['of_the_future', text => ({ type: 'x', of_the_future: [[text]] })],
+      ['image_urls', text => ({ type: 'x', image_urls: ['AAAA', text] })],
+      ['source', text => ({ type: 'input_image', source: text })]
+    ]
+    for (const [param, item] of rows) {
+      for (const text of spellings) {
+        t.equal(
+          await check(asWritten(item(text)), directVllm),
+          param,
+          JSON.stringify([param, text.slice(0, 30)])
+        )
+      }
+    }
+    for (const [param, item] of rows.slice(0, 2)) {
+      for (const text of ['/etc/passwd.png', 'a.png', '127.0.0.1/a', ' data:image/png;base64,AAAA']) {
+        t.equal(await check(asWritten(item(text)), directVllm), param, text)
+      }
+    }
+    for (const text of ['note: an answer', 'a b', 'http://10.0.0.5/a']) {
+      t.equal(
+        await check(
+          asWritten(
+            { role: 'user', content: text },
+            { type: 'function_call_output', call_id: 'functions.f:0', output: text }
+          ),
+          directVllm
+        ),
+        'passed',
+        text
+      )
+      t.equal(
+        await check(
+          asWritten({ type: 'document', source: { type: 'text', data: text, media_type: 'text/plain' } }),
+          directVllm
+        ),
+        'passed',
+        text
+      )
+    }
   }
-  for (const text of ['note: an answer', 'a b', 'http://10.0.0.5/a']) {
-    t.equal(await check(asWritten({ role: 'user', content: text }, { type: 'function_call_output', call_id: 'functions.f:0', output: text }), directVllm), 'passed', text)
-    t.equal(await check(asWritten({ type: 'document', source: { type: 'text', data: text, media_type: 'text/plain' } }), directVllm), 'passed', text)
-  }
-})
+)
 
 t.test('a server may be sent what describes or records an address', async t => {
   const url = 'http://10.0.0.5/a'
   const request = asWritten(
     { role: 'user', content: [{ type: 'input_text', text: url }] },
-    { type: 'web_search_call', status: 'completed', action: { type: 'search', sources: [{ type: 'url', url }] } },
-    { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'x', annotations: [{ type: 'url_citation', url }] }] }
+    {
+      type: 'web_search_call',
+      status: 'completed',
+      action: { type: 'search', sources: [{ type: 'url', url }] }
+    },
+    {
+      type: 'message',
+      role: 'assistant',
+      content: [{ type: 'output_text', text: 'x', annotations: [{ type: 'url_citation', url }] }]
+    }
   )
   const tools = [{ type: 'function', name: 'f', parameters: { properties: { u: { examples: [{ url }] } } } }]
-  t.equal(await check({ ...request, asWritten: { ...request.asWritten, tools, metadata: { url } } }, directVllm), 'passed')
+  t.equal(
+    await check({ ...request, asWritten: { ...request.asWritten, tools, metadata: { url } } }, directVllm),
+    'passed'
+  )
 })
 
-t.test('a request of the Responses API with an inner address is 400, and the server is not called', async t => {
-  const upstream = await fakeUpstream(openaiScript)
-  t.teardown(upstream.close)
-  const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`, 'vllm', 'vllm', { quirks: { responsesApi: true } })], tools: { ...settings().tools, allowedHosts: ['127.0.0.2'] }
-  })
-  const ask = async (url: string): Promise<Response> => await api.post('/v1/responses', {
-    model: 'vllm/m', store: false,
-    input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'data:image/png;base64,AAAA' }, { type: 'input_file', file_url: url }] }]
-  })
-  const answer = await ask('http://169.254.169.254/latest')
-  t.equal(answer.status, 400)
-  t.match(await answer.json(), { error: { code: 'invalid_value', param: 'file_url', message: /is not public/ } })
-  t.equal(upstream.requests.length, 0)
-  t.equal((await ask('http://127.0.0.2/a.pdf')).status, 200)
-  t.match(upstream.requests.at(-1)?.text, 'http://127.0.0.2/a.pdf')
-})
+t.test(
+  'a request of the Responses API with an inner address is 400, and the server is not called',
+  async t => {
+    const upstream = await fakeUpstream(openaiScript)
+    t.teardown(upstream.close)
+    const api = await testGateway(t, {
+      providers: [upstreamAt(`${upstream.url}/v1`, 'vllm', 'vllm', { quirks: { responsesApi: true } })],
+      tools: { ...settings().tools, allowedHosts: ['127.0.0.2'] }
+    })
+    const ask = async (url: string): Promise<Response> =>
+      await api.post('/v1/responses', {
+        model: 'vllm/m',
+        store: false,
+        input: [
+          {
+            role: 'user',
+            content: [
+              { type: 'input_image', image_url: 'data:image/png;base64,AAAA' },
+              { type: 'input_file', file_url: url }
+            ]
+          }
+        ]
+      })
+    const answer = await ask('http://169.254.169.254/latest')
+    t.equal(answer.status, 400)
+    t.match(await answer.json(), {
+      error: { code: 'invalid_value', param: 'file_url', message: /is not public/ }
+    })
+    t.equal(upstream.requests.length, 0)
+    t.equal((await ask('http://127.0.0.2/a.pdf')).status, 200)
+    t.match(upstream.requests.at(-1)?.text, 'http://127.0.0.2/a.pdf')
+  }
+)
 
 t.test('a call with an inner address is 400, and the server is not called', async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
   t.teardown(upstream.close)
   const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`, 'vllm', 'vllm')], tools: { ...settings().tools, allowedHosts: ['127.0.0.2'] }
+    providers: [upstreamAt(`${upstream.url}/v1`, 'vllm', 'vllm')],
+    tools: { ...settings().tools, allowedHosts: ['127.0.0.2'] }
   })
-  const ask = async (url: string): Promise<Response> => await api.post('/v1/chat/completions', {
-    model: 'vllm/m', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }]
-  })
+  const ask = async (url: string): Promise<Response> =>
+    await api.post('/v1/chat/completions', {
+      model: 'vllm/m',
+      messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }]
+    })
   const answer = await ask('http://169.254.169.254/latest')
   t.equal(answer.status, 400)
-  t.match(await answer.json(), { error: { code: 'invalid_value', param: 'messages[0].content[0].image_url.url', message: /is not public/ } })
+  t.match(await answer.json(), {
+    error: { code: 'invalid_value', param: 'messages[0].content[0].image_url.url', message: /is not public/ }
+  })
   t.equal(upstream.requests.length, 0)
   for (const url of ['http://127.0.0.2/a.png', 'http://1.1.1.1/a.png', 'data:image/png;base64,AAAA']) {
     t.equal((await ask(url)).status, 200, url)

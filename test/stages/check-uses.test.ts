@@ -12,27 +12,54 @@ import type { Provider } from '../../lib/providers/provider.ts'
 
 const directDialect = 'messages'
 const other = provider('one')
-const speaking: Provider = { ...other, adapters: { chat: { directDialects: [directDialect] } as never } } // no more of it is read
+// no more of it is read
+const speaking: Provider = { ...other, adapters: { chat: { directDialects: [directDialect] } as never } }
 const everyUse: readonly ProviderUse[] = [
-  { kind: 'model', name: 'b', param: 'tools' }, { kind: 'default_model', param: 'tools[0]' }, { kind: 'tool_server', param: 'mcp_servers' },
-  { kind: 'unpriced', param: 'speed' }, { kind: 'unknown_tool', name: 'teleport', param: 'tools[1]' }, { kind: 'router_field', param: 'models' }
+  { kind: 'model', name: 'b', param: 'tools' },
+  { kind: 'default_model', param: 'tools[0]' },
+  { kind: 'tool_server', param: 'mcp_servers' },
+  { kind: 'unpriced', param: 'speed' },
+  { kind: 'unknown_tool', name: 'teleport', param: 'tools[1]' },
+  { kind: 'router_field', param: 'models' }
 ]
 
 /** Passes one call that asks for these things. */
 async function check (
-  given: Provider, uses: readonly ProviderUse[], key: Partial<ApiKey> = {}, parts: Partial<RoutedCall<ChatInput>> = {}
+  given: Provider,
+  uses: readonly ProviderUse[],
+  key: Partial<ApiKey> = {},
+  parts: Partial<RoutedCall<ChatInput>> = {}
 ): Promise<boolean> {
-  const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { key: { id: 'k', name: 'k', ...key }, routes: [route], ...parts })
-  const known = settings({ providers: [{ ...providerSettings('one', 'google'), baseUrl: 'https://proxy.example/v1' }] })
-  const stage = checkUses({ providers: new Map([['one', given], ['two', { ...given, id: 'two' }]]), settings: known }, chatUses, { directDialect, uses: () => uses })
+  const call = routedCall<ChatInput>(
+    { model: 'one/m', messages: [] },
+    { key: { id: 'k', name: 'k', ...key }, routes: [route], ...parts }
+  )
+  const known = settings({
+    providers: [{ ...providerSettings('one', 'google'), baseUrl: 'https://proxy.example/v1' }]
+  })
+  const stage = checkUses(
+    {
+      providers: new Map([
+        ['one', given],
+        ['two', { ...given, id: 'two' }]
+      ]),
+      settings: known
+    },
+    chatUses,
+    { directDialect, uses: () => uses }
+  )
   const [out] = await collect(stage(once(call)))
   return out === call
 }
 
-const refusal = (param: string, message?: RegExp): { code: string, param: string, message?: RegExp } => ({ code: 'insufficient_permissions', param, ...message !== undefined && { message } })
-const budget = (unpriced?: 'allow'): Partial<ApiKey> => (
-  { limits: { budget: { usd: 1, per: 'day', ...unpriced !== undefined && { unpriced } } } }
-)
+const refusal = (param: string, message?: RegExp): { code: string, param: string, message?: RegExp } => ({
+  code: 'insufficient_permissions',
+  param,
+  ...message !== undefined && { message }
+})
+const budget = (unpriced?: 'allow'): Partial<ApiKey> => ({
+  limits: { budget: { usd: 1, per: 'day', ...unpriced !== undefined && { unpriced } } }
+})
 
 t.test('other models must be among those of the key, at every provider that may get the words', async t => {
   const uses: readonly ProviderUse[] = [{ kind: 'model', name: 'b', param: 'tools' }]
@@ -46,7 +73,10 @@ t.test('other models must be among those of the key, at every provider that may 
 t.test('a model that the provider picks needs a key that may use any of it', async t => {
   const uses: readonly ProviderUse[] = [{ kind: 'default_model', param: 'tools[0]' }]
   t.ok(await check(speaking, uses, { models: ['one/*'] }))
-  await t.rejects(check(speaking, uses, { models: ['one/a', 'one/m'] }), refusal('tools[0]', /default model.*Name a model/))
+  await t.rejects(
+    check(speaking, uses, { models: ['one/a', 'one/m'] }),
+    refusal('tools[0]', /default model.*Name a model/)
+  )
 })
 
 t.test('tool servers that the provider is to call need a key that may name any', async t => {
@@ -55,50 +85,73 @@ t.test('tool servers that the provider is to call need a key that may name any',
   await t.rejects(check(speaking, uses, { mcpServers: [] }), refusal('mcp_servers'))
 })
 
-t.test('a field by which a server may choose another model needs a key that may use all, and a budget that allows it', async t => {
-  const use: ProviderUse = { kind: 'router_field', param: 'models' }
-  t.ok(await check(speaking, [use]))
-  t.ok(await check(speaking, [use], budget('allow')))
-  await t.rejects(check(speaking, [use], { models: ['one/*'] }), refusal('models', /may choose another/))
-  await t.rejects(check(speaking, [use], budget()), refusal('models'))
-  t.ok(await check(other, [use], { models: ['one/*'] }), 'a translation leaves it out')
-  const passing: Provider = { ...other, quirks: { extraFields: ['models'] } } // no more of it is read
-  const chat = { request: { model: 'one/m', messages: [], models: ['one/b'] } as ChatInput }
-  await t.rejects(check(passing, [], { models: ['one/m'] }, chat), refusal('models'))
-  t.ok(await check(other, [], { models: ['one/m'] }, chat), 'the same of a chat completion')
-})
+t.test(
+  'a field by which a server may choose another model needs a key that may use all, and a budget that allows it',
+  async t => {
+    const use: ProviderUse = { kind: 'router_field', param: 'models' }
+    t.ok(await check(speaking, [use]))
+    t.ok(await check(speaking, [use], budget('allow')))
+    await t.rejects(check(speaking, [use], { models: ['one/*'] }), refusal('models', /may choose another/))
+    await t.rejects(check(speaking, [use], budget()), refusal('models'))
+    t.ok(await check(other, [use], { models: ['one/*'] }), 'a translation leaves it out')
+    const passing: Provider = { ...other, quirks: { extraFields: ['models'] } } // no more of it is read
+    const chat = { request: { model: 'one/m', messages: [], models: ['one/b'] } as ChatInput }
+    await t.rejects(check(passing, [], { models: ['one/m'] }, chat), refusal('models'))
+    t.ok(await check(other, [], { models: ['one/m'] }, chat), 'the same of a chat completion')
+  }
+)
 
 t.test('what has no price needs a budget that allows it', async t => {
-  for (const use of [{ kind: 'unpriced', param: 'speed' }, { kind: 'unknown_tool', name: 'teleport', param: 'speed' }] as const) {
+  for (const use of [
+    { kind: 'unpriced', param: 'speed' },
+    { kind: 'unknown_tool', name: 'teleport', param: 'speed' }
+  ] as const) {
     t.ok(await check(speaking, [use]), use.kind)
     t.ok(await check(speaking, [use], budget('allow')), use.kind)
-    await t.rejects(check(speaking, [use], budget()), refusal('speed', /no price is known for `speed`/), use.kind)
+    await t.rejects(
+      check(speaking, [use], budget()),
+      refusal('speed', /no price is known for `speed`/),
+      use.kind
+    )
   }
 })
 
 t.test('a tool of an unknown type needs a key without a list of models', async t => {
   const uses: readonly ProviderUse[] = [{ kind: 'unknown_tool', name: 'teleport', param: 'tools[1]' }]
-  await t.rejects(check(speaking, uses, { models: ['one/m'] }), refusal('tools[1]', /a tool of the type `teleport`/))
+  await t.rejects(
+    check(speaking, uses, { models: ['one/m'] }),
+    refusal('tools[1]', /a tool of the type `teleport`/)
+  )
   t.ok(await check(speaking, uses, { models: ['*'] }))
 })
 
-t.test('objects of the account are for keys that may, and for callers with an account of their own, translated or not', async t => {
-  const uses: readonly ProviderUse[] = [{ kind: 'object', param: 'file_id' }]
-  for (const given of [speaking, other]) {
-    await t.rejects(check(given, uses), refusal('file_id', /^file_id: this API key may not use what is stored/))
-    t.ok(await check(given, uses, { providerObjects: true }))
-    t.ok(await check(given, uses, {}, { providerKey: 'sk-mine' as never })) // its presence counts
+t.test(
+  'objects of the account are for keys that may, and for callers with an account of their own, translated or not',
+  async t => {
+    const uses: readonly ProviderUse[] = [{ kind: 'object', param: 'file_id' }]
+    for (const given of [speaking, other]) {
+      await t.rejects(
+        check(given, uses),
+        refusal('file_id', /^file_id: this API key may not use what is stored/)
+      )
+      t.ok(await check(given, uses, { providerObjects: true }))
+      t.ok(await check(given, uses, {}, { providerKey: 'sk-mine' as never })) // its presence counts
+    }
   }
-})
+)
 
 t.test('an address at the provider itself, or of a storage that only it can read, is an object', async t => {
   const at = (url: string): readonly ProviderUse[] => [{ kind: 'address', url, param: 'image_url' }]
   t.ok(await check(other, at('https://example.com/a.png')))
   t.ok(await check(other, at('not a url')), 'the provider judges it')
   for (const url of [
-    'https://generativelanguage.googleapis.com/v1beta/files/a', 'https://GENERATIVELANGUAGE.googleapis.com./v1beta/files/a',
-    'https://proxy.example/files/a', 'gs://bucket/a'
-  ]) await t.rejects(check(other, at(url)), refusal('image_url'), url)
+    'https://generativelanguage.googleapis.com/v1beta/files/a',
+    'https://GENERATIVELANGUAGE.googleapis.com./v1beta/files/a',
+    'https://proxy.example/files/a',
+    'gs://bucket/a'
+  ]) {
+    await t.rejects(check(other, at(url)), refusal('image_url'), url)
+  }
 })
 
 t.test('a translation leaves other models, servers and tools out', async t => {
@@ -106,8 +159,16 @@ t.test('a translation leaves other models, servers and tools out', async t => {
 })
 
 t.test('an address that is too long to be one is not parsed, and counts as an object', async t => {
-  const messages: ChatInput['messages'] = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: `https://${'a'.repeat(8_000_000)}.example/` } }] }]
+  const messages: ChatInput['messages'] = [
+    {
+      role: 'user',
+      content: [{ type: 'image_url', image_url: { url: `https://${'a'.repeat(8_000_000)}.example/` } }]
+    }
+  ]
   const startMs = performance.now()
-  await t.rejects(check(other, [], {}, { request: { model: 'one/m', messages } }), { code: 'insufficient_permissions', param: 'messages[0].content[0].image_url.url' })
+  await t.rejects(check(other, [], {}, { request: { model: 'one/m', messages } }), {
+    code: 'insufficient_permissions',
+    param: 'messages[0].content[0].image_url.url'
+  })
   t.ok(performance.now() - startMs < 100)
 })

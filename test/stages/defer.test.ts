@@ -34,13 +34,21 @@ async function services (t: Test, deferred: Partial<Settings['deferred']> = {}) 
   }
 }
 
-type DeferServices = Omit<Awaited<ReturnType<typeof services>>, 'deferrals'> & Partial<Awaited<ReturnType<typeof services>>>
+type DeferServices = Omit<Awaited<ReturnType<typeof services>>, 'deferrals'> &
+  Partial<Awaited<ReturnType<typeof services>>>
 
 function deferring (given: DeferServices): Stage<RoutedCall<ChatInput>> {
-  return defer(given, providerCall(given, 'deferred'), chain(recordUsage<ChatInput, ChatEvent>(), normalise()))
+  return defer(
+    given,
+    providerCall(given, 'deferred'),
+    chain(recordUsage<ChatInput, ChatEvent>(), normalise())
+  )
 }
 
-async function receiptOf (given: Awaited<ReturnType<typeof services>>, call: RoutedCall<ChatInput>): Promise<Record<string, unknown> | undefined> {
+async function receiptOf (
+  given: Awaited<ReturnType<typeof services>>,
+  call: RoutedCall<ChatInput>
+): Promise<Record<string, unknown> | undefined> {
   const thrown: unknown = await collect(deferring(given)(once(call))).catch((error: unknown) => error)
   if (!(thrown instanceof EarlyReply)) return undefined
   return JSON.parse(await textOf(thrown.reply)) as Record<string, unknown> // printed by us
@@ -54,7 +62,11 @@ t.test('a call that is not deferred passes, and one that cannot be passes as wel
   const { deferrals: _store, ...without } = given
   const later = routedCall(question)
   t.same(await collect(deferring(without)(once(later))), [later], 'without a store')
-  t.same(await collect(deferring(await services(t, { forAllProviders: false }))(once(later))), [later], 'at a provider that does not')
+  t.same(
+    await collect(deferring(await services(t, { forAllProviders: false }))(once(later))),
+    [later],
+    'at a provider that does not'
+  )
   t.equal(later.record.deferred, undefined)
 })
 
@@ -70,7 +82,11 @@ t.test('a deferred call ends with a receipt, and is stored without what made it 
   await added
   const task = await given.deferrals.store.take({ owner: 'me', untilMs: Date.now() + 1000 }, Date.now())
   t.same(JSON.parse(task?.task ?? ''), {
-    id: 'call-1', key: { id: 'key-1', name: 'test' }, request: { model: 'one/m', messages: question.messages }, routes: [route], attribution: { endUser: 'ada', tags: ['a'] }
+    id: 'call-1',
+    key: { id: 'key-1', name: 'test' },
+    request: { model: 'one/m', messages: question.messages },
+    routes: [route],
+    attribution: { endUser: 'ada', tags: ['a'] }
   })
 })
 
@@ -81,13 +97,21 @@ t.test('what cannot be deferred is refused', async t => {
     [{ mcp_servers: 'a/b' }, {}, 'mcp_servers'],
     [{}, { providerKey: new Secret('sk') }, 'deferred']
   ] as const) {
-    await t.rejects(collect(deferring(given)(once(routedCall({ ...question, ...request }, parts)))), { code: 'unsupported_parameter', param })
+    await t.rejects(collect(deferring(given)(once(routedCall({ ...question, ...request }, parts)))), {
+      code: 'unsupported_parameter',
+      param
+    })
   }
 })
 
 t.test('a key keeps only so much, and only so many calls wait', async t => {
   const full = await services(t, { maxBytesPerKey: 1 })
   t.ok(await receiptOf(full, routedCall(question)))
-  await t.rejects(collect(deferring(full)(once(routedCall(question)))), { code: 'insufficient_quota', status: 429 })
-  await t.rejects(collect(deferring(await services(t, { maxPending: 0 }))(once(routedCall(question)))), { code: 'overloaded' })
+  await t.rejects(collect(deferring(full)(once(routedCall(question)))), {
+    code: 'insufficient_quota',
+    status: 429
+  })
+  await t.rejects(collect(deferring(await services(t, { maxPending: 0 }))(once(routedCall(question)))), {
+    code: 'overloaded'
+  })
 })

@@ -16,35 +16,56 @@ import type { Estimate } from '../../lib/limits/estimate.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
 const nothing = { send: async () => await Promise.reject(new Error('nothing may be sent')) }
-const priced = settings({ providers: [providerSettings('one', 'anthropic')], models: [modelSettings('one/m', { price: { input: 1, output: 1 } })] })
+const priced = settings({
+  providers: [providerSettings('one', 'anthropic')],
+  models: [modelSettings('one/m', { price: { input: 1, output: 1 } })]
+})
 const services = {
-  providers: new Map([['one', createProvider(providerSettings('one', 'anthropic'), nothing)]]), routeHealth: new RouteHealth(),
-  models: createModels(priced, new Set(['one'])), settings: priced
+  providers: new Map([['one', createProvider(providerSettings('one', 'anthropic'), nothing)]]),
+  routeHealth: new RouteHealth(),
+  models: createModels(priced, new Set(['one'])),
+  settings: priced
 }
 
-async function decided (headers: Record<string, string>, capability: 'chat' | 'ocr' = 'chat', estimate?: Estimate): Promise<RouteDecision | undefined> {
+async function decided (
+  headers: Record<string, string>,
+  capability: 'chat' | 'ocr' = 'chat',
+  estimate?: Estimate
+): Promise<RouteDecision | undefined> {
   const call = routedCall({}, { headers })
   call.record.requestedModel = 'one/m'
-  const thrown: unknown = await collect(dryRun(services, capability, estimate && { estimate: () => estimate })(once(call))).catch((error: unknown) => error)
+  const thrown: unknown = await collect(
+    dryRun(services, capability, estimate && { estimate: () => estimate })(once(call))
+  ).catch((error: unknown) => error)
   t.equal(call.record.dryRun, thrown instanceof EarlyReply ? true : undefined)
   if (!(thrown instanceof EarlyReply)) return undefined
   return JSON.parse(await textOf(thrown.reply)) as RouteDecision // printed by us
 }
 
 t.test('a call passes, and one that says no to a dry run too', async t => {
-  for (const headers of [{}, ...['false', '0', 'no', ' No '].map(value => ({ 'x-headgate-dry-run': value }))]) {
+  for (const headers of [
+    {},
+    ...['false', '0', 'no', ' No '].map(value => ({ 'x-headgate-dry-run': value }))
+  ]) {
     t.equal(await decided(headers), undefined, JSON.stringify(headers))
   }
 })
 
 t.test('a dry run ends with what has been decided', async t => {
   for (const value of ['true', '1', '', 'whatever']) {
-    t.match(await decided({ 'x-headgate-dry-run': value }), { candidates: [{ rank: 1, model: 'one/m' }] }, value)
+    t.match(
+      await decided({ 'x-headgate-dry-run': value }),
+      { candidates: [{ rank: 1, model: 'one/m' }] },
+      value
+    )
   }
 })
 
 t.test('a provider without the capability is no candidate', async t => {
-  const [chat, ocr] = [await decided({ 'x-headgate-dry-run': 'true' }), await decided({ 'x-headgate-dry-run': 'true' }, 'ocr')]
+  const [chat, ocr] = [
+    await decided({ 'x-headgate-dry-run': 'true' }),
+    await decided({ 'x-headgate-dry-run': 'true' }, 'ocr')
+  ]
   t.not(chat?.candidates[0]?.state, ocr?.candidates[0]?.state)
 })
 
@@ -52,28 +73,64 @@ t.test('a cost is expected of tokens, and none of a call that is paid by other u
   const tokens: Estimate = { prompt: 1000, completion: 500 }
   const dry = { 'x-headgate-dry-run': 'true' }
   t.equal((await decided(dry, 'chat', tokens))?.candidates[0]?.expected_cost_usd, 0.0015)
-  t.equal((await decided(dry, 'chat', { ...tokens, units: { characters: 10 } }))?.candidates[0]?.expected_cost_usd, undefined)
+  t.equal(
+    (await decided(dry, 'chat', { ...tokens, units: { characters: 10 } }))?.candidates[0]?.expected_cost_usd,
+    undefined
+  )
 })
 
 t.test('a cost is expected of each model with its own settings', async t => {
   const { routes: [first] } = routedCall({})
   const settled = [500, 1000].map((tokens): Route => ({ ...first, settings: { max_tokens: tokens } }))
-  const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { headers: { 'x-headgate-dry-run': 'true' }, routes: [first, ...settled] })
-  const thrown: unknown = await collect(dryRun(services, 'chat', { estimate: (_, routes) => ({ prompt: 0, completion: Number(routes.at(-1)?.settings?.['max_tokens'] ?? 1) }) })(once(call))).catch((error: unknown) => error)
+  const call = routedCall<ChatInput>(
+    { model: 'one/m', messages: [] },
+    { headers: { 'x-headgate-dry-run': 'true' }, routes: [first, ...settled] }
+  )
+  const thrown: unknown = await collect(
+    dryRun(services, 'chat', {
+      estimate: (_, routes) => ({
+        prompt: 0,
+        completion: Number(routes.at(-1)?.settings?.['max_tokens'] ?? 1)
+      })
+    })(once(call))
+  ).catch((error: unknown) => error)
   if (!(thrown instanceof EarlyReply)) throw thrown
   const { candidates } = JSON.parse(await textOf(thrown.reply)) as RouteDecision // printed by us
   t.same(candidates.map(candidate => candidate.expected_cost_usd), [0.000001, 0.0005, 0.001])
 })
 
 t.test('a dry run lists the stages that would look at the call, in their order', async t => {
-  const stage = (name: string, only?: Settings['stages'][number]['only']): Settings['stages'][number] => ({ name, use: 'pattern', at: ['request'], action: 'mask', patterns: ['email'], ...only !== undefined && { only } })
-  const stages = [stage('all'), stage('mine', { keys: ['test'], models: ['one/*'] }), stage('others', { keys: ['other'] }), stage('speech', { endpoints: ['speech'] })]
+  const stage = (name: string, only?: Settings['stages'][number]['only']): Settings['stages'][number] => ({
+    name,
+    use: 'pattern',
+    at: ['request'],
+    action: 'mask',
+    patterns: ['email'],
+    ...only !== undefined && { only }
+  })
+  const stages = [
+    stage('all'),
+    stage('mine', { keys: ['test'], models: ['one/*'] }),
+    stage('others', { keys: ['other'] }),
+    stage('speech', { endpoints: ['speech'] })
+  ]
   const listed = async (endpoint: string): Promise<unknown> => {
-    const call = routedCall({}, { headers: { 'x-headgate-dry-run': 'true' }, record: new CallRecord(endpoint) })
-    const thrown: unknown = await collect(dryRun({ ...services, settings: settings({ ...priced, stages }) }, 'chat')(once(call))).catch((error: unknown) => error)
-    return thrown instanceof EarlyReply ? (JSON.parse(await textOf(thrown.reply)) as RouteDecision).stages : undefined // printed by us
+    const call = routedCall(
+      {},
+      { headers: { 'x-headgate-dry-run': 'true' }, record: new CallRecord(endpoint) }
+    )
+    const thrown: unknown = await collect(
+      dryRun({ ...services, settings: settings({ ...priced, stages }) }, 'chat')(once(call))
+    ).catch((error: unknown) => error)
+    // printed by us
+    return thrown instanceof EarlyReply
+      ? (JSON.parse(await textOf(thrown.reply)) as RouteDecision).stages
+      : undefined
   }
-  t.same(await listed('chat'), [{ name: 'all', use: 'pattern', at: ['request'] }, { name: 'mine', use: 'pattern', at: ['request'] }])
+  t.same(await listed('chat'), [
+    { name: 'all', use: 'pattern', at: ['request'] },
+    { name: 'mine', use: 'pattern', at: ['request'] }
+  ])
   t.match(await listed('speech'), [{ name: 'all' }, { name: 'mine' }, { name: 'speech' }])
   t.same(await listed('models'), [], 'an endpoint whose texts are not looked at')
   t.equal((await decided({ 'x-headgate-dry-run': 'true' }))?.stages, undefined)

@@ -9,7 +9,10 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 import type { FitTarget } from '../../lib/dialects/dialect.ts'
 
 const traits = { prefill: false }
-const services = { models: createModels(settings(), new Set(['openai'])), providers: new Map([['openai', { ...provider('openai'), traits }]]) }
+const services = {
+  models: createModels(settings(), new Set(['openai'])),
+  providers: new Map([['openai', { ...provider('openai'), traits }]])
+}
 const request: ChatInput = { model: 'openai/gpt-5', messages: [] }
 
 t.test('the request is fitted when a route is tried, with the facts of its provider and model', async t => {
@@ -22,39 +25,69 @@ t.test('the request is fitted when a route is tried, with the facts of its provi
   const [fitted] = await collect(fitRoutes<string>(services, { fit })(once(call)))
   t.same(seen, [], 'not before a route is tried')
   const chosen = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
-  t.same(fitted?.fit?.({ ...request, n: 2 }, chosen), { request: { ...request, n: 2, max_completion_tokens: 7 } }, 'the request of that moment')
-  t.match(seen, [[{ route: chosen, provider: traits, model: { id: 'openai/gpt-5' } }, 'as the caller wrote it']])
+  t.same(
+    fitted?.fit?.({ ...request, n: 2 }, chosen),
+    { request: { ...request, n: 2, max_completion_tokens: 7 } },
+    'the request of that moment'
+  )
+  t.match(seen, [
+    [{ route: chosen, provider: traits, model: { id: 'openai/gpt-5' } }, 'as the caller wrote it']
+  ])
 })
 
 t.test('of a provider and a model that nothing is known of there are no facts', async t => {
   let seen: unknown
-  const [fitted] = await collect(fitRoutes(services, { fit: (given, target) => { seen = target; return given } })(once(routedCall(request))))
+  const [fitted] = await collect(
+    fitRoutes(services, {
+      fit: (given, target) => {
+        seen = target
+        return given
+      }
+    })(once(routedCall(request)))
+  )
   fitted?.fit?.(request, route)
   t.match(seen, { route, provider: {}, model: undefined })
 })
 
-t.test('a direct request is made of the call, and of a copy where its request has changed since', async t => {
-  const call = routedCall(request)
-  const seen: unknown[] = []
-  const directRequest = (given: { readonly request: ChatInput }): undefined => { seen.push(given === call ? 'the call' : given.request) }
-  const direct: Provider = { ...provider('openai'), adapters: { chat: { directDialects: ['messages'] } as never } } // no more of it is read
-  const providers = new Map([['openai', direct]])
-  const [fitted] = await collect(fitRoutes({ ...services, providers }, { directRequest, directDialect: 'messages' })(once(call)))
-  const chosen = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
-  fitted?.fit?.(request, chosen)
-  fitted?.fit?.({ ...request, n: 2 }, chosen)
-  t.same(seen, ['the call', { ...request, n: 2 }])
-  t.equal(call.request, request)
-})
+t.test(
+  'a direct request is made of the call, and of a copy where its request has changed since',
+  async t => {
+    const call = routedCall(request)
+    const seen: unknown[] = []
+    const directRequest = (given: { readonly request: ChatInput }): undefined => {
+      seen.push(given === call ? 'the call' : given.request)
+    }
+    // no more of it is read
+    const direct: Provider = {
+      ...provider('openai'),
+      adapters: { chat: { directDialects: ['messages'] } as never }
+    }
+    const providers = new Map([['openai', direct]])
+    const [fitted] = await collect(
+      fitRoutes({ ...services, providers }, { directRequest, directDialect: 'messages' })(once(call))
+    )
+    const chosen = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
+    fitted?.fit?.(request, chosen)
+    fitted?.fit?.({ ...request, n: 2 }, chosen)
+    t.same(seen, ['the call', { ...request, n: 2 }])
+    t.equal(call.request, request)
+  }
+)
 
 t.test('a limit above what the model can write is lowered, and noted for the caller', async t => {
   const chosen = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
   for (const [fields, expected] of [
-    [{ max_completion_tokens: 10_000_000 }, 128_000], [{ max_tokens: 10_000_000 }, 128_000], [{ max_completion_tokens: 128_000 }, undefined], [{}, undefined]
+    [{ max_completion_tokens: 10_000_000 }, 128_000],
+    [{ max_tokens: 10_000_000 }, 128_000],
+    [{ max_completion_tokens: 128_000 }, undefined],
+    [{}, undefined]
   ] as const) {
     const call = routedCall({ ...request, ...fields })
     const [fitted] = await collect(fitRoutes(services, {})(once(call)))
-    t.match(fitted?.fit?.(call.request, chosen), { request: expected === undefined ? call.request : { max_completion_tokens: expected, max_tokens: undefined } })
+    t.match(fitted?.fit?.(call.request, chosen), {
+      request:
+        expected === undefined ? call.request : { max_completion_tokens: expected, max_tokens: undefined }
+    })
     t.equal(call.record.maxTokens, expected, JSON.stringify(fields))
     t.equal(fitted?.fit?.(call.request, route)?.request, call.request, 'of another model nothing is known')
   }

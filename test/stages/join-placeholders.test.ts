@@ -15,8 +15,15 @@ const name = before.nameOf('email', 'ada@example.com')
 /** Runs the stage on a call that continues a response. @returns the placeholders that the call has then */
 async function joined (continued: string | undefined, isReversible = true): Promise<KeyedPlaceholders> {
   const placeholders = create()
-  const reversible: ReversibleStages = { restores: () => undefined, open: create, placeholdersOf: () => isReversible ? placeholders : undefined }
-  const responseStore = { placeholders: async (_key: string, id: string) => id === 'resp_1' ? before.sealed() : undefined } as Partial<ResponseStore> as ResponseStore // all that it reads
+  const reversible: ReversibleStages = {
+    restores: () => undefined,
+    open: create,
+    placeholdersOf: () => (isReversible ? placeholders : undefined)
+  }
+  // all that it reads
+  const responseStore = {
+    placeholders: async (_key: string, id: string) => (id === 'resp_1' ? before.sealed() : undefined)
+  } as Partial<ResponseStore> as ResponseStore
   const call = routedCall({})
   const stage = joinPlaceholders({ responseStore }, reversible, { continues: () => continued })
   t.same(await collect(stage(once(call))), [call])
@@ -29,6 +36,15 @@ t.test('the placeholders of the response that a call continues are joined', asyn
   t.equal(placeholders.valueOf(name), 'ada@example.com')
 })
 
-t.test('nothing is joined where the call continues nothing, its response has none, or no stage is reversible', async t => {
-  for (const placeholders of [await joined(undefined), await joined('resp_2'), await joined('resp_1', false)]) t.equal(placeholders.size, 0)
-})
+t.test(
+  'nothing is joined where the call continues nothing, its response has none, or no stage is reversible',
+  async t => {
+    for (const placeholders of [
+      await joined(undefined),
+      await joined('resp_2'),
+      await joined('resp_1', false)
+    ]) {
+      t.equal(placeholders.size, 0)
+    }
+  }
+)

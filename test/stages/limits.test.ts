@@ -11,32 +11,52 @@ import { collect, routedCall } from '../support/stages.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 
 const models = createModels(settings(), new Set())
-const call = (keyLimits?: KeyLimits, parts = {}) => (
-  routedCall({}, { key: { id: 'key-1', name: 'test', ...keyLimits !== undefined && { limits: keyLimits } }, ...parts })
-)
+const call = (keyLimits?: KeyLimits, parts = {}) =>
+  routedCall(
+    {},
+    { key: { id: 'key-1', name: 'test', ...keyLimits !== undefined && { limits: keyLimits } }, ...parts }
+  )
 
 t.test('a key without limits passes, with nothing reserved', async t => {
   const unlimited = call()
-  t.same(await collect(limits({ limiter: new LocalLimiter(), models, settings: settings() })(once(unlimited))), [unlimited])
+  t.same(
+    await collect(limits({ limiter: new LocalLimiter(), models, settings: settings() })(once(unlimited))),
+    [unlimited]
+  )
   t.match(unlimited.record, { reservation: undefined, limitHeaders: undefined })
 })
 
 t.test('a key has its limits, or those of the configuration', async t => {
-  for (const [own, byDefault] of [[{ requestsPerMinute: 1 }, undefined], [undefined, { requestsPerMinute: 1 }]] as const) {
+  for (const [own, byDefault] of [
+    [{ requestsPerMinute: 1 }, undefined],
+    [undefined, { requestsPerMinute: 1 }]
+  ] as const) {
     const given = settings()
     const stage = limits({
-      limiter: new LocalLimiter(), models, settings: { ...given, limits: { ...given.limits, ...byDefault !== undefined && { defaultKeyLimits: byDefault } } }
+      limiter: new LocalLimiter(),
+      models,
+      settings: {
+        ...given,
+        limits: { ...given.limits, ...byDefault !== undefined && { defaultKeyLimits: byDefault } }
+      }
     })
     const [first] = await collect(stage(once(call(own))))
     t.match(first?.record, { reservation: Number, limitHeaders: { 'x-ratelimit-remaining-requests': '0' } })
     const refused = call(own)
-    await t.rejects(collect(stage(once(refused))), { code: 'rate_limit_exceeded', status: 429, retryAfterSeconds: Number })
+    await t.rejects(collect(stage(once(refused))), {
+      code: 'rate_limit_exceeded',
+      status: 429,
+      retryAfterSeconds: Number
+    })
     t.equal(refused.record.refusedBy, 'requests')
   }
 })
 
 t.test('tokens are reserved as estimated, and the estimate stays for the ledger', async t => {
-  const stage = limits({ limiter: new LocalLimiter(), models, settings: settings() }, { estimate: () => ({ prompt: 60, completion: 30 }) })
+  const stage = limits(
+    { limiter: new LocalLimiter(), models, settings: settings() },
+    { estimate: () => ({ prompt: 60, completion: 30 }) }
+  )
   const [first] = await collect(stage(once(call({ tokensPerMinute: 100 }))))
   t.equal(first?.record.estimate?.countPrompt(), 60)
   await t.rejects(collect(stage(once(call({ tokensPerMinute: 100 })))), { code: 'rate_limit_exceeded' })
@@ -48,37 +68,66 @@ t.test('a request is estimated once, and only when that is wanted', async t => {
   const stage = limits({ limiter: new LocalLimiter(), models, settings: settings() }, { estimate })
   const [unlimited] = await collect(stage(once(call())))
   t.equal(estimates, 0)
-  t.same([unlimited?.record.estimate?.countPrompt(), unlimited?.record.estimate?.countAnswer(), unlimited?.record.estimate?.estimateUnits()], [60, 30, undefined])
+  t.same(
+    [
+      unlimited?.record.estimate?.countPrompt(),
+      unlimited?.record.estimate?.countAnswer(),
+      unlimited?.record.estimate?.estimateUnits()
+    ],
+    [60, 30, undefined]
+  )
   const [limited] = await collect(stage(once(call({ tokensPerMinute: 100 }))))
   t.equal(limited?.record.estimate?.countPrompt(), 61)
   t.equal(estimates, 2)
 })
 
-t.test('a call with a provider key of the caller\'s own needs no budget, and keeps to the other limits', async t => {
-  const limiter = new LocalLimiter()
-  const keyLimits: KeyLimits = { requestsPerMinute: 3, budget: { usd: 1e-9, per: 'total' } }
-  for (const [party, parts] of [
-    ['key', { key: { id: 'of-key', name: 'test', limits: keyLimits } }],
-    ['project', { key: { id: 'of-project', name: 'test', project: { id: 'project-1', name: 'test', limits: keyLimits } } }]
-  ] as const) {
-    const stage = limits({ limiter, models, settings: settings() })
-    const id = party === 'key' ? 'of-key' : 'project-1'
-    const spent = await limiter.reserve(requestOf({ keyId: id, limits: keyLimits, tokens: 0, nanoUsd: 1 }, party))
-    if (!spent.admitted) return t.fail('refused')
-    limiter.settle(spent.reservation, { used: { nanoUsd: 1 } })
-    t.match(await limiter.reserve(requestOf({ keyId: id, limits: keyLimits, tokens: 0, nanoUsd: 0 }, party)), { admitted: false, reason: 'budget' }, 'it is used up')
-    const withOwnKey = (): ReturnType<typeof call> => {
-      const own = routedCall({}, parts)
-      own.record.ownProviderKey = true
-      return own
+t.test(
+  "a call with a provider key of the caller's own needs no budget, and keeps to the other limits",
+  async t => {
+    const limiter = new LocalLimiter()
+    const keyLimits: KeyLimits = { requestsPerMinute: 3, budget: { usd: 1e-9, per: 'total' } }
+    for (const [party, parts] of [
+      ['key', { key: { id: 'of-key', name: 'test', limits: keyLimits } }],
+      [
+        'project',
+        {
+          key: {
+            id: 'of-project',
+            name: 'test',
+            project: { id: 'project-1', name: 'test', limits: keyLimits }
+          }
+        }
+      ]
+    ] as const) {
+      const stage = limits({ limiter, models, settings: settings() })
+      const id = party === 'key' ? 'of-key' : 'project-1'
+      const spent = await limiter.reserve(
+        requestOf({ keyId: id, limits: keyLimits, tokens: 0, nanoUsd: 1 }, party)
+      )
+      if (!spent.admitted) return t.fail('refused')
+      limiter.settle(spent.reservation, { used: { nanoUsd: 1 } })
+      t.match(
+        await limiter.reserve(requestOf({ keyId: id, limits: keyLimits, tokens: 0, nanoUsd: 0 }, party)),
+        { admitted: false, reason: 'budget' },
+        'it is used up'
+      )
+      const withOwnKey = (): ReturnType<typeof call> => {
+        const own = routedCall({}, parts)
+        own.record.ownProviderKey = true
+        return own
+      }
+      for (const remaining of ['1', '0']) {
+        const [admitted] = await collect(stage(once(withOwnKey())))
+        t.match(
+          admitted?.record,
+          { limitHeaders: { 'x-ratelimit-remaining-requests': remaining }, reservedNanoUsd: undefined },
+          party
+        )
+      }
+      await t.rejects(collect(stage(once(withOwnKey()))), { code: 'rate_limit_exceeded' }, party)
     }
-    for (const remaining of ['1', '0']) {
-      const [admitted] = await collect(stage(once(withOwnKey())))
-      t.match(admitted?.record, { limitHeaders: { 'x-ratelimit-remaining-requests': remaining }, reservedNanoUsd: undefined }, party)
-    }
-    await t.rejects(collect(stage(once(withOwnKey()))), { code: 'rate_limit_exceeded' }, party)
   }
-})
+)
 
 t.test('a patient call waits until there is room, or until it ends', async t => {
   const limiter = new LocalLimiter()
@@ -87,7 +136,11 @@ t.test('a patient call waits until there is room, or until it ends', async t => 
   const waiting = collect(limits(services, { waitForCapacity: true })(once(call({ concurrentCalls: 1 }))))
   limiter.settle(open?.record.reservation ?? 0, { used: {} })
   t.equal((await waiting).length, 1)
-  const left = collect(limits(services, { waitForCapacity: true })(once(call({ concurrentCalls: 1 }, { signal: AbortSignal.timeout(20) }))))
+  const left = collect(
+    limits(services, { waitForCapacity: true })(
+      once(call({ concurrentCalls: 1 }, { signal: AbortSignal.timeout(20) }))
+    )
+  )
   await t.rejects(left, { name: 'TimeoutError' })
 })
 
@@ -99,25 +152,36 @@ t.test('a call that was admitted before is counted and never refused', async t =
   }
 })
 
-t.test('a call that ends while another process decides waits no longer, and what is reserved for it is released', async t => {
-  const local = new LocalLimiter()
-  let decide = (): void => undefined
-  const decided = new Promise<void>(resolve => { decide = resolve })
-  const limiter: Limiter = {
-    reserve: async wanted => {
-      await decided
-      return local.reserve(wanted)
-    },
-    settle: (reservation, used) => local.settle(reservation, used),
-    settleRecorded: async usages => await local.settleRecorded(usages)
+t.test(
+  'a call that ends while another process decides waits no longer, and what is reserved for it is released',
+  async t => {
+    const local = new LocalLimiter()
+    let decide = (): void => undefined
+    const decided = new Promise<void>(resolve => {
+      decide = resolve
+    })
+    const limiter: Limiter = {
+      reserve: async wanted => {
+        await decided
+        return local.reserve(wanted)
+      },
+      settle: (reservation, used) => local.settle(reservation, used),
+      settleRecorded: async usages => await local.settleRecorded(usages)
+    }
+    const leaving = new AbortController()
+    const left = collect(
+      limits({ limiter, models, settings: settings() })(
+        once(call({ concurrentCalls: 1 }, { signal: leaving.signal }))
+      )
+    )
+    leaving.abort(new Error('left'))
+    await t.rejects(left, { message: 'left' })
+    decide()
+    await turnOfLoop() // the late decision is made and given back
+    const [next] = await collect(
+      limits({ limiter, models, settings: settings() })(once(call({ concurrentCalls: 1 })))
+    )
+    t.match(next?.record, { reservation: Number })
+    t.equal(local.counters.open, 1)
   }
-  const leaving = new AbortController()
-  const left = collect(limits({ limiter, models, settings: settings() })(once(call({ concurrentCalls: 1 }, { signal: leaving.signal }))))
-  leaving.abort(new Error('left'))
-  await t.rejects(left, { message: 'left' })
-  decide()
-  await turnOfLoop() // the late decision is made and given back
-  const [next] = await collect(limits({ limiter, models, settings: settings() })(once(call({ concurrentCalls: 1 }))))
-  t.match(next?.record, { reservation: Number })
-  t.equal(local.counters.open, 1)
-})
+)

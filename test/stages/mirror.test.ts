@@ -2,7 +2,14 @@
 
 import t, { type Test } from 'tap'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
+import {
+  chatAnswer,
+  chatFrames,
+  eventStream,
+  fakeUpstream,
+  type FakeUpstream,
+  type Script
+} from '../support/upstream.ts'
 import { outlast, until } from '../support/until.ts'
 import { mirror } from '../../lib/stages/mirror.ts'
 import { Mirrors } from '../../lib/deferred/mirrors.ts'
@@ -25,17 +32,34 @@ interface Mirrored {
 }
 
 /** A route whose calls all go to another model as well. */
-async function start (t: Test, scripts: { one?: Script, other?: Script } = {}, keys: Record<string, ApiKey> = {}): Promise<Mirrored> {
+async function start (
+  t: Test,
+  scripts: { one?: Script, other?: Script } = {},
+  keys: Record<string, ApiKey> = {}
+): Promise<Mirrored> {
   const one = await fakeUpstream(scripts.one ?? fine)
   const other = await fakeUpstream(scripts.other ?? fine)
   t.teardown(one.close)
   t.teardown(other.close)
   const rows: UsageRow[] = []
-  const api = await testGateway(t, {
-    providers: [['one', one] as const, ['other', other] as const].map(([id, { url }]) => upstreamAt(`${url}/v1`, id, 'openai-compatible', { retries: 3 })),
-    models: ['one/m', 'other/m'].map(id => ({ id, hidden: false, price })),
-    routes: [{ name: 'shared', models: ['one/m'], mirror: { model: 'other/m', share: 1, maxInFlight: 2 } }]
-  }, keys, { observers: [(_call, row) => { if (row !== undefined) rows.push(row) }] })
+  const api = await testGateway(
+    t,
+    {
+      providers: [['one', one] as const, ['other', other] as const].map(([id, { url }]) =>
+        upstreamAt(`${url}/v1`, id, 'openai-compatible', { retries: 3 })
+      ),
+      models: ['one/m', 'other/m'].map(id => ({ id, hidden: false, price })),
+      routes: [{ name: 'shared', models: ['one/m'], mirror: { model: 'other/m', share: 1, maxInFlight: 2 } }]
+    },
+    keys,
+    {
+      observers: [
+        (_call, row) => {
+          if (row !== undefined) rows.push(row)
+        }
+      ]
+    }
+  )
   const found = (): UsageRow[] => rows.filter(({ endpoint }) => endpoint === 'mirror')
   return {
     api,
@@ -52,20 +76,38 @@ async function start (t: Test, scripts: { one?: Script, other?: Script } = {}, k
 const path = '/v1/chat/completions'
 const messages = [{ role: 'user', content: 'hi' }]
 
-t.test('the other model gets the request once its caller has the answer, and its row is nobody\'s', async t => {
-  const { api, other, rows, mirrored } = await start(t)
-  const answer = await api.post(path, { model: 'shared', messages, temperature: 0.5, metadata: { tags: ['a'] } })
-  t.match(await answer.json(), { choices: [{ message: { content: 'fine' } }] })
-  t.equal(answer.headers.get('x-headgate-attempts') ?? '1', '1')
-  t.match(await mirrored(), {
-    key_id: 'mirror', requested_model: 'shared', model: 'other/m', outcome: 'ok', status: 200, attempts: 1, tags: null, first_byte_ms: null
-  })
-  t.match(other.requests.map(({ json }) => json), [{ model: 'm', messages, temperature: 0.5 }])
-  const [own, copy] = rows
-  t.match(own, { endpoint: 'chat', key_id: 'key-1', model: 'one/m', attempts: 1 })
-  t.equal(copy?.call_id, `${own?.call_id}:mirror`, 'both say which call it was')
-  t.equal(copy?.prompt_tokens, own?.prompt_tokens)
-})
+t.test(
+  "the other model gets the request once its caller has the answer, and its row is nobody's",
+  async t => {
+    const { api, other, rows, mirrored } = await start(t)
+    const answer = await api.post(path, {
+      model: 'shared',
+      messages,
+      temperature: 0.5,
+      metadata: { tags: ['a'] }
+    })
+    t.match(await answer.json(), { choices: [{ message: { content: 'fine' } }] })
+    t.equal(answer.headers.get('x-headgate-attempts') ?? '1', '1')
+    t.match(await mirrored(), {
+      key_id: 'mirror',
+      requested_model: 'shared',
+      model: 'other/m',
+      outcome: 'ok',
+      status: 200,
+      attempts: 1,
+      tags: null,
+      first_byte_ms: null
+    })
+    t.match(
+      other.requests.map(({ json }) => json),
+      [{ model: 'm', messages, temperature: 0.5 }]
+    )
+    const [own, copy] = rows
+    t.match(own, { endpoint: 'chat', key_id: 'key-1', model: 'one/m', attempts: 1 })
+    t.equal(copy?.call_id, `${own?.call_id}:mirror`, 'both say which call it was')
+    t.equal(copy?.prompt_tokens, own?.prompt_tokens)
+  }
+)
 
 t.test('a streamed call is mirrored as one, with the time to its first output', async t => {
   const streamed: Script = { headers: eventStream, pieces: chatFrames(['a', 'b'], { usage: true }) }
@@ -83,10 +125,13 @@ t.test('calls of every API are mirrored as text', async t => {
   await mirrored(1)
   await (await api.post('/v1/responses', { model: 'shared', input: [user] })).text()
   await mirrored(2)
-  t.match(other.requests.map(({ path, json }) => [path, json]), [
-    [path, { model: 'm', messages: [{ role: 'user', content: 'hi' }], max_tokens: 5 }],
-    [path, { model: 'm', messages: [{ role: 'user', content: 'hi' }] }]
-  ])
+  t.match(
+    other.requests.map(({ path, json }) => [path, json]),
+    [
+      [path, { model: 'm', messages: [{ role: 'user', content: 'hi' }], max_tokens: 5 }],
+      [path, { model: 'm', messages: [{ role: 'user', content: 'hi' }] }]
+    ]
+  )
 })
 
 t.test('a mirrored model that fails is asked once, and its caller notices nothing', async t => {
@@ -96,19 +141,41 @@ t.test('a mirrored model that fails is asked once, and its caller notices nothin
   await answer.text()
   t.match(await mirrored(), { outcome: 'error', error_code: 'upstream_error', attempts: 1 })
   t.equal(other.requests.length, 1)
-  t.equal((await (await api.post(path, { model: 'other/m', messages })).text()).includes('upstream_error'), true, 'asked for itself, it is tried as ever')
+  t.equal(
+    (await (await api.post(path, { model: 'other/m', messages })).text()).includes('upstream_error'),
+    true,
+    'asked for itself, it is tried as ever'
+  )
 })
 
 t.test('a mirror changes neither the budget nor the errors of the calls that it copies', async t => {
   const budget = { usd: 1, per: 'total' } as const
-  const keys: Record<string, ApiKey> = Object.fromEntries(['plain', 'mirrored'].map(name => [name, { id: name, name, limits: { budget } }]))
-  const { api, other, rows, mirrored } = await start(t, {
-    one: { pieces: [chatAnswer('fine').replace('"prompt_tokens":3', '"prompt_tokens":1000')] },
-    other: { pieces: [chatAnswer('more').replace('"prompt_tokens":3', '"prompt_tokens":9000')] }
-  }, keys)
-  const call = async (key: string, model: string, body: object = {}): Promise<[status: number, text: string, left: string | null]> => {
-    const answer = await api.post(path, { model, messages, ...body }, { headers: { authorization: `Bearer ${key}` } })
-    return [answer.status, (await answer.text()).replaceAll(/"(?:id|created)": ?[^,]+/g, ''), answer.headers.get('x-headgate-budget-remaining-usd')]
+  const keys: Record<string, ApiKey> = Object.fromEntries(
+    ['plain', 'mirrored'].map(name => [name, { id: name, name, limits: { budget } }])
+  )
+  const { api, other, rows, mirrored } = await start(
+    t,
+    {
+      one: { pieces: [chatAnswer('fine').replace('"prompt_tokens":3', '"prompt_tokens":1000')] },
+      other: { pieces: [chatAnswer('more').replace('"prompt_tokens":3', '"prompt_tokens":9000')] }
+    },
+    keys
+  )
+  const call = async (
+    key: string,
+    model: string,
+    body: object = {}
+  ): Promise<[status: number, text: string, left: string | null]> => {
+    const answer = await api.post(
+      path,
+      { model, messages, ...body },
+      { headers: { authorization: `Bearer ${key}` } }
+    )
+    return [
+      answer.status,
+      (await answer.text()).replaceAll(/"(?:id|created)": ?[^,]+/g, ''),
+      answer.headers.get('x-headgate-budget-remaining-usd')
+    ]
   }
   for (let turn = 1; turn <= 3; turn++) {
     const [plain, copied] = [await call('plain', 'one/m'), await call('mirrored', 'shared')]
@@ -116,25 +183,51 @@ t.test('a mirror changes neither the budget nor the errors of the calls that it 
     t.ok(Number(copied[2]) < 1)
     t.match(await mirrored(turn), { key_id: 'mirror', cost_nano_usd: 9_001_000 })
   }
-  t.same(await call('mirrored', 'shared', { temperature: 9 }), await call('plain', 'one/m', { temperature: 9 }), 'an error as well')
+  t.same(
+    await call('mirrored', 'shared', { temperature: 9 }),
+    await call('plain', 'one/m', { temperature: 9 }),
+    'an error as well'
+  )
   t.equal(other.requests.length, 3, 'what is refused is not copied')
-  const costs = (key: string): unknown[] => rows.filter(({ key_id: id }) => id === key).map(({ outcome, attempts, cost_nano_usd: cost }) => [outcome, attempts, cost])
+  const costs = (key: string): unknown[] =>
+    rows
+      .filter(({ key_id: id }) => id === key)
+      .map(({ outcome, attempts, cost_nano_usd: cost }) => [outcome, attempts, cost])
   t.same(costs('mirrored'), costs('plain'))
 })
 
-t.test('few calls are mirrored at once; those that wait hold up neither callers nor their limits', async t => {
-  const limited: ApiKey = { id: 'key-2', name: 'limited', limits: { concurrentCalls: 1, budget: { usd: 1 } } }
-  const { api, other, rows } = await start(t, { other: { silent: true } }, { limited })
-  for (let call = 0; call < 5; call++) {
-    const answer = await api.post(path, { model: 'shared', messages }, { headers: { authorization: 'Bearer limited' } })
-    t.equal(answer.status, 200)
-    await answer.text()
+t.test(
+  'few calls are mirrored at once; those that wait hold up neither callers nor their limits',
+  async t => {
+    const limited: ApiKey = {
+      id: 'key-2',
+      name: 'limited',
+      limits: { concurrentCalls: 1, budget: { usd: 1 } }
+    }
+    const { api, other, rows } = await start(t, { other: { silent: true } }, { limited })
+    for (let call = 0; call < 5; call++) {
+      const answer = await api.post(
+        path,
+        { model: 'shared', messages },
+        { headers: { authorization: 'Bearer limited' } }
+      )
+      t.equal(answer.status, 200)
+      await answer.text()
+    }
+    t.equal(other.requests.length, 2)
+    await api.gateway.close()
+    t.same(
+      rows
+        .filter(({ endpoint }) => endpoint === 'mirror')
+        .map(({ key_id: key, error_code: code }) => [key, code]),
+      [
+        ['mirror', 'shutting_down'],
+        ['mirror', 'shutting_down']
+      ]
+    )
+    t.equal(rows.filter(({ key_id: key }) => key === 'key-2').length, 5)
   }
-  t.equal(other.requests.length, 2)
-  await api.gateway.close()
-  t.same(rows.filter(({ endpoint }) => endpoint === 'mirror').map(({ key_id: key, error_code: code }) => [key, code]), [['mirror', 'shutting_down'], ['mirror', 'shutting_down']])
-  t.equal(rows.filter(({ key_id: key }) => key === 'key-2').length, 5)
-})
+)
 
 t.test('a stop mirrors none of the calls that it ends', async t => {
   const { api, other, rows, one } = await start(t, { one: { silent: true } })
@@ -148,18 +241,50 @@ t.test('a stop mirrors none of the calls that it ends', async t => {
 
 t.test('tools are offered, and nothing runs them', async t => {
   const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }
-  const calling: Script = { pieces: [JSON.stringify({ id: 'c', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }] })] }
+  const calling: Script = {
+    pieces: [
+      JSON.stringify({
+        id: 'c',
+        object: 'chat.completion',
+        created: 1,
+        model: 'm',
+        choices: [
+          {
+            index: 0,
+            message: { role: 'assistant', content: null, tool_calls: [call] },
+            finish_reason: 'tool_calls'
+          }
+        ]
+      })
+    ]
+  }
   const { api, other, mirrored } = await start(t, { other: calling })
-  await (await api.post(path, { model: 'shared', messages, tools: [{ type: 'function', function: { name: 'look' } }] })).text()
+  await (
+    await api.post(path, {
+      model: 'shared',
+      messages,
+      tools: [{ type: 'function', function: { name: 'look' } }]
+    })
+  ).text()
   t.match(await mirrored(), { outcome: 'ok', turns: null })
-  t.match(other.requests.map(({ json }) => json), [{ tools: [{ function: { name: 'look' } }] }])
+  t.match(
+    other.requests.map(({ json }) => json),
+    [{ tools: [{ function: { name: 'look' } }] }]
+  )
 })
 
-const image = { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }] }
+const image = {
+  role: 'user',
+  content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }]
+}
 for (const [what, request, headers] of [
   ['an image', { messages: [image] }, {}],
   ['what its provider is to store', { messages, store: true }, {}],
-  ['the key of its caller at the provider', { messages, model: 'one/m' }, { 'x-provider-key': 'sk-own', 'x-provider': 'one' }],
+  [
+    'the key of its caller at the provider',
+    { messages, model: 'one/m' },
+    { 'x-provider-key': 'sk-own', 'x-provider': 'one' }
+  ],
   ['more than 256 KB', { messages: [{ role: 'user', content: 'x'.repeat(300_000) }] }, {}]
 ] as const) {
   t.test(`a call with ${what} is not mirrored`, async t => {
@@ -172,9 +297,15 @@ for (const [what, request, headers] of [
 }
 
 t.test('a call whose caller leaves is not mirrored', async t => {
-  const { api, other, rows } = await start(t, { one: { headers: eventStream, pieces: chatFrames(['a']).slice(0, 2), then: 'stall' } })
+  const { api, other, rows } = await start(t, {
+    one: { headers: eventStream, pieces: chatFrames(['a']).slice(0, 2), then: 'stall' }
+  })
   const leaving = new AbortController()
-  const answer = await api.post(path, { model: 'shared', messages, stream: true }, { signal: leaving.signal })
+  const answer = await api.post(
+    path,
+    { model: 'shared', messages, stream: true },
+    { signal: leaving.signal }
+  )
   await answer.body?.getReader().read()
   leaving.abort()
   await until(() => rows.length === 1, 'the row of the call')
@@ -185,7 +316,12 @@ t.test('a call whose caller leaves is not mirrored', async t => {
 
 t.test('a share of the calls is mirrored', async t => {
   const draws = [0, 0.24, 0.25, 0.9]
-  const services = { providers: new Map(), models: { routes: () => [route] }, settings: { limits: {} } } as never // what is read of them
+  // what is read of them
+  const services = {
+    providers: new Map(),
+    models: { routes: () => [route] },
+    settings: { limits: {} }
+  } as never
   const mirrors = new Mirrors()
   const planned = new Set<unknown>()
   mirrors.plan = record => planned.add(record)
@@ -193,7 +329,9 @@ t.test('a share of the calls is mirrored', async t => {
   const noted: boolean[] = []
   for (let number = 0; number < 4; number++) {
     const request: ChatInput = { model: 'shared', messages: [{ role: 'user', content: 'hi' }] }
-    const call = routedCall(request, { routes: [{ ...route, mirror: { model: 'other/m', share: 0.25, maxInFlight: 1 } }] })
+    const call = routedCall(request, {
+      routes: [{ ...route, mirror: { model: 'other/m', share: 0.25, maxInFlight: 1 } }]
+    })
     await collect(stage(once(call)))
     noted.push(planned.has(call.record))
   }

@@ -15,7 +15,12 @@ type StageSettings = Settings['stages'][number]
 const word = 'Zanzibar'
 const points: StageSettings['at'] = ['request', 'answer', 'tool_call', 'tool_result']
 const stage = (name: string, parts: Partial<StageSettings> = {}): StageSettings => ({
-  name, use: 'pattern', at: points, action: 'mask', patterns: [{ name, match: word, maxLength: 8 }], ...parts
+  name,
+  use: 'pattern',
+  at: points,
+  action: 'mask',
+  patterns: [{ name, match: word, maxLength: 8 }],
+  ...parts
 })
 const asked = stage('asked', { when: 'asked' })
 const ofSupport = stage('of-support', { when: 'asked', only: { projects: ['support'] } })
@@ -27,7 +32,11 @@ const keys: Readonly<Record<string, ApiKey>> = {
   lost: { id: 'key-4', name: 'lost', stages: ['asked', 'gone'] }
 }
 
-async function start (t: Test, parts: Partial<Settings> = {}, more: Partial<GatewayParts> = {}): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
+async function start (
+  t: Test,
+  parts: Partial<Settings> = {},
+  more: Partial<GatewayParts> = {}
+): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
   const upstream = await fakeUpstream(() => ({ pieces: [chatAnswer(`I went to ${word}.`)] }))
   t.teardown(upstream.close)
   const provider = upstreamAt(upstream.url, 'openai', 'openai', { quirks: { responsesApi: false } })
@@ -40,7 +49,13 @@ const path = '/v1/chat/completions'
 const as = (key: string): RequestInit => ({ headers: { authorization: `Bearer ${key}` } })
 
 async function said (response: Response): Promise<string> {
-  const { choices: [{ message: { content } }] } = await response.json() as { choices: [{ message: { content: string } }] }
+  const {
+    choices: [
+      {
+        message: { content }
+      }
+    ]
+  } = (await response.json()) as { choices: [{ message: { content: string } }] }
   return content
 }
 
@@ -68,15 +83,29 @@ t.test('a stage that a key requires looks at all of its calls, whatever these as
     t.equal(await said(response), 'I went to [asked].')
     t.notMatch(upstream.requests.at(-1)?.text, word)
   }
-  const streamed = await (await api.post('/v1/messages', { ...question, max_tokens: 9, stream: true }, as('bound'))).text()
+  const streamed = await (
+    await api.post('/v1/messages', { ...question, max_tokens: 9, stream: true }, as('bound'))
+  ).text()
   t.notMatch(streamed, word)
 })
 
 t.test('a key asks for the stages that its project and its name may have', async t => {
   const { api } = await start(t)
-  t.equal(await said(await api.post(path, { ...question, guardrails: ['of-support'] }, as('support'))), 'I went to [of-support].')
-  t.equal(await said(await api.post(path, { ...question, guardrails: ['of-speech'] })), 'I went to [of-speech].', 'at another endpoint as well')
-  for (const [name, key] of [['of-support', testKey], ['of-speech', 'support'], ['unknown', testKey], [{ guardrail_name: 7 }, testKey]] as const) {
+  t.equal(
+    await said(await api.post(path, { ...question, guardrails: ['of-support'] }, as('support'))),
+    'I went to [of-support].'
+  )
+  t.equal(
+    await said(await api.post(path, { ...question, guardrails: ['of-speech'] })),
+    'I went to [of-speech].',
+    'at another endpoint as well'
+  )
+  for (const [name, key] of [
+    ['of-support', testKey],
+    ['of-speech', 'support'],
+    ['unknown', testKey],
+    [{ guardrail_name: 7 }, testKey]
+  ] as const) {
     const response = await api.post(path, { ...question, guardrails: ['asked', name] }, as(key))
     t.equal(response.status, 422)
     t.match(await response.json(), {
@@ -99,48 +128,69 @@ t.test('a dry run lists the stages that are named', async t => {
   const dry = { 'x-headgate-dry-run': 'true' }
   const names = async (body: object, key: string): Promise<string[]> => {
     const response = await api.post(path, body, { headers: { ...dry, authorization: `Bearer ${key}` } })
-    return (await response.json() as { stages: Array<{ name: string }> }).stages.map(({ name }) => name)
+    return ((await response.json()) as { stages: Array<{ name: string }> }).stages.map(({ name }) => name)
   }
   t.same(await names(question, testKey), [])
   t.same(await names(question, 'bound'), ['asked'])
   t.same(await names({ ...question, guardrails: ['of-speech', 'asked'] }, testKey), ['asked', 'of-speech'])
 })
 
-t.test('a deferred completion and a response in the background pass the stages that were asked for', async t => {
-  const database = await openDatabase(t.testdir())
-  t.teardown(database.close)
-  const deferrals = { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
-  const { api } = await start(t, { deferred: deferrals }, { database })
-  const deferred = await api.post(path, { ...question, deferred: true, guardrails: ['asked'] })
-  t.equal(deferred.status, 200)
-  const { request_id: id } = await deferred.json() as { request_id: string }
-  const fetched = async (at: string, isDone: (body: string) => boolean): Promise<string> => {
-    for (;;) {
-      const response = await api.get(at)
-      const body = await response.text()
-      if (response.status !== 202 && isDone(body)) return body
+t.test(
+  'a deferred completion and a response in the background pass the stages that were asked for',
+  async t => {
+    const database = await openDatabase(t.testdir())
+    t.teardown(database.close)
+    const deferrals = { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
+    const { api } = await start(t, { deferred: deferrals }, { database })
+    const deferred = await api.post(path, { ...question, deferred: true, guardrails: ['asked'] })
+    t.equal(deferred.status, 200)
+    const { request_id: id } = (await deferred.json()) as { request_id: string }
+    const fetched = async (at: string, isDone: (body: string) => boolean): Promise<string> => {
+      for (;;) {
+        const response = await api.get(at)
+        const body = await response.text()
+        if (response.status !== 202 && isDone(body)) return body
+      }
     }
+    const completion = await fetched(`/v1/chat/deferred-completion/${id}`, () => true)
+    t.match(completion, 'I went to [asked].')
+    t.notMatch(completion, word)
+    const begun = await api.post('/v1/responses', {
+      model: 'openai/m',
+      input: `in ${word}`,
+      background: true,
+      guardrails: ['asked']
+    })
+    const { id: response } = (await begun.json()) as { id: string }
+    const done = await fetched(
+      `/v1/responses/${response}`,
+      body => !/"status":"(?:queued|in_progress)"/.test(body)
+    )
+    t.match(done, 'I went to [asked].')
+    t.notMatch(done, word)
   }
-  const completion = await fetched(`/v1/chat/deferred-completion/${id}`, () => true)
-  t.match(completion, 'I went to [asked].')
-  t.notMatch(completion, word)
-  const begun = await api.post('/v1/responses', { model: 'openai/m', input: `in ${word}`, background: true, guardrails: ['asked'] })
-  const { id: response } = await begun.json() as { id: string }
-  const done = await fetched(`/v1/responses/${response}`, body => !/"status":"(?:queued|in_progress)"/.test(body))
-  t.match(done, 'I went to [asked].')
-  t.notMatch(done, word)
-})
+)
 
-const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64'
+)
 const image = (name = 'image') => ({ [name]: new File([png], 'a.png', { type: 'image/png' }) })
 const recording = { file: new File([new Uint8Array(wav)], 'a.wav') }
 const prompt = { model: 'openai/m', messages: question.messages }
 
 /** Requests of every endpoint that holds texts; a file makes a form of it. */
-const requests: { readonly [N in EndpointName]?: ReadonlyArray<readonly [path: string, body: Readonly<Record<string, unknown>>]> } = {
+const requests: {
+  readonly [N in EndpointName]?: ReadonlyArray<
+    readonly [path: string, body: Readonly<Record<string, unknown>>]
+  >
+} = {
   chat: [[path, prompt]],
   completions: [['/v1/completions', { model: 'openai/m', prompt: 'a' }]],
-  messages: [['/v1/messages', { ...prompt, max_tokens: 9 }], ['/v1/messages/count_tokens', prompt]],
+  messages: [
+    ['/v1/messages', { ...prompt, max_tokens: 9 }],
+    ['/v1/messages/count_tokens', prompt]
+  ],
   responses: [
     ['/v1/responses', { model: 'openai/m', input: 'a' }],
     ['/v1/responses/input_tokens', { model: 'openai/m', input: 'a' }],
@@ -158,24 +208,43 @@ const requests: { readonly [N in EndpointName]?: ReadonlyArray<readonly [path: s
   ocr: [['/v1/ocr', { model: 'openai/m', document: { document_url: 'https://example.com/a.pdf' } }]]
 }
 
-async function send (api: TestGateway, to: string, body: Readonly<Record<string, unknown>>, key: string): Promise<Response> {
+async function send (
+  api: TestGateway,
+  to: string,
+  body: Readonly<Record<string, unknown>>,
+  key: string
+): Promise<Response> {
   if (!Object.values(body).some(value => value instanceof File)) return await api.post(to, body, as(key))
   const form = new FormData()
-  for (const [name, value] of Object.entries(body)) form.append(name, value instanceof File ? value : String(value))
+  for (const [name, value] of Object.entries(body)) {
+    form.append(name, value instanceof File ? value : String(value))
+  }
   return await fetch(api.url + to, { method: 'POST', body: form, ...as(key) })
 }
 
-t.test('every endpoint with texts refuses calls whose key requires a stage that is gone, and names that are unknown', async t => {
-  const { upstream, api } = await start(t)
-  t.same(Object.keys(requests).toSorted(), endpointsWhere('hasTexts').toSorted())
-  for (const [to, body] of Object.values(requests).flat()) {
-    const refused = await send(api, to, body, 'lost')
-    t.equal(refused.status, 503, to)
-    t.match(await refused.text(), /Calls of this key have to pass the stage `gone`, which is not in the configuration/, to)
-    const hasFile = Object.values(body).some(value => value instanceof File)
-    const unknown = await send(api, to, { ...body, guardrails: hasFile ? 'unknown' : ['unknown'] }, testKey)
-    t.equal(unknown.status, /messages|responses/.test(to) ? 400 : 422, to)
-    t.match(await unknown.text(), /guardrails/, to)
+t.test(
+  'every endpoint with texts refuses calls whose key requires a stage that is gone, and names that are unknown',
+  async t => {
+    const { upstream, api } = await start(t)
+    t.same(Object.keys(requests).toSorted(), endpointsWhere('hasTexts').toSorted())
+    for (const [to, body] of Object.values(requests).flat()) {
+      const refused = await send(api, to, body, 'lost')
+      t.equal(refused.status, 503, to)
+      t.match(
+        await refused.text(),
+        /Calls of this key have to pass the stage `gone`, which is not in the configuration/,
+        to
+      )
+      const hasFile = Object.values(body).some(value => value instanceof File)
+      const unknown = await send(
+        api,
+        to,
+        { ...body, guardrails: hasFile ? 'unknown' : ['unknown'] },
+        testKey
+      )
+      t.equal(unknown.status, /messages|responses/.test(to) ? 400 : 422, to)
+      t.match(await unknown.text(), /guardrails/, to)
+    }
+    t.equal(upstream.requests.length, 0, 'nothing was sent')
   }
-  t.equal(upstream.requests.length, 0, 'nothing was sent')
-})
+)

@@ -6,7 +6,11 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 
 const call = routedCall<ChatInput>({ model: 'one/m', messages: [] })
 const text = (text: string, choice = 0): ChatEvent => ({ type: 'text-delta', choice, text })
-const end = (choice = 0, reason: 'stop' | 'length' = 'stop'): ChatEvent => ({ type: 'choice-end', choice, reason })
+const end = (choice = 0, reason: 'stop' | 'length' = 'stop'): ChatEvent => ({
+  type: 'choice-end',
+  choice,
+  reason
+})
 const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } }
 
 async function eventsOf (...lists: ChatEvent[][]): Promise<ReadonlyArray<readonly ChatEvent[]>> {
@@ -15,17 +19,39 @@ async function eventsOf (...lists: ChatEvent[][]): Promise<ReadonlyArray<readonl
 
 t.test('the head is ours: one, first, with the name the gateway has for the model', async t => {
   const nowSeconds = Math.floor(Date.now() / 1000)
-  const [first, ...others] = (await eventsOf(
-    [{ type: 'response-start', id: 'theirs', model: 'm-0613', createdSeconds: 1, fingerprint: 'fp', serviceTier: 'default' }, text('a')],
-    [{ type: 'response-start' }, text('b')]
-  )).flat()
-  t.match(first, { type: 'response-start', id: /^chatcmpl-/, model: 'one/m', fingerprint: 'fp', serviceTier: 'default' })
+  const [first, ...others] = (
+    await eventsOf(
+      [
+        {
+          type: 'response-start',
+          id: 'theirs',
+          model: 'm-0613',
+          createdSeconds: 1,
+          fingerprint: 'fp',
+          serviceTier: 'default'
+        },
+        text('a')
+      ],
+      [{ type: 'response-start' }, text('b')]
+    )
+  ).flat()
+  t.match(first, {
+    type: 'response-start',
+    id: /^chatcmpl-/,
+    model: 'one/m',
+    fingerprint: 'fp',
+    serviceTier: 'default'
+  })
   t.ok(first?.type === 'response-start' && (first.createdSeconds ?? 0) >= nowSeconds)
   t.same(others, [text('a'), text('b')])
 })
 
 t.test('the head says how long the prompt is, where that is requested', async t => {
-  const [batch] = await collect(normalise({ estimate: ({ messages }) => ({ prompt: 7 + messages.length }) })(batchesOf(call, [[text('a')]])))
+  const [batch] = await collect(
+    normalise({ estimate: ({ messages }) => ({ prompt: 7 + messages.length }) })(
+      batchesOf(call, [[text('a')]])
+    )
+  )
   t.match(batch?.events[0], { type: 'response-start', promptTokens: 7 })
 })
 
@@ -47,9 +73,16 @@ t.test('a batch of nothing but text goes through as it is', async t => {
 
 t.test('what was read before an error goes out before it, and the end does not', async t => {
   const seen: ChatEvent[] = []
-  await t.rejects(async () => {
-    for await (const { events } of normalise()(batchesOf(call, [[text('a')], [text('b'), end()]], new Error('cut')))) seen.push(...events)
-  }, { message: 'cut' })
+  await t.rejects(
+    async () => {
+      for await (const { events } of normalise()(
+        batchesOf(call, [[text('a')], [text('b'), end()]], new Error('cut'))
+      )) {
+        seen.push(...events)
+      }
+    },
+    { message: 'cut' }
+  )
   t.match(seen, [{ type: 'response-start' }, text('a'), text('b')])
 })
 

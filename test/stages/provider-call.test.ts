@@ -47,9 +47,15 @@ const fine = [200, chatAnswer('fine')] as const
 
 function services (transports: Record<string, Transport>, parts: { retries?: number } = {}) {
   return {
-    providers: new Map(Object.entries(transports).map(([id, transport]) => [
-      id, createProvider({ ...providerSettings(id, 'openai-compatible'), apiKey: new Secret('sk-ours'), ...parts }, transport)
-    ])),
+    providers: new Map(
+      Object.entries(transports).map(([id, transport]) => [
+        id,
+        createProvider(
+          { ...providerSettings(id, 'openai-compatible'), apiKey: new Secret('sk-ours'), ...parts },
+          transport
+        )
+      ])
+    ),
     settings: { limits }
   }
 }
@@ -78,12 +84,20 @@ t.test('a transient failure is tried again as often as the provider allows', asy
   const call = routedCall(hello)
   t.equal((await collect(providerCall(services({ one }, { retries: 1 }), 'chat')(once(call)))).length, 1)
   t.match(call.record, { attempts: 2, retries: 1 })
-  t.ok(call.record.upstreamWaitMs >= 70, `the pause before the retry counts as waiting: ${call.record.upstreamWaitMs} ms`)
+  t.ok(
+    call.record.upstreamWaitMs >= 70,
+    `the pause before the retry counts as waiting: ${call.record.upstreamWaitMs} ms`
+  )
 })
 
 t.test('what the caller did wrong ends the call, as any other provider would say the same', async t => {
   const [one, two] = [scripted([400, '{"error":{"message":"bad"}}']), scripted(fine)]
-  await t.rejects(collect(providerCall(services({ one, two }), 'chat')(once(routedCall(hello, { routes: [route, other] })))), { code: 'upstream_invalid_request' })
+  await t.rejects(
+    collect(
+      providerCall(services({ one, two }), 'chat')(once(routedCall(hello, { routes: [route, other] })))
+    ),
+    { code: 'upstream_invalid_request' }
+  )
   t.equal(two.sent.length, 0)
 })
 
@@ -94,18 +108,36 @@ t.test('a provider without the capability is never called', async t => {
     id, id === 'one' ? { ...provider, adapters: {} } : provider
   ])) }
   t.same([route, other].filter(canServe(withoutChat.providers, 'chat')), [other])
-  const [batch] = await collect(providerCall(withoutChat, 'chat')(once(routedCall(hello, { routes: [route, other] }))))
+  const [batch] = await collect(
+    providerCall(withoutChat, 'chat')(once(routedCall(hello, { routes: [route, other] })))
+  )
   t.equal(batch?.route, other)
   t.equal(one.sent.length, 0)
-  await t.rejects(collect(providerCall(withoutChat, 'chat')(once(routedCall(hello)))), { code: 'model_not_found' })
+  await t.rejects(collect(providerCall(withoutChat, 'chat')(once(routedCall(hello)))), {
+    code: 'model_not_found'
+  })
 })
 
 t.test('settings of a route hold where the request says nothing', async t => {
   const one = scripted(fine)
   const settled = { ...route, settings: { temperature: 0.5, top_p: 0.5 } }
-  await collect(providerCall(services({ one }), 'chat')(once(routedCall({ ...hello, top_p: 1 }, { routes: [settled] }))))
+  await collect(
+    providerCall(services({ one }), 'chat')(once(routedCall({ ...hello, top_p: 1 }, { routes: [settled] })))
+  )
   t.match(JSON.parse(String(one.sent[0]?.body)), { temperature: 0.5, top_p: 1 })
-  await collect(providerCall(services({ one }), 'chat')(once(routedCall({ ...hello, max_tokens: 5 }, { routes: [{ ...route, settings: { max_completion_tokens: 9 } }] }))))
+  await collect(
+    providerCall(
+      services({ one }),
+      'chat'
+    )(
+      once(
+        routedCall(
+          { ...hello, max_tokens: 5 },
+          { routes: [{ ...route, settings: { max_completion_tokens: 9 } }] }
+        )
+      )
+    )
+  )
   t.equal(one.sent.length, 2)
   t.notMatch(String(one.sent[1]?.body), /max_completion_tokens|9/, 'nor by another name')
 })
@@ -120,15 +152,30 @@ t.test('a key of the caller goes to the provider, and its failures do not count 
 })
 
 t.test('a server that had not the API of a dialect gets requests of it again after a while', async t => {
-  const [missing, direct] = [[404, ''] as const, [200, JSON.stringify({ status: 'completed', output: [] })] as const]
+  const [missing, direct] = [
+    [404, ''] as const,
+    [200, JSON.stringify({ status: 'completed', output: [] })] as const
+  ]
   const one = scripted(missing, fine, fine, missing, busy, fine, missing, fine, direct)
   let now = 0
   const world = { ...services({ one }, { retries: 1 }), routeHealth: new RouteHealth(() => now) }
   const ask = async (): Promise<string[]> => {
     const before = one.sent.length
-    await collect(providerCall(world, 'chat')(once(routedCall(hello, {
-      fit: (request, _route, { isTranslated = false } = {}) => isTranslated ? { request } : { request, direct: { dialect: 'responses', body: '{}', headers: {}, query: '' } }
-    }))))
+    await collect(
+      providerCall(
+        world,
+        'chat'
+      )(
+        once(
+          routedCall(hello, {
+            fit: (request, _route, { isTranslated = false } = {}) =>
+              isTranslated
+                ? { request }
+                : { request, direct: { dialect: 'responses', body: '{}', headers: {}, query: '' } }
+          })
+        )
+      )
+    )
     return one.sent.slice(before).map(({ path }) => path)
   }
   t.same(await ask(), ['/responses', '/chat/completions'])
@@ -144,6 +191,8 @@ t.test('a server that had not the API of a dialect gets requests of it again aft
 t.test('a call that has ended is not tried again, and rejects with its reason', async t => {
   const one = scripted(busy)
   const call = routedCall(hello, { signal: AbortSignal.abort(new GatewayError('client_closed_request')) })
-  await t.rejects(collect(providerCall(services({ one }, { retries: 2 }), 'chat')(once(call))), { code: 'client_closed_request' })
+  await t.rejects(collect(providerCall(services({ one }, { retries: 2 }), 'chat')(once(call))), {
+    code: 'client_closed_request'
+  })
   t.ok(one.sent.length <= 1)
 })

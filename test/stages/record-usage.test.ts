@@ -6,7 +6,10 @@ import type { AnswerEvent, Transcript } from '../../lib/core/events.ts'
 
 const usage = { promptTokens: 3, completionTokens: 2, totalTokens: 5 }
 
-async function recorded (lists: ReadonlyArray<readonly AnswerEvent[]>, call = routedCall({})): Promise<CallRecord> {
+async function recorded (
+  lists: ReadonlyArray<readonly AnswerEvent[]>,
+  call = routedCall({})
+): Promise<CallRecord> {
   const batches = await collect(recordUsage()(batchesOf(call, lists)))
   t.same(batches.map(({ events }) => events), lists, 'batches go through as they are')
   return call.record
@@ -14,10 +17,16 @@ async function recorded (lists: ReadonlyArray<readonly AnswerEvent[]>, call = ro
 
 t.test('tokens are as reported, on top of those of earlier turns of the call', async t => {
   const call = routedCall({})
-  t.match(await recorded([[{ type: 'text-delta', choice: 0, text: '' }], [{ type: 'usage', usage }]], call), { usage, usageEstimated: false })
+  t.match(
+    await recorded([[{ type: 'text-delta', choice: 0, text: '' }], [{ type: 'usage', usage }]], call),
+    { usage, usageEstimated: false }
+  )
   call.record.usageEstimated = true
   await recorded([[{ type: 'usage', usage }]], call)
-  t.match(call.record, { usage: { promptTokens: 6, completionTokens: 4, totalTokens: 10 }, usageEstimated: false })
+  t.match(call.record, {
+    usage: { promptTokens: 6, completionTokens: 4, totalTokens: 10 },
+    usageEstimated: false
+  })
 })
 
 t.test('a later report of one answer replaces an earlier one', async t => {
@@ -29,38 +38,79 @@ t.test('the length of the text is known while the answer grows', async t => {
   const call = routedCall({})
   const lists: AnswerEvent[][] = [
     [{ type: 'text-delta', choice: 0, text: 'four' }],
-    [{ type: 'reasoning-delta', choice: 0, text: 'six...' }, { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'function' }]
+    [
+      { type: 'reasoning-delta', choice: 0, text: 'six...' },
+      { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'function' }
+    ]
   ]
   const lengths: Array<number | undefined> = []
-  for await (const batch of recordUsage()(batchesOf(call, lists))) lengths.push(batch.call.record.outputCharacters)
+  for await (const batch of recordUsage()(batchesOf(call, lists))) {
+    lengths.push(batch.call.record.outputCharacters)
+  }
   t.same(lengths, [4, 12])
   t.equal(call.record.usage, undefined, 'the ledger estimates')
-  t.equal((await recorded([[{ type: 'transcript-delta', text: 'words' }]])).outputCharacters, undefined, 'recordings are not billed by their text')
+  t.equal(
+    (await recorded([[{ type: 'transcript-delta', text: 'words' }]])).outputCharacters,
+    undefined,
+    'recordings are not billed by their text'
+  )
 })
 
 t.test('images, pages and seconds of sound are counted', async t => {
   const image: AnswerEvent[] = [{ type: 'image-partial', json: '{}' }, { type: 'image-end', json: '{}' }]
   t.equal((await recorded([image, image])).units?.images?.count, 2)
-  t.equal((await recorded([[{ type: 'image-answer', createdSeconds: 7, data: [{}, {}, {}], about: {} }]])).units?.images?.count, 3)
+  t.equal(
+    (await recorded([[{ type: 'image-answer', createdSeconds: 7, data: [{}, {}, {}], about: {} }]])).units
+      ?.images?.count,
+    3
+  )
   t.equal((await recorded([[{ type: 'result', result: { pages: [1, 2] } }]])).units?.pages, 2)
   t.equal((await recorded([[{ type: 'result', result: 'an id' }]])).units, undefined)
 })
 
 t.test('a transcript is billed by tokens or by seconds', async t => {
-  const ended = (transcript: Partial<Transcript>): AnswerEvent[][] => [[{ type: 'transcript-end', transcript: { text: '', ...transcript } }]]
-  t.match(await recorded(ended({ durationSeconds: 2.5 })), { units: { audioSeconds: 2.5 }, usage: undefined })
-  t.match(await recorded(ended({ durationSeconds: 2.5, usage: { type: 'duration', seconds: 3 } })), { units: { audioSeconds: 3 } })
-  t.match(await recorded(ended({
-    usage: { type: 'tokens', input_tokens: 8, output_tokens: 2, total_tokens: 10, input_token_details: { audio_tokens: 7 } }
-  })), { usage: { promptTokens: 8, completionTokens: 2, totalTokens: 10, promptAudioTokens: 7 }, usageEstimated: false })
+  const ended = (transcript: Partial<Transcript>): AnswerEvent[][] => [
+    [{ type: 'transcript-end', transcript: { text: '', ...transcript } }]
+  ]
+  t.match(await recorded(ended({ durationSeconds: 2.5 })), {
+    units: { audioSeconds: 2.5 },
+    usage: undefined
+  })
+  t.match(await recorded(ended({ durationSeconds: 2.5, usage: { type: 'duration', seconds: 3 } })), {
+    units: { audioSeconds: 3 }
+  })
+  t.match(
+    await recorded(
+      ended({
+        usage: {
+          type: 'tokens',
+          input_tokens: 8,
+          output_tokens: 2,
+          total_tokens: 10,
+          input_token_details: { audio_tokens: 7 }
+        }
+      })
+    ),
+    {
+      usage: { promptTokens: 8, completionTokens: 2, totalTokens: 10, promptAudioTokens: 7 },
+      usageEstimated: false
+    }
+  )
 })
 
 t.test('an answer that reports nothing is estimated where that is wanted', async t => {
   const estimated = async (events: readonly AnswerEvent[]): Promise<CallRecord> => {
     const call = routedCall({ input: 'four' })
-    await collect(recordUsage({ estimate: ({ input }: { input: string }) => ({ ...usage, promptTokens: input.length }) })(batchesOf(call, [events])))
+    await collect(
+      recordUsage({
+        estimate: ({ input }: { input: string }) => ({ ...usage, promptTokens: input.length })
+      })(batchesOf(call, [events]))
+    )
     return call.record
   }
-  t.match(await estimated([{ type: 'embeddings', vectors: [] }]), { usage: { promptTokens: 4 }, usageEstimated: true })
+  t.match(await estimated([{ type: 'embeddings', vectors: [] }]), {
+    usage: { promptTokens: 4 },
+    usageEstimated: true
+  })
   t.match(await estimated([{ type: 'usage', usage }]), { usage, usageEstimated: false })
 })

@@ -17,10 +17,16 @@ const replaceTexts: ReplaceTexts<Request> = (call, replace) => {
   return request === call.request ? call : refine(call, { request })
 }
 
-async function passed (request: Request, stages: TextStages = wordStages(), bodyBytes = 10): Promise<Request> {
+async function passed (
+  request: Request,
+  stages: TextStages = wordStages(),
+  bodyBytes = 10
+): Promise<Request> {
   const record = new CallRecord('chat')
   record.bodyBytes = bodyBytes
-  for await (const call of requestTexts(stages, { replaceTexts })(once(routedCall(request, { record })))) return call.request
+  for await (const call of requestTexts(stages, { replaceTexts })(once(routedCall(request, { record })))) {
+    return call.request
+  }
   throw new Error('no call came out')
 }
 
@@ -28,7 +34,13 @@ t.test('what is found in a request is replaced, and a request without it is the 
   t.same(await passed({ texts: [`in ${word}`, 'x'] }), { texts: [`in ${replacement}`, 'x'] })
   const same = { texts: ['x'], signed: 'y' }
   t.equal(await passed(same), same)
-  t.equal(await passed({ ...same, texts: same.texts }, { layers: [{ filter: () => undefined }] }).then(({ texts }) => texts), same.texts, 'which nothing looks at')
+  t.equal(
+    await passed({ ...same, texts: same.texts }, { layers: [{ filter: () => undefined }] }).then(
+      ({ texts }) => texts
+    ),
+    same.texts,
+    'which nothing looks at'
+  )
   await t.rejects(passed({ texts: [], signed: word }), { code: 'content_policy_violation' })
 })
 
@@ -43,7 +55,9 @@ t.test('a large request is looked through in turns, with the same result', async
   clearInterval(counting)
   t.same(replaced, texts.map(given => given.replaceAll(word, replacement)))
   t.ok(turns >= 5, `in ${turns} turns`)
-  await t.rejects(passed({ texts, signed: `${'x'.repeat(100_000)}${word}` }, wordStages(), 1_000_000), { code: 'content_policy_violation' })
+  await t.rejects(passed({ texts, signed: `${'x'.repeat(100_000)}${word}` }, wordStages(), 1_000_000), {
+    code: 'content_policy_violation'
+  })
 })
 
 t.test('a long text is looked through once, however many turns that takes', async t => {

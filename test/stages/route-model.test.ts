@@ -10,7 +10,10 @@ import type { RoutedCall } from '../../lib/core/call.ts'
 const providers = new Map([['openai', provider('openai')], ['google', provider('google')]])
 const models = createModels(settings(), new Set(['openai', 'google']))
 
-async function routed (model: ModelRequest['model'], headers: Record<string, string> = {}): Promise<RoutedCall<ModelRequest>> {
+async function routed (
+  model: ModelRequest['model'],
+  headers: Record<string, string> = {}
+): Promise<RoutedCall<ModelRequest>> {
   const { routes: _, ...call } = routedCall<ModelRequest>({ model }, { headers })
   const [out] = await collect(routeModel({ models, providers, settings: settings() })(once(call)))
   if (out === undefined) throw new Error('no call came out')
@@ -23,12 +26,20 @@ t.test('a call gets the routes that were chosen for it', async t => {
   t.match(record, { requestedModel: 'openai/gpt-5', failedAttempts: undefined, routes: undefined })
 })
 
-t.test('models that are skipped are in the record with the reason, and are no routes of the call', async t => {
-  const { routes, record } = await routed(['openai/gpt-5', 'google/gemini-2.5-pro'], { 'x-headgate-only': 'google' })
-  t.same(routes.map(({ modelId }) => modelId), ['google/gemini-2.5-pro'])
-  t.equal(record.routes, undefined, 'set by the attempts')
-  t.match(record.failedAttempts, [{ route: { modelId: 'openai/gpt-5' }, reason: String }])
-})
+t.test(
+  'models that are skipped are in the record with the reason, and are no routes of the call',
+  async t => {
+    const { routes, record } = await routed(['openai/gpt-5', 'google/gemini-2.5-pro'], {
+      'x-headgate-only': 'google'
+    })
+    t.same(
+      routes.map(({ modelId }) => modelId),
+      ['google/gemini-2.5-pro']
+    )
+    t.equal(record.routes, undefined, 'set by the attempts')
+    t.match(record.failedAttempts, [{ route: { modelId: 'openai/gpt-5' }, reason: String }])
+  }
+)
 
 t.test('a key of the caller goes along, and the record says so without it', async t => {
   const { providerKey, record } = await routed('openai/gpt-5', { 'x-provider-key': 'sk-own' })

@@ -9,7 +9,13 @@ t.test('texts are replaced in their places, and what a project keeps is what is 
   const { replaceTexts } = textsAt<{ input: string, model: string }>(new PlaceTable({ input: text }))
   const record = new CallRecord('embeddings')
   const kept: string[] = []
-  record.bodies = { takeRequest: pieces => { kept.push(Buffer.concat(pieces).toString()) }, takeForm: () => undefined, watch: reply => reply }
+  record.bodies = {
+    takeRequest: pieces => {
+      kept.push(Buffer.concat(pieces).toString())
+    },
+    takeForm: () => undefined,
+    watch: reply => reply
+  }
   const call = routedCall({ input: 'x', model: 'x' }, { record })
   t.equal(replaceTexts(call, given => given), call)
   t.same(replaceTexts(call, given => given.toUpperCase()).request, { input: 'X', model: 'x' })
@@ -18,18 +24,55 @@ t.test('texts are replaced in their places, and what a project keeps is what is 
 })
 
 t.test('of a form some fields and the names of its files are text', async t => {
-  interface Form { readonly prompt?: string, readonly size: string, readonly n: number, readonly image: readonly UploadedFile[], readonly mask: UploadedFile }
-  const file = (name: string): UploadedFile => ({ name, mediaType: 'x', sizeBytes: 1, head: new Uint8Array([120]), open: async function * () { yield new Uint8Array() } })
+  interface Form {
+    readonly prompt?: string
+    readonly size: string
+    readonly n: number
+    readonly image: readonly UploadedFile[]
+    readonly mask: UploadedFile
+  }
+  const file = (name: string): UploadedFile => ({
+    name,
+    mediaType: 'x',
+    sizeBytes: 1,
+    head: new Uint8Array([120]),
+    open: async function* () {
+      yield new Uint8Array()
+    }
+  })
   const { replaceTexts } = formTextsAt<Form>(['prompt'])
   const record = new CallRecord('images')
   const kept: UploadForm[] = []
-  record.bodies = { takeRequest: () => undefined, takeForm: form => { kept.push(form) }, watch: reply => reply }
-  const call = routedCall<Form>({ prompt: 'x', size: 'x', n: 1, image: [file('x'), file('y')], mask: file('x') }, { record })
-  t.equal(replaceTexts(call, given => given), call)
+  record.bodies = {
+    takeRequest: () => undefined,
+    takeForm: form => {
+      kept.push(form)
+    },
+    watch: reply => reply
+  }
+  const call = routedCall<Form>(
+    { prompt: 'x', size: 'x', n: 1, image: [file('x'), file('y')], mask: file('x') },
+    { record }
+  )
+  t.equal(
+    replaceTexts(call, given => given),
+    call
+  )
   t.same(kept, [])
   const { request } = replaceTexts(call, given => given.replace('x', 'z'))
-  t.match(request, { prompt: 'z', size: 'x', n: 1, image: [{ name: 'z' }, { name: 'y' }], mask: { name: 'z' } })
+  t.match(request, {
+    prompt: 'z',
+    size: 'x',
+    n: 1,
+    image: [{ name: 'z' }, { name: 'y' }],
+    mask: { name: 'z' }
+  })
   t.equal(request.image[1], call.request.image[1])
-  t.match(kept, [{ fields: { prompt: 'z', size: 'x' }, files: { image: [{ name: 'z' }, { name: 'y' }], mask: [{ name: 'z' }] } }])
+  t.match(kept, [
+    {
+      fields: { prompt: 'z', size: 'x' },
+      files: { image: [{ name: 'z' }, { name: 'y' }], mask: [{ name: 'z' }] }
+    }
+  ])
   t.equal(call.request.prompt, 'x', 'the call itself is as it was')
 })

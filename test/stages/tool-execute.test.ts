@@ -54,7 +54,11 @@ t.test('turns', async t => {
       ],
       [start, ...text('It is 1.'), end('stop'), usage(20, 7)]
     ])
-    const call = chatCall({ mcp_servers: { url: server.url, name: 'mine' }, tools: [ownTool], tool_choice: 'required' })
+    const call = chatCall({
+      mcp_servers: { url: server.url, name: 'mine' },
+      tools: [ownTool],
+      tool_choice: 'required'
+    })
     const batches = await collect(looped(realTools(t), model.ask, limits), call)
 
     t.ok(batches.every(batch => batch.call === call))
@@ -63,12 +67,18 @@ t.test('turns', async t => {
       { type: 'response-start' },
       { type: 'text-delta', text: 'Let me look.' },
       { type: 'reasoning-delta' },
-      { type: 'tool-result', result: { toolName: 'echo', serverName: 'mine', arguments: { x: 1 }, isError: false } },
+      {
+        type: 'tool-result',
+        result: { toolName: 'echo', serverName: 'mine', arguments: { x: 1 }, isError: false }
+      },
       { type: 'tool-result', result: { toolName: 'fail', isError: true } },
       { type: 'text-delta', text: '\n\n' },
       { type: 'text-delta', text: 'It is 1.' },
       { type: 'choice-end', reason: 'stop' },
-      { type: 'usage', usage: { promptTokens: 30, completionTokens: 12, totalTokens: 42, reasoningTokens: 2 } }
+      {
+        type: 'usage',
+        usage: { promptTokens: 30, completionTokens: 12, totalTokens: 42, reasoningTokens: 2 }
+      }
     ])
     t.equal(events.length, 9)
     t.equal(call.record.usage?.totalTokens, 42)
@@ -112,7 +122,11 @@ t.test('turns', async t => {
       }
     }
     let shown = ''
-    for await (const { events } of looped(realTools(t), ask, limits)(once(chatCall({ mcp_servers: server.url })))) {
+    for await (const { events } of looped(
+      realTools(t),
+      ask,
+      limits
+    )(once(chatCall({ mcp_servers: server.url })))) {
       for (const event of events) if (event.type === 'text-delta') shown += event.text
     }
     t.equal(shown, 'now\n\ndone')
@@ -120,10 +134,20 @@ t.test('turns', async t => {
 
   t.test("the caller's own calls end the answer after server calls of the turn have been run", async t => {
     const server = await startToolServer(t)
-    const block: ChatEvent = { type: 'thinking-block', choice: 0, block: { type: 'redacted_thinking', data: 'x' } }
+    const block: ChatEvent = {
+      type: 'thinking-block',
+      choice: 0,
+      block: { type: 'redacted_thinking', data: 'x' }
+    }
     const model = scripted([
       [start, ...toolCall(0, 'z', 'echo', '{}'), end('tool_calls')],
-      [block, ...toolCall(0, 'a', 'echo', '{}'), ...toolCall(1, 'b', 'mine_own', '{"q":1}'), ...toolCall(2, 'c', 'counted', ''), end('stop')]
+      [
+        block,
+        ...toolCall(0, 'a', 'echo', '{}'),
+        ...toolCall(1, 'b', 'mine_own', '{"q":1}'),
+        ...toolCall(2, 'c', 'counted', ''),
+        end('stop')
+      ]
     ])
     const events = await answer(t, model.ask, { mcp_servers: server.url, tools: [ownTool] })
     t.match(events.slice(2), [
@@ -138,26 +162,33 @@ t.test('turns', async t => {
     t.equal(model.calls.length, 2)
   })
 
-  t.test('a call with broken arguments or of no known tool gets a result that says what is wrong', async t => {
-    const server = await startToolServer(t)
-    const model = scripted([
-      [...toolCall(0, 'a', 'echo', '{"x":'), ...toolCall(1, 'b', 'imagined', '{}'), end('tool_calls')],
-      [...text('sorry'), end('stop')]
-    ])
-    await answer(t, model.ask, { mcp_servers: server.url })
-    t.match(model.calls[1]?.request.messages.slice(1), [
-      { tool_calls: [{ function: { arguments: '{}' } }, {}] },
-      { tool_call_id: 'a', content: /must be a JSON object/ },
-      { tool_call_id: 'b', content: /Unknown tool/ }
-    ])
-    t.equal(server.counts['tool echo'], undefined)
-  })
+  t.test(
+    'a call with broken arguments or of no known tool gets a result that says what is wrong',
+    async t => {
+      const server = await startToolServer(t)
+      const model = scripted([
+        [...toolCall(0, 'a', 'echo', '{"x":'), ...toolCall(1, 'b', 'imagined', '{}'), end('tool_calls')],
+        [...text('sorry'), end('stop')]
+      ])
+      await answer(t, model.ask, { mcp_servers: server.url })
+      t.match(model.calls[1]?.request.messages.slice(1), [
+        { tool_calls: [{ function: { arguments: '{}' } }, {}] },
+        { tool_call_id: 'a', content: /must be a JSON object/ },
+        { tool_call_id: 'b', content: /Unknown tool/ }
+      ])
+      t.equal(server.counts['tool echo'], undefined)
+    }
+  )
 
   t.test('pictures come after the results of the turn, for a model that can see', async t => {
     const server = await startToolServer(t)
     const png = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1').toString('base64')
     const model = scripted([
-      [...toolCall(0, 'a', 'image', `{"data":"${png}"}`), ...toolCall(1, 'b', 'echo', '{}'), end('tool_calls')],
+      [
+        ...toolCall(0, 'a', 'image', `{"data":"${png}"}`),
+        ...toolCall(1, 'b', 'echo', '{}'),
+        end('tool_calls')
+      ],
       [...text('a picture'), end('stop')]
     ])
     const look = async (route: Route): Promise<unknown> => {
@@ -168,7 +199,13 @@ t.test('turns', async t => {
     t.match(await look(second), [
       { role: 'tool', tool_call_id: 'a', content: /^\[image 1, shown after the results\]/ },
       { role: 'tool', tool_call_id: 'b' },
-      { role: 'user', content: [{ type: 'text', text: /image \(a\)/ }, { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } }] }
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: /image \(a\)/ },
+          { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } }
+        ]
+      }
     ])
     model.calls.length = 0
     t.match(await look(first), [{ content: /not shown/ }, { role: 'tool', tool_call_id: 'b' }])
@@ -178,7 +215,9 @@ t.test('turns', async t => {
   t.test('an answer cut off in the middle of a call ends there', async t => {
     const server = await startToolServer(t)
     const model = scripted([[...toolCall(0, 'a', 'echo', '{"x":'), end('length')]])
-    t.match(await answer(t, model.ask, { mcp_servers: server.url }), [{ type: 'choice-end', reason: 'length' }])
+    t.match(await answer(t, model.ask, { mcp_servers: server.url }), [
+      { type: 'choice-end', reason: 'length' }
+    ])
     t.equal(model.calls.length, 1)
   })
 
@@ -193,7 +232,13 @@ t.test('turns', async t => {
     }
     const events: ChatEvent[] = []
     await t.rejects(async () => {
-      for await (const batch of looped(realTools(t), ask, limits)(once(chatCall({ mcp_servers: server.url })))) events.push(...batch.events)
+      for await (const batch of looped(
+        realTools(t),
+        ask,
+        limits
+      )(once(chatCall({ mcp_servers: server.url })))) {
+        events.push(...batch.events)
+      }
     }, /overloaded/)
     t.match(events, [{ type: 'tool-result' }])
   })
@@ -202,13 +247,25 @@ t.test('turns', async t => {
 t.test('what the request says about tools', async t => {
   t.test('with automatic execution off the calls come back as they are', async t => {
     const server = await startToolServer(t)
-    for (const request of [{ automatic_tool_execution: false, n: 2 }, { disable_automatic_function_calling: true }]) {
+    for (const request of [
+      { automatic_tool_execution: false, n: 2 },
+      { disable_automatic_function_calling: true }
+    ]) {
       const model = scripted([[start, ...toolCall(0, 'a', 'echo', '{}'), end('tool_calls')]])
       const routes: RoutedChatCall['routes'] = [{ ...first, providerId: 'gemini' }]
-      const events = await answer(t, model.ask, { mcp_servers: [server.url, 'no/such'], ...request }, { routes })
+      const events = await answer(
+        t,
+        model.ask,
+        { mcp_servers: [server.url, 'no/such'], ...request },
+        { routes }
+      )
       t.match(events, [
-        { type: 'response-start' }, { type: 'tool-servers-failed', errors: { 'no/such': { code: 'resolve' } } },
-        { type: 'tool-call-start', name: 'echo' }, {}, {}, { type: 'choice-end', reason: 'tool_calls' }
+        { type: 'response-start' },
+        { type: 'tool-servers-failed', errors: { 'no/such': { code: 'resolve' } } },
+        { type: 'tool-call-start', name: 'echo' },
+        {},
+        {},
+        { type: 'choice-end', reason: 'tool_calls' }
       ])
       t.equal(model.calls[0]?.request.tools?.length, 9)
     }
@@ -217,9 +274,17 @@ t.test('what the request says about tools', async t => {
 
   t.test('the field of Google is for providers of its kind, whatever their names are', async t => {
     const server = await startToolServer(t)
-    const model = scripted([[start, ...toolCall(0, 'a', 'echo', '{}'), end('tool_calls')], [start, ...text('done'), end('stop')]])
+    const model = scripted([
+      [start, ...toolCall(0, 'a', 'echo', '{}'), end('tool_calls')],
+      [start, ...text('done'), end('stop')]
+    ])
     const routes: RoutedChatCall['routes'] = [{ ...first, providerId: 'google' }]
-    await answer(t, model.ask, { mcp_servers: server.url, disable_automatic_function_calling: true }, { routes })
+    await answer(
+      t,
+      model.ask,
+      { mcp_servers: server.url, disable_automatic_function_calling: true },
+      { routes }
+    )
     t.equal(server.counts['tool echo'], 1)
   })
 
@@ -229,38 +294,68 @@ t.test('what the request says about tools', async t => {
     })
     for (const settings of [{ n: 2 }, { generation_config: { candidate_count: 2 } }]) {
       const routes: RoutedChatCall['routes'] = [first, { ...first, settings }]
-      await t.rejects(answer(t, scripted([]).ask, { mcp_servers: 'a/b' }, { routes }), { code: 'unsupported_parameter', param: 'n' }, 'nor can one that a model is given')
+      await t.rejects(
+        answer(t, scripted([]).ask, { mcp_servers: 'a/b' }, { routes }),
+        { code: 'unsupported_parameter', param: 'n' },
+        'nor can one that a model is given'
+      )
     }
   })
 
-  t.test('a tool is chosen by its own name or by that of its server, and only in the first turn', async t => {
-    const server = await startToolServer(t)
-    const choose = async (request: Partial<ChatInput>): Promise<unknown[]> => {
-      const model = scripted([[...toolCall(0, 'a', 's__echo', '{}'), end('tool_calls')], [end('stop')]])
-      await answer(t, model.ask, { mcp_servers: { url: server.url, name: 's' }, tools: [named('echo')], ...request })
-      return model.calls.map(({ request }) => request.tool_choice ?? request.tool_config ?? request.function_call)
+  t.test(
+    'a tool is chosen by its own name or by that of its server, and only in the first turn',
+    async t => {
+      const server = await startToolServer(t)
+      const choose = async (request: Partial<ChatInput>): Promise<unknown[]> => {
+        const model = scripted([[...toolCall(0, 'a', 's__echo', '{}'), end('tool_calls')], [end('stop')]])
+        await answer(t, model.ask, {
+          mcp_servers: { url: server.url, name: 's' },
+          tools: [named('echo')],
+          ...request
+        })
+        return model.calls.map(
+          ({ request }) => request.tool_choice ?? request.tool_config ?? request.function_call
+        )
+      }
+      const asFunction = (name: string): unknown => ({ type: 'function', function: { name } })
+      t.strictSame(await choose({ tool_choice: { server_label: 's', name: 'echo' } }), [
+        asFunction('s__echo'),
+        'auto'
+      ])
+      t.strictSame(await choose({ tool_choice: { type: 'function', function: { name: 'echo' } } }), [
+        asFunction('echo'),
+        'auto'
+      ])
+      t.strictSame(
+        await choose({ tool_choice: { type: 'tool', name: 'fail', disable_parallel_tool_use: true } }),
+        [
+          { type: 'tool', name: 'fail', disable_parallel_tool_use: true },
+          { type: 'auto', disable_parallel_tool_use: true }
+        ]
+      )
+      t.strictSame(
+        await choose({
+          tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [] } }
+        }),
+        [
+          { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [] } },
+          { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [] } }
+        ]
+      )
+      t.strictSame(await choose({ tool_choice: 'auto' }), ['auto', 'auto'])
+      t.strictSame(await choose({ tool_config: { functionCallingConfig: { mode: 'ANY' }, other: 1 } }), [
+        { functionCallingConfig: { mode: 'ANY' }, other: 1 },
+        { functionCallingConfig: { mode: 'AUTO' }, other: 1 }
+      ])
+      t.strictSame(await choose({ function_call: { name: 'x' } }), [{ name: 'x' }, 'auto'])
     }
-    const asFunction = (name: string): unknown => ({ type: 'function', function: { name } })
-    t.strictSame(await choose({ tool_choice: { server_label: 's', name: 'echo' } }), [asFunction('s__echo'), 'auto'])
-    t.strictSame(await choose({ tool_choice: { type: 'function', function: { name: 'echo' } } }), [asFunction('echo'), 'auto'])
-    t.strictSame(await choose({ tool_choice: { type: 'tool', name: 'fail', disable_parallel_tool_use: true } }), [
-      { type: 'tool', name: 'fail', disable_parallel_tool_use: true }, { type: 'auto', disable_parallel_tool_use: true }
-    ])
-    t.strictSame(await choose({ tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [] } } }), [
-      { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [] } },
-      { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [] } }
-    ])
-    t.strictSame(await choose({ tool_choice: 'auto' }), ['auto', 'auto'])
-    t.strictSame(await choose({ tool_config: { functionCallingConfig: { mode: 'ANY' }, other: 1 } }), [
-      { functionCallingConfig: { mode: 'ANY' }, other: 1 }, { functionCallingConfig: { mode: 'AUTO' }, other: 1 }
-    ])
-    t.strictSame(await choose({ function_call: { name: 'x' } }), [{ name: 'x' }, 'auto'])
-  })
+  )
 
   t.test('servers that fail are reported once, at the end, with those that failed later', async t => {
     const server = await startToolServer(t)
     const model = scripted([
-      [start, ...toolCall(0, 'a', 'drop', '{}'), end('tool_calls'), usage(1, 1)], [...text('well'), end('stop'), usage(1, 1)]
+      [start, ...toolCall(0, 'a', 'drop', '{}'), end('tool_calls'), usage(1, 1)],
+      [...text('well'), end('stop'), usage(1, 1)]
     ])
     const events = await answer(t, model.ask, { mcp_servers: [{ url: server.url, name: 'mine' }, 'no/such'] })
     t.match(events.slice(-3), [
@@ -280,9 +375,15 @@ t.test('what the request says about tools', async t => {
       [start, ...toolCall(0, 'a', 'progress', '{}'), end('tool_calls')], [...text('done'), end('stop')]
     ])
     const events = await answer(t, model.ask, {
-      mcp_servers: { url: server.url, name: 'mine' }, stream: true, stream_options: { include_tool_events: true }
+      mcp_servers: { url: server.url, name: 'mine' },
+      stream: true,
+      stream_options: { include_tool_events: true }
     })
-    const toolEvents = events.flatMap(event => event.type === 'extra' && event.scope === 'answer' && event.alone === true ? [event.fields['tool_event']] : [])
+    const toolEvents = events.flatMap(event =>
+      event.type === 'extra' && event.scope === 'answer' && event.alone === true
+        ? [event.fields['tool_event']]
+        : []
+    )
     t.match(toolEvents, [
       { type: 'tool-start', id: 'a', name: 'progress', server_name: 'mine' },
       { type: 'tool-progress', progress: 1, total: 2 },
@@ -293,13 +394,25 @@ t.test('what the request says about tools', async t => {
 
   t.test('a caller who does not read gets the latest progress, however much a tool reports', async t => {
     const server = await startToolServer(t)
-    const model = scripted([[...toolCall(0, 'a', 'progress', '{"times":200}'), end('tool_calls')], [...text('done'), end('stop')]])
-    const call = chatCall({ mcp_servers: server.url, stream: true, stream_options: { include_tool_events: true } })
+    const model = scripted([
+      [...toolCall(0, 'a', 'progress', '{"times":200}'), end('tool_calls')],
+      [...text('done'), end('stop')]
+    ])
+    const call = chatCall({
+      mcp_servers: server.url,
+      stream: true,
+      stream_options: { include_tool_events: true }
+    })
     const sizes: number[] = []
     for await (const { events } of looped(realTools(t), model.ask, limits)(once(call))) {
       await until(() => call.record.toolRuns?.length === 1, 'the call of the tool to end')
       sizes.push(events.length)
-      if (sizes.length === 2) t.match(events, [{ fields: { tool_event: { type: 'tool-progress', progress: Number } } }, { fields: { tool_event: { type: 'tool-end' } } }])
+      if (sizes.length === 2) {
+        t.match(events, [
+          { fields: { tool_event: { type: 'tool-progress', progress: Number } } },
+          { fields: { tool_event: { type: 'tool-end' } } }
+        ])
+      }
     }
     t.same(sizes.slice(0, 2), [1, 2])
   })
@@ -308,12 +421,17 @@ t.test('what the request says about tools', async t => {
 t.test('an answer that stops early shows the pending calls and says why', async t => {
   const server = await startToolServer(t)
   const turn = (args = '{}', calls = 1): ChatEvent[] => [
-    ...Array.from({ length: calls }, (_, index) => toolCall(index, `c${index}`, 'echo', args)).flat(), end('tool_calls'), usage(1, 1)
+    ...Array.from({ length: calls }, (_, index) => toolCall(index, `c${index}`, 'echo', args)).flat(),
+    end('tool_calls'),
+    usage(1, 1)
   ]
   const pending = (reason: string, turns: number): unknown[] => [
-    { type: 'tool-call-start', call: 0, id: 'c0', name: 'echo' }, { type: 'tool-call-delta', call: 0 }, { type: 'tool-call-end', call: 0 },
+    { type: 'tool-call-start', call: 0, id: 'c0', name: 'echo' },
+    { type: 'tool-call-delta', call: 0 },
+    { type: 'tool-call-end', call: 0 },
     { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason, turns } } },
-    { type: 'choice-end', reason: 'tool_calls' }, { type: 'usage', usage: { totalTokens: 2 * turns } }
+    { type: 'choice-end', reason: 'tool_calls' },
+    { type: 'usage', usage: { totalTokens: 2 * turns } }
   ]
 
   await t.test('at max_turns', async t => {
@@ -339,29 +457,54 @@ t.test('an answer that stops early shows the pending calls and says why', async 
   await t.test('when the tokens of all turns reach their limit', async t => {
     for (const [loopTokens, turns] of [[2, 1], [3, 2], [4, 2]] as const) {
       const model = scripted([turn('{"a":1}'), turn('{"a":2}'), [...text('done'), end('stop')]])
-      const batches = await collect(looped(realTools(t), model.ask, { ...limits, loopTokens }), chatCall({ mcp_servers: server.url }))
+      const batches = await collect(
+        looped(realTools(t), model.ask, { ...limits, loopTokens }),
+        chatCall({ mcp_servers: server.url })
+      )
       t.match(batches.flatMap(batch => batch.events).slice(-6), pending('tokens', turns))
       t.equal(model.calls.length, turns)
     }
     const enough = scripted([turn('{"a":1}'), [...text('done'), end('stop'), usage(1, 1)]])
-    const batches = await collect(looped(realTools(t), enough.ask, { ...limits, loopTokens: 3 }), chatCall({ mcp_servers: server.url }))
-    t.match(batches.flatMap(batch => batch.events).slice(-2), [{ type: 'choice-end', reason: 'stop' }, { type: 'usage' }], 'an answer that is finished is not stopped')
+    const batches = await collect(
+      looped(realTools(t), enough.ask, { ...limits, loopTokens: 3 }),
+      chatCall({ mcp_servers: server.url })
+    )
+    t.match(
+      batches.flatMap(batch => batch.events).slice(-2),
+      [{ type: 'choice-end', reason: 'stop' }, { type: 'usage' }],
+      'an answer that is finished is not stopped'
+    )
   })
 
   await t.test('when a turn makes too many calls', async t => {
     const model = scripted([turn('{}', 9)])
     const events = await answer(t, model.ask, { mcp_servers: server.url })
-    t.match(events.filter(({ type }) => type === 'extra'), [{ fields: { tool_loop_stopped: { reason: 'calls_per_turn', turns: 1 } } }])
-    t.strictSame(events.flatMap(event => event.type === 'tool-call-start' ? [event.call] : []), [0, 1, 2, 3, 4, 5, 6, 7, 8])
+    t.match(
+      events.filter(({ type }) => type === 'extra'),
+      [{ fields: { tool_loop_stopped: { reason: 'calls_per_turn', turns: 1 } } }]
+    )
+    t.strictSame(
+      events.flatMap(event => (event.type === 'tool-call-start' ? [event.call] : [])),
+      [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    )
   })
 
   await t.test('when the time of all turns is up', async t => {
     const model = scripted([[...toolCall(0, 'c0', 'slow', '{}'), end('tool_calls')]])
-    const events = await collect(looped(realTools(t), model.ask, { ...limits, loopMs: 100 }), chatCall({ mcp_servers: server.url }))
-    t.match(events.flatMap(batch => batch.events), [
-      { type: 'tool-call-start', id: 'c0' }, {}, {},
-      { type: 'extra', fields: { tool_loop_stopped: { reason: 'deadline', turns: 1 } } }, { type: 'choice-end' }
-    ])
+    const events = await collect(
+      looped(realTools(t), model.ask, { ...limits, loopMs: 100 }),
+      chatCall({ mcp_servers: server.url })
+    )
+    t.match(
+      events.flatMap(batch => batch.events),
+      [
+        { type: 'tool-call-start', id: 'c0' },
+        {},
+        {},
+        { type: 'extra', fields: { tool_loop_stopped: { reason: 'deadline', turns: 1 } } },
+        { type: 'choice-end' }
+      ]
+    )
     await until(() => server.cancelled.length > 0, 'a cancelled tool call')
   })
 })
@@ -381,13 +524,20 @@ t.test('a caller who leaves', async t => {
   t.test('in the middle of tool events leaves nothing running', async t => {
     const server = await startToolServer(t)
     const model = scripted([[...toolCall(0, 'a', 'slow', '{}'), end('tool_calls')]])
-    const call = chatCall({ mcp_servers: server.url, stream: true, stream_options: { include_tool_events: true } })
+    const call = chatCall({
+      mcp_servers: server.url,
+      stream: true,
+      stream_options: { include_tool_events: true }
+    })
     for await (const batch of looped(realTools(t), model.ask, limits)(once(call))) {
       t.match(batch.events, [{ type: 'extra' }])
       await until(() => server.counts['tool slow'] === 1, 'the slow tool to be called')
       break
     }
-    await until(() => server.cancelled.length === 1 && server.waiting.size === 0, 'the tool call to be cancelled and to end')
+    await until(
+      () => server.cancelled.length === 1 && server.waiting.size === 0,
+      'the tool call to be cancelled and to end'
+    )
   })
 
   t.test('returns the answer of the model', async t => {
@@ -402,7 +552,11 @@ t.test('a caller who leaves', async t => {
         }
       }
     }
-    for await (const batch of looped(realTools(t), ask, limits)(once(chatCall({ mcp_servers: server.url })))) {
+    for await (const batch of looped(
+      realTools(t),
+      ask,
+      limits
+    )(once(chatCall({ mcp_servers: server.url })))) {
       t.ok(batch)
       break
     }
@@ -422,9 +576,23 @@ function text (words: string): ChatEvent[] {
   return [{ type: 'text-delta', choice: 0, text: words }]
 }
 
-function toolCall (call: number, id: string, name: string, args: string, extra?: Record<string, unknown>): ChatEvent[] {
+function toolCall (
+  call: number,
+  id: string,
+  name: string,
+  args: string,
+  extra?: Record<string, unknown>
+): ChatEvent[] {
   return [
-    { type: 'tool-call-start', choice: 0, call, id, name, kind: 'function', ...extra !== undefined && { extra } },
+    {
+      type: 'tool-call-start',
+      choice: 0,
+      call,
+      id,
+      name,
+      kind: 'function',
+      ...extra !== undefined && { extra }
+    },
     { type: 'tool-call-delta', choice: 0, call, text: args, kind: 'function' },
     { type: 'tool-call-end', choice: 0, call }
   ]
@@ -460,17 +628,34 @@ function scripted (turns: ChatEvent[][]): { ask: Stage<RoutedChatCall, ChatBatch
 }
 
 function chatCall (request: Partial<ChatInput>, parts: Partial<RoutedChatCall> = {}): RoutedChatCall {
-  return routedCall({ model: 'm', messages: [{ role: 'user', content: 'go' }], ...request }, { routes: [first, second], ...parts })
+  return routedCall(
+    { model: 'm', messages: [{ role: 'user', content: 'go' }], ...request },
+    { routes: [first, second], ...parts }
+  )
 }
 
 /** The stage over a model whose usage is recorded, with services that know of one model that sees. */
-function looped (tools: ToolServers, ask: Stage<RoutedChatCall, ChatBatch>, limits: ToolLimits, seeing?: string): Stage<RoutedChatCall, ChatBatch> {
-  const models = createModels(settings({
-    providers: ['one', 'two'].map(id => providerSettings(id, 'openai-compatible')),
-    models: seeing === undefined ? [] : [modelSettings(seeing, { capabilities: { vision: true } })]
-  }), new Set(['one', 'two']))
-  const providers = new Map([['gemini', { ...provider('gemini'), traits: kinds.google.traits ?? {} }], ['google', provider('google')]])
-  return toolExecute({ toolServers: tools, models, providers, settings: { tools: limits } }, chain(ask, recordUsage()))
+function looped (
+  tools: ToolServers,
+  ask: Stage<RoutedChatCall, ChatBatch>,
+  limits: ToolLimits,
+  seeing?: string
+): Stage<RoutedChatCall, ChatBatch> {
+  const models = createModels(
+    settings({
+      providers: ['one', 'two'].map(id => providerSettings(id, 'openai-compatible')),
+      models: seeing === undefined ? [] : [modelSettings(seeing, { capabilities: { vision: true } })]
+    }),
+    new Set(['one', 'two'])
+  )
+  const providers = new Map([
+    ['gemini', { ...provider('gemini'), traits: kinds.google.traits ?? {} }],
+    ['google', provider('google')]
+  ])
+  return toolExecute(
+    { toolServers: tools, models, providers, settings: { tools: limits } },
+    chain(ask, recordUsage())
+  )
 }
 
 async function collect (stage: Stage<RoutedChatCall, ChatBatch>, call: RoutedChatCall): Promise<ChatBatch[]> {
@@ -480,7 +665,10 @@ async function collect (stage: Stage<RoutedChatCall, ChatBatch>, call: RoutedCha
 }
 
 async function answer (
-  t: Test, ask: Stage<RoutedChatCall, ChatBatch>, request: Partial<ChatInput>, parts: Partial<RoutedChatCall> = {}
+  t: Test,
+  ask: Stage<RoutedChatCall, ChatBatch>,
+  request: Partial<ChatInput>,
+  parts: Partial<RoutedChatCall> = {}
 ): Promise<ChatEvent[]> {
   const batches = await collect(looped(realTools(t), ask, limits), chatCall(request, parts))
   return batches.flatMap(batch => batch.events)
@@ -490,7 +678,14 @@ function realTools (t: Test): ToolServers {
   const { tools } = settings()
   const servers = createToolServers({
     toolServers: [],
-    tools: { ...tools, connectMs: 20_000, callMs: 600_000, listTtlMs: 60_000, sessionIdleMs: 60_000, allowedHosts: ['127.0.0.1'] }
+    tools: {
+      ...tools,
+      connectMs: 20_000,
+      callMs: 600_000,
+      listTtlMs: 60_000,
+      sessionIdleMs: 60_000,
+      allowedHosts: ['127.0.0.1']
+    }
   })
   t.teardown(async () => await servers.close())
   return servers

@@ -56,37 +56,65 @@ const server = 'https://tools.example.com/mcp'
 /** Every field, with every form it may have. Each is sent beside a model and one message. */
 const accepted: Record<string, unknown[]> = {
   model: [
-    'openai/gpt-5', ['openai/gpt-5', 'anthropic/claude'], { model: 'openai/gpt-5' },
+    'openai/gpt-5',
+    ['openai/gpt-5', 'anthropic/claude'],
+    { model: 'openai/gpt-5' },
     { model: 'openai/gpt-5', settings: null },
     [{ model: 'openai/gpt-5', settings: { temperature: 0 } }, 'xai/grok']
   ],
   messages: [
-    null, 'hi', [], [hi],
+    null,
+    'hi',
+    [],
+    [hi],
     [{ role: 'developer', content: 'be brief', name: 'dev' }],
-    [{ role: 'system', content: [{ type: 'text', text: 'be brief', cache_control: { type: 'ephemeral' } }], name: null }],
-    [{
-      role: 'user',
-      name: 'ada',
-      content: [
-        { type: 'text', text: 'look' },
-        { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } },
-        { type: 'image_url', image_url: { url: 'https://example.com/a.png', detail: 'low' } },
-        { type: 'image_url', image_url: { url: 'https://example.com/a.png', detail: null } },
-        { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
-        { type: 'file', file: { file_data: 'data:application/pdf;base64,AA==', filename: 'a.pdf' } },
-        { type: 'file', file: { file_id: 'file_1' } }
-      ]
-    }],
+    [
+      {
+        role: 'system',
+        content: [{ type: 'text', text: 'be brief', cache_control: { type: 'ephemeral' } }],
+        name: null
+      }
+    ],
+    [
+      {
+        role: 'user',
+        name: 'ada',
+        content: [
+          { type: 'text', text: 'look' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } },
+          { type: 'image_url', image_url: { url: 'https://example.com/a.png', detail: 'low' } },
+          { type: 'image_url', image_url: { url: 'https://example.com/a.png', detail: null } },
+          { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
+          { type: 'file', file: { file_data: 'data:application/pdf;base64,AA==', filename: 'a.pdf' } },
+          { type: 'file', file: { file_id: 'file_1' } }
+        ]
+      }
+    ],
     [{ role: 'assistant' }],
     [{ role: 'assistant', content: null, refusal: null, audio: { id: 'audio_1' }, name: null }],
-    [{ role: 'assistant', content: [{ type: 'text', text: 'a' }, { type: 'refusal', refusal: 'no' }] }],
+    [
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'refusal', refusal: 'no' }
+        ]
+      }
+    ],
     [
       { role: 'assistant', tool_calls: [call, { ...call, type: undefined }] },
       { role: 'tool', tool_call_id: '', content: 'sunny' },
       { role: 'tool', tool_call_id: 'call_1', content: [{ type: 'text', text: '3' }] }
     ],
-    [{ role: 'assistant', tool_calls: [{ id: 'c', type: 'custom', custom: { name: 'sql', input: 'select 1' } }] }],
-    [{ role: 'assistant', tool_calls: [{ ...call, extra_content: { google: { thought_signature: 'x' } } }] }],
+    [
+      {
+        role: 'assistant',
+        tool_calls: [{ id: 'c', type: 'custom', custom: { name: 'sql', input: 'select 1' } }]
+      }
+    ],
+    [
+      { role: 'assistant', tool_calls: [{ ...call, extra_content: { google: { thought_signature: 'x' } } }] }
+    ],
     [{ role: 'assistant', content: 'a', reasoning_content: 'b', thinking_blocks: [{ type: 'thinking' }] }],
     [{ role: 'assistant', function_call: { name: 'add', arguments: '{}' } }],
     [{ role: 'function', name: 'add', content: null }]
@@ -111,11 +139,16 @@ const accepted: Record<string, unknown[]> = {
   top_logprobs: [null, 0, 20],
   stream: [null, true, false],
   stream_options: [
-    null, {}, { include_usage: true, include_obfuscation: false },
-    { include_usage: null, include_tool_events: true }, { foo: 'bar' }
+    null,
+    {},
+    { include_usage: true, include_obfuscation: false },
+    { include_usage: null, include_tool_events: true },
+    { foo: 'bar' }
   ],
   response_format: [
-    null, { type: 'text' }, { type: 'json_object' },
+    null,
+    { type: 'text' },
+    { type: 'json_object' },
     { type: 'json_schema', json_schema: { name: 'answer_1-a' } },
     {
       type: 'json_schema',
@@ -128,40 +161,61 @@ const accepted: Record<string, unknown[]> = {
   modalities: [null, ['text'], ['text', 'audio', 'image'], ['string']],
   audio: [null, { format: 'pcm16', voice: 'alloy' }, { format: 'mp3', voice: { id: 'voice_1' } }],
   prediction: [
-    null, { type: 'content', content: 'a' },
+    null,
+    { type: 'content', content: 'a' },
     { type: 'content', content: [{ type: 'text', text: 'a' }] }
   ],
   tools: [
-    null, [],
+    null,
+    [],
     [{ type: 'function', function: { name: 'add' } }, { function: { name: 'sub' } }],
-    [{ type: 'function', function: { name: 'f', description: null, parameters: { any_of: [1] }, strict: true } }],
+    [
+      {
+        type: 'function',
+        function: { name: 'f', description: null, parameters: { any_of: [1] }, strict: true }
+      }
+    ],
     [{ type: 'function', function: { name: 'f', parameters: null, strict: null } }],
     [{ type: 'custom', custom: { name: 'sql' } }],
     [{ type: 'custom', custom: { name: 'sql', description: 'd', format: { type: 'text' } } }],
-    [{
-      type: 'custom',
-      custom: { name: 'sql', format: { type: 'grammar', grammar: { definition: 'a', syntax: 'lark' } } }
-    }]
+    [
+      {
+        type: 'custom',
+        custom: { name: 'sql', format: { type: 'grammar', grammar: { definition: 'a', syntax: 'lark' } } }
+      }
+    ]
   ],
   tool_choice: [
-    null, 'none', 'auto', 'required',
+    null,
+    'none',
+    'auto',
+    'required',
     { type: 'function', function: { name: 'add' } },
     { type: 'custom', custom: { name: 'sql' } },
-    { type: 'auto', disable_parallel_tool_use: true }, { type: 'any' }, { type: 'none' },
+    { type: 'auto', disable_parallel_tool_use: true },
+    { type: 'any' },
+    { type: 'none' },
     { type: 'tool', name: 'add', disable_parallel_tool_use: null },
     { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [{ type: 'function' }] } },
-    { server_label: 'weather', name: 'today' }, { type: 'mcp', server_label: 'weather', name: 'today' }
+    { server_label: 'weather', name: 'today' },
+    { type: 'mcp', server_label: 'weather', name: 'today' }
   ],
   parallel_tool_calls: [null, true, false],
   functions: [null, [], [{ name: 'add', description: 'adds', parameters: { foo: 'bar' } }]],
   function_call: [null, 'none', 'auto', 'add', { name: 'add' }],
   mcp_servers: [
-    null, [], server, 'org/tools@1.2', ['org/tools', server], { slug: 'org/tools' },
+    null,
+    [],
+    server,
+    'org/tools@1.2',
+    ['org/tools', server],
+    { slug: 'org/tools' },
     [{ slug: 'org/tools', version: '1', url: null, name: null, credentials: { a: 'b' }, metadata: {} }],
     [{ url: server, headers: { 'x-a': 'b' }, authorization: 'Bearer x', allowed_tools: ['a'] }]
   ],
   credentials: [
-    null, { connection_name: 'a', values: { token: 'x', port: 1, tls: true } },
+    null,
+    { connection_name: 'a', values: { token: 'x', port: 1, tls: true } },
     [{ connection_name: 'a', values: {} }]
   ],
   max_turns: [null, 1, 100],
@@ -179,7 +233,10 @@ const accepted: Record<string, unknown[]> = {
   safe_prompt: [null, true],
   prompt_mode: [null, 'reasoning', { foo: 'bar' }],
   metadata: [
-    null, {}, { a: 'b' }, { ['k'.repeat(64)]: 'v'.repeat(512) },
+    null,
+    {},
+    { a: 'b' },
+    { ['k'.repeat(64)]: 'v'.repeat(512) },
     Object.fromEntries(Array.from({ length: 16 }, (_, index) => [`k${index}`, 'v']))
   ],
   store: [null, true, false],
@@ -267,64 +324,139 @@ type Expected = Array<[loc: Array<string | number>, fault: object, input?: unkno
 /** The fields sent beside a model and one message, and every detail that comes back. */
 const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
   [{ model: undefined }, [[['model'], missing]]],
-  [{ model: null }, [[['model'], noString, null], [['model'], noObject, null], [['model'], noList, null]]],
-  [{ model: '' }, [[['model'], {
-    msg: 'String should have at least 1 character', type: 'string_too_short', ctx: { min_length: 1 }
-  }, '']]],
+  [
+    { model: null },
+    [
+      [['model'], noString, null],
+      [['model'], noObject, null],
+      [['model'], noList, null]
+    ]
+  ],
+  [
+    { model: '' },
+    [
+      [
+        ['model'],
+        {
+          msg: 'String should have at least 1 character',
+          type: 'string_too_short',
+          ctx: { min_length: 1 }
+        },
+        ''
+      ]
+    ]
+  ],
   [{ model: [] }, [[['model'], tooShort(1, 0)]]],
   [{ model: {} }, [[['model', 'model'], missing]]],
-  [{ model: ['a', 5] }, [[['model', 1], noString, 5], [['model', 1], noObject, 5]]],
+  [
+    { model: ['a', 5] },
+    [
+      [['model', 1], noString, 5],
+      [['model', 1], noObject, 5]
+    ]
+  ],
   [{ model: { model: 'a', settings: 1 } }, [[['model', 'settings'], noObject, 1]]],
 
-  [{ messages: 5 }, [[['messages'], noString, 5], [['messages'], noList, 5]]],
-  [{ messages: { role: 'user' } }, [[['messages'], noString], [['messages'], noList]]],
+  [
+    { messages: 5 },
+    [
+      [['messages'], noString, 5],
+      [['messages'], noList, 5]
+    ]
+  ],
+  [
+    { messages: { role: 'user' } },
+    [
+      [['messages'], noString],
+      [['messages'], noList]
+    ]
+  ],
   [{ messages: ['hi'] }, [[['messages', 0], noObject, 'hi']]],
   [{ messages: [hi, { content: 'hi' }] }, [[['messages', 1, 'role'], missing]]],
   [message({ role: 'bot', content: 'hi' }), [[['messages', 0], tag('bot', 'role', roles)]]],
   [message({ role: 5 }), [[['messages', 0], tag('5', 'role', roles)]]],
   [message({ role: ['user'] }), [[['messages', 0], tag('array', 'role', roles)]]],
   [message({ role: 'user' }), [[['messages', 0, 'content'], missing]]],
-  [message({ role: 'user', content: null }), [
-    [['messages', 0, 'content'], noString, null], [['messages', 0, 'content'], noList, null]
-  ]],
-  [message({ role: 'system', content: [{ type: 'image_url' }] }), [
-    [['messages', 0, 'content', 0, 'type'], oneOf("'text'"), 'image_url'],
-    [['messages', 0, 'content', 0, 'text'], missing]
-  ]],
+  [
+    message({ role: 'user', content: null }),
+    [
+      [['messages', 0, 'content'], noString, null],
+      [['messages', 0, 'content'], noList, null]
+    ]
+  ],
+  [
+    message({ role: 'system', content: [{ type: 'image_url' }] }),
+    [
+      [['messages', 0, 'content', 0, 'type'], oneOf("'text'"), 'image_url'],
+      [['messages', 0, 'content', 0, 'text'], missing]
+    ]
+  ],
   [message({ role: 'user', content: 'a', name: 1 }), [[['messages', 0, 'name'], noString, 1]]],
   [message({ role: 'tool', content: 'a' }), [[['messages', 0, 'tool_call_id'], missing]]],
   [message({ role: 'function', content: null }), [[['messages', 0, 'name'], missing]]],
   [message({ role: 'function', name: 'f' }), [[['messages', 0, 'content'], missing]]],
   [message({ role: 'assistant', audio: {} }), [[['messages', 0, 'audio', 'id'], missing]]],
   [message({ role: 'assistant', tool_calls: {} }), [[['messages', 0, 'tool_calls'], noList]]],
-  [message({ role: 'assistant', tool_calls: [{ id: 'c', type: 'mcp' }] }), [
-    [['messages', 0, 'tool_calls', 0], tag('mcp', 'type', "'function', 'custom'")]
-  ]],
-  [message({ role: 'assistant', tool_calls: [{ id: 'c', function: { name: 'f', arguments: {} } }] }), [
-    [['messages', 0, 'tool_calls', 0, 'function', 'arguments'], noString]
-  ]],
-  [message({ role: 'assistant', content: [{ type: 'image_url' }] }), [
-    [['messages', 0, 'content', 0], tag('image_url', 'type', "'text', 'refusal'")]
-  ]],
+  [
+    message({ role: 'assistant', tool_calls: [{ id: 'c', type: 'mcp' }] }),
+    [[['messages', 0, 'tool_calls', 0], tag('mcp', 'type', "'function', 'custom'")]]
+  ],
+  [
+    message({ role: 'assistant', tool_calls: [{ id: 'c', function: { name: 'f', arguments: {} } }] }),
+    [[['messages', 0, 'tool_calls', 0, 'function', 'arguments'], noString]]
+  ],
+  [
+    message({ role: 'assistant', content: [{ type: 'image_url' }] }),
+    [[['messages', 0, 'content', 0], tag('image_url', 'type', "'text', 'refusal'")]]
+  ],
   [part({ type: 'video' }), [[['messages', 0, 'content', 0], tag('video', 'type', parts)]]],
   [part({ text: 'a' }), [[['messages', 0, 'content', 0, 'type'], missing]]],
   [part({ type: 'text' }), [[['messages', 0, 'content', 0, 'text'], missing]]],
-  [part({ type: 'image_url', image_url: 'https://a' }), [
-    [['messages', 0, 'content', 0, 'image_url'], noObject, 'https://a']
-  ]],
-  [part({ type: 'image_url', image_url: { url: 'a', detail: 'max' } }), [
-    [['messages', 0, 'content', 0, 'image_url', 'detail'], oneOf("'auto', 'low' or 'high'"), 'max']
-  ]],
-  [part({ type: 'input_audio', input_audio: { format: 'ogg' } }), [
-    [['messages', 0, 'content', 0, 'input_audio', 'data'], missing],
-    [['messages', 0, 'content', 0, 'input_audio', 'format'], oneOf("'wav' or 'mp3'"), 'ogg']
-  ]],
+  [
+    part({ type: 'image_url', image_url: 'https://a' }),
+    [[['messages', 0, 'content', 0, 'image_url'], noObject, 'https://a']]
+  ],
+  [
+    part({ type: 'image_url', image_url: { url: 'a', detail: 'max' } }),
+    [[['messages', 0, 'content', 0, 'image_url', 'detail'], oneOf("'auto', 'low' or 'high'"), 'max']]
+  ],
+  [
+    part({ type: 'input_audio', input_audio: { format: 'ogg' } }),
+    [
+      [['messages', 0, 'content', 0, 'input_audio', 'data'], missing],
+      [['messages', 0, 'content', 0, 'input_audio', 'format'], oneOf("'wav' or 'mp3'"), 'ogg']
+    ]
+  ],
   [part({ type: 'file', file: 'a' }), [[['messages', 0, 'content', 0, 'file'], noObject, 'a']]],
 
-  [{ input: true }, [[['input'], noString, true], [['input'], noList, true]]],
-  [{ instructions: 1 }, [[['instructions'], noString, 1], [['instructions'], noList, 1]]],
-  [{ system: [1] }, [[['system', 0], noString, 1], [['system', 0], noObject, 1]]],
-  [{ system_instruction: [] }, [[['system_instruction'], noString], [['system_instruction'], noObject]]],
+  [
+    { input: true },
+    [
+      [['input'], noString, true],
+      [['input'], noList, true]
+    ]
+  ],
+  [
+    { instructions: 1 },
+    [
+      [['instructions'], noString, 1],
+      [['instructions'], noList, 1]
+    ]
+  ],
+  [
+    { system: [1] },
+    [
+      [['system', 0], noString, 1],
+      [['system', 0], noObject, 1]
+    ]
+  ],
+  [
+    { system_instruction: [] },
+    [
+      [['system_instruction'], noString],
+      [['system_instruction'], noObject]
+    ]
+  ],
 
   [{ temperature: '1' }, [[['temperature'], noNumber, '1']]],
   [{ temperature: true }, [[['temperature'], noNumber, true]]],
@@ -338,9 +470,13 @@ const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
   [{ max_completion_tokens: '5' }, [[['max_completion_tokens'], noInteger, '5']]],
   [{ presence_penalty: -2.5 }, [[['presence_penalty'], atLeast(-2), -2.5]]],
   [{ frequency_penalty: 3 }, [[['frequency_penalty'], atMost(2), 3]]],
-  [{ logit_bias: { 5: 101, 'a\nb': -101 } }, [
-    [['logit_bias', '5'], atMost(100), 101], [['logit_bias', 'a\nb'], atLeast(-100), -101]
-  ]],
+  [
+    { logit_bias: { 5: 101, 'a\nb': -101 } },
+    [
+      [['logit_bias', '5'], atMost(100), 101],
+      [['logit_bias', 'a\nb'], atLeast(-100), -101]
+    ]
+  ],
   [{ stop: ['a', 'b', 'c', 'd', 'e'] }, [[['stop'], tooLong(4, 5)]]],
   [{ stop: [1] }, [[['stop', 0], noString, 1]]],
   [{ stop_sequences: 'a' }, [[['stop_sequences'], noList, 'a']]],
@@ -351,70 +487,111 @@ const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
   [{ top_logprobs: 21 }, [[['top_logprobs'], atMost(20), 21]]],
   [{ stream: 'true' }, [[['stream'], noBoolean, 'true']]],
   [{ stream_options: { include_usage: 1 } }, [[['stream_options', 'include_usage'], noBoolean, 1]]],
-  [{ response_format: { type: 'xml' } }, [
-    [['response_format'], tag('xml', 'type', "'text', 'json_object', 'json_schema'")]
-  ]],
+  [
+    { response_format: { type: 'xml' } },
+    [[['response_format'], tag('xml', 'type', "'text', 'json_object', 'json_schema'")]]
+  ],
   [{ response_format: { type: 'json_schema' } }, [[['response_format', 'json_schema'], missing]]],
-  [{ response_format: { type: 'json_schema', json_schema: { name: 'a b' } } }, [
-    [['response_format', 'json_schema', 'name'], mismatch('^[A-Za-z0-9_-]+$'), 'a b']
-  ]],
-  [{ response_format: { type: 'json_schema', json_schema: { name: 'a'.repeat(65) } } }, [
-    [['response_format', 'json_schema', 'name'], {
-      msg: 'String should have at most 64 characters', type: 'string_too_long', ctx: { max_length: 64 }
-    }, 'a'.repeat(65)]
-  ]],
-  [{ reasoning_effort: 'huge' }, [
-    [['reasoning_effort'], oneOf("'none', 'minimal', 'low', 'medium', 'high', 'xhigh' or 'max'"), 'huge']
-  ]],
+  [
+    { response_format: { type: 'json_schema', json_schema: { name: 'a b' } } },
+    [[['response_format', 'json_schema', 'name'], mismatch('^[A-Za-z0-9_-]+$'), 'a b']]
+  ],
+  [
+    { response_format: { type: 'json_schema', json_schema: { name: 'a'.repeat(65) } } },
+    [
+      [
+        ['response_format', 'json_schema', 'name'],
+        {
+          msg: 'String should have at most 64 characters',
+          type: 'string_too_long',
+          ctx: { max_length: 64 }
+        },
+        'a'.repeat(65)
+      ]
+    ]
+  ],
+  [
+    { reasoning_effort: 'huge' },
+    [[['reasoning_effort'], oneOf("'none', 'minimal', 'low', 'medium', 'high', 'xhigh' or 'max'"), 'huge']]
+  ],
   [{ thinking: { type: 'enabled' } }, [[['thinking', 'budget_tokens'], missing]]],
-  [{ thinking: { type: 'enabled', budget_tokens: 1023 } }, [
-    [['thinking', 'budget_tokens'], atLeast(1024), 1023]
-  ]],
+  [
+    { thinking: { type: 'enabled', budget_tokens: 1023 } },
+    [[['thinking', 'budget_tokens'], atLeast(1024), 1023]]
+  ],
   [{ thinking: true }, [[['thinking'], noObject, true]]],
   [{ verbosity: 'loud' }, [[['verbosity'], oneOf("'low', 'medium' or 'high'"), 'loud']]],
   [{ modalities: 'text' }, [[['modalities'], noList, 'text']]],
-  [{ audio: { format: 'ogg' } }, [
-    [['audio', 'format'], oneOf("'wav', 'aac', 'mp3', 'flac', 'opus' or 'pcm16'"), 'ogg'],
-    [['audio', 'voice'], missing]
-  ]],
+  [
+    { audio: { format: 'ogg' } },
+    [
+      [['audio', 'format'], oneOf("'wav', 'aac', 'mp3', 'flac', 'opus' or 'pcm16'"), 'ogg'],
+      [['audio', 'voice'], missing]
+    ]
+  ],
   [{ prediction: { type: 'content', content: [] } }, [[['prediction', 'content'], tooShort(1, 0)]]],
 
   [{ tools: {} }, [[['tools'], noList]]],
   [{ tools: [{}] }, [[['tools', 0, 'function'], missing]]],
-  [{ tools: [{ type: 'web_search' }] }, [
-    [['tools', 0], tag('web_search', 'type', "'function', 'custom'")]
-  ]],
-  [{ tools: [{ type: 'function', function: { name: 5, strict: 'yes' } }] }, [
-    [['tools', 0, 'function', 'name'], noString, 5], [['tools', 0, 'function', 'strict'], noBoolean, 'yes']
-  ]],
-  [{ tools: [{ type: 'custom', custom: { name: 'a', format: { type: 'grammar', grammar: { definition: 'a', syntax: 'bnf' } } } }] }, [
-    [['tools', 0, 'custom', 'format', 'grammar', 'syntax'], oneOf("'lark' or 'regex'"), 'bnf']
-  ]],
+  [{ tools: [{ type: 'web_search' }] }, [[['tools', 0], tag('web_search', 'type', "'function', 'custom'")]]],
+  [
+    { tools: [{ type: 'function', function: { name: 5, strict: 'yes' } }] },
+    [
+      [['tools', 0, 'function', 'name'], noString, 5],
+      [['tools', 0, 'function', 'strict'], noBoolean, 'yes']
+    ]
+  ],
+  [
+    {
+      tools: [
+        {
+          type: 'custom',
+          custom: { name: 'a', format: { type: 'grammar', grammar: { definition: 'a', syntax: 'bnf' } } }
+        }
+      ]
+    },
+    [[['tools', 0, 'custom', 'format', 'grammar', 'syntax'], oneOf("'lark' or 'regex'"), 'bnf']]
+  ],
   [{ tool_choice: 'any' }, [[['tool_choice'], oneOf("'none', 'auto' or 'required'"), 'any']]],
-  [{ tool_choice: 5 }, [
-    [['tool_choice'], oneOf("'none', 'auto' or 'required'"), 5], [['tool_choice'], noObject, 5]
-  ]],
+  [
+    { tool_choice: 5 },
+    [
+      [['tool_choice'], oneOf("'none', 'auto' or 'required'"), 5],
+      [['tool_choice'], noObject, 5]
+    ]
+  ],
   [{ tool_choice: { function: { name: 'a' } } }, [[['tool_choice', 'type'], missing]]],
   [{ tool_choice: { type: 'tool' } }, [[['tool_choice', 'name'], missing]]],
   [{ parallel_tool_calls: 'no' }, [[['parallel_tool_calls'], noBoolean, 'no']]],
   [{ functions: [{}] }, [[['functions', 0, 'name'], missing]]],
   [{ function_call: {} }, [[['function_call', 'name'], missing]]],
-  [{ mcp_servers: 5 }, [
-    [['mcp_servers'], noString, 5], [['mcp_servers'], noObject, 5], [['mcp_servers'], noList, 5]
-  ]],
-  [{ mcp_servers: [{ slug: 'tools', url: 'ftp://a' }] }, [
-    [['mcp_servers', 0, 'slug'], mismatch('^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$'), 'tools'],
-    [['mcp_servers', 0, 'url'], mismatch('^https?://'), 'ftp://a']
-  ]],
-  [{ mcp_servers: Array.from({ length: 33 }, () => 'a/b') }, [
-    [['mcp_servers'], tooLong(32, 33)]
-  ]],
-  [{ credentials: {} }, [
-    [['credentials', 'connection_name'], missing], [['credentials', 'values'], missing]
-  ]],
-  [{ credentials: [{ connection_name: 'a', values: { port: 1.5 } }] }, [
-    [['credentials', 0, 'values', 'port'], fraction, 1.5]
-  ]],
+  [
+    { mcp_servers: 5 },
+    [
+      [['mcp_servers'], noString, 5],
+      [['mcp_servers'], noObject, 5],
+      [['mcp_servers'], noList, 5]
+    ]
+  ],
+  [
+    { mcp_servers: [{ slug: 'tools', url: 'ftp://a' }] },
+    [
+      [['mcp_servers', 0, 'slug'], mismatch('^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$'), 'tools'],
+      [['mcp_servers', 0, 'url'], mismatch('^https?://'), 'ftp://a']
+    ]
+  ],
+  [{ mcp_servers: Array.from({ length: 33 }, () => 'a/b') }, [[['mcp_servers'], tooLong(32, 33)]]],
+  [
+    { credentials: {} },
+    [
+      [['credentials', 'connection_name'], missing],
+      [['credentials', 'values'], missing]
+    ]
+  ],
+  [
+    { credentials: [{ connection_name: 'a', values: { port: 1.5 } }] },
+    [[['credentials', 0, 'values', 'port'], fraction, 1.5]]
+  ],
   [{ max_turns: 0 }, [[['max_turns'], atLeast(1), 0]]],
   [{ max_turns: 101 }, [[['max_turns'], atMost(100), 101]]],
   [{ automatic_tool_execution: 0 }, [[['automatic_tool_execution'], noBoolean, 0]]],
@@ -425,38 +602,69 @@ const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
   [{ tool_config: [] }, [[['tool_config'], noObject]]],
   [{ deferred: 'yes' }, [[['deferred'], noBoolean, 'yes']]],
   [{ cached_content: {} }, [[['cached_content'], noString]]],
-  [{ prompt_mode: 1 }, [[['prompt_mode'], noString, 1], [['prompt_mode'], noObject, 1]]],
+  [
+    { prompt_mode: 1 },
+    [
+      [['prompt_mode'], noString, 1],
+      [['prompt_mode'], noObject, 1]
+    ]
+  ],
   [{ metadata: { a: 1 } }, [[['metadata', 'a'], noString, 1]]],
-  [{ metadata: { ['k'.repeat(65)]: 'v' } }, [
-    [['metadata', 'k'.repeat(65), '[key]'], {
-      msg: 'String should have at most 64 characters', type: 'string_too_long', ctx: { max_length: 64 }
-    }, 'k'.repeat(65)]
-  ]],
-  [{ metadata: Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`k${index}`, 'v'])) }, [
-    [['metadata'], tooLong(16, 17, 'Dictionary')]
-  ]],
-  [{ metadata: { a: 'v'.repeat(513) } }, [
-    [['metadata', 'a'], {
-      msg: 'String should have at most 512 characters', type: 'string_too_long', ctx: { max_length: 512 }
-    }, `${'v'.repeat(200)}…`]
-  ]],
+  [
+    { metadata: { ['k'.repeat(65)]: 'v' } },
+    [
+      [
+        ['metadata', 'k'.repeat(65), '[key]'],
+        {
+          msg: 'String should have at most 64 characters',
+          type: 'string_too_long',
+          ctx: { max_length: 64 }
+        },
+        'k'.repeat(65)
+      ]
+    ]
+  ],
+  [
+    { metadata: Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`k${index}`, 'v'])) },
+    [[['metadata'], tooLong(16, 17, 'Dictionary')]]
+  ],
+  [
+    { metadata: { a: 'v'.repeat(513) } },
+    [
+      [
+        ['metadata', 'a'],
+        {
+          msg: 'String should have at most 512 characters',
+          type: 'string_too_long',
+          ctx: { max_length: 512 }
+        },
+        `${'v'.repeat(200)}…`
+      ]
+    ]
+  ],
   [{ store: 'yes' }, [[['store'], noBoolean, 'yes']]],
   [{ user: 5 }, [[['user'], noString, 5]]],
-  [{ service_tier: 'gold' }, [
-    [['service_tier'], oneOf("'auto', 'default', 'flex', 'priority', 'scale' or 'standard_only'"), 'gold']
-  ]],
+  [
+    { service_tier: 'gold' },
+    [[['service_tier'], oneOf("'auto', 'default', 'flex', 'priority', 'scale' or 'standard_only'"), 'gold']]
+  ],
   [{ model_attributes: { a: { speed: 2 } } }, [[['model_attributes', 'a', 'speed'], atMost(1), 2]]],
   [{ agent_attributes: { speed: -1 } }, [[['agent_attributes', 'speed'], atLeast(0), -1]]],
   [{ guardrails: 'a' }, [[['guardrails'], noList, 'a']]],
   [{ handoff_config: 'a' }, [[['handoff_config'], noObject, 'a']]],
 
   // Several faults of one body are reported together, in the order of the fields.
-  [{ model: 1, messages: [{}], temperature: 3, n: 0.5 }, [
-    [['model'], noString, 1], [['model'], noObject, 1], [['model'], noList, 1],
-    [['messages', 0, 'role'], missing],
-    [['temperature'], atMost(2), 3],
-    [['n'], fraction, 0.5]
-  ]]
+  [
+    { model: 1, messages: [{}], temperature: 3, n: 0.5 },
+    [
+      [['model'], noString, 1],
+      [['model'], noObject, 1],
+      [['model'], noList, 1],
+      [['messages', 0, 'role'], missing],
+      [['temperature'], atMost(2), 3],
+      [['n'], fraction, 0.5]
+    ]
+  ]
 ]
 
 t.test('a chat request is refused with exactly what is wrong', async t => {
@@ -509,7 +717,12 @@ t.test('hostile bodies', async t => {
   })
 
   t.test('nesting of any depth is harmless', async t => {
-    for (const [open, close] of [['[', ']'], ['{"a":', '}'], ['{"content":', '}'], ['{"model":', '}']] as const) {
+    for (const [open, close] of [
+      ['[', ']'],
+      ['{"a":', '}'],
+      ['{"content":', '}'],
+      ['{"model":', '}']
+    ] as const) {
       for (const field of ['model', 'messages', 'metadata', 'tool_choice', 'thinking']) {
         const detail = await detailOf(requestOf({ ...chat, [field]: deep(open, close) }))
         t.ok(detail.length > 0 && JSON.stringify(detail).length < 2_000, `${field}: ${open}`)
@@ -520,7 +733,8 @@ t.test('hostile bodies', async t => {
   })
 
   t.test('a key named __proto__ is a key like any other', async t => {
-    const body = JSON.parse('{"__proto__":{"model":"a","messages":"hi"},"temperature":null}') as unknown // from the wire
+    // from the wire
+    const body = JSON.parse('{"__proto__":{"model":"a","messages":"hi"},"temperature":null}') as unknown
     t.match(await detailOf(requestOf(body)), [{ loc: ['body', 'model'], type: 'missing' }])
     const complete = await requestOf(JSON.parse('{"model":"a","__proto__":{"stream":true},"n":null}'))
     t.equal(Object.getPrototypeOf(complete), Object.prototype)
@@ -548,22 +762,28 @@ t.test('the walk finds a reason whenever the check says no, and none when it say
   const matches = new Ajv2019({ strict: true, strictTypes: false }).compile(ChatRequest)
   const fields = Object.entries(accepted).flatMap(([field, forms]) => forms.map(form => ({ [field]: form })))
   const anything = fc.oneof(
-    fc.constantFrom<unknown>(null, true, 0, -1, 1.5, 1e9, '', 'x', 'text', [], {}, [null], ['a'], [1], { type: 'text' }),
+    fc.constantFrom<unknown>(null, true, 0, -1, 1.5, 1e9, '', 'x', 'text', [], {}, [null], ['a'], [1], {
+      type: 'text'
+    }),
     fc.constantFrom(...fields).map(field => Object.values(field)[0]),
     fc.jsonValue({ maxDepth: 3 })
   )
   const places = fc.array(fc.nat(), { maxLength: 6 })
-  fc.assert(fc.property(
-    fc.array(fc.constantFrom(...fields), { maxLength: 4 }), fc.array(fc.tuple(places, anything), { maxLength: 3 }),
-    (chosen, changes) => {
-      let body: unknown = Object.assign({ ...chat }, ...chosen)
-      for (const [place, value] of changes) body = changed(body, place, value)
-      if (typeof body !== 'object' || body === null || Array.isArray(body)) return
-      // Only what can come from the wire: no undefined.
-      body = JSON.parse(JSON.stringify(body))
-      assert.equal(explain(ChatRequest, body).length === 0, matches(body))
-    }
-  ), { numRuns: rounds(2_000) })
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom(...fields), { maxLength: 4 }),
+      fc.array(fc.tuple(places, anything), { maxLength: 3 }),
+      (chosen, changes) => {
+        let body: unknown = Object.assign({ ...chat }, ...chosen)
+        for (const [place, value] of changes) body = changed(body, place, value)
+        if (typeof body !== 'object' || body === null || Array.isArray(body)) return
+        // Only what can come from the wire: no undefined.
+        body = JSON.parse(JSON.stringify(body))
+        assert.equal(explain(ChatRequest, body).length === 0, matches(body))
+      }
+    ),
+    { numRuns: rounds(2_000) }
+  )
 })
 
 t.test('a fault only the check knows is reported as one of the complete body', async t => {

@@ -11,8 +11,10 @@ function valuesOf (row: UsageRow): readonly unknown[] {
 
 t.test('the values of a row are in the order of their columns, and make the row again', async t => {
   // Each column has a value of its own.
-  const values = compactColumns.map((column, place) => column.endsWith('id') ? String(place) : place)
-  const numbered = Object.fromEntries(compactColumns.map((column, place) => [column, values[place]])) as Partial<UsageRow>
+  const values = compactColumns.map((column, place) => (column.endsWith('id') ? String(place) : place))
+  const numbered = Object.fromEntries(
+    compactColumns.map((column, place) => [column, values[place]])
+  ) as Partial<UsageRow>
   const row = usageRowOf(1, numbered)
   t.equal(printCompact(row), JSON.stringify(values))
   t.same(rowOfValues(valuesOf(row)), row)
@@ -25,13 +27,23 @@ t.test('a row with a value in another column has none', async t => {
   }
 })
 
-t.test('the values of an earlier version, which had no tokens written to a cache, make a row with none', async t => {
-  const row = usageRowOf(1)
-  t.same(readLine(JSON.stringify(valuesOf(row).slice(0, minValues))), { ...row, cache_write_tokens: null })
-})
+t.test(
+  'the values of an earlier version, which had no tokens written to a cache, make a row with none',
+  async t => {
+    const row = usageRowOf(1)
+    t.same(readLine(JSON.stringify(valuesOf(row).slice(0, minValues))), { ...row, cache_write_tokens: null })
+  }
+)
 
 t.test('values are printed as JSON prints them, whatever callers chose', async t => {
-  const row = usageRowOf(1, { call_id: 'a"\\\n', requested_model: 'caf\u00e9 "\ud83d\ude00" \ud800', model: null, provider: null, first_byte_ms: null, cost_nano_usd: 1e15 })
+  const row = usageRowOf(1, {
+    call_id: 'a"\\\n',
+    requested_model: 'caf\u00e9 "\ud83d\ude00" \ud800',
+    model: null,
+    provider: null,
+    first_byte_ms: null,
+    cost_nano_usd: 1e15
+  })
   t.equal(printCompact(row), JSON.stringify(compactColumns.map(column => row[column])))
   t.same(readLine(printCompact(row) ?? ''), row)
 })

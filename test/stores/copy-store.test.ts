@@ -12,32 +12,76 @@ async function filled (t: Test): Promise<Database> {
   const database = await openDatabase(join(t.testdirName, 'source'))
   t.teardown(database.close)
   const { query } = database
-  await query.insertInto('keys').values({
-    id: 'key-1', name: 'website', digest: 'x', endpoints: '["chat"]', models: null, created_at_ms: 1, expires_at_ms: null, revoked_at_ms: 2
-  }).execute()
+  await query
+    .insertInto('keys')
+    .values({
+      id: 'key-1',
+      name: 'website',
+      digest: 'x',
+      endpoints: '["chat"]',
+      models: null,
+      created_at_ms: 1,
+      expires_at_ms: null,
+      revoked_at_ms: 2
+    })
+    .execute()
   await query.insertInto('secrets').values({ name: 'deferred', value: 'of the source' }).execute()
-  await query.insertInto('responses').values({
-    id: 'resp_1', key_id: 'key-1', previous_id: null, root_id: 'resp_1', status: 'completed', response: '{"a":"ä"}', input: '[]', size_bytes: 11,
-    created_at_ms: 1, expires_at_ms: 2, owner: null, lease_until_ms: 0
-  }).execute()
-  await query.insertInto('response_items').values({ key_id: 'key-1', item_id: 'item', response_id: 'resp_1' }).execute()
-  await database.insertUsage(Array.from({ length: 1200 }, (_, number) => usageRowOf(number, { at_ms: number * dayMs / 10, cost_nano_usd: number })))
-  await query.updateTable('spending').set({ cost_nano_usd: 5 }).where('day_ms', '=', 0).execute() // its rows were pruned
+  await query
+    .insertInto('responses')
+    .values({
+      id: 'resp_1',
+      key_id: 'key-1',
+      previous_id: null,
+      root_id: 'resp_1',
+      status: 'completed',
+      response: '{"a":"ä"}',
+      input: '[]',
+      size_bytes: 11,
+      created_at_ms: 1,
+      expires_at_ms: 2,
+      owner: null,
+      lease_until_ms: 0
+    })
+    .execute()
+  await query
+    .insertInto('response_items')
+    .values({ key_id: 'key-1', item_id: 'item', response_id: 'resp_1' })
+    .execute()
+  await database.insertUsage(
+    Array.from({ length: 1200 }, (_, number) =>
+      usageRowOf(number, { at_ms: (number * dayMs) / 10, cost_nano_usd: number })
+    )
+  )
+  // its rows were pruned
+  await query.updateTable('spending').set({ cost_nano_usd: 5 }).where('day_ms', '=', 0).execute()
   return database
 }
 
-storeTest('a store is copied with everything in it, what rows that are gone have cost included', async (t, open) => {
-  const [from, to] = [await filled(t), await open()]
-  await to.query.insertInto('secrets').values({ name: 'deferred', value: 'of a first start' }).execute()
-  const progress: CopyProgress[] = []
-  t.same(await copyStore(from, to, state => progress.push(state)), [])
-  t.match(progress.filter(({ table, rows, copied }) => table === 'usage' && rows === copied), [{ rows: 1200 }])
-  for (const table of ['keys', 'secrets', 'responses', 'response_items'] as const) {
-    t.same(await to.query.selectFrom(table).selectAll().execute(), await from.query.selectFrom(table).selectAll().execute(), table)
+storeTest(
+  'a store is copied with everything in it, what rows that are gone have cost included',
+  async (t, open) => {
+    const [from, to] = [await filled(t), await open()]
+    await to.query.insertInto('secrets').values({ name: 'deferred', value: 'of a first start' }).execute()
+    const progress: CopyProgress[] = []
+    t.same(await copyStore(from, to, state => progress.push(state)), [])
+    t.match(
+      progress.filter(({ table, rows, copied }) => table === 'usage' && rows === copied),
+      [{ rows: 1200 }]
+    )
+    for (const table of ['keys', 'secrets', 'responses', 'response_items'] as const) {
+      t.same(
+        await to.query.selectFrom(table).selectAll().execute(),
+        await from.query.selectFrom(table).selectAll().execute(),
+        table
+      )
+    }
+    t.same(
+      await to.query.selectFrom('usage').selectAll().orderBy('at_ms').execute(),
+      await from.query.selectFrom('usage').selectAll().orderBy('at_ms').execute()
+    )
+    t.equal(await usedSince(to.query, 'nanoUsd', 'key-1', 0, 5), 5)
   }
-  t.same(await to.query.selectFrom('usage').selectAll().orderBy('at_ms').execute(), await from.query.selectFrom('usage').selectAll().orderBy('at_ms').execute())
-  t.equal(await usedSince(to.query, 'nanoUsd', 'key-1', 0, 5), 5)
-})
+)
 
 storeTest('a copy that was interrupted goes on where it ended', async (t, open) => {
   const [from, to] = [await filled(t), await open()]
@@ -57,6 +101,10 @@ storeTest('what differs afterwards is said', async (t, open) => {
   const [from, to] = [await filled(t), await open()]
   await to.insertUsage([usageRowOf(1, { at_ms: 5, id: 'of the target', cost_nano_usd: 7 })])
   t.match(await copyStore(from, to, () => undefined), [
-    { table: 'usage', what: 'rows', from: 1200, to: 1201 }, { table: 'usage', what: 'cost_nano_usd' }, { what: 'prompt_tokens' }, { what: 'completion_tokens' }, { what: 'duration_ms' }
+    { table: 'usage', what: 'rows', from: 1200, to: 1201 },
+    { table: 'usage', what: 'cost_nano_usd' },
+    { what: 'prompt_tokens' },
+    { what: 'completion_tokens' },
+    { what: 'duration_ms' }
   ])
 })

@@ -20,7 +20,8 @@ async function open (t: Test, directory: string): Promise<SqliteDatabase> {
 
 /** Reads the store with another SQLite than ours, as a viewer or a backup does, and counts its calls. */
 function countByPython (path: string): string {
-  const program = 'import sqlite3, sys\nfile = sqlite3.connect(sys.argv[1])\nprint(file.execute("select count(*) from usage").fetchone()[0])\nfile.close()'
+  const program =
+    'import sqlite3, sys\nfile = sqlite3.connect(sys.argv[1])\nprint(file.execute("select count(*) from usage").fetchone()[0])\nfile.close()'
   return execFileSync('python3', ['-c', program, path], { encoding: 'utf8' })
 }
 
@@ -30,35 +31,51 @@ async function countOf ({ query }: SqliteDatabase): Promise<number> {
   return (await query.selectFrom('usage').select('id').execute()).length
 }
 
-t.test('another program that opens and closes the store leaves its log alone, however often it is open here', { skip: noPython }, async t => {
-  const directory = t.testdir()
-  const first = await open(t, directory)
-  const second = await open(t, directory)
-  insertUsage(second, [usageRowOf(1)])
-  t.equal(countByPython(first.path), '1\n')
-  t.ok(existsSync(`${first.path}-wal`), 'the log is still the one in use')
-  insertUsage(second, [usageRowOf(2)])
-  t.equal(countByPython(first.path), '2\n')
-  t.equal(await countOf(first), 2)
-})
-
-t.test('opening an existing store does not open its file beside SQLite', { skip: process.platform !== 'linux' && 'no /proc/locks' }, async t => {
-  const directory = t.testdir()
-  const locks = (): number => {
-    const { ino } = statSync(databasePath(directory))
-    return readFileSync('/proc/locks', 'utf8').split('\n').filter(line => line.includes(` ${process.pid} `) && line.includes(`:${ino} `)).length
+t.test(
+  'another program that opens and closes the store leaves its log alone, however often it is open here',
+  { skip: noPython },
+  async t => {
+    const directory = t.testdir()
+    const first = await open(t, directory)
+    const second = await open(t, directory)
+    insertUsage(second, [usageRowOf(1)])
+    t.equal(countByPython(first.path), '1\n')
+    t.ok(existsSync(`${first.path}-wal`), 'the log is still the one in use')
+    insertUsage(second, [usageRowOf(2)])
+    t.equal(countByPython(first.path), '2\n')
+    t.equal(await countOf(first), 2)
   }
-  await open(t, directory)
-  const before = locks()
-  t.ok(before > 0)
-  await open(t, directory)
-  t.equal(locks(), before)
-})
+)
+
+t.test(
+  'opening an existing store does not open its file beside SQLite',
+  { skip: process.platform !== 'linux' && 'no /proc/locks' },
+  async t => {
+    const directory = t.testdir()
+    const locks = (): number => {
+      const { ino } = statSync(databasePath(directory))
+      return readFileSync('/proc/locks', 'utf8')
+        .split('\n')
+        .filter(line => line.includes(` ${process.pid} `) && line.includes(`:${ino} `)).length
+    }
+    await open(t, directory)
+    const before = locks()
+    t.ok(before > 0)
+    await open(t, directory)
+    t.equal(locks(), before)
+  }
+)
 
 t.test('a clean close leaves one complete file', async t => {
   const directory = t.testdir()
-  const [first, second] = [await openDatabase(directory), await openDatabase(directory, { busyTimeoutMs: 0 })]
-  insertUsage(second, Array.from({ length: 300 }, (_, number) => usageRowOf(number)))
+  const [first, second] = [
+    await openDatabase(directory),
+    await openDatabase(directory, { busyTimeoutMs: 0 })
+  ]
+  insertUsage(
+    second,
+    Array.from({ length: 300 }, (_, number) => usageRowOf(number))
+  )
   await second.close()
   await first.close()
   const copy = t.testdir({ other: { 'headgate.db': readFileSync(first.path) } })
@@ -82,12 +99,24 @@ t.test('what is deleted is in none of the files after a close', async t => {
   const directory = t.testdir()
   const database = await openDatabase(directory)
   const canary = 'canary '.repeat(2000)
-  await database.query.insertInto('deferred').values({
-    id: 'x', key_id: 'key-1', state: 'queued', lease_until_ms: 0, task: canary, expires_at_ms: 1, size_bytes: 1, attempts: 0
-  }).execute()
+  await database.query
+    .insertInto('deferred')
+    .values({
+      id: 'x',
+      key_id: 'key-1',
+      state: 'queued',
+      lease_until_ms: 0,
+      task: canary,
+      expires_at_ms: 1,
+      size_bytes: 1,
+      attempts: 0
+    })
+    .execute()
   await database.query.deleteFrom('deferred').execute()
   await database.close()
-  for (const name of readdirSync(directory)) t.notMatch(readFileSync(join(directory, name), 'latin1'), /canary/, name)
+  for (const name of readdirSync(directory)) {
+    t.notMatch(readFileSync(join(directory, name), 'latin1'), /canary/, name)
+  }
 })
 
 t.test('a copy is complete and for its owner only, while others write', async t => {
@@ -106,7 +135,9 @@ t.test('a copy is complete and for its owner only, while others write', async t 
 
 t.test('writes of one transaction are all there or none', async t => {
   const database = await open(t, t.testdir())
-  t.throws(() => insertUsage(database, [usageRowOf(1), usageRowOf(2, { key_id: null as unknown as string })]))
+  t.throws(() =>
+    insertUsage(database, [usageRowOf(1), usageRowOf(2, { key_id: null as unknown as string })])
+  )
   t.equal(await countOf(database), 0)
   insertUsage(database, [usageRowOf(1)])
   t.equal(await countOf(database), 1, 'and the next one goes on')
@@ -114,7 +145,11 @@ t.test('writes of one transaction are all there or none', async t => {
 
 t.test('a row that is written twice is there once, and counts once', async t => {
   const database = await open(t, t.testdir())
-  insertUsage(database, [usageRowOf(1), usageRowOf(2, { cost_nano_usd: null }), usageRowOf(3, { key_id: 'key-2' })])
+  insertUsage(database, [
+    usageRowOf(1),
+    usageRowOf(2, { cost_nano_usd: null }),
+    usageRowOf(3, { key_id: 'key-2' })
+  ])
   insertUsage(database, [usageRowOf(1), usageRowOf(4)])
   t.equal(await countOf(database), 4)
   t.equal(await usedSince(database.query, 'nanoUsd', 'key-1', 0, Date.now()), 20)
@@ -124,7 +159,10 @@ t.test('what was spent before a migration is known after it', async t => {
   const directory = t.testdir({ 'headgate.db': '' })
   const { DatabaseSync } = await import('@photostructure/sqlite')
   const old = new DatabaseSync(databasePath(directory))
-  migrate(old, migrations.filter(({ number }) => number <= 5))
+  migrate(
+    old,
+    migrations.filter(({ number }) => number <= 5)
+  )
   old.exec(`insert into usage (id, call_id, at_ms, key_id, endpoint, outcome, streamed, attempts, estimated, cost_nano_usd, own_provider_key, duration_ms)
     values ('a', 'c', 86400005, 'key-1', 'chat', 'ok', 0, 1, 0, 7, 0, 1), ('b', 'c', 86400006, 'key-1', 'chat', 'ok', 0, 1, 0, null, 0, 1);
     insert into pruned_usage values ('key-1', 86400000, 100), ('key-1', 0, 1000)`)

@@ -8,36 +8,118 @@ import { usageRowOf } from '../support/usage.ts'
 import { sandbox } from '../support/weather-conversation.ts'
 import type { Database } from '../../lib/stores/database.ts'
 
-const tables = ['usage', 'usage_rollups', 'name_rollups', 'counted_names', 'spending', 'call_bodies', 'responses', 'response_items', 'response_events', 'deferred', 'text_pieces'] as const
+const tables = [
+  'usage',
+  'usage_rollups',
+  'name_rollups',
+  'counted_names',
+  'spending',
+  'call_bodies',
+  'responses',
+  'response_items',
+  'response_events',
+  'deferred',
+  'text_pieces'
+] as const
 
 /** Reads every text of the tables that calls write to. */
 async function allOf ({ query }: Database): Promise<string> {
-  const rows = await Promise.all(tables.map(async table => (await sql`select * from ${sql.table(table)}`.execute(query)).rows))
+  const rows = await Promise.all(
+    tables.map(async table => (await sql`select * from ${sql.table(table)}`.execute(query)).rows)
+  )
   return JSON.stringify(rows)
 }
 
 async function sumsOf ({ query }: Database): Promise<unknown> {
-  return await query.selectFrom('usage').select(({ fn }) => [fn.countAll<number>().as('calls'), fn.sum<number>('prompt_tokens').as('tokens'), fn.sum<number>('cost_nano_usd').as('cost')]).execute()
+  return await query
+    .selectFrom('usage')
+    .select(({ fn }) => [
+      fn.countAll<number>().as('calls'),
+      fn.sum<number>('prompt_tokens').as('tokens'),
+      fn.sum<number>('cost_nano_usd').as('cost')
+    ])
+    .execute()
 }
 
 storeTest('nothing of an end user is left but the sums, and everything of another', async (t, open) => {
   const database = await open()
-  const keepBodies = [{ project: 'default', keepMs: 3_600_000, maxBytes: 1_000_000, redact: { fields: [], patterns: [] }, readableBy: 'admin' as const }]
+  const keepBodies = [
+    {
+      project: 'default',
+      keepMs: 3_600_000,
+      maxBytes: 1_000_000,
+      redact: { fields: [], patterns: [] },
+      readableBy: 'admin' as const
+    }
+  ]
   const { deferred } = settings()
-  const api = await testGateway(t, { providers: [sandbox], calls: { keepBodies, keptMemoryBytes: 10_000_000 }, deferred: { ...deferred, forAllProviders: true } }, {}, { database, usageDatabase: database })
-  const post = async (path: string, body: object): Promise<{ id: string }> => await (await api.post(path, body)).json() as { id: string }
-  for (const [user, secret] of [['ada-42', 'of-ada'], ['bob', 'of-bob']] as const) {
+  const api = await testGateway(
+    t,
+    {
+      providers: [sandbox],
+      calls: { keepBodies, keptMemoryBytes: 10_000_000 },
+      deferred: { ...deferred, forAllProviders: true }
+    },
+    {},
+    { database, usageDatabase: database }
+  )
+  const post = async (path: string, body: object): Promise<{ id: string }> =>
+    (await (await api.post(path, body)).json()) as { id: string }
+  for (const [user, secret] of [
+    ['ada-42', 'of-ada'],
+    ['bob', 'of-bob']
+  ] as const) {
     const messages = [{ role: 'user', content: secret }]
-    await post('/v1/chat/completions', { model: 'sandbox/echo', messages, user, metadata: { tags: [`tag-${secret}`], note: secret } })
-    await post('/v1/messages', { model: 'sandbox/echo', max_tokens: 99, messages, metadata: { user_id: user } })
-    const first = await post('/v1/responses', { model: 'sandbox/echo', input: `${secret} ${'long '.repeat(60_000)}`, safety_identifier: user, store: true })
-    await post('/v1/responses', { model: 'sandbox/echo', input: secret, previous_response_id: first.id, safety_identifier: user, store: true })
-    const { id } = await post('/v1/responses', { model: 'sandbox/echo', input: secret, safety_identifier: user, background: true, stream: true, store: true }).catch(() => ({ id: '' }))
+    await post('/v1/chat/completions', {
+      model: 'sandbox/echo',
+      messages,
+      user,
+      metadata: { tags: [`tag-${secret}`], note: secret }
+    })
+    await post('/v1/messages', {
+      model: 'sandbox/echo',
+      max_tokens: 99,
+      messages,
+      metadata: { user_id: user }
+    })
+    const first = await post('/v1/responses', {
+      model: 'sandbox/echo',
+      input: `${secret} ${'long '.repeat(60_000)}`,
+      safety_identifier: user,
+      store: true
+    })
+    await post('/v1/responses', {
+      model: 'sandbox/echo',
+      input: secret,
+      previous_response_id: first.id,
+      safety_identifier: user,
+      store: true
+    })
+    const { id } = await post('/v1/responses', {
+      model: 'sandbox/echo',
+      input: secret,
+      safety_identifier: user,
+      background: true,
+      stream: true,
+      store: true
+    }).catch(() => ({ id: '' }))
     t.equal(id, '', 'a stream is no JSON')
     await post('/v1/chat/completions', { model: 'sandbox/echo', messages, user, deferred: true })
   }
-  await until(async () => (await database.query.selectFrom('deferred').select('state').execute()).every(({ state }) => state === 'done'), 'the deferred calls')
-  await until(async () => (await database.query.selectFrom('responses').select('status').execute()).every(({ status }) => status === 'completed'), 'the responses')
+  await until(
+    async () =>
+      (await database.query.selectFrom('deferred').select('state').execute()).every(
+        ({ state }) => state === 'done'
+      ),
+    'the deferred calls'
+  )
+  await until(
+    async () =>
+      (await database.query.selectFrom('responses').select('status').execute()).every(
+        ({ status }) => status === 'completed'
+      ),
+    'the responses'
+  )
   await until(async () => {
     const states = await database.query.selectFrom('call_bodies').select('state').execute()
     return states.length === 16 && states.every(({ state }) => state === 'kept')
@@ -47,7 +129,11 @@ storeTest('nothing of an end user is left but the sums, and everything of anothe
   for (const text of ['ada-42', 'of-ada', 'of-bob']) t.ok(before.split(text).length > 10, text)
   const sums = await sumsOf(database)
 
-  t.same(await forgetEndUser(database, 'ada'), { calls: 0, responses: 0, atProviders: 0, deferred: 0 }, 'the name is compared exactly')
+  t.same(
+    await forgetEndUser(database, 'ada'),
+    { calls: 0, responses: 0, atProviders: 0, deferred: 0 },
+    'the name is compared exactly'
+  )
   t.equal(await allOf(database), before)
   t.same(await forgetEndUser(database, 'ada-42'), { calls: 8, responses: 3, atProviders: 0, deferred: 1 })
   const after = await allOf(database)
@@ -57,12 +143,43 @@ storeTest('nothing of an end user is left but the sums, and everything of anothe
   t.same(await forgetEndUser(database, 'ada-42'), { calls: 0, responses: 0, atProviders: 0, deferred: 0 })
 })
 
-storeTest('more calls than a step takes, and what providers keep as well, are forgotten and counted', async (t, open) => {
-  const database = await open()
-  const rows = Array.from({ length: 250 }, (_, index) => usageRowOf(index, { end_user: index < 210 ? 'ada' : 'bob', steps: '{"error_message":"no ada"}' }))
-  await database.insertUsage(rows)
-  const response = { key_id: 'key-1', previous_id: null, status: 'completed', response: '{}', input: '[]', size_bytes: 4, created_at_ms: 1, expires_at_ms: 2, owner: null, lease_until_ms: 0, end_user: 'ada' }
-  await database.query.insertInto('responses').values(['r1', 'r2'].map(id => ({ ...response, id, root_id: id, origin: id === 'r1' ? '{"providerId":"openai","account":"a"}' : null }))).execute()
-  t.same(await forgetEndUser(database, 'ada'), { calls: 210, responses: 2, atProviders: 1, deferred: 0 })
-  t.same((await database.query.selectFrom('usage').select('id').where('steps', 'is not', null).execute()).length, 40)
-})
+storeTest(
+  'more calls than a step takes, and what providers keep as well, are forgotten and counted',
+  async (t, open) => {
+    const database = await open()
+    const rows = Array.from({ length: 250 }, (_, index) =>
+      usageRowOf(index, { end_user: index < 210 ? 'ada' : 'bob', steps: '{"error_message":"no ada"}' })
+    )
+    await database.insertUsage(rows)
+    const response = {
+      key_id: 'key-1',
+      previous_id: null,
+      status: 'completed',
+      response: '{}',
+      input: '[]',
+      size_bytes: 4,
+      created_at_ms: 1,
+      expires_at_ms: 2,
+      owner: null,
+      lease_until_ms: 0,
+      end_user: 'ada'
+    }
+    await database.query
+      .insertInto('responses')
+      .values(
+        ['r1', 'r2'].map(id => ({
+          ...response,
+          id,
+          root_id: id,
+          origin: id === 'r1' ? '{"providerId":"openai","account":"a"}' : null
+        }))
+      )
+      .execute()
+    t.same(await forgetEndUser(database, 'ada'), { calls: 210, responses: 2, atProviders: 1, deferred: 0 })
+    t.same(
+      (await database.query.selectFrom('usage').select('id').where('steps', 'is not', null).execute())
+        .length,
+      40
+    )
+  }
+)

@@ -6,7 +6,14 @@ async function open (openStore: OpenStore) {
   const database = await openStore()
   return {
     texts: new LongTexts(database.query, storeUser(database, 'Texts')),
-    pieces: async () => await database.query.selectFrom('text_pieces').select(['owner_id', 'name', 'number']).orderBy('owner_id').orderBy('name').orderBy('number').execute()
+    pieces: async () =>
+      await database.query
+        .selectFrom('text_pieces')
+        .select(['owner_id', 'name', 'number'])
+        .orderBy('owner_id')
+        .orderBy('name')
+        .orderBy('number')
+        .execute()
   }
 }
 
@@ -33,10 +40,15 @@ storeTest('a second text takes the place of the first one', async (t, openStore)
 
 storeTest('the texts of owners are deleted, all or those of some names', async (t, openStore) => {
   const { texts, pieces } = await open(openStore)
-  for (const owner of ['a', 'b', 'c']) for (const name of ['body', 'answer']) await texts.put(owner, name, long('x'))
+  for (const owner of ['a', 'b', 'c']) {
+    for (const name of ['body', 'answer']) await texts.put(owner, name, long('x'))
+  }
   await texts.remove([])
   t.equal((await pieces()).length, 18)
   await texts.remove(['a', 'b'], ['answer'])
   await texts.remove(['c'])
-  t.same(new Set((await pieces()).map(({ owner_id, name }) => `${owner_id} ${name}`)), new Set(['a body', 'b body']))
+  t.same(
+    new Set((await pieces()).map(({ owner_id, name }) => `${owner_id} ${name}`)),
+    new Set(['a body', 'b body'])
+  )
 })

@@ -6,19 +6,31 @@ import { openSqlite } from '../../lib/stores/sqlite/open.ts'
 t.test('percentiles of buckets are within 10 % of those of the values', async t => {
   const { query, close } = await openSqlite(t.testdir())
   t.teardown(close)
-  for (const values of [[0], [1, 2, 3], Array.from({ length: 999 }, (_, index) => index * 7), Array.from({ length: 500 }, (_, index) => Math.round(1.03 ** index))]) {
+  for (const values of [
+    [0],
+    [1, 2, 3],
+    Array.from({ length: 999 }, (_, index) => index * 7),
+    Array.from({ length: 500 }, (_, index) => Math.round(1.03 ** index))
+  ]) {
     const durations = new Durations()
     for (const value of values) {
-      const { rows } = await sql<{ bucket: number }>`select ${sql.raw(bucketSql('value'))} as bucket from (select ${value} as value) as v`.execute(query)
+      const { rows } = await sql<{
+        bucket: number
+      }>`select ${sql.raw(bucketSql('value'))} as bucket from (select ${value} as value) as v`.execute(query)
       const bucket = bucketOf(value)
-      if (rows[0]?.bucket !== bucket) t.equal(rows[0]?.bucket, bucket, `${value} is in the same bucket for SQL`)
+      if (rows[0]?.bucket !== bucket) {
+        t.equal(rows[0]?.bucket, bucket, `${value} is in the same bucket for SQL`)
+      }
       durations.add(bucket, 1)
     }
     const found = durations.percentiles()
     const sorted = values.toSorted((a, b) => a - b)
     for (const [name, share] of [['p50', 0.5], ['p95', 0.95], ['p99', 0.99]] as const) {
       const exact = sorted[Math.ceil(share * sorted.length) - 1] ?? 0
-      t.ok(Math.abs((found?.[name] ?? NaN) - exact) <= Math.max(1, exact / 10), `${name} of ${values.length}: ${found?.[name]} for ${exact}`)
+      t.ok(
+        Math.abs((found?.[name] ?? NaN) - exact) <= Math.max(1, exact / 10),
+        `${name} of ${values.length}: ${found?.[name]} for ${exact}`
+      )
     }
   }
   t.equal(new Durations().percentiles(), null)

@@ -22,7 +22,9 @@ async function open (t: Test, place: StorePlace): Promise<Database> {
 /** Returns the partitions of the usage ledger that hold rows. */
 async function filled ({ query }: Database): Promise<string[]> {
   const { sql } = await import('kysely')
-  const { rows } = await sql<{ name: string }>`select distinct tableoid::regclass::text as name from usage order by name`.execute(query)
+  const { rows } = await sql<{
+    name: string
+  }>`select distinct tableoid::regclass::text as name from usage order by name`.execute(query)
   return rows.map(({ name }) => name)
 }
 
@@ -42,19 +44,22 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     t.ok((queries?.().sum ?? 0) > 0)
   })
 
-  await t.test('a gateway waits for another one that changes the schema, longer than for any query', async t => {
-    const statementMs = 200 // the client gives up a query a second later
-    const place = await postgresPlace(t, { statementMs })
-    const { Client } = await import('pg')
-    const other = new Client(place.store.url?.reveal())
-    await other.connect()
-    t.teardown(async () => await other.end())
-    await other.query('begin; select pg_advisory_xact_lock(7403651)')
-    const opened = open(t, place)
-    await other.query(`select pg_sleep(${(statementMs + 1500) / 1000})`)
-    await other.query('commit')
-    t.same(await (await opened).query.selectFrom('keys').selectAll().execute(), [])
-  })
+  await t.test(
+    'a gateway waits for another one that changes the schema, longer than for any query',
+    async t => {
+      const statementMs = 200 // the client gives up a query a second later
+      const place = await postgresPlace(t, { statementMs })
+      const { Client } = await import('pg')
+      const other = new Client(place.store.url?.reveal())
+      await other.connect()
+      t.teardown(async () => await other.end())
+      await other.query('begin; select pg_advisory_xact_lock(7403651)')
+      const opened = open(t, place)
+      await other.query(`select pg_sleep(${(statementMs + 1500) / 1000})`)
+      await other.query('commit')
+      t.same(await (await opened).query.selectFrom('keys').selectAll().execute(), [])
+    }
+  )
 
   await t.test('a connection that breaks while it is used fails its query and nothing else', async t => {
     const place = await postgresPlace(t)
@@ -64,40 +69,64 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     const behind = await open(t, { ...place, store: { ...place.store, url: new Secret(address.href) } })
     const other = await open(t, place)
     const { sql } = await import('kysely')
-    const broken = sql`select pg_sleep(60)`.execute(behind.query).then(() => 'done', (error: unknown) => error)
+    const broken = sql`select pg_sleep(60)`.execute(behind.query).then(
+      () => 'done',
+      (error: unknown) => error
+    )
     await until(async () => {
-      const { rows } = await sql`select 1 from pg_stat_activity where query = 'select pg_sleep(60)' and state = 'active'`.execute(other.query)
+      const { rows } =
+        await sql`select 1 from pg_stat_activity where query = 'select pg_sleep(60)' and state = 'active'`.execute(
+          other.query
+        )
       return rows.length > 0
     }, 'the query to run')
     proxy.cut()
     t.match(await broken, { name: 'StoreError' })
-    t.same(await behind.query.selectFrom('keys').selectAll().execute(), [], 'the next query has another connection')
+    t.same(
+      await behind.query.selectFrom('keys').selectAll().execute(),
+      [],
+      'the next query has another connection'
+    )
   })
 
   await t.test('rows are in the partition of their month, which gateways make together', async t => {
     const place = await postgresPlace(t)
     const [one, two] = [await open(t, place), await open(t, place)]
-    const rows = [0, 1, 2].map(number => usageRowOf(number, { at_ms: march + number * month, cost_nano_usd: 5 }))
-    t.equal((await Promise.all([one.insertUsage(rows), two.insertUsage(rows)])).reduce((sum, count) => sum + count), 3)
+    const rows = [0, 1, 2].map(number =>
+      usageRowOf(number, { at_ms: march + number * month, cost_nano_usd: 5 })
+    )
+    t.equal(
+      (await Promise.all([one.insertUsage(rows), two.insertUsage(rows)])).reduce(
+        (sum, count) => sum + count
+      ),
+      3
+    )
     t.same(await filled(one), ['usage_2026_03', 'usage_2026_04', 'usage_2026_05'])
     t.equal(await usedSince(one.query, 'nanoUsd', 'key-1', 0, march + 3 * month), 15)
   })
 
-  await t.test('old months are dropped as one, also while another gateway writes into them, and what they cost is not forgotten', async t => {
-    const place = await postgresPlace(t)
-    const [one, two] = [await open(t, place), await open(t, place)]
-    const rows = [0, 1, 2].map(number => usageRowOf(number, { at_ms: march + number * month }))
-    await two.insertUsage(rows)
-    await one.pruneUsage({ keepDays: 30, keepRows: 1_000_000 }, march + 2 * month)
-    t.same(await filled(one), ['usage_2026_04', 'usage_2026_05'])
-    await t.rejects(two.insertUsage([usageRowOf(4, { at_ms: march })]), /no partition/)
-    t.equal(await two.insertUsage([usageRowOf(4, { at_ms: march })]), 1, 'and the next attempt makes the month again')
-    t.equal(await usedSince(one.query, 'nanoUsd', 'key-1', 0, march + 3 * month), 40)
-    const { sql } = await import('kysely')
-    await sql`analyze usage`.execute(one.query)
-    await one.pruneUsage({ keepDays: 3650, keepRows: 1 }, march + 2 * month)
-    t.same(await filled(one), ['usage_2026_05'])
-  })
+  await t.test(
+    'old months are dropped as one, also while another gateway writes into them, and what they cost is not forgotten',
+    async t => {
+      const place = await postgresPlace(t)
+      const [one, two] = [await open(t, place), await open(t, place)]
+      const rows = [0, 1, 2].map(number => usageRowOf(number, { at_ms: march + number * month }))
+      await two.insertUsage(rows)
+      await one.pruneUsage({ keepDays: 30, keepRows: 1_000_000 }, march + 2 * month)
+      t.same(await filled(one), ['usage_2026_04', 'usage_2026_05'])
+      await t.rejects(two.insertUsage([usageRowOf(4, { at_ms: march })]), /no partition/)
+      t.equal(
+        await two.insertUsage([usageRowOf(4, { at_ms: march })]),
+        1,
+        'and the next attempt makes the month again'
+      )
+      t.equal(await usedSince(one.query, 'nanoUsd', 'key-1', 0, march + 3 * month), 40)
+      const { sql } = await import('kysely')
+      await sql`analyze usage`.execute(one.query)
+      await one.pruneUsage({ keepDays: 3650, keepRows: 1 }, march + 2 * month)
+      t.same(await filled(one), ['usage_2026_05'])
+    }
+  )
 
   await t.test('what no text of PostgreSQL can hold does not keep other rows from being written', async t => {
     const database = await open(t, await postgresPlace(t))
@@ -109,7 +138,9 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
 
   await t.test('sums that are not exact are an error', async t => {
     const database = await open(t, await postgresPlace(t))
-    await database.insertUsage([1, 2].map(number => usageRowOf(number, { cost_nano_usd: Number.MAX_SAFE_INTEGER })))
+    await database.insertUsage(
+      [1, 2].map(number => usageRowOf(number, { cost_nano_usd: Number.MAX_SAFE_INTEGER }))
+    )
     await t.rejects(usedSince(database.query, 'nanoUsd', 'key-1', 0, Date.now()), RangeError)
   })
 
@@ -118,9 +149,15 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     const { sql } = await import('kysely')
     await t.rejects(sql`select pg_sleep(5)`.execute(database.query), /statement timeout/)
     t.ok(database.isReachable())
-    await t.rejects(sql`select pg_terminate_backend(pg_backend_pid())`.execute(database.query), { name: 'StoreError' })
+    await t.rejects(sql`select pg_terminate_backend(pg_backend_pid())`.execute(database.query), {
+      name: 'StoreError'
+    })
     t.notOk(database.isReachable())
-    t.same(await database.query.selectFrom('keys').selectAll().execute(), [], 'the next query has a connection of its own')
+    t.same(
+      await database.query.selectFrom('keys').selectAll().execute(),
+      [],
+      'the next query has a connection of its own'
+    )
     t.ok(database.isReachable())
   })
 
@@ -137,13 +174,22 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
   })
 })
 
-t.test('a PostgreSQL that does not answer, or whose address is none, is named without its password', async t => {
-  const place = (url: string): StorePlace => ({
-    server: { dataDir: t.testdirName }, store: { url: new Secret(url), poolSize: 1, connectMs: 1000, statementMs: 1000, keysStaleMs: 1000 }
-  })
-  await t.rejects(openDatabase(place('postgres://me:secret@127.0.0.1:1/name')), {
-    name: 'StoreError', message: 'The store postgres://127.0.0.1:1/name cannot be used: connect ECONNREFUSED 127.0.0.1:1.'
-  })
-  await t.rejects(openDatabase(place('mysql://me:secret@x/name')), { name: 'StoreError', message: 'The store of `store.url` cannot be used: it is not an address such as postgres://user:password@host/name.' })
-  await t.rejects(openDatabase(place('secret')), { name: 'StoreError', message: /such as postgres/ })
-})
+t.test(
+  'a PostgreSQL that does not answer, or whose address is none, is named without its password',
+  async t => {
+    const place = (url: string): StorePlace => ({
+      server: { dataDir: t.testdirName },
+      store: { url: new Secret(url), poolSize: 1, connectMs: 1000, statementMs: 1000, keysStaleMs: 1000 }
+    })
+    await t.rejects(openDatabase(place('postgres://me:secret@127.0.0.1:1/name')), {
+      name: 'StoreError',
+      message: 'The store postgres://127.0.0.1:1/name cannot be used: connect ECONNREFUSED 127.0.0.1:1.'
+    })
+    await t.rejects(openDatabase(place('mysql://me:secret@x/name')), {
+      name: 'StoreError',
+      message:
+        'The store of `store.url` cannot be used: it is not an address such as postgres://user:password@host/name.'
+    })
+    await t.rejects(openDatabase(place('secret')), { name: 'StoreError', message: /such as postgres/ })
+  }
+)

@@ -17,10 +17,16 @@ t.test('rows are kept for so many days and up to a number; what they cost is not
   t.teardown(database.close)
   const { query } = database
   const nowMs = 100 * dayMs + 5
-  const row = (number: number, at_ms: number, key_id = 'a'): UsageRow => usageRowOf(number, { at_ms, key_id, cost_nano_usd: number % 3 === 0 ? null : 1 })
+  const row = (number: number, at_ms: number, key_id = 'a'): UsageRow =>
+    usageRowOf(number, { at_ms, key_id, cost_nano_usd: number % 3 === 0 ? null : 1 })
   const at = (number: number): number => Math.floor(number / 12) * dayMs + number
   for (let number = 0; number < 1200; number += 40) {
-    insertUsage(database, Array.from({ length: 40 }, (_, more) => row(number + more, at(number + more), more % 2 === 0 ? 'a' : 'b')))
+    insertUsage(
+      database,
+      Array.from({ length: 40 }, (_, more) =>
+        row(number + more, at(number + more), more % 2 === 0 ? 'a' : 'b')
+      )
+    )
   }
   const count = async (): Promise<number> => (await query.selectFrom('usage').selectAll().execute()).length
   const cost = async (key: string): Promise<number> => await usedSince(query, 'nanoUsd', key, 0, nowMs)
@@ -37,7 +43,9 @@ t.test('rows are kept for so many days and up to a number; what they cost is not
 
 /** Returns how many rows of the ledger a query passes over. */
 function passedRows (node: RootOperationNode): number {
-  return node.kind === 'SelectQueryNode' && JSON.stringify(node.from).includes('"usage"') ? Number((node.offset?.offset as ValueNode | undefined)?.value ?? 0) : 0
+  return node.kind === 'SelectQueryNode' && JSON.stringify(node.from).includes('"usage"')
+    ? Number((node.offset?.offset as ValueNode | undefined)?.value ?? 0)
+    : 0
 }
 
 /** A store with `perHour` rows in each of so many hours. */
@@ -49,7 +57,13 @@ async function filled (t: Test, hours: number, perHour: number): Promise<SqliteD
 }
 
 function rowsOf (hour: number, count: number, prefix = 'row'): UsageRow[] {
-  return Array.from({ length: count }, (_, number) => usageRowOf(number, { id: `${prefix} ${number} of ${hour}`, at_ms: hour * hourMs + number, key_id: `key-${number % 3}` }))
+  return Array.from({ length: count }, (_, number) =>
+    usageRowOf(number, {
+      id: `${prefix} ${number} of ${hour}`,
+      at_ms: hour * hourMs + number,
+      key_id: `key-${number % 3}`
+    })
+  )
 }
 
 const always = { keepDays: 10_000 }
@@ -76,36 +90,54 @@ t.test('to find the rows that are too many, those of two hours are read and no m
 t.test('rows of the same moment are kept together', async t => {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
-  insertUsage(database, Array.from({ length: 30 }, (_, number) => usageRowOf(number, { at_ms: Math.floor(number / 10) })))
+  insertUsage(
+    database,
+    Array.from({ length: 30 }, (_, number) => usageRowOf(number, { at_ms: Math.floor(number / 10) }))
+  )
   await pruneUsage(database.query, { ...always, keepRows: 15 }, 0)
   t.equal((await database.query.selectFrom('usage').select('id').execute()).length, 20)
 })
 
-t.test('rows that were deleted, and are in the sums still, count for none when more are to be kept', async t => {
-  const database = await filled(t, 60, 10)
-  const count = async (): Promise<number> => (await database.query.selectFrom('usage').select('id').execute()).length
-  await pruneUsage(database.query, { ...always, keepRows: 195 }, 0)
-  t.equal(await count(), 195)
-  // Journals of hours of which all was deleted.
-  for (const hour of [3, 12, 28]) insertUsage(database, rowsOf(hour, 30, 'late'))
-  for (const keepRows of [600, 400, 330, 310, 300, 285]) {
-    await pruneUsage(database.query, { ...always, keepRows }, 0)
-    t.equal(await count(), 285, String(keepRows))
+t.test(
+  'rows that were deleted, and are in the sums still, count for none when more are to be kept',
+  async t => {
+    const database = await filled(t, 60, 10)
+    const count = async (): Promise<number> =>
+      (await database.query.selectFrom('usage').select('id').execute()).length
+    await pruneUsage(database.query, { ...always, keepRows: 195 }, 0)
+    t.equal(await count(), 195)
+    // Journals of hours of which all was deleted.
+    for (const hour of [3, 12, 28]) insertUsage(database, rowsOf(hour, 30, 'late'))
+    for (const keepRows of [600, 400, 330, 310, 300, 285]) {
+      await pruneUsage(database.query, { ...always, keepRows }, 0)
+      t.equal(await count(), 285, String(keepRows))
+    }
+    await pruneUsage(database.query, { ...always, keepRows: 190 }, 0)
+    t.equal(await count(), 190)
   }
-  await pruneUsage(database.query, { ...always, keepRows: 190 }, 0)
-  t.equal(await count(), 190)
-})
+)
 
-storeTest('rollups are kept as long as rows may be, also those of rows that were too many', async (t, open) => {
-  const { query, insertUsage, pruneUsage } = await open()
-  await insertUsage(Array.from({ length: 100 }, (_, number) => usageRowOf(number, { at_ms: number * dayMs / 2 })))
-  const spans = async (spanMs: number): Promise<number[]> => (
-    await query.selectFrom('usage_rollups').select('from_ms').where('span_ms', '=', spanMs).orderBy('from_ms').execute()
-  ).map(({ from_ms: fromMs }) => fromMs / dayMs)
-  await pruneUsage({ keepDays: 5, keepRows: 1000 }, 50 * dayMs)
-  t.same(await spans(dayMs), [45, 46, 47, 48, 49])
-  t.same((await spans(hourMs)).length, 10)
-  await pruneUsage({ keepDays: 5, keepRows: 4 }, 50 * dayMs)
-  t.same(await spans(dayMs), [46, 47, 48, 49])
-  t.same(await spans(hourMs), [48, 48.5, 49, 49.5])
-})
+storeTest(
+  'rollups are kept as long as rows may be, also those of rows that were too many',
+  async (t, open) => {
+    const { query, insertUsage, pruneUsage } = await open()
+    await insertUsage(
+      Array.from({ length: 100 }, (_, number) => usageRowOf(number, { at_ms: (number * dayMs) / 2 }))
+    )
+    const spans = async (spanMs: number): Promise<number[]> =>
+      (
+        await query
+          .selectFrom('usage_rollups')
+          .select('from_ms')
+          .where('span_ms', '=', spanMs)
+          .orderBy('from_ms')
+          .execute()
+      ).map(({ from_ms: fromMs }) => fromMs / dayMs)
+    await pruneUsage({ keepDays: 5, keepRows: 1000 }, 50 * dayMs)
+    t.same(await spans(dayMs), [45, 46, 47, 48, 49])
+    t.same((await spans(hourMs)).length, 10)
+    await pruneUsage({ keepDays: 5, keepRows: 4 }, 50 * dayMs)
+    t.same(await spans(dayMs), [46, 47, 48, 49])
+    t.same(await spans(hourMs), [48, 48.5, 49, 49.5])
+  }
+)

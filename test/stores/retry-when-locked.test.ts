@@ -6,7 +6,10 @@ import { usageRowOf } from '../support/usage.ts'
 
 t.test('work waits for a lock of others, and is done once', async t => {
   const directory = t.testdir()
-  const [locking, database] = [await openDatabase(directory), await openDatabase(directory, { busyTimeoutMs: 0 })]
+  const [locking, database] = [
+    await openDatabase(directory),
+    await openDatabase(directory, { busyTimeoutMs: 0 })
+  ]
   t.teardown(locking.close)
   t.teardown(database.close)
   const lock = await locking.query.startTransaction().execute()

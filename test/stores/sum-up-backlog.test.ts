@@ -13,68 +13,108 @@ const nowMs = firstMs + 4 * dayMs
 
 function rowOf (number: number, more: Partial<UsageRow> = {}): UsageRow {
   return usageRowOf(number, {
-    at_ms: firstMs + Math.floor(number * 4 * dayMs / 3000), end_user: number % 3 === 0 ? null : `user-${number % 4}`, session: number % 2 === 0 ? null : `session-${number % 50}`,
-    tags: number % 5 === 0 ? '["a","b"]' : null, cost_nano_usd: number, outcome: number % 11 === 0 ? 'interrupted' : 'ok', ...more
+    at_ms: firstMs + Math.floor((number * 4 * dayMs) / 3000),
+    end_user: number % 3 === 0 ? null : `user-${number % 4}`,
+    session: number % 2 === 0 ? null : `session-${number % 50}`,
+    tags: number % 5 === 0 ? '["a","b"]' : null,
+    cost_nano_usd: number,
+    outcome: number % 11 === 0 ? 'interrupted' : 'ok',
+    ...more
   })
 }
 
-const rows = (from: number, until: number): UsageRow[] => Array.from({ length: until - from }, (_, index) => rowOf(from + index))
+const rows = (from: number, until: number): UsageRow[] =>
+  Array.from({ length: until - from }, (_, index) => rowOf(from + index))
 
 /** Checks that reports say what records do, whichever part of them is summed up. */
-async function isRight (t: Parameters<Parameters<typeof storeTest>[1]>[0], database: Database, what: string): Promise<void> {
+async function isRight (
+  t: Parameters<Parameters<typeof storeTest>[1]>[0],
+  database: Database,
+  what: string
+): Promise<void> {
   const stored = await database.query.selectFrom('usage').selectAll().execute()
   for (const by of ['end_user', 'session', 'tag'] as const) {
     for (const fromMs of [firstMs, firstMs + 2 * dayMs]) {
       const asked = { period: { fromMs, untilMs: nowMs }, origin: {}, by: [by, 'day'] as const, nowMs }
-      t.same((await sumsOfStore(database, asked)).sums, sumsOfRows(stored, new Map(), asked), `${what}, by ${by}`)
+      t.same(
+        (await sumsOfStore(database, asked)).sums,
+        sumsOfRows(stored, new Map(), asked),
+        `${what}, by ${by}`
+      )
     }
   }
 }
 
-storeTest('records of an earlier version are summed up in steps, each once, whatever is stored, ends or is forgotten meanwhile', async (t, open) => {
-  const database = await open()
-  await database.insertUsage(rows(0, 1000))
-  await database.insertUsage(rows(1000, 2000))
-  await withoutNameSums(database)
-  await isRight(t, database, 'before')
-  const broken: Database = {
-    ...database,
-    transaction: async (moments, work) => await database.transaction(moments, async within => {
-      await work(within)
-      throw new Error('killed')
-    })
+storeTest(
+  'records of an earlier version are summed up in steps, each once, whatever is stored, ends or is forgotten meanwhile',
+  async (t, open) => {
+    const database = await open()
+    await database.insertUsage(rows(0, 1000))
+    await database.insertUsage(rows(1000, 2000))
+    await withoutNameSums(database)
+    await isRight(t, database, 'before')
+    const broken: Database = {
+      ...database,
+      transaction: async (moments, work) =>
+        await database.transaction(moments, async within => {
+          await work(within)
+          throw new Error('killed')
+        })
+    }
+    const late = rows(2000, 3000)
+    let steps = 0
+    for (let last = Infinity; ; steps++) {
+      await t.rejects(sumUpStep(broken), { message: 'killed' })
+      const backlog = await sumUpStep(database)
+      if (backlog === undefined) break
+      t.ok(backlog.at_ms < last, 'from the newest back')
+      last = backlog.at_ms
+      // Of calls after the records of the earlier version, and of journals from the middle of them.
+      await database.insertUsage(
+        late
+          .splice(0, 50)
+          .map((row, index) => ({
+            ...row,
+            at_ms: index % 2 === 0 ? row.at_ms : firstMs + (index * dayMs) / 15
+          }))
+      )
+      const open = await database.query
+        .selectFrom('usage')
+        .selectAll()
+        .where('outcome', '=', 'interrupted')
+        .limit(9)
+        .execute()
+      await database.insertUsage(
+        open.map(row => ({ ...row, outcome: 'ok', cost_nano_usd: 5, duration_ms: 9 }))
+      )
+      if (steps % 4 === 1) await forgetEndUser(database, `user-${steps % 3}`)
+      await isRight(t, database, `after step ${steps}`)
+    }
+    t.ok(steps >= 2)
+    t.same(await database.query.selectFrom('rollup_backlog').selectAll().execute(), [])
+    await isRight(t, database, 'at the end')
+    t.equal(await sumUpStep(database), undefined)
   }
-  const late = rows(2000, 3000)
-  let steps = 0
-  for (let last = Infinity; ; steps++) {
-    await t.rejects(sumUpStep(broken), { message: 'killed' })
-    const backlog = await sumUpStep(database)
-    if (backlog === undefined) break
-    t.ok(backlog.at_ms < last, 'from the newest back')
-    last = backlog.at_ms
-    // Of calls after the records of the earlier version, and of journals from the middle of them.
-    await database.insertUsage(late.splice(0, 50).map((row, index) => ({ ...row, at_ms: index % 2 === 0 ? row.at_ms : firstMs + index * dayMs / 15 })))
-    const open = await database.query.selectFrom('usage').selectAll().where('outcome', '=', 'interrupted').limit(9).execute()
-    await database.insertUsage(open.map(row => ({ ...row, outcome: 'ok', cost_nano_usd: 5, duration_ms: 9 })))
-    if (steps % 4 === 1) await forgetEndUser(database, `user-${steps % 3}`)
-    await isRight(t, database, `after step ${steps}`)
-  }
-  t.ok(steps >= 2)
-  t.same(await database.query.selectFrom('rollup_backlog').selectAll().execute(), [])
-  await isRight(t, database, 'at the end')
-  t.equal(await sumUpStep(database), undefined)
-})
+)
 
-storeTest('the sums of records of an earlier version are those that would have been written with them', async (t, open) => {
-  const database = await open()
-  const sums = async (): Promise<unknown[]> => (
-    await database.query.selectFrom('name_rollups').select(['kind', 'from_ms', 'project_id', 'name', 'model', 'calls', 'errors', 'cost_nano_usd']).orderBy('kind').orderBy('from_ms').orderBy('name').execute()
-  )
-  await database.insertUsage(rows(0, 900))
-  const written = await sums()
-  t.ok(written.length > 50)
-  await withoutNameSums(database)
-  t.same(await sums(), [])
-  while (await sumUpStep(database) !== undefined);
-  t.same(await sums(), written)
-})
+storeTest(
+  'the sums of records of an earlier version are those that would have been written with them',
+  async (t, open) => {
+    const database = await open()
+    const sums = async (): Promise<unknown[]> =>
+      await database.query
+        .selectFrom('name_rollups')
+        .select(['kind', 'from_ms', 'project_id', 'name', 'model', 'calls', 'errors', 'cost_nano_usd'])
+        .orderBy('kind')
+        .orderBy('from_ms')
+        .orderBy('name')
+        .execute()
+    await database.insertUsage(rows(0, 900))
+    const written = await sums()
+    t.ok(written.length > 50)
+    await withoutNameSums(database)
+    t.same(await sums(), [])
+    while ((await sumUpStep(database)) !== undefined);
+    t.same(await sums(), written)
+  }
+)

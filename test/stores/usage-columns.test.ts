@@ -7,25 +7,44 @@ import { usageRowOf } from '../support/usage.ts'
 import type { Database } from '../../lib/stores/database.ts'
 
 async function columnsOf ({ query }: Database, table: string): Promise<Array<[name: string, type: string]>> {
-  const { columns } = (await query.introspection.getTables()).find(({ name }) => name === table) ?? { columns: [] }
+  const { columns } = (await query.introspection.getTables()).find(({ name }) => name === table) ?? {
+    columns: []
+  }
   return columns.map(({ name, dataType }) => [name, dataType.toLowerCase().replace('int8', 'bigint')])
 }
 
-storeTest('records and their sums have a column for each billed unit, and no other than the program knows', async (t, open) => {
-  const store = await open()
-  const byName = <T extends readonly [string, ...unknown[]]>(columns: readonly T[]): T[] => columns.toSorted(([a], [b]) => a < b ? -1 : 1)
-  t.same(byName(await columnsOf(store, 'usage')), byName(usageColumns.map(column => [column, textColumns.has(column) ? 'text' : 'bigint'])))
-  const sums = [...rollupKey, ...rollupSums, ...Object.keys(rollupDurations)]
-  t.same((await columnsOf(store, 'usage_rollups')).map(([name]) => name).toSorted(), sums.toSorted())
-})
+storeTest(
+  'records and their sums have a column for each billed unit, and no other than the program knows',
+  async (t, open) => {
+    const store = await open()
+    const byName = <T extends readonly [string, ...unknown[]]>(columns: readonly T[]): T[] =>
+      columns.toSorted(([a], [b]) => (a < b ? -1 : 1))
+    t.same(
+      byName(await columnsOf(store, 'usage')),
+      byName(usageColumns.map(column => [column, textColumns.has(column) ? 'text' : 'bigint']))
+    )
+    const sums = [...rollupKey, ...rollupSums, ...Object.keys(rollupDurations)]
+    t.same((await columnsOf(store, 'usage_rollups')).map(([name]) => name).toSorted(), sums.toSorted())
+  }
+)
 
 storeTest('an amount of each unit is written, added up and read back', async (t, open) => {
   const store = await open()
   const amounts = Object.fromEntries(unitColumns.map((column, index) => [column, index + 2]))
   await store.insertUsage([usageRowOf(1, amounts), usageRowOf(2, amounts)])
-  const row = await store.query.selectFrom('usage').select([...unitColumns]).limit(1).executeTakeFirstOrThrow()
+  const row = await store.query
+    .selectFrom('usage')
+    .select([...unitColumns])
+    .limit(1)
+    .executeTakeFirstOrThrow()
   t.same({ ...row }, amounts)
-  const sums = await store.query.selectFrom('usage_rollups').where('span_ms', '=', 86_400_000)
-    .select(unitColumns.map(column => sql<number>`sum(${sql.ref(column)})`.as(column))).executeTakeFirstOrThrow()
-  t.same({ ...sums }, Object.fromEntries(Object.entries(amounts).map(([column, amount]) => [column, 2 * amount])))
+  const sums = await store.query
+    .selectFrom('usage_rollups')
+    .where('span_ms', '=', 86_400_000)
+    .select(unitColumns.map(column => sql<number>`sum(${sql.ref(column)})`.as(column)))
+    .executeTakeFirstOrThrow()
+  t.same(
+    { ...sums },
+    Object.fromEntries(Object.entries(amounts).map(([column, amount]) => [column, 2 * amount]))
+  )
 })

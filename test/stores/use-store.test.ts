@@ -1,16 +1,27 @@
 import t from 'tap'
 import { storeUser } from '../../lib/stores/use-store.ts'
 
-const failing = (code: string, message = 'no') => async () => { throw Object.assign(new Error(message), { code }) }
+const failing =
+  (code: string, message = 'no') =>
+  async () => {
+    throw Object.assign(new Error(message), { code })
+  }
 
-t.test('a store that cannot be used is a 503 that says what is missing; a fault of ours stays what it is', async t => {
-  const use = storeUser({ storeFileIntact: () => true }, 'Things')
-  t.equal(await use(async () => 1), 1)
-  await t.rejects(use(failing('ERR_SQLITE_ERROR', 'disk is full')), {
-    code: 'overloaded', status: 503, retryAfterSeconds: 5, message: 'Things are temporarily unavailable. Try again later.', cause: { message: 'disk is full' }
-  })
-  await t.rejects(use(failing('ERR_OTHER')), { message: 'no', code: 'ERR_OTHER' })
-})
+t.test(
+  'a store that cannot be used is a 503 that says what is missing; a fault of ours stays what it is',
+  async t => {
+    const use = storeUser({ storeFileIntact: () => true }, 'Things')
+    t.equal(await use(async () => 1), 1)
+    await t.rejects(use(failing('ERR_SQLITE_ERROR', 'disk is full')), {
+      code: 'overloaded',
+      status: 503,
+      retryAfterSeconds: 5,
+      message: 'Things are temporarily unavailable. Try again later.',
+      cause: { message: 'disk is full' }
+    })
+    await t.rejects(use(failing('ERR_OTHER')), { message: 'no', code: 'ERR_OTHER' })
+  }
+)
 
 t.test('a locked store is tried again', async t => {
   let tries = 0

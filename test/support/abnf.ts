@@ -1,13 +1,20 @@
-/** Makes a regular expression of a grammar in the documentation, so that what is documented is what is tested. */
+/**
+ * Makes a regular expression of a grammar in the documentation, so that what is documented is what is tested.
+ */
 
 /**
  * Returns the expression that matches a rule of a grammar from beginning to end.
  *
- * @param grammar rules of ABNF that use literals, names, `/`, `( )` and `*( )`; a rule must not refer to itself
+ * @param grammar rules of ABNF that use literals, names, `/`, `( )` and `*( )`; a rule must not refer to
+ *   itself
  * @param terminals expressions for the names that have no rule
  * @see https://www.rfc-editor.org/rfc/rfc5234
  */
-export function grammarOf (grammar: string, rule: string, terminals: Readonly<Record<string, string>>): RegExp {
+export function grammarOf (
+  grammar: string,
+  rule: string,
+  terminals: Readonly<Record<string, string>>
+): RegExp {
   const rules = rulesOf(grammar)
   const sourceOf = (name: string): string => {
     const elements = rules.get(name)

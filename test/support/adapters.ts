@@ -2,14 +2,24 @@ import { callerError, ProviderFailure } from '../../lib/providers/provider-failu
 import { Secret } from '../../lib/core/secret.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { GatewayError } from '../../lib/core/errors.ts'
-import type { Adapter, AdapterInput, BodyReader, StreamReader, UpstreamFailure } from '../../lib/providers/provider.ts'
+import type {
+  Adapter,
+  AdapterInput,
+  BodyReader,
+  StreamReader,
+  UpstreamFailure
+} from '../../lib/providers/provider.ts'
 
 type ReaderOf<E, A extends BodyReader<E>['as']> = Extract<BodyReader<E>, { as: A }>
 
 const head = { status: 200, headers: {} }
 
 /** Returns how an adapter reads a successful response, which must be in this way. */
-export function readerAs<R, E, A extends BodyReader<E>['as']> (adapter: Adapter<R, E>, ask: AdapterInput<R>, as: A): ReaderOf<E, A> {
+export function readerAs<R, E, A extends BodyReader<E>['as']> (
+  adapter: Adapter<R, E>,
+  ask: AdapterInput<R>,
+  as: A
+): ReaderOf<E, A> {
   const reader = adapter.read(head, ask)
   if (reader.as !== as) throw new TypeError(`read as ${reader.as}`)
   return reader as ReaderOf<E, A> // checked just above
@@ -46,8 +56,16 @@ export function readerOf<E> (reader: StreamReader<E>): (message: EventSourceMess
   }
 }
 
-/** Returns the error that a caller reads of a status other than 2xx. @param ownKey their own key at the provider */
-export function errorOf<R, E> (adapter: Adapter<R, E>, failure: UpstreamFailure, ask: AdapterInput<R>, ownKey?: string): GatewayError {
+/**
+ * Returns the error that a caller reads of a status other than 2xx. @param ownKey their own key at the
+ * provider
+ */
+export function errorOf<R, E> (
+  adapter: Adapter<R, E>,
+  failure: UpstreamFailure,
+  ask: AdapterInput<R>,
+  ownKey?: string
+): GatewayError {
   const thrown = new ProviderFailure(adapter.error(failure, ask))
   return callerError(thrown, [], ownKey === undefined ? undefined : new Secret(ownKey))
 }

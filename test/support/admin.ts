@@ -18,10 +18,17 @@ import type { Test } from 'tap'
 
 const operations = Object.keys(adminRoutes).map(route => {
   const [method = '', path = ''] = route.split(' ')
-  return { method, path: path.replace(/:(\w+)/g, '{$1}'), pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}$`) }
+  return {
+    method,
+    path: path.replace(/:(\w+)/g, '{$1}'),
+    pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}$`)
+  }
 })
 
-/** The checks of documents, by the settings of the gateway that serves them: to print a document takes longer than most calls. */
+/**
+ * The checks of documents, by the settings of the gateway that serves them: to print a document takes longer
+ * than most calls.
+ */
 const documents = new Map<string, Conformance>()
 
 async function conformanceOf (url: string, parts: Partial<Settings>): Promise<Conformance> {
@@ -32,7 +39,11 @@ async function conformanceOf (url: string, parts: Partial<Settings>): Promise<Co
 }
 
 /** Sends a request, and reads the answer as JSON. */
-export type Send = (route: string, body?: unknown, headers?: Record<string, string>) => Promise<{
+export type Send = (
+  route: string,
+  body?: unknown,
+  headers?: Record<string, string>
+) => Promise<{
   readonly status: number
   // Tests read whatever fields they expect.
   readonly body: any // eslint-disable-line
@@ -44,7 +55,10 @@ export interface AdminGateway {
   readonly admin: Admin
   readonly keys: KeyStore
   readonly database: Database
-  /** Does something with `admin` once, after the gateway has read from a table and before it goes on: as another process would at the same moment. */
+  /**
+   * Does something with `admin` once, after the gateway has read from a table and before it goes on: as
+   * another process would at the same moment.
+   */
   readonly afterRead: (table: keyof Tables, act: () => Promise<unknown>) => void
   /** Makes a user with a session. */
   readonly user: (role: Role, projects?: readonly string[]) => Promise<Person>
@@ -63,42 +77,78 @@ export interface Person {
 
 /** Returns the headers of the session that an answer to a sign-in begins. */
 export function sessionOf ({ body, response }: Awaited<ReturnType<Send>>): Record<string, string> {
-  return { cookie: response.headers.get('set-cookie')?.split(';', 1)[0] ?? '', 'x-headgate-csrf': String(body.csrf_token) }
+  return {
+    cookie: response.headers.get('set-cookie')?.split(';', 1)[0] ?? '',
+    'x-headgate-csrf': String(body.csrf_token)
+  }
 }
 
-/** Starts the gateway. @param given the place of its store. Default: on PostgreSQL where there is one for tests */
-export async function adminGateway (t: Test, parts: Partial<Settings> = {}, more: Partial<GatewayParts> = {}, given?: StorePlace): Promise<AdminGateway> {
-  const place = given ?? await testPlace(t)
+/**
+ * Starts the gateway. @param given the place of its store. Default: on PostgreSQL where there is one for
+ * tests
+ */
+export async function adminGateway (
+  t: Test,
+  parts: Partial<Settings> = {},
+  more: Partial<GatewayParts> = {},
+  given?: StorePlace
+): Promise<AdminGateway> {
+  const place = given ?? (await testPlace(t))
   const database = await openDatabase(place)
   const usageDatabase = await openDatabase(place, { busyTimeoutMs: 0, maxConnections: 2 })
   const keys = await openKeyStore(database, parts.keys ?? [], { pollMs: 60_000 })
   const reads = new PausedReads()
-  const api = await testGateway(t, parts, {}, { database: { ...database, query: database.query.withPlugin(reads) }, usageDatabase, keys, keyStore: keys, ...more })
+  const api = await testGateway(
+    t,
+    parts,
+    {},
+    {
+      database: { ...database, query: database.query.withPlugin(reads) },
+      usageDatabase,
+      keys,
+      keyStore: keys,
+      ...more
+    }
+  )
   t.teardown(async () => {
     keys.close()
     await usageDatabase.close()
     await database.close()
   })
-  const admin = new Admin(usageDatabase, keys) // another connection: while an act of `afterRead` runs, that of the gateway is busy
+  // another connection: while an act of `afterRead` runs, that of the gateway is busy
+  const admin = new Admin(usageDatabase, keys)
   const document = await conformanceOf(api.url, parts)
   const compare = async (method: string, url: string, response: Response): Promise<void> => {
-    const matching = operations.filter(({ method: own, pattern }) => own === method && pattern.test(url.split('?', 1)[0] ?? ''))
+    const matching = operations.filter(
+      ({ method: own, pattern }) => own === method && pattern.test(url.split('?', 1)[0] ?? '')
+    )
     const path = (matching.find(({ path }) => !path.includes('{')) ?? matching[0])?.path ?? url
-    const findings = await document.findings({ path, method: method.toLowerCase() as 'get' | 'post' | 'delete', response }) // of the table of routes
+    // of the table of routes
+    const findings = await document.findings({
+      path,
+      method: method.toLowerCase() as 'get' | 'post' | 'delete',
+      response
+    })
     if (findings.length > 0) t.same(findings, [], `${method} ${url}`)
   }
-  const sender = (credentials: Record<string, string>): Send => async (route, body, headers = {}) => {
-    const [method = '', path = ''] = route.split(' ')
-    const response = await fetch(api.url + path, {
-      method,
-      redirect: 'manual',
-      headers: { ...credentials, ...body !== undefined && { 'content-type': 'application/json' }, ...headers },
-      ...body !== undefined && { body: JSON.stringify(body) }
-    })
-    const text = await response.clone().text()
-    await compare(method, path, response.clone())
-    return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text, response }
-  }
+  const sender =
+    (credentials: Record<string, string>): Send =>
+    async (route, body, headers = {}) => {
+      const [method = '', path = ''] = route.split(' ')
+      const response = await fetch(api.url + path, {
+        method,
+        redirect: 'manual',
+        headers: {
+          ...credentials,
+          ...body !== undefined && { 'content-type': 'application/json' },
+          ...headers
+        },
+        ...body !== undefined && { body: JSON.stringify(body) }
+      })
+      const text = await response.clone().text()
+      await compare(method, path, response.clone())
+      return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text, response }
+    }
   let made = 0
   return {
     api,
@@ -109,8 +159,17 @@ export async function adminGateway (t: Test, parts: Partial<Settings> = {}, more
     send: sender({}),
     user: async (role, projects = []) => {
       const { users, sessions } = admin.accounts
-      const user = await users.create({ name: `${role} ${++made}`, email: `${role}-${made}@example.com`, role, projects })
-      const { token, csrfToken: csrf } = await sessions.create(user.id, { address: null, userAgent: null }, false)
+      const user = await users.create({
+        name: `${role} ${++made}`,
+        email: `${role}-${made}@example.com`,
+        role,
+        projects
+      })
+      const { token, csrfToken: csrf } = await sessions.create(
+        user.id,
+        { address: null, userAgent: null },
+        false
+      )
       const cookie = `headgate_session=${token}`
       const headers = { cookie, 'x-headgate-csrf': csrf }
       return { user, cookie, csrf, headers, send: sender(headers) }
@@ -127,8 +186,10 @@ class PausedReads implements KyselyPlugin {
   }
 
   readonly transformQuery: KyselyPlugin['transformQuery'] = ({ node, queryId }) => {
-    const [from] = node.kind === 'SelectQueryNode' ? node.from?.froms ?? [] : []
-    if (from !== undefined && TableNode.is(from) && from.table.identifier.name === this.#next?.table) this.#paused.add(queryId)
+    const [from] = node.kind === 'SelectQueryNode' ? (node.from?.froms ?? []) : []
+    if (from !== undefined && TableNode.is(from) && from.table.identifier.name === this.#next?.table) {
+      this.#paused.add(queryId)
+    }
     return node
   }
 

@@ -18,17 +18,27 @@ export function read (name: string): Buffer {
   return readFileSync(join(fixtures, name))
 }
 
-export function ask (request: Partial<ChatInput> = {}, model = 'claude-haiku-4-5', streamed = false): AdapterInput<ChatInput> {
+export function ask (
+  request: Partial<ChatInput> = {},
+  model = 'claude-haiku-4-5',
+  streamed = false
+): AdapterInput<ChatInput> {
   return {
     request: { model: `anthropic/${model}`, messages: [{ role: 'user', content: 'hi' }], ...request },
-    route: { providerId: 'anthropic', model, modelId: `anthropic/${model}`, traits: familyTraits(families, 'anthropic', model) },
+    route: {
+      providerId: 'anthropic',
+      model,
+      modelId: `anthropic/${model}`,
+      traits: familyTraits(families, 'anthropic', model)
+    },
     quirks: {},
     streamed
   }
 }
 
 export function bodyOf (question: AdapterInput<ChatInput>): MessagesRequest {
-  return JSON.parse(String(anthropicChat.request(question).body)) as MessagesRequest // what it is printed from
+  // what it is printed from
+  return JSON.parse(String(anthropicChat.request(question).body)) as MessagesRequest
 }
 
 export function body (request: Partial<ChatInput>, model?: string): MessagesRequest {
@@ -54,8 +64,15 @@ export function sse (messages: readonly object[]): Buffer {
   }).join(''))
 }
 
-export const start = { type: 'message_start', message: { id: 'msg_1', usage: { input_tokens: 5, output_tokens: 1 } } }
+export const start = {
+  type: 'message_start',
+  message: { id: 'msg_1', usage: { input_tokens: 5, output_tokens: 1 } }
+}
 export const textStart = { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }
 export const half = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'half' } }
-export const finish = { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 3 } }
+export const finish = {
+  type: 'message_delta',
+  delta: { stop_reason: 'end_turn' },
+  usage: { output_tokens: 3 }
+}
 export const stop = { type: 'message_stop' }

@@ -35,9 +35,32 @@ export async function json (response: Response): Promise<Record<string, unknown>
 }
 
 export const segment = {
-  id: 0, seek: 0, start: 0, end: 1.5, text: ' Hello.', tokens: [1, 2], temperature: 0, avg_logprob: -0.2, compression_ratio: 0.8, no_speech_prob: 0.01
+  id: 0,
+  seek: 0,
+  start: 0,
+  end: 1.5,
+  text: ' Hello.',
+  tokens: [1, 2],
+  temperature: 0,
+  avg_logprob: -0.2,
+  compression_ratio: 0.8,
+  no_speech_prob: 0.01
 }
 export const words = [{ word: 'Hello', start: 0, end: 1.5 }]
-export const verbose = { task: 'transcribe', language: 'english', duration: 1.5, text: 'Hello.', words, segments: [segment], usage: { type: 'duration', seconds: 2 } }
+export const verbose = {
+  task: 'transcribe',
+  language: 'english',
+  duration: 1.5,
+  text: 'Hello.',
+  words,
+  segments: [segment],
+  usage: { type: 'duration', seconds: 2 }
+}
 export const logprobs = [{ token: 'Hello', logprob: -0.1, bytes: [72] }]
-export const usage = { type: 'tokens', input_tokens: 14, input_token_details: { text_tokens: 4, audio_tokens: 10 }, output_tokens: 3, total_tokens: 17 }
+export const usage = {
+  type: 'tokens',
+  input_tokens: 14,
+  input_token_details: { text_tokens: 4, audio_tokens: 10 },
+  output_tokens: 3,
+  total_tokens: 17
+}

@@ -22,7 +22,10 @@ export interface Visit {
 
 /** Starts Chromium, with a microphone that hears beeps. */
 export async function launch (t: Test): Promise<Browser> {
-  const browser = await chromium.launch({ ...executablePath !== undefined && { executablePath }, args: ['--no-sandbox', '--use-fake-device-for-media-stream'] })
+  const browser = await chromium.launch({
+    ...executablePath !== undefined && { executablePath },
+    args: ['--no-sandbox', '--use-fake-device-for-media-stream']
+  })
   t.teardown(async () => await browser.close())
   return browser
 }
@@ -34,35 +37,61 @@ export interface VisitOptions {
 }
 
 /** Opens a page in a context of its own: no cookies, nothing cached. */
-export async function visit (browser: Browser, origin: string, { width = 1280, height = 800, dark = false }: VisitOptions = {}): Promise<Visit> {
-  const context = await browser.newContext({ colorScheme: dark ? 'dark' : 'light', viewport: { width, height } })
+export async function visit (
+  browser: Browser,
+  origin: string,
+  { width = 1280, height = 800, dark = false }: VisitOptions = {}
+): Promise<Visit> {
+  const context = await browser.newContext({
+    colorScheme: dark ? 'dark' : 'light',
+    viewport: { width, height }
+  })
   const page = await context.newPage()
   page.setDefaultTimeout(10_000)
   const faults: string[] = []
   const loaded = new Map<string, number>()
   page.on('pageerror', error => faults.push(`error: ${error.message}`))
-  page.on('console', message => { if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) faults.push(`console: ${message.text()}`) })
+  page.on('console', message => {
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
+      faults.push(`console: ${message.text()}`)
+    }
+  })
   page.on('request', request => {
     const url = request.url()
     if (!url.startsWith(origin) && !/^(?:data|blob):/.test(url)) faults.push(`request to ${url}`)
   })
   page.on('requestfinished', request => {
     const { pathname } = new URL(request.url())
-    void request.sizes().then(({ responseBodySize }) => loaded.set(pathname, responseBodySize), () => undefined)
+    void request.sizes().then(
+      ({ responseBodySize }) => loaded.set(pathname, responseBodySize),
+      () => undefined
+    )
   })
   return { page, faults, loaded }
 }
 
-interface Violation { readonly id: string, readonly impact: string, readonly nodes: ReadonlyArray<{ readonly html: string }> }
+interface Violation {
+  readonly id: string
+  readonly impact: string
+  readonly nodes: ReadonlyArray<{ readonly html: string }>
+}
 
 /** Returns the serious faults for people with disabilities that a program can find. */
 export async function accessibilityFaults (page: Page): Promise<readonly string[]> {
   await page.evaluate(axe)
-  const violations = await page.evaluate("axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)") as readonly Violation[] // as its documentation says
-  return violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 160) ?? ''}`)
+  // as its documentation says
+  const violations = (await page.evaluate(
+    "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)"
+  )) as readonly Violation[]
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 160) ?? ''}`)
 }
 
 /** Returns by how many pixels the page, or a dialog on it, is wider than its window. */
 export async function overflow (page: Page): Promise<number> {
-  return await page.evaluate("Math.max(document.documentElement.scrollWidth, ...[...document.querySelectorAll('dialog[open]')].map(dialog => dialog.getBoundingClientRect().right)) - innerWidth") as number // of its layout
+  // of its layout
+  return (await page.evaluate(
+    "Math.max(document.documentElement.scrollWidth, ...[...document.querySelectorAll('dialog[open]')].map(dialog => dialog.getBoundingClientRect().right)) - innerWidth"
+  )) as number
 }

@@ -1,5 +1,6 @@
 /**
- * A bucket for tests: an HTTP server that keeps objects in memory, checks signatures by itself, takes parts, and fails by script.
+ * A bucket for tests: an HTTP server that keeps objects in memory, checks signatures by itself, takes parts,
+ * and fails by script.
  */
 
 import { createHash, createHmac } from 'node:crypto'
@@ -22,7 +23,12 @@ export interface Bucket {
   readonly url: string
   /** The settings of a target in it. */
   readonly s3: {
-    readonly endpoint: string, readonly bucket: string, readonly region: string, readonly prefix: string, readonly accessKey: Secret, readonly secretKey: Secret
+    readonly endpoint: string
+    readonly bucket: string
+    readonly region: string
+    readonly prefix: string
+    readonly accessKey: Secret
+    readonly secretKey: Secret
   }
   readonly objects: Map<string, Buffer>
   /** Uploads that are neither complete nor abandoned. */
@@ -30,9 +36,16 @@ export interface Bucket {
   readonly requests: SeenObjectRequest[]
 }
 
-/** @param fail the status and code to answer a request with; `undefined` for what a bucket does, `stall` for no answer at all */
+/**
+ * @param fail the status and code to answer a request with; `undefined` for what a bucket does, `stall` for
+ * no answer at all
+ */
 export async function openBucket (
-  t: Test, fail: (request: SeenObjectRequest, number: number) => readonly [status: number, code: string] | 'stall' | undefined = () => undefined
+  t: Test,
+  fail: (
+    request: SeenObjectRequest,
+    number: number
+  ) => readonly [status: number, code: string] | 'stall' | undefined = () => undefined
 ): Promise<Bucket> {
   const objects = new Map<string, Buffer>()
   const uploads = new Map<string, Map<number, Buffer>>()
@@ -46,12 +59,17 @@ export async function openBucket (
       const seen = { method: request.method ?? '', path, query, headers: request.headers, bytes: body.length }
       const scripted = fail(seen, requests.push(seen) - 1)
       if (scripted === 'stall') return
-      const [status, text, headers = {}] = scripted === undefined ? answer(request, seen, body) : [scripted[0], errorOf(scripted[1])]
+      const [status, text, headers = {}] =
+        scripted === undefined ? answer(request, seen, body) : [scripted[0], errorOf(scripted[1])]
       response.writeHead(status, { 'content-type': 'application/xml', ...headers }).end(text)
     })()
   })
 
-  const answer = (request: IncomingMessage, { method, path, query }: SeenObjectRequest, body: Buffer): readonly [number, string, Record<string, string>?] => {
+  const answer = (
+    request: IncomingMessage,
+    { method, path, query }: SeenObjectRequest,
+    body: Buffer
+  ): readonly [number, string, Record<string, string>?] => {
     const refused = refusal(request, body)
     if (refused !== undefined) return [403, errorOf(refused)]
     const uploadId = query.get('uploadId')
@@ -59,7 +77,10 @@ export async function openBucket (
     if (method === 'POST' && query.has('uploads')) {
       const id = `upload/${uploads.size}+`
       uploads.set(id, new Map())
-      return [200, `<InitiateMultipartUploadResult><UploadId>${id}</UploadId></InitiateMultipartUploadResult>`]
+      return [
+        200,
+        `<InitiateMultipartUploadResult><UploadId>${id}</UploadId></InitiateMultipartUploadResult>`
+      ]
     }
     if (uploadId !== null && parts === undefined) return [404, errorOf('NoSuchUpload')]
     if (parts !== undefined && method === 'PUT') {
@@ -71,7 +92,9 @@ export async function openBucket (
       return [204, '']
     }
     if (parts !== undefined) {
-      const listed = [...body.toString().matchAll(/<Part><PartNumber>(\d+)<\/PartNumber><ETag>([^<]+)<\/ETag><\/Part>/g)]
+      const listed = [
+        ...body.toString().matchAll(/<Part><PartNumber>(\d+)<\/PartNumber><ETag>([^<]+)<\/ETag><\/Part>/g)
+      ]
       const found = listed.flatMap(([, number, etag]) => {
         const part = parts.get(Number(number))
         return part !== undefined && etagOf(part) === etag ? [part] : []
@@ -79,7 +102,10 @@ export async function openBucket (
       if (found.length !== parts.size) return [400, errorOf('InvalidPart')]
       objects.set(path, Buffer.concat(found))
       uploads.delete(uploadId ?? '')
-      return [200, '<CompleteMultipartUploadResult><ETag>&quot;all&quot;</ETag></CompleteMultipartUploadResult>']
+      return [
+        200,
+        '<CompleteMultipartUploadResult><ETag>&quot;all&quot;</ETag></CompleteMultipartUploadResult>'
+      ]
     }
     if (method === 'PUT') {
       objects.set(path, body)
@@ -87,7 +113,13 @@ export async function openBucket (
     }
     return [200, '<ListBucketResult></ListBucketResult>']
   }
-  return { url, objects, uploads, requests, s3: { endpoint: url, bucket: 'records', region: 'eu-north-1', prefix: 'usage/year=2026/', ...bucketKey } }
+  return {
+    url,
+    objects,
+    uploads,
+    requests,
+    s3: { endpoint: url, bucket: 'records', region: 'eu-north-1', prefix: 'usage/year=2026/', ...bucketKey }
+  }
 }
 
 function errorOf (code: string): string {
@@ -98,9 +130,15 @@ function etagOf (bytes: Buffer): string {
   return `"${createHash('md5').update(bytes).digest('hex')}"`
 }
 
-/** Returns why a bucket refuses a request: https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html */
+/**
+ * Returns why a bucket refuses a request:
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
+ */
 function refusal ({ method, url = '', headers }: IncomingMessage, body: Buffer): string | undefined {
-  const found = /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$/.exec(headers.authorization ?? '')
+  const found =
+    /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$/.exec(
+      headers.authorization ?? ''
+    )
   if (found === null) return 'AccessDenied'
   const [, id, day = '', region = '', names = '', signature] = found
   if (id !== bucketKey.accessKey.reveal()) return 'InvalidAccessKeyId'
@@ -112,9 +150,16 @@ function refusal ({ method, url = '', headers }: IncomingMessage, body: Buffer):
   if (headers['x-amz-content-sha256'] !== digest) return 'XAmzContentSHA256Mismatch'
   const [path = '', search = ''] = url.split('?')
   const query = search === '' ? '' : search.split('&').toSorted().join('&')
-  const canonical = `${method}\n${path}\n${query}\n${names.split(';').map(name => `${name}:${String(headers[name])}\n`).join('')}\n${names}\n${digest}`
+  const canonical = `${method}\n${path}\n${query}\n${names
+    .split(';')
+    .map(name => `${name}:${String(headers[name])}\n`)
+    .join('')}\n${names}\n${digest}`
   let key: Buffer | string = `AWS4${bucketKey.secretKey.reveal()}`
-  for (const part of [day, region, 's3', 'aws4_request']) key = createHmac('sha256', key).update(part).digest()
+  for (const part of [day, region, 's3', 'aws4_request']) {
+    key = createHmac('sha256', key).update(part).digest()
+  }
   const text = `AWS4-HMAC-SHA256\n${date}\n${day}/${region}/s3/aws4_request\n${createHash('sha256').update(canonical).digest('hex')}`
-  return createHmac('sha256', key).update(text).digest('hex') === signature ? undefined : 'SignatureDoesNotMatch'
+  return createHmac('sha256', key).update(text).digest('hex') === signature
+    ? undefined
+    : 'SignatureDoesNotMatch'
 }

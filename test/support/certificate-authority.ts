@@ -21,12 +21,48 @@ export function makeAuthority (directory: string): CertificateAuthority {
   const file = (name: string): string => join(directory, name)
   const openssl = (...args: string[]): void => { execFileSync('openssl', args, { stdio: 'ignore' }) }
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
-  openssl('req', '-x509', ...newKey, '-subj', '/CN=private authority', '-keyout', file('ca.key'), '-out', file('ca.pem'))
+  openssl(
+    'req',
+    '-x509',
+    ...newKey,
+    '-subj',
+    '/CN=private authority',
+    '-keyout',
+    file('ca.key'),
+    '-out',
+    file('ca.pem')
+  )
   writeFileSync(file('names'), 'subjectAltName=DNS:localhost,IP:127.0.0.1')
   const pairOf = (name: string): Pair => {
-    openssl('req', ...newKey, '-subj', `/CN=${name}`, '-keyout', file(`${name}.key`), '-out', file(`${name}.csr`))
-    openssl('x509', '-req', '-in', file(`${name}.csr`), '-CA', file('ca.pem'), '-CAkey', file('ca.key'), '-CAcreateserial', '-extfile', file('names'), '-out', file(`${name}.pem`))
-    return { cert: readFileSync(file(`${name}.pem`), 'utf8'), key: readFileSync(file(`${name}.key`), 'utf8') }
+    openssl(
+      'req',
+      ...newKey,
+      '-subj',
+      `/CN=${name}`,
+      '-keyout',
+      file(`${name}.key`),
+      '-out',
+      file(`${name}.csr`)
+    )
+    openssl(
+      'x509',
+      '-req',
+      '-in',
+      file(`${name}.csr`),
+      '-CA',
+      file('ca.pem'),
+      '-CAkey',
+      file('ca.key'),
+      '-CAcreateserial',
+      '-extfile',
+      file('names'),
+      '-out',
+      file(`${name}.pem`)
+    )
+    return {
+      cert: readFileSync(file(`${name}.pem`), 'utf8'),
+      key: readFileSync(file(`${name}.key`), 'utf8')
+    }
   }
   return { ca: readFileSync(file('ca.pem'), 'utf8'), server: pairOf('localhost'), client: pairOf('gateway') }
 }

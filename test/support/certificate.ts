@@ -15,14 +15,52 @@ export interface CertificateFiles {
 /** Writes a new certificate for `localhost` and `127.0.0.1` into a directory, in place of the one before. */
 export function makeCertificate (directory: string, name = 'localhost'): CertificateFiles {
   const [certificate, key] = [join(directory, 'certificate.pem'), join(directory, 'key.pem')]
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', `/CN=${name}`,
-    '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', key, '-out', certificate], { stdio: 'ignore' })
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-subj',
+      `/CN=${name}`,
+      '-addext',
+      'subjectAltName=DNS:localhost,IP:127.0.0.1',
+      '-keyout',
+      key,
+      '-out',
+      certificate
+    ],
+    { stdio: 'ignore' }
+  )
   return { certificate, key }
 }
 
 /** Writes a certificate that is valid for so many days from now, and returns its text. */
 export function certificateFor (path: string, days: number): string {
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', '/CN=localhost',
-    '-days', String(days), '-keyout', `${path}.key`, '-out', path], { stdio: 'ignore' })
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-subj',
+      '/CN=localhost',
+      '-days',
+      String(days),
+      '-keyout',
+      `${path}.key`,
+      '-out',
+      path
+    ],
+    { stdio: 'ignore' }
+  )
   return readFileSync(path, 'latin1')
 }

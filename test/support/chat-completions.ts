@@ -8,7 +8,11 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 import type { AdapterInput } from '../../lib/providers/provider.ts'
 import type { Quirks } from '../../lib/core/quirks.ts'
 
-export function ask (request: Partial<ChatInput> = {}, quirks: Quirks = {}, streamed = false): AdapterInput<ChatInput> {
+export function ask (
+  request: Partial<ChatInput> = {},
+  quirks: Quirks = {},
+  streamed = false
+): AdapterInput<ChatInput> {
   return {
     request: { model: 'x/m', messages: [{ role: 'user', content: 'hi' }], ...request },
     route: { providerId: 'x', model: 'm', modelId: 'x/m' },
@@ -17,8 +21,15 @@ export function ask (request: Partial<ChatInput> = {}, quirks: Quirks = {}, stre
   }
 }
 
-export function body (request: Partial<ChatInput>, quirks?: Quirks, streamed?: boolean): Record<string, unknown> {
-  return JSON.parse(String(chatCompletions.request(ask(request, quirks, streamed)).body)) as Record<string, unknown>
+export function body (
+  request: Partial<ChatInput>,
+  quirks?: Quirks,
+  streamed?: boolean
+): Record<string, unknown> {
+  return JSON.parse(String(chatCompletions.request(ask(request, quirks, streamed)).body)) as Record<
+    string,
+    unknown
+  >
 }
 
 export function refusal (work: () => unknown): unknown {
@@ -34,4 +45,5 @@ export function streamed (frames: string, request: Partial<ChatInput> = {}): Cha
   return readEvents([Buffer.from(frames)], streamOf(chatCompletions, ask(request)))
 }
 
-export const text = 'data: {"id":"1","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n'
+export const text =
+  'data: {"id":"1","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n'

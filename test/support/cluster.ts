@@ -37,31 +37,55 @@ export interface ClusterOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-export async function clusterOf (t: Test, { place, script = { pieces: [chatAnswer('x')] }, config = {}, env = {} }: ClusterOptions): Promise<Cluster> {
+export async function clusterOf (
+  t: Test,
+  { place, script = { pieces: [chatAnswer('x')] }, config = {}, env = {} }: ClusterOptions
+): Promise<Cluster> {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
   const directory = t.testdir()
   const { url } = place.store
-  writeFileSync(join(directory, 'headgate.yaml'), JSON.stringify({
-    server: { shutdown_delay_ms: 1000 },
-    ...url !== undefined && { store: { url: 'env:DATABASE_URL' } },
-    providers: { openai: { base_url: `${upstream.url}/v1`, api_key: 'env:OPENAI_API_KEY', list_models: false } },
-    models: { 'openai/gpt-5': { price: { input: 1, output: 10 } } },
-    ...config
-  }))
+  writeFileSync(
+    join(directory, 'headgate.yaml'),
+    JSON.stringify({
+      server: { shutdown_delay_ms: 1000 },
+      ...url !== undefined && { store: { url: 'env:DATABASE_URL' } },
+      providers: {
+        openai: { base_url: `${upstream.url}/v1`, api_key: 'env:OPENAI_API_KEY', list_models: false }
+      },
+      models: { 'openai/gpt-5': { price: { input: 1, output: 10 } } },
+      ...config
+    })
+  )
   return {
     place,
     start: async (name, port = 0, { env: own = {}, before } = {}) => {
       const home = url === undefined ? place.server.dataDir : join(directory, name)
       mkdirSync(home, { recursive: true })
-      return await startGateway(t, directory, {
-        PORT: String(port), HEADGATE_DATA_DIR: home, HEADGATE_API_KEYS: clusterKey, OPENAI_API_KEY: 'sk-mock', ...url !== undefined && { DATABASE_URL: url.reveal() }, ...env, ...own
-      }, [], before)
+      return await startGateway(
+        t,
+        directory,
+        {
+          PORT: String(port),
+          HEADGATE_DATA_DIR: home,
+          HEADGATE_API_KEYS: clusterKey,
+          OPENAI_API_KEY: 'sk-mock',
+          ...url !== undefined && { DATABASE_URL: url.reveal() },
+          ...env,
+          ...own
+        },
+        [],
+        before
+      )
     }
   }
 }
 
-export async function chat (url: string, id: string, { key = clusterKey, body = {}, agent = undefined as Agent | undefined } = {}) {
+export async function chat (
+  url: string,
+  id: string,
+  { key = clusterKey, body = {}, agent = undefined as Agent | undefined } = {}
+) {
   const { statusCode, body: answer } = await request(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'x-request-id': id },
@@ -80,8 +104,15 @@ export interface Callers {
   readonly stop: () => Promise<void>
 }
 
-/** Calls again and again, several at a time, over connections that stay open. @param url of the next call; calls wait while there is none */
-export function startCallers (t: Test, url: () => string | undefined, { parallel = 4, keepAlive = true, key = clusterKey, body: sent = {}, name = '' } = {}): Callers {
+/**
+ * Calls again and again, several at a time, over connections that stay open. @param url of the next call;
+ * calls wait while there is none
+ */
+export function startCallers (
+  t: Test,
+  url: () => string | undefined,
+  { parallel = 4, keepAlive = true, key = clusterKey, body: sent = {}, name = '' } = {}
+): Callers {
   const succeeded: string[] = []
   const failures: string[] = []
   const agent = new Agent({ connections: parallel, pipelining: keepAlive ? 1 : 0 })
@@ -131,11 +162,22 @@ export interface RecordCount {
 }
 
 /** Compares the usage records with the calls that succeeded. @param key whose records count. Default: all */
-export async function countRecords ({ query }: Database, succeeded: readonly string[], key?: string): Promise<RecordCount> {
-  const rows = await query.selectFrom('usage').select(['call_id', 'cost_nano_usd']).$if(key !== undefined, of => of.where('key_id', '=', key ?? '')).execute()
+export async function countRecords (
+  { query }: Database,
+  succeeded: readonly string[],
+  key?: string
+): Promise<RecordCount> {
+  const rows = await query
+    .selectFrom('usage')
+    .select(['call_id', 'cost_nano_usd'])
+    .$if(key !== undefined, of => of.where('key_id', '=', key ?? ''))
+    .execute()
   const recorded = new Set(rows.map(({ call_id: id }) => id))
-  const { spent } = await query.selectFrom('spending').select(({ fn }) => fn.sum<number | null>('cost_nano_usd').as('spent'))
-    .$if(key !== undefined, of => of.where('key_id', '=', key ?? '')).executeTakeFirstOrThrow()
+  const { spent } = await query
+    .selectFrom('spending')
+    .select(({ fn }) => fn.sum<number | null>('cost_nano_usd').as('spent'))
+    .$if(key !== undefined, of => of.where('key_id', '=', key ?? ''))
+    .executeTakeFirstOrThrow()
   return {
     missing: succeeded.filter(id => !recorded.has(id)).length,
     double: rows.length - recorded.size,

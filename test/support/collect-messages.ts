@@ -1,11 +1,19 @@
 /**
- * Collects the sentences that callers and operators may see from compiled code: every text of two words or more, and
- * whatever an error, a log line or a line of output says, of one word too. Expressions in templates stay as written.
+ * Collects the sentences that callers and operators may see from compiled code: every text of two words or
+ * more, and whatever an error, a log line or a line of output says, of one word too. Expressions in templates
+ * stay as written.
  */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { parse, type AnyNode, type CallExpression, type Expression, type NewExpression, type TemplateLiteral } from 'acorn'
+import {
+  parse,
+  type AnyNode,
+  type CallExpression,
+  type Expression,
+  type NewExpression,
+  type TemplateLiteral
+} from 'acorn'
 
 /** Returns the messages by folder, each once and sorted. */
 export function collectMessages (root: string, folders: readonly string[]): Map<string, string[]> {
@@ -19,8 +27,12 @@ export function collectMessages (root: string, folders: readonly string[]): Map<
       for (const message of messagesIn(readFileSync(join(root, path), 'utf8'))) messages.add(message)
     }
   }
-  return new Map([...byFolder].filter(([, messages]) => messages.size > 0).toSorted(([a], [b]) => a < b ? -1 : 1)
-    .map(([folder, messages]) => [folder, [...messages].toSorted()]))
+  return new Map(
+    [...byFolder]
+      .filter(([, messages]) => messages.size > 0)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([folder, messages]) => [folder, [...messages].toSorted()])
+  )
 }
 
 /** @param source a module of JavaScript */
@@ -29,9 +41,18 @@ export function messagesIn (source: string): string[] {
   const visit = (node: AnyNode, said: boolean): void => {
     if (isImport(node) || node.type === 'TaggedTemplateExpression') return // tags are SQL
     const text = textOf(node, source)
-    if (text !== undefined && (said ? /[a-z]{2}/i.test(withoutExpressions(text)) : isSentence(text)) && !isSql(text) && !isFrame(text)) found.push(text)
+    if (
+      text !== undefined &&
+      (said ? /[a-z]{2}/i.test(withoutExpressions(text)) : isSentence(text)) &&
+      !isSql(text) &&
+      !isFrame(text)
+    ) {
+      found.push(text)
+    }
     if (text !== undefined && node.type === 'BinaryExpression') return
-    const spoken = new Set<unknown>(node.type === 'CallExpression' || node.type === 'NewExpression' ? spokenArguments(node) : [])
+    const spoken = new Set<unknown>(
+      node.type === 'CallExpression' || node.type === 'NewExpression' ? spokenArguments(node) : []
+    )
     for (const child of childrenOf(node)) visit(child, spoken.has(child) || (said && passesOn(node)))
   }
   visit(parse(source, { ecmaVersion: 'latest', sourceType: 'module' }), false)
@@ -39,24 +60,47 @@ export function messagesIn (source: string): string[] {
 }
 
 function isImport ({ type, ...node }: AnyNode): boolean {
-  return type === 'ImportDeclaration' || (type.startsWith('Export') && 'source' in node && node.source != null)
+  return (
+    type === 'ImportDeclaration' || (type.startsWith('Export') && 'source' in node && node.source != null)
+  )
 }
 
-/** Returns the arguments that are shown as they are: of an error (not its code), of a log line, of a line of output. */
+/**
+ * Returns the arguments that are shown as they are: of an error (not its code), of a log line, of a line of
+ * output.
+ */
 function spokenArguments ({ type, callee, arguments: given }: CallExpression | NewExpression): unknown[] {
-  if (type === 'NewExpression') return callee.type === 'Identifier' && /(?:Error|Failure|Refusal)$/.test(callee.name) ? given.slice(callee.name === 'GatewayError' ? 1 : 0) : []
+  if (type === 'NewExpression') {
+    return callee.type === 'Identifier' && /(?:Error|Failure|Refusal)$/.test(callee.name)
+      ? given.slice(callee.name === 'GatewayError' ? 1 : 0)
+      : []
+  }
   if (callee.type === 'Identifier') return /^(?:out|notice|print)$/.test(callee.name) ? given : []
   if (callee.type !== 'MemberExpression' || !('name' in callee.property)) return []
   const [object, method] = [callee.object, callee.property.name]
-  const owner = 'property' in object && 'name' in object.property ? object.property.name : 'name' in object ? object.name : ''
-  const isOutput = /^(?:out|notice)$/.test(method) || /^(?:console|terminal)$/.test(owner) || (method === 'write' && /^std(?:out|err)$/.test(owner))
-  return isOutput || (/log$/i.test(owner) && /^(?:trace|debug|info|warn|error|fatal)$/.test(method)) ? given : []
+  const owner =
+    'property' in object && 'name' in object.property
+      ? object.property.name
+      : 'name' in object
+        ? object.name
+        : ''
+  const isOutput =
+    /^(?:out|notice)$/.test(method) ||
+    /^(?:console|terminal)$/.test(owner) ||
+    (method === 'write' && /^std(?:out|err)$/.test(owner))
+  return isOutput || (/log$/i.test(owner) && /^(?:trace|debug|info|warn|error|fatal)$/.test(method))
+    ? given
+    : []
 }
 
 /** Recognises what a text may be chosen by or composed of without being something else. */
 function passesOn (node: AnyNode): boolean {
-  return node.type === 'ConditionalExpression' || node.type === 'LogicalExpression' || node.type === 'ArrayExpression' ||
+  return (
+    node.type === 'ConditionalExpression' ||
+    node.type === 'LogicalExpression' ||
+    node.type === 'ArrayExpression' ||
     (node.type === 'BinaryExpression' && node.operator === '+')
+  )
 }
 
 /** Recognises two words or more, those of expressions aside. */
@@ -71,17 +115,27 @@ function withoutExpressions (text: string): string {
 
 /** Recognises SQL, and parts of it where it is composed. */
 function isSql (text: string): boolean {
-  return /^\s*(?:create (?:table|unique|index)|alter table|insert (?:or|into)|select\b|update \w+ set|delete from|pragma|begin|commit|rollback|drop (?:table|index)|vacuum into|(?:with )?\w+ as \(|set local |\w+ as \w+$|chain\()/.test(text)
+  return /^\s*(?:create (?:table|unique|index)|alter table|insert (?:or|into)|select\b|update \w+ set|delete from|pragma|begin|commit|rollback|drop (?:table|index)|vacuum into|(?:with )?\w+ as \(|set local |\w+ as \w+$|chain\()/.test(
+    text
+  )
 }
 
-/** Recognises lines of an event stream, headers, addresses with their method, media types with parameters, and code. */
+/**
+ * Recognises lines of an event stream, headers, addresses with their method, media types with parameters, and
+ * code.
+ */
 function isFrame (text: string): boolean {
-  return /(?:^|\n)(?:data|event): |^: |^(?:content-\w+|connection|x-request-id): |^no-cache|^Bearer \$|^[A-Z]+ \/|^[a-z]+\/[\w.+-]+;|^import |^new URL/.test(text)
+  return /(?:^|\n)(?:data|event): |^: |^(?:content-\w+|connection|x-request-id): |^no-cache|^Bearer \$|^[A-Z]+ \/|^[a-z]+\/[\w.+-]+;|^import |^new URL/.test(
+    text
+  )
 }
 
 function textOf (node: AnyNode | Expression, source: string): string | undefined {
   if (node.type === 'BinaryExpression') {
-    const parts = node.operator !== '+' || node.left.type === 'PrivateIdentifier' ? [] : [textOf(node.left, source), textOf(node.right, source)]
+    const parts =
+      node.operator !== '+' || node.left.type === 'PrivateIdentifier'
+        ? []
+        : [textOf(node.left, source), textOf(node.right, source)]
     return parts.length === 2 && parts.every(part => part !== undefined) ? parts.join('') : undefined
   }
   if (node.type === 'Literal') return typeof node.value === 'string' ? node.value : undefined
@@ -89,13 +143,25 @@ function textOf (node: AnyNode | Expression, source: string): string | undefined
 }
 
 function templateText ({ quasis, expressions }: TemplateLiteral, source: string): string {
-  return quasis.map(({ value }, index) => {
-    const expression = expressions[index]
-    return (value.cooked ?? '') + (expression === undefined ? '' : `\${${source.slice(expression.start, expression.end).replace(/\s+/g, ' ')}}`)
-  }).join('')
+  return quasis
+    .map(({ value }, index) => {
+      const expression = expressions[index]
+      return (
+        (value.cooked ?? '') +
+        (expression === undefined
+          ? ''
+          : `\${${source.slice(expression.start, expression.end).replace(/\s+/g, ' ')}}`)
+      )
+    })
+    .join('')
 }
 
 function childrenOf (node: AnyNode): AnyNode[] {
-  return Object.values(node).flat().filter((value): value is AnyNode =>
-    typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string') // nodes have a type, nothing else in a tree does
+  return Object.values(node)
+    .flat()
+    .filter(
+      (value): value is AnyNode =>
+        // nodes have a type, nothing else in a tree does
+        typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string'
+    )
 }

@@ -48,8 +48,18 @@ export interface SeenLog {
   readonly attributes: Readonly<Record<string, unknown>>
 }
 
-interface JsonValue { readonly stringValue?: string, readonly intValue?: number | string, readonly doubleValue?: number, readonly boolValue?: boolean, readonly arrayValue?: { readonly values?: JsonValue[] }, readonly kvlistValue?: { readonly values: JsonAttribute[] } }
-interface JsonAttribute { readonly key: string, readonly value: JsonValue }
+interface JsonValue {
+  readonly stringValue?: string
+  readonly intValue?: number | string
+  readonly doubleValue?: number
+  readonly boolValue?: boolean
+  readonly arrayValue?: { readonly values?: JsonValue[] }
+  readonly kvlistValue?: { readonly values: JsonAttribute[] }
+}
+interface JsonAttribute {
+  readonly key: string
+  readonly value: JsonValue
+}
 interface JsonSpan {
   readonly name: string
   readonly kind: number
@@ -105,11 +115,14 @@ interface JsonTraces {
   }>
 }
 
-/** Starts a collector that is closed when the test ends. @param script how it answers; default: it takes all */
+/**
+ * Starts a collector that is closed when the test ends. @param script how it answers; default: it takes all
+ */
 export async function collector (t: Test, script: Script = { pieces: ['{}'] }): Promise<Collector> {
   const server = await fakeUpstream(script)
   t.teardown(server.close)
-  const seen = (): Signals => signalsIn(server.requests.map(({ json }) => json as object)) // sent as http/json
+  // sent as http/json
+  const seen = (): Signals => signalsIn(server.requests.map(({ json }) => json as object))
   return {
     url: server.url,
     requests: server.requests,
@@ -159,29 +172,38 @@ function spansIn ({ resourceSpans }: JsonTraces): SeenSpan[] {
 }
 
 function metricsIn (json: JsonMetrics | undefined): SeenMetric[] {
-  const metrics = json?.resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(scope => scope.metrics)) ?? []
+  const metrics =
+    json?.resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(scope => scope.metrics)) ?? []
   return metrics.map(({ name, unit, sum, gauge, histogram }) => ({
     name,
     unit: unit ?? '',
     kind: sum === undefined ? (gauge === undefined ? 'histogram' : 'gauge') : 'sum',
-    points: (sum ?? gauge ?? histogram)?.dataPoints?.map(point => ({
-      attributes: attributesOf(point.attributes),
-      value: Number(point.asDouble ?? point.asInt ?? point.sum),
-      ...point.bucketCounts !== undefined && { counts: point.bucketCounts.map(Number), bounds: point.explicitBounds ?? [] }
-    })) ?? []
+    points:
+      (sum ?? gauge ?? histogram)?.dataPoints?.map(point => ({
+        attributes: attributesOf(point.attributes),
+        value: Number(point.asDouble ?? point.asInt ?? point.sum),
+        ...point.bucketCounts !== undefined && {
+          counts: point.bucketCounts.map(Number),
+          bounds: point.explicitBounds ?? []
+        }
+      })) ?? []
   }))
 }
 
 function logsIn ({ resourceLogs }: JsonLogs): SeenLog[] {
-  return resourceLogs.flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords.map(record => ({
-    body: valueOf(record.body),
-    severity: record.severityNumber,
-    severityText: record.severityText,
-    atMs: Number(record.timeUnixNano) / 1e6,
-    traceId: record.traceId === '' ? undefined : record.traceId,
-    spanId: record.spanId === '' ? undefined : record.spanId,
-    attributes: attributesOf(record.attributes)
-  }))))
+  return resourceLogs.flatMap(({ scopeLogs }) =>
+    scopeLogs.flatMap(({ logRecords }) =>
+      logRecords.map(record => ({
+        body: valueOf(record.body),
+        severity: record.severityNumber,
+        severityText: record.severityText,
+        atMs: Number(record.timeUnixNano) / 1e6,
+        traceId: record.traceId === '' ? undefined : record.traceId,
+        spanId: record.spanId === '' ? undefined : record.spanId,
+        attributes: attributesOf(record.attributes)
+      }))
+    )
+  )
 }
 
 function attributesOf (attributes: readonly JsonAttribute[] = []): Record<string, unknown> {

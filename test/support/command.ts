@@ -8,7 +8,12 @@ import type { Test } from 'tap'
 const bare = { PATH: process.env['PATH'] ?? '' }
 
 /** Runs a command line: the same as its own process, without starting one. */
-export async function headgate (t: Test, args: readonly string[], cwd = t.testdir(), env: Readonly<Record<string, string>> = bare): Promise<Ended> {
+export async function headgate (
+  t: Test,
+  args: readonly string[],
+  cwd = t.testdir(),
+  env: Readonly<Record<string, string>> = bare
+): Promise<Ended> {
   const out: string[] = []
   const error: string[] = []
   const code = await run(args, {

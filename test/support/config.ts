@@ -50,4 +50,5 @@ export function provider (settings: Settings, id: string): ProviderSettings {
 }
 
 /** Lists the providers the gateway itself may use; callers may bring a key to any of the labels. */
-export const ids = (settings: Settings): string[] => settings.providers.filter(({ enabled }) => enabled).map(({ id }) => id)
+export const ids = (settings: Settings): string[] =>
+  settings.providers.filter(({ enabled }) => enabled).map(({ id }) => id)

@@ -15,7 +15,11 @@ export interface ConfiguredGateway extends AdminGateway {
 }
 
 /** @param editConfig true where owners may save the file */
-export async function configuredGateway (t: Test, text: string, editConfig: boolean): Promise<ConfiguredGateway> {
+export async function configuredGateway (
+  t: Test,
+  text: string,
+  editConfig: boolean
+): Promise<ConfiguredGateway> {
   const cwd = mkdtempSync(join(tmpdir(), 'headgate-configuration-'))
   t.teardown(() => rmSync(cwd, { recursive: true }))
   const file = join(cwd, 'headgate.yaml')
@@ -23,5 +27,14 @@ export async function configuredGateway (t: Test, text: string, editConfig: bool
   const sources = { env: { OPENAI_KEY: 'the-secret-itself', HOST: '127.0.0.1' }, cwd }
   const started = readSettings(sources)
   const configuration = new LiveConfiguration(sources, started)
-  return { ...await adminGateway(t, { dashboard: { ...started.settings.dashboard, editConfig } }, { configuration }), file, configuration, sources }
+  return {
+    ...(await adminGateway(
+      t,
+      { dashboard: { ...started.settings.dashboard, editConfig } },
+      { configuration }
+    )),
+    file,
+    configuration,
+    sources
+  }
 }

@@ -22,7 +22,10 @@ export interface Answer {
 export interface Conformance {
   /** Lists what in an answer is not as the document says; nothing when all is. Reads the body. */
   readonly findings: (answer: Answer) => Promise<string[]>
-  /** Lists operations, statuses and media types of the document that no answer has had yet, and streams that never broke off. */
+  /**
+   * Lists operations, statuses and media types of the document that no answer has had yet, and streams that
+   * never broke off.
+   */
   readonly missing: () => string[]
 }
 
@@ -40,7 +43,9 @@ export function conformance (document: unknown): Conformance {
     if (validate === undefined) compiled.set(pointer, validate = ajv.compile({ $ref: `openapi#${pointer}` }))
     if (validate(value)) return []
     const [error] = validate.errors ?? []
-    return [`${pointer}: ${error?.instancePath ?? ''} ${error?.message ?? ''} ${JSON.stringify(error?.params)} in ${JSON.stringify(value).slice(0, 600)}`]
+    return [
+      `${pointer}: ${error?.instancePath ?? ''} ${error?.message ?? ''} ${JSON.stringify(error?.params)} in ${JSON.stringify(value).slice(0, 600)}`
+    ]
   }
 
   const findings = async ({ path, method, response, dryRun = false }: Answer): Promise<string[]> => {
@@ -50,14 +55,27 @@ export function conformance (document: unknown): Conformance {
     const operation = at(document, place)
     if (operation === undefined) return [`${method} ${path} is not in the document`]
     if (dryRun) return check(`${place}/x-dry-run-answer`, await response.json())
-    const listed = [String(status), `${Math.floor(status / 100)}XX`].find(name => at(document, `${place}/responses/${name}`) !== undefined)
-    if (listed === undefined) return [`${method} ${path} answers ${status}, which the document does not list: ${await response.text()}`]
+    const listed = [String(status), `${Math.floor(status / 100)}XX`].find(
+      name => at(document, `${place}/responses/${name}`) !== undefined
+    )
+    if (listed === undefined) {
+      return [
+        `${method} ${path} answers ${status}, which the document does not list: ${await response.text()}`
+      ]
+    }
     const described = `${place}/responses/${listed}`
     const content = at(document, `${described}/content`) ?? {}
     const documented = Object.keys(content).find(type => matches(type, mediaType))
-    if (documented === undefined) return [`${method} ${path} ${status} is ${mediaType}; the document says ${Object.keys(content).join(', ')}`]
+    if (documented === undefined) {
+      return [
+        `${method} ${path} ${status} is ${mediaType}; the document says ${Object.keys(content).join(', ')}`
+      ]
+    }
     seen.add(`${method} ${path} ${listed} ${documented}`)
-    const undocumented = undocumentedHeaders(response, Object.keys(at(document, `${described}/headers`) ?? {}))
+    const undocumented = undocumentedHeaders(
+      response,
+      Object.keys(at(document, `${described}/headers`) ?? {})
+    )
     const schema = `${described}/content/${escaped(documented)}/schema`
     if (at(document, schema) === undefined) {
       const bytes = await response.arrayBuffer()
@@ -69,7 +87,11 @@ export function conformance (document: unknown): Conformance {
       return [...undocumented, ...streamFindings(text, schema)]
     }
     const body: unknown = await response.json()
-    return [...undocumented, ...check(schema, body), ...codeFindings(body, at(document, `${described}/description`))]
+    return [
+      ...undocumented,
+      ...check(schema, body),
+      ...codeFindings(body, at(document, `${described}/description`))
+    ]
   }
 
   const streamFindings = (text: string, schema: string): string[] => {
@@ -79,8 +101,12 @@ export function conformance (document: unknown): Conformance {
       const data = /^data: (.*)$/m.exec(message)?.[1] ?? ''
       if (data === '[DONE]') return message === last ? [] : [`[DONE] is message ${index}, and not the last`]
       const event = /^event: (.*)$/m.exec(message)?.[1]
-      if (event === undefined || Reflect.get(Object(JSON.parse(data)), 'type') === event) return check(schema, JSON.parse(data))
-      if (event !== 'error' || message !== last) return [`an event ${event}, which the document does not know`]
+      if (event === undefined || Reflect.get(Object(JSON.parse(data)), 'type') === event) {
+        return check(schema, JSON.parse(data))
+      }
+      if (event !== 'error' || message !== last) {
+        return [`an event ${event}, which the document does not know`]
+      }
       return check(pointerOf('components', 'schemas', 'ErrorBody'), JSON.parse(data))
     })
     return messages.length < 2 ? ['a stream of no messages', ...found] : found
@@ -103,14 +129,18 @@ function breaksOff (text: string): boolean {
 /** Lists operations with the statuses and media types they may answer with. */
 function everyResponse (document: unknown): string[] {
   const paths = Object.entries(Object(at(document, '/paths')) as Fields)
-  return paths.flatMap(([path, operations]) => Object.entries(Object(operations) as Fields).flatMap(([method, operation]) => {
-    const responses = Object.entries(Object(at(operation, '/responses')) as Fields)
-    return responses.flatMap(([status, response]) => {
-      const types = Object.keys(Object(at(response, '/content')) as Fields)
-      return [...types.map(type => `${status} ${type}`), ...types.includes('text/event-stream') ? [brokenStream] : []]
-        .map(answer => `${method} ${path} ${answer}`)
+  return paths.flatMap(([path, operations]) =>
+    Object.entries(Object(operations) as Fields).flatMap(([method, operation]) => {
+      const responses = Object.entries(Object(at(operation, '/responses')) as Fields)
+      return responses.flatMap(([status, response]) => {
+        const types = Object.keys(Object(at(response, '/content')) as Fields)
+        return [
+          ...types.map(type => `${status} ${type}`),
+          ...(types.includes('text/event-stream') ? [brokenStream] : [])
+        ].map(answer => `${method} ${path} ${answer}`)
+      })
     })
-  }))
+  )
 }
 
 /** Every code of ours is listed in the description of its status. */
@@ -122,7 +152,17 @@ function codeFindings (body: unknown, description: unknown): string[] {
 
 /** Headers that belong to HTTP itself, or to the connection. */
 const ordinary = new Set([
-  'content-type', 'content-length', 'transfer-encoding', 'connection', 'keep-alive', 'date', 'cache-control', 'allow', 'vary', 'x-accel-buffering', 'x-content-type-options'
+  'content-type',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'keep-alive',
+  'date',
+  'cache-control',
+  'allow',
+  'vary',
+  'x-accel-buffering',
+  'x-content-type-options'
 ])
 
 function undocumentedHeaders ({ headers, status }: Response, documented: readonly string[]): string[] {
@@ -131,10 +171,15 @@ function undocumentedHeaders ({ headers, status }: Response, documented: readonl
 }
 
 function matches (documented: string, mediaType: string): boolean {
-  return documented === mediaType || (documented.endsWith('/*') && mediaType.startsWith(documented.slice(0, -1)))
+  return (
+    documented === mediaType || (documented.endsWith('/*') && mediaType.startsWith(documented.slice(0, -1)))
+  )
 }
 
-/** The document with `additionalProperties: false` wherever properties are listed and nothing is said of others. */
+/**
+ * The document with `additionalProperties: false` wherever properties are listed and nothing is said of
+ * others.
+ */
 function closedCopy (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closedCopy)
   if (typeof value !== 'object' || value === null) return value

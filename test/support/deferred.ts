@@ -18,22 +18,38 @@ export interface DeferredServices {
 }
 
 /** Opens a store, with one provider that defers itself and answers this. */
-export async function deferredServices (t: Test, send: () => Promise<UpstreamResponse>): Promise<DeferredServices> {
+export async function deferredServices (
+  t: Test,
+  send: () => Promise<UpstreamResponse>
+): Promise<DeferredServices> {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
   const provider = createProvider(providerSettings('one', 'xai'), { send })
-  return { deferrals: await openDeferrals(database), providers: new Map([['one', provider]]), settings: settings() }
+  return {
+    deferrals: await openDeferrals(database),
+    providers: new Map([['one', provider]]),
+    settings: settings()
+  }
 }
 
 /** Returns an id as the caller of `routedCall` has it. */
-export function deferredId ({ deferrals, providers }: DeferredServices, parts: Partial<DeferredTicket> = {}): string {
+export function deferredId (
+  { deferrals, providers }: DeferredServices,
+  parts: Partial<DeferredTicket> = {}
+): string {
   const provider = providers.get('one')
   if (provider === undefined) throw new Error('there is one provider')
   return deferrals.tickets.seal({
     key: 'key-1',
     createdSeconds: nowSeconds(),
     modelId: 'one/m',
-    upstream: { providerId: 'one', model: 'm', upstreamId: 'u1', credential: credentialDigest(provider, undefined), legacy: false },
+    upstream: {
+      providerId: 'one',
+      model: 'm',
+      upstreamId: 'u1',
+      credential: credentialDigest(provider, undefined),
+      legacy: false
+    },
     ...parts
   })
 }

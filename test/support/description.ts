@@ -32,7 +32,10 @@ export function description (file: string): Description | undefined {
     validator,
     check: (definition, value, name) => {
       const validate = validator(definition)
-      t.ok(validate(value), `${definition}: ${name}`, { errors: validate.errors, value: JSON.stringify(value)?.slice(0, 2000) })
+      t.ok(validate(value), `${definition}: ${name}`, {
+        errors: validate.errors,
+        value: JSON.stringify(value)?.slice(0, 2000)
+      })
     }
   }
 }

@@ -6,6 +6,14 @@ import type { Database } from '../../lib/stores/database.ts'
 export async function withoutNameSums ({ query }: Database): Promise<void> {
   await query.deleteFrom('name_rollups').execute()
   await query.deleteFrom('counted_names').execute()
-  const last = await query.selectFrom('usage').select('at_ms').orderBy('at_ms', 'desc').limit(1).executeTakeFirstOrThrow()
-  await query.insertInto('rollup_backlog').values({ at_ms: last.at_ms + 1, id: '' }).execute()
+  const last = await query
+    .selectFrom('usage')
+    .select('at_ms')
+    .orderBy('at_ms', 'desc')
+    .limit(1)
+    .executeTakeFirstOrThrow()
+  await query
+    .insertInto('rollup_backlog')
+    .values({ at_ms: last.at_ms + 1, id: '' })
+    .execute()
 }

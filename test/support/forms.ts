@@ -4,12 +4,26 @@ import type { SeenRequest } from './upstream.ts'
 export type SeenPart = readonly [name: string, value: string | { name: string, type: string, base64: string }]
 
 /** Returns the parts of a form a provider was sent, in order, read by the parser that is built into Node. */
-export async function partsOf ({ bytes, headers }: Pick<SeenRequest, 'bytes' | 'headers'>): Promise<SeenPart[]> {
-  const form = await new Response(new Uint8Array(bytes), { headers: { 'content-type': String(headers['content-type']) } }).formData()
-  return await Promise.all([...form].map(async ([name, value]): Promise<SeenPart> => {
-    if (typeof value === 'string') return [name, value]
-    return [name, { name: value.name, type: value.type, base64: Buffer.from(await value.arrayBuffer()).toString('base64') }]
-  }))
+export async function partsOf ({
+  bytes,
+  headers
+}: Pick<SeenRequest, 'bytes' | 'headers'>): Promise<SeenPart[]> {
+  const form = await new Response(new Uint8Array(bytes), {
+    headers: { 'content-type': String(headers['content-type']) }
+  }).formData()
+  return await Promise.all(
+    [...form].map(async ([name, value]): Promise<SeenPart> => {
+      if (typeof value === 'string') return [name, value]
+      return [
+        name,
+        {
+          name: value.name,
+          type: value.type,
+          base64: Buffer.from(await value.arrayBuffer()).toString('base64')
+        }
+      ]
+    })
+  )
 }
 
 /** Returns a WAV file of silence: 8,000 samples a second, 16 bit, one channel. */

@@ -22,10 +22,19 @@ export interface TestGateway {
 }
 
 /** Starts a gateway that is closed when the test ends. */
-export async function testGateway (t: Test, parts: Partial<Settings> = {}, keys: Readonly<Record<string, ApiKey>> = {}, more: Partial<GatewayParts> = {}): Promise<TestGateway> {
+export async function testGateway (
+  t: Test,
+  parts: Partial<Settings> = {},
+  keys: Readonly<Record<string, ApiKey>> = {},
+  more: Partial<GatewayParts> = {}
+): Promise<TestGateway> {
   const known: Readonly<Record<string, ApiKey>> = { [testKey]: { id: 'key-1', name: 'test' }, ...keys }
   const lines: Array<Record<string, unknown>> = []
-  const log = createLog('info', { write: line => { lines.push(JSON.parse(line) as Record<string, unknown>) } })
+  const log = createLog('info', {
+    write: line => {
+      lines.push(JSON.parse(line) as Record<string, unknown>)
+    }
+  })
   const all = settings(parts)
   const gateway = await createGateway(all, { keys: { check: presented => known[presented] }, log, ...more })
   const { port } = await gateway.listen()
@@ -36,13 +45,18 @@ export async function testGateway (t: Test, parts: Partial<Settings> = {}, keys:
     gateway,
     url,
     lines,
-    post: async (path, body, init = {}) => await fetch(url + path, {
-      method: 'POST',
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-      ...init,
-      headers: { ...headers, ...init.headers as Record<string, string> } // tests give plain objects
-    }),
-    get: async (path, init = {}) => await fetch(url + path, { ...init, headers: { ...headers, ...init.headers as Record<string, string> } })
+    post: async (path, body, init = {}) =>
+      await fetch(url + path, {
+        method: 'POST',
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+        ...init,
+        headers: { ...headers, ...(init.headers as Record<string, string>) } // tests give plain objects
+      }),
+    get: async (path, init = {}) =>
+      await fetch(url + path, {
+        ...init,
+        headers: { ...headers, ...(init.headers as Record<string, string>) }
+      })
   }
 }
 
@@ -52,7 +66,18 @@ export function chatUpstreamAt (url: string): ProviderSettings {
 }
 
 /** Settings of a provider at a fake upstream. */
-export function upstreamAt (url: string, id: string = 'openai', kind: ProviderKind = 'openai', parts: Partial<ProviderSettings> = {}): ProviderSettings {
-  const timeouts = { connectMs: 5000, firstByteMs: 20_000, responseMs: 20_000, idleBytesMs: 20_000, idleEventsMs: 20_000 }
+export function upstreamAt (
+  url: string,
+  id: string = 'openai',
+  kind: ProviderKind = 'openai',
+  parts: Partial<ProviderSettings> = {}
+): ProviderSettings {
+  const timeouts = {
+    connectMs: 5000,
+    firstByteMs: 20_000,
+    responseMs: 20_000,
+    idleBytesMs: 20_000,
+    idleEventsMs: 20_000
+  }
   return { ...providerSettings(id, kind), baseUrl: url, maxConnections: 64, timeouts, ...parts }
 }

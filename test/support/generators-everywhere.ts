@@ -1,6 +1,7 @@
 /**
- * Puts a generator that changes nothing at every place of every pipeline, as a user could: `await import` this file first, then
- * the tests to run that way. A loader gives whoever imports `pipeline/chain` the two functions below in place of its own.
+ * Puts a generator that changes nothing at every place of every pipeline, as a user could: `await import`
+ * this file first, then the tests to run that way. A loader gives whoever imports `pipeline/chain` the two
+ * functions below in place of its own.
  */
 
 import { register } from 'node:module'
@@ -37,4 +38,6 @@ function everywhere (stages: readonly AnyStage[]): AnyStage[] {
 
 export const fuse: typeof plain.fuse = stages => plain.fuse(everywhere(stages))
 
-export const chain = ((...list: readonly AnyStage[]) => plain.chain(...everywhere(list))) as typeof plain.chain // generators pass what they are given
+// generators pass what they are given
+export const chain = ((...list: readonly AnyStage[]) =>
+  plain.chain(...everywhere(list))) as typeof plain.chain

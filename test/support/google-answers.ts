@@ -6,7 +6,9 @@ import { toCompletion } from '../../lib/dialects/chat-completions/complete.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
 export const fixtures = join(import.meta.dirname, '../../../test/fixtures/google')
-export const recorded = readdirSync(fixtures).filter(name => name.endsWith('.sse')).map(name => name.slice(0, -4))
+export const recorded = readdirSync(fixtures)
+  .filter(name => name.endsWith('.sse'))
+  .map(name => name.slice(0, -4))
 
 export function bytesOf (name: string): Buffer {
   return readFileSync(join(fixtures, `${name}.sse`))

@@ -6,10 +6,18 @@ import type { GenerateContentRequest } from '../../lib/providers/google/wire.ts'
 import type { AdapterInput } from '../../lib/providers/provider.ts'
 
 /** Returns a question to Gemini; a greeting unless the request says otherwise. */
-export function googleAsk (request: Partial<ChatInput> = {}, model = 'gemini-2.5-flash'): AdapterInput<ChatInput> {
+export function googleAsk (
+  request: Partial<ChatInput> = {},
+  model = 'gemini-2.5-flash'
+): AdapterInput<ChatInput> {
   return {
     request: { model: `google/${model}`, messages: [{ role: 'user', content: 'hi' }], ...request },
-    route: { providerId: 'google', model, modelId: `google/${model}`, traits: familyTraits(families, 'google', model) },
+    route: {
+      providerId: 'google',
+      model,
+      modelId: `google/${model}`,
+      traits: familyTraits(families, 'google', model)
+    },
     quirks: {},
     streamed: false
   }

@@ -18,7 +18,9 @@ const bundledMs = statSync(main).mtimeMs
 for (const folder of ['lib', 'pipelines', 'schemas']) {
   for (const name of readdirSync(join(build, folder), { recursive: true, encoding: 'utf8' })) {
     if (name.endsWith('.js') && statSync(join(build, folder, name)).mtimeMs > bundledMs) {
-      throw new Error(`build/headgate.cjs is older than ${folder}/${name}. Run "npm run build", or these tests run the code before the last change.`)
+      throw new Error(
+        `build/headgate.cjs is older than ${folder}/${name}. Run "npm run build", or these tests run the code before the last change.`
+      )
     }
   }
 }
@@ -40,8 +42,9 @@ export interface Running {
 }
 
 /**
- * Makes the directory of a test whose processes write into it, and deletes it once they have ended: what a test tears down
- * comes after its directory is deleted, unless something was to be torn down before it was made.
+ * Makes the directory of a test whose processes write into it, and deletes it once they have ended: what a
+ * test tears down comes after its directory is deleted, unless something was to be torn down before it was
+ * made.
  */
 export function directoryOf (t: Test, content?: Parameters<Test['testdir']>[0]): string {
   t.teardown(() => undefined)
@@ -50,7 +53,11 @@ export function directoryOf (t: Test, content?: Parameters<Test['testdir']>[0]):
 
 /** @param before options of Node.js, and the file to run */
 export function launch (
-  t: Test, args: readonly string[], cwd: string, env: Record<string, string> = {}, before: readonly string[] = [main]
+  t: Test,
+  args: readonly string[],
+  cwd: string,
+  env: Record<string, string> = {},
+  before: readonly string[] = [main]
 ): Running {
   const [command, parameters] = plainNode(...before, ...args)
   const child = spawn(command, parameters, { cwd, env: { ...bare, ...env } })
@@ -80,12 +87,18 @@ export function launch (
         return await Promise.race([
           new Promise<RegExpExecArray>((resolve, reject) => {
             const look = (): void => {
-              const found = [...lines, ...errors].map(line => pattern.exec(line)).find(match => match !== null)
+              const found = [...lines, ...errors]
+                .map(line => pattern.exec(line))
+                .find(match => match !== null)
               if (found === undefined) return
               waiting.delete(look)
               resolve(found)
             }
-            timer = setTimeout(() => { reject(new Error(`no line ${pattern} in ${lineMs} ms: ${JSON.stringify([...lines, ...errors])}`)) }, lineMs)
+            timer = setTimeout(() => {
+              reject(
+                new Error(`no line ${pattern} in ${lineMs} ms: ${JSON.stringify([...lines, ...errors])}`)
+              )
+            }, lineMs)
             waiting.add(look)
             look()
           }),
@@ -101,14 +114,26 @@ export function launch (
 /** The longest wait for a line of output: a start on a busy machine takes seconds. */
 const lineMs = 60_000
 
-/** Starts a gateway on a free port, and the key it made for its first start. @param before options of Node.js */
-export async function startGateway (t: Test, cwd: string, env: Record<string, string> = {}, args: readonly string[] = [], before: readonly string[] = []) {
+/**
+ * Starts a gateway on a free port, and the key it made for its first start. @param before options of Node.js
+ */
+export async function startGateway (
+  t: Test,
+  cwd: string,
+  env: Record<string, string> = {},
+  args: readonly string[] = [],
+  before: readonly string[] = []
+) {
   const running = launch(t, ['start', ...args], cwd, { PORT: '0', ...env }, [...before, main])
   const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
   return { ...running, url }
 }
 
-export async function ask (url: string, key: string, model = 'sandbox/echo'): Promise<{ status: number, body: unknown }> {
+export async function ask (
+  url: string,
+  key: string,
+  model = 'sandbox/echo'
+): Promise<{ status: number, body: unknown }> {
   const { statusCode, body } = await request(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },

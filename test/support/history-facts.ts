@@ -16,8 +16,17 @@ export function historyFacts (messages: readonly Message[]): HistoryFacts {
   const answers = messages.filter(({ role }) => role === 'assistant')
   const parts = messages.flatMap(({ role, content }) => partsOf(content).map(part => ({ role, part })))
   return {
-    characters: parts.filter(({ role }) => role === 'assistant').map(({ part }) => nonEmptyText(property(part, 'text')) ?? nonEmptyText(property(part, 'refusal')) ?? '').join('').length,
-    calls: byId(answers.flatMap(answer => objectsOf(property(answer, 'tool_calls'))).map(({ id, function: called }) => [id, property(called, 'name'), property(called, 'arguments')])),
+    characters: parts
+      .filter(({ role }) => role === 'assistant')
+      .map(
+        ({ part }) => nonEmptyText(property(part, 'text')) ?? nonEmptyText(property(part, 'refusal')) ?? ''
+      )
+      .join('').length,
+    calls: byId(
+      answers
+        .flatMap(answer => objectsOf(property(answer, 'tool_calls')))
+        .map(({ id, function: called }) => [id, property(called, 'name'), property(called, 'arguments')])
+    ),
     thinking: answers.flatMap(answer => objectsOf(property(answer, 'thinking_blocks'))),
     images: parts.filter(({ part }) => property(part, 'type') === 'image_url').length
   }

@@ -6,7 +6,10 @@ import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
 /** Listens on a free port until the test ends. */
-export async function httpServer (t: Test, listener: RequestListener): Promise<{ readonly server: Server, readonly url: string }> {
+export async function httpServer (
+  t: Test,
+  listener: RequestListener
+): Promise<{ readonly server: Server, readonly url: string }> {
   const server = createServer(listener).listen(0, '127.0.0.1')
   t.teardown(() => { server.close().closeAllConnections() })
   await once(server, 'listening')

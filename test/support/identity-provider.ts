@@ -32,7 +32,14 @@ export async function identityProvider (t: Test): Promise<IdentityProvider> {
   const people = new Map<string, TestPerson>()
   const redirectUris: string[] = []
   const provider = new Provider(`http://127.0.0.1:${port}`, {
-    clients: [{ client_id: client.id, client_secret: client.secret, redirect_uris: ['https://nowhere.example'], scope: 'openid email profile groups' }],
+    clients: [
+      {
+        client_id: client.id,
+        client_secret: client.secret,
+        redirect_uris: ['https://nowhere.example'],
+        scope: 'openid email profile groups'
+      }
+    ],
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'], groups: ['groups'] },
     scopes: ['openid', 'email', 'profile', 'groups'],
     pkce: { required: () => true },
@@ -42,7 +49,14 @@ export async function identityProvider (t: Test): Promise<IdentityProvider> {
     interactions: { url: (_, { uid }) => `/interaction/${uid}` }
   })
   provider.Client.prototype.redirectUriAllowed = uri => redirectUris.includes(uri)
-  const place: IdentityProvider = { issuer: `http://127.0.0.1:${port}`, people, signsIn: '', allow: uri => { redirectUris.push(uri) } }
+  const place: IdentityProvider = {
+    issuer: `http://127.0.0.1:${port}`,
+    people,
+    signsIn: '',
+    allow: uri => {
+      redirectUris.push(uri)
+    }
+  }
   const answer = provider.callback()
   server.on('request', (request, response) => {
     if (request.url?.startsWith('/interaction/') !== true) return void answer(request, response)
@@ -52,10 +66,23 @@ export async function identityProvider (t: Test): Promise<IdentityProvider> {
 }
 
 /** Signs a person in, and allows what the client wants. */
-async function interact (provider: Provider, { signsIn }: IdentityProvider, ...[request, response]: Parameters<Provider['interactionDetails']>): Promise<void> {
+async function interact (
+  provider: Provider,
+  { signsIn }: IdentityProvider,
+  ...[request, response]: Parameters<Provider['interactionDetails']>
+): Promise<void> {
   const { prompt, params, grantId } = await provider.interactionDetails(request, response)
-  if (prompt.name === 'login') return await provider.interactionFinished(request, response, { login: { accountId: signsIn } })
-  const grant = (grantId === undefined ? undefined : await provider.Grant.find(grantId)) ?? new provider.Grant({ accountId: signsIn, clientId: client.id })
+  if (prompt.name === 'login') {
+    return await provider.interactionFinished(request, response, { login: { accountId: signsIn } })
+  }
+  const grant =
+    (grantId === undefined ? undefined : await provider.Grant.find(grantId)) ??
+    new provider.Grant({ accountId: signsIn, clientId: client.id })
   grant.addOIDCScope(String(params['scope']))
-  await provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } }, { mergeWithLastSubmission: true })
+  await provider.interactionFinished(
+    request,
+    response,
+    { consent: { grantId: await grant.save() } },
+    { mergeWithLastSubmission: true }
+  )
 }

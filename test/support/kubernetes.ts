@@ -9,15 +9,29 @@ import { ConfigMap, Service } from 'kubernetes-models/v1'
 
 export interface Manifest {
   readonly kind: string
-  readonly metadata: { readonly name: string, readonly labels?: Readonly<Record<string, string>>, readonly annotations?: Readonly<Record<string, string>> }
+  readonly metadata: {
+    readonly name: string
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+  }
   readonly spec: Record<string, unknown>
   readonly data?: Readonly<Record<string, string>>
 }
 
-const kinds = [ConfigMap, HorizontalPodAutoscaler, Ingress, Job, NetworkPolicy, PodDisruptionBudget, Service, StatefulSet]
+const kinds = [
+  ConfigMap,
+  HorizontalPodAutoscaler,
+  Ingress,
+  Job,
+  NetworkPolicy,
+  PodDisruptionBudget,
+  Service,
+  StatefulSet
+]
 
 /**
- * Validates a manifest, and lists the fields that the validation never looked at: Kubernetes has none of that name.
+ * Validates a manifest, and lists the fields that the validation never looked at: Kubernetes has none of that
+ * name.
  *
  * @throws Error for a field of the wrong type, or a missing one
  */

@@ -16,7 +16,14 @@ const server = createServer({ noDelay: true }, socket => {
 })
 
 parentPort?.on('message', () => {
-  void Promise.all([...sockets].map(socket => new Promise(resolve => { socket.write(responseWith('stray'), resolve) }))).then(() => {
+  void Promise.all(
+    [...sockets].map(
+      socket =>
+        new Promise(resolve => {
+          socket.write(responseWith('stray'), resolve)
+        })
+    )
+  ).then(() => {
     Atomics.store(written, 0, 1)
     Atomics.notify(written, 0)
   })

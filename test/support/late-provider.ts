@@ -1,6 +1,6 @@
 /**
- * A provider in a thread of its own that writes responses nobody requested. The test waits for them without returning to its event
- * loop, so that they lie in the kernel, unread, when it goes on.
+ * A provider in a thread of its own that writes responses nobody requested. The test waits for them without
+ * returning to its event loop, so that they lie in the kernel, unread, when it goes on.
  */
 
 import { once } from 'node:events'
@@ -13,7 +13,10 @@ export interface LateProvider {
   readonly writeUnrequested: () => void
 }
 
-/** Starts the provider: it answers its n-th request with the text `answer n`; the unrequested responses say `stray`. */
+/**
+ * Starts the provider: it answers its n-th request with the text `answer n`; the unrequested responses say
+ * `stray`.
+ */
 export async function startLateProvider (t: Test): Promise<LateProvider> {
   const written = new Int32Array(new SharedArrayBuffer(4))
   const worker = new Worker(new URL('late-provider-worker.js', import.meta.url), { workerData: written })

@@ -5,10 +5,14 @@ import type { ReservationRequest } from '../../lib/limits/counters.ts'
 
 const limiter = workerLimiter(process)
 
-process.on('message', (message: { readonly count?: number, readonly wanted: ReservationRequest, readonly settle?: number }) => {
-  const { count, wanted, settle } = message
-  if (settle !== undefined) limiter.settle(settle, { used: { tokens: 1, nanoUsd: 1 } })
-  if (count === undefined) return
-  void Promise.all(Array.from({ length: count }, async () => await limiter.reserve(wanted)))
-    .then(verdicts => process.send?.({ verdicts }))
-})
+process.on(
+  'message',
+  (message: { readonly count?: number, readonly wanted: ReservationRequest, readonly settle?: number }) => {
+    const { count, wanted, settle } = message
+    if (settle !== undefined) limiter.settle(settle, { used: { tokens: 1, nanoUsd: 1 } })
+    if (count === undefined) return
+    void Promise.all(Array.from({ length: count }, async () => await limiter.reserve(wanted))).then(
+      verdicts => process.send?.({ verdicts })
+    )
+  }
+)

@@ -1,7 +1,15 @@
 /** Limiters as a key sees them: calls of one key with its limits, in tokens and billionths of a dollar. */
 
 import { accountsOf, type PartyKind } from '../../lib/limits/call-accounts.ts'
-import type { ActualUsage, Holding, LimitCounters, LimitDecision, ReservationRequest, SumKey, UsageRowKey } from '../../lib/limits/counters.ts'
+import type {
+  ActualUsage,
+  Holding,
+  LimitCounters,
+  LimitDecision,
+  ReservationRequest,
+  SumKey,
+  UsageRowKey
+} from '../../lib/limits/counters.ts'
 import type { Limiter, LocalLimiter } from '../../lib/limits/limiter.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 
@@ -26,10 +34,17 @@ export interface KeyUsage {
 /** A decision with what it grants of a budget. */
 export type KeyDecision = LimitDecision & { readonly nanoUsd?: number | undefined }
 
-export function requestOf ({ keyId, limits, tokens, nanoUsd, minNanoUsd, images = 0, alreadyAdmitted }: KeyCall, kind: PartyKind = 'key'): ReservationRequest {
+export function requestOf (
+  { keyId, limits, tokens, nanoUsd, minNanoUsd, images = 0, alreadyAdmitted }: KeyCall,
+  kind: PartyKind = 'key'
+): ReservationRequest {
   return {
     accounts: accountsOf([{ kind, id: keyId, limits }]),
-    wanted: { tokens: { most: tokens }, nanoUsd: { most: nanoUsd, least: minNanoUsd }, images: { most: images } },
+    wanted: {
+      tokens: { most: tokens },
+      nanoUsd: { most: nanoUsd, least: minNanoUsd },
+      images: { most: images }
+    },
     ...alreadyAdmitted !== undefined && { alreadyAdmitted }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Imported before a program: on SIGUSR2 prints a line with the addresses of the scripts it has loaded, or the beginning
- * of those that were made of a string, and with the modules of Node.js.
+ * Imported before a program: on SIGUSR2 prints a line with the addresses of the scripts it has loaded, or the
+ * beginning of those that were made of a string, and with the modules of Node.js.
  */
 
 import { Session, type Debugger } from 'node:inspector'
@@ -10,7 +10,10 @@ const session = new Session()
 session.connect()
 session.on('Debugger.scriptParsed', ({ params }: { params: Debugger.ScriptParsedEventDataType }) => {
   if (params.url !== '') scripts.add(params.url)
-  else session.post('Debugger.getScriptSource', { scriptId: params.scriptId }, (_, source) => scripts.add(source.scriptSource.slice(0, 100)))
+  else
+    session.post('Debugger.getScriptSource', { scriptId: params.scriptId }, (_, source) =>
+      scripts.add(source.scriptSource.slice(0, 100))
+    )
 })
 session.post('Debugger.enable')
 

@@ -1,4 +1,7 @@
-/** Imported before a program: prints each flag of V8 that the program sets, and whether it had loaded HTTP by then. */
+/**
+ * Imported before a program: prints each flag of V8 that the program sets, and whether it had loaded HTTP by
+ * then.
+ */
 
 import { syncBuiltinESMExports } from 'node:module'
 import v8 from 'node:v8'

@@ -20,7 +20,10 @@ export interface MailServer {
 }
 
 /** Listens until the test ends. */
-export async function mailServer (t: Test, { tls, answer = () => undefined }: MailServerOptions = {}): Promise<MailServer> {
+export async function mailServer (
+  t: Test,
+  { tls, answer = () => undefined }: MailServerOptions = {}
+): Promise<MailServer> {
   const commands: string[] = []
   const messages: string[] = []
   const server = tls === undefined ? createServer() : createTlsServer(tls)

@@ -17,13 +17,30 @@ export async function startNginx (t: Test, ports: readonly number[]): Promise<{ 
   const directory = join(t.testdirName, 'nginx') // beside the files of the cluster
   mkdirSync(directory)
   const [port, file] = [await freePort(), join(directory, 'nginx.conf')]
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${directory}/${name};`).join('\n')
-  const server = readFileSync(example, 'utf8').replace('listen 80;', `listen 127.0.0.1:${port};`)
-    .replace(/server node-(\d):8080 (.*);/g, (_, node, rest) => `server 127.0.0.1:${ports[Number(node) - 1]} ${rest};`)
-  writeFileSync(file, `daemon off; pid ${directory}/pid; events {} http { access_log off; ${temporary}\n${server} }`)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map(name => `${name}_temp_path ${directory}/${name};`)
+    .join('\n')
+  const server = readFileSync(example, 'utf8')
+    .replace('listen 80;', `listen 127.0.0.1:${port};`)
+    .replace(
+      /server node-(\d):8080 (.*);/g,
+      (_, node, rest) => `server 127.0.0.1:${ports[Number(node) - 1]} ${rest};`
+    )
+  writeFileSync(
+    file,
+    `daemon off; pid ${directory}/pid; events {} http { access_log off; ${temporary}\n${server} }`
+  )
   const child = spawn('nginx', ['-p', directory, '-c', file, '-e', join(directory, 'errors')])
   t.teardown(() => child.kill('SIGTERM'))
   const url = `http://127.0.0.1:${port}`
-  await until(async () => await fetch(`${url}/livez`).then(({ ok }) => ok, () => false), 'nginx to serve', 10_000)
+  await until(
+    async () =>
+      await fetch(`${url}/livez`).then(
+        ({ ok }) => ok,
+        () => false
+      ),
+    'nginx to serve',
+    10_000
+  )
   return { url }
 }

@@ -12,7 +12,11 @@ export interface OpenRequest {
 }
 
 /** Sends a request that nothing answers yet. */
-export async function openRequest (t: Test, path: string = '/', init: RequestInit = {}): Promise<OpenRequest> {
+export async function openRequest (
+  t: Test,
+  path: string = '/',
+  init: RequestInit = {}
+): Promise<OpenRequest> {
   let accept: (pair: readonly [IncomingMessage, ServerResponse]) => void = () => undefined
   const accepted = new Promise<readonly [IncomingMessage, ServerResponse]>(resolve => { accept = resolve })
   const { url } = await httpServer(t, (request, response) => accept([request, response]))

@@ -1,7 +1,15 @@
-/** A device with passkeys, made of a key pair and the few bytes that the Web Authentication API wants around it. */
+/**
+ * A device with passkeys, made of a key pair and the few bytes that the Web Authentication API wants around
+ * it.
+ */
 
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
-import type { PasskeyChallenge, PasskeyCreation, PasskeyRegistration, PasskeySignIn } from '../../schemas/admin/passkeys.ts'
+import type {
+  PasskeyChallenge,
+  PasskeyCreation,
+  PasskeyRegistration,
+  PasskeySignIn
+} from '../../schemas/admin/passkeys.ts'
 
 const userPresentAndVerified = 0x05
 const withCredential = 0x40
@@ -10,14 +18,23 @@ export interface PasskeyDevice {
   /** @param origin that the browser saw */
   readonly create: (options: PasskeyCreation['options'], origin: string) => PasskeyRegistration['credential']
   /** Each proof counts as a use, unless `uses` says which number to claim. */
-  readonly prove: (options: PasskeyChallenge['options'], origin: string, uses?: number) => PasskeySignIn['credential']
+  readonly prove: (
+    options: PasskeyChallenge['options'],
+    origin: string,
+    uses?: number
+  ) => PasskeySignIn['credential']
 }
 
 export function passkeyDevice (): PasskeyDevice {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
   // COSE: a key of two coordinates, on P-256, for ES256.
-  const coseKey = Buffer.concat([Buffer.from('a5010203262001215820', 'hex'), Buffer.from(x, 'base64url'), Buffer.from('225820', 'hex'), Buffer.from(y, 'base64url')])
+  const coseKey = Buffer.concat([
+    Buffer.from('a5010203262001215820', 'hex'),
+    Buffer.from(x, 'base64url'),
+    Buffer.from('225820', 'hex'),
+    Buffer.from(y, 'base64url')
+  ])
   const id = randomBytes(32)
   let user = ''
   let counted = 0
@@ -25,26 +42,58 @@ export function passkeyDevice (): PasskeyDevice {
   const authenticatorData = (host: string, flags: number, credential = Buffer.alloc(0)): Buffer => {
     const counter = Buffer.alloc(4)
     counter.writeUInt32BE(counted)
-    return Buffer.concat([createHash('sha256').update(host).digest(), Buffer.from([flags]), counter, credential])
+    return Buffer.concat([
+      createHash('sha256').update(host).digest(),
+      Buffer.from([flags]),
+      counter,
+      credential
+    ])
   }
-  const credential = { id: id.toString('base64url'), rawId: id.toString('base64url'), type: 'public-key', clientExtensionResults: {} } as const
+  const credential = {
+    id: id.toString('base64url'),
+    rawId: id.toString('base64url'),
+    type: 'public-key',
+    clientExtensionResults: {}
+  } as const
 
   return {
     create ({ challenge, rp, user: { id: userId } }, origin) {
       user = userId
       const attested = Buffer.concat([Buffer.alloc(16), Buffer.from([0, id.length]), id, coseKey])
       const data = authenticatorData(rp.id ?? '', userPresentAndVerified | withCredential, attested)
-      const attestationObject = Buffer.concat([cborMap(3), cborText('fmt'), cborText('none'), cborText('attStmt'), cborMap(0), cborText('authData'), cborBytes(data)])
-      return { ...credential, response: { clientDataJSON: clientData('webauthn.create', challenge, origin), attestationObject: attestationObject.toString('base64url') } }
+      const attestationObject = Buffer.concat([
+        cborMap(3),
+        cborText('fmt'),
+        cborText('none'),
+        cborText('attStmt'),
+        cborMap(0),
+        cborText('authData'),
+        cborBytes(data)
+      ])
+      return {
+        ...credential,
+        response: {
+          clientDataJSON: clientData('webauthn.create', challenge, origin),
+          attestationObject: attestationObject.toString('base64url')
+        }
+      }
     },
     prove ({ challenge, rpId }, origin, uses = counted + 1) {
       counted = uses
       const data = authenticatorData(rpId, userPresentAndVerified)
       const clientDataJSON = clientData('webauthn.get', challenge, origin)
-      const signed = Buffer.concat([data, createHash('sha256').update(Buffer.from(clientDataJSON, 'base64url')).digest()])
+      const signed = Buffer.concat([
+        data,
+        createHash('sha256').update(Buffer.from(clientDataJSON, 'base64url')).digest()
+      ])
       return {
         ...credential,
-        response: { clientDataJSON, authenticatorData: data.toString('base64url'), signature: sign('sha256', signed, privateKey).toString('base64url'), userHandle: user }
+        response: {
+          clientDataJSON,
+          authenticatorData: data.toString('base64url'),
+          signature: sign('sha256', signed, privateKey).toString('base64url'),
+          userHandle: user
+        }
       }
     }
   }

@@ -3,21 +3,29 @@
 /** Makes a PDF of one page per list of lines, each line in 18 point Helvetica. */
 export function textPdf (pages: ReadonlyArray<readonly string[]>): Buffer {
   const font = '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>'
-  return pdf(pages.map(lines => ({
-    content: `BT /F1 18 Tf 72 720 Td 28 TL ${lines.map(line => `(${line.replace(/[\\()]/g, '\\$&')}) Tj T*`).join(' ')} ET`,
-    resources: '<< /Font << /F1 3 0 R >> >>'
-  })), font)
+  return pdf(
+    pages.map(lines => ({
+      content: `BT /F1 18 Tf 72 720 Td 28 TL ${lines.map(line => `(${line.replace(/[\\()]/g, '\\$&')}) Tj T*`).join(' ')} ET`,
+      resources: '<< /Font << /F1 3 0 R >> >>'
+    })),
+    font
+  )
 }
 
 /** Makes a PDF of one page that is a picture and nothing else, as scanners make them. */
 export function scannedPdf (jpeg: Buffer, width: number, height: number): Buffer {
   const image = Buffer.concat([
-    Buffer.from(`<< /Type /XObject /Subtype /Image /Width ${width} /Height ${height} /ColorSpace /DeviceRGB ` +
-      `/BitsPerComponent 8 /Filter /DCTDecode /Length ${jpeg.length} >>\nstream\n`),
+    Buffer.from(
+      `<< /Type /XObject /Subtype /Image /Width ${width} /Height ${height} /ColorSpace /DeviceRGB ` +
+        `/BitsPerComponent 8 /Filter /DCTDecode /Length ${jpeg.length} >>\nstream\n`
+    ),
     jpeg,
     Buffer.from('\nendstream')
   ])
-  return pdf([{ content: 'q 612 0 0 792 0 0 cm /I1 Do Q', resources: '<< /XObject << /I1 3 0 R >> >>' }], image)
+  return pdf(
+    [{ content: 'q 612 0 0 792 0 0 cm /I1 Do Q', resources: '<< /XObject << /I1 3 0 R >> >>' }],
+    image
+  )
 }
 
 interface Page { readonly content: string, readonly resources: string }
@@ -49,6 +57,10 @@ function pdf (pages: readonly Page[], third: string | Buffer): Buffer {
   }
   const rows = offsets.map(offset => `${String(offset).padStart(10, '0')} 00000 n \n`).join('')
   const size = objects.length + 1
-  pieces.push(Buffer.from(`xref\n0 ${size}\n0000000000 65535 f \n${rows}trailer\n<< /Size ${size} /Root 1 0 R >>\nstartxref\n${at}\n%%EOF\n`))
+  pieces.push(
+    Buffer.from(
+      `xref\n0 ${size}\n0000000000 65535 f \n${rows}trailer\n<< /Size ${size} /Root 1 0 R >>\nstartxref\n${at}\n%%EOF\n`
+    )
+  )
   return Buffer.concat(pieces)
 }

@@ -8,6 +8,8 @@ export function plainNode (...args: readonly string[]): readonly [command: strin
 }
 
 /** Returns the same for another program, and for every Node.js that it starts. */
-export function plainCommand (...command: readonly string[]): readonly [command: string, args: readonly string[]] {
+export function plainCommand (
+  ...command: readonly string[]
+): readonly [command: string, args: readonly string[]] {
   return ['env', ['-u', 'NODE_OPTIONS', ...command]]
 }

@@ -22,7 +22,11 @@ const script = join(import.meta.dirname, '../../../.ci/postgres.sh')
 export function postgresServer (t: Test): PostgresServer {
   // Not among the fixtures: PostgreSQL runs as another user, who may not read there.
   const directory = mkdtempSync(join(tmpdir(), 'headgate-postgres-'))
-  const run = (action: string): string => execFileSync(script, [action, directory], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  const run = (action: string): string =>
+    execFileSync(script, [action, directory], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore']
+    }).trim()
   const url = run('start')
   t.teardown(() => {
     run('stop')

@@ -14,13 +14,23 @@ export interface PrintedAnswer {
 }
 
 /** Reads a stream that arrives in these pieces, and prints its answer for a caller of chat completions. */
-export async function printedAnswer (pieces: readonly Buffer[], reader: StreamReader<ChatEvent>): Promise<PrintedAnswer> {
+export async function printedAnswer (
+  pieces: readonly Buffer[],
+  reader: StreamReader<ChatEvent>
+): Promise<PrintedAnswer> {
   const batches = await readPieces<ChatEvent>(pieces, reader)
-  const call = routedCall<ChatInput>({ model: 'x/m', messages: [], stream: true, stream_options: { include_usage: true } })
+  const call = routedCall<ChatInput>({
+    model: 'x/m',
+    messages: [],
+    stream: true,
+    stream_options: { include_usage: true }
+  })
   const frames = await collect(sseEncode()(normalise()(recordUsage()(batchesOf(call, batches)))))
   const text = frames.join('').replaceAll(/"id":"[^"]*","object":"[^"]*","created":\d+,/g, '')
   return {
-    messages: text.split('\n\n').map(line => line.startsWith('data: {') ? JSON.stringify(JSON.parse(line.slice(6))) : line),
+    messages: text
+      .split('\n\n')
+      .map(line => (line.startsWith('data: {') ? JSON.stringify(JSON.parse(line.slice(6))) : line)),
     characters: call.record.outputCharacters ?? 0
   }
 }

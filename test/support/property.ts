@@ -3,16 +3,24 @@ import { rounds } from './rounds.ts'
 import type { Test } from 'tap'
 
 /**
- * Asserts that a property holds, for the `rounds` of as many values as are wanted; a counterexample is the title of the
- * failure.
+ * Asserts that a property holds, for the `rounds` of as many values as are wanted; a counterexample is the
+ * title of the failure.
  */
-export function holds<Values> (t: Test, property: fc.IProperty<Values>, parameters: fc.Parameters<Values> = {}): void {
+export function holds<Values> (
+  t: Test,
+  property: fc.IProperty<Values>,
+  parameters: fc.Parameters<Values> = {}
+): void {
   const details = fc.check(property, shortened(parameters))
   t.notOk(details.failed, fc.defaultReportMessage(details) ?? `holds for ${details.numRuns} values`)
 }
 
 /** Asserts that an asynchronous property holds, as `holds` does. */
-export async function holdsAsync<Values> (t: Test, property: fc.IAsyncProperty<Values>, parameters: fc.Parameters<Values> = {}): Promise<void> {
+export async function holdsAsync<Values> (
+  t: Test,
+  property: fc.IAsyncProperty<Values>,
+  parameters: fc.Parameters<Values> = {}
+): Promise<void> {
   const details = await fc.check(property, shortened(parameters))
   t.notOk(details.failed, fc.defaultReportMessage(details) ?? `holds for ${details.numRuns} values`)
 }

@@ -1,4 +1,7 @@
-/** What providers refuse, as far as the gateway keeps to it: checked over random requests, and listed in `docs/providers.md`. */
+/**
+ * What providers refuse, as far as the gateway keeps to it: checked over random requests, and listed in
+ * `docs/providers.md`.
+ */
 
 import { isList, isObject, objectOf, objectsOf, type JsonObject } from '../../lib/json/guards.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
@@ -22,111 +25,244 @@ const geminiDocs = 'https://ai.google.dev/api/caching#FunctionDeclaration'
 
 /** Efforts by model. */
 const xaiEfforts: Readonly<Record<string, readonly string[]>> = {
-  'grok-4.6': ['low', 'medium', 'high', 'xhigh'], 'grok-4.5': ['low', 'medium', 'high'], 'grok-4.3': ['none', 'low', 'medium', 'high'], 'grok-4-0709': []
+  'grok-4.6': ['low', 'medium', 'high', 'xhigh'],
+  'grok-4.5': ['low', 'medium', 'high'],
+  'grok-4.3': ['none', 'low', 'medium', 'high'],
+  'grok-4-0709': []
 }
 const openaiEfforts: Readonly<Record<string, readonly string[]>> = {
-  'gpt-5-pro': ['high'], 'gpt-5': ['minimal', 'low', 'medium', 'high'], 'o4-mini': ['low', 'medium', 'high'], 'gpt-5.1': ['none', 'low', 'medium', 'high'], 'gpt-4.1': []
+  'gpt-5-pro': ['high'],
+  'gpt-5': ['minimal', 'low', 'medium', 'high'],
+  'o4-mini': ['low', 'medium', 'high'],
+  'gpt-5.1': ['none', 'low', 'medium', 'high'],
+  'gpt-4.1': []
 }
 
 export const providerRules: readonly ProviderRule[] = [
   {
-    kinds: ['anthropic'], rule: 'No text is of white space only, nor is the system prompt.', source: anthropicDocs, asOf,
-    isBroken: body => some(body['messages'], value => value['type'] === 'text' && isBlank(value['text'])) || isBlank(body['system']) ||
-      some(body['system'], value => isBlank(value['text'])) || objectsOf(body['messages']).some(({ content }) => isBlank(content))
+    kinds: ['anthropic'],
+    rule: 'No text is of white space only, nor is the system prompt.',
+    source: anthropicDocs,
+    asOf,
+    isBroken: body =>
+      some(body['messages'], value => value['type'] === 'text' && isBlank(value['text'])) ||
+      isBlank(body['system']) ||
+      some(body['system'], value => isBlank(value['text'])) ||
+      objectsOf(body['messages']).some(({ content }) => isBlank(content))
   },
   {
-    kinds: ['anthropic'], rule: 'Users and assistants take turns, and there is a message.', source: anthropicDocs, asOf,
-    isBroken: ({ messages }) => objectsOf(messages).length === 0 || objectsOf(messages).some(({ role }, index, all) => role === all[index - 1]?.['role'])
+    kinds: ['anthropic'],
+    rule: 'Users and assistants take turns, and there is a message.',
+    source: anthropicDocs,
+    asOf,
+    isBroken: ({ messages }) =>
+      objectsOf(messages).length === 0 ||
+      objectsOf(messages).some(({ role }, index, all) => role === all[index - 1]?.['role'])
   },
   {
-    kinds: ['anthropic'], rule: 'Each tool call has an id of its own, of letters, digits, `_` and `-`, and its result in the next message.', source: anthropicDocs, asOf,
+    kinds: ['anthropic'],
+    rule: 'Each tool call has an id of its own, of letters, digits, `_` and `-`, and its result in the next message.',
+    source: anthropicDocs,
+    asOf,
     isBroken: ({ messages }) => {
       const all = objectsOf(messages)
-      const blocks = (message: JsonObject | undefined, type: string): readonly JsonObject[] => objectsOf(message?.['content']).filter(block => block['type'] === type)
-      const calls = all.flatMap((message, index) => blocks(message, 'tool_use').map(({ id }) => ({ id, results: blocks(all[index + 1], 'tool_result') })))
-      return new Set(calls.map(({ id }) => id)).size < calls.length || calls.some(({ id, results }) => !/^[\w-]+$/.test(String(id)) || !results.some(result => result['tool_use_id'] === id))
+      const blocks = (message: JsonObject | undefined, type: string): readonly JsonObject[] =>
+        objectsOf(message?.['content']).filter(block => block['type'] === type)
+      const calls = all.flatMap((message, index) =>
+        blocks(message, 'tool_use').map(({ id }) => ({ id, results: blocks(all[index + 1], 'tool_result') }))
+      )
+      return (
+        new Set(calls.map(({ id }) => id)).size < calls.length ||
+        calls.some(
+          ({ id, results }) =>
+            !/^[\w-]+$/.test(String(id)) || !results.some(result => result['tool_use_id'] === id)
+        )
+      )
     }
   },
   {
-    kinds: ['anthropic'], rule: 'The schema of a tool is an object at its root, without `anyOf`, `oneOf` and `allOf`.', source: anthropicDocs, asOf,
+    kinds: ['anthropic'],
+    rule: 'The schema of a tool is an object at its root, without `anyOf`, `oneOf` and `allOf`.',
+    source: anthropicDocs,
+    asOf,
     isBroken: ({ tools }) => objectsOf(tools).some(tool => !isPlainRoot(tool['input_schema']))
   },
   {
-    kinds: ['anthropic'], rule: 'Names of the arguments of a tool are letters, digits, `_`, `.` and `-`, at most 64.', source: 'https://github.com/anthropics/claude-code/issues/79418', asOf,
-    isBroken: ({ tools }) => objectsOf(tools).some(tool => Object.keys(Object(objectOf(tool['input_schema'])?.['properties'])).some(name => !/^[a-zA-Z0-9_.-]{1,64}$/.test(name)))
+    kinds: ['anthropic'],
+    rule: 'Names of the arguments of a tool are letters, digits, `_`, `.` and `-`, at most 64.',
+    source: 'https://github.com/anthropics/claude-code/issues/79418',
+    asOf,
+    isBroken: ({ tools }) =>
+      objectsOf(tools).some(tool =>
+        Object.keys(Object(objectOf(tool['input_schema'])?.['properties'])).some(
+          name => !/^[a-zA-Z0-9_.-]{1,64}$/.test(name)
+        )
+      )
   },
   {
-    kinds: ['anthropic'], rule: 'Not both `temperature` and `top_p`, and neither beside thinking, but for `top_p` from 0.95.', source: 'https://docs.claude.com/en/docs/build-with-claude/extended-thinking', asOf,
-    isBroken: ({ temperature, top_p: topP, thinking }) => (temperature !== undefined && topP !== undefined) ||
-      (['enabled', 'adaptive'].includes(String(objectOf(thinking)?.['type'])) && (temperature !== undefined || Number(topP ?? 1) < 0.95))
+    kinds: ['anthropic'],
+    rule: 'Not both `temperature` and `top_p`, and neither beside thinking, but for `top_p` from 0.95.',
+    source: 'https://docs.claude.com/en/docs/build-with-claude/extended-thinking',
+    asOf,
+    isBroken: ({ temperature, top_p: topP, thinking }) =>
+      (temperature !== undefined && topP !== undefined) ||
+      (['enabled', 'adaptive'].includes(String(objectOf(thinking)?.['type'])) &&
+        (temperature !== undefined || Number(topP ?? 1) < 0.95))
   },
   {
-    kinds: ['anthropic'], rule: 'A thinking budget is from 1,024 and below `max_tokens`, and goes to models that take one.', source: 'https://docs.claude.com/en/docs/build-with-claude/extended-thinking', asOf,
+    kinds: ['anthropic'],
+    rule: 'A thinking budget is from 1,024 and below `max_tokens`, and goes to models that take one.',
+    source: 'https://docs.claude.com/en/docs/build-with-claude/extended-thinking',
+    asOf,
     isBroken: ({ thinking, max_tokens: limit, model }) => {
       const budget = objectOf(thinking)?.['budget_tokens']
-      return budget !== undefined && (Number(budget) < 1024 || Number(budget) >= Number(limit) || /opus-4-[78]|opus-5|sonnet-5|fable-5/.test(String(model)))
+      return (
+        budget !== undefined &&
+        (Number(budget) < 1024 ||
+          Number(budget) >= Number(limit) ||
+          /opus-4-[78]|opus-5|sonnet-5|fable-5/.test(String(model)))
+      )
     }
   },
   {
-    kinds: openai, rule: 'Parameters of a function are an object with `properties` at the root, without a union, and arrays say what is in them.', source: openaiDocs, asOf,
-    isBroken: ({ tools }) => objectsOf(tools).map(tool => objectOf(tool['function']) ?? tool).some(({ parameters }) =>
-      parameters !== undefined && (!isPlainRoot(parameters) || !isObject(objectOf(parameters)?.['properties']) || hasOpenArray(parameters)))
+    kinds: openai,
+    rule: 'Parameters of a function are an object with `properties` at the root, without a union, and arrays say what is in them.',
+    source: openaiDocs,
+    asOf,
+    isBroken: ({ tools }) =>
+      objectsOf(tools)
+        .map(tool => objectOf(tool['function']) ?? tool)
+        .some(
+          ({ parameters }) =>
+            parameters !== undefined &&
+            (!isPlainRoot(parameters) ||
+              !isObject(objectOf(parameters)?.['properties']) ||
+              hasOpenArray(parameters))
+        )
   },
   {
-    kinds: openai, rule: 'Function tools for models that think go to `POST /responses`, unless the effort is none.', source: 'https://github.com/BerriAI/litellm/issues/34569', asOf,
-    isBroken: ({ model, tools, reasoning_effort: effort }, path) => path.endsWith('/chat/completions') && isList(tools) && effort !== 'none' &&
+    kinds: openai,
+    rule: 'Function tools for models that think go to `POST /responses`, unless the effort is none.',
+    source: 'https://github.com/BerriAI/litellm/issues/34569',
+    asOf,
+    isBroken: ({ model, tools, reasoning_effort: effort }, path) =>
+      path.endsWith('/chat/completions') &&
+      isList(tools) &&
+      effort !== 'none' &&
       (/^gpt-(?:5\.6|6)/.test(String(model)) || (/^gpt-5\.[45]/.test(String(model)) && effort !== undefined))
   },
   {
-    kinds: openai, rule: 'Models that think get no penalties, and no temperature while they do.', source: 'https://developers.openai.com/api/docs/guides/reasoning', asOf,
-    isBroken: body => /^(?:gpt-[56](?!.*chat)|o\d)/.test(String(body['model'])) && ['presence_penalty', 'frequency_penalty'].some(name => body[name] !== undefined)
+    kinds: openai,
+    rule: 'Models that think get no penalties, and no temperature while they do.',
+    source: 'https://developers.openai.com/api/docs/guides/reasoning',
+    asOf,
+    isBroken: body =>
+      /^(?:gpt-[56](?!.*chat)|o\d)/.test(String(body['model'])) &&
+      ['presence_penalty', 'frequency_penalty'].some(name => body[name] !== undefined)
   },
   {
-    kinds: openai, rule: 'Ids of tool calls have at most 40 characters.', source: openaiDocs, asOf,
-    isBroken: ({ messages }) => objectsOf(messages).some(message => [message['tool_call_id'], ...objectsOf(message['tool_calls']).map(({ id }) => id)].some(id => typeof id === 'string' && id.length > 40))
+    kinds: openai,
+    rule: 'Ids of tool calls have at most 40 characters.',
+    source: openaiDocs,
+    asOf,
+    isBroken: ({ messages }) =>
+      objectsOf(messages).some(message =>
+        [message['tool_call_id'], ...objectsOf(message['tool_calls']).map(({ id }) => id)].some(
+          id => typeof id === 'string' && id.length > 40
+        )
+      )
   },
   {
-    kinds: openai, rule: 'A limit of tokens at `POST /responses` is at least 16.', source: 'https://developers.openai.com/api/reference/resources/responses', asOf,
+    kinds: openai,
+    rule: 'A limit of tokens at `POST /responses` is at least 16.',
+    source: 'https://developers.openai.com/api/reference/resources/responses',
+    asOf,
     isBroken: ({ max_output_tokens: limit }) => limit !== undefined && Number(limit) < 16
   },
   {
-    kinds: ['mistral'], rule: 'No user message comes right after a tool message; ids of tool calls are nine letters and digits.', source: 'https://docs.mistral.ai/capabilities/function_calling', asOf,
-    isBroken: ({ messages }) => objectsOf(messages).some((message, index, all) => (message['role'] === 'user' && all[index - 1]?.['role'] === 'tool') ||
-      objectsOf(message['tool_calls']).some(({ id }) => !/^[A-Za-z0-9]{9}$/.test(String(id))))
+    kinds: ['mistral'],
+    rule: 'No user message comes right after a tool message; ids of tool calls are nine letters and digits.',
+    source: 'https://docs.mistral.ai/capabilities/function_calling',
+    asOf,
+    isBroken: ({ messages }) =>
+      objectsOf(messages).some(
+        (message, index, all) =>
+          (message['role'] === 'user' && all[index - 1]?.['role'] === 'tool') ||
+          objectsOf(message['tool_calls']).some(({ id }) => !/^[A-Za-z0-9]{9}$/.test(String(id)))
+      )
   },
   {
-    kinds: ['vllm', 'sglang', 'llama.cpp', 'ollama', 'lm-studio', 'openai-compatible'], rule: 'One system message at most, and it comes first.', source: 'Templates of open models refuse another order.', asOf,
+    kinds: ['vllm', 'sglang', 'llama.cpp', 'ollama', 'lm-studio', 'openai-compatible'],
+    rule: 'One system message at most, and it comes first.',
+    source: 'Templates of open models refuse another order.',
+    asOf,
     isBroken: ({ messages }) => objectsOf(messages).some(({ role }, index) => role === 'system' && index > 0)
   },
   {
-    kinds: ['google'], rule: 'References have a target among `$defs`, enumerations no empty text and no null, and required names a property.', source: geminiDocs, asOf,
-    isBroken: ({ tools }) => objectsOf(tools).flatMap(tool => objectsOf(tool['functionDeclarations'])).some(({ parametersJsonSchema: schema }) =>
-      some(schema, value => (typeof value['$ref'] === 'string' && objectOf(objectOf(schema)?.['$defs'])?.[value['$ref'].slice('#/$defs/'.length)] === undefined) ||
-        (isList(value['enum']) && value['enum'].some(member => member === '' || member === null)) ||
-        (isList(value['required']) && isObject(value['properties']) && value['required'].some(name => !Object.hasOwn(Object(value['properties']), String(name))))))
+    kinds: ['google'],
+    rule: 'References have a target among `$defs`, enumerations no empty text and no null, and required names a property.',
+    source: geminiDocs,
+    asOf,
+    isBroken: ({ tools }) =>
+      objectsOf(tools)
+        .flatMap(tool => objectsOf(tool['functionDeclarations']))
+        .some(({ parametersJsonSchema: schema }) =>
+          some(
+            schema,
+            value =>
+              (typeof value['$ref'] === 'string' &&
+                objectOf(objectOf(schema)?.['$defs'])?.[value['$ref'].slice('#/$defs/'.length)] ===
+                  undefined) ||
+              (isList(value['enum']) && value['enum'].some(member => member === '' || member === null)) ||
+              (isList(value['required']) &&
+                isObject(value['properties']) &&
+                value['required'].some(name => !Object.hasOwn(Object(value['properties']), String(name))))
+          )
+        )
   },
   {
-    kinds: ['xai'], rule: 'Models that reason get no penalties, no `logit_bias` and no `stop`, which is refused.', source: 'https://docs.x.ai/developers/model-capabilities/text/reasoning', asOf,
-    isBroken: body => String(body['model']).startsWith('grok-4') && ['presence_penalty', 'frequency_penalty', 'logit_bias', 'stop'].some(name => body[name] !== undefined)
+    kinds: ['xai'],
+    rule: 'Models that reason get no penalties, no `logit_bias` and no `stop`, which is refused.',
+    source: 'https://docs.x.ai/developers/model-capabilities/text/reasoning',
+    asOf,
+    isBroken: body =>
+      String(body['model']).startsWith('grok-4') &&
+      ['presence_penalty', 'frequency_penalty', 'logit_bias', 'stop'].some(name => body[name] !== undefined)
   },
   {
-    kinds: ['xai'], rule: 'An effort is one that the model takes, and none for models that decide by themselves.', source: 'https://docs.x.ai/developers/model-capabilities/text/reasoning', asOf,
+    kinds: ['xai'],
+    rule: 'An effort is one that the model takes, and none for models that decide by themselves.',
+    source: 'https://docs.x.ai/developers/model-capabilities/text/reasoning',
+    asOf,
     isBroken: ({ model, reasoning_effort: effort }) => isUnknownEffort(xaiEfforts, model, effort)
   },
   {
-    kinds: openai, rule: 'An effort is one that the model takes.', source: 'https://learn.microsoft.com/en-us/javascript/api/@azure/ai-projects/reasoningeffort', asOf,
-    isBroken: ({ model, reasoning_effort: effort, reasoning }) => isUnknownEffort(openaiEfforts, model, effort ?? objectOf(reasoning)?.['effort'])
+    kinds: openai,
+    rule: 'An effort is one that the model takes.',
+    source: 'https://learn.microsoft.com/en-us/javascript/api/@azure/ai-projects/reasoningeffort',
+    asOf,
+    isBroken: ({ model, reasoning_effort: effort, reasoning }) =>
+      isUnknownEffort(openaiEfforts, model, effort ?? objectOf(reasoning)?.['effort'])
   },
   {
-    kinds: ['google'], rule: 'A level of thinking is one that the model takes: Gemini 3 Pro takes low and high.', source: 'https://ai.google.dev/gemini-api/docs/thinking#thinking-levels', asOf,
+    kinds: ['google'],
+    rule: 'A level of thinking is one that the model takes: Gemini 3 Pro takes low and high.',
+    source: 'https://ai.google.dev/gemini-api/docs/thinking#thinking-levels',
+    asOf,
     isBroken: ({ model, generationConfig }) => {
       const level = objectOf(objectOf(generationConfig)?.['thinkingConfig'])?.['thinkingLevel']
-      return String(model).startsWith('gemini-3-pro') && level !== undefined && level !== 'LOW' && level !== 'HIGH'
+      return (
+        String(model).startsWith('gemini-3-pro') &&
+        level !== undefined &&
+        level !== 'LOW' &&
+        level !== 'HIGH'
+      )
     }
   },
   {
     kinds: ['google'],
-    rule: 'A thinking budget is one that the model takes: Gemini 2.5 Pro 128 to 32,768, Flash 0 to 24,576, ' +
+    rule:
+      'A thinking budget is one that the model takes: Gemini 2.5 Pro 128 to 32,768, Flash 0 to 24,576, ' +
       'Flash-Lite 0 or 512 to 24,576; others take none.',
     source: 'https://ai.google.dev/gemini-api/docs/thinking#set-budget',
     asOf: '2026-11-27',
@@ -136,12 +272,22 @@ export const providerRules: readonly ProviderRule[] = [
     }
   },
   {
-    kinds: ['xai', 'mistral', 'groq', 'vllm', 'openai-compatible'], rule: 'A choice among some tools is made by offering no others.', source: 'https://docs.x.ai/developers/rest-api-reference/inference/chat', asOf,
+    kinds: ['xai', 'mistral', 'groq', 'vllm', 'openai-compatible'],
+    rule: 'A choice among some tools is made by offering no others.',
+    source: 'https://docs.x.ai/developers/rest-api-reference/inference/chat',
+    asOf,
     isBroken: ({ tool_choice: choice }) => objectOf(choice)?.['type'] === 'allowed_tools'
   },
   {
-    kinds: ['groq'], rule: 'Qwen takes the efforts `none` and `default`, GPT-OSS `low`, `medium` and `high`.', source: 'https://console.groq.com/docs/reasoning', asOf,
-    isBroken: ({ model, reasoning_effort: effort }) => effort !== undefined && !(/qwen/.test(String(model)) ? ['none', 'default'] : ['low', 'medium', 'high']).includes(effort as string)
+    kinds: ['groq'],
+    rule: 'Qwen takes the efforts `none` and `default`, GPT-OSS `low`, `medium` and `high`.',
+    source: 'https://console.groq.com/docs/reasoning',
+    asOf,
+    isBroken: ({ model, reasoning_effort: effort }) =>
+      effort !== undefined &&
+      !(/qwen/.test(String(model)) ? ['none', 'default'] : ['low', 'medium', 'high']).includes(
+        effort as string
+      )
   }
 ]
 
@@ -154,7 +300,11 @@ function isGeminiBudget (model: string, budget: number): boolean {
   }
 }
 
-function isUnknownEffort (known: Readonly<Record<string, readonly string[]>>, model: unknown, effort: unknown): boolean {
+function isUnknownEffort (
+  known: Readonly<Record<string, readonly string[]>>,
+  model: unknown,
+  effort: unknown
+): boolean {
   return effort !== undefined && known[String(model)]?.some(name => name === effort) === false
 }
 
@@ -163,11 +313,21 @@ function isBlank (value: unknown): boolean {
 }
 
 function isPlainRoot (schema: unknown): boolean {
-  return isObject(schema) && schema['type'] === 'object' && ['anyOf', 'oneOf', 'allOf'].every(keyword => schema[keyword] === undefined)
+  return (
+    isObject(schema) &&
+    schema['type'] === 'object' &&
+    ['anyOf', 'oneOf', 'allOf'].every(keyword => schema[keyword] === undefined)
+  )
 }
 
 function hasOpenArray (schema: unknown): boolean {
-  return some(schema, value => [value['type']].flat().includes('array') && value['items'] === undefined && value['prefixItems'] === undefined)
+  return some(
+    schema,
+    value =>
+      [value['type']].flat().includes('array') &&
+      value['items'] === undefined &&
+      value['prefixItems'] === undefined
+  )
 }
 
 /** Returns true when an object at any depth is like this. */

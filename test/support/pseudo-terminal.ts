@@ -7,9 +7,14 @@ import { settles } from './until.ts'
 import { plainCommand } from './plain-node.ts'
 import type { Test } from 'tap'
 
-export const noTerminal = spawnSync('python3', ['-c', 'import pty, fcntl, termios']).status !== 0 && 'no Python with pseudo-terminals'
+export const noTerminal =
+  spawnSync('python3', ['-c', 'import pty, fcntl, termios']).status !== 0 &&
+  'no Python with pseudo-terminals'
 
-/** Says which process it started, shows what that prints until there is something to read, closes the terminal and ends as the process does. */
+/**
+ * Says which process it started, shows what that prints until there is something to read, closes the terminal
+ * and ends as the process does.
+ */
 const program = `
 import fcntl, os, pty, select, subprocess, sys, termios
 terminal, other = pty.openpty()
@@ -37,7 +42,13 @@ export interface OnTerminal {
 }
 
 /** @param isOwner true for the process that the system sends SIGHUP when the terminal is closed */
-export async function onTerminal (t: Test, isOwner: boolean, command: readonly string[], cwd: string, env: Record<string, string>): Promise<OnTerminal> {
+export async function onTerminal (
+  t: Test,
+  isOwner: boolean,
+  command: readonly string[],
+  cwd: string,
+  env: Record<string, string>
+): Promise<OnTerminal> {
   const [name, parameters] = plainCommand(...command)
   const child = spawn('python3', ['-c', program, isOwner ? 'owner' : 'user', name, ...parameters], {
     cwd, env: { PATH: process.env['PATH'] ?? '', ...env }, stdio: ['pipe', 'pipe', 'inherit']

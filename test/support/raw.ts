@@ -17,8 +17,14 @@ export async function raw (t: Test, url: string): Promise<Socket> {
 /** Returns a chat request as text; `headers` come last, so that one of them can take another's place. */
 export function requestText (body: string, headers: readonly string[] = []): string {
   return [
-    'POST /v1/chat/completions HTTP/1.1', 'host: x', `authorization: Bearer ${testKey}`, 'content-type: application/json',
-    `content-length: ${Buffer.byteLength(body)}`, ...headers, '', body
+    'POST /v1/chat/completions HTTP/1.1',
+    'host: x',
+    `authorization: Bearer ${testKey}`,
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+    ...headers,
+    '',
+    body
   ].join('\r\n')
 }
 

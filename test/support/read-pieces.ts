@@ -4,10 +4,17 @@ import { StreamAttempt } from '../../lib/attempts/stream-attempt.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 
 /** Returns the events of each read of a stream that arrives in these pieces. */
-export async function readPieces<E extends { readonly type: string }> (pieces: readonly Buffer[], reader: StreamReader<E>): Promise<E[][]> {
+export async function readPieces<E extends { readonly type: string }> (
+  pieces: readonly Buffer[],
+  reader: StreamReader<E>
+): Promise<E[][]> {
   const body = new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => undefined })
   const attempt = new StreamAttempt<E>(body, reader, {
-    json: async () => [], jsonBytes: 100, eventBytes: 1_000_000, memory: new AnswerMemory(undefined), idleEventsMs: 60_000
+    json: async () => [],
+    jsonBytes: 100,
+    eventBytes: 1_000_000,
+    memory: new AnswerMemory(undefined),
+    idleEventsMs: 60_000
   })
   const batches: E[][] = []
   const source = [...pieces, undefined].values()
@@ -24,6 +31,10 @@ export async function readPieces<E extends { readonly type: string }> (pieces: r
 
 /** Cuts bytes at some places. */
 export function cutAt (bytes: Buffer, places: readonly number[]): Buffer[] {
-  const ends = [...new Set([...places.map(place => place % bytes.length), bytes.length])].toSorted((a, b) => a - b)
-  return ends.map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end)).filter(({ length }) => length > 0)
+  const ends = [...new Set([...places.map(place => place % bytes.length), bytes.length])].toSorted(
+    (a, b) => a - b
+  )
+  return ends
+    .map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end))
+    .filter(({ length }) => length > 0)
 }

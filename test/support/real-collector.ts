@@ -20,7 +20,8 @@ import type { Test } from 'tap'
 const program = process.env['HEADGATE_TEST_COLLECTOR']
 
 /** The reason why tests with a collector do not run; false where they do. */
-export const noCollector = program === undefined && 'no collector: HEADGATE_TEST_COLLECTOR is not the path of one'
+export const noCollector =
+  program === undefined && 'no collector: HEADGATE_TEST_COLLECTOR is not the path of one'
 
 export interface RealCollector {
   readonly url: string
@@ -35,7 +36,11 @@ export interface RealCollector {
 /** Starts a collector that takes OTLP over HTTP and writes what came to a file. */
 export async function realCollector (t: Test): Promise<RealCollector> {
   const directory = directoryOf(t)
-  const [file, config, port] = [join(directory, 'seen.jsonl'), join(directory, 'collector.yaml'), await freePort()]
+  const [file, config, port] = [
+    join(directory, 'seen.jsonl'),
+    join(directory, 'collector.yaml'),
+    await freePort()
+  ]
   const pipeline = { receivers: ['otlp'], exporters: ['file'] }
   writeFileSync(config, stringify({
     receivers: { otlp: { protocols: { http: { endpoint: `127.0.0.1:${port}` } } } },
@@ -52,7 +57,15 @@ export async function realCollector (t: Test): Promise<RealCollector> {
       child.kill('SIGKILL')
       await exit
     }
-    await until(async () => await fetch(`${url}/v1/traces`).then(() => true, () => false), 'the collector', 30_000)
+    await until(
+      async () =>
+        await fetch(`${url}/v1/traces`).then(
+          () => true,
+          () => false
+        ),
+      'the collector',
+      30_000
+    )
   }
   await start()
   return {
@@ -61,7 +74,8 @@ export async function realCollector (t: Test): Promise<RealCollector> {
     stop: async () => await stop(),
     seen: () => {
       const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
-      return signalsIn(lines.slice(0, -1).map(line => JSON.parse(line) as object)) // the last one may be half written
+      // the last one may be half written
+      return signalsIn(lines.slice(0, -1).map(line => JSON.parse(line) as object))
     }
   }
 }

@@ -40,7 +40,12 @@ export async function startRedis (t: Test, ...more: string[]): Promise<TestRedis
   const port = await freePort()
   const directory = mkdtempSync(join(tmpdir(), 'headgate-redis-'))
   const settings = ['--bind', '127.0.0.1', '--save', '', '--dir', directory, ...more]
-  const launch = async (): Promise<ChildProcess> => await launchRedis(more.includes('--tls-cert-file') ? ['--port', '0', '--tls-port', String(port), ...settings] : ['--port', String(port), ...settings])
+  const launch = async (): Promise<ChildProcess> =>
+    await launchRedis(
+      more.includes('--tls-cert-file')
+        ? ['--port', '0', '--tls-port', String(port), ...settings]
+        : ['--port', String(port), ...settings]
+    )
   let child = await launch()
   t.teardown(() => {
     child.kill('SIGKILL')
@@ -61,7 +66,11 @@ export async function startRedis (t: Test, ...more: string[]): Promise<TestRedis
 }
 
 /** Connects like a gateway. */
-export async function connectTo (t: Test, url: string, place: Partial<RedisServerOptions> = {}): Promise<RedisServer> {
+export async function connectTo (
+  t: Test,
+  url: string,
+  place: Partial<RedisServerOptions> = {}
+): Promise<RedisServer> {
   const address = parseRedisAddress(url)
   if (address === undefined) throw new TypeError(`${url} is no address`)
   const server = await RedisServer.connect({ address, timeoutMs: 300, beatMs: 50, ...place })
@@ -72,10 +81,15 @@ export async function connectTo (t: Test, url: string, place: Partial<RedisServe
 /** Starts the program, and resolves when it is ready: as a server, or as a Sentinel. */
 async function launchRedis (settings: readonly string[]): Promise<ChildProcess> {
   const child = spawn(program ?? '', settings, { stdio: ['ignore', 'pipe', 'ignore'] })
-  await settles(new Promise<void>((resolve, reject) => {
-    child.on('error', reject)
-    createInterface(child.stdout).on('line', line => { if (/Ready to accept connections|Sentinel ID is/.test(line)) resolve() })
-  }), 'Redis to start')
+  await settles(
+    new Promise<void>((resolve, reject) => {
+      child.on('error', reject)
+      createInterface(child.stdout).on('line', line => {
+        if (/Ready to accept connections|Sentinel ID is/.test(line)) resolve()
+      })
+    }),
+    'Redis to start'
+  )
   return child
 }
 

@@ -12,7 +12,12 @@ export const fixtures = join(import.meta.dirname, '../../../test/fixtures/respon
 export function responsesAsk (request: Partial<ChatInput> = {}, streamed = false): AdapterInput<ChatInput> {
   return {
     request: { model: 'openai/gpt-5-pro', messages: [{ role: 'user', content: 'hi' }], ...request },
-    route: { providerId: 'openai', model: 'gpt-5-pro', modelId: 'openai/gpt-5-pro', traits: { responsesOnly: true } },
+    route: {
+      providerId: 'openai',
+      model: 'gpt-5-pro',
+      modelId: 'openai/gpt-5-pro',
+      traits: { responsesOnly: true }
+    },
     quirks: kinds.openai.quirks ?? {},
     streamed
   }

@@ -30,7 +30,10 @@ export function responsesStart (request: Partial<ResponsesRequest> = {}): Answer
 }
 
 /** Returns events as the batches of an answer, some in each. */
-export function batchesOf ({ call }: AnswerStart<ResponsesContext>, events: readonly ChatEvent[]): ChatBatch[] {
+export function batchesOf (
+  { call }: AnswerStart<ResponsesContext>,
+  events: readonly ChatEvent[]
+): ChatBatch[] {
   return [{ call, route: call.routes[0], events }]
 }
 
@@ -45,7 +48,9 @@ export async function lastFrames ({ last }: FramePrinter<ChatEvent>): Promise<st
   return frames === undefined ? [] : await collect(frames)
 }
 
-export type StreamEvent = { readonly type: string, readonly sequence_number: number } & Readonly<Record<string, unknown>>
+export type StreamEvent = { readonly type: string, readonly sequence_number: number } & Readonly<
+  Record<string, unknown>
+>
 
 /** Parses the frames of a stream, and checks that the name of each event is its type. */
 export function streamEvents (text: string): StreamEvent[] {

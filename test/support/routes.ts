@@ -17,7 +17,12 @@ export function clock (): { now: () => number, pass: (ms: number) => void } {
 }
 
 /** Plays one attempt that fails. */
-export function fail (health: RouteHealth, failing: Route, code: ErrorCode = 'upstream_error', keyId = 'key-1'): void {
+export function fail (
+  health: RouteHealth,
+  failing: Route,
+  code: ErrorCode = 'upstream_error',
+  keyId = 'key-1'
+): void {
   const attempt = health.begin(failing, keyId)
   health.failed(failing, attempt, new GatewayError(code))
   health.ended(failing, attempt)

@@ -37,7 +37,21 @@ export async function s3Server (t: Test): Promise<S3Server> {
     child.kill('SIGKILL')
     await exit
   })
-  const [line] = await settles(once(createInterface(child.stdout), 'line'), 'the server of S3', 30_000) as [string]
-  const { url, accessKey, secretKey } = JSON.parse(line) as { readonly url: string, readonly accessKey: string, readonly secretKey: string }
-  return { endpoint: url, bucket: 'records', region: 'eu-north-1', accessKey: new Secret(accessKey), secretKey: new Secret(secretKey) }
+  const [line] = (await settles(
+    once(createInterface(child.stdout), 'line'),
+    'the server of S3',
+    30_000
+  )) as [string]
+  const { url, accessKey, secretKey } = JSON.parse(line) as {
+    readonly url: string
+    readonly accessKey: string
+    readonly secretKey: string
+  }
+  return {
+    endpoint: url,
+    bucket: 'records',
+    region: 'eu-north-1',
+    accessKey: new Secret(accessKey),
+    secretKey: new Secret(secretKey)
+  }
 }

@@ -4,9 +4,22 @@ import { sandboxTransport } from '../../lib/sandbox/transport.ts'
 import type { SendOptions, UpstreamResponse } from '../../lib/providers/provider.ts'
 
 // What the tests read of an answer. A stream is folded into the same shape.
-export interface Logprob { token: string, logprob: number, bytes: number[], top_logprobs: Logprob[] }
-export interface Logprobs { content: Logprob[] | null, refusal: Logprob[] | null }
-export interface ToolCall { id: string, type: string, function?: { name: string, arguments: string }, custom?: { name: string, input: string } }
+export interface Logprob {
+  token: string
+  logprob: number
+  bytes: number[]
+  top_logprobs: Logprob[]
+}
+export interface Logprobs {
+  content: Logprob[] | null
+  refusal: Logprob[] | null
+}
+export interface ToolCall {
+  id: string
+  type: string
+  function?: { name: string, arguments: string }
+  custom?: { name: string, input: string }
+}
 export interface Message {
   role: string
   content: string | null
@@ -15,7 +28,12 @@ export interface Message {
   tool_calls?: ToolCall[]
   function_call?: { name: string, arguments: string }
 }
-export interface Choice { index: number, message: Message, logprobs: Logprobs | null, finish_reason: string | null }
+export interface Choice {
+  index: number
+  message: Message
+  logprobs: Logprobs | null
+  finish_reason: string | null
+}
 export interface Usage {
   prompt_tokens: number
   completion_tokens: number
@@ -30,12 +48,20 @@ export interface Completion {
   system_fingerprint: string
   error?: { message: string, type: string, code: string | null, param: string | null }
 }
-export interface Delta extends Omit<Partial<Message>, 'tool_calls'> { tool_calls?: Array<Partial<ToolCall> & { index: number }> }
+export interface Delta extends Omit<Partial<Message>, 'tool_calls'> {
+  tool_calls?: Array<Partial<ToolCall> & { index: number }>
+}
 export interface Chunk extends Omit<Completion, 'choices'> {
   choices: Array<{ index: number, delta: Delta, logprobs: Logprobs | null, finish_reason: string | null }>
 }
 
-export const timeouts = { connectMs: 1000, firstByteMs: 60_000, responseMs: 60_000, idleBytesMs: 60_000, idleEventsMs: 60_000 }
+export const timeouts = {
+  connectMs: 1000,
+  firstByteMs: 60_000,
+  responseMs: 60_000,
+  idleBytesMs: 60_000,
+  idleEventsMs: 60_000
+}
 export const transport = sandboxTransport({ words_per_second: 0 })
 export const weather = {
   type: 'function',
@@ -43,23 +69,39 @@ export const weather = {
     name: 'get_weather',
     parameters: {
       type: 'object',
-      properties: { city: { type: 'string' }, unit: { enum: ['celsius', 'fahrenheit'] }, days: { type: 'integer', minimum: 1 } },
+      properties: {
+        city: { type: 'string' },
+        unit: { enum: ['celsius', 'fahrenheit'] },
+        days: { type: 'integer', minimum: 1 }
+      },
       required: ['city', 'unit', 'days']
     }
   }
 }
-export const time = { type: 'function', function: { name: 'get_time', parameters: { type: 'object', properties: {} } } }
+export const time = {
+  type: 'function',
+  function: { name: 'get_time', parameters: { type: 'object', properties: {} } }
+}
 export const query = { type: 'custom', custom: { name: 'run_sql' } }
 
 export function user (content: unknown): object[] {
   return [{ role: 'user', content }]
 }
 
-export function send (body: object, options: Partial<SendOptions> = {}, via = transport): Promise<UpstreamResponse> {
+export function send (
+  body: object,
+  options: Partial<SendOptions> = {},
+  via = transport
+): Promise<UpstreamResponse> {
   const { signal } = new AbortController()
   const streamed = Reflect.get(body, 'stream') === true
   return via.send(
-    { method: 'POST', path: '/chat/completions', headers: {}, body: JSON.stringify({ model: 'echo', ...body }) },
+    {
+      method: 'POST',
+      path: '/chat/completions',
+      headers: {},
+      body: JSON.stringify({ model: 'echo', ...body })
+    },
     { signal, credential: {}, timeouts, streamed, ...options }
   )
 }
@@ -74,13 +116,18 @@ export async function complete (body: object): Promise<Completion> {
 
 /** Returns the only message of a complete answer. */
 export async function message (body: object): Promise<Message> {
-  const { choices: [choice] } = await complete(body)
+  const {
+    choices: [choice]
+  } = await complete(body)
   if (choice === undefined) throw new Error('The answer has no choice.')
   return choice.message
 }
 
 export function framesIn (text: string): string[] {
-  return text.split('\n\n').filter(frame => frame !== '').map(frame => frame.replace(/^data: /, ''))
+  return text
+    .split('\n\n')
+    .filter(frame => frame !== '')
+    .map(frame => frame.replace(/^data: /, ''))
 }
 
 /** Folds chunks after the rules of the dialect, by code of its own. */
@@ -90,9 +137,12 @@ export function folded (list: Chunk[]): Completion {
   for (const chunk of list) {
     usage = chunk.usage ?? usage
     for (const { index, delta, logprobs, finish_reason } of chunk.choices) {
-      const choice = choices[index] ??= {
-        index, message: { role: '', content: null, refusal: null }, logprobs: null, finish_reason: null
-      }
+      const choice = (choices[index] ??= {
+        index,
+        message: { role: '', content: null, refusal: null },
+        logprobs: null,
+        finish_reason: null
+      })
       const { message } = choice
       choice.finish_reason = finish_reason ?? choice.finish_reason
       if (logprobs !== null) choice.logprobs = joined(choice.logprobs, logprobs)
@@ -116,11 +166,18 @@ export function folded (list: Chunk[]): Completion {
     }
   }
   const [first] = list
-  return { id: first?.id ?? '', model: first?.model ?? '', choices, usage, system_fingerprint: first?.system_fingerprint ?? '' }
+  return {
+    id: first?.id ?? '',
+    model: first?.model ?? '',
+    choices,
+    usage,
+    system_fingerprint: first?.system_fingerprint ?? ''
+  }
 }
 
 export function joined (a: Logprobs | null, b: Logprobs): Logprobs {
-  const list = (key: keyof Logprobs): Logprob[] | null => b[key] === null ? a?.[key] ?? null : [...a?.[key] ?? [], ...b[key]]
+  const list = (key: keyof Logprobs): Logprob[] | null =>
+    b[key] === null ? (a?.[key] ?? null) : [...(a?.[key] ?? []), ...b[key]]
   return { content: list('content'), refusal: list('refusal') }
 }
 

@@ -9,9 +9,17 @@ t.test('linear work passes, whatever its constant part', async t => {
 })
 
 t.test('time that grows with the square is found, and so is memory', async t => {
-  const slow = growthOf({ input: list, run: items => items.filter(item => items.indexOf(item) !== item), from: 512 })
+  const slow = growthOf({
+    input: list,
+    run: items => items.filter(item => items.indexOf(item) !== item),
+    from: 512
+  })
   t.match(faultsOf(slow), [/512: .* ms/])
-  const copies = growthOf({ input: list, run: items => items.map((_, index) => items.slice(0, index)), from: 256 })
+  const copies = growthOf({
+    input: list,
+    run: items => items.map((_, index) => items.slice(0, index)),
+    from: 256
+  })
   t.match(faultsOf(copies).join('\n'), /bytes/)
 })
 

@@ -29,7 +29,10 @@ export interface Growth {
   readonly sizes: readonly number[]
   /** Milliseconds of processor time of the fastest run of each size. */
   readonly times: readonly number[]
-  /** Bytes that one run of each size allocates, garbage included; of a quick look none, or those of the largest first. */
+  /**
+   * Bytes that one run of each size allocates, garbage included; of a quick look none, or those of the
+   * largest first.
+   */
   readonly bytes: readonly number[]
   /** The size whose run did not end. */
   readonly endless?: number
@@ -63,8 +66,8 @@ export function scalesWith<In> (t: Test, dimension: string, scaling: Scaling<In>
 }
 
 /**
- * Judges a quick look, which with `HEADGATE_TEST_ROUNDS=all` has the bytes of the largest size, and of the smallest where it
- * needs them.
+ * Judges a quick look, which with `HEADGATE_TEST_ROUNDS=all` has the bytes of the largest size, and of the
+ * smallest where it needs them.
  */
 function looksLinear (growth: Growth): boolean {
   const { sizes, bytes } = growth
@@ -82,7 +85,12 @@ export function faultsOf ({ sizes, times, bytes, endless }: Growth): string[] {
   return [...tooSteep('ms', sizes, times, minSampleMs / 4), ...tooSteep('bytes', sizes, bytes, minBytes)]
 }
 
-function tooSteep (unit: string, sizes: readonly number[], values: readonly number[], floor: number): string[] {
+function tooSteep (
+  unit: string,
+  sizes: readonly number[],
+  values: readonly number[],
+  floor: number
+): string[] {
   if (!isSteep(values, floor)) return []
   return [sizes.map((size, index) => `${size}: ${values[index]?.toPrecision(3)} ${unit}`).join(', ')]
 }
@@ -94,7 +102,10 @@ function isSteep (values: readonly number[], floor: number): boolean {
 }
 
 /** Measures the work of each size. */
-export function growthOf<In> ({ input, run, from = 128, doublings = allRounds ? 4 : 3, patienceMs = 10_000 }: Scaling<In>, runs = carefulRuns): Growth {
+export function growthOf<In> (
+  { input, run, from = 128, doublings = allRounds ? 4 : 3, patienceMs = 10_000 }: Scaling<In>,
+  runs = carefulRuns
+): Growth {
   const sizes = Array.from({ length: doublings + 1 }, (_, index) => from * 2 ** index)
   const times: number[] = []
   const bytes: number[] = []
@@ -117,10 +128,13 @@ export function growthOf<In> ({ input, run, from = 128, doublings = allRounds ? 
         if (runs > quickRuns || (allRounds && size === sizes.at(-1))) bytes.push(allocated(work))
       }, patienceMs)
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')) throw error
+      if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')) {
+        throw error
+      }
       return { sizes, times, bytes, endless: size }
     }
-    if (faultsOf({ sizes, times, bytes }).length > 0) break // the next size would take the longest and show nothing new
+    // the next size would take the longest and show nothing new
+    if (faultsOf({ sizes, times, bytes }).length > 0) break
   }
   if (runs === quickRuns && (bytes[0] ?? 0) > mostBytes(sizes, 0)) bytes.push(allocated(workOf(from)))
   return { sizes: sizes.slice(0, times.length), times, bytes }

@@ -35,8 +35,15 @@ export function forgottenTexts (schema: TSchema, places: PlaceTable): string[] {
   return [...forgotten]
 }
 
-/** Returns a value for each string that a schema has, with a text in its place, and whether a stage sees it there. */
-export function valuesWith (text: string, schema: TSchema, places: PlaceTable): Array<Leaf & { readonly isSeen: boolean }> {
+/**
+ * Returns a value for each string that a schema has, with a text in its place, and whether a stage sees it
+ * there.
+ */
+export function valuesWith (
+  text: string,
+  schema: TSchema,
+  places: PlaceTable
+): Array<Leaf & { readonly isSeen: boolean }> {
   return [...leavesOf(schema, '', inner => inner)].map(({ path, value }) => {
     const own = JSON.parse(JSON.stringify(value).replaceAll(mark, text)) as unknown
     let isSeen = false
@@ -60,11 +67,20 @@ export function countSeen (schema: TSchema, places: PlaceTable): number {
   return seen
 }
 
-function * leavesOf (schema: AnySchema, path: string, build: (inner: unknown) => unknown): Generator<Leaf, void, undefined> {
+function* leavesOf (
+  schema: AnySchema,
+  path: string,
+  build: (inner: unknown) => unknown
+): Generator<Leaf, void, undefined> {
   const { type, anyOf, items, properties, additionalProperties } = schema
   if (anyOf !== undefined) {
-    for (const one of anyOf) yield * leavesOf(one, path, build)
-  } else if (schema.const !== undefined || schema.enum !== undefined || schema.contentMediaType !== undefined || schema.not !== undefined) {
+    for (const one of anyOf) yield* leavesOf(one, path, build)
+  } else if (
+    schema.const !== undefined ||
+    schema.enum !== undefined ||
+    schema.contentMediaType !== undefined ||
+    schema.not !== undefined
+  ) {
     return
   } else if (type === 'array' && items !== undefined) {
     yield * leavesOf(items, `${path}[]`, inner => build([inner]))
@@ -82,20 +98,33 @@ function * leavesOf (schema: AnySchema, path: string, build: (inner: unknown) =>
   }
 }
 
-function * membersOf (properties: Readonly<Record<string, AnySchema>>, path: string, build: (inner: unknown) => unknown): Generator<Leaf, void, undefined> {
+function* membersOf (
+  properties: Readonly<Record<string, AnySchema>>,
+  path: string,
+  build: (inner: unknown) => unknown
+): Generator<Leaf, void, undefined> {
   for (const kind of kindsOf(properties)) {
     for (const [name, member] of Object.entries(properties)) {
       if (name in kind) continue
       const type = Object.values(kind)[0]
-      yield * leavesOf(member, `${path}${type === undefined ? '' : `(${type})`}.${name}`, inner => build({ ...kind, [name]: inner }))
+      yield* leavesOf(member, `${path}${type === undefined ? '' : `(${type})`}.${name}`, inner =>
+        build({ ...kind, [name]: inner })
+      )
     }
   }
 }
 
 /** Returns the types or roles that an object may have. */
-function kindsOf ({ type, role }: Readonly<Record<string, AnySchema>>): ReadonlyArray<Readonly<Record<string, string>>> {
-  const [name, schema] = type === undefined ? ['role', role] as const : ['type', type] as const
+function kindsOf ({
+  type,
+  role
+}: Readonly<Record<string, AnySchema>>): ReadonlyArray<Readonly<Record<string, string>>> {
+  const [name, schema] = type === undefined ? (['role', role] as const) : (['type', type] as const)
   if (schema === undefined) return [{}]
-  const values = [schema, ...schema.anyOf ?? []].flatMap(one => one.const === undefined ? one.enum ?? [] : [one.const])
-  return values.length === 0 ? [{ [name]: 'of_another_type' }] : values.map(value => ({ [name]: String(value) }))
+  const values = [schema, ...(schema.anyOf ?? [])].flatMap(one =>
+    one.const === undefined ? (one.enum ?? []) : [one.const]
+  )
+  return values.length === 0
+    ? [{ [name]: 'of_another_type' }]
+    : values.map(value => ({ [name]: String(value) }))
 }

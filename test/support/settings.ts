@@ -2,7 +2,13 @@
 
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Provider } from '../../lib/providers/provider.ts'
-import type { Timeouts, ModelSettings, OtlpSettings, ProviderSettings, Settings } from '../../lib/core/settings.ts'
+import type {
+  Timeouts,
+  ModelSettings,
+  OtlpSettings,
+  ProviderSettings,
+  Settings
+} from '../../lib/core/settings.ts'
 
 const timeouts: Timeouts = {
   connectMs: 1_000, firstByteMs: 1_000, responseMs: 1_000, idleBytesMs: 1_000, idleEventsMs: 1_000
@@ -87,7 +93,15 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     cache: {},
     alerts: { webhooks: {}, emails: {}, errorPercent: 20, keyExpiryDays: 7 },
     telemetry: { maxSampledPerSecond: 100 },
-    usage: { keepDays: 90, keepRows: 1_000_000, exposeCost: true, projects: [], keys: [], exports: {}, routes: [] },
+    usage: {
+      keepDays: 90,
+      keepRows: 1_000_000,
+      exposeCost: true,
+      projects: [],
+      keys: [],
+      exports: {},
+      routes: []
+    },
     deferred: { forAllProviders: false, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 },
     dashboard: { enabled: true, insecure: false, editConfig: false },
     accounts: {},
@@ -141,7 +155,18 @@ export function provider (id: string, enabled = true): Provider {
 /** Settings of a collector that gets spans and nothing else. */
 export function otlpSettings (endpoint: string, parts: Partial<OtlpSettings> = {}): OtlpSettings {
   return {
-    endpoint, protocol: 'http/json', headers: {}, sampler: 'parentbased_traceidratio', sample: 1, traces: true, metrics: false, logs: false,
-    metricsIntervalMs: 60_000, openinference: false, maxQueuedSpans: 1000, maxQueuedLogs: 1000, ...parts
+    endpoint,
+    protocol: 'http/json',
+    headers: {},
+    sampler: 'parentbased_traceidratio',
+    sample: 1,
+    traces: true,
+    metrics: false,
+    logs: false,
+    metricsIntervalMs: 60_000,
+    openinference: false,
+    maxQueuedSpans: 1000,
+    maxQueuedLogs: 1000,
+    ...parts
   }
 }

@@ -7,12 +7,18 @@ export type Frame = readonly [event: string | undefined, data: object | string]
 /** What the changes below would make of a value; `skip` where they change nothing. */
 export const skip = Symbol('skip')
 export const changes: Readonly<Record<string, (value: unknown) => unknown>> = {
-  absent: () => undefined, null: () => null, 'an empty text': () => '', 'another text': () => 'other', 'a number': () => 7, 'an empty list': () => [], 'an empty object': () => ({}),
-  'a number as text': value => typeof value === 'number' ? String(value) : skip,
-  'one more': value => typeof value === 'number' ? value + 1 : skip,
-  'in a list': value => isObject(value) ? [value] : skip,
-  'out of its list': value => Array.isArray(value) && value.length === 1 ? value[0] as unknown : skip,
-  'JSON as text': value => typeof value === 'object' && value !== null ? JSON.stringify(value) : skip
+  absent: () => undefined,
+  null: () => null,
+  'an empty text': () => '',
+  'another text': () => 'other',
+  'a number': () => 7,
+  'an empty list': () => [],
+  'an empty object': () => ({}),
+  'a number as text': value => (typeof value === 'number' ? String(value) : skip),
+  'one more': value => (typeof value === 'number' ? value + 1 : skip),
+  'in a list': value => (isObject(value) ? [value] : skip),
+  'out of its list': value => (Array.isArray(value) && value.length === 1 ? (value[0] as unknown) : skip),
+  'JSON as text': value => (typeof value === 'object' && value !== null ? JSON.stringify(value) : skip)
 }
 
 /** Changes that say that there is nothing. */
@@ -35,12 +41,20 @@ export function at (value: unknown, path: Path): unknown {
 export function changed (value: unknown, [name, ...rest]: Path, member: unknown): unknown {
   if (name === undefined) return member
   const inner = changed(Reflect.get(Object(value), name), rest, member)
-  if (Array.isArray(value)) return inner === undefined ? value.toSpliced(Number(name), 1) : value.with(Number(name), inner)
+  if (Array.isArray(value)) {
+    return inner === undefined ? value.toSpliced(Number(name), 1) : value.with(Number(name), inner)
+  }
   const { [name]: _, ...others } = value as Record<string, unknown> // a path leads through objects and lists
   return inner === undefined ? others : { ...others, [name]: inner }
 }
 
 /** Prints messages as an event stream. */
-export const asSse = (frames: readonly Frame[]): Buffer => Buffer.from(frames.map(([event, data]) => (
-  `${event === undefined ? '' : `event: ${event}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
-)).join(''))
+export const asSse = (frames: readonly Frame[]): Buffer =>
+  Buffer.from(
+    frames
+      .map(
+        ([event, data]) =>
+          `${event === undefined ? '' : `event: ${event}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
+      )
+      .join('')
+  )

@@ -4,7 +4,10 @@ import { chatAnswer, fakeUpstream, type FakeUpstream } from './upstream.ts'
 import type { Test } from 'tap'
 
 /** Starts a provider that answers on command, and writes the file that configures it. */
-export async function slowProvider (t: Test, server = ''): Promise<{ readonly upstream: FakeUpstream, readonly directory: string, readonly answer: () => void }> {
+export async function slowProvider (
+  t: Test,
+  server = ''
+): Promise<{ readonly upstream: FakeUpstream, readonly directory: string, readonly answer: () => void }> {
   let answer = (): void => undefined
   const opened = new Promise<void>(resolve => { answer = resolve })
   const upstream = await fakeUpstream(async () => {

@@ -20,19 +20,69 @@ export interface SmallApp {
 export async function smallApp (t: Test, options: Partial<AppOptions> = {}): Promise<SmallApp> {
   const ended: Call[] = []
   let go = (): void => undefined
-  const opened = new Promise<void>(resolve => { go = resolve })
-  const text = (body: string): ReturnType<Endpoint['handle']> => Promise.resolve({ status: 200, headers: { 'content-type': 'text/plain' }, body })
+  const opened = new Promise<void>(resolve => {
+    go = resolve
+  })
+  const text = (body: string): ReturnType<Endpoint['handle']> =>
+    Promise.resolve({ status: 200, headers: { 'content-type': 'text/plain' }, body })
   const get = { method: 'GET', body: 'none', maxBodyBytes: 0 } as const
   const endpoints: Endpoint[] = [
     { ...get, name: 'plain', path: '/plain', handle: async () => await text('plain') },
-    { ...get, name: 'one', path: '/things/:id', handle: async ({ params }) => await text(`thing ${params['id']}`) },
-    { ...get, name: 'gone', method: 'DELETE', path: '/things/:id', handle: async () => await text('deleted') },
-    { ...get, name: 'broken', path: '/broken', handle: async () => await Promise.reject(new Error('private')) },
-    { ...get, name: 'throws', path: '/throws', handle: () => { throw new GatewayError('not_found') } },
-    { ...get, name: 'wait', path: '/wait', handle: async () => { await opened; return await text('waited') } },
-    { ...get, name: 'stuck', path: '/stuck', handle: async ({ signal }) => await new Promise((_resolve, reject) => { signal.addEventListener('abort', () => reject(signal.reason)) }) }
+    {
+      ...get,
+      name: 'one',
+      path: '/things/:id',
+      handle: async ({ params }) => await text(`thing ${params['id']}`)
+    },
+    {
+      ...get,
+      name: 'gone',
+      method: 'DELETE',
+      path: '/things/:id',
+      handle: async () => await text('deleted')
+    },
+    {
+      ...get,
+      name: 'broken',
+      path: '/broken',
+      handle: async () => await Promise.reject(new Error('private'))
+    },
+    {
+      ...get,
+      name: 'throws',
+      path: '/throws',
+      handle: () => {
+        throw new GatewayError('not_found')
+      }
+    },
+    {
+      ...get,
+      name: 'wait',
+      path: '/wait',
+      handle: async () => {
+        await opened
+        return await text('waited')
+      }
+    },
+    {
+      ...get,
+      name: 'stuck',
+      path: '/stuck',
+      handle: async ({ signal }) =>
+        await new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason))
+        })
+    }
   ]
-  const app = createApp({ endpoints: () => endpoints, limits: settings().limits, draining: () => false, onEnd: call => { ended.push(call) }, ...options })
+  const app = createApp({
+    endpoints: () => endpoints,
+    limits: settings().limits,
+    draining: () => false,
+    onEnd: call => {
+      ended.push(call)
+    },
+    ...options
+  })
   const server = createServer({ requireHostHeader: false }, app.handle)
   server.on('checkExpectation', app.handle)
   t.teardown(() => { server.close().closeAllConnections() })

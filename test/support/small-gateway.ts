@@ -7,13 +7,22 @@ import { testKey } from './gateway.ts'
 
 /** The address of a provider, `upstream`, beside the sandbox. Default: none. */
 const [, , upstream] = process.argv
-const config = upstream === undefined ? {} : {
-  providers: { upstream: { kind: 'openai', base_url: upstream, api_key: 'env:UPSTREAM_KEY', list_models: false }, sandbox: { enabled: true } }
-}
+const config =
+  upstream === undefined
+    ? {}
+    : {
+        providers: {
+          upstream: { kind: 'openai', base_url: upstream, api_key: 'env:UPSTREAM_KEY', list_models: false },
+          sandbox: { enabled: true }
+        }
+      }
 const defaults = loadSettings({ env: { UPSTREAM_KEY: 'sk-test' }, cwd: '/nowhere', config })
 const gateway = await createGateway(
   { ...defaults, server: { ...defaults.server, port: 0 } },
-  { keys: { check: key => key === testKey ? { id: 'key-1', name: 'test' } : undefined }, log: createLog('silent', { write: () => undefined }) }
+  {
+    keys: { check: key => (key === testKey ? { id: 'key-1', name: 'test' } : undefined) },
+    log: createLog('silent', { write: () => undefined })
+  }
 )
 const { port } = await gateway.listen()
 process.once('disconnect', () => process.exit())

@@ -30,7 +30,10 @@ function wav (bytes: Buffer): number {
     if (name === 'fmt ') {
       bytesPerSecond = bytes.readUInt32LE(at + 16)
       const frame = bytes.readUInt16LE(at + 20)
-      check(bytes.readUInt16LE(at + 8) === 1 && bytesPerSecond === bytes.readUInt32LE(at + 12) * frame, 'the format')
+      check(
+        bytes.readUInt16LE(at + 8) === 1 && bytesPerSecond === bytes.readUInt32LE(at + 12) * frame,
+        'the format'
+      )
     }
     if (name === 'data') return size / bytesPerSecond
     at += 8 + size + size % 2
@@ -43,8 +46,9 @@ function mp3 (bytes: Buffer): number {
   let seconds = 0
   for (let at = 0; at < bytes.length;) {
     check((bytes.readUInt16BE(at) & 0xfffe) === 0xfff2, `sync at ${at}`)
-    const bitrate = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160][bytes.readUInt8(at + 2) >> 4] ?? 0
-    const rate = [22_050, 24_000, 16_000][bytes.readUInt8(at + 2) >> 2 & 3] ?? 0
+    const bitrate =
+      [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160][bytes.readUInt8(at + 2) >> 4] ?? 0
+    const rate = [22_050, 24_000, 16_000][(bytes.readUInt8(at + 2) >> 2) & 3] ?? 0
     check(bitrate > 0 && rate > 0, 'bitrate and rate')
     at += Math.floor(72_000 * bitrate / rate) + (bytes.readUInt8(at + 2) >> 1 & 1)
     check(at <= bytes.length, 'the last frame is cut')
@@ -58,7 +62,8 @@ function adts (bytes: Buffer): number {
   let seconds = 0
   for (let at = 0; at < bytes.length;) {
     check((bytes.readUInt16BE(at) & 0xfff6) === 0xfff0, `sync at ${at}`)
-    const size = (bytes.readUInt8(at + 3) & 3) << 11 | bytes.readUInt8(at + 4) << 3 | bytes.readUInt8(at + 5) >> 5
+    const size =
+      ((bytes.readUInt8(at + 3) & 3) << 11) | (bytes.readUInt8(at + 4) << 3) | (bytes.readUInt8(at + 5) >> 5)
     check(size > 7 && at + size <= bytes.length, 'the size of a frame')
     check((bytes.readUInt8(at + 2) & 1) === 0 && bytes.readUInt8(at + 3) >> 6 === 1, 'one channel')
     check((bytes.readUInt8(at + size - 1) & 7) === 7, 'the end element')

@@ -1,4 +1,6 @@
-/** A proxy in front of a server that can stall, connections stay open then and nothing passes, or break them. */
+/**
+ * A proxy in front of a server that can stall, connections stay open then and nothing passes, or break them.
+ */
 
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'

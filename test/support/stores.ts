@@ -1,8 +1,10 @@
 /**
- * Runs tests of what the store holds on SQLite, and on PostgreSQL where `HEADGATE_TEST_POSTGRES` is the address of one:
+ * Runs tests of what the store holds on SQLite, and on PostgreSQL where `HEADGATE_TEST_POSTGRES` is the
+ * address of one:
  *
  * ```sh
- * HEADGATE_TEST_POSTGRES=postgres://postgres@127.0.0.1/postgres npx tap --disable-coverage build/test/stores/*.test.js
+ * HEADGATE_TEST_POSTGRES=postgres://postgres@127.0.0.1/postgres npx tap --disable-coverage
+ * build/test/stores/*.test.js
  * ```
  */
 
@@ -29,9 +31,16 @@ export async function testPlace (t: Test): Promise<StorePlace> {
 }
 
 /** Adds a test of one behaviour, once for each engine. */
-export function storeTest (name: string, run: (t: Test, open: OpenStore, place: StorePlace) => Promise<void>): void {
+export function storeTest (
+  name: string,
+  run: (t: Test, open: OpenStore, place: StorePlace) => Promise<void>
+): void {
   void t.test(name, async t => await run(t, ...opening(t, sqlitePlace(t))))
-  void t.test(`${name} (PostgreSQL)`, { skip: noPostgres }, async t => await run(t, ...opening(t, await postgresPlace(t))))
+  void t.test(
+    `${name} (PostgreSQL)`,
+    { skip: noPostgres },
+    async t => await run(t, ...opening(t, await postgresPlace(t)))
+  )
 }
 
 function opening (t: Test, place: StorePlace): [OpenStore, StorePlace] {
@@ -47,8 +56,15 @@ function sqlitePlace (t: Test): StorePlace {
   return { server: { ...server, dataDir: t.testdir() }, store }
 }
 
-/** Returns a schema of its own, dropped after the test. @param server the address of another server than that of all tests */
-export async function postgresPlace (t: Test, parts: Partial<StorePlace['store']> = {}, server = address ?? ''): Promise<StorePlace> {
+/**
+ * Returns a schema of its own, dropped after the test. @param server the address of another server than that
+ * of all tests
+ */
+export async function postgresPlace (
+  t: Test,
+  parts: Partial<StorePlace['store']> = {},
+  server = address ?? ''
+): Promise<StorePlace> {
   const { server: at, store } = settings()
   const schema = `test_${randomBytes(8).toString('hex')}`
   await query(server, `create schema ${schema}`)
@@ -76,7 +92,10 @@ export interface PieceLock {
   readonly release: () => void
 }
 
-/** Makes a store behave as one that another process locks while the second piece of a long text is written: it is tried again. */
+/**
+ * Makes a store behave as one that another process locks while the second piece of a long text is written: it
+ * is tried again.
+ */
 export function lockedAfterFirstPiece (): PieceLock {
   let pieces = 0
   let isLocked = true

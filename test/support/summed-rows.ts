@@ -24,54 +24,114 @@ export interface SumQuestion {
 }
 
 /** @param projects of keys, by id */
-export function sumsOfRows (rows: readonly UsageRow[], projects: ReadonlyMap<string, string>, { period, origin, by }: SumQuestion): Sums {
+export function sumsOfRows (
+  rows: readonly UsageRow[],
+  projects: ReadonlyMap<string, string>,
+  { period, origin, by }: SumQuestion
+): Sums {
   const groups = new Map<string, { sums: number[], latencies: Durations, firstBytes: Durations }>()
   for (const row of rows.filter(isSummed.of)) {
     const { end_user: users, session: sessions, tag: tags } = namesOf(row)
     const [key = '', model = '', provider = '', endpoint = ''] = dimensionsOf(row)
-    const project = endpoint === 'mirror' ? 'mirror' : projects.get(key) ?? 'default'
-    const isIn = (values: readonly string[] | undefined, own: readonly string[]): boolean => values?.some(value => own.includes(value)) ?? true
+    const project = endpoint === 'mirror' ? 'mirror' : (projects.get(key) ?? 'default')
+    const isIn = (values: readonly string[] | undefined, own: readonly string[]): boolean =>
+      values?.some(value => own.includes(value)) ?? true
     if (row.at_ms < period.fromMs || row.at_ms >= period.untilMs) continue
-    if (![
-      [origin.projects, [project]], [origin.keys, [key]], [origin.models, [model]], [origin.providers, [provider]], [origin.endpoints, [endpoint]],
-      [origin.endUsers, users], [origin.sessions, sessions], [origin.tags, tags]
-    ].every(([values, own]) => isIn(values, own ?? []))) continue
-    const values: Readonly<Record<PartGrouping, readonly string[]>> = {
-      project: [project], key: [key], model: [model], provider: [provider], endpoint: [endpoint], day: [String(row.at_ms - row.at_ms % dayMs)],
-      end_user: users.length === 0 ? [''] : users, session: sessions.length === 0 ? [''] : sessions, tag: tags.length === 0 ? [''] : tags
+    if (
+      ![
+        [origin.projects, [project]],
+        [origin.keys, [key]],
+        [origin.models, [model]],
+        [origin.providers, [provider]],
+        [origin.endpoints, [endpoint]],
+        [origin.endUsers, users],
+        [origin.sessions, sessions],
+        [origin.tags, tags]
+      ].every(([values, own]) => isIn(values, own ?? []))
+    ) {
+      continue
     }
-    const names = by.reduce<string[][]>((all, grouping) => all.flatMap(name => values[grouping].map(value => [...name, value])), [[]])
+    const values: Readonly<Record<PartGrouping, readonly string[]>> = {
+      project: [project],
+      key: [key],
+      model: [model],
+      provider: [provider],
+      endpoint: [endpoint],
+      day: [String(row.at_ms - (row.at_ms % dayMs))],
+      end_user: users.length === 0 ? [''] : users,
+      session: sessions.length === 0 ? [''] : sessions,
+      tag: tags.length === 0 ? [''] : tags
+    }
+    const names = by.reduce<string[][]>(
+      (all, grouping) => all.flatMap(name => values[grouping].map(value => [...name, value])),
+      [[]]
+    )
     for (const name of names.map(name => name.join('|'))) {
-      const group = groups.get(name) ?? { sums: rollupSums.map(() => 0), latencies: new Durations(), firstBytes: new Durations() }
+      const group = groups.get(name) ?? {
+        sums: rollupSums.map(() => 0),
+        latencies: new Durations(),
+        firstBytes: new Durations()
+      }
       groups.set(name, group)
-      for (const [index, sum] of rollupSums.entries()) group.sums[index] = (group.sums[index] ?? 0) + amounts[sum].of(row)
+      for (const [index, sum] of rollupSums.entries()) {
+        group.sums[index] = (group.sums[index] ?? 0) + amounts[sum].of(row)
+      }
       if (row.outcome !== 'ok') continue
       group.latencies.add(bucketOf(row.duration_ms), 1)
       if (row.first_byte_ms !== null) group.firstBytes.add(bucketOf(row.first_byte_ms), 1)
     }
   }
-  return Object.fromEntries([...groups].map(([name, { sums, latencies, firstBytes }]) => [name, [...sums, latencies.text(), firstBytes.text()]]))
+  return Object.fromEntries(
+    [...groups].map(([name, { sums, latencies, firstBytes }]) => [
+      name,
+      [...sums, latencies.text(), firstBytes.text()]
+    ])
+  )
 }
 
 const columns: Readonly<Record<PartGrouping, RawBuilder<unknown>>> = {
-  project: sql.ref('record.project_id'), key: sql.ref('record.key_id'), model: sql.ref('record.model'), provider: sql.ref('record.provider'),
-  endpoint: sql.ref('record.endpoint'), day: sql.raw(`record.from_ms - record.from_ms % ${dayMs}`),
-  end_user: sql.ref('record.end_user'), session: sql.ref('record.session'), tag: sql.ref('record.tag')
+  project: sql.ref('record.project_id'),
+  key: sql.ref('record.key_id'),
+  model: sql.ref('record.model'),
+  provider: sql.ref('record.provider'),
+  endpoint: sql.ref('record.endpoint'),
+  day: sql.raw(`record.from_ms - record.from_ms % ${dayMs}`),
+  end_user: sql.ref('record.end_user'),
+  session: sql.ref('record.session'),
+  tag: sql.ref('record.tag')
 }
 
 /** Reads the same from a store as its reports do, by days. */
-export async function sumsOfStore ({ query }: Database, question: SumQuestion): Promise<{ readonly sums: Sums, readonly plan: PartsPlan }> {
+export async function sumsOfStore (
+  { query }: Database,
+  question: SumQuestion
+): Promise<{ readonly sums: Sums, readonly plan: PartsPlan }> {
   const { by } = question
   const plan = await planParts(query, { ...question, smallestMs: dayMs })
   const selected = usageParts(query, plan)
     .select(by.map((grouping, index) => columns[grouping].as(`group_${index}`)))
     .select(rollupSums.map(name => sql<number>`sum(${sql.ref(name)})`.as(name)))
-    .select((['latencies', 'first_bytes'] as const).map(name => sql<string | null>`string_agg(${sql.ref(name)}, ',')`.as(name)))
+    .select(
+      (['latencies', 'first_bytes'] as const).map(name =>
+        sql<string | null>`string_agg(${sql.ref(name)}, ',')`.as(name)
+      )
+    )
     .having(sql<number>`sum(calls)`, '>', 0)
-  const rows = await (by.length === 0 ? selected : selected.groupBy(by.map(grouping => columns[grouping]))).execute()
-  const sums = Object.fromEntries(rows.map(row => {
-    const name = by.map((_, index) => String(Reflect.get(row, `group_${index}`))).join('|')
-    return [name, [...rollupSums.map(sum => row[sum]), new Durations(row.latencies).text(), new Durations(row.first_bytes).text()]]
-  }))
+  const rows = await (
+    by.length === 0 ? selected : selected.groupBy(by.map(grouping => columns[grouping]))
+  ).execute()
+  const sums = Object.fromEntries(
+    rows.map(row => {
+      const name = by.map((_, index) => String(Reflect.get(row, `group_${index}`))).join('|')
+      return [
+        name,
+        [
+          ...rollupSums.map(sum => row[sum]),
+          new Durations(row.latencies).text(),
+          new Durations(row.first_bytes).text()
+        ]
+      ]
+    })
+  )
   return { sums, plan }
 }

@@ -1,9 +1,9 @@
 /**
  * A tool server that does what a test says: raw JSON-RPC over `node:http`, streamable HTTP.
  *
- * Tools: `echo`, `slow` (never answers by itself), `fail`, `image` (of the base64 `data`), `flood`, `counted` (says how
- * often it ran), `drop` (cuts the connection), `refuse` (a JSON-RPC error; its own or `error`), `progress`
- * (reported once or `times`).
+ * Tools: `echo`, `slow` (never answers by itself), `fail`, `image` (of the base64 `data`), `flood`, `counted`
+ * (says how often it ran), `drop` (cuts the connection), `refuse` (a JSON-RPC error; its own or `error`),
+ * `progress` (reported once or `times`).
  */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -14,7 +14,14 @@ import type { Test } from 'tap'
 interface RpcMessage {
   readonly id?: number | string
   readonly method: string
-  readonly params?: { clientInfo?: unknown, name?: string, arguments?: Record<string, unknown>, requestId?: unknown, _meta?: { progressToken?: unknown, traceparent?: unknown }, cursor?: string }
+  readonly params?: {
+    clientInfo?: unknown
+    name?: string
+    arguments?: Record<string, unknown>
+    requestId?: unknown
+    _meta?: { progressToken?: unknown, traceparent?: unknown }
+    cursor?: string
+  }
 }
 
 export interface ToolServerBehaviour {
@@ -43,7 +50,10 @@ export interface TestToolServer {
   readonly counts: Readonly<Record<string, number>>
   readonly headers: ReadonlyArray<IncomingMessage['headers']>
   /** `_meta` of each request, with its method. */
-  readonly metas: ReadonlyArray<{ readonly method: string, readonly meta: Readonly<Record<string, unknown>> | undefined }>
+  readonly metas: ReadonlyArray<{
+    readonly method: string
+    readonly meta: Readonly<Record<string, unknown>> | undefined
+  }>
   /** The arguments of each call of a tool. */
   readonly calls: unknown[]
   /** Ids of calls that were cancelled. */
@@ -63,7 +73,10 @@ export interface TestToolServer {
 
 const ownTools = ['echo', 'slow', 'fail', 'image', 'flood', 'counted', 'drop', 'refuse', 'progress']
 
-export async function startToolServer (t: Test, behaviour: ToolServerBehaviour = {}): Promise<TestToolServer> {
+export async function startToolServer (
+  t: Test,
+  behaviour: ToolServerBehaviour = {}
+): Promise<TestToolServer> {
   const counts: Record<string, number> = {}
   const clients: unknown[] = []
   const headers: Array<IncomingMessage['headers']> = []
@@ -107,9 +120,15 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
       sessions.add(id)
       clients.push(message.params?.clientInfo)
       response.setHeader('mcp-session-id', id)
-      answer(response, message, behaviour.lies?.['initialize'] ?? {
-        protocolVersion: '2025-06-18', capabilities: { tools: { listChanged: true } }, serverInfo: { name: 'test', version: '1' }
-      })
+      answer(
+        response,
+        message,
+        behaviour.lies?.['initialize'] ?? {
+          protocolVersion: '2025-06-18',
+          capabilities: { tools: { listChanged: true } },
+          serverInfo: { name: 'test', version: '1' }
+        }
+      )
       return
     }
     if (message.method === 'server/discover') {
@@ -137,7 +156,10 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
     const from = Number(params?.cursor ?? 0)
     const size = behaviour.pageSize ?? names.length
     const tools = names.slice(from, from + size).map(name => ({
-      name, description: `Tool ${name}.`.padEnd(behaviour.descriptionLength ?? 0, '.'), inputSchema: { type: 'object' }, annotations: { readOnlyHint: name === 'echo' }
+      name,
+      description: `Tool ${name}.`.padEnd(behaviour.descriptionLength ?? 0, '.'),
+      inputSchema: { type: 'object' },
+      annotations: { readOnlyHint: name === 'echo' }
     }))
     return { tools, ...from + size < names.length && { nextCursor: String(from + size) } }
   }
@@ -165,7 +187,10 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
         answer(response, message, text('é'.repeat(50_000)))
         return
       case 'counted':
-        answer(response, message, { ...Object(text('')), structuredContent: { times: counts['tool counted'] } })
+        answer(response, message, {
+          ...Object(text('')),
+          structuredContent: { times: counts['tool counted'] }
+        })
         return
       case 'image':
         answer(response, message, {
@@ -179,9 +204,13 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
       case 'progress':
         response.writeHead(200, { 'content-type': 'text/event-stream' })
         for (let progress = 1; progress <= Number(args['times'] ?? 1); progress++) {
-          response.write(`data: ${JSON.stringify({
-            jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: meta?.progressToken, progress, total: 2 }
-          })}\n\n`)
+          response.write(
+            `data: ${JSON.stringify({
+              jsonrpc: '2.0',
+              method: 'notifications/progress',
+              params: { progressToken: meta?.progressToken, progress, total: 2 }
+            })}\n\n`
+          )
         }
         response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id: message.id, result: text('done') })}\n\n`)
         return
@@ -223,7 +252,9 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
     forget: () => sessions.clear(),
     announceChange: () => {
       for (const stream of streams) {
-        stream.write(`data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })}\n\n`)
+        stream.write(
+          `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })}\n\n`
+        )
       }
     }
   }
@@ -233,6 +264,12 @@ function answer (response: ServerResponse, message: RpcMessage, result: unknown)
   answerWith(response, message, { result })
 }
 
-function answerWith (response: ServerResponse, { id }: RpcMessage, outcome: { readonly result: unknown } | { readonly error: unknown }): void {
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...outcome }))
+function answerWith (
+  response: ServerResponse,
+  { id }: RpcMessage,
+  outcome: { readonly result: unknown } | { readonly error: unknown }
+): void {
+  response
+    .writeHead(200, { 'content-type': 'application/json' })
+    .end(JSON.stringify({ jsonrpc: '2.0', id, ...outcome }))
 }

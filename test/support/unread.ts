@@ -33,7 +33,12 @@ export function endlessly (piece: string | Uint8Array, times: number): Endless {
 /** Waits for the head of an answer and reads nothing of its body; what is returned hangs up. */
 export async function callWithoutReading (api: TestGateway, path: string, body: object): Promise<() => void> {
   const { port } = new URL(api.url)
-  const call = request({ port, path, method: 'POST', headers: { 'x-api-key': testKey, 'content-type': 'application/json' } })
+  const call = request({
+    port,
+    path,
+    method: 'POST',
+    headers: { 'x-api-key': testKey, 'content-type': 'application/json' }
+  })
   call.on('error', () => undefined)
   call.end(JSON.stringify(body))
   const [response] = await once(call, 'response') as [NodeJS.ReadableStream]

@@ -13,14 +13,24 @@ t.test('a wait for nothing ends at its deadline and says what it waited for', as
 
 t.test('an event ends its wait, and one that does not come ends it at the deadline', async t => {
   t.equal(await settles(Promise.resolve(7), 'a number'), 7)
-  await t.rejects(settles(new Promise(() => undefined), 'the moon', 20), { message: 'waited 20 ms for the moon' })
+  await t.rejects(settles(new Promise(() => undefined), 'the moon', 20), {
+    message: 'waited 20 ms for the moon'
+  })
 })
 
 t.test('what is looked at again and again is returned once it is as wanted', async t => {
   let looks = 0
   t.equal(await eventually(async () => ++looks, count => count === 3, 'the third look'), 3)
   t.equal(looks, 3)
-  await t.rejects(eventually(async () => 0, count => count > 0, 'the moon', 20), { message: 'waited 20 ms for the moon' })
+  await t.rejects(
+    eventually(
+      async () => 0,
+      count => count > 0,
+      'the moon',
+      20
+    ),
+    { message: 'waited 20 ms for the moon' }
+  )
 })
 
 t.test('a stream is read up to a text, and its end is an error', async t => {

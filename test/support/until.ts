@@ -1,16 +1,23 @@
 /** Those of Node.js, whatever a test puts in their place. */
 const { setImmediate: nextTurn, setTimeout: later } = globalThis
-/** Turns of the event loop in a row, in which most conditions come true; what takes longer than them takes milliseconds. */
+/**
+ * Turns of the event loop in a row, in which most conditions come true; what takes longer than them takes
+ * milliseconds.
+ */
 const turnsInARow = 100
 
 /**
- * Turns the event loop until the condition holds: at once at first, then every millisecond, so that a test that waits leaves the processor
- * to others.
+ * Turns the event loop until the condition holds: at once at first, then every millisecond, so that a test
+ * that waits leaves the processor to others.
  *
  * @param what is waited for, as the error says it: 'three lines in the log'
  * @throws Error once the deadline has passed
  */
-export async function until (condition: () => boolean | Promise<boolean>, what: string, ms = 5000): Promise<void> {
+export async function until (
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+  ms = 5000
+): Promise<void> {
   const deadline = performance.now() + ms
   for (let turn = 0; !await condition(); turn++) {
     if (performance.now() > deadline) throw new Error(`waited ${ms} ms for ${what}`)
@@ -23,7 +30,12 @@ export async function until (condition: () => boolean | Promise<boolean>, what: 
  *
  * @throws Error once the deadline has passed
  */
-export async function eventually<T> (look: () => Promise<T>, isDone: (value: T) => boolean, what: string, ms?: number): Promise<T> {
+export async function eventually<T> (
+  look: () => Promise<T>,
+  isDone: (value: T) => boolean,
+  what: string,
+  ms?: number
+): Promise<T> {
   let value = await look()
   await until(async () => {
     if (!isDone(value)) value = await look()
@@ -33,7 +45,10 @@ export async function eventually<T> (look: () => Promise<T>, isDone: (value: T) 
 }
 
 /** Reads a stream until a text has come, and leaves the rest unread. @throws Error when it ends before */
-export async function readUntil (reader: ReadableStreamDefaultReader<Uint8Array> | undefined, text: string): Promise<void> {
+export async function readUntil (
+  reader: ReadableStreamDefaultReader<Uint8Array> | undefined,
+  text: string
+): Promise<void> {
   let read = ''
   await until(async () => {
     if (read.includes(text)) return true
@@ -53,7 +68,10 @@ export async function settles<T> (promise: Promise<T>, what: string, ms = 5000):
   return await Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
-/** Turns the event loop until a bound of the code under test has passed: for tests of what happens, or must not, after it. */
+/**
+ * Turns the event loop until a bound of the code under test has passed: for tests of what happens, or must
+ * not, after it.
+ */
 export async function outlast (boundMs: number): Promise<void> {
   const endMs = performance.now() + boundMs * 1.5
   await until(() => performance.now() >= endMs, 'the bound to pass', boundMs * 2 + 5000)

@@ -164,7 +164,9 @@ export function chatAnswer (text: string): string {
     object: 'chat.completion',
     created: 1763686800,
     model: 'm-1',
-    choices: [{ index: 0, message: { role: 'assistant', content: text, refusal: null }, finish_reason: 'stop' }],
+    choices: [
+      { index: 0, message: { role: 'assistant', content: text, refusal: null }, finish_reason: 'stop' }
+    ],
     usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 }
   })
 }

@@ -7,8 +7,21 @@ import type { UsageRow } from '../../lib/stores/tables.ts'
 /** Returns the row of a plain call; `number` makes its id. */
 export function usageRowOf (number: number, parts: Partial<UsageRow> = {}): UsageRow {
   return {
-    ...emptyRow, id: `row-${number}`, call_id: 'call', at_ms: 1_763_686_800_000 + number, key_id: 'key-1', endpoint: 'chat', outcome: 'ok', status: 200,
-    prompt_tokens: 3, completion_tokens: 1, estimated: 0, cost_nano_usd: 10, duration_ms: 1, first_byte_ms: 1, ...parts
+    ...emptyRow,
+    id: `row-${number}`,
+    call_id: 'call',
+    at_ms: 1_763_686_800_000 + number,
+    key_id: 'key-1',
+    endpoint: 'chat',
+    outcome: 'ok',
+    status: 200,
+    prompt_tokens: 3,
+    completion_tokens: 1,
+    estimated: 0,
+    cost_nano_usd: 10,
+    duration_ms: 1,
+    first_byte_ms: 1,
+    ...parts
   }
 }
 

@@ -15,7 +15,11 @@ export function wordFilter (found: string = word, reach = found.length + 1): Tex
     alters: true,
     find: (text, from, until) => {
       const edits: TextEdit[] = []
-      for (let start = text.indexOf(found, from); start !== -1 && start < until; start = text.indexOf(found, start + found.length)) {
+      for (
+        let start = text.indexOf(found, from);
+        start !== -1 && start < until;
+        start = text.indexOf(found, start + found.length)
+      ) {
         edits.push({ start, end: start + found.length, replacement })
       }
       return edits
@@ -25,9 +29,16 @@ export function wordFilter (found: string = word, reach = found.length + 1): Tex
 }
 
 /** Returns stages that replace a word at these points. */
-export function wordStages (points: readonly TextPoint[] = ['request', 'answer', 'tool_call', 'tool_result'], found = word): TextStages {
+export function wordStages (
+  points: readonly TextPoint[] = ['request', 'answer', 'tool_call', 'tool_result'],
+  found = word
+): TextStages {
   const filter = wordFilter(found)
-  return { layers: [{ filter: (_call, wanted) => wanted.some(point => points.includes(point)) ? filter : undefined }] }
+  return {
+    layers: [
+      { filter: (_call, wanted) => (wanted.some(point => points.includes(point)) ? filter : undefined) }
+    ]
+  }
 }
 
 /** Returns what a gateway with such stages is made of. */

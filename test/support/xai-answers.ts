@@ -5,4 +5,8 @@ import { join } from 'node:path'
 import type { ChatInput } from '../../lib/chat/input.ts'
 
 export const fixtures = join(import.meta.dirname, '../../../test/fixtures/xai')
-export const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{ name: string, request: Partial<ChatInput> }> // ours
+// ours
+export const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{
+  name: string
+  request: Partial<ChatInput>
+}>

@@ -15,5 +15,6 @@ export function xaiAsk (request: Partial<ChatInput> = {}, streamed = false): Ada
 
 /** Returns the body that is sent for it. */
 export function xaiBody (request: Partial<ChatInput>, streamed = false): Record<string, unknown> {
-  return JSON.parse(String(xaiChat.request(xaiAsk(request, streamed)).body)) as Record<string, unknown> // as printed
+  // as printed
+  return JSON.parse(String(xaiChat.request(xaiAsk(request, streamed)).body)) as Record<string, unknown>
 }

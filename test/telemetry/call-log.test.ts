@@ -7,32 +7,101 @@ import { routedCall } from '../support/stages.ts'
 
 function logged (parts: Partial<CallRecord>): Record<string, unknown> {
   const lines: string[] = []
-  const log = createLog('info', { write: line => { lines.push(line) } })
-  logCall(log, routedCall({}, { id: 'call-1', record: Object.assign(new CallRecord('chat'), parts), receivedAtMs: performance.now() }))
+  const log = createLog('info', {
+    write: line => {
+      lines.push(line)
+    }
+  })
+  logCall(
+    log,
+    routedCall(
+      {},
+      { id: 'call-1', record: Object.assign(new CallRecord('chat'), parts), receivedAtMs: performance.now() }
+    )
+  )
   return JSON.parse(lines.join('')) as Record<string, unknown>
 }
 
 t.test('a line says all that is known of a call, and nothing else', async t => {
   const [a, b] = [route('one/a'), route('two/b')]
   const line = logged({
-    remoteAddress: '::ffff:192.0.2.1', keyId: 'key-1', keyName: 'ci', requestedModel: 'smart', session: 's-1', modelId: 'two/b', providerId: 'two', status: 200, outcome: 'ok', streamed: true, attempts: 2, hedges: 1,
-    routes: [a, b], chosen: b, failedAttempts: [{ route: a, reason: 'upstream_error' }], upstreamRequestId: 'req-1', firstByteMs: 1.005, upstreamWaitMs: 2.345,
-    usage: { promptTokens: 3, completionTokens: 4, totalTokens: 7 }, units: { pages: 1, audioSeconds: 2, characters: 3, images: { count: 4 } }
+    remoteAddress: '::ffff:192.0.2.1',
+    keyId: 'key-1',
+    keyName: 'ci',
+    requestedModel: 'smart',
+    session: 's-1',
+    modelId: 'two/b',
+    providerId: 'two',
+    status: 200,
+    outcome: 'ok',
+    streamed: true,
+    attempts: 2,
+    hedges: 1,
+    routes: [a, b],
+    chosen: b,
+    failedAttempts: [{ route: a, reason: 'upstream_error' }],
+    upstreamRequestId: 'req-1',
+    firstByteMs: 1.005,
+    upstreamWaitMs: 2.345,
+    usage: { promptTokens: 3, completionTokens: 4, totalTokens: 7 },
+    units: { pages: 1, audioSeconds: 2, characters: 3, images: { count: 4 } }
   })
-  t.strictSame({ ...line, time: '', total_ms: 0 }, {
-    level: 'info', time: '', id: 'call-1', client: '192.0.2.1', key: 'key-1', key_name: 'ci', endpoint: 'chat', requested: 'smart', session: 's-1', model: 'two/b', provider: 'two', status: 200, outcome: 'ok',
-    streamed: true, attempts: 2, hedges: 1, failed_attempts: ['one/a: upstream_error'], candidates: ['one/a: first_choice', 'two/b: next_choice'], upstream_id: 'req-1',
-    total_ms: 0, first_byte_ms: 1, upstream_wait_ms: 2.35, usage: { prompt: 3, completion: 4, total: 7 }, images: 4, audio_seconds: 2, spoken_characters: 3, pages: 1, msg: 'call'
-  })
+  t.strictSame(
+    { ...line, time: '', total_ms: 0 },
+    {
+      level: 'info',
+      time: '',
+      id: 'call-1',
+      client: '192.0.2.1',
+      key: 'key-1',
+      key_name: 'ci',
+      endpoint: 'chat',
+      requested: 'smart',
+      session: 's-1',
+      model: 'two/b',
+      provider: 'two',
+      status: 200,
+      outcome: 'ok',
+      streamed: true,
+      attempts: 2,
+      hedges: 1,
+      failed_attempts: ['one/a: upstream_error'],
+      candidates: ['one/a: first_choice', 'two/b: next_choice'],
+      upstream_id: 'req-1',
+      total_ms: 0,
+      first_byte_ms: 1,
+      upstream_wait_ms: 2.35,
+      usage: { prompt: 3, completion: 4, total: 7 },
+      images: 4,
+      audio_seconds: 2,
+      spoken_characters: 3,
+      pages: 1,
+      msg: 'call'
+    }
+  )
 })
 
 t.test('what is not known is left out', async t => {
   const line = logged({})
-  t.strictSame(Object.keys(line), ['level', 'time', 'id', 'endpoint', 'attempts', 'total_ms', 'upstream_wait_ms', 'msg'])
+  t.strictSame(Object.keys(line), [
+    'level',
+    'time',
+    'id',
+    'endpoint',
+    'attempts',
+    'total_ms',
+    'upstream_wait_ms',
+    'msg'
+  ])
 })
 
 t.test('estimates are marked', async t => {
   const usage = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
-  t.strictSame(logged({ usage, usageEstimated: true })['usage'], { prompt: 3, completion: 4, total: 7, estimated: true })
+  t.strictSame(logged({ usage, usageEstimated: true })['usage'], {
+    prompt: 3,
+    completion: 4,
+    total: 7,
+    estimated: true
+  })
   t.strictSame(logged({ outputCharacters: 9 })['usage'], { completion: 3, estimated: true })
 })

@@ -12,37 +12,74 @@ type Row = Parameters<CallMetrics['observe']>[1]
 
 /** Lists the series that are not histograms, without those that are 0. */
 function linesOf (metrics: CallMetrics): string[] {
-  return printFamilies(metrics.families()).split('\n').filter(line => line !== '' && !/^#|^gen_ai_|_seconds_| 0$/.test(line))
+  return printFamilies(metrics.families())
+    .split('\n')
+    .filter(line => line !== '' && !/^#|^gen_ai_|_seconds_| 0$/.test(line))
 }
 
-function observed (parts: Partial<CallRecord>, row?: Row, isKnown = (_id: string): boolean => true): string[] {
+function observed (
+  parts: Partial<CallRecord>,
+  row?: Row,
+  isKnown = (_id: string): boolean => true
+): string[] {
   const metrics = new CallMetrics(isKnown, kindOf)
-  metrics.observe({ record: Object.assign(new CallRecord('chat'), parts), receivedAtMs: performance.now() }, row)
+  metrics.observe(
+    { record: Object.assign(new CallRecord('chat'), parts), receivedAtMs: performance.now() },
+    row
+  )
   return linesOf(metrics)
 }
 
-const sentTo = (to: Route, reason?: string): SentRequest => ({ route: to, startedAtMs: 1, endedAtMs: 2, completedAtMs: 2, reason, status: undefined })
+const sentTo = (to: Route, reason?: string): SentRequest => ({
+  route: to,
+  startedAtMs: 1,
+  endedAtMs: 2,
+  completedAtMs: 2,
+  reason,
+  status: undefined
+})
 
 t.test('a call counts with what it used, its attempts and its fallback', async t => {
   const [a, b] = [route('one/a'), route('two/b')]
-  const lines = observed({
-    modelId: 'two/b', providerId: 'two', outcome: 'ok', status: 200, attempts: 3, requests: [sentTo(a, 'upstream_error'), sentTo(a, 'upstream_error'), sentTo(b)], retries: 1, hedges: 1, routes: [a, b], chosen: b,
-    failedAttempts: [{ route: a, reason: 'circuit open' }], refusedBy: 'tokens'
-  }, { prompt_tokens: 3, completion_tokens: 4, cached_tokens: 1, cost_nano_usd: 2e9 })
+  const lines = observed(
+    {
+      modelId: 'two/b',
+      providerId: 'two',
+      outcome: 'ok',
+      status: 200,
+      attempts: 3,
+      requests: [sentTo(a, 'upstream_error'), sentTo(a, 'upstream_error'), sentTo(b)],
+      retries: 1,
+      hedges: 1,
+      routes: [a, b],
+      chosen: b,
+      failedAttempts: [{ route: a, reason: 'circuit open' }],
+      refusedBy: 'tokens'
+    },
+    { prompt_tokens: 3, completion_tokens: 4, cached_tokens: 1, cost_nano_usd: 2e9 }
+  )
   const all = 'endpoint="chat",model="two/b",provider="two",outcome="ok"'
   t.strictSame(lines, [
     `headgate_calls_total{${all},status="200"} 1`,
-    `headgate_tokens_total{${all},direction="input"} 3`, `headgate_tokens_total{${all},direction="output"} 4`,
-    `headgate_cached_tokens_total{${all}} 1`, `headgate_cost_usd_total{${all}} 2`,
-    'headgate_attempts_total{model="one/a",provider="one",outcome="upstream_error"} 2', 'headgate_attempts_total{model="two/b",provider="two",outcome="ok"} 1',
+    `headgate_tokens_total{${all},direction="input"} 3`,
+    `headgate_tokens_total{${all},direction="output"} 4`,
+    `headgate_cached_tokens_total{${all}} 1`,
+    `headgate_cost_usd_total{${all}} 2`,
+    'headgate_attempts_total{model="one/a",provider="one",outcome="upstream_error"} 2',
+    'headgate_attempts_total{model="two/b",provider="two",outcome="ok"} 1',
     `headgate_retries_total{${all}} 1`,
-    `headgate_hedges_total{${all}} 1`, `headgate_fallbacks_total{${all}} 1`,
-    'headgate_failed_attempts_total{model="one/a",provider="one",reason="circuit_open"} 1', 'headgate_limits_refused_total{limit="tokens"} 1'
+    `headgate_hedges_total{${all}} 1`,
+    `headgate_fallbacks_total{${all}} 1`,
+    'headgate_failed_attempts_total{model="one/a",provider="one",reason="circuit_open"} 1',
+    'headgate_limits_refused_total{limit="tokens"} 1'
   ])
 })
 
 t.test('a model that only the caller knows counts as another', async t => {
-  t.match(observed({ modelId: 'one/made-up', providerId: 'one' }, undefined, () => false).join(), 'model="other"')
+  t.match(
+    observed({ modelId: 'one/made-up', providerId: 'one' }, undefined, () => false).join(),
+    'model="other"'
+  )
 })
 
 t.test('a call that never came to a model has no numbers of one', async t => {
@@ -63,45 +100,93 @@ t.test('first outputs are counted of calls that had one, and overhead of calls t
   t.notMatch(times({}), 'headgate_overhead_seconds_bucket')
 })
 
-t.test('each request to a provider is an operation of the conventions, with the tokens that its provider reports', async t => {
-  const record = new CallRecord('responses')
-  noteUsage(record, { promptTokens: 3, completionTokens: 4, totalTokens: 7 }, undefined)
-  const requests = [
-    { ...sentTo(route('one/a'), 'upstream_error'), startedAtMs: 0, endedAtMs: 15 },
-    { ...sentTo(route('two/b')), startedAtMs: 100, endedAtMs: 150, completedAtMs: 2100 }
-  ]
-  const metrics = new CallMetrics(id => id === 'one/a', kindOf)
-  metrics.observe({ record: Object.assign(record, { requests, streamed: true }), receivedAtMs: performance.now() })
-  const text = printFamilies(metrics.families())
-  const [failed, answered] = ['gen_ai_provider_name="x_ai",gen_ai_request_model="a",error_type="upstream_error"', 'gen_ai_provider_name="two",gen_ai_request_model="other"']
-  for (const line of [
-    '# TYPE gen_ai_client_operation_duration_seconds histogram',
-    `gen_ai_client_operation_duration_seconds_sum{gen_ai_operation_name="chat",${failed}} 0.015`,
-    `gen_ai_client_operation_duration_seconds_sum{gen_ai_operation_name="chat",${answered}} 2`,
-    `gen_ai_client_operation_time_to_first_chunk_seconds_sum{gen_ai_operation_name="chat",${answered}} 0.05`,
-    `gen_ai_client_token_usage_bucket{gen_ai_operation_name="chat",${answered},gen_ai_token_type="input",le="4"} 1`,
-    `gen_ai_client_token_usage_sum{gen_ai_operation_name="chat",${answered},gen_ai_token_type="output"} 4`
-  ]) t.ok(text.includes(`${line}\n`), line)
-  t.notMatch(text, /first_chunk_seconds_sum\{[^}]*x_ai/, 'a request that failed has no first output')
-})
+t.test(
+  'each request to a provider is an operation of the conventions, with the tokens that its provider reports',
+  async t => {
+    const record = new CallRecord('responses')
+    noteUsage(record, { promptTokens: 3, completionTokens: 4, totalTokens: 7 }, undefined)
+    const requests = [
+      { ...sentTo(route('one/a'), 'upstream_error'), startedAtMs: 0, endedAtMs: 15 },
+      { ...sentTo(route('two/b')), startedAtMs: 100, endedAtMs: 150, completedAtMs: 2100 }
+    ]
+    const metrics = new CallMetrics(id => id === 'one/a', kindOf)
+    metrics.observe({
+      record: Object.assign(record, { requests, streamed: true }),
+      receivedAtMs: performance.now()
+    })
+    const text = printFamilies(metrics.families())
+    const [failed, answered] = [
+      'gen_ai_provider_name="x_ai",gen_ai_request_model="a",error_type="upstream_error"',
+      'gen_ai_provider_name="two",gen_ai_request_model="other"'
+    ]
+    for (const line of [
+      '# TYPE gen_ai_client_operation_duration_seconds histogram',
+      `gen_ai_client_operation_duration_seconds_sum{gen_ai_operation_name="chat",${failed}} 0.015`,
+      `gen_ai_client_operation_duration_seconds_sum{gen_ai_operation_name="chat",${answered}} 2`,
+      `gen_ai_client_operation_time_to_first_chunk_seconds_sum{gen_ai_operation_name="chat",${answered}} 0.05`,
+      `gen_ai_client_token_usage_bucket{gen_ai_operation_name="chat",${answered},gen_ai_token_type="input",le="4"} 1`,
+      `gen_ai_client_token_usage_sum{gen_ai_operation_name="chat",${answered},gen_ai_token_type="output"} 4`
+    ]) {
+      t.ok(text.includes(`${line}\n`), line)
+    }
+    t.notMatch(text, /first_chunk_seconds_sum\{[^}]*x_ai/, 'a request that failed has no first output')
+  }
+)
 
 t.test('names of models in operations are bounded', async t => {
   const metrics = new CallMetrics(() => true, kindOf, 2)
-  const observe = (model: string): void => metrics.observe({ record: Object.assign(new CallRecord('chat'), { requests: [sentTo(route(model))] }), receivedAtMs: performance.now() })
+  const observe = (model: string): void =>
+    metrics.observe({
+      record: Object.assign(new CallRecord('chat'), { requests: [sentTo(route(model))] }),
+      receivedAtMs: performance.now()
+    })
   for (const model of ['one/a', 'one/b', 'one/c', 'one/a']) observe(model)
-  const counts = [...printFamilies(metrics.families()).matchAll(/^gen_ai_client_operation_duration_seconds_count\{.*model="([^"]*)"\} (\d+)$/gm)].map(([, model, count]) => [model, count])
-  t.strictSame(counts, [['a', '2'], ['b', '1'], ['other', '1']])
+  const counts = [
+    ...printFamilies(metrics.families()).matchAll(
+      /^gen_ai_client_operation_duration_seconds_count\{.*model="([^"]*)"\} (\d+)$/gm
+    )
+  ].map(([, model, count]) => [model, count])
+  t.strictSame(counts, [
+    ['a', '2'],
+    ['b', '1'],
+    ['other', '1']
+  ])
 })
 
 t.test('times of calls and of requests to providers have exemplars, of traces that are sent', async t => {
   const exemplarsOf = (isSampled: boolean): Record<string, unknown> => {
     const metrics = new CallMetrics(() => true, kindOf)
     const span = { spanId: 'attempt', headers: () => ({}) }
-    const trace = { traceId: 'trace', spanId: 'call', parentId: undefined, state: undefined, isSampled, child: () => span }
-    metrics.observe({ record: Object.assign(new CallRecord('chat'), { trace, requests: [{ ...sentTo(route('one/a')), span }] }), receivedAtMs: performance.now() })
-    return Object.fromEntries(metrics.families().flatMap(({ name, samples }) => samples.flatMap(({ value }) =>
-      typeof value === 'number' || value.exemplars === undefined ? [] : [[name, Object.values(value.exemplars).map(({ traceId, spanId }) => `${traceId} ${spanId}`)]])))
+    const trace = {
+      traceId: 'trace',
+      spanId: 'call',
+      parentId: undefined,
+      state: undefined,
+      isSampled,
+      child: () => span
+    }
+    metrics.observe({
+      record: Object.assign(new CallRecord('chat'), {
+        trace,
+        requests: [{ ...sentTo(route('one/a')), span }]
+      }),
+      receivedAtMs: performance.now()
+    })
+    return Object.fromEntries(
+      metrics
+        .families()
+        .flatMap(({ name, samples }) =>
+          samples.flatMap(({ value }) =>
+            typeof value === 'number' || value.exemplars === undefined
+              ? []
+              : [[name, Object.values(value.exemplars).map(({ traceId, spanId }) => `${traceId} ${spanId}`)]]
+          )
+        )
+    )
   }
-  t.strictSame(exemplarsOf(true), { headgate_call_duration_seconds: ['trace call'], 'gen_ai.client.operation.duration': ['trace attempt'] })
+  t.strictSame(exemplarsOf(true), {
+    headgate_call_duration_seconds: ['trace call'],
+    'gen_ai.client.operation.duration': ['trace attempt']
+  })
   t.strictSame(exemplarsOf(false), {})
 })

@@ -1,7 +1,12 @@
 import t from 'tap'
 import { CallRecord, noteUsage, type SentRequest } from '../../lib/core/record.ts'
 import { StageFindings } from '../../lib/core/stage-findings.ts'
-import { callSpans, contentAttributes, withAttributes, type CallSpans } from '../../lib/telemetry/call-spans.ts'
+import {
+  callSpans,
+  contentAttributes,
+  withAttributes,
+  type CallSpans
+} from '../../lib/telemetry/call-spans.ts'
 import { providerKinds } from '../../schemas/providers.ts'
 import { route } from '../support/routes.ts'
 import { usageRowOf } from '../support/usage.ts'
@@ -10,72 +15,192 @@ import type { UsageRow } from '../../lib/stores/tables.ts'
 const [a, b] = [route('one/a'), route('two/b')]
 
 function spansOf (parts: Partial<CallRecord>, row?: UsageRow): CallSpans {
-  const record = Object.assign(new CallRecord('chat'), { method: 'POST', path: '/v1/chat/completions' }, parts)
-  return callSpans({ id: 'call-1', record, receivedAtMs: 100 }, row, 500, id => id === 'one' ? 'anthropic' : undefined)
+  const record = Object.assign(
+    new CallRecord('chat'),
+    { method: 'POST', path: '/v1/chat/completions' },
+    parts
+  )
+  return callSpans({ id: 'call-1', record, receivedAtMs: 100 }, row, 500, id =>
+    id === 'one' ? 'anthropic' : undefined
+  )
 }
 
 function sent (parts: Partial<SentRequest>): SentRequest {
-  return { route: a, startedAtMs: 110, endedAtMs: 150, completedAtMs: 490, reason: undefined, status: undefined, ...parts }
+  return {
+    route: a,
+    startedAtMs: 110,
+    endedAtMs: 150,
+    completedAtMs: 490,
+    reason: undefined,
+    status: undefined,
+    ...parts
+  }
 }
 
 const present = (attributes: object): object => JSON.parse(JSON.stringify(attributes)) as object
 
 t.test('the span of a call has its route, key, usage and cost', async t => {
-  const row = usageRowOf(1, { prompt_tokens: 3, completion_tokens: 4, cost_nano_usd: 2_500_000, estimated: 0 })
+  const row = usageRowOf(1, {
+    prompt_tokens: 3,
+    completion_tokens: 4,
+    cost_nano_usd: 2_500_000,
+    estimated: 0
+  })
   const findings = new StageFindings()
   findings.noteLook('pii', 'request', 2)
   findings.note('pii', 'request', 'mask', 3)
-  const { server, children } = spansOf({
-    keyId: 'key-1', keyName: 'ci', projectName: 'Support', session: 's-1', endUser: 'ann', tags: ['a', 'b'], metadata: { run: '1' }, requestedModel: 'smart', modelId: 'one/a', providerId: 'one', status: 200, outcome: 'ok',
-    attempts: 1, firstByteMs: 50, overheadMs: 1, upstreamWaitMs: 40, findings, cache: 'miss'
-  }, row)
-  t.match(children, [{ name: 'stage pii', kind: 'internal', attributes: { 'headgate.stage.findings': ['mask 3'], 'headgate.stage.looks': 1, 'headgate.stage.look_ms': 2 } }])
+  const { server, children } = spansOf(
+    {
+      keyId: 'key-1',
+      keyName: 'ci',
+      projectName: 'Support',
+      session: 's-1',
+      endUser: 'ann',
+      tags: ['a', 'b'],
+      metadata: { run: '1' },
+      requestedModel: 'smart',
+      modelId: 'one/a',
+      providerId: 'one',
+      status: 200,
+      outcome: 'ok',
+      attempts: 1,
+      firstByteMs: 50,
+      overheadMs: 1,
+      upstreamWaitMs: 40,
+      findings,
+      cache: 'miss'
+    },
+    row
+  )
+  t.match(children, [
+    {
+      name: 'stage pii',
+      kind: 'internal',
+      attributes: {
+        'headgate.stage.findings': ['mask 3'],
+        'headgate.stage.looks': 1,
+        'headgate.stage.look_ms': 2
+      }
+    }
+  ])
   t.match(server, {
     name: 'POST /v1/chat/completions', kind: 'server', startedAtMs: 100, endedAtMs: 500, failed: false,
     events: [{ name: 'headgate.first_output', atMs: 150 }]
   })
   t.strictSame(present(server.attributes), {
-    'http.request.method': 'POST', 'http.route': '/v1/chat/completions', 'http.response.status_code': 200, 'gen_ai.conversation.id': 's-1',
-    'session.id': 's-1', 'user.id': 'ann', 'headgate.tags': ['a', 'b'], 'headgate.metadata': '{"run":"1"}',
-    'headgate.call.id': 'call-1', 'headgate.endpoint': 'chat', 'headgate.key.id': 'key-1', 'headgate.key.name': 'ci', 'headgate.project.name': 'Support',
-    'headgate.requested_model': 'smart', 'headgate.model': 'one/a', 'headgate.provider': 'one', 'headgate.outcome': 'ok', 'headgate.attempts': 1,
-    'headgate.cache': 'miss', 'headgate.findings': ['pii request mask 3'], 'headgate.overhead_ms': 1, 'headgate.upstream_wait_ms': 40,
-    'headgate.usage.input_tokens': 3, 'headgate.usage.output_tokens': 4, 'headgate.usage.estimated': false, 'headgate.cost_usd': 0.0025
+    'http.request.method': 'POST',
+    'http.route': '/v1/chat/completions',
+    'http.response.status_code': 200,
+    'gen_ai.conversation.id': 's-1',
+    'session.id': 's-1',
+    'user.id': 'ann',
+    'headgate.tags': ['a', 'b'],
+    'headgate.metadata': '{"run":"1"}',
+    'headgate.call.id': 'call-1',
+    'headgate.endpoint': 'chat',
+    'headgate.key.id': 'key-1',
+    'headgate.key.name': 'ci',
+    'headgate.project.name': 'Support',
+    'headgate.requested_model': 'smart',
+    'headgate.model': 'one/a',
+    'headgate.provider': 'one',
+    'headgate.outcome': 'ok',
+    'headgate.attempts': 1,
+    'headgate.cache': 'miss',
+    'headgate.findings': ['pii request mask 3'],
+    'headgate.overhead_ms': 1,
+    'headgate.upstream_wait_ms': 40,
+    'headgate.usage.input_tokens': 3,
+    'headgate.usage.output_tokens': 4,
+    'headgate.usage.estimated': false,
+    'headgate.cost_usd': 0.0025
   })
 })
 
-t.test('a request to a provider has the attributes of the conventions, and ends with its answer', async t => {
-  const record = new CallRecord('chat')
-  noteUsage(record, {
-    promptTokens: 9, completionTokens: 4, totalTokens: 13, cachedTokens: 5, cacheWriteTokens: 2, reasoningTokens: 1
-  }, undefined)
-  const { answers } = record
-  const { children: [child] } = spansOf({
-    streamed: true, session: 's-1', chosen: a, upstreamRequestId: 'req-1', requests: [sent({})], answers
-  }, usageRowOf(1, { cost_nano_usd: 1e9 }))
-  t.match(child, {
-    name: 'chat a', kind: 'client', startedAtMs: 110, endedAtMs: 490, failed: false,
-    events: [{ name: 'headgate.first_output', atMs: 150 }]
-  })
-  t.strictSame(present(child?.attributes ?? {}), {
-    'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'anthropic', 'gen_ai.request.model': 'a', 'gen_ai.request.stream': true,
-    'gen_ai.conversation.id': 's-1', 'gen_ai.response.time_to_first_chunk': 0.04, 'gen_ai.usage.input_tokens': 9, 'gen_ai.usage.output_tokens': 4,
-    'gen_ai.usage.cache_read.input_tokens': 5, 'gen_ai.usage.cache_write.input_tokens': 2, 'gen_ai.usage.reasoning.output_tokens': 1,
-    'gen_ai.usage.cost': 1, 'headgate.provider': 'one', 'headgate.model': 'one/a', 'headgate.upstream_request_id': 'req-1'
-  })
-})
+t.test(
+  'a request to a provider has the attributes of the conventions, and ends with its answer',
+  async t => {
+    const record = new CallRecord('chat')
+    noteUsage(
+      record,
+      {
+        promptTokens: 9,
+        completionTokens: 4,
+        totalTokens: 13,
+        cachedTokens: 5,
+        cacheWriteTokens: 2,
+        reasoningTokens: 1
+      },
+      undefined
+    )
+    const { answers } = record
+    const {
+      children: [child]
+    } = spansOf(
+      {
+        streamed: true,
+        session: 's-1',
+        chosen: a,
+        upstreamRequestId: 'req-1',
+        requests: [sent({})],
+        answers
+      },
+      usageRowOf(1, { cost_nano_usd: 1e9 })
+    )
+    t.match(child, {
+      name: 'chat a',
+      kind: 'client',
+      startedAtMs: 110,
+      endedAtMs: 490,
+      failed: false,
+      events: [{ name: 'headgate.first_output', atMs: 150 }]
+    })
+    t.strictSame(present(child?.attributes ?? {}), {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': 'anthropic',
+      'gen_ai.request.model': 'a',
+      'gen_ai.request.stream': true,
+      'gen_ai.conversation.id': 's-1',
+      'gen_ai.response.time_to_first_chunk': 0.04,
+      'gen_ai.usage.input_tokens': 9,
+      'gen_ai.usage.output_tokens': 4,
+      'gen_ai.usage.cache_read.input_tokens': 5,
+      'gen_ai.usage.cache_write.input_tokens': 2,
+      'gen_ai.usage.reasoning.output_tokens': 1,
+      'gen_ai.usage.cost': 1,
+      'headgate.provider': 'one',
+      'headgate.model': 'one/a',
+      'headgate.upstream_request_id': 'req-1'
+    })
+  }
+)
 
 t.test('requests that gave no answer end when they failed, and only failures are errors', async t => {
   const { children } = spansOf({
     chosen: a,
     requests: [
-      sent({ route: b, startedAtMs: 101, endedAtMs: 120, completedAtMs: undefined, reason: 'upstream_error', status: 500 }),
+      sent({
+        route: b,
+        startedAtMs: 101,
+        endedAtMs: 120,
+        completedAtMs: undefined,
+        reason: 'upstream_error',
+        status: 500
+      }),
       sent({ route: b, startedAtMs: 102, endedAtMs: 150, completedAtMs: undefined, reason: 'slower' }),
       sent({ startedAtMs: 103, completedAtMs: undefined }),
       sent({ startedAtMs: 104, endedAtMs: undefined, completedAtMs: undefined })
     ]
   })
-  t.same(children.map(({ endedAtMs, failed }) => [endedAtMs, failed]), [[120, true], [150, false], [500, false], [500, false]])
+  t.same(
+    children.map(({ endedAtMs, failed }) => [endedAtMs, failed]),
+    [
+      [120, true],
+      [150, false],
+      [500, false],
+      [500, false]
+    ]
+  )
   t.match(children[0]?.attributes, {
     'error.type': 'upstream_error', 'http.response.status_code': 500, 'gen_ai.provider.name': 'two'
   })
@@ -87,18 +212,42 @@ t.test('each turn has its own usage, and tools stand between the turns', async t
   noteUsage(record, first, undefined)
   noteUsage(record, { promptTokens: 10, completionTokens: 20, totalTokens: 30 }, first)
   const run = { serverName: 'org/tools', toolName: 'echo', startedAtMs: 200, endedAtMs: 210 }
-  const { children } = spansOf({
-    answers: record.answers,
-    requests: [sent({ completedAtMs: 190 }), sent({ startedAtMs: 300 })],
-    toolRuns: [{ ...run, outcome: 'ok' }, { ...run, startedAtMs: 201, outcome: 'tool_error' }]
-  }, usageRowOf(1, { cost_nano_usd: 1e9 }))
-  t.same(children.map(({ name }) => name), ['chat a', 'tools/call echo', 'tools/call echo', 'chat a'])
-  t.same(children.map(({ attributes }) => attributes['gen_ai.usage.input_tokens']), [1, undefined, undefined, 10])
-  t.same(children.map(({ attributes }) => attributes['gen_ai.usage.cost']), [undefined, undefined, undefined, undefined], 'no share of the cost is made up')
+  const { children } = spansOf(
+    {
+      answers: record.answers,
+      requests: [sent({ completedAtMs: 190 }), sent({ startedAtMs: 300 })],
+      toolRuns: [
+        { ...run, outcome: 'ok' },
+        { ...run, startedAtMs: 201, outcome: 'tool_error' }
+      ]
+    },
+    usageRowOf(1, { cost_nano_usd: 1e9 })
+  )
+  t.same(
+    children.map(({ name }) => name),
+    ['chat a', 'tools/call echo', 'tools/call echo', 'chat a']
+  )
+  t.same(
+    children.map(({ attributes }) => attributes['gen_ai.usage.input_tokens']),
+    [1, undefined, undefined, 10]
+  )
+  t.same(
+    children.map(({ attributes }) => attributes['gen_ai.usage.cost']),
+    [undefined, undefined, undefined, undefined],
+    'no share of the cost is made up'
+  )
   t.strictSame(present(children[2] ?? {}), {
-    name: 'tools/call echo', kind: 'client', startedAtMs: 201, endedAtMs: 210, failed: true, events: [],
+    name: 'tools/call echo',
+    kind: 'client',
+    startedAtMs: 201,
+    endedAtMs: 210,
+    failed: true,
+    events: [],
     attributes: {
-      'mcp.method.name': 'tools/call', 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'echo', 'error.type': 'tool_error',
+      'mcp.method.name': 'tools/call',
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'echo',
+      'error.type': 'tool_error',
       'headgate.tool_server': 'org/tools'
     }
   })
@@ -106,8 +255,15 @@ t.test('each turn has its own usage, and tools stand between the turns', async t
 
 t.test('usage that belongs to no single answer is on the span of the call alone', async t => {
   const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
-  const { server, children } = spansOf({ usage, answers: [{ earlier: undefined, usage }], requests: [sent({}), sent({})] })
-  t.same(children.map(({ attributes }) => attributes['gen_ai.usage.input_tokens']), [undefined, undefined])
+  const { server, children } = spansOf({
+    usage,
+    answers: [{ earlier: undefined, usage }],
+    requests: [sent({}), sent({})]
+  })
+  t.same(
+    children.map(({ attributes }) => attributes['gen_ai.usage.input_tokens']),
+    [undefined, undefined]
+  )
   t.equal(server.attributes['headgate.usage.input_tokens'], 1)
 })
 
@@ -125,14 +281,24 @@ for (const [title, parts, failed] of [
 t.test('every kind of provider has a name, and the name of another endpoint is its operation', async t => {
   for (const kind of providerKinds) {
     const record = Object.assign(new CallRecord('speech'), { requests: [sent({})] })
-    const { children: [child] } = callSpans({ id: '', record, receivedAtMs: 0 }, undefined, 1, () => kind)
-    t.match(child?.attributes, { 'gen_ai.provider.name': /^[a-z_.-]+$/, 'gen_ai.operation.name': 'speech' }, kind)
+    const {
+      children: [child]
+    } = callSpans({ id: '', record, receivedAtMs: 0 }, undefined, 1, () => kind)
+    t.match(
+      child?.attributes,
+      { 'gen_ai.provider.name': /^[a-z_.-]+$/, 'gen_ai.operation.name': 'speech' },
+      kind
+    )
   }
 })
 
 t.test('long names are cut', async t => {
   const long = 'n'.repeat(5000)
-  const { server, children } = spansOf({ session: long, requestedModel: long, requests: [sent({ route: { ...a, model: long, modelId: long } })] })
+  const { server, children } = spansOf({
+    session: long,
+    requestedModel: long,
+    requests: [sent({ route: { ...a, model: long, modelId: long } })]
+  })
   for (const { name, attributes } of [server, ...children]) {
     t.ok(name.length < 300)
     for (const value of Object.values(attributes)) t.ok(String(value).length <= 256)
@@ -140,7 +306,9 @@ t.test('long names are cut', async t => {
 })
 
 t.test('a wait between the check of the key and the first request is an event', async t => {
-  t.strictSame(spansOf({ keyCheckedAtMs: 101, requests: [sent({})] }).server.events, [{ name: 'headgate.wait', atMs: 101, attributes: { 'headgate.wait_ms': 9 } }])
+  t.strictSame(spansOf({ keyCheckedAtMs: 101, requests: [sent({})] }).server.events, [
+    { name: 'headgate.wait', atMs: 101, attributes: { 'headgate.wait_ms': 9 } }
+  ])
   t.strictSame(spansOf({ keyCheckedAtMs: 109.5, requests: [sent({})] }).server.events, [])
   t.strictSame(spansOf({ keyCheckedAtMs: 101 }).server.events, [])
 })
@@ -149,16 +317,31 @@ t.test('a stage that could not look has a span that failed', async t => {
   const findings = new StageFindings()
   findings.noteLook('pii', 'request', 2)
   findings.note('pii', 'request', 'unavailable')
-  t.match(spansOf({ findings }).children, [{ name: 'stage pii', failed: true, attributes: { 'error.type': 'unavailable', 'headgate.stage.findings': ['unavailable 1'] } }])
+  t.match(spansOf({ findings }).children, [
+    {
+      name: 'stage pii',
+      failed: true,
+      attributes: { 'error.type': 'unavailable', 'headgate.stage.findings': ['unavailable 1'] }
+    }
+  ])
 })
 
 t.test('texts of a call are on the attempt that answered, else on the span of the call', async t => {
   const content = { system: [], input: [{ role: 'user', parts: [] }], output: [], isTruncated: true }
-  const added = { 'gen_ai.input.messages': '[{"role":"user","parts":[]}]', 'headgate.content_truncated': true }
+  const added = {
+    'gen_ai.input.messages': '[{"role":"user","parts":[]}]',
+    'headgate.content_truncated': true
+  }
   const places = (requests: SentRequest[]): boolean[] => {
-    const { server, children } = withAttributes(spansOf({ requests }), content, (_, texts) => texts === undefined ? {} : contentAttributes(texts))
+    const { server, children } = withAttributes(spansOf({ requests }), content, (_, texts) =>
+      texts === undefined ? {} : contentAttributes(texts)
+    )
     return [server, ...children].map(({ attributes }) => {
-      const found = Object.fromEntries(Object.entries(present(attributes)).filter(([name]) => /messages|content|system_instructions/.test(name)))
+      const found = Object.fromEntries(
+        Object.entries(present(attributes)).filter(([name]) =>
+          /messages|content|system_instructions/.test(name)
+        )
+      )
       return Object.keys(found).length > 0 && t.strictSame(found, added)
     })
   }

@@ -43,62 +43,101 @@ async function sentSpans ({ gateway }: TestGateway, { spans }: Collector): Promi
 const fine: Script = { pieces: [chatAnswer('one')] }
 
 for (const [kind, body, script] of [
-  ['complete', {}, fine], ['streamed', { stream: true }, { headers: eventStream, pieces: chatFrames(['one', 'two']) }]
+  ['complete', {}, fine],
+  ['streamed', { stream: true }, { headers: eventStream, pieces: chatFrames(['one', 'two']) }]
 ] as const) {
-  t.test(`a ${kind} call is a span with the request to its provider below it, at the times of its record`, async t => {
-    const seen = await collector(t)
-    const { api, calls } = await traced(t, seen.url, script)
-    await (await api.post(path, { ...hello, ...body })).text()
-    await until(() => calls.length === 1, 'the end of the call')
-    const spans = await sentSpans(api, seen)
-    const request = spans.find(({ kind }) => kind === 3)
-    const server = spans.find(({ kind }) => kind === 2)
-    t.equal(spans.length, 2)
-    t.match(server, { name: `POST ${path}`, parentSpanId: undefined, failed: false })
-    t.match(request, { name: 'chat m', parentSpanId: server?.spanId, traceId: server?.traceId, failed: false })
-    t.match(server?.attributes, { 'headgate.key.name': 'test', 'http.response.status_code': 200 })
-    t.equal(request?.attributes['gen_ai.provider.name'], 'openai-compatible')
+  t.test(
+    `a ${kind} call is a span with the request to its provider below it, at the times of its record`,
+    async t => {
+      const seen = await collector(t)
+      const { api, calls } = await traced(t, seen.url, script)
+      await (await api.post(path, { ...hello, ...body })).text()
+      await until(() => calls.length === 1, 'the end of the call')
+      const spans = await sentSpans(api, seen)
+      const request = spans.find(({ kind }) => kind === 3)
+      const server = spans.find(({ kind }) => kind === 2)
+      t.equal(spans.length, 2)
+      t.match(server, { name: `POST ${path}`, parentSpanId: undefined, failed: false })
+      t.match(request, {
+        name: 'chat m',
+        parentSpanId: server?.spanId,
+        traceId: server?.traceId,
+        failed: false
+      })
+      t.match(server?.attributes, { 'headgate.key.name': 'test', 'http.response.status_code': 200 })
+      t.equal(request?.attributes['gen_ai.provider.name'], 'openai-compatible')
 
-    const record = calls[0]?.record
-    const sent = record?.requests?.[0]
-    t.equal(request?.attributes['gen_ai.usage.input_tokens'], record?.usage?.promptTokens)
-    const length = (from?: number, to?: number): number => Math.round(((to ?? NaN) - (from ?? NaN)) * 100) / 100
-    t.equal(length(request?.startMs, request?.endMs).toFixed(0), length(sent?.startedAtMs, sent?.completedAtMs).toFixed(0))
-    t.ok((request?.startMs ?? 0) >= (server?.startMs ?? Infinity) && (request?.endMs ?? Infinity) <= (server?.endMs ?? 0), 'within the call')
-    t.ok(Math.abs((server?.endMs ?? 0) - Date.now()) < 60_000, 'by the clock of the wall')
-    t.equal(server?.events.filter(({ name }) => name === 'headgate.first_output').length, kind === 'streamed' ? 1 : 0)
-  })
+      const record = calls[0]?.record
+      const sent = record?.requests?.[0]
+      t.equal(request?.attributes['gen_ai.usage.input_tokens'], record?.usage?.promptTokens)
+      const length = (from?: number, to?: number): number =>
+        Math.round(((to ?? NaN) - (from ?? NaN)) * 100) / 100
+      t.equal(
+        length(request?.startMs, request?.endMs).toFixed(0),
+        length(sent?.startedAtMs, sent?.completedAtMs).toFixed(0)
+      )
+      t.ok(
+        (request?.startMs ?? 0) >= (server?.startMs ?? Infinity) &&
+          (request?.endMs ?? Infinity) <= (server?.endMs ?? 0),
+        'within the call'
+      )
+      t.ok(Math.abs((server?.endMs ?? 0) - Date.now()) < 60_000, 'by the clock of the wall')
+      t.equal(
+        server?.events.filter(({ name }) => name === 'headgate.first_output').length,
+        kind === 'streamed' ? 1 : 0
+      )
+    }
+  )
 }
 
-t.test('a slow request and the one that overtook it have a span each, which end when each ended', async t => {
-  const seen = await collector(t)
-  const two = await fakeUpstream(fine)
-  t.teardown(two.close)
-  const one = await fakeUpstream({ silent: true })
-  t.teardown(one.close)
-  const { api } = await traced(t, seen.url, fine, {
-    providers: [upstreamAt(`${one.url}/v1`, 'one', 'openai-compatible'), upstreamAt(`${two.url}/v1`, 'two', 'groq')],
-    routes: [{ name: 'quick', models: ['one/m', 'two/m'], hedgeAfterMs: 20 }]
-  })
-  t.equal((await api.post(path, { ...hello, model: 'quick' })).status, 200)
-  const [server, slow, quick, ...more] = (await sentSpans(api, seen)).toSorted((a, b) => a.startMs - b.startMs)
-  t.same(more, [])
-  t.match(server?.attributes, { 'headgate.hedges': 1, 'headgate.skipped': ['one/m: slower'], 'headgate.model': 'two/m' })
-  t.match(slow, { failed: false, attributes: { 'error.type': 'slower', 'headgate.provider': 'one' } })
-  t.match(quick, { failed: false, attributes: { 'gen_ai.provider.name': 'groq' } })
-  t.notOk('error.type' in (quick?.attributes ?? {}))
-})
+t.test(
+  'a slow request and the one that overtook it have a span each, which end when each ended',
+  async t => {
+    const seen = await collector(t)
+    const two = await fakeUpstream(fine)
+    t.teardown(two.close)
+    const one = await fakeUpstream({ silent: true })
+    t.teardown(one.close)
+    const { api } = await traced(t, seen.url, fine, {
+      providers: [
+        upstreamAt(`${one.url}/v1`, 'one', 'openai-compatible'),
+        upstreamAt(`${two.url}/v1`, 'two', 'groq')
+      ],
+      routes: [{ name: 'quick', models: ['one/m', 'two/m'], hedgeAfterMs: 20 }]
+    })
+    t.equal((await api.post(path, { ...hello, model: 'quick' })).status, 200)
+    const [server, slow, quick, ...more] = (await sentSpans(api, seen)).toSorted(
+      (a, b) => a.startMs - b.startMs
+    )
+    t.same(more, [])
+    t.match(server?.attributes, {
+      'headgate.hedges': 1,
+      'headgate.skipped': ['one/m: slower'],
+      'headgate.model': 'two/m'
+    })
+    t.match(slow, { failed: false, attributes: { 'error.type': 'slower', 'headgate.provider': 'one' } })
+    t.match(quick, { failed: false, attributes: { 'gen_ai.provider.name': 'groq' } })
+    t.notOk('error.type' in (quick?.attributes ?? {}))
+  }
+)
 
 t.test('a caller who leaves ends the span of the call and of its request', async t => {
   const seen = await collector(t)
-  const { api, calls } = await traced(t, seen.url, { headers: eventStream, pieces: chatFrames(['one']).slice(0, 2), then: 'stall' })
+  const { api, calls } = await traced(t, seen.url, {
+    headers: eventStream,
+    pieces: chatFrames(['one']).slice(0, 2),
+    then: 'stall'
+  })
   const leaving = new AbortController()
   const response = await api.post(path, { ...hello, stream: true }, { signal: leaving.signal })
   await response.body?.getReader().read()
   leaving.abort()
   await until(() => calls.length === 1, 'the end of the call')
   const spans = await sentSpans(api, seen)
-  t.match(spans.find(({ kind }) => kind === 2), { failed: false, attributes: { 'http.response.status_code': 499, 'headgate.outcome': 'client_closed' } })
+  t.match(
+    spans.find(({ kind }) => kind === 2),
+    { failed: false, attributes: { 'http.response.status_code': 499, 'headgate.outcome': 'client_closed' } }
+  )
   const sent = calls[0]?.record.requests?.[0]
   t.ok((sent?.completedAtMs ?? 0) >= (sent?.endedAtMs ?? Infinity))
 })
@@ -108,19 +147,35 @@ t.test('a refused call is a span of its own', async t => {
   const { api } = await traced(t, seen.url, fine)
   t.equal((await api.post(path, hello, { headers: { authorization: 'Bearer wrong' } })).status, 401)
   const spans = await sentSpans(api, seen)
-  t.match(spans, [{ name: `POST ${path}`, failed: false, attributes: { 'http.response.status_code': 401, 'error.type': 'invalid_api_key' } }])
+  t.match(spans, [
+    {
+      name: `POST ${path}`,
+      failed: false,
+      attributes: { 'http.response.status_code': 401, 'error.type': 'invalid_api_key' }
+    }
+  ])
   t.equal(spans.length, 1)
 })
 
 t.test('headers and the description of the service are sent, and no header is logged', async t => {
   const seen = await collector(t)
-  const { api } = await traced(t, seen.url, fine, {}, { headers: { authorization: new Secret('Basic canary') } })
+  const { api } = await traced(
+    t,
+    seen.url,
+    fine,
+    {},
+    { headers: { authorization: new Secret('Basic canary') } }
+  )
   await (await api.post(path, hello)).text()
   await sentSpans(api, seen)
   const [request] = seen.requests
   t.equal(request?.path, '/v1/traces')
   t.equal(request?.headers.authorization, 'Basic canary')
-  t.match(request === undefined ? {} : resourceOf(request), { 'service.name': 'headgate', 'service.version': /^\d/, 'service.instance.id': /:\d+$/ })
+  t.match(request === undefined ? {} : resourceOf(request), {
+    'service.name': 'headgate',
+    'service.version': /^\d/,
+    'service.instance.id': /:\d+$/
+  })
   t.notMatch(JSON.stringify(api.lines), /canary/)
 })
 
@@ -141,14 +196,22 @@ t.test('a call that is not sampled sends nothing', async t => {
   t.equal(seen.requests.length, 0)
 })
 
-t.test('a collector that takes nothing costs no call, and what it missed is counted and said once', async t => {
-  const seen = await collector(t, { status: 400, pieces: ['{}'] })
-  const { api } = await traced(t, seen.url, fine)
-  for (let number = 0; number < 3; number++) t.equal((await api.post(path, hello)).status, 200)
-  await api.gateway.close()
-  t.equal(api.gateway.load().spansDropped, 6)
-  t.equal(api.lines.filter(({ msg }) => msg === 'spans were dropped: the queue was full, or the collector refused them').length, 1)
-})
+t.test(
+  'a collector that takes nothing costs no call, and what it missed is counted and said once',
+  async t => {
+    const seen = await collector(t, { status: 400, pieces: ['{}'] })
+    const { api } = await traced(t, seen.url, fine)
+    for (let number = 0; number < 3; number++) t.equal((await api.post(path, hello)).status, 200)
+    await api.gateway.close()
+    t.equal(api.gateway.load().spansDropped, 6)
+    t.equal(
+      api.lines.filter(
+        ({ msg }) => msg === 'spans were dropped: the queue was full, or the collector refused them'
+      ).length,
+      1
+    )
+  }
+)
 
 t.test('a full queue drops what comes, and a collector that never answers holds up no stop', async t => {
   const seen = await collector(t, { silent: true })

@@ -4,10 +4,23 @@ import { ExportCounter, type Exporter } from '../../lib/telemetry/export-counter
 
 function counted (max: number): { counter: ExportCounter, lines: string[] } {
   const lines: string[] = []
-  return { counter: new ExportCounter(max, createLog('info', { write: line => { lines.push(line) } }), 'some were dropped'), lines }
+  return {
+    counter: new ExportCounter(
+      max,
+      createLog('info', {
+        write: line => {
+          lines.push(line)
+        }
+      }),
+      'some were dropped'
+    ),
+    lines
+  }
 }
 
-const exporter = (code: number, error?: Error): Exporter<number[]> => ({ export: (_, onResult) => onResult({ code, ...error !== undefined && { error } }) })
+const exporter = (code: number, error?: Error): Exporter<number[]> => ({
+  export: (_, onResult) => onResult({ code, ...error !== undefined && { error } })
+})
 
 t.test('what comes beyond the queue is dropped, until something was sent', async t => {
   const { counter, lines } = counted(2)
@@ -30,7 +43,10 @@ t.test('what the collector does not take is counted, and said once a minute with
   }
   fail()
   fail()
-  t.match(lines.map(line => JSON.parse(line) as object), [{ level: 'warn', msg: 'some were dropped', dropped: 1, cause: { message: 'no connection' } }])
+  t.match(
+    lines.map(line => JSON.parse(line) as object),
+    [{ level: 'warn', msg: 'some were dropped', dropped: 1, cause: { message: 'no connection' } }]
+  )
   t.equal(lines.length, 1)
   nowMs += 60_001
   fail()

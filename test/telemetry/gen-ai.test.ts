@@ -4,14 +4,39 @@ import { operationOf, providerNameOf, usageOf } from '../../lib/telemetry/gen-ai
 import { route } from '../support/routes.ts'
 
 const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
-const sent = (reason?: string): SentRequest => ({ route: route('one/a'), startedAtMs: 1, endedAtMs: 2, completedAtMs: 2, reason, status: undefined })
-
-t.test('operations and providers have the names of the conventions, and their own where there is none', async t => {
-  t.strictSame(['chat', 'responses', 'completions', 'embeddings', 'speech'].map(operationOf), ['chat', 'chat', 'text_completion', 'embeddings', 'speech'])
-  t.equal(providerNameOf('mine', () => 'google'), 'gcp.gemini')
-  t.equal(providerNameOf('mine', () => 'groq'), 'groq')
-  t.equal(providerNameOf('gone', () => undefined), 'gone')
+const sent = (reason?: string): SentRequest => ({
+  route: route('one/a'),
+  startedAtMs: 1,
+  endedAtMs: 2,
+  completedAtMs: 2,
+  reason,
+  status: undefined
 })
+
+t.test(
+  'operations and providers have the names of the conventions, and their own where there is none',
+  async t => {
+    t.strictSame(['chat', 'responses', 'completions', 'embeddings', 'speech'].map(operationOf), [
+      'chat',
+      'chat',
+      'text_completion',
+      'embeddings',
+      'speech'
+    ])
+    t.equal(
+      providerNameOf('mine', () => 'google'),
+      'gcp.gemini'
+    )
+    t.equal(
+      providerNameOf('mine', () => 'groq'),
+      'groq'
+    )
+    t.equal(
+      providerNameOf('gone', () => undefined),
+      'gone'
+    )
+  }
+)
 
 t.test('the usage of an answer is that of its request, unless it is not known which is whose', async t => {
   const record = new CallRecord('chat')

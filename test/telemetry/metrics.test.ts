@@ -20,10 +20,18 @@ interface Measured extends TestGateway {
 }
 
 /** A gateway whose metrics can be read. */
-async function measured (t: Test, parts: Partial<Settings> = {}, keys: Readonly<Record<string, ApiKey>> = {}): Promise<Measured> {
+async function measured (
+  t: Test,
+  parts: Partial<Settings> = {},
+  keys: Readonly<Record<string, ApiKey>> = {}
+): Promise<Measured> {
   const metrics = new Metrics(() => api.gateway)
   const api: TestGateway = await testGateway(t, parts, keys, { observers: [metrics.observe] })
-  const server = await serveMetrics({ host: '127.0.0.1', port: 0 }, () => metrics.families(), createLog('silent'))
+  const server = await serveMetrics(
+    { host: '127.0.0.1', port: 0 },
+    () => metrics.families(),
+    createLog('silent')
+  )
   t.teardown(server.close)
   const url = `http://127.0.0.1:${server.address.port}`
   return { ...api, server, url, scrape: async () => await (await fetch(`${url}/metrics`)).text() }
@@ -33,7 +41,8 @@ async function measured (t: Test, parts: Partial<Settings> = {}, keys: Readonly<
 function valuesIn (t: Test, text: string): Map<string, number> {
   const values = new Map<string, number>()
   for (const line of text.split('\n').filter(line => line !== '' && !line.startsWith('# '))) {
-    const [, series = '', value = ''] = /^([a-z_0-9]+(?:\{(?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+\})?) (\S+)$/.exec(line) ?? []
+    const [, series = '', value = ''] =
+      /^([a-z_0-9]+(?:\{(?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+\})?) (\S+)$/.exec(line) ?? []
     if (series === '' || !Number.isFinite(Number(value)) || values.has(series)) t.fail(line)
     values.set(series, Number(value))
   }
@@ -42,7 +51,11 @@ function valuesIn (t: Test, text: string): Map<string, number> {
 
 /** The sum of all series of a name whose labels hold these. */
 function sum (values: ReadonlyMap<string, number>, name: string, ...labels: readonly string[]): number {
-  return [...values].filter(([series]) => new RegExp(`^${name}(\\{|$)`).test(series) && labels.every(label => series.includes(label)))
+  return [...values]
+    .filter(
+      ([series]) =>
+        new RegExp(`^${name}(\\{|$)`).test(series) && labels.every(label => series.includes(label))
+    )
     .reduce((total, [, value]) => total + value, 0)
 }
 
@@ -55,7 +68,9 @@ t.test('every call is counted once, by how it ended', async t => {
   const upstream = await fakeUpstream(({ json }, number) => {
     if (number === 0) return complete
     if (number === 1) return streamed
-    return (json as { stream?: boolean }).stream === true ? { ...streamed, pieces: chatFrames(['a']).slice(0, 2), then: 'stall' } : { status: 400, pieces: ['{}'] }
+    return (json as { stream?: boolean }).stream === true
+      ? { ...streamed, pieces: chatFrames(['a']).slice(0, 2), then: 'stall' }
+      : { status: 400, pieces: ['{}'] }
   })
   t.teardown(upstream.close)
   const api = await measured(t, { providers: [upstreamAt(`${upstream.url}/v1`)], models: [priced] })
@@ -78,7 +93,8 @@ t.test('every call is counted once, by how it ended', async t => {
   await until(() => api.lines.length === 4, 'four lines in the log')
 
   const values = valuesIn(t, await api.scrape())
-  const of = (outcome: string): string => `{endpoint="chat",model="openai/gpt-5",provider="openai",outcome="${outcome}"`
+  const of = (outcome: string): string =>
+    `{endpoint="chat",model="openai/gpt-5",provider="openai",outcome="${outcome}"`
   t.equal(sum(values, 'headgate_calls_total'), 4)
   t.equal(values.get(`headgate_calls_total${of('ok')},status="200"}`), 2)
   t.equal(values.get(`headgate_calls_total${of('error')},status="400"}`), 1)
@@ -91,7 +107,11 @@ t.test('every call is counted once, by how it ended', async t => {
   t.equal(sum(values, 'headgate_retries_total') + sum(values, 'headgate_fallbacks_total'), 0)
   t.equal(values.get(`headgate_call_duration_seconds_count${of('ok')}}`), 2)
   t.equal(values.get(`headgate_call_duration_seconds_bucket${of('ok')},le="+Inf"}`), 2)
-  t.equal(values.get(`headgate_first_byte_seconds_count${of('ok')}}`), 1, 'only streams begin before they end')
+  t.equal(
+    values.get(`headgate_first_byte_seconds_count${of('ok')}}`),
+    1,
+    'only streams begin before they end'
+  )
   t.equal(values.get('headgate_overhead_seconds_count{endpoint="chat"}'), 4)
   t.ok(sum(values, 'process_resident_memory_bytes') > 1e6)
   t.ok(sum(values, 'process_cpu_seconds_total') > 0)
@@ -99,14 +119,18 @@ t.test('every call is counted once, by how it ended', async t => {
 })
 
 t.test('failed attempts are counted by model and reason, with the model that succeeded instead', async t => {
-  const upstream = await fakeUpstream(({ json }) => (json as { model: string }).model === 'bad' ? { status: 500, pieces: ['{}'] } : complete)
+  const upstream = await fakeUpstream(({ json }) =>
+    (json as { model: string }).model === 'bad' ? { status: 500, pieces: ['{}'] } : complete
+  )
   t.teardown(upstream.close)
   const api = await measured(t, {
     providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { retries: 1 })],
     routes: [{ name: 'both', models: ['openai/bad', 'openai/gpt-5'] }]
   })
   t.equal((await api.post('/v1/chat/completions', { model: 'openai/bad', messages: hello })).status, 502)
-  for (let call = 0; call < 4; call++) t.equal((await api.post('/v1/chat/completions', { model: 'both', messages: hello })).status, 200)
+  for (let call = 0; call < 4; call++) {
+    t.equal((await api.post('/v1/chat/completions', { model: 'both', messages: hello })).status, 200)
+  }
   await until(() => api.lines.length === 5, 'five lines in the log')
   const values = valuesIn(t, await api.scrape())
   const bad = 'model="openai/bad",provider="openai",reason'
@@ -114,7 +138,10 @@ t.test('failed attempts are counted by model and reason, with the model that suc
   t.equal(sum(values, 'headgate_failed_attempts_total', `${bad}="circuit_open"`), 1)
   t.equal(sum(values, 'headgate_retries_total', 'model="openai/bad"'), 1)
   t.equal(sum(values, 'headgate_fallbacks_total', 'model="openai/gpt-5"'), 4)
-  t.equal(sum(values, 'headgate_attempts_total', 'model="openai/bad",provider="openai",outcome="upstream_error"'), 5)
+  t.equal(
+    sum(values, 'headgate_attempts_total', 'model="openai/bad",provider="openai",outcome="upstream_error"'),
+    5
+  )
   t.equal(sum(values, 'headgate_attempts_total', 'model="openai/gpt-5",provider="openai",outcome="ok"'), 4)
   t.equal(sum(values, 'headgate_attempts_total'), 9)
   t.equal(values.get('headgate_circuit_open{model="openai/bad"}'), 1)
@@ -124,12 +151,22 @@ t.test('names that callers make up are no labels, and no label identifies a call
   const upstream = await fakeUpstream(complete)
   t.teardown(upstream.close)
   const limited: ApiKey = { id: 'canary-id', name: 'canary-name', limits: { requestsPerMinute: 1 } }
-  const api = await measured(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`)], models: [modelSettings('openai/a "b"\\\n')]
-  }, { 'canary-key': limited })
-  const ask = async (model: string, key = testKey): Promise<number> => (
-    await api.post('/v1/chat/completions', { model, messages: hello, user: 'canary-user' }, { headers: { authorization: `Bearer ${key}` } })
-  ).status
+  const api = await measured(
+    t,
+    {
+      providers: [upstreamAt(`${upstream.url}/v1`)],
+      models: [modelSettings('openai/a "b"\\\n')]
+    },
+    { 'canary-key': limited }
+  )
+  const ask = async (model: string, key = testKey): Promise<number> =>
+    (
+      await api.post(
+        '/v1/chat/completions',
+        { model, messages: hello, user: 'canary-user' },
+        { headers: { authorization: `Bearer ${key}` } }
+      )
+    ).status
   for (const name of ['openai/canary-1', 'openai/canary-2', 'openai/canary-2']) t.equal(await ask(name), 200)
   t.equal(await ask('canary-3'), 404)
   t.equal(await ask('openai/gpt-5', 'canary-wrong'), 401)
@@ -145,12 +182,23 @@ t.test('names that callers make up are no labels, and no label identifies a call
   t.equal(sum(values, 'headgate_calls_total', 'model="openai/a \\"b\\"\\\\\\n"'), 1)
   t.equal(sum(values, 'headgate_calls_total', 'endpoint="none"', 'status="404"'), 1)
   t.equal(values.get('headgate_limits_refused_total{limit="requests"}'), 1)
-  t.equal(sum(values, 'headgate_unauthorized_total', 'reason="invalid_api_key"'), sum(values, 'headgate_calls_total', 'status="401"'))
+  t.equal(
+    sum(values, 'headgate_unauthorized_total', 'reason="invalid_api_key"'),
+    sum(values, 'headgate_calls_total', 'status="401"')
+  )
 })
 
 t.test('new labels come to an end', t => {
-  const metrics = new CallMetrics(() => true, () => undefined, 2)
-  const count = (more: Partial<CallRecord>): void => metrics.observe({ record: Object.assign(new CallRecord('chat'), { providerId: 'p' }, more), receivedAtMs: 0 })
+  const metrics = new CallMetrics(
+    () => true,
+    () => undefined,
+    2
+  )
+  const count = (more: Partial<CallRecord>): void =>
+    metrics.observe({
+      record: Object.assign(new CallRecord('chat'), { providerId: 'p' }, more),
+      receivedAtMs: 0
+    })
   const route = (modelId: string) => ({ modelId, providerId: 'p', model: modelId })
   for (let model = 0; model < 9; model++) {
     count({ modelId: `p/${model}`, failedAttempts: [{ route: route(`q/${model}`), reason: 'rate_limited' }] })
@@ -158,9 +206,17 @@ t.test('new labels come to an end', t => {
   }
   count({ modelId: 'p/9', outcome: 'error' })
   const values = valuesIn(t, printFamilies(metrics.families()))
-  t.same([...values].filter(([series]) => series.startsWith('headgate_calls_total')).map(([series, value]) => [/model="(.*?)"/.exec(series)?.[1], value]), [
-    ['p/0', 10], ['p/1', 1], ['other', 7], ['other', 1]
-  ])
+  t.same(
+    [...values]
+      .filter(([series]) => series.startsWith('headgate_calls_total'))
+      .map(([series, value]) => [/model="(.*?)"/.exec(series)?.[1], value]),
+    [
+      ['p/0', 10],
+      ['p/1', 1],
+      ['other', 7],
+      ['other', 1]
+    ]
+  )
   t.equal(sum(values, 'headgate_failed_attempts_total', 'model="q/'), 2)
   t.equal(sum(values, 'headgate_failed_attempts_total', 'model="other",provider="other"'), 7)
   t.end()

@@ -6,7 +6,8 @@ import { otlpSettings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 
 const [traceId, spanId] = ['a'.repeat(32), 'b'.repeat(16)]
-const line = (parts: object = {}): string => `${JSON.stringify({ level: 'info', time: '2026-11-22T03:24:43.512Z', id: 'call-1', usage: { prompt: 3 }, ...parts, msg: 'call' })}\n`
+const line = (parts: object = {}): string =>
+  `${JSON.stringify({ level: 'info', time: '2026-11-22T03:24:43.512Z', id: 'call-1', usage: { prompt: 3 }, ...parts, msg: 'call' })}\n`
 
 t.test('a line is a record with its fields, at its time, within the span of its call', async t => {
   const seen = await collector(t)
@@ -15,7 +16,15 @@ t.test('a line is a record with its fields, at its time, within the span of its 
   logs.write(line({ level: 'error' }))
   await logs.close()
   t.match(seen.logs(), [
-    { body: 'call', severity: 9, severityText: 'INFO', atMs: Date.parse('2026-11-22T03:24:43.512Z'), traceId, spanId, attributes: { id: 'call-1', usage: { prompt: 3 } } },
+    {
+      body: 'call',
+      severity: 9,
+      severityText: 'INFO',
+      atMs: Date.parse('2026-11-22T03:24:43.512Z'),
+      traceId,
+      spanId,
+      attributes: { id: 'call-1', usage: { prompt: 3 } }
+    },
     { body: 'call', severity: 17, traceId: undefined }
   ])
   t.notOk('level' in (seen.logs()[0]?.attributes ?? {}))
@@ -23,21 +32,39 @@ t.test('a line is a record with its fields, at its time, within the span of its 
 })
 
 t.test('every level has its severity', async t => {
-  t.strictSame(['trace', 'debug', 'info', 'warn', 'error', 'fatal'].map(level => logRecordOf(line({ level })).severityNumber), [1, 5, 9, 13, 17, 21])
+  t.strictSame(
+    ['trace', 'debug', 'info', 'warn', 'error', 'fatal'].map(
+      level => logRecordOf(line({ level })).severityNumber
+    ),
+    [1, 5, 9, 13, 17, 21]
+  )
 })
 
-for (const [what, script] of [['refuses them', { status: 400, pieces: ['{}'] }], ['never answers', { silent: true }]] as const) {
-  t.test(`records of a collector that ${what} are counted, in bounded memory, and hold up no stop`, async t => {
-    const seen = await collector(t, script)
-    const lines: string[] = []
-    const logs = openOtlpLogs(otlpSettings(seen.url, { maxQueuedLogs: 4 }), createLog('info', { write: text => { lines.push(text) } }))
-    for (let number = 0; number < 10; number++) logs.write(line())
-    t.equal(logs.dropped(), 6, 'room for four')
-    await until(() => seen.requests.length > 0, 'a full batch')
-    const startedAtMs = performance.now()
-    await logs.close()
-    t.ok(performance.now() - startedAtMs < 8000)
-    t.equal(logs.dropped(), 10)
-    t.equal(lines.filter(text => text.includes('log records were dropped')).length, 1)
-  })
+for (const [what, script] of [
+  ['refuses them', { status: 400, pieces: ['{}'] }],
+  ['never answers', { silent: true }]
+] as const) {
+  t.test(
+    `records of a collector that ${what} are counted, in bounded memory, and hold up no stop`,
+    async t => {
+      const seen = await collector(t, script)
+      const lines: string[] = []
+      const logs = openOtlpLogs(
+        otlpSettings(seen.url, { maxQueuedLogs: 4 }),
+        createLog('info', {
+          write: text => {
+            lines.push(text)
+          }
+        })
+      )
+      for (let number = 0; number < 10; number++) logs.write(line())
+      t.equal(logs.dropped(), 6, 'room for four')
+      await until(() => seen.requests.length > 0, 'a full batch')
+      const startedAtMs = performance.now()
+      await logs.close()
+      t.ok(performance.now() - startedAtMs < 8000)
+      t.equal(logs.dropped(), 10)
+      t.equal(lines.filter(text => text.includes('log records were dropped')).length, 1)
+    }
+  )
 }

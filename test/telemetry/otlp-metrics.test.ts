@@ -7,33 +7,63 @@ import { until } from '../support/until.ts'
 import type { Family } from '../../lib/telemetry/metric-families.ts'
 
 const families: readonly Family[] = [
-  { name: 'headgate_calls_total', help: 'Calls.', type: 'counter', samples: [{ labels: { endpoint: 'chat' }, value: 3 }] },
+  {
+    name: 'headgate_calls_total',
+    help: 'Calls.',
+    type: 'counter',
+    samples: [{ labels: { endpoint: 'chat' }, value: 3 }]
+  },
   { name: 'headgate_open_calls', help: 'Open.', type: 'gauge', samples: [{ labels: {}, value: 2 }] },
   {
-    name: 'gen_ai.client.operation.duration', unit: 's', help: 'Time.', type: 'histogram',
-    samples: [{ labels: { 'gen_ai.operation.name': 'chat' }, value: { bounds: [1, 5], counts: [2, 0, 1], sum: 9.5 } }]
+    name: 'gen_ai.client.operation.duration',
+    unit: 's',
+    help: 'Time.',
+    type: 'histogram',
+    samples: [
+      { labels: { 'gen_ai.operation.name': 'chat' }, value: { bounds: [1, 5], counts: [2, 0, 1], sum: 9.5 } }
+    ]
   }
 ]
 
-t.test('metrics are sent with the names, labels and values that Prometheus reads, and conventions with dots', async t => {
-  const seen = await collector(t)
-  const { close } = openOtlpMetrics(otlpSettings(seen.url), () => families, createLog('silent'))
-  await close()
-  t.strictSame(seen.metrics(), [
-    { name: 'headgate_calls_total', unit: '', kind: 'sum', points: [{ attributes: { endpoint: 'chat' }, value: 3 }] },
-    { name: 'headgate_open_calls', unit: '', kind: 'gauge', points: [{ attributes: {}, value: 2 }] },
-    {
-      name: 'gen_ai.client.operation.duration', unit: 's', kind: 'histogram',
-      points: [{ attributes: { 'gen_ai.operation.name': 'chat' }, value: 9.5, counts: [2, 0, 1], bounds: [1, 5] }]
-    }
-  ])
-  t.match(seen.requests[0]?.text, /"isMonotonic":true/)
-})
+t.test(
+  'metrics are sent with the names, labels and values that Prometheus reads, and conventions with dots',
+  async t => {
+    const seen = await collector(t)
+    const { close } = openOtlpMetrics(otlpSettings(seen.url), () => families, createLog('silent'))
+    await close()
+    t.strictSame(seen.metrics(), [
+      {
+        name: 'headgate_calls_total',
+        unit: '',
+        kind: 'sum',
+        points: [{ attributes: { endpoint: 'chat' }, value: 3 }]
+      },
+      { name: 'headgate_open_calls', unit: '', kind: 'gauge', points: [{ attributes: {}, value: 2 }] },
+      {
+        name: 'gen_ai.client.operation.duration',
+        unit: 's',
+        kind: 'histogram',
+        points: [
+          { attributes: { 'gen_ai.operation.name': 'chat' }, value: 9.5, counts: [2, 0, 1], bounds: [1, 5] }
+        ]
+      }
+    ])
+    t.match(seen.requests[0]?.text, /"isMonotonic":true/)
+  }
+)
 
 t.test('they are sent again and again, and requests that fail are counted', async t => {
   const seen = await collector(t, { status: 400, pieces: ['{}'] })
   const lines: string[] = []
-  const { failed, close } = openOtlpMetrics(otlpSettings(seen.url, { metricsIntervalMs: 20 }), () => families, createLog('info', { write: line => { lines.push(line) } }))
+  const { failed, close } = openOtlpMetrics(
+    otlpSettings(seen.url, { metricsIntervalMs: 20 }),
+    () => families,
+    createLog('info', {
+      write: line => {
+        lines.push(line)
+      }
+    })
+  )
   await until(() => failed() >= 2, 'two requests that failed')
   await close()
   t.ok(seen.requests.length >= 2)

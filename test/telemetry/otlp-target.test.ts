@@ -5,14 +5,26 @@ import { exporterOptions, flushAtStop, serviceResource } from '../../lib/telemet
 import { otlpSettings } from '../support/settings.ts'
 
 t.test('each signal has its path below the endpoint, and the headers of the configuration', async t => {
-  const settings = otlpSettings('http://collector:4318/otlp/', { headers: { Authorization: new Secret('Basic x') } })
-  t.strictSame(exporterOptions(settings, 'logs'), { url: 'http://collector:4318/otlp/v1/logs', headers: { Authorization: 'Basic x' } })
+  const settings = otlpSettings('http://collector:4318/otlp/', {
+    headers: { Authorization: new Secret('Basic x') }
+  })
+  t.strictSame(exporterOptions(settings, 'logs'), {
+    url: 'http://collector:4318/otlp/v1/logs',
+    headers: { Authorization: 'Basic x' }
+  })
   t.equal(exporterOptions(settings, 'metrics').url, 'http://collector:4318/otlp/v1/metrics')
 })
 
 t.test('the service is described, and the environment may say more', async t => {
-  t.intercept(process, 'env', { value: { OTEL_SERVICE_NAME: 'edge', OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test' } })
-  t.match(serviceResource().attributes, { 'service.name': 'edge', 'service.version': /^\d/, 'service.instance.id': /:\d+$/, 'deployment.environment.name': 'test' })
+  t.intercept(process, 'env', {
+    value: { OTEL_SERVICE_NAME: 'edge', OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test' }
+  })
+  t.match(serviceResource().attributes, {
+    'service.name': 'edge',
+    'service.version': /^\d/,
+    'service.instance.id': /:\d+$/,
+    'deployment.environment.name': 'test'
+  })
 })
 
 t.test('a flush that fails is logged, and one that hangs is given up', async t => {

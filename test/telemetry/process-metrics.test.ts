@@ -3,18 +3,35 @@ import { version } from '../../lib/text/version.ts'
 import { ProcessMetrics } from '../../lib/telemetry/process-metrics.ts'
 import { until } from '../support/until.ts'
 
-const valueOf = (families: ReturnType<ProcessMetrics['families']>, name: string): number => families.find(family => family.name === name)?.samples.map(({ value }) => Number(value))[0] ?? Number.NaN
+const valueOf = (families: ReturnType<ProcessMetrics['families']>, name: string): number =>
+  families.find(family => family.name === name)?.samples.map(({ value }) => Number(value))[0] ?? Number.NaN
 
 t.test('a process is one, of a version, with memory and time that it has used', async t => {
   const families = new ProcessMetrics().families()
   t.equal(valueOf(families, 'headgate_processes'), 1)
-  t.match(families.find(({ name }) => name === 'headgate_build_info')?.samples, [{ labels: { version }, value: 1 }])
-  for (const name of ['process_resident_memory_bytes', 'nodejs_heap_size_used_bytes', 'process_cpu_seconds_total']) t.ok(valueOf(families, name) > 0, name)
+  t.match(families.find(({ name }) => name === 'headgate_build_info')?.samples, [
+    { labels: { version }, value: 1 }
+  ])
+  for (const name of [
+    'process_resident_memory_bytes',
+    'nodejs_heap_size_used_bytes',
+    'process_cpu_seconds_total'
+  ]) {
+    t.ok(valueOf(families, name) > 0, name)
+  }
 })
 
 t.test('lag is the worst of the processes, and everything else their sum', async t => {
-  const merged = new ProcessMetrics().families().filter(({ merge }) => merge === 'max').map(({ name }) => name)
-  t.same(merged, ['nodejs_eventloop_lag_p50_seconds', 'nodejs_eventloop_lag_p99_seconds', 'nodejs_eventloop_lag_max_seconds', 'headgate_build_info'])
+  const merged = new ProcessMetrics()
+    .families()
+    .filter(({ merge }) => merge === 'max')
+    .map(({ name }) => name)
+  t.same(merged, [
+    'nodejs_eventloop_lag_p50_seconds',
+    'nodejs_eventloop_lag_p99_seconds',
+    'nodejs_eventloop_lag_max_seconds',
+    'headgate_build_info'
+  ])
 })
 
 t.test('an event loop that was blocked has lag, until it has been read', async t => {

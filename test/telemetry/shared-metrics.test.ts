@@ -3,26 +3,38 @@ import t from 'tap'
 import { answerMetricsMessages, SharedMetrics } from '../../lib/telemetry/shared-metrics.ts'
 import type { Family } from '../../lib/telemetry/metric-families.ts'
 
-const family = (name: string, type: Family['type'], value: number): Family => ({ name, help: name, type, samples: [{ labels: {}, value }] })
+const family = (name: string, type: Family['type'], value: number): Family => ({
+  name,
+  help: name,
+  type,
+  samples: [{ labels: {}, value }]
+})
 
 type Message = Parameters<NonNullable<Parameters<SharedMetrics['join']>[0]['send']>>[0]
 
 /** Both ends of an IPC channel: what one sends the other receives. */
 function ipcPair () {
   const [worker, primary] = [new EventEmitter(), new EventEmitter()]
-  const end = (own: EventEmitter, other: EventEmitter) => Object.assign(own, { send: (message: Message) => other.emit('message', message), connected: true })
+  const end = (own: EventEmitter, other: EventEmitter) =>
+    Object.assign(own, { send: (message: Message) => other.emit('message', message), connected: true })
   return { worker: end(worker, primary), primary: end(primary, worker) }
 }
 
 /** A worker that reports these numbers. */
 function join (shared: SharedMetrics, calls: () => number, answers = true) {
   const { worker, primary } = ipcPair()
-  if (answers) answerMetricsMessages(primary, () => [family('calls', 'counter', calls()), family('memory', 'gauge', 10)])
+  if (answers) {
+    answerMetricsMessages(primary, () => [
+      family('calls', 'counter', calls()),
+      family('memory', 'gauge', 10)
+    ])
+  }
   shared.join(worker)
   return worker
 }
 
-const values = (families: readonly Family[]): Record<string, unknown> => Object.fromEntries(families.map(({ name, samples }) => [name, samples[0]?.value]))
+const values = (families: readonly Family[]): Record<string, unknown> =>
+  Object.fromEntries(families.map(({ name, samples }) => [name, samples[0]?.value]))
 
 t.test('the numbers of all workers are requested and added, messages of others apart', async t => {
   const shared = new SharedMetrics()

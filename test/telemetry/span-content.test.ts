@@ -11,7 +11,12 @@ const settings: ContentSettings = { projects: ['*'], maxBytes: 256, redact: { fi
 const key: ApiKey = { id: 'key', name: 'key' }
 
 /** Ends a call with this request and answer. */
-async function contentOf (content: SpanContent, request: string, answer: unknown = {}, parts: Partial<Call> = {}): Promise<Content | undefined> {
+async function contentOf (
+  content: SpanContent,
+  request: string,
+  answer: unknown = {},
+  parts: Partial<Call> = {}
+): Promise<Content | undefined> {
   const call = receivedCall(parts)
   call.record.bodies = content.capturing([new Secret('gateway-secret')], undefined)?.(key, 'chat')
   call.record.bodies?.takeRequest([Buffer.from(request)])
@@ -23,7 +28,8 @@ const asking = (content: string): string => JSON.stringify({ messages: [{ role: 
 
 t.test('projects are found by id, by name, or are all of them', async t => {
   const wanted = (projects: string[], parts: Partial<ApiKey>, endpoint = 'chat'): boolean =>
-    new SpanContent({ ...settings, projects }).capturing([], undefined)?.({ ...key, ...parts }, endpoint) !== undefined
+    new SpanContent({ ...settings, projects }).capturing([], undefined)?.({ ...key, ...parts }, endpoint) !==
+    undefined
   const project = { id: 'project_a', name: 'Support' }
   t.ok(wanted(['*'], {}))
   t.ok(wanted(['default'], {}))
@@ -40,13 +46,36 @@ t.test('nothing is noted of a call without spans', async t => {
 })
 
 t.test('texts are redacted as bodies that are kept: keys, secrets, members and patterns', async t => {
-  const content = new SpanContent({ ...settings, maxBytes: 1024, redact: { fields: ['SSN'], patterns: ['falcon'] } })
+  const content = new SpanContent({
+    ...settings,
+    maxBytes: 1024,
+    redact: { fields: ['SSN'], patterns: ['falcon'] }
+  })
   const call = { id: 'c', function: { name: 'f', arguments: '{"ssn":"123","password":"p"}' } }
-  const found = await contentOf(content, asking('falcon gateway-secret callers-key sk-proj-0123456789abcdef0123456789abcdef'), { choices: [{ message: { tool_calls: [call] } }] }, { headers: { authorization: 'Bearer callers-key' } })
+  const found = await contentOf(
+    content,
+    asking('falcon gateway-secret callers-key sk-proj-0123456789abcdef0123456789abcdef'),
+    { choices: [{ message: { tool_calls: [call] } }] },
+    { headers: { authorization: 'Bearer callers-key' } }
+  )
   t.strictSame(found, {
     system: [],
-    input: [{ role: 'user', parts: [{ type: 'text', content: '[redacted] [redacted] [redacted] [redacted]' }] }],
-    output: [{ role: 'assistant', parts: [{ type: 'tool_call', id: 'c', name: 'f', arguments: '{"ssn":"[redacted]","password":"[redacted]"}' }] }],
+    input: [
+      { role: 'user', parts: [{ type: 'text', content: '[redacted] [redacted] [redacted] [redacted]' }] }
+    ],
+    output: [
+      {
+        role: 'assistant',
+        parts: [
+          {
+            type: 'tool_call',
+            id: 'c',
+            name: 'f',
+            arguments: '{"ssn":"[redacted]","password":"[redacted]"}'
+          }
+        ]
+      }
+    ],
     isTruncated: false
   })
 })
@@ -61,12 +90,18 @@ t.test('a text is cut; of a request that is too long to be read it is the beginn
   t.match(long?.input, [{ role: 'user', parts: [{ type: 'text', content: /^\{"messages"/ }] }])
 })
 
-t.test('of a request that no stage has looked at there is nothing, nor of a call without a body', async t => {
-  const call = receivedCall({})
-  call.record.awaitsInspection = true
-  t.match(await contentOf(new SpanContent(settings), asking('hi'), { error: { message: 'hi is no' } }, call), { input: [], output: [] })
-  t.equal(new SpanContent(settings).take(receivedCall({})), undefined)
-})
+t.test(
+  'of a request that no stage has looked at there is nothing, nor of a call without a body',
+  async t => {
+    const call = receivedCall({})
+    call.record.awaitsInspection = true
+    t.match(
+      await contentOf(new SpanContent(settings), asking('hi'), { error: { message: 'hi is no' } }, call),
+      { input: [], output: [] }
+    )
+    t.equal(new SpanContent(settings).take(receivedCall({})), undefined)
+  }
+)
 
 t.test('where there is no memory for texts they are not sent, until others have been', async t => {
   const content = new SpanContent({ ...settings, maxBytes: 64 * 1024 })

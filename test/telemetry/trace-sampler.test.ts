@@ -28,11 +28,18 @@ t.test('a caller who does not sample decides always', async t => {
 })
 
 for (const [sampler, sample, expected] of [
-  ['always_on', 0.5, [true, true, true]], ['always_off', 0.5, [false, false, false]], ['traceidratio', 0.5, [true, true, false]],
-  ['parentbased_always_on', 0.5, [true, false, true]], ['parentbased_always_off', 0.5, [false, false, false]], ['parentbased_traceidratio', 0.5, [true, false, false]]
+  ['always_on', 0.5, [true, true, true]],
+  ['always_off', 0.5, [false, false, false]],
+  ['traceidratio', 0.5, [true, true, false]],
+  ['parentbased_always_on', 0.5, [true, false, true]],
+  ['parentbased_always_off', 0.5, [false, false, false]],
+  ['parentbased_traceidratio', 0.5, [true, false, false]]
 ] as const) {
   t.test(`\`${sampler}\` decides as OpenTelemetry's packages do`, async t => {
     const decides = new TraceSampler({ sampler, sample, maxPerSecond: 0 })
-    t.strictSame([decides.isSampled(low, undefined), decides.isSampled(low, false), decides.isSampled(high, undefined)], expected)
+    t.strictSame(
+      [decides.isSampled(low, undefined), decides.isSampled(low, false), decides.isSampled(high, undefined)],
+      expected
+    )
   })
 }

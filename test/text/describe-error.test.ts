@@ -2,9 +2,15 @@ import t from 'tap'
 import { describeError, loggableError } from '../../lib/text/describe-error.ts'
 
 t.test('the log gets the name, the code and three lines of where it was thrown', async t => {
-  const error = Object.assign(new TypeError('it failed\nat a second line'), { code: 'ECONNRESET', body: 'what was said' })
+  const error = Object.assign(new TypeError('it failed\nat a second line'), {
+    code: 'ECONNRESET',
+    body: 'what was said'
+  })
   const described = loggableError(error) as { readonly at: string[] }
-  t.strictSame({ ...described, at: [] }, { name: 'TypeError', message: 'it failed\nat a second line', code: 'ECONNRESET', at: [] })
+  t.strictSame(
+    { ...described, at: [] },
+    { name: 'TypeError', message: 'it failed\nat a second line', code: 'ECONNRESET', at: [] }
+  )
   t.equal(described.at.length, 3)
   for (const line of described.at) t.match(line, /^at .*:\d+:\d+\)?$/)
 })
@@ -30,12 +36,21 @@ t.test('what is no error is logged as JSON', async t => {
 })
 
 t.test('a code that is neither a text nor a number is left out', async t => {
-  t.equal((loggableError(Object.assign(new Error('x'), { code: { secret: 1 } })) as { code: unknown }).code, undefined)
+  t.equal(
+    (loggableError(Object.assign(new Error('x'), { code: { secret: 1 } })) as { code: unknown }).code,
+    undefined
+  )
 })
 
 t.test('people are given the cause in brackets, unless the message says it', async t => {
-  t.equal(describeError(new Error('fetch failed', { cause: new Error('ECONNREFUSED') })), 'fetch failed (ECONNREFUSED)')
-  t.equal(describeError(new Error('refused: ECONNREFUSED', { cause: new Error('ECONNREFUSED') })), 'refused: ECONNREFUSED')
+  t.equal(
+    describeError(new Error('fetch failed', { cause: new Error('ECONNREFUSED') })),
+    'fetch failed (ECONNREFUSED)'
+  )
+  t.equal(
+    describeError(new Error('refused: ECONNREFUSED', { cause: new Error('ECONNREFUSED') })),
+    'refused: ECONNREFUSED'
+  )
   t.equal(describeError(new Error('alone', { cause: 'a text' })), 'alone')
   t.equal(describeError('a text'), 'a text')
 })

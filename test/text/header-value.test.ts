@@ -8,10 +8,20 @@ t.test('tabs, printable ASCII and Latin-1 fit into a header', async t => {
   }
 })
 
-t.test('line ends, control characters and what is beyond Latin-1 do not; the first is counted from 1', async t => {
-  const rows = [['a\r\nb: c', 2], ['\n', 1], ['ab\0', 3], ['abc\u007f', 4], ['x→', 2], ['🎈', 1]] as const
-  for (const [text, position] of rows) {
-    t.notOk(isHeaderSafe(text), JSON.stringify(text))
-    t.equal(firstInvalidChar(text), position)
+t.test(
+  'line ends, control characters and what is beyond Latin-1 do not; the first is counted from 1',
+  async t => {
+    const rows = [
+      ['a\r\nb: c', 2],
+      ['\n', 1],
+      ['ab\0', 3],
+      ['abc\u007f', 4],
+      ['x→', 2],
+      ['🎈', 1]
+    ] as const
+    for (const [text, position] of rows) {
+      t.notOk(isHeaderSafe(text), JSON.stringify(text))
+      t.equal(firstInvalidChar(text), position)
+    }
   }
-})
+)

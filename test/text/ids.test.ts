@@ -6,13 +6,17 @@ t.test('the id a caller gives is kept when it is plain', async t => {
 })
 
 t.test('any other is replaced by one of ours', async t => {
-  for (const id of [undefined, '', 'x'.repeat(65), 'a b', 'a\nb', 'ä', ['a', 'b']]) t.match(requestId(id), /^[\da-f]{32}$/)
+  for (const id of [undefined, '', 'x'.repeat(65), 'a b', 'a\nb', 'ä', ['a', 'b']]) {
+    t.match(requestId(id), /^[\da-f]{32}$/)
+  }
 })
 
 t.test('ids of answers and tool calls look like those of the dialect, and no two are the same', async t => {
   t.match(completionId(), /^chatcmpl-[\da-f]{32}$/)
   t.match(toolCallId(), /^call_[\da-f]{24}$/)
-  for (const make of [completionId, toolCallId, () => requestId(undefined)]) t.equal(new Set(Array.from({ length: 1000 }, make)).size, 1000)
+  for (const make of [completionId, toolCallId, () => requestId(undefined)]) {
+    t.equal(new Set(Array.from({ length: 1000 }, make)).size, 1000)
+  }
 })
 
 t.test('rows of one process are numbered in the order they were made', async t => {

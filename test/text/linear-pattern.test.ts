@@ -5,13 +5,22 @@ import { holds } from '../support/property.ts'
 
 /** Returns a text with every part that belongs to a match in `<>`. */
 function marked (source: string, text: string): string {
-  return new LinearPattern([source]).find(text).toReversed()
-    .reduce((rest, { start, end }) => `${rest.slice(0, start)}<${rest.slice(start, end)}>${rest.slice(end)}`, text)
+  return new LinearPattern([source])
+    .find(text)
+    .toReversed()
+    .reduce(
+      (rest, { start, end }) => `${rest.slice(0, start)}<${rest.slice(start, end)}>${rest.slice(end)}`,
+      text
+    )
 }
 
 t.test('patterns mean what they mean in JavaScript', async t => {
   for (const [source, text, expected] of [
-    ['\\b\\d{4}(?:-\\d{4}){3}\\b', 'card 4111-1111-1111-1111, not 4111-1111-1111-11112', 'card <4111-1111-1111-1111>, not 4111-1111-1111-11112'],
+    [
+      '\\b\\d{4}(?:-\\d{4}){3}\\b',
+      'card 4111-1111-1111-1111, not 4111-1111-1111-11112',
+      'card <4111-1111-1111-1111>, not 4111-1111-1111-11112'
+    ],
     ['[\\w.+-]{1,64}@[\\w-]+(\\.[\\w-]+)+', 'to ada.l@example.co.uk!', 'to <ada.l@example.co.uk>!'],
     ['(?i)secret', 'Secret SECRET secrets', '<Secret> <SECRET> <secret>s'],
     ['(?i)[^x]b', 'xb Xb ab', 'xb Xb<ab>'.replace('Xb<ab>', 'Xb <ab>')],
@@ -22,30 +31,45 @@ t.test('patterns mean what they mean in JavaScript', async t => {
     ['(?<year>\\d{4})\\B', '20261 2026', '<20261> 2026'.replace('<20261>', '<2026>1')],
     ['a??b*?', 'aabb', '<aabb>'],
     ['', 'text', 'text']
-  ] as const) t.equal(marked(source, text), expected, source)
+  ] as const) {
+    t.equal(marked(source, text), expected, source)
+  }
 })
 
 t.test('every character of every match is found, and no other', async t => {
   const pattern = fc.letrec<{ any: string, leaf: string }>(tie => ({
     leaf: fc.constantFrom('a', 'b', '[ab]', '[^a]', '.'),
     any: fc.oneof(
-      { depthSize: 'small' }, tie('leaf'),
+      { depthSize: 'small' },
+      tie('leaf'),
       fc.tuple(tie('any'), tie('any')).map(([one, other]) => `${one}${other}`),
       fc.tuple(tie('any'), tie('any')).map(([one, other]) => `(?:${one}|${other})`),
-      fc.tuple(tie('any'), fc.constantFrom('*', '+', '?', '{2}', '{1,3}', '{2,}')).map(([part, times]) => `(?:${part})${times}`)
+      fc
+        .tuple(tie('any'), fc.constantFrom('*', '+', '?', '{2}', '{1,3}', '{2,}'))
+        .map(([part, times]) => `(?:${part})${times}`)
     )
   })).any
-  holds(t, fc.property(pattern, fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 8 }), (source, text) => {
-    const belongs = new Set<number>()
-    const complete = new RegExp(`^(?:${source})$`)
-    for (let start = 0; start < text.length; start++) {
-      for (let end = start + 1; end <= text.length; end++) {
-        if (complete.test(text.slice(start, end))) for (let at = start; at < end; at++) belongs.add(at)
+  holds(
+    t,
+    fc.property(
+      pattern,
+      fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 8 }),
+      (source, text) => {
+        const belongs = new Set<number>()
+        const complete = new RegExp(`^(?:${source})$`)
+        for (let start = 0; start < text.length; start++) {
+          for (let end = start + 1; end <= text.length; end++) {
+            if (complete.test(text.slice(start, end))) for (let at = start; at < end; at++) belongs.add(at)
+          }
+        }
+        const found = new LinearPattern([source])
+          .find(text)
+          .flatMap(({ start, end }) => Array.from({ length: end - start }, (_, index) => start + index))
+        return JSON.stringify(found) === JSON.stringify([...belongs].toSorted((a, b) => a - b))
       }
-    }
-    const found = new LinearPattern([source]).find(text).flatMap(({ start, end }) => Array.from({ length: end - start }, (_, index) => start + index))
-    return JSON.stringify(found) === JSON.stringify([...belongs].toSorted((a, b) => a - b))
-  }), { numRuns: 300 })
+    ),
+    { numRuns: 300 }
+  )
 })
 
 t.test('what takes a regular expression for ever takes one pass, in steps', async t => {
@@ -59,8 +83,23 @@ t.test('what takes a regular expression for ever takes one pass, in steps', asyn
 
 t.test('what cannot be searched for in one pass is refused, and says why', async t => {
   for (const [source, message] of [
-    ['(?=a)', /lookaround/], ['(?<!a)b', /lookaround/], ['(a)\\1', /back reference/], ['\\p{L}', /`\\p`, which is not supported/], ['(a', /`\(` without/],
-    ['a)', /`\)` without/], ['[a', /`\[` without/], ['*a', /nothing to repeat/], ['a**', /repetition of a repetition/], ['a{3,1}', /out of order/],
-    ['[z-a]', /out of order/], ['(a{1000}){1000}', /too long/], ['\\', /ends with a backslash/], ['\\u12', /4 hexadecimal/], ['('.repeat(101) + ')'.repeat(101), /more than 100 groups/], ['^*', /repeats a position/]
-  ] as const) t.throws(() => new LinearPattern([source]), { message }, source)
+    ['(?=a)', /lookaround/],
+    ['(?<!a)b', /lookaround/],
+    ['(a)\\1', /back reference/],
+    ['\\p{L}', /`\\p`, which is not supported/],
+    ['(a', /`\(` without/],
+    ['a)', /`\)` without/],
+    ['[a', /`\[` without/],
+    ['*a', /nothing to repeat/],
+    ['a**', /repetition of a repetition/],
+    ['a{3,1}', /out of order/],
+    ['[z-a]', /out of order/],
+    ['(a{1000}){1000}', /too long/],
+    ['\\', /ends with a backslash/],
+    ['\\u12', /4 hexadecimal/],
+    ['('.repeat(101) + ')'.repeat(101), /more than 100 groups/],
+    ['^*', /repeats a position/]
+  ] as const) {
+    t.throws(() => new LinearPattern([source]), { message }, source)
+  }
 })

@@ -18,25 +18,68 @@ function priceOf (id: string): Price {
 
 t.test('tokens written to a cache cost what the provider asks for that', async t => {
   const price = { input: 2, output: 10, cachedInput: 0.2, cacheWrite: 2.5, cacheWriteHour: 4, asOf }
-  t.equal(costNanoUsd(usage(1000, 10, { cachedTokens: 100, cacheWriteTokens: 600, cacheWriteHourTokens: 200 }), price), 100 * 200 + 400 * 2500 + 200 * 4000 + 300 * 2000 + 10 * 10_000)
-  t.equal(costNanoUsd(usage(1000, 0, { cacheWriteTokens: 600 }), { input: 2, asOf }), 2_000_000, 'without a price of its own, that of input')
-  t.equal(costNanoUsd(usage(1000, 0, { cacheWriteTokens: 5000, cachedTokens: 5000 }), price), 200_000, 'no token twice')
+  t.equal(
+    costNanoUsd(
+      usage(1000, 10, { cachedTokens: 100, cacheWriteTokens: 600, cacheWriteHourTokens: 200 }),
+      price
+    ),
+    100 * 200 + 400 * 2500 + 200 * 4000 + 300 * 2000 + 10 * 10_000
+  )
+  t.equal(
+    costNanoUsd(usage(1000, 0, { cacheWriteTokens: 600 }), { input: 2, asOf }),
+    2_000_000,
+    'without a price of its own, that of input'
+  )
+  t.equal(
+    costNanoUsd(usage(1000, 0, { cacheWriteTokens: 5000, cachedTokens: 5000 }), price),
+    200_000,
+    'no token twice'
+  )
   t.equal(costNanoUsd(usage(1000, 0, { cachedTokens: -5 }), price), 2_000_000)
 })
 
 t.test('the length of the prompt decides which prices count', async t => {
   const gemini = priceOf('google/gemini-2.5-pro')
   t.equal(costNanoUsd(usage(200_000, 1000), gemini), 200_000 * 1250 + 1000 * 10_000)
-  t.equal(costNanoUsd(usage(200_001, 1000), gemini), 200_001 * 2500 + 1000 * 15_000, 'all tokens of the answer')
+  t.equal(
+    costNanoUsd(usage(200_001, 1000), gemini),
+    200_001 * 2500 + 1000 * 15_000,
+    'all tokens of the answer'
+  )
   t.equal(costNanoUsd(usage(300_000, 0, { cachedTokens: 300_000 }), gemini), 300_000 * 250)
-  t.equal(costNanoUsd(usage(300_000, 10, { cacheWriteTokens: 300_000 }), priceOf('anthropic/claude-sonnet-4-5')), 300_000 * 7500 + 10 * 22_500)
+  t.equal(
+    costNanoUsd(usage(300_000, 10, { cacheWriteTokens: 300_000 }), priceOf('anthropic/claude-sonnet-4-5')),
+    300_000 * 7500 + 10 * 22_500
+  )
 })
 
 t.test('sound, images and searches have prices of their own', async t => {
-  const price = { input: 1, output: 2, audioInput: 10, imageInput: 4, audioOutput: 20, perThousandSearches: 10, asOf }
-  t.equal(costNanoUsd(usage(100, 10, { promptAudioTokens: 50, promptImageTokens: 20, completionAudioTokens: 4, searches: 3 }), price),
-    50 * 10_000 + 20 * 4000 + 30 * 1000 + 4 * 20_000 + 6 * 2000 + 3 * 10_000_000)
-  t.equal(costNanoUsd(usage(1, 0, { searches: 1 }), { input: 1, asOf }), 1000, 'a search of unknown price leaves the rest known')
+  const price = {
+    input: 1,
+    output: 2,
+    audioInput: 10,
+    imageInput: 4,
+    audioOutput: 20,
+    perThousandSearches: 10,
+    asOf
+  }
+  t.equal(
+    costNanoUsd(
+      usage(100, 10, {
+        promptAudioTokens: 50,
+        promptImageTokens: 20,
+        completionAudioTokens: 4,
+        searches: 3
+      }),
+      price
+    ),
+    50 * 10_000 + 20 * 4000 + 30 * 1000 + 4 * 20_000 + 6 * 2000 + 3 * 10_000_000
+  )
+  t.equal(
+    costNanoUsd(usage(1, 0, { searches: 1 }), { input: 1, asOf }),
+    1000,
+    'a search of unknown price leaves the rest known'
+  )
 })
 
 t.test('units are paid for by themselves', async t => {
@@ -56,13 +99,19 @@ t.test('images cost by size and quality', async t => {
   t.equal(maxUnitCostOf(images({}), price), 500_000_000)
   t.equal(unitCostOf(images({ quality: 'ultra' }), price), undefined)
   t.equal(maxUnitCostOf(images({ quality: 'ultra' }), price), undefined)
-  t.equal(unitCostOf(images({}), priceOf('openai/dall-e-3')), 80_000_000, 'without a size and a quality, the first')
+  t.equal(
+    unitCostOf(images({}), priceOf('openai/dall-e-3')),
+    80_000_000,
+    'without a size and a quality, the first'
+  )
 })
 
 t.test('costs are integers, billionths of a dollar; what has no price has no cost', async t => {
   const usage = { promptTokens: 1000, completionTokens: 10, totalTokens: 1010 }
   const asOf = '2025-11-20'
-  const rows: ReadonlyArray<readonly [Parameters<typeof costNanoUsd>[0], Parameters<typeof costNanoUsd>[1], number | undefined]> = [
+  const rows: ReadonlyArray<
+    readonly [Parameters<typeof costNanoUsd>[0], Parameters<typeof costNanoUsd>[1], number | undefined]
+  > = [
     [usage, undefined, undefined],
     [usage, { input: 1.25, output: 10, asOf }, 1_350_000],
     [usage, { input: 1.25, asOf }, undefined],

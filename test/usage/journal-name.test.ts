@@ -12,16 +12,29 @@ t.test('a journal of this process is in use, one that is complete is not', async
 })
 
 t.test('other files are never journals', async t => {
-  for (const name of ['headgate.db', 'usage-.jsonl', 'usage-a.json', 'journal-abc-1-x.jsonl', 'my-usage-a.jsonl']) t.equal(isAbandoned(`/data/${name}`), false, name)
+  for (const name of [
+    'headgate.db',
+    'usage-.jsonl',
+    'usage-a.json',
+    'journal-abc-1-x.jsonl',
+    'my-usage-a.jsonl'
+  ]) {
+    t.equal(isAbandoned(`/data/${name}`), false, name)
+  }
 })
 
 t.test('the journal of a process that has exited is abandoned, of one that runs it is not', async t => {
   const dead = spawnSync(process.execPath, ['-e', '']).pid
   const own = journalName()
-  const of = (pid: number): string => join(t.testdirName, own.replace(`-${process.pid}-`, `-${pid}-`).replace(/.{4}\.jsonl$/, 'else.jsonl'))
+  const of = (pid: number): string =>
+    join(t.testdirName, own.replace(`-${process.pid}-`, `-${pid}-`).replace(/.{4}\.jsonl$/, 'else.jsonl'))
   t.testdir({})
   t.equal(isAbandoned(of(dead)), true)
-  t.equal(isAbandoned(of(process.pid)), true, 'not by a name of this very process: a container has started again')
+  t.equal(
+    isAbandoned(of(process.pid)),
+    true,
+    'not by a name of this very process: a container has started again'
+  )
   writeFileSync(of(process.ppid), '')
   t.equal(isAbandoned(of(process.ppid)), false)
 })
@@ -37,13 +50,17 @@ t.test('of another machine only the time of the last sign of life is known', asy
   t.equal(isAbandoned(path.replace('-x', '-gone')), false, 'one that is gone is no one\'s')
 })
 
-t.test('the journal of a process that is stopped is in use, however long that takes; of an earlier one with its id it is not', { skip: process.platform !== 'linux' && 'no start of a process' }, async t => {
-  const path = join(t.testdir({}), journalName().replace(`-${process.pid}-`, `-${process.ppid}-`))
-  writeFileSync(path, '')
-  const realNow = Date.now
-  const clock = t.intercept(Date, 'now', { value: () => realNow() + 3_600_000 })
-  t.equal(isAbandoned(path), false, 'an hour without a sign of life')
-  utimesSync(path, new Date(0), new Date(0))
-  t.equal(isAbandoned(path), true, 'the process began after the last change')
-  clock.restore()
-})
+t.test(
+  'the journal of a process that is stopped is in use, however long that takes; of an earlier one with its id it is not',
+  { skip: process.platform !== 'linux' && 'no start of a process' },
+  async t => {
+    const path = join(t.testdir({}), journalName().replace(`-${process.pid}-`, `-${process.ppid}-`))
+    writeFileSync(path, '')
+    const realNow = Date.now
+    const clock = t.intercept(Date, 'now', { value: () => realNow() + 3_600_000 })
+    t.equal(isAbandoned(path), false, 'an hour without a sign of life')
+    utimesSync(path, new Date(0), new Date(0))
+    t.equal(isAbandoned(path), true, 'the process began after the last change')
+    clock.restore()
+  }
+)

@@ -17,24 +17,45 @@ function keepAlive (t: Test): void {
 
 function recordingLog () {
   const lines: Array<Record<string, unknown>> = []
-  return { lines, log: createLog('info', { write: line => { lines.push(JSON.parse(line) as Record<string, unknown>) } }) }
+  return {
+    lines,
+    log: createLog('info', {
+      write: line => {
+        lines.push(JSON.parse(line) as Record<string, unknown>)
+      }
+    })
+  }
 }
 
-storeTest('records of an earlier version are summed up to the last, and the log says how far it is', async (t, open) => {
-  const database = await open()
-  keepAlive(t)
-  const { lines, log } = recordingLog()
-  await database.insertUsage(Array.from({ length: 500 }, (_, number) => usageRowOf(number, { at_ms: firstMs + number, end_user: 'ada' })))
-  await keepSummingUp(database, log, new AbortController().signal)
-  t.same(lines, [], 'nothing is to be done')
-  await withoutNameSums(database)
-  await keepSummingUp(database, log, new AbortController().signal)
-  t.match(lines, [
-    { level: 'info', msg: 'summing up usage records of an earlier version by end user, session and tag', oldest: '2025-10-30T00:00:00.000Z', from: /^2025-10-30T00:00:00\.\d{3}Z$/ },
-    { level: 'info', msg: 'usage records of an earlier version are summed up' }
-  ])
-  t.match(await database.query.selectFrom('name_rollups').selectAll().execute(), [{ name: 'ada', calls: 500 }])
-})
+storeTest(
+  'records of an earlier version are summed up to the last, and the log says how far it is',
+  async (t, open) => {
+    const database = await open()
+    keepAlive(t)
+    const { lines, log } = recordingLog()
+    await database.insertUsage(
+      Array.from({ length: 500 }, (_, number) =>
+        usageRowOf(number, { at_ms: firstMs + number, end_user: 'ada' })
+      )
+    )
+    await keepSummingUp(database, log, new AbortController().signal)
+    t.same(lines, [], 'nothing is to be done')
+    await withoutNameSums(database)
+    await keepSummingUp(database, log, new AbortController().signal)
+    t.match(lines, [
+      {
+        level: 'info',
+        msg: 'summing up usage records of an earlier version by end user, session and tag',
+        oldest: '2025-10-30T00:00:00.000Z',
+        from: /^2025-10-30T00:00:00\.\d{3}Z$/
+      },
+      { level: 'info', msg: 'usage records of an earlier version are summed up' }
+    ])
+    t.match(await database.query.selectFrom('name_rollups').selectAll().execute(), [
+      { name: 'ada', calls: 500 }
+    ])
+  }
+)
 
 storeTest('a failure is logged and tried again, until the gateway stops', async (t, open) => {
   const database = await open()
@@ -46,7 +67,9 @@ storeTest('a failure is logged and tried again, until the gateway stops', async 
   await until(() => lines.length > 0, 'the failure')
   closing.abort()
   await done
-  t.match(lines, [{ level: 'warn', msg: 'failed to sum up usage records of an earlier version; will be tried again' }])
+  t.match(lines, [
+    { level: 'warn', msg: 'failed to sum up usage records of an earlier version; will be tried again' }
+  ])
 })
 
 storeTest('nothing is summed up while gateways of the version before may write records', async (t, open) => {

@@ -32,7 +32,13 @@ t.test('a journal of more than 512 MB, with damage in the middle, is imported', 
   const database = await openDatabase(directory)
   t.teardown(database.close)
   const imported: number[] = []
-  await importJournals(database, { onImported: (_, rows) => imported.push(rows), onFailure: (_, error) => t.fail(String(error)) })
+  await importJournals(database, {
+    onImported: (_, rows) => imported.push(rows),
+    onFailure: (_, error) => t.fail(String(error))
+  })
   t.same(imported, [2])
-  t.same(await database.query.selectFrom('usage').select('id').orderBy('id').execute(), [{ id: 'row-1' }, { id: 'row-2' }])
+  t.same(await database.query.selectFrom('usage').select('id').orderBy('id').execute(), [
+    { id: 'row-1' },
+    { id: 'row-2' }
+  ])
 })

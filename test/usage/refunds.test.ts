@@ -1,5 +1,10 @@
 import t from 'tap'
-import { addRefund, recordedAfterMs as windowMs, unrecordedRefunds, type Refunds } from '../../lib/usage/refunds.ts'
+import {
+  addRefund,
+  recordedAfterMs as windowMs,
+  unrecordedRefunds,
+  type Refunds
+} from '../../lib/usage/refunds.ts'
 
 t.test('a refund counts for one to two windows', async t => {
   t.equal(unrecordedRefunds(undefined, 0), 0)

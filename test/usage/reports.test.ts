@@ -15,7 +15,11 @@ async function open (t: Test): Promise<Reports> {
   return reports
 }
 
-const request = async (reports: Reports): Promise<string> => await reports.make('endedCalls', {}, { afterMs: 0, seen: new Set<string>(), limit: 1 }).then(() => 'made', (error: Error) => error.message)
+const request = async (reports: Reports): Promise<string> =>
+  await reports.make('endedCalls', {}, { afterMs: 0, seen: new Set<string>(), limit: 1 }).then(
+    () => 'made',
+    (error: Error) => error.message
+  )
 
 t.test('a report that takes too long ends, however many are requested meanwhile', async t => {
   const reports = await open(t)
@@ -37,15 +41,18 @@ t.test('a report that takes too long ends, however many are requested meanwhile'
   t.match(ends[0], /takes too long/)
 })
 
-t.test('each result gives the next report its time, and a thread that was ended is followed by another', async t => {
-  const reports = await open(t)
-  t.equal(await request(reports), 'made')
-  const stuck = t.intercept(Worker.prototype, 'postMessage', { value: () => undefined })
-  mock.timers.enable({ apis: ['setTimeout'] })
-  t.teardown(() => mock.timers.reset())
-  const ended = request(reports)
-  mock.timers.tick(15_000)
-  t.match(await ended, /takes too long/)
-  stuck.restore()
-  t.equal(await request(reports), 'made')
-})
+t.test(
+  'each result gives the next report its time, and a thread that was ended is followed by another',
+  async t => {
+    const reports = await open(t)
+    t.equal(await request(reports), 'made')
+    const stuck = t.intercept(Worker.prototype, 'postMessage', { value: () => undefined })
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.teardown(() => mock.timers.reset())
+    const ended = request(reports)
+    mock.timers.tick(15_000)
+    t.match(await ended, /takes too long/)
+    stuck.restore()
+    t.equal(await request(reports), 'made')
+  }
+)

@@ -7,90 +7,175 @@ import { storeTest } from '../support/stores.ts'
 import { randomFrom } from '../support/limits.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
-storeTest('spending is that of one key, of all days from the first to that of the last moment', async (t, open) => {
-  const database = await open()
-  await database.insertUsage([0, 1, 2].map(day => usageRowOf(day, { at_ms: day * dayMs + 5, cost_nano_usd: 10 ** day })))
-  const spent = async (fromMs: number, untilMs: number, key = 'key-1'): Promise<number> => await usedSince(database.query, 'nanoUsd', key, fromMs, untilMs)
-  t.equal(await spent(0, 3 * dayMs), 111)
-  t.equal(await spent(dayMs, dayMs), 10, 'all of a day counts')
-  t.equal(await spent(dayMs, 3 * dayMs), 110)
-  t.equal(await spent(5 * dayMs, 6 * dayMs), 0)
-  t.equal(await spent(0, 3 * dayMs, 'other'), 0)
-})
+storeTest(
+  'spending is that of one key, of all days from the first to that of the last moment',
+  async (t, open) => {
+    const database = await open()
+    await database.insertUsage(
+      [0, 1, 2].map(day => usageRowOf(day, { at_ms: day * dayMs + 5, cost_nano_usd: 10 ** day }))
+    )
+    const spent = async (fromMs: number, untilMs: number, key = 'key-1'): Promise<number> =>
+      await usedSince(database.query, 'nanoUsd', key, fromMs, untilMs)
+    t.equal(await spent(0, 3 * dayMs), 111)
+    t.equal(await spent(dayMs, dayMs), 10, 'all of a day counts')
+    t.equal(await spent(dayMs, 3 * dayMs), 110)
+    t.equal(await spent(5 * dayMs, 6 * dayMs), 0)
+    t.equal(await spent(0, 3 * dayMs, 'other'), 0)
+  }
+)
 
 storeTest('images are added up by day, of all keys of a project', async (t, open) => {
   const database = await open()
-  await database.insertUsage([0, 1, 2].map(day => usageRowOf(day, { at_ms: day * dayMs + 5, images: 10 ** day })))
+  await database.insertUsage(
+    [0, 1, 2].map(day => usageRowOf(day, { at_ms: day * dayMs + 5, images: 10 ** day }))
+  )
   t.equal(await usedSince(database.query, 'images', 'key-1', dayMs, 3 * dayMs), 110)
   t.equal(await usedSince(database.query, 'images', 'other', dayMs, 3 * dayMs), 0)
 })
 
-storeTest('a sum from the middle of a day reads its hours, and from the middle of an hour its records', async (t, open) => {
-  const database = await open()
-  const [hour, minute] = [3_600_000, 60_000]
-  const times = [dayMs + 17 * hour, dayMs + 18 * hour + 29 * minute, dayMs + 18 * hour + 30 * minute, dayMs + 19 * hour, dayMs + 23 * hour, 2 * dayMs, 3 * dayMs + hour]
-  await database.insertUsage(times.map((atMs, number) => usageRowOf(number, { at_ms: atMs, cost_nano_usd: 10 ** number, images: 10 ** number })))
-  for (const unit of ['nanoUsd', 'images'] as const) {
-    t.equal(await usedSince(database.query, unit, 'key-1', dayMs + 18 * hour, 3 * dayMs), 1_111_110, 'whole hours')
-    t.equal(await usedSince(database.query, unit, 'key-1', dayMs + 18 * hour + 30 * minute, 3 * dayMs), 1_111_100, 'half an hour')
-    t.equal(await usedSince(database.query, unit, 'key-1', 2 * dayMs, 3 * dayMs), 1_100_000, 'days')
+storeTest(
+  'a sum from the middle of a day reads its hours, and from the middle of an hour its records',
+  async (t, open) => {
+    const database = await open()
+    const [hour, minute] = [3_600_000, 60_000]
+    const times = [
+      dayMs + 17 * hour,
+      dayMs + 18 * hour + 29 * minute,
+      dayMs + 18 * hour + 30 * minute,
+      dayMs + 19 * hour,
+      dayMs + 23 * hour,
+      2 * dayMs,
+      3 * dayMs + hour
+    ]
+    await database.insertUsage(
+      times.map((atMs, number) =>
+        usageRowOf(number, { at_ms: atMs, cost_nano_usd: 10 ** number, images: 10 ** number })
+      )
+    )
+    for (const unit of ['nanoUsd', 'images'] as const) {
+      t.equal(
+        await usedSince(database.query, unit, 'key-1', dayMs + 18 * hour, 3 * dayMs),
+        1_111_110,
+        'whole hours'
+      )
+      t.equal(
+        await usedSince(database.query, unit, 'key-1', dayMs + 18 * hour + 30 * minute, 3 * dayMs),
+        1_111_100,
+        'half an hour'
+      )
+      t.equal(await usedSince(database.query, unit, 'key-1', 2 * dayMs, 3 * dayMs), 1_100_000, 'days')
+    }
   }
-})
+)
 
 t.test('the ledger adds up money and billed units, and not what is counted per minute', async t => {
-  t.same(['nanoUsd', 'images', 'audio_ms', 'requests', 'tokens', 'calls'].map(isSummed), [true, true, true, false, false, false])
+  t.same(['nanoUsd', 'images', 'audio_ms', 'requests', 'tokens', 'calls'].map(isSummed), [
+    true,
+    true,
+    true,
+    false,
+    false,
+    false
+  ])
 })
 
 /** Around a change of clocks in Berlin, and one in Lord Howe Island of half an hour. */
 const changes = [Date.UTC(2026, 2, 29, 1), Date.UTC(2026, 3, 4, 15), Date.UTC(2026, 9, 25, 1)]
 const windows: readonly Window[] = [
-  ...(['hour', 'day', 'week', 'month', 'total'] as const).flatMap(per => (
+  ...(['hour', 'day', 'week', 'month', 'total'] as const).flatMap(per =>
     ['UTC', 'Europe/Berlin', 'Asia/Kathmandu', 'Australia/Lord_Howe'].map(timeZone => ({ per, timeZone }))
-  )),
+  ),
   { everyMs: 7 * 3_600_000, fromMs: Date.UTC(2026, 0, 1, 3, 7, 11) },
   { everyMs: 45_000, fromMs: Date.UTC(2026, 0, 1) }
 ]
 const named = ['tag:a', 'tag:ab', 'end_user:p/x', 'model:smart']
 
-storeTest('what a party spent in a window is the sum of its records there, whatever the clock, the zone and the order in which they came', async (t, open) => {
-  const database = await open()
-  const random = randomFrom(7)
-  const rows: UsageRow[] = []
-  for (const [index, change] of changes.entries()) {
-    const owner = `user-${index}`
-    await database.query.insertInto('keys').values({
-      id: `key-${index}`, name: `key ${index}`, digest: `d${index}`, owner_id: owner, created_at_ms: 0, endpoints: null, models: null, mcp_servers: null, mcp_urls: null,
-      provider_objects: 0, stages: null, limits: null, expires_at_ms: null, revoked_at_ms: null, hint: null, created_by: null, temporary: null, set_by_admin: '[]', previous_digest: null, previous_until_ms: null
-    }).execute()
-    for (let number = 0; number < 60; number++) {
-      const near = [60_000, 3_600_000, dayMs, 20 * dayMs][random(4)] ?? dayMs
-      const parties = named.filter(() => random(2) === 0)
-      rows.push(usageRowOf(rows.length, {
-        at_ms: change + random(2 * near) - near, key_id: `key-${index}`, cost_nano_usd: random(1000), parties: parties.length === 0 ? null : JSON.stringify(parties)
-      }))
+storeTest(
+  'what a party spent in a window is the sum of its records there, whatever the clock, the zone and the order in which they came',
+  async (t, open) => {
+    const database = await open()
+    const random = randomFrom(7)
+    const rows: UsageRow[] = []
+    for (const [index, change] of changes.entries()) {
+      const owner = `user-${index}`
+      await database.query
+        .insertInto('keys')
+        .values({
+          id: `key-${index}`,
+          name: `key ${index}`,
+          digest: `d${index}`,
+          owner_id: owner,
+          created_at_ms: 0,
+          endpoints: null,
+          models: null,
+          mcp_servers: null,
+          mcp_urls: null,
+          provider_objects: 0,
+          stages: null,
+          limits: null,
+          expires_at_ms: null,
+          revoked_at_ms: null,
+          hint: null,
+          created_by: null,
+          temporary: null,
+          set_by_admin: '[]',
+          previous_digest: null,
+          previous_until_ms: null
+        })
+        .execute()
+      for (let number = 0; number < 60; number++) {
+        const near = [60_000, 3_600_000, dayMs, 20 * dayMs][random(4)] ?? dayMs
+        const parties = named.filter(() => random(2) === 0)
+        rows.push(
+          usageRowOf(rows.length, {
+            at_ms: change + random(2 * near) - near,
+            key_id: `key-${index}`,
+            cost_nano_usd: random(1000),
+            parties: parties.length === 0 ? null : JSON.stringify(parties)
+          })
+        )
+      }
     }
-  }
-  // Some are written as those of open calls first, and replaced.
-  const begun = rows.filter(() => random(3) === 0).map(row => ({ ...row, outcome: 'interrupted' as const, duration_ms: 0, cost_nano_usd: random(5000) }))
-  for (const batch of [begun, rows.slice(0, 50), rows.slice(50), rows]) await database.insertUsage(batch)
-  const wrong: unknown[] = []
-  let checked = 0
-  for (let look = 0; look < 400; look++) {
-    const window = windows[random(windows.length)] ?? { per: 'day' }
-    const nowMs = (changes[random(3)] ?? 0) + random(3 * dayMs) - dayMs
-    const { fromMs, endMs } = computePeriod(window, nowMs)
-    const member = random(3)
-    for (const party of [...named, `member:user-${member}`]) {
-      const spent = rows.filter(row => (
-        row.at_ms >= fromMs && row.at_ms <= Math.floor(endMs === Infinity ? Infinity : nowMs / dayMs) * dayMs + dayMs - 1 &&
-        (party.startsWith('member:') ? row.key_id === `key-${member}` : row.parties !== null && (JSON.parse(row.parties) as string[]).includes(party))
-      )).reduce((sum, row) => sum + (row.cost_nano_usd ?? 0), 0)
-      const read = await usedSince(database.query, 'nanoUsd', party, fromMs, endMs === Infinity ? 8e15 : nowMs)
-      if (read !== spent) wrong.push({ party, window, nowMs, read, spent })
-      if (spent > 0) checked++
+    // Some are written as those of open calls first, and replaced.
+    const begun = rows
+      .filter(() => random(3) === 0)
+      .map(row => ({ ...row, outcome: 'interrupted' as const, duration_ms: 0, cost_nano_usd: random(5000) }))
+    for (const batch of [begun, rows.slice(0, 50), rows.slice(50), rows]) await database.insertUsage(batch)
+    const wrong: unknown[] = []
+    let checked = 0
+    for (let look = 0; look < 400; look++) {
+      const window = windows[random(windows.length)] ?? { per: 'day' }
+      const nowMs = (changes[random(3)] ?? 0) + random(3 * dayMs) - dayMs
+      const { fromMs, endMs } = computePeriod(window, nowMs)
+      const member = random(3)
+      for (const party of [...named, `member:user-${member}`]) {
+        const spent = rows
+          .filter(
+            row =>
+              row.at_ms >= fromMs &&
+              row.at_ms <= Math.floor(endMs === Infinity ? Infinity : nowMs / dayMs) * dayMs + dayMs - 1 &&
+              (party.startsWith('member:')
+                ? row.key_id === `key-${member}`
+                : row.parties !== null && (JSON.parse(row.parties) as string[]).includes(party))
+          )
+          .reduce((sum, row) => sum + (row.cost_nano_usd ?? 0), 0)
+        const read = await usedSince(
+          database.query,
+          'nanoUsd',
+          party,
+          fromMs,
+          endMs === Infinity ? 8e15 : nowMs
+        )
+        if (read !== spent) wrong.push({ party, window, nowMs, read, spent })
+        if (spent > 0) checked++
+      }
     }
+    t.same(wrong.slice(0, 3), [])
+    t.ok(checked > 400, `${checked} sums above 0`)
+    t.equal(
+      await usedSince(database.query, 'images', 'tag:a', 0, 8e15),
+      0,
+      'a tag has budgets and no other sums'
+    )
   }
-  t.same(wrong.slice(0, 3), [])
-  t.ok(checked > 400, `${checked} sums above 0`)
-  t.equal(await usedSince(database.query, 'images', 'tag:a', 0, 8e15), 0, 'a tag has budgets and no other sums')
-})
+)

@@ -5,10 +5,25 @@ import { usageRowOf } from '../support/usage.ts'
 storeTest('calls, findings and time are added up by stage', async (t, open) => {
   const store = await open()
   const notes = (...list: object[]): string => JSON.stringify(list)
-  const look = (stage: string, tookMs: number, point = 'request'): object => ({ stage, point, action: 'look', count: 1, took_ms: tookMs })
+  const look = (stage: string, tookMs: number, point = 'request'): object => ({
+    stage,
+    point,
+    action: 'look',
+    count: 1,
+    took_ms: tookMs
+  })
   await store.insertUsage([
-    usageRowOf(1, { findings: notes(look('a', 1), { stage: 'a', point: 'request', action: 'mask', count: 3 }, look('a', 2, 'answer'), look('b', 50)) }),
-    usageRowOf(2, { findings: notes(look('a', 5), { stage: 'a', point: 'request', action: 'unavailable', count: 1 }) }),
+    usageRowOf(1, {
+      findings: notes(
+        look('a', 1),
+        { stage: 'a', point: 'request', action: 'mask', count: 3 },
+        look('a', 2, 'answer'),
+        look('b', 50)
+      )
+    }),
+    usageRowOf(2, {
+      findings: notes(look('a', 5), { stage: 'a', point: 'request', action: 'unavailable', count: 1 })
+    }),
     usageRowOf(3),
     usageRowOf(4, { at_ms: 1000, findings: notes(look('a', 1)) })
   ])

@@ -3,31 +3,90 @@ import { usageTotals, type Grouping } from '../../lib/usage/totals.ts'
 import { usageRowOf } from '../support/usage.ts'
 import { storeTest } from '../support/stores.ts'
 
-storeTest('totals are sums by whatever is requested, names of keys in place of their ids', async (t, open) => {
-  const { query, insertUsage } = await open()
-  await query.insertInto('keys').values({
-    id: 'key-1', name: 'website', digest: 'x', endpoints: null, models: null, created_at_ms: 1, expires_at_ms: null, revoked_at_ms: 2
-  }).execute()
-  const atMs = Date.UTC(2025, 10, 21)
-  const units = Object.fromEntries(unitColumns.map((column, index) => [column, index + 1]))
-  const used = { at_ms: atMs, ...units }
-  await insertUsage([
-    usageRowOf(1, { ...used, model: 'a/1', provider: 'a', cost_nano_usd: 3000 }),
-    usageRowOf(2, { ...used, model: 'a/1', provider: 'a', cost_nano_usd: 3000, key_id: 'configured:ci', outcome: 'client_closed', estimated: 1 }),
-    usageRowOf(3, { ...used, model: 'b/1', provider: 'b', cost_nano_usd: null, estimated: 1 }),
-    usageRowOf(4, { at_ms: atMs + 86_400_000, outcome: 'error', prompt_tokens: null, completion_tokens: null, cost_nano_usd: 0 })
-  ])
-  const sums = (rows: number) => Object.fromEntries(Object.entries(units).map(([column, amount]) => [column, amount * rows]))
-  const totalsBy = async (...by: Grouping[]) => (await usageTotals(query, 0, by)).totals
-  t.strictSame(await totalsBy('key'), [
-    { group: { key: 'website' }, sums: { calls: 3, failed: 1, cancelled: 0, unpriced: 1, estimated: 0, ...sums(2), cost_nano_usd: 3000 } },
-    { group: { key: 'configured:ci' }, sums: { calls: 1, failed: 0, cancelled: 1, unpriced: 0, estimated: 1, ...sums(1), cost_nano_usd: 3000 } }
-  ])
-  t.same((await totalsBy('provider', 'model')).map(({ group }) => group), [
-    { provider: 'a', model: 'a/1' }, { provider: 'b', model: 'b/1' }, { provider: null, model: null }
-  ])
-  t.same((await totalsBy('day', 'endpoint')).map(({ group, sums }) => [group, sums.calls]), [
-    [{ day: '2025-11-21', endpoint: 'chat' }, 3], [{ day: '2025-11-22', endpoint: 'chat' }, 1]
-  ])
-  t.same(await usageTotals(query, atMs + 86_400_001, ['key']), { totals: [], cutBeforeMs: undefined })
-})
+storeTest(
+  'totals are sums by whatever is requested, names of keys in place of their ids',
+  async (t, open) => {
+    const { query, insertUsage } = await open()
+    await query
+      .insertInto('keys')
+      .values({
+        id: 'key-1',
+        name: 'website',
+        digest: 'x',
+        endpoints: null,
+        models: null,
+        created_at_ms: 1,
+        expires_at_ms: null,
+        revoked_at_ms: 2
+      })
+      .execute()
+    const atMs = Date.UTC(2025, 10, 21)
+    const units = Object.fromEntries(unitColumns.map((column, index) => [column, index + 1]))
+    const used = { at_ms: atMs, ...units }
+    await insertUsage([
+      usageRowOf(1, { ...used, model: 'a/1', provider: 'a', cost_nano_usd: 3000 }),
+      usageRowOf(2, {
+        ...used,
+        model: 'a/1',
+        provider: 'a',
+        cost_nano_usd: 3000,
+        key_id: 'configured:ci',
+        outcome: 'client_closed',
+        estimated: 1
+      }),
+      usageRowOf(3, { ...used, model: 'b/1', provider: 'b', cost_nano_usd: null, estimated: 1 }),
+      usageRowOf(4, {
+        at_ms: atMs + 86_400_000,
+        outcome: 'error',
+        prompt_tokens: null,
+        completion_tokens: null,
+        cost_nano_usd: 0
+      })
+    ])
+    const sums = (rows: number) =>
+      Object.fromEntries(Object.entries(units).map(([column, amount]) => [column, amount * rows]))
+    const totalsBy = async (...by: Grouping[]) => (await usageTotals(query, 0, by)).totals
+    t.strictSame(await totalsBy('key'), [
+      {
+        group: { key: 'website' },
+        sums: {
+          calls: 3,
+          failed: 1,
+          cancelled: 0,
+          unpriced: 1,
+          estimated: 0,
+          ...sums(2),
+          cost_nano_usd: 3000
+        }
+      },
+      {
+        group: { key: 'configured:ci' },
+        sums: {
+          calls: 1,
+          failed: 0,
+          cancelled: 1,
+          unpriced: 0,
+          estimated: 1,
+          ...sums(1),
+          cost_nano_usd: 3000
+        }
+      }
+    ])
+    t.same(
+      (await totalsBy('provider', 'model')).map(({ group }) => group),
+      [
+        { provider: 'a', model: 'a/1' },
+        { provider: 'b', model: 'b/1' },
+        { provider: null, model: null }
+      ]
+    )
+    t.same(
+      (await totalsBy('day', 'endpoint')).map(({ group, sums }) => [group, sums.calls]),
+      [
+        [{ day: '2025-11-21', endpoint: 'chat' }, 3],
+        [{ day: '2025-11-22', endpoint: 'chat' }, 1]
+      ]
+    )
+    t.same(await usageTotals(query, atMs + 86_400_001, ['key']), { totals: [], cutBeforeMs: undefined })
+  }
+)

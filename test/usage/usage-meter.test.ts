@@ -21,19 +21,29 @@ t.test('what a provider reports is added to what the turns before used', async t
 })
 
 t.test('without a report the length of the text is known, and nothing else', async t => {
-  const { record, reported } = read([{ type: 'response-start' }, { type: 'text-delta', choice: 0, text: 'abc' }])
+  const { record, reported } = read([
+    { type: 'response-start' },
+    { type: 'text-delta', choice: 0, text: 'abc' }
+  ])
   t.same([reported, record.usage, record.outputCharacters], [false, undefined, 3])
 })
 
-t.test('what a model wrote counts by its characters, in a direct answer by what its reader found', async t => {
-  const call = { choice: 0, call: 0, kind: 'function' } as const
-  const { record } = read([
-    { type: 'reasoning-delta', choice: 0, text: 'a' }, { type: 'refusal-delta', choice: 0, text: 'bc' }, { type: 'tool-call-delta', ...call, text: 'def' },
-    { type: 'direct-frame', name: undefined, json: '{}', characters: 10 }, { type: 'direct-frame', name: undefined, json: '{}' },
-    { type: 'direct-answer', json: '{}', characters: 100 }, { type: 'transcript-delta', text: 'billed by the second' }
-  ])
-  t.equal(record.outputCharacters, 116)
-})
+t.test(
+  'what a model wrote counts by its characters, in a direct answer by what its reader found',
+  async t => {
+    const call = { choice: 0, call: 0, kind: 'function' } as const
+    const { record } = read([
+      { type: 'reasoning-delta', choice: 0, text: 'a' },
+      { type: 'refusal-delta', choice: 0, text: 'bc' },
+      { type: 'tool-call-delta', ...call, text: 'def' },
+      { type: 'direct-frame', name: undefined, json: '{}', characters: 10 },
+      { type: 'direct-frame', name: undefined, json: '{}' },
+      { type: 'direct-answer', json: '{}', characters: 100 },
+      { type: 'transcript-delta', text: 'billed by the second' }
+    ])
+    t.equal(record.outputCharacters, 116)
+  }
+)
 
 t.test('images are counted, with what the provider says of them', async t => {
   const { record } = read([
@@ -44,16 +54,35 @@ t.test('images are counted, with what the provider says of them', async t => {
   t.same(record.units, { images: { count: 3, size: '2x2', quality: 'low' } })
 })
 
-t.test('what the provider does not say of images, and the length of a spoken text, are as requested', async t => {
-  const record = new CallRecord('images')
-  record.estimate = recordedEstimate({ estimateUnits: () => ({ images: { count: 2, size: '4x4', quality: 'high' }, characters: 7, promptTokens: 1, completionTokens: 1 }) })
-  read([{ type: 'image-end', json: '{}' }, { type: 'image-end', json: '{}', about: { quality: 'low' } }], record)
-  t.same(record.units, { images: { count: 2, size: '4x4', quality: 'low' } })
-  for (const event of [{ type: 'audio-start', mediaType: 'audio/mpeg' }, { type: 'speech-delta', audio: '' }] as const) {
-    const spoken = Object.assign(new CallRecord('speech'), { estimate: record.estimate })
-    t.equal(read([event], spoken).record.units?.characters, 7, event.type)
+t.test(
+  'what the provider does not say of images, and the length of a spoken text, are as requested',
+  async t => {
+    const record = new CallRecord('images')
+    record.estimate = recordedEstimate({
+      estimateUnits: () => ({
+        images: { count: 2, size: '4x4', quality: 'high' },
+        characters: 7,
+        promptTokens: 1,
+        completionTokens: 1
+      })
+    })
+    read(
+      [
+        { type: 'image-end', json: '{}' },
+        { type: 'image-end', json: '{}', about: { quality: 'low' } }
+      ],
+      record
+    )
+    t.same(record.units, { images: { count: 2, size: '4x4', quality: 'low' } })
+    for (const event of [
+      { type: 'audio-start', mediaType: 'audio/mpeg' },
+      { type: 'speech-delta', audio: '' }
+    ] as const) {
+      const spoken = Object.assign(new CallRecord('speech'), { estimate: record.estimate })
+      t.equal(read([event], spoken).record.units?.characters, 7, event.type)
+    }
   }
-})
+)
 
 t.test('an estimate stands until the provider reports', async t => {
   const record = new CallRecord('embeddings')
@@ -67,16 +96,38 @@ t.test('an estimate stands until the provider reports', async t => {
 })
 
 t.test('a recording is counted in seconds or in tokens, whichever the provider counts', async t => {
-  const seconds = read([{ type: 'transcript-end', transcript: { text: 'x', durationSeconds: 9, usage: { type: 'duration', seconds: 10 } } }])
+  const seconds = read([
+    {
+      type: 'transcript-end',
+      transcript: { text: 'x', durationSeconds: 9, usage: { type: 'duration', seconds: 10 } }
+    }
+  ])
   t.same([seconds.record.units?.audioSeconds, seconds.reported], [10, false])
-  const tokens = read([{
-    type: 'transcript-end',
-    transcript: { text: 'x', durationSeconds: 9, usage: { type: 'tokens', input_tokens: 5, output_tokens: 2, total_tokens: 7, input_token_details: { text_tokens: 0, audio_tokens: 5 } } }
-  }])
-  t.same([tokens.record.units?.audioSeconds, tokens.record.usage, tokens.reported], [9, { promptTokens: 5, completionTokens: 2, totalTokens: 7, promptAudioTokens: 5 }, true])
+  const tokens = read([
+    {
+      type: 'transcript-end',
+      transcript: {
+        text: 'x',
+        durationSeconds: 9,
+        usage: {
+          type: 'tokens',
+          input_tokens: 5,
+          output_tokens: 2,
+          total_tokens: 7,
+          input_token_details: { text_tokens: 0, audio_tokens: 5 }
+        }
+      }
+    }
+  ])
+  t.same(
+    [tokens.record.units?.audioSeconds, tokens.record.usage, tokens.reported],
+    [9, { promptTokens: 5, completionTokens: 2, totalTokens: 7, promptAudioTokens: 5 }, true]
+  )
 })
 
 t.test('pages are those of the answer', async t => {
   t.equal(read([{ type: 'result', result: { pages: [{}, {}] } }]).record.units?.pages, 2)
-  for (const result of [null, 'pages', { pages: 2 }, {}]) t.equal(read([{ type: 'result', result }]).record.units, undefined)
+  for (const result of [null, 'pages', { pages: 2 }, {}]) {
+    t.equal(read([{ type: 'result', result }]).record.units, undefined)
+  }
 })

@@ -24,7 +24,11 @@ const models = {
 }
 
 function rowOf (parts: Partial<CallRecord>): UsageRow | undefined {
-  const record = Object.assign(new CallRecord('chat'), { keyId: 'key-1', modelId: 'one/m', providerId: 'one', attempts: 1, status: 200 }, parts)
+  const record = Object.assign(
+    new CallRecord('chat'),
+    { keyId: 'key-1', modelId: 'one/m', providerId: 'one', attempts: 1, status: 200 },
+    parts
+  )
   const call: Call = { ...routedCall({}), record, receivedAtMs: performance.now() - 50 }
   return usageRow(call, models)
 }
@@ -34,21 +38,55 @@ const usage = { promptTokens: 100, completionTokens: 10, totalTokens: 110, cache
 t.test('a call is a row with everything that is known of it, compared in full', async t => {
   const row = rowOf({ usage, requestedModel: 'm', streamed: true, firstByteMs: 12.4, outcome: 'ok' })
   t.ok(row !== undefined && row.duration_ms >= 50 && Math.abs(row.at_ms - Date.now()) < 5000)
-  t.strictSame({ ...row, id: '', at_ms: 0, duration_ms: 0 }, {
-    ...emptyRow, id: '', call_id: 'call-1', at_ms: 0, key_id: 'key-1', endpoint: 'chat', requested_model: 'm', model: 'one/m', provider: 'one', outcome: 'ok',
-    status: 200, streamed: 1, prompt_tokens: 100, completion_tokens: 10, cached_tokens: 5, estimated: 0, cost_nano_usd: 200_000, first_byte_ms: 12
-  })
+  t.strictSame(
+    { ...row, id: '', at_ms: 0, duration_ms: 0 },
+    {
+      ...emptyRow,
+      id: '',
+      call_id: 'call-1',
+      at_ms: 0,
+      key_id: 'key-1',
+      endpoint: 'chat',
+      requested_model: 'm',
+      model: 'one/m',
+      provider: 'one',
+      outcome: 'ok',
+      status: 200,
+      streamed: 1,
+      prompt_tokens: 100,
+      completion_tokens: 10,
+      cached_tokens: 5,
+      estimated: 0,
+      cost_nano_usd: 200_000,
+      first_byte_ms: 12
+    }
+  )
 })
 
 t.test('a call without a valid key, and a probe, are no rows', async t => {
   t.equal(rowOf({ keyId: undefined }), undefined)
-  t.equal(usageRow({ ...routedCall({}), record: Object.assign(new CallRecord('health'), { keyId: 'key-1' }) }, models), undefined)
+  t.equal(
+    usageRow(
+      { ...routedCall({}), record: Object.assign(new CallRecord('health'), { keyId: 'key-1' }) },
+      models
+    ),
+    undefined
+  )
 })
 
-t.test('nothing is paid where the caller pays, no provider was called, or the answer comes with another call', async t => {
-  for (const parts of [{ ownProviderKey: true }, { attempts: 0 }, { deferred: true }]) t.equal(rowOf({ usage, ...parts })?.cost_nano_usd, 0, JSON.stringify(parts))
-  t.equal(rowOf({ usage, modelId: 'one/other' })?.cost_nano_usd, null, 'a model without a price has no known cost')
-})
+t.test(
+  'nothing is paid where the caller pays, no provider was called, or the answer comes with another call',
+  async t => {
+    for (const parts of [{ ownProviderKey: true }, { attempts: 0 }, { deferred: true }]) {
+      t.equal(rowOf({ usage, ...parts })?.cost_nano_usd, 0, JSON.stringify(parts))
+    }
+    t.equal(
+      rowOf({ usage, modelId: 'one/other' })?.cost_nano_usd,
+      null,
+      'a model without a price has no known cost'
+    )
+  }
+)
 
 t.test('what was not reported is estimated once a provider may have begun, and is marked', async t => {
   const estimate = (parts: Partial<CallRecord>) => {
@@ -58,75 +96,193 @@ t.test('what was not reported is estimated once a provider may have begun, and i
   t.same(estimate({ outputCharacters: 9 }), [50, 3, 1, 80_000])
   t.same(estimate({ outcome: 'client_closed' }), [50, 0, 1, 50_000])
   t.same(estimate({ outcome: 'error' }), [null, null, 0, 0], 'a failure before any output is not billed')
-  t.same(estimate({ outcome: 'error', chosen: { providerId: 'one', modelId: 'one/m', model: 'm' } }), [50, 0, 1, 50_000], 'one of an answer that has begun without text is')
+  t.same(
+    estimate({ outcome: 'error', chosen: { providerId: 'one', modelId: 'one/m', model: 'm' } }),
+    [50, 0, 1, 50_000],
+    'one of an answer that has begun without text is'
+  )
   t.same(estimate({ outcome: 'error', outputCharacters: 4 }), [50, 1, 1, 60_000])
 })
 
 t.test('what requests used that were given up is counted, and kept apart', async t => {
-  const wasted = [{ modelId: 'one/m', usage: undefined }, { modelId: 'one/long', usage: { promptTokens: 3, completionTokens: 4, totalTokens: 7 } }]
+  const wasted = [
+    { modelId: 'one/m', usage: undefined },
+    { modelId: 'one/long', usage: { promptTokens: 3, completionTokens: 4, totalTokens: 7 } }
+  ]
   const estimate = recordedEstimate({ countPrompt: () => 50, countAnswer: () => 1000 })
   t.match(rowOf({ usage, wasted, estimate }), {
-    prompt_tokens: 153, completion_tokens: 1014, cost_nano_usd: 200_000 + 10_050_000 + 43_000, wasted_tokens: 1057, wasted_nano_usd: 10_093_000, estimated: 1
+    prompt_tokens: 153,
+    completion_tokens: 1014,
+    cost_nano_usd: 200_000 + 10_050_000 + 43_000,
+    wasted_tokens: 1057,
+    wasted_nano_usd: 10_093_000,
+    estimated: 1
   })
-  t.match(rowOf({ usage, wasted, estimate, ownProviderKey: true }), { wasted_tokens: 1057, wasted_nano_usd: 0, cost_nano_usd: 0 })
+  t.match(rowOf({ usage, wasted, estimate, ownProviderKey: true }), {
+    wasted_tokens: 1057,
+    wasted_nano_usd: 0,
+    cost_nano_usd: 0
+  })
   t.match(rowOf({ usage }), { wasted_tokens: null, wasted_nano_usd: null })
 })
 
 t.test('a count that cannot be is not known, and one that is a guess is used instead', async t => {
-  const row = rowOf({ usage: { ...usage, promptTokens: -1 }, outputCharacters: 4, units: { pages: 1e300, audioSeconds: Number.NaN } })
-  t.same([row?.prompt_tokens, row?.completion_tokens, row?.estimated, row?.pages, row?.audio_ms], [0, 1, 1, null, null])
+  const row = rowOf({
+    usage: { ...usage, promptTokens: -1 },
+    outputCharacters: 4,
+    units: { pages: 1e300, audioSeconds: Number.NaN }
+  })
+  t.same(
+    [row?.prompt_tokens, row?.completion_tokens, row?.estimated, row?.pages, row?.audio_ms],
+    [0, 1, 1, null, null]
+  )
 })
 
 t.test('the answers of a loop are paid each by its own length', async t => {
   const one = { promptTokens: 100, completionTokens: 10, totalTokens: 110 }
   const sum = { promptTokens: 200, completionTokens: 20, totalTokens: 220 }
-  t.equal(rowOf({ usage: sum, answers: [{ earlier: undefined, usage: one }, { earlier: one, usage: one }] })?.cost_nano_usd, 400_000)
+  t.equal(
+    rowOf({
+      usage: sum,
+      answers: [
+        { earlier: undefined, usage: one },
+        { earlier: one, usage: one }
+      ]
+    })?.cost_nano_usd,
+    400_000
+  )
 })
 
-t.test('a loop that is cut off pays each turn by its own length, and the open one by its estimate', async t => {
-  const answerOf = (promptTokens: number): Usage => ({ promptTokens, completionTokens: 10, totalTokens: promptTokens + 10 })
-  const loop = (promptTokens: readonly number[], openPrompt?: number): Partial<CallRecord> => {
-    const answers: Array<CallRecord['answers'][number]> = []
-    let usage: Usage | undefined
-    for (const answer of promptTokens.map(answerOf)) {
-      answers.push({ earlier: usage, usage: answer })
-      usage = addUsage(usage, answer)
+t.test(
+  'a loop that is cut off pays each turn by its own length, and the open one by its estimate',
+  async t => {
+    const answerOf = (promptTokens: number): Usage => ({
+      promptTokens,
+      completionTokens: 10,
+      totalTokens: promptTokens + 10
+    })
+    const loop = (promptTokens: readonly number[], openPrompt?: number): Partial<CallRecord> => {
+      const answers: Array<CallRecord['answers'][number]> = []
+      let usage: Usage | undefined
+      for (const answer of promptTokens.map(answerOf)) {
+        answers.push({ earlier: usage, usage: answer })
+        usage = addUsage(usage, answer)
+      }
+      const openTurn =
+        openPrompt === undefined
+          ? undefined
+          : { attempts: 0, outputCharacters: 60, countPrompt: () => openPrompt }
+      return {
+        modelId: 'one/long',
+        usage,
+        answers,
+        usageEstimated: true,
+        openTurn,
+        outputCharacters: 100,
+        outcome: 'client_closed'
+      }
     }
-    const openTurn = openPrompt === undefined ? undefined : { attempts: 0, outputCharacters: 60, countPrompt: () => openPrompt }
-    return { modelId: 'one/long', usage, answers, usageEstimated: true, openTurn, outputCharacters: 100, outcome: 'client_closed' }
+    const nanoUsd = (prompt: number, completion: number, times = 1): number =>
+      times * (prompt * 1000 + completion * 10_000)
+    const eight = Array.from({ length: 8 }, () => 30_000)
+    const rows: ReadonlyArray<
+      readonly [name: string, record: Partial<CallRecord>, promptTokens: number, cost: number]
+    > = [
+      [
+        'eight turns and an open one',
+        loop(eight, 31_000),
+        271_000,
+        8 * nanoUsd(30_000, 10) + nanoUsd(31_000, 10)
+      ],
+      ['eight turns, of which one had to be estimated', loop(eight), 240_000, 8 * nanoUsd(30_000, 10)],
+      [
+        'one turn and an open one',
+        loop([150_000], 160_000),
+        310_000,
+        nanoUsd(150_000, 10) + nanoUsd(160_000, 10)
+      ],
+      [
+        'an open one that is long itself',
+        loop([30_000, 30_000], 210_000),
+        270_000,
+        2 * nanoUsd(30_000, 10) + nanoUsd(210_000, 10, 2)
+      ],
+      [
+        'a turn whose provider has failed before any output',
+        { ...loop(eight, 31_000), outputCharacters: 60, outcome: 'error' },
+        240_000,
+        8 * nanoUsd(30_000, 10)
+      ],
+      [
+        'a first turn that is open',
+        { ...loop([], 31_000), estimate: recordedEstimate({ countPrompt: () => 31_000 }) },
+        31_000,
+        nanoUsd(31_000, 25)
+      ],
+      [
+        'an estimate of all of an answer',
+        { ...loop([]), usage: answerOf(250_000) },
+        250_000,
+        nanoUsd(250_000, 10, 2)
+      ]
+    ]
+    for (const [name, record, promptTokens, cost] of rows) {
+      const row = rowOf(record)
+      t.same([row?.prompt_tokens, row?.cost_nano_usd, row?.estimated], [promptTokens, cost, 1], name)
+    }
   }
-  const nanoUsd = (prompt: number, completion: number, times = 1): number => times * (prompt * 1000 + completion * 10_000)
-  const eight = Array.from({ length: 8 }, () => 30_000)
-  const rows: ReadonlyArray<readonly [name: string, record: Partial<CallRecord>, promptTokens: number, cost: number]> = [
-    ['eight turns and an open one', loop(eight, 31_000), 271_000, 8 * nanoUsd(30_000, 10) + nanoUsd(31_000, 10)],
-    ['eight turns, of which one had to be estimated', loop(eight), 240_000, 8 * nanoUsd(30_000, 10)],
-    ['one turn and an open one', loop([150_000], 160_000), 310_000, nanoUsd(150_000, 10) + nanoUsd(160_000, 10)],
-    ['an open one that is long itself', loop([30_000, 30_000], 210_000), 270_000, 2 * nanoUsd(30_000, 10) + nanoUsd(210_000, 10, 2)],
-    ['a turn whose provider has failed before any output', { ...loop(eight, 31_000), outputCharacters: 60, outcome: 'error' }, 240_000, 8 * nanoUsd(30_000, 10)],
-    ['a first turn that is open', { ...loop([], 31_000), estimate: recordedEstimate({ countPrompt: () => 31_000 }) }, 31_000, nanoUsd(31_000, 25)],
-    ['an estimate of all of an answer', { ...loop([]), usage: answerOf(250_000) }, 250_000, nanoUsd(250_000, 10, 2)]
-  ]
-  for (const [name, record, promptTokens, cost] of rows) {
-    const row = rowOf(record)
-    t.same([row?.prompt_tokens, row?.cost_nano_usd, row?.estimated], [promptTokens, cost, 1], name)
-  }
-})
+)
 
 t.test('images are noted with their size, seconds as milliseconds', async t => {
-  const row = rowOf({ units: { images: { count: 2, size: '1x1', quality: 'low' }, audioSeconds: 1.5, characters: 7 } })
-  t.same([row?.images, row?.image_size, row?.image_quality, row?.audio_ms, row?.characters], [2, '1x1', 'low', 1500, 7])
+  const row = rowOf({
+    units: { images: { count: 2, size: '1x1', quality: 'low' }, audioSeconds: 1.5, characters: 7 }
+  })
+  t.same(
+    [row?.images, row?.image_size, row?.image_quality, row?.audio_ms, row?.characters],
+    [2, '1x1', 'low', 1500, 7]
+  )
 })
 
-t.test('a call that ends with its process counts what it had reserved of a strict budget, and what is known otherwise', async t => {
-  const interrupted = (parts: Partial<CallRecord>): UsageRow | undefined => {
-    const record = Object.assign(new CallRecord('chat'), { keyId: 'key-1', modelId: 'one/m', providerId: 'one', attempts: 1 }, parts)
-    return usageRow({ ...routedCall({}), record, receivedAtMs: performance.now() }, models, undefined, 'interrupted')
+t.test(
+  'a call that ends with its process counts what it had reserved of a strict budget, and what is known otherwise',
+  async t => {
+    const interrupted = (parts: Partial<CallRecord>): UsageRow | undefined => {
+      const record = Object.assign(
+        new CallRecord('chat'),
+        { keyId: 'key-1', modelId: 'one/m', providerId: 'one', attempts: 1 },
+        parts
+      )
+      return usageRow(
+        { ...routedCall({}), record, receivedAtMs: performance.now() },
+        models,
+        undefined,
+        'interrupted'
+      )
+    }
+    t.match(interrupted({ usage, maxCostNanoUsd: 5_000_000 }), { cost_nano_usd: 5_000_000, estimated: 1 })
+    t.match(
+      interrupted({ usage, maxCostNanoUsd: 5 }),
+      { cost_nano_usd: 200_000 },
+      'what it has used already, if that is more'
+    )
+    t.match(interrupted({ usage }), { cost_nano_usd: 200_000, estimated: 0 })
+    t.match(
+      rowOf({ usage, maxCostNanoUsd: 5_000_000 }),
+      { cost_nano_usd: 200_000 },
+      'its end says what it cost'
+    )
+    const begun = Object.assign(new CallRecord('chat'), {
+      keyId: 'key-1',
+      modelId: 'one/m',
+      bodyBytes: 400,
+      maxCostNanoUsd: 7_000_000
+    })
+    const { line = '[]' } =
+      printBegunRow({ ...routedCall({}), record: begun, receivedAtMs: performance.now() }, models) ?? {}
+    t.match(readBegunRow(JSON.parse(line) as unknown[]), {
+      outcome: 'interrupted',
+      cost_nano_usd: 7_000_000,
+      estimated: 1
+    })
   }
-  t.match(interrupted({ usage, maxCostNanoUsd: 5_000_000 }), { cost_nano_usd: 5_000_000, estimated: 1 })
-  t.match(interrupted({ usage, maxCostNanoUsd: 5 }), { cost_nano_usd: 200_000 }, 'what it has used already, if that is more')
-  t.match(interrupted({ usage }), { cost_nano_usd: 200_000, estimated: 0 })
-  t.match(rowOf({ usage, maxCostNanoUsd: 5_000_000 }), { cost_nano_usd: 200_000 }, 'its end says what it cost')
-  const begun = Object.assign(new CallRecord('chat'), { keyId: 'key-1', modelId: 'one/m', bodyBytes: 400, maxCostNanoUsd: 7_000_000 })
-  const { line = '[]' } = printBegunRow({ ...routedCall({}), record: begun, receivedAtMs: performance.now() }, models) ?? {}
-  t.match(readBegunRow(JSON.parse(line) as unknown[]), { outcome: 'interrupted', cost_nano_usd: 7_000_000, estimated: 1 })
-})
+)

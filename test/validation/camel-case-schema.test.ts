@@ -7,7 +7,10 @@ import { secretReference } from '../../schemas/config/secret.ts'
 const Names = Type.Record(Type.String({ pattern: '^.*$' }), Type.Object({ in_cents: Type.Number() }))
 
 t.test('names of the schema are renamed at every depth, names of the operator are kept', async t => {
-  const schema = Type.Object({ first_name: Type.Array(Type.Object({ given_by: Type.String() })), by_model: Names })
+  const schema = Type.Object({
+    first_name: Type.Array(Type.Object({ given_by: Type.String() })),
+    by_model: Names
+  })
   const value = { first_name: [{ given_by: 'some_one' }], by_model: { my_own_model: { in_cents: 1 } } }
   t.strictSame(camelCased(schema, value), {
     firstName: [{ givenBy: 'some_one' }], byModel: { my_own_model: { inCents: 1 } }

@@ -9,14 +9,18 @@ import { endpointDocs } from '../../pipelines/index.ts'
 import { brokenValuesOf } from '../support/schema-values.ts'
 import { rounds } from '../support/rounds.ts'
 
-const bodies = endpointDocs.flatMap(({ method, path, request }) => request === undefined ? [] : [{ name: `${method} ${path}`, schema: request.schema }])
+const bodies = endpointDocs.flatMap(({ method, path, request }) =>
+  request === undefined ? [] : [{ name: `${method} ${path}`, schema: request.schema }]
+)
 
 t.test('every endpoint with a body is in the table', async t => {
   t.ok(bodies.length >= 8, bodies.map(({ name }) => name).join())
 })
 
 for (const { name, schema } of bodies) {
-  t.test(`${name}: accepts what Ajv accepts, and refuses what is explained`, async t => acceptsAsAjv(t, schema, compileCheck(schema)))
+  t.test(`${name}: accepts what Ajv accepts, and refuses what is explained`, async t =>
+    acceptsAsAjv(t, schema, compileCheck(schema))
+  )
 }
 
 function acceptsAsAjv (t: Test, schema: TSchema, matches: Check): void {

@@ -8,22 +8,35 @@ import { Config } from '../../schemas/config.ts'
 import { brokenValuesOf } from '../support/schema-values.ts'
 import { rounds } from '../support/rounds.ts'
 
-const ajv = new Ajv2019({ useDefaults: true, allErrors: true, strict: true, strictTypes: false, validateSchema: false })
+const ajv = new Ajv2019({
+  useDefaults: true,
+  allErrors: true,
+  strict: true,
+  strictTypes: false,
+  validateSchema: false
+})
 ajv.addVocabulary(['patternErrorMessage'])
 const isConfig = ajv.compile(Config)
 
 t.test('a configuration has the defaults Ajv would give it, and is right when Ajv says so', async t => {
   const values = rounds(2000)
   let right = 0
-  fc.assert(fc.property(brokenValuesOf(Config), value => {
-    const [ours, theirs] = [JSON.parse(JSON.stringify(value)), JSON.parse(JSON.stringify(value))] as [unknown, unknown]
-    const expected = isConfig(theirs)
-    right += Number(expected)
-    fillDefaults(Config, ours)
-    assert.equal(Check(Config, ours), expected)
-    // Whether a wrong one is filled in beyond what is wrong makes no difference: it is cut out, and the rest filled again.
-    if (expected) assert.deepEqual(ours, theirs)
-  }), { numRuns: values })
+  fc.assert(
+    fc.property(brokenValuesOf(Config), value => {
+      const [ours, theirs] = [JSON.parse(JSON.stringify(value)), JSON.parse(JSON.stringify(value))] as [
+        unknown,
+        unknown
+      ]
+      const expected = isConfig(theirs)
+      right += Number(expected)
+      fillDefaults(Config, ours)
+      assert.equal(Check(Config, ours), expected)
+      // Whether a wrong one is filled in beyond what is wrong makes no difference: it is cut out, and the
+      // rest filled again.
+      if (expected) assert.deepEqual(ours, theirs)
+    }),
+    { numRuns: values }
+  )
   t.ok(right > values / 100, `${right} of ${values} configurations are right`)
 })
 

@@ -7,7 +7,13 @@ t.test('a fault stands at the place the walk is at, and the walk comes back up',
   found.add('dict_type', 'Input should be a valid dictionary', 'text', { of: 1 })
   t.strictSame(found.details, [
     { loc: ['body', 'messages', 2], msg: 'Field required', type: 'missing' },
-    { loc: ['body'], msg: 'Input should be a valid dictionary', type: 'dict_type', input: 'text', ctx: { of: 1 } }
+    {
+      loc: ['body'],
+      msg: 'Input should be a valid dictionary',
+      type: 'dict_type',
+      input: 'text',
+      ctx: { of: 1 }
+    }
   ])
 })
 
@@ -22,18 +28,28 @@ t.test('no more than the limit is taken', async t => {
   t.same(full, [false, true, true, true])
 })
 
-t.test('a trial is made at the same place, with the room that is left, and counts only when it is taken', async t => {
-  const found = new Findings(3, ['body'])
-  found.add('missing', 'first', undefined)
-  found.at('a', () => {
-    const trial = found.trial()
-    for (const msg of ['second', 'third', 'fourth']) trial.add('missing', msg, undefined)
-    found.trial(1).add('missing', 'never taken', undefined)
-    t.equal(found.details.length, 1)
-    found.take(trial)
-  })
-  t.same(found.details.map(({ loc, msg }) => [...loc, msg]), [['body', 'first'], ['body', 'a', 'second'], ['body', 'a', 'third']])
-})
+t.test(
+  'a trial is made at the same place, with the room that is left, and counts only when it is taken',
+  async t => {
+    const found = new Findings(3, ['body'])
+    found.add('missing', 'first', undefined)
+    found.at('a', () => {
+      const trial = found.trial()
+      for (const msg of ['second', 'third', 'fourth']) trial.add('missing', msg, undefined)
+      found.trial(1).add('missing', 'never taken', undefined)
+      t.equal(found.details.length, 1)
+      found.take(trial)
+    })
+    t.same(
+      found.details.map(({ loc, msg }) => [...loc, msg]),
+      [
+        ['body', 'first'],
+        ['body', 'a', 'second'],
+        ['body', 'a', 'third']
+      ]
+    )
+  }
+)
 
 t.test('single values are shown, long texts cut, objects and lists left out', async t => {
   t.same([1, 0, false, null, ''].map(show), [1, 0, false, null, ''])

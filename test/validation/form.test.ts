@@ -21,9 +21,16 @@ const Upload = Type.Object({
   sizes: Nullable(Type.Array(Type.Integer())),
   chunking: Nullable(Type.Union([Type.Literal('auto'), MapOf(Type.Unknown())])),
   extra: Nullable(MapOf(Type.Unknown())),
-  vad: Nullable(Type.Union([OneOf(['auto']), Type.Object({
-    type: Type.Literal('server_vad'), ms: Type.Optional(Type.Integer()), at: Type.Optional(Type.Number({ maximum: 1 }))
-  })])),
+  vad: Nullable(
+    Type.Union([
+      OneOf(['auto']),
+      Type.Object({
+        type: Type.Literal('server_vad'),
+        ms: Type.Optional(Type.Integer()),
+        at: Type.Optional(Type.Number({ maximum: 1 }))
+      })
+    ])
+  ),
   images: Nullable(Type.Array(FormFile()))
 })
 
@@ -40,7 +47,9 @@ function formOf (fields: UploadForm['fields'], files: UploadForm['files'] = { fi
 }
 
 async function uploadOf (form: unknown) {
-  for await (const call of validUpload(once({ ...routedCall(undefined), body: async () => form }))) return call.request
+  for await (const call of validUpload(once({ ...routedCall(undefined), body: async () => form }))) {
+    return call.request
+  }
   throw new Error('no call came out')
 }
 
@@ -56,70 +65,155 @@ async function detailOf (request: Promise<unknown>): Promise<ValidationDetail[]>
 
 t.test('a form', async t => {
   t.test('gives numbers, booleans, lists and files as the schema describes them', async t => {
-    t.strictSame(await uploadOf(formOf({
-      model: 'whisper-1', language: '', temperature: '0.5', n: ' 2 ', stream: 'True', include: 'logprobs, words',
-      'sizes[]': ['1', '2'], response_format: 'text', chunking: '{"type":"server_vad"}', unknown: 'x'
-    })), {
-      file: song, model: 'whisper-1', language: '', temperature: 0.5, n: 2, stream: true,
-      include: ['logprobs', 'words'], sizes: [1, 2], response_format: 'text', chunking: { type: 'server_vad' }
-    })
+    t.strictSame(
+      await uploadOf(
+        formOf({
+          model: 'whisper-1',
+          language: '',
+          temperature: '0.5',
+          n: ' 2 ',
+          stream: 'True',
+          include: 'logprobs, words',
+          'sizes[]': ['1', '2'],
+          response_format: 'text',
+          chunking: '{"type":"server_vad"}',
+          unknown: 'x'
+        })
+      ),
+      {
+        file: song,
+        model: 'whisper-1',
+        language: '',
+        temperature: 0.5,
+        n: 2,
+        stream: true,
+        include: ['logprobs', 'words'],
+        sizes: [1, 2],
+        response_format: 'text',
+        chunking: { type: 'server_vad' }
+      }
+    )
   })
 
   t.test('may spell a list as name[], repeated or with commas', async t => {
     for (const fields of [
-      { include: ['logprobs', 'words'] }, { 'include[]': ['logprobs', 'words'] },
-      { include: 'logprobs,words' }, { 'include[]': 'logprobs, words' }, { include: 'logprobs', 'include[]': 'words' }
+      { include: ['logprobs', 'words'] },
+      { 'include[]': ['logprobs', 'words'] },
+      { include: 'logprobs,words' },
+      { 'include[]': 'logprobs, words' },
+      { include: 'logprobs', 'include[]': 'words' }
     ]) {
       t.strictSame((await uploadOf(formOf({ model: 'm', ...fields }))).include, ['logprobs', 'words'])
     }
     const pictures = [upload('a.png'), upload('b.png')]
-    t.strictSame((await uploadOf(formOf({ model: 'm' }, { file: [song], 'images[]': pictures }))).images, pictures)
+    t.strictSame(
+      (await uploadOf(formOf({ model: 'm' }, { file: [song], 'images[]': pictures }))).images,
+      pictures
+    )
   })
 
   t.test('may spell an object as JSON or as name[key]', async t => {
     for (const fields of [
-      { vad: '{"type":"server_vad","ms":300,"at":0.5}' }, { 'vad[type]': 'server_vad', 'vad[ms]': ['1', '300'], 'vad[at]': '.5' },
+      { vad: '{"type":"server_vad","ms":300,"at":0.5}' },
+      { 'vad[type]': 'server_vad', 'vad[ms]': ['1', '300'], 'vad[at]': '.5' },
       { vad: '{"type":"server_vad","ms":300,"at":0.5}', 'vad[type]': 'auto' }
     ]) {
-      t.strictSame((await uploadOf(formOf({ model: 'm', ...fields }))).vad, { type: 'server_vad', ms: 300, at: 0.5 })
+      t.strictSame((await uploadOf(formOf({ model: 'm', ...fields }))).vad, {
+        type: 'server_vad',
+        ms: 300,
+        at: 0.5
+      })
     }
-    t.strictSame((await uploadOf(formOf({ model: 'm', 'vad[type]': 'server_vad', 'vad[constructor]': 'x', 'model[x]': 'y' }))).vad, {
-      type: 'server_vad', constructor: 'x'
-    })
+    t.strictSame(
+      (
+        await uploadOf(
+          formOf({ model: 'm', 'vad[type]': 'server_vad', 'vad[constructor]': 'x', 'model[x]': 'y' })
+        )
+      ).vad,
+      {
+        type: 'server_vad',
+        constructor: 'x'
+      }
+    )
   })
 
   t.test('counts with the last value of a field sent twice, and an empty one as not sent', async t => {
-    const request = await uploadOf(formOf({ model: ['a', 'b'], n: '', temperature: '' }, { file: [upload('old'), song] }))
+    const request = await uploadOf(
+      formOf({ model: ['a', 'b'], n: '', temperature: '' }, { file: [upload('old'), song] })
+    )
     t.strictSame(request, { model: 'b', file: song })
   })
 
   t.test('is refused with what is wrong with it, at the name of the field', async t => {
     const rows: Array<[UploadForm, object[]]> = [
       [formOf({ model: 'm' }, {}), [{ loc: ['body', 'file'], msg: 'Field required', type: 'missing' }]],
-      [formOf({ model: 'm', file: 'text' }, {}), [{ loc: ['body', 'file'], msg: 'Value error, expected a file', type: 'value_error' }]],
+      [
+        formOf({ model: 'm', file: 'text' }, {}),
+        [{ loc: ['body', 'file'], msg: 'Value error, expected a file', type: 'value_error' }]
+      ],
       [formOf({}), [{ loc: ['body', 'model'], msg: 'Field required', type: 'missing' }]],
-      [formOf({ model: 'm', n: '1.5' }), [{
-        loc: ['body', 'n'], type: 'int_parsing', input: '1.5',
-        msg: 'Input should be a valid integer, unable to parse string as an integer'
-      }]],
-      [formOf({ model: 'm', temperature: '0x1' }), [{
-        loc: ['body', 'temperature'], type: 'float_parsing', input: '0x1',
-        msg: 'Input should be a valid number, unable to parse string as a number'
-      }]],
-      [formOf({ model: 'm', stream: 'maybe' }), [{
-        loc: ['body', 'stream'], type: 'bool_parsing', input: 'maybe',
-        msg: 'Input should be a valid boolean, unable to interpret input'
-      }]],
-      [formOf({ model: 'm', sizes: '1,x' }), [{ loc: ['body', 'sizes', 1], type: 'int_parsing', input: 'x' }]],
-      [formOf({ model: 'm', chunking: '{"a"' }), [{ loc: ['body', 'chunking'], type: 'literal_error', input: '{"a"' }]],
-      [formOf({ model: 'm', 'vad[type]': 'server_vad', 'vad[ms]': 'x' }), [{ loc: ['body', 'vad', 'ms'], type: 'int_parsing', input: 'x' }]],
-      [formOf({ model: 'm', 'vad[type]': 'server_vad', 'vad[at]': '2' }), [{ loc: ['body', 'vad', 'at'], type: 'less_than_equal' }]],
+      [
+        formOf({ model: 'm', n: '1.5' }),
+        [
+          {
+            loc: ['body', 'n'],
+            type: 'int_parsing',
+            input: '1.5',
+            msg: 'Input should be a valid integer, unable to parse string as an integer'
+          }
+        ]
+      ],
+      [
+        formOf({ model: 'm', temperature: '0x1' }),
+        [
+          {
+            loc: ['body', 'temperature'],
+            type: 'float_parsing',
+            input: '0x1',
+            msg: 'Input should be a valid number, unable to parse string as a number'
+          }
+        ]
+      ],
+      [
+        formOf({ model: 'm', stream: 'maybe' }),
+        [
+          {
+            loc: ['body', 'stream'],
+            type: 'bool_parsing',
+            input: 'maybe',
+            msg: 'Input should be a valid boolean, unable to interpret input'
+          }
+        ]
+      ],
+      [
+        formOf({ model: 'm', sizes: '1,x' }),
+        [{ loc: ['body', 'sizes', 1], type: 'int_parsing', input: 'x' }]
+      ],
+      [
+        formOf({ model: 'm', chunking: '{"a"' }),
+        [{ loc: ['body', 'chunking'], type: 'literal_error', input: '{"a"' }]
+      ],
+      [
+        formOf({ model: 'm', 'vad[type]': 'server_vad', 'vad[ms]': 'x' }),
+        [{ loc: ['body', 'vad', 'ms'], type: 'int_parsing', input: 'x' }]
+      ],
+      [
+        formOf({ model: 'm', 'vad[type]': 'server_vad', 'vad[at]': '2' }),
+        [{ loc: ['body', 'vad', 'at'], type: 'less_than_equal' }]
+      ],
       [formOf({ model: 'm', 'vad[ms]': '1' }), [{ loc: ['body', 'vad', 'type'], type: 'missing' }]],
       [formOf({ model: 'm', extra: 'x' }), [{ loc: ['body', 'extra'], type: 'dict_type', input: 'x' }]],
-      [formOf({ model: 'm', temperature: '2', n: 'x' }), [
-        { loc: ['body', 'n'], type: 'int_parsing' }, { loc: ['body', 'temperature'], type: 'less_than_equal', ctx: { le: 1 } }
-      ]],
-      [formOf({ model: 'm', response_format: 'xml' }), [{ loc: ['body', 'response_format'], type: 'literal_error' }]],
+      [
+        formOf({ model: 'm', temperature: '2', n: 'x' }),
+        [
+          { loc: ['body', 'n'], type: 'int_parsing' },
+          { loc: ['body', 'temperature'], type: 'less_than_equal', ctx: { le: 1 } }
+        ]
+      ],
+      [
+        formOf({ model: 'm', response_format: 'xml' }),
+        [{ loc: ['body', 'response_format'], type: 'literal_error' }]
+      ],
       [formOf({ model: 'm', include: 'x' }), [{ loc: ['body', 'include', 0], type: 'literal_error' }]]
     ]
     for (const [form, expected] of rows) {
@@ -136,14 +230,19 @@ t.test('a form', async t => {
   })
 })
 
-t.test('the values to check name the files, the request holds them, and what cannot be read is in neither', async t => {
-  const { values, request, faults } = parseFormFields(Upload, formOf({ model: 'm', n: 'x' }))
-  t.strictSame(values, { file: 'song.mp3', model: 'm' })
-  t.strictSame(request, { file: song, model: 'm' })
-  t.strictSame(faults, [{
-    loc: ['body', 'n'],
-    msg: 'Input should be a valid integer, unable to parse string as an integer',
-    type: 'int_parsing',
-    input: 'x'
-  }])
-})
+t.test(
+  'the values to check name the files, the request holds them, and what cannot be read is in neither',
+  async t => {
+    const { values, request, faults } = parseFormFields(Upload, formOf({ model: 'm', n: 'x' }))
+    t.strictSame(values, { file: 'song.mp3', model: 'm' })
+    t.strictSame(request, { file: song, model: 'm' })
+    t.strictSame(faults, [
+      {
+        loc: ['body', 'n'],
+        msg: 'Input should be a valid integer, unable to parse string as an integer',
+        type: 'int_parsing',
+        input: 'x'
+      }
+    ])
+  }
+)

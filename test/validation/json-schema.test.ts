@@ -15,14 +15,25 @@ t.test('unions within unions have one list of branches', async t => {
 })
 
 t.test('JSON types distinguish null, lists and objects', async t => {
-  t.same([null, [], {}, 'a', 1, 1.5, true].map(typeOf), ['null', 'array', 'object', 'string', 'number', 'number', 'boolean'])
+  t.same([null, [], {}, 'a', 1, 1.5, true].map(typeOf), [
+    'null',
+    'array',
+    'object',
+    'string',
+    'number',
+    'number',
+    'boolean'
+  ])
 })
 
-t.test('a value fits a schema of its type; every number fits an integer, whose check comes later', async t => {
-  t.ok(fits({ type: 'integer' }, 1.5))
-  t.ok(fits({}, undefined), 'a schema without a type takes anything')
-  t.ok(fits({ enum: ['a'] }, 'b'), 'of the type of its literals')
-  t.notOk(fits({ enum: ['a'] }, 1))
-  t.notOk(fits({ type: 'object' }, []))
-  t.notOk(fits({ type: 'object' }, null))
-})
+t.test(
+  'a value fits a schema of its type; every number fits an integer, whose check comes later',
+  async t => {
+    t.ok(fits({ type: 'integer' }, 1.5))
+    t.ok(fits({}, undefined), 'a schema without a type takes anything')
+    t.ok(fits({ enum: ['a'] }, 'b'), 'of the type of its literals')
+    t.notOk(fits({ enum: ['a'] }, 1))
+    t.notOk(fits({ type: 'object' }, []))
+    t.notOk(fits({ type: 'object' }, null))
+  }
+)

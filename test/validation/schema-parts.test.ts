@@ -4,7 +4,13 @@ import { secretReference } from '../../schemas/config/secret.ts'
 
 t.test('the pattern of references marks a secret', async t => {
   t.equal(isSecretSchema({ type: 'string', pattern: secretReference }), true)
-  t.same([{ type: 'string' }, { pattern: '^a' }, undefined, null, 'text'].map(isSecretSchema), [false, false, false, false, false])
+  t.same([{ type: 'string' }, { pattern: '^a' }, undefined, null, 'text'].map(isSecretSchema), [
+    false,
+    false,
+    false,
+    false,
+    false
+  ])
 })
 
 t.test('an object has schemas by name; a map and a list have one for all their entries', async t => {

@@ -1,6 +1,14 @@
 import t from 'tap'
 import { Findings } from '../../lib/validation/findings.ts'
-import { checkLiteral, checkNumber, checkSize, checkText, expression, quote, wrongType } from '../../lib/validation/single-values.ts'
+import {
+  checkLiteral,
+  checkNumber,
+  checkSize,
+  checkText,
+  expression,
+  quote,
+  wrongType
+} from '../../lib/validation/single-values.ts'
 import type { ValidationDetail } from '../../lib/core/errors.ts'
 
 function foundBy (check: (found: Findings) => void): ValidationDetail[] {
@@ -11,23 +19,46 @@ function foundBy (check: (found: Findings) => void): ValidationDetail[] {
 
 t.test('a value of the wrong type is reported by the type that is wanted', async t => {
   const rows = [
-    ['string', 'string_type', 'Input should be a valid string'], ['integer', 'int_type', 'Input should be a valid integer'],
-    ['number', 'float_type', 'Input should be a valid number'], ['boolean', 'bool_type', 'Input should be a valid boolean'],
-    ['array', 'list_type', 'Input should be a valid list'], ['object', 'dict_type', 'Input should be a valid dictionary'],
-    ['null', 'none_required', 'Input should be None'], ['other', 'value_error', 'Value error, not allowed here']
+    ['string', 'string_type', 'Input should be a valid string'],
+    ['integer', 'int_type', 'Input should be a valid integer'],
+    ['number', 'float_type', 'Input should be a valid number'],
+    ['boolean', 'bool_type', 'Input should be a valid boolean'],
+    ['array', 'list_type', 'Input should be a valid list'],
+    ['object', 'dict_type', 'Input should be a valid dictionary'],
+    ['null', 'none_required', 'Input should be None'],
+    ['other', 'value_error', 'Value error, not allowed here']
   ] as const
   for (const [type, code, msg] of rows) {
-    t.strictSame(foundBy(found => wrongType({ type }, 5, found)), [{ loc: [], msg, type: code, input: 5 }], type)
+    t.strictSame(
+      foundBy(found => wrongType({ type }, 5, found)),
+      [{ loc: [], msg, type: code, input: 5 }],
+      type
+    )
   }
   t.match(foundBy(found => wrongType({ const: 'a' }, 5, found)), [{ type: 'literal_error' }])
 })
 
 t.test('the values that are allowed are listed', async t => {
-  t.same(foundBy(found => checkLiteral({ enum: ['a', 1, null] }, null, found)), [])
-  t.strictSame(foundBy(found => checkLiteral({ enum: ['a', 1, null] }, 'b', found)), [
-    { loc: [], msg: "Input should be 'a', 1 or null", type: 'literal_error', input: 'b', ctx: { expected: "'a', 1 or null" } }
-  ])
-  t.match(foundBy(found => checkLiteral({ const: 'a' }, 'b', found)), [{ msg: "Input should be 'a'" }])
+  t.same(
+    foundBy(found => checkLiteral({ enum: ['a', 1, null] }, null, found)),
+    []
+  )
+  t.strictSame(
+    foundBy(found => checkLiteral({ enum: ['a', 1, null] }, 'b', found)),
+    [
+      {
+        loc: [],
+        msg: "Input should be 'a', 1 or null",
+        type: 'literal_error',
+        input: 'b',
+        ctx: { expected: "'a', 1 or null" }
+      }
+    ]
+  )
+  t.match(
+    foundBy(found => checkLiteral({ const: 'a' }, 'b', found)),
+    [{ msg: "Input should be 'a'" }]
+  )
 })
 
 t.test('a size at its bounds is right, one beyond is not', async t => {
@@ -66,8 +97,12 @@ t.test('a text has to match its pattern, which is compiled once', async t => {
 
 t.test('a number at a bound is right unless the bound is exclusive', async t => {
   const bounds = { type: 'integer', minimum: 1, maximum: 3 }
-  t.same([1, 3].flatMap(value => foundBy(found => checkNumber(bounds, value, found))), [])
-  const reported = (schema: object, value: number): unknown => foundBy(found => checkNumber(schema, value, found)).map(({ type, ctx }) => [type, ctx])
+  t.same(
+    [1, 3].flatMap(value => foundBy(found => checkNumber(bounds, value, found))),
+    []
+  )
+  const reported = (schema: object, value: number): unknown =>
+    foundBy(found => checkNumber(schema, value, found)).map(({ type, ctx }) => [type, ctx])
   t.strictSame(reported(bounds, 0), [['greater_than_equal', { ge: 1 }]])
   t.strictSame(reported(bounds, 4), [['less_than_equal', { le: 3 }]])
   t.strictSame(reported(bounds, 1.5), [['int_from_float', undefined]])

@@ -1,7 +1,11 @@
 import t from 'tap'
 import { unionOf } from '../../lib/validation/union.ts'
 
-const object = (properties: object, required: string[] = []): object => ({ type: 'object', properties, required })
+const object = (properties: object, required: string[] = []): object => ({
+  type: 'object',
+  properties,
+  required
+})
 
 t.test('the property with fixed values in most branches is the tag', async t => {
   const text = object({ type: { const: 'text' }, detail: { const: 'low' } }, ['type'])
@@ -13,13 +17,16 @@ t.test('the property with fixed values in most branches is the tag', async t => 
   t.strictSame([tag?.optional, tag?.untagged], [[], []])
 })
 
-t.test('branches that do not require the tag are meant without it, those that do not know it when they match', async t => {
-  const strict = object({ role: { const: 'user' } }, ['role'])
-  const lax = object({ role: { const: 'tool' } })
-  const other = object({ id: { type: 'string' } })
-  const { tag } = unionOf([strict, lax, other])
-  t.strictSame([tag?.optional, tag?.untagged], [[lax], [other]])
-})
+t.test(
+  'branches that do not require the tag are meant without it, those that do not know it when they match',
+  async t => {
+    const strict = object({ role: { const: 'user' } }, ['role'])
+    const lax = object({ role: { const: 'tool' } })
+    const other = object({ id: { type: 'string' } })
+    const { tag } = unionOf([strict, lax, other])
+    t.strictSame([tag?.optional, tag?.untagged], [[lax], [other]])
+  }
+)
 
 t.test('a value that one branch alone fixes is no tag', async t => {
   t.equal(unionOf([object({ type: { const: 'a' } }), object({ kind: { const: 'b' } })]).tag, undefined)

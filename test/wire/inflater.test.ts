@@ -12,7 +12,12 @@ function known (encoding: string): Inflater {
 }
 
 t.test('each encoding is undone, however it is written', async t => {
-  const encoded = { gzip: gzipSync(text), ' X-GZIP ': gzipSync(text), Deflate: deflateSync(text), br: brotliCompressSync(text) }
+  const encoded = {
+    gzip: gzipSync(text),
+    ' X-GZIP ': gzipSync(text),
+    Deflate: deflateSync(text),
+    br: brotliCompressSync(text)
+  }
   for (const [encoding, bytes] of Object.entries(encoded)) {
     const inflate = known(encoding)
     inflate.end(bytes)
@@ -23,7 +28,20 @@ t.test('each encoding is undone, however it is written', async t => {
 
 t.test('zstd is undone where Node.js has it', async t => {
   // A frame of one raw block: RFC 8878, section 3.1.
-  const frame = Buffer.concat([Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x20, Buffer.byteLength(text), Buffer.byteLength(text) << 3 | 1, 0, 0]), Buffer.from(text)])
+  const frame = Buffer.concat([
+    Buffer.from([
+      0x28,
+      0xb5,
+      0x2f,
+      0xfd,
+      0x20,
+      Buffer.byteLength(text),
+      (Buffer.byteLength(text) << 3) | 1,
+      0,
+      0
+    ]),
+    Buffer.from(text)
+  ])
   const inflate = inflater('zstd')
   const isKnown = 'createZstdDecompress' in zlib
   t.equal(inflate !== undefined, isKnown)

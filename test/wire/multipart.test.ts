@@ -17,7 +17,10 @@ function file (name: string, bytes: Buffer, mediaType = 'audio/mpeg'): FormPart 
 t.test('the body is what other readers of forms understand, of the length that its head says', async t => {
   const bytes = Buffer.from([0, 13, 10, 255, 45, 45])
   const { headers, open } = multipartBody([
-    { name: 'model', value: 'whisper-ü' }, { name: 'include[]', value: 'a' }, { name: 'include[]', value: '' }, file('so"ng\r\n.mp3', bytes)
+    { name: 'model', value: 'whisper-ü' },
+    { name: 'include[]', value: 'a' },
+    { name: 'include[]', value: '' },
+    file('so"ng\r\n.mp3', bytes)
   ])
   for (const time of ['once', 'again']) {
     const body = await bufferBody(open)
@@ -26,14 +29,24 @@ t.test('the body is what other readers of forms understand, of the length that i
     t.equal(form.get('model'), 'whisper-ü')
     t.same(form.getAll('include[]'), ['a', ''])
     const sent = form.get('file') as File
-    t.same([sent.name, sent.type, Buffer.from(await sent.arrayBuffer())], ['so"ng\r\n.mp3', 'audio/mpeg', bytes])
+    t.same(
+      [sent.name, sent.type, Buffer.from(await sent.arrayBuffer())],
+      ['so"ng\r\n.mp3', 'audio/mpeg', bytes]
+    )
   }
 })
 
 t.test('what stands before, between and after files is a piece each', async t => {
   const field: FormPart = { name: 'model', value: 'm' }
   const isOfFile: boolean[] = []
-  for await (const { length } of multipartBody([field, field, file('a', Buffer.from('x')), field, file('b', Buffer.from('y')), field]).open()) {
+  for await (const { length } of multipartBody([
+    field,
+    field,
+    file('a', Buffer.from('x')),
+    field,
+    file('b', Buffer.from('y')),
+    field
+  ]).open()) {
     isOfFile.push(length === 1)
   }
   t.same(isOfFile, [false, true, false, true, false])
@@ -46,7 +59,9 @@ t.test('a form without parts is its end', async t => {
 })
 
 t.test('a media type cannot add a header', async t => {
-  const body = String(await bufferBody(multipartBody([file('a', Buffer.from('x'), 'audio/mpeg\r\nX-Evil: 1')]).open))
+  const body = String(
+    await bufferBody(multipartBody([file('a', Buffer.from('x'), 'audio/mpeg\r\nX-Evil: 1')]).open)
+  )
   t.notMatch(body, /^X-Evil/m)
   t.match(body, /^Content-Type: audio\/mpegX-Evil: 1\r$/m)
 })

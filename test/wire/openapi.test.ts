@@ -14,16 +14,19 @@ const document: unknown = JSON.parse(typeof reply.body === 'string' ? reply.body
 
 /** The value at a JSON pointer; undefined when there is none. */
 function at (pointer: string): unknown {
-  return pointer.split('/').slice(1).reduce<unknown>((value, key) => {
-    const name = key.replaceAll('~1', '/').replaceAll('~0', '~')
-    return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
-  }, document)
+  return pointer
+    .split('/')
+    .slice(1)
+    .reduce<unknown>((value, key) => {
+      const name = key.replaceAll('~1', '/').replaceAll('~0', '~')
+      return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+    }, document)
 }
 
-function * walk (value: unknown): Generator<object> {
+function* walk (value: unknown): Generator<object> {
   if (typeof value !== 'object' || value === null) return
   yield value
-  for (const item of Object.values(value)) yield * walk(item)
+  for (const item of Object.values(value)) yield* walk(item)
 }
 
 t.test('the document is one of OpenAPI 3.1, with both ways to send a key', async t => {
@@ -37,11 +40,13 @@ t.test('the document is one of OpenAPI 3.1, with both ways to send a key', async
 })
 
 t.test('endpoints that call a provider report what is left of the limits of a key', async t => {
-  const headers = (path: string, method: string, status: number): string[] => (
-    Object.keys(at(`/paths/${path.replaceAll('/', '~1')}/${method}/responses/${status}/headers`) ?? {})
-      .filter(name => name.startsWith('x-ratelimit') || name === 'retry-after')
+  const headers = (path: string, method: string, status: number): string[] =>
+    Object.keys(
+      at(`/paths/${path.replaceAll('/', '~1')}/${method}/responses/${status}/headers`) ?? {}
+    ).filter(name => name.startsWith('x-ratelimit') || name === 'retry-after')
+  const six = ['requests', 'tokens'].flatMap(of =>
+    ['limit', 'remaining', 'reset'].map(what => `x-ratelimit-${what}-${of}`)
   )
-  const six = ['requests', 'tokens'].flatMap(of => ['limit', 'remaining', 'reset'].map(what => `x-ratelimit-${what}-${of}`))
   t.same(headers('/v1/chat/completions', 'post', 200), six)
   t.same(headers('/v1/chat/completions', 'post', 429), ['retry-after', ...six])
   t.same(headers('/v1/chat/completions', 'post', 503), ['retry-after', ...six])
@@ -57,7 +62,8 @@ t.test('every reference is resolved, and every named schema is used', async t =>
     used.add(pointer)
     t.type(at(pointer.slice(1)), 'object', pointer)
   }
-  for (const name of Object.keys(at('/components/schemas') as Objects)) { // an object, or the test fails
+  for (const name of Object.keys(at('/components/schemas') as Objects)) {
+    // an object, or the test fails
     t.ok(used.has(`#/components/schemas/${name}`), name)
   }
 })
@@ -67,7 +73,8 @@ t.test('every schema is valid, and says what the check of the calls says', async
   ajv.addVocabulary(['openapi', 'info', 'servers', 'security', 'tags', 'paths', 'components'])
   ajv.addSchema({ $id: 'openapi', ...(document as Objects) }) // as printed by the endpoint
   const paths = new Map<string, string>() // of each schema, once: many endpoints have the same ones
-  for (const [path, operations] of Object.entries(at('/paths') as Objects)) { // likewise
+  for (const [path, operations] of Object.entries(at('/paths') as Objects)) {
+    // likewise
     for (const part of walk(operations)) if ('schema' in part) paths.set(JSON.stringify(part.schema), path)
   }
   for (const [schema, path] of paths) t.ok(ajv.compile(absolute(JSON.parse(schema))), path)
@@ -96,27 +103,36 @@ t.test('an operation lists its parameters, its answers and its errors', async t 
   })
   const chat = at('/paths/~1v1~1chat~1completions/post')
   t.match(chat, {
-    requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/ChatRequest' } } } },
+    requestBody: {
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/ChatRequest' } } }
+    },
     responses: {
       200: { content: { 'application/json': {}, 'text/event-stream': {} } },
       400: { description: /`invalid_json`[^]*`unsupported_parameter`/ },
-      422: { content: { 'application/json': { schema: { $ref: '#/components/schemas/ValidationErrorBody' } } } }
+      422: {
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/ValidationErrorBody' } } }
+      }
     }
   })
   t.equal(new Set(endpointDocs.map(({ operationId }) => operationId)).size, endpointDocs.length)
 })
 
 t.test('an open endpoint asks for no key, and a form says its media type', async t => {
-  const { paths } = openApiDocument([{
-    operationId: 'upload',
-    method: 'POST',
-    path: '/upload',
-    group: 'Test',
-    summary: 'Take a file.',
-    request: { schema: Type.Object({}), mediaType: 'multipart/form-data' },
-    answers: [{ description: 'Bytes.', mediaType: 'audio/mpeg' }],
-    open: true
-  }], { version: '1' })
+  const { paths } = openApiDocument(
+    [
+      {
+        operationId: 'upload',
+        method: 'POST',
+        path: '/upload',
+        group: 'Test',
+        summary: 'Take a file.',
+        request: { schema: Type.Object({}), mediaType: 'multipart/form-data' },
+        answers: [{ description: 'Bytes.', mediaType: 'audio/mpeg' }],
+        open: true
+      }
+    ],
+    { version: '1' }
+  )
   t.match(paths, {
     '/upload': {
       post: {

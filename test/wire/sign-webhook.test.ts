@@ -3,11 +3,17 @@ import { Secret } from '../../lib/core/secret.ts'
 import { signWebhook } from '../../lib/wire/sign-webhook.ts'
 
 // The example of the specification of Standard Webhooks.
-const message = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', sentAtMs: 1_614_265_330_999, body: '{"test": 2432232314}' }
+const message = {
+  id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+  sentAtMs: 1_614_265_330_999,
+  body: '{"test": 2432232314}'
+}
 
 t.test('a message is signed as the specification says', t => {
   t.same(signWebhook(message, new Secret('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')), {
-    'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek', 'webhook-timestamp': '1614265330', 'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE='
+    'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    'webhook-timestamp': '1614265330',
+    'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE='
   })
   t.end()
 })

@@ -4,32 +4,51 @@ import { cut, cutSizes } from '../support/cuts.ts'
 
 function read (bytes: Uint8Array, size: typeof cutSizes[number] = 'complete'): unknown[] {
   const reader = sseReader(10_000)
-  return [...cut(bytes, size).flatMap(piece => reader.push(piece)), ...reader.end()].map(({ event, data }) => [event, data])
+  return [...cut(bytes, size).flatMap(piece => reader.push(piece)), ...reader.end()].map(
+    ({ event, data }) => [event, data]
+  )
 }
 
 t.test('any cut of a stream gives the same messages', async t => {
-  const text = ': comment\n\ndata: plain\n\nevent: delta\r\ndata: café\r\ndata: 🎈\r\n\r\nid: 7\ndata:\n\ndata: [DONE]\n\n'
-  const expected = [[undefined, 'plain'], ['delta', 'café\n🎈'], [undefined, ''], [undefined, '[DONE]']]
+  const text =
+    ': comment\n\ndata: plain\n\nevent: delta\r\ndata: café\r\ndata: 🎈\r\n\r\nid: 7\ndata:\n\ndata: [DONE]\n\n'
+  const expected = [
+    [undefined, 'plain'],
+    ['delta', 'café\n🎈'],
+    [undefined, ''],
+    [undefined, '[DONE]']
+  ]
   for (const size of cutSizes) t.strictSame(read(Buffer.from(text), size), expected, String(size))
 })
 
 t.test('a byte order mark is not part of the first message, wherever it is cut', async t => {
   for (const size of cutSizes) t.strictSame(read(Buffer.from('\ufeffdata: a\n\n'), size), [[undefined, 'a']])
-  t.strictSame(read(Buffer.from('data: \ufeffa\n\n')), [[undefined, '\ufeffa']], 'one that stands elsewhere is')
+  t.strictSame(
+    read(Buffer.from('data: \ufeffa\n\n')),
+    [[undefined, '\ufeffa']],
+    'one that stands elsewhere is'
+  )
 })
 
 t.test('the last message counts even if the stream ended before its blank line', async t => {
-  for (const text of ['data: a', 'data: a\n', 'data: a\n\n']) t.strictSame(read(Buffer.from(text)), [[undefined, 'a']])
+  for (const text of ['data: a', 'data: a\n', 'data: a\n\n']) {
+    t.strictSame(read(Buffer.from(text)), [[undefined, 'a']])
+  }
   t.strictSame(read(Buffer.from('')), [])
 })
 
 t.test('a failure that comes as a field of its own is a message', async t => {
-  t.strictSame(read(Buffer.from('error: {"message":"überlastet"}\n\n')), [['error', '{"message":"überlastet"}']])
+  t.strictSame(read(Buffer.from('error: {"message":"überlastet"}\n\n')), [
+    ['error', '{"message":"überlastet"}']
+  ])
 })
 
 t.test('a message over the limit is the fault of the provider, in one piece or many', async t => {
   for (const size of ['complete', 64] as const) {
-    t.throws(() => read(Buffer.from(`data: ${'x'.repeat(20_000)}`), size), { code: 'upstream_invalid_response', message: 'The provider sent an event that is too large.' })
+    t.throws(() => read(Buffer.from(`data: ${'x'.repeat(20_000)}`), size), {
+      code: 'upstream_invalid_response',
+      message: 'The provider sent an event that is too large.'
+    })
   }
 })
 

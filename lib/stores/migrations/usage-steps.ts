@@ -23,7 +23,8 @@ function countDurations (
       insert into usage_rollups
         select ${span}, from_ms, ${group}, ${'0, '.repeat(16)} ${texts} from (
           select from_ms, ${group}, string_agg(bucket || ':' || number, ',') as counts from (
-            select from_ms - from_ms % ${span} as from_ms, ${group}, bucket, sum(number) as number from counted group by 1, 2, 3, 4, 5, 6
+            select from_ms - from_ms % ${span} as from_ms, ${group}, bucket, sum(number) as number
+              from counted group by 1, 2, 3, 4, 5, 6
           ) as added group by from_ms, ${group}
         ) as joined where true
         on conflict (span_ms, from_ms, ${group}) do update set ${column} = excluded.${column};`).join('')}
@@ -227,8 +228,8 @@ export const usageSteps: readonly Migration[] = [
       alter table usage add column wasted_nano_usd bigint`
   },
   {
-    // Sums by the names that callers choose. Records that are there are summed up later, while calls go on, and
-    // so are those of the next hour: gateways of the version before may still write some.
+    // Sums by the names that callers choose. Records that are there are summed up later, while calls go on,
+    // and so are those of the next hour: gateways of the version before may still write some.
     number: 36,
     sql: `
       create table name_rollups (
@@ -267,7 +268,8 @@ export const usageSteps: readonly Migration[] = [
       create table rollup_backlog (at_ms bigint not null primary key, id text not null) without rowid;
       insert into rollup_backlog select cast(strftime('%s', 'now') as integer) * 1000 + 3600000, '' from usage limit 1`,
     // Counts that were taken back leave nothing.
-    postgres: sql => `${sql.replace("cast(strftime('%s', 'now') as integer)", 'extract(epoch from now())::bigint')};
+    postgres:
+      sql => `${sql.replace("cast(strftime('%s', 'now') as integer)", 'extract(epoch from now())::bigint')};
       create or replace function added_durations (counts text) returns text language sql immutable as $$
         select string_agg(bucket || ':' || number, ',') from (
           select split_part(count, ':', 1) as bucket, sum(split_part(count, ':', 2)::bigint) as number

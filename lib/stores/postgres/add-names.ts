@@ -26,9 +26,10 @@ const periods = {
   month: `
     (extract(epoch from date_trunc('month', to_timestamp(at_ms / 1000) at time zone 'UTC')) * 1000)::bigint`
 } as const
-const byKind = (value: (bound: NameBound) => string | number): string => (
-  `case kind ${Object.entries(nameBounds).map(([kind, bound]) => `when '${kind}' then ${value(bound)}`).join(' ')} end`
-)
+const byKind = (value: (bound: NameBound) => string | number): string =>
+  `case kind ${Object.entries(nameBounds)
+    .map(([kind, bound]) => `when '${kind}' then ${value(bound)}`)
+    .join(' ')} end`
 const periodSql = byKind(({ period }) => periods[period])
 const maxNamesSql = byKind(({ maxNames }) => maxNames)
 

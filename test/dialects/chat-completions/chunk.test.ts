@@ -5,7 +5,12 @@ import type { ChatEvent } from '../../../lib/core/events.ts'
 
 const head: AnswerHead = { type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 }
 const frame = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 7, model: 'x/m' }
-const roleOf = (index: number): object => ({ index, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null })
+const roleOf = (index: number): object => ({
+  index,
+  delta: { role: 'assistant', content: '' },
+  logprobs: null,
+  finish_reason: null
+})
 
 /** Returns the choices of each chunk; the frame is the same for all. */
 function choicesOf (events: readonly ChatEvent[], withUsage = false): unknown[] {
@@ -13,42 +18,86 @@ function choicesOf (events: readonly ChatEvent[], withUsage = false): unknown[] 
   return [...events.flatMap(event => chunks.of(event)), ...chunks.end()].map(({ choices }) => choices)
 }
 
-t.test('a complete stream: the role, the text, the finish and the usage, each in a chunk of its own', async t => {
-  const chunks = new ChunkBuilder({ ...head, fingerprint: 'fp', serviceTier: 'flex' }, true)
-  const events: ChatEvent[] = [
-    head, { type: 'text-delta', choice: 0, text: 'hi', logprobs: { content: [] } }, { type: 'choice-end', choice: 0, reason: 'stop' },
-    { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3, cachedTokens: 0 } }
-  ]
-  const all = { ...frame, service_tier: 'flex', system_fingerprint: 'fp' }
-  t.strictSame(events.flatMap(event => chunks.of(event)), [
-    { ...all, choices: [roleOf(0)], usage: null },
-    { ...all, choices: [{ index: 0, delta: { content: 'hi' }, logprobs: { content: [] }, finish_reason: null }], usage: null }
-  ])
-  t.strictSame(chunks.end(), [
-    { ...all, choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: 'stop' }], usage: null },
-    { ...all, choices: [], usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, prompt_tokens_details: { cached_tokens: 0 } } }
-  ])
-})
+t.test(
+  'a complete stream: the role, the text, the finish and the usage, each in a chunk of its own',
+  async t => {
+    const chunks = new ChunkBuilder({ ...head, fingerprint: 'fp', serviceTier: 'flex' }, true)
+    const events: ChatEvent[] = [
+      head,
+      { type: 'text-delta', choice: 0, text: 'hi', logprobs: { content: [] } },
+      { type: 'choice-end', choice: 0, reason: 'stop' },
+      { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3, cachedTokens: 0 } }
+    ]
+    const all = { ...frame, service_tier: 'flex', system_fingerprint: 'fp' }
+    t.strictSame(
+      events.flatMap(event => chunks.of(event)),
+      [
+        { ...all, choices: [roleOf(0)], usage: null },
+        {
+          ...all,
+          choices: [{ index: 0, delta: { content: 'hi' }, logprobs: { content: [] }, finish_reason: null }],
+          usage: null
+        }
+      ]
+    )
+    t.strictSame(chunks.end(), [
+      { ...all, choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: 'stop' }], usage: null },
+      {
+        ...all,
+        choices: [],
+        usage: {
+          prompt_tokens: 1,
+          completion_tokens: 2,
+          total_tokens: 3,
+          prompt_tokens_details: { cached_tokens: 0 }
+        }
+      }
+    ])
+  }
+)
 
 t.test('each kind of event has its own field of the delta', async t => {
   const rows: ReadonlyArray<readonly [ChatEvent, object]> = [
     [{ type: 'reasoning-delta', choice: 0, text: 'a' }, { reasoning_content: 'a' }],
     [{ type: 'refusal-delta', choice: 0, text: 'a' }, { refusal: 'a' }],
-    [{ type: 'thinking-block', choice: 0, block: { type: 'redacted_thinking', data: 'd' } }, { thinking_blocks: [{ type: 'redacted_thinking', data: 'd' }] }],
+    [
+      { type: 'thinking-block', choice: 0, block: { type: 'redacted_thinking', data: 'd' } },
+      { thinking_blocks: [{ type: 'redacted_thinking', data: 'd' }] }
+    ],
     [{ type: 'audio-delta', choice: 0, audio: { data: 'AA==' } }, { audio: { data: 'AA==' } }],
     [{ type: 'annotation-delta', choice: 0, annotations: [{ a: 1 }] }, { annotations: [{ a: 1 }] }],
     [{ type: 'extra', scope: 'message', choice: 0, fields: { u: 1 } }, { u: 1 }],
-    [{ type: 'tool-call-start', choice: 0, call: 1, id: 'c', name: 'f', kind: 'function', extra: { e: 1 } },
-      { tool_calls: [{ index: 1, id: 'c', type: 'function', function: { name: 'f', arguments: '' }, e: 1 }] }],
-    [{ type: 'tool-call-start', choice: 0, call: 0, id: 'c', name: 'f', kind: 'custom' },
-      { tool_calls: [{ index: 0, id: 'c', type: 'custom', custom: { name: 'f', input: '' } }] }],
-    [{ type: 'tool-call-start', choice: 0, call: 0, id: '', name: 'f', kind: 'legacy' }, { function_call: { name: 'f', arguments: '' } }],
-    [{ type: 'tool-call-delta', choice: 0, call: 1, text: '{', kind: 'function' }, { tool_calls: [{ index: 1, function: { arguments: '{' } }] }],
-    [{ type: 'tool-call-delta', choice: 0, call: 0, text: 'x', kind: 'custom' }, { tool_calls: [{ index: 0, custom: { input: 'x' } }] }],
-    [{ type: 'tool-call-delta', choice: 0, call: 0, text: '{', kind: 'legacy' }, { function_call: { arguments: '{' } }]
+    [
+      { type: 'tool-call-start', choice: 0, call: 1, id: 'c', name: 'f', kind: 'function', extra: { e: 1 } },
+      { tool_calls: [{ index: 1, id: 'c', type: 'function', function: { name: 'f', arguments: '' }, e: 1 }] }
+    ],
+    [
+      { type: 'tool-call-start', choice: 0, call: 0, id: 'c', name: 'f', kind: 'custom' },
+      { tool_calls: [{ index: 0, id: 'c', type: 'custom', custom: { name: 'f', input: '' } }] }
+    ],
+    [
+      { type: 'tool-call-start', choice: 0, call: 0, id: '', name: 'f', kind: 'legacy' },
+      { function_call: { name: 'f', arguments: '' } }
+    ],
+    [
+      { type: 'tool-call-delta', choice: 0, call: 1, text: '{', kind: 'function' },
+      { tool_calls: [{ index: 1, function: { arguments: '{' } }] }
+    ],
+    [
+      { type: 'tool-call-delta', choice: 0, call: 0, text: 'x', kind: 'custom' },
+      { tool_calls: [{ index: 0, custom: { input: 'x' } }] }
+    ],
+    [
+      { type: 'tool-call-delta', choice: 0, call: 0, text: '{', kind: 'legacy' },
+      { function_call: { arguments: '{' } }
+    ]
   ]
   for (const [event, delta] of rows) {
-    t.strictSame(choicesOf([event]), [[roleOf(0)], [{ index: 0, delta, logprobs: null, finish_reason: null }]], JSON.stringify(event))
+    t.strictSame(
+      choicesOf([event]),
+      [[roleOf(0)], [{ index: 0, delta, logprobs: null, finish_reason: null }]],
+      JSON.stringify(event)
+    )
   }
 })
 
@@ -66,17 +115,23 @@ t.test('every choice has its role once and its finish', async t => {
   ])
 })
 
-t.test('unknown fields of the answer go with the next chunk, or alone at once; those of a choice stay there', async t => {
-  const chunks = new ChunkBuilder(head, false)
-  t.strictSame(chunks.of({ type: 'extra', scope: 'answer', fields: { a: 1 } }), [])
-  t.strictSame(chunks.of({ type: 'extra', scope: 'answer', fields: { b: 2 }, alone: true }), [{ ...frame, choices: [], a: 1, b: 2 }])
-  t.strictSame(chunks.of({ type: 'extra', scope: 'choice', choice: 0, fields: { c: 3 } }), [
-    { ...frame, choices: [roleOf(0)] }, { ...frame, choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: null, c: 3 }] }
-  ])
-  chunks.of({ type: 'extra', scope: 'answer', fields: { late: 4 } })
-  chunks.of({ type: 'choice-end', choice: 0, reason: 'stop' })
-  t.match(chunks.end(), [{ late: 4 }])
-})
+t.test(
+  'unknown fields of the answer go with the next chunk, or alone at once; those of a choice stay there',
+  async t => {
+    const chunks = new ChunkBuilder(head, false)
+    t.strictSame(chunks.of({ type: 'extra', scope: 'answer', fields: { a: 1 } }), [])
+    t.strictSame(chunks.of({ type: 'extra', scope: 'answer', fields: { b: 2 }, alone: true }), [
+      { ...frame, choices: [], a: 1, b: 2 }
+    ])
+    t.strictSame(chunks.of({ type: 'extra', scope: 'choice', choice: 0, fields: { c: 3 } }), [
+      { ...frame, choices: [roleOf(0)] },
+      { ...frame, choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: null, c: 3 }] }
+    ])
+    chunks.of({ type: 'extra', scope: 'answer', fields: { late: 4 } })
+    chunks.of({ type: 'choice-end', choice: 0, reason: 'stop' })
+    t.match(chunks.end(), [{ late: 4 }])
+  }
+)
 
 t.test('usage is sent only to those who requested it, and a tier that no client knows to none', async t => {
   const chunks = new ChunkBuilder({ ...head, serviceTier: 'on_demand' }, false)
@@ -91,11 +146,26 @@ t.test('details of usage are those that were reported', async t => {
   const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
   const plain = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
   t.strictSame(completionUsage(usage), plain)
-  t.strictSame(completionUsage({
-    ...usage, cachedTokens: 1, cacheWriteTokens: 2, promptAudioTokens: 3, reasoningTokens: 4, completionAudioTokens: 5, acceptedPredictionTokens: 6, rejectedPredictionTokens: 0
-  }), {
-    ...plain,
-    prompt_tokens_details: { cached_tokens: 1, cache_write_tokens: 2, audio_tokens: 3 },
-    completion_tokens_details: { reasoning_tokens: 4, audio_tokens: 5, accepted_prediction_tokens: 6, rejected_prediction_tokens: 0 }
-  })
+  t.strictSame(
+    completionUsage({
+      ...usage,
+      cachedTokens: 1,
+      cacheWriteTokens: 2,
+      promptAudioTokens: 3,
+      reasoningTokens: 4,
+      completionAudioTokens: 5,
+      acceptedPredictionTokens: 6,
+      rejectedPredictionTokens: 0
+    }),
+    {
+      ...plain,
+      prompt_tokens_details: { cached_tokens: 1, cache_write_tokens: 2, audio_tokens: 3 },
+      completion_tokens_details: {
+        reasoning_tokens: 4,
+        audio_tokens: 5,
+        accepted_prediction_tokens: 6,
+        rejected_prediction_tokens: 0
+      }
+    }
+  )
 })

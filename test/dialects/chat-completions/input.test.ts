@@ -53,33 +53,85 @@ t.test('one conversation comes out of all the ways to give one', async t => {
     ['input beside an empty list', { messages: [], input: 'hi' }, [hi]],
     ['messages win over input', { messages: [hi], input: 'other' }, [hi]],
 
-    ['system goes first, system messages stay', { system: 'a', messages: [hi, brief, kind] }, [system('a'), hi, brief, kind]],
+    [
+      'system goes first, system messages stay',
+      { system: 'a', messages: [hi, brief, kind] },
+      [system('a'), hi, brief, kind]
+    ],
     ['system_instruction without system', { system_instruction: 'a', messages: [hi] }, [system('a'), hi]],
-    ['system wins over system_instruction', { system: 'a', system_instruction: 'b', messages: [hi] }, [system('a'), hi]],
-    ['Google\'s shape', { system_instruction: { parts: [{ text: 'a' }, { text: 'b' }] }, messages: [hi] }, [
-      system([{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }]), hi
-    ]],
+    [
+      'system wins over system_instruction',
+      { system: 'a', system_instruction: 'b', messages: [hi] },
+      [system('a'), hi]
+    ],
+    [
+      "Google's shape",
+      { system_instruction: { parts: [{ text: 'a' }, { text: 'b' }] }, messages: [hi] },
+      [
+        system([
+          { type: 'text', text: 'a' },
+          { type: 'text', text: 'b' }
+        ]),
+        hi
+      ]
+    ],
     ['an unknown shape of it says nothing', { system_instruction: { foo: 'bar' }, messages: [hi] }, [hi]],
 
-    ['instructions replace everything else', {
-      instructions: 'a', system: 'b', system_instruction: 'c', messages: [brief, hi, kind, yes]
-    }, [system('a'), hi, yes]],
+    [
+      'instructions replace everything else',
+      {
+        instructions: 'a',
+        system: 'b',
+        system_instruction: 'c',
+        messages: [brief, hi, kind, yes]
+      },
+      [system('a'), hi, yes]
+    ],
     ['instructions with input', { instructions: 'a', input: 'hi' }, [system('a'), hi]],
     ['instructions alone', { instructions: 'a' }, [system('a')]],
     ['empty instructions replace nothing', { instructions: '', messages: [brief, hi] }, [brief, hi]],
     ['an empty system is none', { system: [], messages: [hi] }, [hi]],
 
-    ['blocks keep their other keys', {
-      system: [{ type: 'text', text: 'a', cache_control: { type: 'ephemeral' } }, 'b'], messages: [hi]
-    }, [system([{ type: 'text', text: 'a', cache_control: { type: 'ephemeral' } }, { type: 'text', text: 'b' }]), hi]],
-    ['blocks without a type, or of the Responses API', { system: [{ text: 'a' }, { type: 'input_text', text: 'b' }], messages: [hi] }, [
-      system([{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }]), hi
-    ]],
-    ['messages in place of blocks', {
-      instructions: [brief, { role: 'system', content: ['a', { type: 'text', text: 'b', x: 1 }] }], messages: [hi]
-    }, [system([
-      { type: 'text', text: 'be brief' }, { type: 'text', text: 'a' }, { type: 'text', text: 'b', x: 1 }
-    ]), hi]]
+    [
+      'blocks keep their other keys',
+      {
+        system: [{ type: 'text', text: 'a', cache_control: { type: 'ephemeral' } }, 'b'],
+        messages: [hi]
+      },
+      [
+        system([
+          { type: 'text', text: 'a', cache_control: { type: 'ephemeral' } },
+          { type: 'text', text: 'b' }
+        ]),
+        hi
+      ]
+    ],
+    [
+      'blocks without a type, or of the Responses API',
+      { system: [{ text: 'a' }, { type: 'input_text', text: 'b' }], messages: [hi] },
+      [
+        system([
+          { type: 'text', text: 'a' },
+          { type: 'text', text: 'b' }
+        ]),
+        hi
+      ]
+    ],
+    [
+      'messages in place of blocks',
+      {
+        instructions: [brief, { role: 'system', content: ['a', { type: 'text', text: 'b', x: 1 }] }],
+        messages: [hi]
+      },
+      [
+        system([
+          { type: 'text', text: 'be brief' },
+          { type: 'text', text: 'a' },
+          { type: 'text', text: 'b', x: 1 }
+        ]),
+        hi
+      ]
+    ]
   ]
   for (const [why, given, messages] of rows) t.strictSame(resolved(given).messages, messages, why)
 })
@@ -105,19 +157,37 @@ t.test('without any conversation the call is refused', async t => {
   const missing = { loc: ['body', 'messages'], msg: 'Field required', type: 'missing' }
   const empty = { loc: ['body', 'messages'], type: 'too_short', ctx: { min_length: 1, actual_length: 0 } }
   const rows: Array<[given: Partial<ChatRequest>, detail: object]> = [
-    [{}, missing], [{ system: 'a' }, missing], [{ instructions: '' }, missing], [{ input: [] }, missing],
-    [{ messages: [] }, empty], [{ messages: [], system: 'a' }, empty]
+    [{}, missing],
+    [{ system: 'a' }, missing],
+    [{ instructions: '' }, missing],
+    [{ input: [] }, missing],
+    [{ messages: [] }, empty],
+    [{ messages: [], system: 'a' }, empty]
   ]
   for (const [given, detail] of rows) {
-    t.match(thrown(() => resolved(given)), { status: 422, detail: [detail] }, JSON.stringify(given))
+    t.match(
+      thrown(() => resolved(given)),
+      { status: 422, detail: [detail] },
+      JSON.stringify(given)
+    )
   }
 })
 
 t.test('a system prompt with a part that is no text is refused, not shortened', async t => {
-  t.match(thrown(() => resolved({ messages: 'hi', system: ['a', { type: 'image_url' }] })), noText('system', 1))
-  t.match(thrown(() => resolved({ messages: 'hi', instructions: [{ content: [{ content: ['a'] }] }] })), noText('instructions', 0))
-  t.match(thrown(() => resolved({ messages: 'hi', system_instruction: { parts: [5] } })), noText('system_instruction', 0))
-  const deep = JSON.parse('{"content":['.repeat(10_000) + ']}'.repeat(10_000)) as Record<string, unknown> // an object
+  t.match(
+    thrown(() => resolved({ messages: 'hi', system: ['a', { type: 'image_url' }] })),
+    noText('system', 1)
+  )
+  t.match(
+    thrown(() => resolved({ messages: 'hi', instructions: [{ content: [{ content: ['a'] }] }] })),
+    noText('instructions', 0)
+  )
+  t.match(
+    thrown(() => resolved({ messages: 'hi', system_instruction: { parts: [5] } })),
+    noText('system_instruction', 0)
+  )
+  // an object
+  const deep = JSON.parse('{"content":['.repeat(10_000) + ']}'.repeat(10_000)) as Record<string, unknown>
   t.throws(() => resolved({ messages: 'hi', system: [deep] }), ValidationError)
 })
 
@@ -133,7 +203,11 @@ t.test('one spelling comes out of each pair of aliases', async t => {
     [{ cached_content: 'b', cachedContent: 'a' }, { cached_content: 'b' }]
   ]
   for (const [given, result] of rows) {
-    t.strictSame(resolved({ messages: [hi], ...given }), { model: 'openai/gpt-5', messages: [hi], ...result })
+    t.strictSame(resolved({ messages: [hi], ...given }), {
+      model: 'openai/gpt-5',
+      messages: [hi],
+      ...result
+    })
   }
 })
 
@@ -143,7 +217,10 @@ t.test('fields that disagree with each other are refused, and the others pass', 
 
     [{ top_logprobs: 1, logprobs: true }, undefined],
     [{ top_logprobs: 1 }, { status: 400, code: 'invalid_value', param: 'top_logprobs' }],
-    [{ top_logprobs: 0, logprobs: false }, { status: 400, param: 'top_logprobs' }],
+    [
+      { top_logprobs: 0, logprobs: false },
+      { status: 400, param: 'top_logprobs' }
+    ],
 
     [{ modalities: ['text'] }, undefined],
     [{ modalities: ['text', 'audio'], audio: { format: 'wav', voice: 'alloy' } }, undefined],
@@ -152,28 +229,56 @@ t.test('fields that disagree with each other are refused, and the others pass', 
     [{ thinking: { type: 'enabled', budget_tokens: 2000 } }, undefined],
     [{ thinking: { type: 'enabled', budget_tokens: 2000 }, max_tokens: 2001 }, undefined],
     [{ thinking: { type: 'enabled', budget_tokens: 2000 }, max_tokens: 2000 }, undefined],
-    [{ thinking: { type: 'enabled', budget_tokens: 2000 }, max_tokens: 1, max_completion_tokens: 4000 }, undefined],
+    [
+      { thinking: { type: 'enabled', budget_tokens: 2000 }, max_tokens: 1, max_completion_tokens: 4000 },
+      undefined
+    ],
     [{ thinking: { type: 'disabled' }, max_tokens: 1 }, undefined],
 
     [{ mcp_servers: 'org/tools' }, undefined],
     [{ mcp_servers: ['org/tools', { slug: 'org/tools', url: null }, { url: 'https://a' }] }, undefined],
-    [{ mcp_servers: ['org/tools', {}] }, {
-      status: 422,
-      detail: [{ loc: ['body', 'mcp_servers', 1], msg: 'Value error, give exactly one of slug and url', type: 'value_error' }]
-    }],
-    [{ mcp_servers: { slug: 'a/b', url: 'https://a' } }, { status: 422, detail: [{ loc: ['body', 'mcp_servers'] }] }]
+    [
+      { mcp_servers: ['org/tools', {}] },
+      {
+        status: 422,
+        detail: [
+          {
+            loc: ['body', 'mcp_servers', 1],
+            msg: 'Value error, give exactly one of slug and url',
+            type: 'value_error'
+          }
+        ]
+      }
+    ],
+    [
+      { mcp_servers: { slug: 'a/b', url: 'https://a' } },
+      { status: 422, detail: [{ loc: ['body', 'mcp_servers'] }] }
+    ]
   ]
   for (const [given, error] of rows) {
     const call = chatInput(callWith({ messages: [hi], ...given }))
     if (error === undefined) t.equal(checkChatRules(call), call, JSON.stringify(given))
-    else t.match(thrown(() => checkChatRules(call)), error, JSON.stringify(given))
+    else
+      t.match(
+        thrown(() => checkChatRules(call)),
+        error,
+        JSON.stringify(given)
+      )
   }
 })
 
 t.test('every way to choose tools becomes the one of the dialect', async t => {
   const named = { type: 'function' as const, function: { name: 'f' } }
-  const row = (given: NonNullable<ChatRequest['tool_choice']>, choice: unknown, parallel?: boolean): void => {
-    t.match(resolved({ messages: 'hi', tool_choice: given }), { tool_choice: choice, parallel_tool_calls: parallel }, JSON.stringify(given))
+  const row = (
+    given: NonNullable<ChatRequest['tool_choice']>,
+    choice: unknown,
+    parallel?: boolean
+  ): void => {
+    t.match(
+      resolved({ messages: 'hi', tool_choice: given }),
+      { tool_choice: choice, parallel_tool_calls: parallel },
+      JSON.stringify(given)
+    )
   }
   for (const plain of ['none', 'auto', 'required'] as const) row(plain, plain)
   row(named, named)
@@ -186,17 +291,33 @@ t.test('every way to choose tools becomes the one of the dialect', async t => {
   row({ type: 'any', disable_parallel_tool_use: true }, 'required', false)
   row({ type: 'auto', disable_parallel_tool_use: null }, 'auto')
   row({ server_label: 'weather', name: 'f' }, named)
-  t.equal(resolved({ messages: 'hi', tool_choice: { type: 'any', disable_parallel_tool_use: false }, parallel_tool_calls: false }).parallel_tool_calls, false)
+  t.equal(
+    resolved({
+      messages: 'hi',
+      tool_choice: { type: 'any', disable_parallel_tool_use: false },
+      parallel_tool_calls: false
+    }).parallel_tool_calls,
+    false
+  )
   t.notOk('tool_choice' in resolved({ messages: 'hi' }))
 })
 
 t.test('an error of a provider names the place the caller wrote', async t => {
-  const bad: Message = { role: 'user', content: [{ type: 'text', text: 'a' }, { type: 'image_url', image_url: { url: 'file:///x' } }] }
+  const bad: Message = {
+    role: 'user',
+    content: [
+      { type: 'text', text: 'a' },
+      { type: 'image_url', image_url: { url: 'file:///x' } }
+    ]
+  }
   const adapter = withCallerParamNames(chatCompletions)
   const route = { providerId: 'x', model: 'm', modelId: 'x/m' }
   const paramOf = (body: Partial<ChatRequest>): unknown => {
     const request = resolved(body)
-    return Reflect.get(Object(thrown(() => adapter.request({ request, route, quirks: {}, streamed: false }))), 'param')
+    return Reflect.get(
+      Object(thrown(() => adapter.request({ request, route, quirks: {}, streamed: false }))),
+      'param'
+    )
   }
   const place = '[1].content[1].image_url.url'
   t.equal(paramOf({ messages: [brief, bad] }), `messages${place}`)
@@ -207,6 +328,13 @@ t.test('an error of a provider names the place the caller wrote', async t => {
 
 t.test('a voice without a spoken answer says nothing', async t => {
   const audio = { format: 'wav', voice: 'alloy' } as const
-  for (const request of [{ audio }, { audio, modalities: ['text'] }, { audio, system: 'a' }] as const) t.notOk('audio' in resolved({ messages: [{ role: 'user', content: 'hi' }], ...request as Partial<ChatRequest> }))
-  t.match(resolved({ messages: [{ role: 'user', content: 'hi' }], audio, modalities: ['text', 'audio'] }), { audio })
+  for (const request of [{ audio }, { audio, modalities: ['text'] }, { audio, system: 'a' }] as const) {
+    t.notOk(
+      'audio' in
+        resolved({ messages: [{ role: 'user', content: 'hi' }], ...(request as Partial<ChatRequest>) })
+    )
+  }
+  t.match(resolved({ messages: [{ role: 'user', content: 'hi' }], audio, modalities: ['text', 'audio'] }), {
+    audio
+  })
 })

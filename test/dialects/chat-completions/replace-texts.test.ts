@@ -7,10 +7,17 @@ import type { RoutedCall } from '../../../lib/core/call.ts'
 
 t.test('the conversation is made anew of the request with the other texts', async t => {
   const tools = [{ type: 'function' as const, function: { name: 'x' } }]
-  const call = await chatCompletions.input(routedCall({ model: 'm', system: 'be x', input: 'hi x', tools })) as unknown as RoutedCall<ChatInput> // with its routes
+  // with its routes
+  const call = (await chatCompletions.input(
+    routedCall({ model: 'm', system: 'be x', input: 'hi x', tools })
+  )) as unknown as RoutedCall<ChatInput>
   const replaced = replaceChatTexts(call, text => text.replace('x', 'X'))
   t.same(replaced.request.messages, [{ role: 'system', content: 'be X' }, { role: 'user', content: 'hi X' }])
   t.equal(replaced.request.tools, tools, 'what has no other text is the very object')
   const { request } = replaced
-  t.equal(replaceChatTexts(replaced, text => text).request, request, 'nothing is made anew where nothing is replaced')
+  t.equal(
+    replaceChatTexts(replaced, text => text).request,
+    request,
+    'nothing is made anew where nothing is replaced'
+  )
 })

@@ -32,13 +32,27 @@ t.test('lists beyond the bounds are refused with the one that is too long', asyn
   }]
   t.same(refusal({ messages: [user, user, user, user] }), tooLong(['messages'], 3, 4))
   t.same(refusal({ input: [user, user, user, user] }), tooLong(['input'], 3, 4))
-  t.same(refusal({ messages: [{ role: 'user', content: [text, text, text] }, { role: 'user', content: [text, text] }] }), tooLong(['messages', 1, 'content'], 4, 5))
+  t.same(
+    refusal({
+      messages: [
+        { role: 'user', content: [text, text, text] },
+        { role: 'user', content: [text, text] }
+      ]
+    }),
+    tooLong(['messages', 1, 'content'], 4, 5)
+  )
   t.same(refusal({ messages: [user], tools: [tool, tool, tool] }), tooLong(['tools'], 2, 3))
-  t.same(refusal({ messages: [user], functions: [{ name: 'a' }, { name: 'b' }, { name: 'c' }] }), tooLong(['functions'], 2, 3))
+  t.same(
+    refusal({ messages: [user], functions: [{ name: 'a' }, { name: 'b' }, { name: 'c' }] }),
+    tooLong(['functions'], 2, 3)
+  )
 })
 
 t.test('lists at the bounds pass unchanged', async t => {
-  const fits = call({ messages: [user, { role: 'user', content: [text, text, text, text] }, user], tools: [{ function: { name: 'a' } }] })
+  const fits = call({
+    messages: [user, { role: 'user', content: [text, text, text, text] }, user],
+    tools: [{ function: { name: 'a' } }]
+  })
   t.equal(check(fits), fits)
   t.equal(refusal({ messages: 'a text is one message' }), undefined)
 })

@@ -14,22 +14,41 @@ import type { MessagesContext } from '../../../lib/dialects/messages/input.ts'
 import type { MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
 
 const plain: MessagesContext = {
-  request: { model: 'one/m', messages: [] }, keyId: 'key', hidesThinking: false, toolNames: new Map(), untranslatable: undefined, direct: { routes: new Set() }
+  request: { model: 'one/m', messages: [] },
+  keyId: 'key',
+  hidesThinking: false,
+  toolNames: new Map(),
+  untranslatable: undefined,
+  direct: { routes: new Set() }
 }
 
 export function callWith (context: Partial<MessagesContext> = {}): RoutedCall<ChatInput> {
-  return routedCall<ChatInput>({ model: 'one/m', messages: [], stream: true }, { context: { ...plain, ...context } })
+  return routedCall<ChatInput>(
+    { model: 'one/m', messages: [], stream: true },
+    { context: { ...plain, ...context } }
+  )
 }
 
 /** Returns the text of a stream. */
-export async function streamed (lists: ChatEvent[][], context?: Partial<MessagesContext>, failure?: unknown): Promise<string> {
-  const batches = normalise({ estimate: () => ({ prompt: 10 }) })(batchesOf(callWith(context), lists, failure))
+export async function streamed (
+  lists: ChatEvent[][],
+  context?: Partial<MessagesContext>,
+  failure?: unknown
+): Promise<string> {
+  const batches = normalise({ estimate: () => ({ prompt: 10 }) })(
+    batchesOf(callWith(context), lists, failure)
+  )
   return (await collect(sseEncode(messages)(batches))).join('')
 }
 
 /** Returns the answer in one piece. */
-export async function complete (lists: ChatEvent[][], context?: Partial<MessagesContext>): Promise<MessagesAnswer> {
-  const batches: ChatBatch[] = await collect(normalise({ estimate: () => ({ prompt: 10 }) })(batchesOf(callWith(context), lists)))
+export async function complete (
+  lists: ChatEvent[][],
+  context?: Partial<MessagesContext>
+): Promise<MessagesAnswer> {
+  const batches: ChatBatch[] = await collect(
+    normalise({ estimate: () => ({ prompt: 10 }) })(batchesOf(callWith(context), lists))
+  )
   const [first] = batches
   if (first === undefined) throw new TypeError('no batch')
   return messages.complete(answerStart<MessagesContext>(first), batches) as MessagesAnswer // what it makes
@@ -53,7 +72,12 @@ export function folded (events: readonly MessagesStreamEvent[]): MessagesAnswer 
   return fold.result()
 }
 
-const deltaOf: Readonly<Record<string, string>> = { text_delta: 'text', thinking_delta: 'thinking', signature_delta: 'thinking', input_json_delta: 'tool_use' }
+const deltaOf: Readonly<Record<string, string>> = {
+  text_delta: 'text',
+  thinking_delta: 'thinking',
+  signature_delta: 'thinking',
+  input_json_delta: 'tool_use'
+}
 
 /** Returns what is wrong with the order of a complete stream; nothing when it is as clients rely on. */
 export function orderFaults (events: readonly MessagesStreamEvent[]): string[] {
@@ -62,7 +86,10 @@ export function orderFaults (events: readonly MessagesStreamEvent[]): string[] {
   const types = events.map(({ type }) => type)
   fault(types[0] !== 'message_start' || types[1] !== 'ping', 'begins with message_start and ping')
   fault(types.filter(type => type === 'message_start').length !== 1, 'one message_start')
-  fault(types.at(-1) !== 'message_stop' || types.at(-2) !== 'message_delta', 'ends with message_delta and message_stop')
+  fault(
+    types.at(-1) !== 'message_stop' || types.at(-2) !== 'message_delta',
+    'ends with message_delta and message_stop'
+  )
   fault(types.filter(type => type === 'message_delta' || type === 'message_stop').length !== 2, 'one end')
   let open: { index: number, type: string, signed: boolean } | undefined
   let next = 0

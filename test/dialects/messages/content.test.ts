@@ -5,42 +5,78 @@ import type { MessagesBlock } from '../../../schemas/messages-request.ts'
 
 function parts (block: MessagesBlock): { readonly parts: unknown, readonly refused: GatewayError[] } {
   const refused: GatewayError[] = []
-  return { parts: partsOf(block, 'messages.0.content.1', error => { refused.push(error) }), refused }
+  return {
+    parts: partsOf(block, 'messages.0.content.1', error => {
+      refused.push(error)
+    }),
+    refused
+  }
 }
 
 const mark = { type: 'ephemeral' } as const
 
 t.test('a text keeps its cache mark, and an empty one is no part', async t => {
-  t.strictSame(textPart({ type: 'text', text: 'a', cache_control: mark }), [{ type: 'text', text: 'a', cache_control: mark }])
+  t.strictSame(textPart({ type: 'text', text: 'a', cache_control: mark }), [
+    { type: 'text', text: 'a', cache_control: mark }
+  ])
   t.strictSame(textPart({ type: 'text', text: '' }), [])
 })
 
 t.test('an image is an address or its data', async t => {
-  t.strictSame(parts({ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }).parts, [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }])
-  t.strictSame(parts({ type: 'image', source: { type: 'url', url: 'https://a.example/b.png' } }).parts, [{ type: 'image_url', image_url: { url: 'https://a.example/b.png' } }])
+  t.strictSame(
+    parts({ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }).parts,
+    [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }]
+  )
+  t.strictSame(parts({ type: 'image', source: { type: 'url', url: 'https://a.example/b.png' } }).parts, [
+    { type: 'image_url', image_url: { url: 'https://a.example/b.png' } }
+  ])
 })
 
 t.test('a document is a file, or texts that its title and context introduce', async t => {
-  t.strictSame(parts({ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBE' } }).parts, [
-    { type: 'file', file: { file_data: 'data:application/pdf;base64,JVBE', filename: 'document.pdf' } }
+  t.strictSame(
+    parts({ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBE' } })
+      .parts,
+    [{ type: 'file', file: { file_data: 'data:application/pdf;base64,JVBE', filename: 'document.pdf' } }]
+  )
+  t.strictSame(
+    parts({
+      type: 'document',
+      title: 'A',
+      context: 'of me',
+      source: { type: 'text', media_type: 'text/plain', data: 'words' }
+    }).parts,
+    [
+      { type: 'text', text: 'A\nof me' },
+      { type: 'text', text: 'words' }
+    ]
+  )
+  t.strictSame(parts({ type: 'document', source: { type: 'content', content: 'inside' } }).parts, [
+    { type: 'text', text: 'inside' }
   ])
-  t.strictSame(parts({ type: 'document', title: 'A', context: 'of me', source: { type: 'text', media_type: 'text/plain', data: 'words' } }).parts, [
-    { type: 'text', text: 'A\nof me' }, { type: 'text', text: 'words' }
-  ])
-  t.strictSame(parts({ type: 'document', source: { type: 'content', content: 'inside' } }).parts, [{ type: 'text', text: 'inside' }])
 })
 
 t.test('what a translation cannot carry is refused, with its place', async t => {
   const rows: ReadonlyArray<readonly [MessagesBlock, string]> = [
     [{ type: 'image', source: { type: 'file', file_id: 'f' } }, 'messages.0.content.1.source.file_id'],
     [{ type: 'document', source: { type: 'file', file_id: 'f' } }, 'messages.0.content.1.source.file_id'],
-    [{ type: 'document', source: { type: 'url', url: 'https://a.example/b.pdf' } }, 'messages.0.content.1.source.url']
+    [
+      { type: 'document', source: { type: 'url', url: 'https://a.example/b.pdf' } },
+      'messages.0.content.1.source.url'
+    ]
   ]
-  for (const [block, param] of rows) t.match(parts(block), { parts: [], refused: [{ code: 'unsupported_parameter', param }] })
+  for (const [block, param] of rows) {
+    t.match(parts(block), { parts: [], refused: [{ code: 'unsupported_parameter', param }] })
+  }
 })
 
-t.test('blocks of Anthropic\'s own tools give their text, those of an answer nothing', async t => {
-  t.strictSame(parts({ type: 'tool_reference', tool_name: 'look' }).parts, [{ type: 'text', text: 'Tool look is now available.' }])
-  t.strictSame(otherText({ type: '*', title: 'T', content: [{ type: 'text', text: 'a' }, { url: 'x' }] } as never), [{ type: 'text', text: 'T\na' }]) // any block
+t.test("blocks of Anthropic's own tools give their text, those of an answer nothing", async t => {
+  t.strictSame(parts({ type: 'tool_reference', tool_name: 'look' }).parts, [
+    { type: 'text', text: 'Tool look is now available.' }
+  ])
+  // any block
+  t.strictSame(
+    otherText({ type: '*', title: 'T', content: [{ type: 'text', text: 'a' }, { url: 'x' }] } as never),
+    [{ type: 'text', text: 'T\na' }]
+  )
   t.strictSame(parts({ type: 'thinking', thinking: 'hm', signature: 's' }).parts, [])
 })

@@ -2,36 +2,71 @@ import t from 'tap'
 import { conversationOf, foundTools } from '../../../lib/dialects/messages/conversation.ts'
 import type { MessagesBlock, MessagesMessage } from '../../../schemas/messages-request.ts'
 
-const conversation = (messages: readonly MessagesMessage[], system?: string): unknown => conversationOf(system, messages, error => { throw error })
+const conversation = (messages: readonly MessagesMessage[], system?: string): unknown =>
+  conversationOf(system, messages, error => {
+    throw error
+  })
 
 t.test('messages of one text are texts, and empty ones are left out', async t => {
-  t.strictSame(conversation([{ role: 'user', content: 'hi' }, { role: 'assistant', content: [] }, { role: 'assistant', content: [{ type: 'text', text: 'yes' }] }], 'Help.'), [
-    { role: 'system', content: 'Help.' }, { role: 'user', content: 'hi' }, { role: 'assistant', content: 'yes' }
-  ])
+  t.strictSame(
+    conversation(
+      [
+        { role: 'user', content: 'hi' },
+        { role: 'assistant', content: [] },
+        { role: 'assistant', content: [{ type: 'text', text: 'yes' }] }
+      ],
+      'Help.'
+    ),
+    [
+      { role: 'system', content: 'Help.' },
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: 'yes' }
+    ]
+  )
 })
 
 t.test('a system message between calls and their results comes behind these', async t => {
-  t.strictSame(conversation([
-    { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] },
-    { role: 'system', content: 'Take care.' },
-    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'seen' }] }
-  ]), [
-    { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: '{}' } }] },
-    { role: 'tool', tool_call_id: 'a', content: 'seen' },
-    { role: 'system', content: 'Take care.' }
-  ])
-  t.strictSame(conversation([
-    { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] }, { role: 'system', content: 'Take care.' }
-  ]), [
-    { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: '{}' } }] },
-    { role: 'system', content: 'Take care.' }
-  ], 'also where no result follows')
+  t.strictSame(
+    conversation([
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] },
+      { role: 'system', content: 'Take care.' },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'seen' }] }
+    ]),
+    [
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: '{}' } }]
+      },
+      { role: 'tool', tool_call_id: 'a', content: 'seen' },
+      { role: 'system', content: 'Take care.' }
+    ]
+  )
+  t.strictSame(
+    conversation([
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] },
+      { role: 'system', content: 'Take care.' }
+    ]),
+    [
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: '{}' } }]
+      },
+      { role: 'system', content: 'Take care.' }
+    ],
+    'also where no result follows'
+  )
 })
 
 t.test('neighbouring messages of one role are one, so that results follow their calls directly', async t => {
   const use = (id: string): MessagesBlock => ({ type: 'tool_use', id, name: 'look', input: {} })
   const image = { type: 'image', source: { type: 'url', url: 'https://a.example/b.png' } } as const
-  const result = (id: string, content: string | [typeof image]): MessagesBlock => ({ type: 'tool_result', tool_use_id: id, content })
+  const result = (id: string, content: string | [typeof image]): MessagesBlock => ({
+    type: 'tool_result',
+    tool_use_id: id,
+    content
+  })
   const calls = ['a', 'b'].map(id => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } }))
   const tool = (id: string, content = 'seen'): object => ({ role: 'tool', tool_call_id: id, content })
   t.strictSame(conversation([
@@ -45,39 +80,80 @@ t.test('neighbouring messages of one role are one, so that results follow their 
     { role: 'user', content: 'Well?' }
   ]
   const parts = [
-    { type: 'text', text: 'The image 1 of tool call a:' }, { type: 'image_url', image_url: { url: 'https://a.example/b.png' } }, { type: 'text', text: 'And?' }
+    { type: 'text', text: 'The image 1 of tool call a:' },
+    { type: 'image_url', image_url: { url: 'https://a.example/b.png' } },
+    { type: 'text', text: 'And?' }
   ]
   const well = { type: 'text', text: 'Well?' }
-  const called = [{ role: 'assistant', content: null, tool_calls: calls }, tool('a', '[image 1 of tool call a: in the next message]'), tool('b')]
+  const called = [
+    { role: 'assistant', content: null, tool_calls: calls },
+    tool('a', '[image 1 of tool call a: in the next message]'),
+    tool('b')
+  ]
   t.strictSame(conversation(results), [...called, { role: 'user', content: [...parts, well] }])
   const care = { role: 'system', content: 'Take care.' } as const
-  t.strictSame(conversation(results.toSpliced(2, 0, care)), [...called, care, { role: 'user', content: [...parts, well] }], 'with a system message between the results')
-  t.strictSame(conversation(results.toSpliced(3, 0, care)), [...called, { role: 'user', content: parts }, care, { role: 'user', content: 'Well?' }], 'and with one behind them')
+  t.strictSame(
+    conversation(results.toSpliced(2, 0, care)),
+    [...called, care, { role: 'user', content: [...parts, well] }],
+    'with a system message between the results'
+  )
+  t.strictSame(
+    conversation(results.toSpliced(3, 0, care)),
+    [...called, { role: 'user', content: parts }, care, { role: 'user', content: 'Well?' }],
+    'and with one behind them'
+  )
 })
 
 t.test('a call without a result holds up no message behind it', async t => {
-  t.strictSame(conversation([
-    { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] }, { role: 'user', content: 'hi' },
-    { role: 'system', content: 'Take care.' }, { role: 'user', content: 'Well?' }
-  ]), [
-    { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: '{}' } }] },
-    { role: 'user', content: 'hi' }, { role: 'system', content: 'Take care.' }, { role: 'user', content: 'Well?' }
-  ])
+  t.strictSame(
+    conversation([
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] },
+      { role: 'user', content: 'hi' },
+      { role: 'system', content: 'Take care.' },
+      { role: 'user', content: 'Well?' }
+    ]),
+    [
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: '{}' } }]
+      },
+      { role: 'user', content: 'hi' },
+      { role: 'system', content: 'Take care.' },
+      { role: 'user', content: 'Well?' }
+    ]
+  )
 })
 
 t.test('an error of a tool says so, once', async t => {
-  const result = (content: string): unknown => conversation([{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', is_error: true, content }] }])
+  const result = (content: string): unknown =>
+    conversation([
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', is_error: true, content }] }
+    ])
   t.strictSame(result('gone'), [{ role: 'tool', tool_call_id: 'a', content: 'Error: gone' }])
   t.strictSame(result('error: gone'), [{ role: 'tool', tool_call_id: 'a', content: 'error: gone' }])
 })
 
 t.test('the line that only Anthropic reads is left out', async t => {
-  t.strictSame(conversation([{ role: 'user', content: 'hi' }], 'x-anthropic-billing-header: cc_version=2'), [{ role: 'user', content: 'hi' }])
+  t.strictSame(conversation([{ role: 'user', content: 'hi' }], 'x-anthropic-billing-header: cc_version=2'), [
+    { role: 'user', content: 'hi' }
+  ])
 })
 
 t.test('tools are found by references, in messages and in results', async t => {
-  t.strictSame([...foundTools([
-    { role: 'user', content: 'find' },
-    { role: 'user', content: [{ type: 'tool_reference', tool_name: 'a' }, { type: 'tool_result', tool_use_id: 'x', content: [{ type: 'tool_reference', tool_name: 'b' }] }] }
-  ])], ['a', 'b'])
+  t.strictSame(
+    [
+      ...foundTools([
+        { role: 'user', content: 'find' },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_reference', tool_name: 'a' },
+            { type: 'tool_result', tool_use_id: 'x', content: [{ type: 'tool_reference', tool_name: 'b' }] }
+          ]
+        }
+      ])
+    ],
+    ['a', 'b']
+  )
 })

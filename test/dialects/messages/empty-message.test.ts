@@ -4,7 +4,14 @@ import { routedCall } from '../../support/stages.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { MessagesContext } from '../../../lib/dialects/messages/input.ts'
 
-const context: MessagesContext = { request: { model: 'fast', messages: [] }, keyId: 'key', hidesThinking: false, toolNames: new Map(), untranslatable: undefined, direct: { routes: new Set() } }
+const context: MessagesContext = {
+  request: { model: 'fast', messages: [] },
+  keyId: 'key',
+  hidesThinking: false,
+  toolNames: new Map(),
+  untranslatable: undefined,
+  direct: { routes: new Set() }
+}
 const call = { ...routedCall<ChatInput>({ model: 'one/m', messages: [] }), context }
 
 t.test('the answer to a request for no tokens has none, an id of its own, and that of the call', async t => {

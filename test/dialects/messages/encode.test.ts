@@ -25,10 +25,24 @@ t.test('a text delta printed by hand is the frame that JSON would be', async t =
 
 t.test('every frame has its name, and the last is message_stop', async t => {
   const print = printer()
-  const text = print.print([head, { type: 'text-delta', choice: 0, text: 'a' }, { type: 'choice-end', choice: 0, reason: 'stop' }]) + print.end()
-  t.strictSame(framesOf(text).map(({ type }) => type), [
-    'message_start', 'ping', 'content_block_start', 'content_block_delta', 'content_block_stop', 'message_delta', 'message_stop'
-  ])
+  const text =
+    print.print([
+      head,
+      { type: 'text-delta', choice: 0, text: 'a' },
+      { type: 'choice-end', choice: 0, reason: 'stop' }
+    ]) + print.end()
+  t.strictSame(
+    framesOf(text).map(({ type }) => type),
+    [
+      'message_start',
+      'ping',
+      'content_block_start',
+      'content_block_delta',
+      'content_block_stop',
+      'message_delta',
+      'message_stop'
+    ]
+  )
 })
 
 t.test('a failure is an error event with the id of the request, and silence a ping', async t => {

@@ -16,26 +16,42 @@ t.test('each status has the type that clients know', async t => {
     [new GatewayError('upstream_error'), 502, 'api_error'],
     [new GatewayError('overloaded'), 503, 'overloaded_error'],
     [new GatewayError('upstream_invalid_request', { status: 418 }), 418, 'invalid_request_error'],
-    [new ValidationError([{ loc: ['body', 'messages', 0, 'role'], msg: 'Field required', type: 'missing' }]), 400, 'invalid_request_error']
+    [
+      new ValidationError([
+        { loc: ['body', 'messages', 0, 'role'], msg: 'Field required', type: 'missing' }
+      ]),
+      400,
+      'invalid_request_error'
+    ]
   ] as const) {
     const reply = messagesErrors(failure, call)
     t.equal(reply.status, status, failure.code)
-    t.match(JSON.parse(reply.body), { type: 'error', error: { type, details: { error_code: failure.shownCode } }, request_id: 'call-1' }, failure.code)
+    t.match(
+      JSON.parse(reply.body),
+      { type: 'error', error: { type, details: { error_code: failure.shownCode } }, request_id: 'call-1' },
+      failure.code
+    )
     t.equal(reply.headers['request-id'], 'call-1')
   }
 })
 
 t.test('reasons are listed with their places', async t => {
   const failure = new ValidationError([
-    { loc: ['body', 'messages', 0, 'role'], msg: 'Field required', type: 'missing' }, { loc: ['body', 'max_tokens'], msg: 'Too small', type: 'x' }
+    { loc: ['body', 'messages', 0, 'role'], msg: 'Field required', type: 'missing' },
+    { loc: ['body', 'max_tokens'], msg: 'Too small', type: 'x' }
   ])
   t.equal(errorBody(failure, call).error.message, 'messages.0.role: Field required; max_tokens: Too small')
 })
 
 t.test('the field that is wrong comes first', async t => {
-  const message = (param: string, message: string): string => errorBody(new GatewayError('unsupported_parameter', { param, message }), call).error.message
+  const message = (param: string, message: string): string =>
+    errorBody(new GatewayError('unsupported_parameter', { param, message }), call).error.message
   t.equal(message('output_config.format', 'Not here.'), 'output_config.format: Not here.')
-  t.equal(message('messages[3].content[1].image_url.url', 'No image.'), 'messages: No image.', 'places are those of the conversation that was made of it')
+  t.equal(
+    message('messages[3].content[1].image_url.url', 'No image.'),
+    'messages: No image.',
+    'places are those of the conversation that was made of it'
+  )
   t.equal(message('tools', 'tools.3: Input tag'), 'tools.3: Input tag')
 })
 
@@ -43,14 +59,23 @@ t.test('the words that clients look for', async t => {
   const known = routedCall({})
   known.record.requestedModel = 'one/none'
   t.equal(errorBody(new GatewayError('model_not_found'), known).error.message, 'model: one/none')
-  const tooLong = (message: string): string => errorBody(new GatewayError('context_length_exceeded', { message }), call).error.message
-  t.equal(tooLong('This model\'s maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.'), 'prompt is too long: 9000 tokens > 8192 maximum')
+  const tooLong = (message: string): string =>
+    errorBody(new GatewayError('context_length_exceeded', { message }), call).error.message
+  t.equal(
+    tooLong(
+      "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
+    ),
+    'prompt is too long: 9000 tokens > 8192 maximum'
+  )
   t.equal(tooLong('prompt is too long: 9 tokens > 8 maximum'), 'prompt is too long: 9 tokens > 8 maximum')
   t.equal(tooLong('Too long.'), 'prompt is too long: Too long.')
 })
 
 t.test('an answer says when to try again, and when not to', async t => {
-  const headers = (failure: GatewayError): Readonly<Record<string, string>> => messagesErrors(failure, call).headers
+  const headers = (failure: GatewayError): Readonly<Record<string, string>> =>
+    messagesErrors(failure, call).headers
   t.match(headers(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 })), { 'retry-after': '7' })
-  for (const code of ['invalid_api_key', 'insufficient_quota'] as const) t.equal(headers(new GatewayError(code))['x-should-retry'], 'false', code)
+  for (const code of ['invalid_api_key', 'insufficient_quota'] as const) {
+    t.equal(headers(new GatewayError(code))['x-should-retry'], 'false', code)
+  }
 })

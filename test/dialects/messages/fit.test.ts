@@ -8,29 +8,47 @@ import type { MessagesContext } from '../../../lib/dialects/messages/input.ts'
 
 const route = { providerId: 'one', model: 'm', modelId: 'one/m' }
 
-function fit (request: Partial<ChatInput>, target: Partial<FitTarget> = {}, context: Partial<MessagesContext> = {}): ChatInput {
+function fit (
+  request: Partial<ChatInput>,
+  target: Partial<FitTarget> = {},
+  context: Partial<MessagesContext> = {}
+): ChatInput {
   const full = callWith(context).context as MessagesContext // as `callWith` makes it
-  return fitRequest({ model: 'one/m', messages: [], ...request }, { route, provider: {}, model: undefined, account: () => '', ...target }, full)
+  return fitRequest(
+    { model: 'one/m', messages: [], ...request },
+    { route, provider: {}, model: undefined, account: () => '', ...target },
+    full
+  )
 }
 
 /** A model of the catalogue with these abilities. */
-const able = (capabilities: Readonly<Record<string, boolean | number>>): FitTarget['model'] => ({ capabilities }) as never // no more is read
+// no more is read
+const able = (capabilities: Readonly<Record<string, boolean | number>>): FitTarget['model'] =>
+  ({ capabilities }) as never
 
 const mark = { cache_control: { type: 'ephemeral' } }
 
 t.test('without a limit the answer may have all that the model can write', async t => {
   t.equal(fit({}, { model: able({ output_token_limit: 4096 }) }).max_completion_tokens, 4096)
-  t.equal(fit({ max_completion_tokens: 9 }, { model: able({ output_token_limit: 4096 }) }).max_completion_tokens, 9)
+  t.equal(
+    fit({ max_completion_tokens: 9 }, { model: able({ output_token_limit: 4096 }) }).max_completion_tokens,
+    9
+  )
   t.equal(fit({}).max_completion_tokens, undefined, 'where that is not known')
 })
 
 t.test('thinking goes to providers that know it, and efforts to models that think', async t => {
   const given: Partial<ChatInput> = { thinking: { type: 'adaptive' }, reasoning_effort: 'xhigh' }
-  const rows: ReadonlyArray<readonly [Partial<FitTarget>, Pick<ChatInput, 'thinking' | 'reasoning_effort'>]> = [
+  const rows: ReadonlyArray<
+    readonly [Partial<FitTarget>, Pick<ChatInput, 'thinking' | 'reasoning_effort'>]
+  > = [
     [{ provider: { thinking: true } }, { thinking: { type: 'adaptive' }, reasoning_effort: 'xhigh' }],
     [{ provider: { thinking: true }, model: able({ thinking: false }) }, {}],
     [{ model: able({ thinking: true }) }, { reasoning_effort: 'high' }],
-    [{ model: able({ thinking: true }), route: { ...route, traits: { efforts: ['none', 'xhigh'] } } }, { reasoning_effort: 'xhigh' }],
+    [
+      { model: able({ thinking: true }), route: { ...route, traits: { efforts: ['none', 'xhigh'] } } },
+      { reasoning_effort: 'xhigh' }
+    ],
     [{}, {}]
   ]
   for (const [target, { thinking, reasoning_effort: effort }] of rows) {
@@ -44,19 +62,38 @@ t.test('fields that a provider refuses are left out', async t => {
   const plain = fit(given)
   t.notOk('prompt_cache_key' in plain || 'safety_identifier' in plain)
   t.strictSame(plain.stop, ['1', '2', '3', '4'])
-  t.match(fit(given, { provider: { callerFields: true, maxStops: 2 } }), { prompt_cache_key: String, temperature: 1, stop: ['1', '2'] })
+  t.match(fit(given, { provider: { callerFields: true, maxStops: 2 } }), {
+    prompt_cache_key: String,
+    temperature: 1,
+    stop: ['1', '2']
+  })
 })
 
-t.test('system messages half-way are reminders of the user where a provider takes them first only', async t => {
-  const messages: ChatInput['messages'] = [{ role: 'system', content: 'a' }, { role: 'user', content: 'b' }, { role: 'system', content: 'c' }]
-  t.strictSame(fit({ messages }).messages, [messages[0], { role: 'user', content: 'b\n\n<system-reminder>\nc\n</system-reminder>' }])
-  t.strictSame(fit({ messages }, { provider: { systemAnywhere: true } }).messages, messages)
-})
+t.test(
+  'system messages half-way are reminders of the user where a provider takes them first only',
+  async t => {
+    const messages: ChatInput['messages'] = [
+      { role: 'system', content: 'a' },
+      { role: 'user', content: 'b' },
+      { role: 'system', content: 'c' }
+    ]
+    t.strictSame(fit({ messages }).messages, [
+      messages[0],
+      { role: 'user', content: 'b\n\n<system-reminder>\nc\n</system-reminder>' }
+    ])
+    t.strictSame(fit({ messages }, { provider: { systemAnywhere: true } }).messages, messages)
+  }
+)
 
 t.test('cache marks go to providers with such a cache only', async t => {
   const content = [{ type: 'text' as const, text: 'a', ...mark }, { type: 'text' as const, text: 'b' }]
   const given: Partial<ChatInput> = {
-    messages: [{ role: 'system', content }, { role: 'user', content }], tools: [{ type: 'function', function: { name: 'look' }, ...mark }] as never // no field of the shared form
+    // no field of the shared form
+    messages: [
+      { role: 'system', content },
+      { role: 'user', content }
+    ],
+    tools: [{ type: 'function', function: { name: 'look' }, ...mark }] as never
   }
   t.match(fit(given, { provider: { cacheMarks: true } }), { messages: given.messages, tools: given.tools })
   const plain = fit(given)
@@ -66,7 +103,10 @@ t.test('cache marks go to providers with such a cache only', async t => {
 
 t.test('what the provider cannot take is refused', async t => {
   const begun: Partial<ChatInput> = { messages: [{ role: 'assistant', content: 'Well,' }] }
-  t.throws(() => fit(begun, { provider: { prefill: false } }), { code: 'unsupported_parameter', param: 'messages' })
+  t.throws(() => fit(begun, { provider: { prefill: false } }), {
+    code: 'unsupported_parameter',
+    param: 'messages'
+  })
   t.strictSame(fit(begun).messages, begun.messages)
   const untranslatable = new GatewayError('unsupported_parameter', { message: 'mcp_servers' })
   t.throws(() => fit({}, {}, { untranslatable }), { message: 'mcp_servers' })

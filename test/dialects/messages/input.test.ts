@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { property } from '../../../lib/json/guards.ts'
-import { countTokensInput, messagesInput, type MessagesContext } from '../../../lib/dialects/messages/input.ts'
+import {
+  countTokensInput,
+  messagesInput,
+  type MessagesContext
+} from '../../../lib/dialects/messages/input.ts'
 import { callerToolId, providerToolId } from '../../../lib/dialects/messages/tool-call-id.ts'
 import { isSealed, sealFields } from '../../../lib/dialects/messages/signature.ts'
 import { shortToolName } from '../../../lib/dialects/messages/tool-name.ts'
@@ -13,32 +17,72 @@ import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { MessagesRequest } from '../../../schemas/messages-request.ts'
 import { rounds } from '../../support/rounds.ts'
 
-function read (request: Partial<MessagesRequest> & Record<string, unknown>): { input: ChatInput, context: MessagesContext } {
-  const call = routedCall<MessagesRequest>({ model: 'one/m', max_tokens: 100, messages: [{ role: 'user', content: 'hi' }], ...request })
+function read (request: Partial<MessagesRequest> & Record<string, unknown>): {
+  input: ChatInput
+  context: MessagesContext
+} {
+  const call = routedCall<MessagesRequest>({
+    model: 'one/m',
+    max_tokens: 100,
+    messages: [{ role: 'user', content: 'hi' }],
+    ...request
+  })
   const { request: input, context } = messagesInput(call)
   return { input, context }
 }
 
-const tool = (name: string, more: object = {}): never => ({ name, input_schema: { type: 'object', $schema: 'x', properties: {} }, ...more }) as never // as callers write it
+// as callers write it
+const tool = (name: string, more: object = {}): never =>
+  ({ name, input_schema: { type: 'object', $schema: 'x', properties: {} }, ...more }) as never
 const other = (type: string, more: object = {}): never => ({ type, ...more }) as never
 
 t.test('the fields of a request are those of a chat request', async t => {
   const { input } = read({
-    stream: true, stop_sequences: ['a'], temperature: 0.5, top_p: 0.9, top_k: 5, metadata: { user_id: '{"device":"x"}' }, service_tier: 'standard_only',
-    output_config: { format: { type: 'json_schema', schema: { type: 'object', properties: {}, additionalProperties: false } } }
+    stream: true,
+    stop_sequences: ['a'],
+    temperature: 0.5,
+    top_p: 0.9,
+    top_k: 5,
+    metadata: { user_id: '{"device":"x"}' },
+    service_tier: 'standard_only',
+    output_config: {
+      format: {
+        type: 'json_schema',
+        schema: { type: 'object', properties: {}, additionalProperties: false }
+      }
+    }
   })
   t.match(input, {
-    model: 'one/m', max_completion_tokens: 100, stream: true, stop: ['a'], temperature: 0.5, top_p: 0.9, top_k: 5, service_tier: 'standard_only',
+    model: 'one/m',
+    max_completion_tokens: 100,
+    stream: true,
+    stop: ['a'],
+    temperature: 0.5,
+    top_p: 0.9,
+    top_k: 5,
+    service_tier: 'standard_only',
     messages: [{ role: 'user', content: 'hi' }],
     response_format: { type: 'json_schema', json_schema: { name: 'output', strict: true } }
   })
-  t.match(read({ output_config: { format: { type: 'json_schema', schema: { type: 'object', properties: { a: {} } } } } }).input.response_format, { json_schema: { strict: false } })
+  t.match(
+    read({
+      output_config: { format: { type: 'json_schema', schema: { type: 'object', properties: { a: {} } } } }
+    }).input.response_format,
+    { json_schema: { strict: false } }
+  )
 })
 
 t.test('system prompts keep their places, but for the line that only Anthropic reads', async t => {
   const { input } = read({
-    system: [{ type: 'text', text: 'x-anthropic-billing-header: cc_version=2' }, { type: 'text', text: 'You help.', cache_control: { type: 'ephemeral' } }],
-    messages: [{ role: 'user', content: 'hi' }, { role: 'system', content: 'Now.' }, { role: 'assistant', content: 'yes' }]
+    system: [
+      { type: 'text', text: 'x-anthropic-billing-header: cc_version=2' },
+      { type: 'text', text: 'You help.', cache_control: { type: 'ephemeral' } }
+    ],
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'system', content: 'Now.' },
+      { role: 'assistant', content: 'yes' }
+    ]
   })
   t.same(input.messages, [
     { role: 'system', content: [{ type: 'text', text: 'You help.', cache_control: { type: 'ephemeral' } }] },
@@ -52,12 +96,23 @@ t.test('results come directly behind their calls, pictures in them behind all of
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } } as const
   const { input } = read({
     messages: [
-      { role: 'assistant', content: [{ type: 'text', text: 'Let me see.' }, { type: 'tool_use', id: 'a', name: 'look', input: { x: 1 } }, { type: 'tool_use', id: 'b', name: 'list', input: {} }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'Let me see.' },
+          { type: 'tool_use', id: 'a', name: 'look', input: { x: 1 } },
+          { type: 'tool_use', id: 'b', name: 'list', input: {} }
+        ]
+      },
       { role: 'system', content: 'Take care.' },
       {
         role: 'user',
         content: [
-          { type: 'tool_result', tool_use_id: 'b', content: [{ type: 'text', text: 'one' }, image, { type: 'text', text: 'two' }] },
+          {
+            type: 'tool_result',
+            tool_use_id: 'b',
+            content: [{ type: 'text', text: 'one' }, image, { type: 'text', text: 'two' }]
+          },
           { type: 'tool_result', tool_use_id: 'a', is_error: true, content: 'gone' },
           { type: 'text', text: 'And?' }
         ]
@@ -89,69 +144,113 @@ t.test('results come directly behind their calls, pictures in them behind all of
 
 t.test('documents are files or texts, and blocks of other tools give their text', async t => {
   const { input, context } = read({
-    messages: [{
+    messages: [
+      {
+        role: 'user',
+        content: [
+          {
+            type: 'document',
+            source: { type: 'base64', media_type: 'application/pdf', data: 'JVBE' },
+            title: 'A'
+          },
+          {
+            type: 'document',
+            source: { type: 'text', media_type: 'text/plain', data: 'words' },
+            title: 'B',
+            context: 'of me'
+          },
+          { type: 'document', source: { type: 'content', content: [{ type: 'text', text: 'inside' }] } },
+          other('search_result', { title: 'T', content: [{ type: 'text', text: 'found' }] }),
+          other('web_search_tool_result', { content: [{ type: 'web_search_result', url: 'x' }] }),
+          { type: 'text', text: '' }
+        ]
+      }
+    ]
+  })
+  t.same(input.messages, [
+    {
       role: 'user',
       content: [
-        { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBE' }, title: 'A' },
-        { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'words' }, title: 'B', context: 'of me' },
-        { type: 'document', source: { type: 'content', content: [{ type: 'text', text: 'inside' }] } },
-        other('search_result', { title: 'T', content: [{ type: 'text', text: 'found' }] }),
-        other('web_search_tool_result', { content: [{ type: 'web_search_result', url: 'x' }] }),
-        { type: 'text', text: '' }
+        { type: 'file', file: { file_data: 'data:application/pdf;base64,JVBE', filename: 'A' } },
+        { type: 'text', text: 'B\nof me' },
+        { type: 'text', text: 'words' },
+        { type: 'text', text: 'inside' },
+        { type: 'text', text: 'T\nfound' }
       ]
-    }]
-  })
-  t.same(input.messages, [{
-    role: 'user',
-    content: [
-      { type: 'file', file: { file_data: 'data:application/pdf;base64,JVBE', filename: 'A' } },
-      { type: 'text', text: 'B\nof me' },
-      { type: 'text', text: 'words' },
-      { type: 'text', text: 'inside' },
-      { type: 'text', text: 'T\nfound' }
-    ]
-  }])
+    }
+  ])
   t.equal(context.untranslatable, undefined)
 })
 
 t.test('thinking goes back in the form its provider knows', async t => {
   const extra = { extra_content: { google: { thought_signature: 'AAAA' } } }
   const { input } = read({
-    messages: [{
-      role: 'assistant',
-      content: [
-        { type: 'thinking', thinking: 'signed', signature: 'EqQB' },
-        { type: 'redacted_thinking', data: 'xyz' },
-        { type: 'thinking', thinking: 'unsigned', signature: '' },
-        { type: 'thinking', thinking: '', signature: sealFields(extra) },
-        { type: 'tool_use', id: 'a', name: 'look', input: {} },
-        { type: 'thinking', thinking: '', signature: 'hg1.not JSON' },
-        { type: 'tool_use', id: 'b', name: 'look', input: {} }
-      ]
-    }]
+    messages: [
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', thinking: 'signed', signature: 'EqQB' },
+          { type: 'redacted_thinking', data: 'xyz' },
+          { type: 'thinking', thinking: 'unsigned', signature: '' },
+          { type: 'thinking', thinking: '', signature: sealFields(extra) },
+          { type: 'tool_use', id: 'a', name: 'look', input: {} },
+          { type: 'thinking', thinking: '', signature: 'hg1.not JSON' },
+          { type: 'tool_use', id: 'b', name: 'look', input: {} }
+        ]
+      }
+    ]
   })
-  t.same(input.messages, [{
-    role: 'assistant',
-    content: null,
-    tool_calls: [
-      { id: 'a', type: 'function', function: { name: 'look', arguments: '{}' }, ...extra },
-      { id: 'b', type: 'function', function: { name: 'look', arguments: '{}' } }
-    ],
-    thinking_blocks: [{ type: 'thinking', thinking: 'signed', signature: 'EqQB' }, { type: 'redacted_thinking', data: 'xyz' }],
-    reasoning_content: 'unsigned'
-  }])
+  t.same(input.messages, [
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [
+        { id: 'a', type: 'function', function: { name: 'look', arguments: '{}' }, ...extra },
+        { id: 'b', type: 'function', function: { name: 'look', arguments: '{}' } }
+      ],
+      thinking_blocks: [
+        { type: 'thinking', thinking: 'signed', signature: 'EqQB' },
+        { type: 'redacted_thinking', data: 'xyz' }
+      ],
+      reasoning_content: 'unsigned'
+    }
+  ])
 })
 
 t.test('tools are functions; deferred ones are shown once the client has found them', async t => {
   const tools = [
     tool('read', { description: 'Reads.', strict: true, cache_control: { type: 'ephemeral' } }),
-    tool('later', { defer_loading: true }), tool('found', { defer_loading: true }), other('bash_20250124', { name: 'bash' }), other('memory_20250818')
+    tool('later', { defer_loading: true }),
+    tool('found', { defer_loading: true }),
+    other('bash_20250124', { name: 'bash' }),
+    other('memory_20250818')
   ]
   const { input } = read({
-    tools, messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'tool_reference', tool_name: 'found' }] }] }]
+    tools,
+    messages: [
+      {
+        role: 'user',
+        content: [
+          {
+            type: 'tool_result',
+            tool_use_id: 'a',
+            content: [{ type: 'tool_reference', tool_name: 'found' }]
+          }
+        ]
+      }
+    ]
   })
   t.match(input.tools, [
-    { type: 'function', function: { name: 'read', description: 'Reads.', parameters: { type: 'object', properties: {} }, strict: true }, cache_control: { type: 'ephemeral' } },
+    {
+      type: 'function',
+      function: {
+        name: 'read',
+        description: 'Reads.',
+        parameters: { type: 'object', properties: {} },
+        strict: true
+      },
+      cache_control: { type: 'ephemeral' }
+    },
     { function: { name: 'found' } },
     { function: { name: 'bash', parameters: { properties: { command: {} } } } },
     { function: { name: 'memory' } }
@@ -166,10 +265,18 @@ t.test('the choice of tools', async t => {
   const tools = [tool('a'.repeat(100))]
   for (const [given, wanted] of [
     [{ type: 'auto' }, { tool_choice: 'auto' }],
-    [{ type: 'any', disable_parallel_tool_use: true }, { tool_choice: 'required', parallel_tool_calls: false }],
-    [{ type: 'tool', name: 'a'.repeat(100) }, { tool_choice: { type: 'function', function: { name: shortToolName('a'.repeat(100)) } } }],
+    [
+      { type: 'any', disable_parallel_tool_use: true },
+      { tool_choice: 'required', parallel_tool_calls: false }
+    ],
+    [
+      { type: 'tool', name: 'a'.repeat(100) },
+      { tool_choice: { type: 'function', function: { name: shortToolName('a'.repeat(100)) } } }
+    ],
     [{ type: 'none' }, { tool_choice: 'none' }]
-  ] as const) t.match(read({ tools, tool_choice: given }).input, wanted)
+  ] as const) {
+    t.match(read({ tools, tool_choice: given }).input, wanted)
+  }
   t.equal(read({ tool_choice: { type: 'any' } }).input.tool_choice, undefined, 'nothing to choose from')
   const { input, context } = read({ tools })
   const [short = ''] = context.toolNames.keys()
@@ -180,9 +287,15 @@ t.test('the choice of tools', async t => {
 
 t.test('how a model is to think', async t => {
   const rows: ReadonlyArray<readonly [Partial<MessagesRequest>, object]> = [
-    [{ thinking: { type: 'enabled', budget_tokens: 2000 } }, { thinking: { type: 'enabled', budget_tokens: 2000 }, reasoning_effort: 'low' }],
+    [
+      { thinking: { type: 'enabled', budget_tokens: 2000 } },
+      { thinking: { type: 'enabled', budget_tokens: 2000 }, reasoning_effort: 'low' }
+    ],
     [{ thinking: { type: 'enabled', budget_tokens: 31_999 } }, { reasoning_effort: 'high' }],
-    [{ thinking: { type: 'adaptive' }, output_config: { effort: 'max' } }, { thinking: { type: 'adaptive' }, reasoning_effort: 'max' }],
+    [
+      { thinking: { type: 'adaptive' }, output_config: { effort: 'max' } },
+      { thinking: { type: 'adaptive' }, reasoning_effort: 'max' }
+    ],
     [{ thinking: { type: 'disabled' } }, { thinking: { type: 'disabled' }, reasoning_effort: 'none' }],
     [{ thinking: { type: 'between_tools' } }, { thinking: undefined }],
     [{ output_config: { effort: 'low' } }, { reasoning_effort: 'low', thinking: undefined }]
@@ -193,19 +306,43 @@ t.test('how a model is to think', async t => {
 
 t.test('what only Anthropic can do is noted, for the providers that are not', async t => {
   const rows: ReadonlyArray<readonly [Partial<MessagesRequest> & Record<string, unknown>, RegExp]> = [
-    [{ tools: [tool('a'), other('web_search_20250305', { name: 'web_search' })] }, /^tools\.1: Input tag 'web_search_20250305' found using 'type' is not supported by this model$/],
+    [
+      { tools: [tool('a'), other('web_search_20250305', { name: 'web_search' })] },
+      /^tools\.1: Input tag 'web_search_20250305' found using 'type' is not supported by this model$/
+    ],
     [{ mcp_servers: [{ type: 'url', url: 'https://a.example' }] }, /^mcp_servers/],
     [{ context_management: { edits: [{ type: 'compact_20260112' }] } }, /^context_management/],
-    [{ messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'file', file_id: 'f' } }] }] }, /stored at Anthropic/],
-    [{ messages: [{ role: 'user', content: [{ type: 'document', source: { type: 'url', url: 'https://a.example/b.pdf' } }] }] }, /does not fetch/]
+    [
+      { messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'file', file_id: 'f' } }] }] },
+      /stored at Anthropic/
+    ],
+    [
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [{ type: 'document', source: { type: 'url', url: 'https://a.example/b.pdf' } }]
+          }
+        ]
+      },
+      /does not fetch/
+    ]
   ]
-  for (const [given, message] of rows) t.match(read(given).context.untranslatable, { code: 'unsupported_parameter', message })
-  t.equal(read({ context_management: { edits: [{ type: 'clear_thinking_20251015' }] } }).context.untranslatable, undefined)
+  for (const [given, message] of rows) {
+    t.match(read(given).context.untranslatable, { code: 'unsupported_parameter', message })
+  }
+  t.equal(
+    read({ context_management: { edits: [{ type: 'clear_thinking_20251015' }] } }).context.untranslatable,
+    undefined
+  )
 })
 
 t.test('a thread is refused in the words that make clients go without', async t => {
   t.throws(() => read({ thread: { type: 'create' } }), /conversations are not kept/)
-  t.throws(() => countTokensInput(routedCall({ model: 'm', messages: [], thread: {} })), /conversations are not kept/)
+  t.throws(
+    () => countTokensInput(routedCall({ model: 'm', messages: [], thread: {} })),
+    /conversations are not kept/
+  )
 })
 
 t.test('ids come back as the provider wrote them', async t => {
@@ -221,27 +358,53 @@ t.test('ids come back as the provider wrote them', async t => {
   t.not(providerToolId(long), providerToolId(`${long}y`))
 })
 
-t.test('an answer that is sent back keeps its text, its calls, its thinking and the images of results', async () => {
-  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AA' } } as const
-  await fc.assert(fc.asyncProperty(anyAnswer, async ({ events, calls }) => {
-    const { content } = await complete([events])
-    const ids = content.flatMap(block => block.type === 'tool_use' ? [block.id] : [])
-    const results = ids.map(id => ({ type: 'tool_result' as const, tool_use_id: id, content: [image] }))
-    const { messages } = read({ messages: [{ role: 'user', content: 'hi' }, { role: 'assistant', content }, { role: 'user', content: results }] }).input
-    const { thinking, ...found } = historyFacts(messages)
-    const signatures = thinking.map(block => property(block, 'signature') ?? property(block, 'data'))
-    const wanted: Omit<HistoryFacts, 'thinking'> = {
-      characters: events.map(event => (event.type === 'text-delta' || event.type === 'refusal-delta') && event.choice === 0 ? event.text : '').join('').length,
-      calls: byId(calls.map(({ input }, index) => [`call ${index}`, `tool_${index}`, JSON.stringify(input)])),
-      images: calls.length
-    }
-    // Thinking without an answer is no message; what was sealed for a call goes back with that call.
-    const isMessage = content.some(({ type }) => type === 'text' || type === 'tool_use')
-    const given = content.flatMap(block => {
-      if (block.type === 'redacted_thinking') return [block.data]
-      return block.type === 'thinking' && block.signature !== '' && !isSealed(block.signature) ? [block.signature] : []
-    })
-    if (JSON.stringify(signatures) !== JSON.stringify(isMessage ? given : [])) throw new Error(`${JSON.stringify(signatures)} for ${JSON.stringify(given)}`)
-    if (JSON.stringify(found) !== JSON.stringify(wanted)) throw new Error(`${JSON.stringify(found)} for ${JSON.stringify(wanted)}`)
-  }), { numRuns: rounds(200) })
-})
+t.test(
+  'an answer that is sent back keeps its text, its calls, its thinking and the images of results',
+  async () => {
+    const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AA' } } as const
+    await fc.assert(
+      fc.asyncProperty(anyAnswer, async ({ events, calls }) => {
+        const { content } = await complete([events])
+        const ids = content.flatMap(block => (block.type === 'tool_use' ? [block.id] : []))
+        const results = ids.map(id => ({ type: 'tool_result' as const, tool_use_id: id, content: [image] }))
+        const { messages } = read({
+          messages: [
+            { role: 'user', content: 'hi' },
+            { role: 'assistant', content },
+            { role: 'user', content: results }
+          ]
+        }).input
+        const { thinking, ...found } = historyFacts(messages)
+        const signatures = thinking.map(block => property(block, 'signature') ?? property(block, 'data'))
+        const wanted: Omit<HistoryFacts, 'thinking'> = {
+          characters: events
+            .map(event =>
+              (event.type === 'text-delta' || event.type === 'refusal-delta') && event.choice === 0
+                ? event.text
+                : ''
+            )
+            .join('').length,
+          calls: byId(
+            calls.map(({ input }, index) => [`call ${index}`, `tool_${index}`, JSON.stringify(input)])
+          ),
+          images: calls.length
+        }
+        // Thinking without an answer is no message; what was sealed for a call goes back with that call.
+        const isMessage = content.some(({ type }) => type === 'text' || type === 'tool_use')
+        const given = content.flatMap(block => {
+          if (block.type === 'redacted_thinking') return [block.data]
+          return block.type === 'thinking' && block.signature !== '' && !isSealed(block.signature)
+            ? [block.signature]
+            : []
+        })
+        if (JSON.stringify(signatures) !== JSON.stringify(isMessage ? given : [])) {
+          throw new Error(`${JSON.stringify(signatures)} for ${JSON.stringify(given)}`)
+        }
+        if (JSON.stringify(found) !== JSON.stringify(wanted)) {
+          throw new Error(`${JSON.stringify(found)} for ${JSON.stringify(wanted)}`)
+        }
+      }),
+      { numRuns: rounds(200) }
+    )
+  }
+)

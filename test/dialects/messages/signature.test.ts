@@ -11,5 +11,7 @@ t.test('fields come out of a signature as they went in', async t => {
 
 t.test('a signature of a provider is not ours, and a damaged one holds nothing', async t => {
   t.notOk(isSealed('EqQBCkgIARABGAIiQ'))
-  for (const damaged of ['hg1.', 'hg1.not JSON', `hg1.${Buffer.from('[1]').toString('base64url')}`]) t.equal(openFields(damaged), undefined, damaged)
+  for (const damaged of ['hg1.', 'hg1.not JSON', `hg1.${Buffer.from('[1]').toString('base64url')}`]) {
+    t.equal(openFields(damaged), undefined, damaged)
+  }
 })

@@ -4,11 +4,17 @@ import { routedCall } from '../../support/stages.ts'
 import type { MessagesRequest } from '../../../schemas/messages-request.ts'
 
 const check = messagesSizes({ chatMessages: 2, chatParts: 3, chatTools: 1 })
-const call = (request: Partial<MessagesRequest>) => routedCall<MessagesRequest>({ model: 'one/m', max_tokens: 1, messages: [], ...request })
+const call = (request: Partial<MessagesRequest>) =>
+  routedCall<MessagesRequest>({ model: 'one/m', max_tokens: 1, messages: [], ...request })
 const text = { type: 'text', text: 'a' } as const
 
 t.test('a call within the bounds is let through as it is', async t => {
-  const small = call({ messages: [{ role: 'user', content: [text, text, text] }, { role: 'assistant', content: 'b' }] })
+  const small = call({
+    messages: [
+      { role: 'user', content: [text, text, text] },
+      { role: 'assistant', content: 'b' }
+    ]
+  })
   t.equal(check(small), small)
 })
 
@@ -16,9 +22,37 @@ t.test('the list that is too long is named', async t => {
   const message = { role: 'user', content: 'a' } as const
   const rows: ReadonlyArray<readonly [Partial<MessagesRequest>, Array<string | number>]> = [
     [{ messages: [message, message, message] }, ['body', 'messages']],
-    [{ tools: [{ name: 'a', input_schema: { type: 'object' } }, { name: 'b', input_schema: { type: 'object' } }] }, ['body', 'tools']],
-    [{ messages: [{ role: 'user', content: [text, text] }, { role: 'user', content: [text, text] }] }, ['body', 'messages', 1, 'content']],
-    [{ messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'x', content: [text, text, text] }] }] }, ['body', 'messages', 0, 'content']]
+    [
+      {
+        tools: [
+          { name: 'a', input_schema: { type: 'object' } },
+          { name: 'b', input_schema: { type: 'object' } }
+        ]
+      },
+      ['body', 'tools']
+    ],
+    [
+      {
+        messages: [
+          { role: 'user', content: [text, text] },
+          { role: 'user', content: [text, text] }
+        ]
+      },
+      ['body', 'messages', 1, 'content']
+    ],
+    [
+      {
+        messages: [
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'x', content: [text, text, text] }] }
+        ]
+      },
+      ['body', 'messages', 0, 'content']
+    ]
   ]
-  for (const [request, loc] of rows) t.match(t.throws(() => check(call(request))), { status: 422, detail: [{ loc }] })
+  for (const [request, loc] of rows) {
+    t.match(
+      t.throws(() => check(call(request))),
+      { status: 422, detail: [{ loc }] }
+    )
+  }
 })

@@ -1,17 +1,31 @@
 import t from 'tap'
 import { isStrict } from '../../../lib/dialects/messages/strict-schema.ts'
 
-const strict = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false }
+const strict = {
+  type: 'object',
+  properties: { a: { type: 'string' } },
+  required: ['a'],
+  additionalProperties: false
+}
 
-t.test('a strict schema lists all properties as required and allows no others, wherever an object stands', async t => {
-  t.ok(isStrict(strict))
-  t.ok(isStrict({ type: 'array', items: { anyOf: [strict, { type: 'null' }] } }))
-  t.ok(isStrict({ ...strict, $defs: { b: strict } }))
-  for (const loose of [
-    { ...strict, additionalProperties: undefined }, { ...strict, required: [] }, { properties: { a: {} } },
-    { type: 'array', items: { type: 'object', properties: {} } }, { ...strict, $defs: { b: { type: 'object' } } }, { anyOf: [strict, { type: 'object' }] }
-  ]) t.notOk(isStrict(loose), JSON.stringify(loose))
-})
+t.test(
+  'a strict schema lists all properties as required and allows no others, wherever an object stands',
+  async t => {
+    t.ok(isStrict(strict))
+    t.ok(isStrict({ type: 'array', items: { anyOf: [strict, { type: 'null' }] } }))
+    t.ok(isStrict({ ...strict, $defs: { b: strict } }))
+    for (const loose of [
+      { ...strict, additionalProperties: undefined },
+      { ...strict, required: [] },
+      { properties: { a: {} } },
+      { type: 'array', items: { type: 'object', properties: {} } },
+      { ...strict, $defs: { b: { type: 'object' } } },
+      { anyOf: [strict, { type: 'object' }] }
+    ]) {
+      t.notOk(isStrict(loose), JSON.stringify(loose))
+    }
+  }
+)
 
 t.test('a schema deeper than any provider takes is not looked at', async t => {
   let schema: object = strict

@@ -1,13 +1,20 @@
 import t from 'tap'
-import { messagesAnswerTexts, messagesFrameTexts, messagesRequestTexts, messagesTextOf } from '../../../lib/dialects/messages/text-places.ts'
+import {
+  messagesAnswerTexts,
+  messagesFrameTexts,
+  messagesRequestTexts,
+  messagesTextOf
+} from '../../../lib/dialects/messages/text-places.ts'
 import { MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
 import { CountTokensRequest, MessagesRequest } from '../../../schemas/messages-request.ts'
 import { countSeen, forgottenTexts } from '../../support/schema-texts.ts'
 
 t.test('every string of the schemas is seen, or not seen for a reason', t => {
   const rows = [
-    ['a request', MessagesRequest, messagesRequestTexts], ['a token count', CountTokensRequest, messagesRequestTexts],
-    ['an answer', MessagesAnswer, messagesAnswerTexts], ['an event of a stream', MessagesStreamEvent, messagesFrameTexts]
+    ['a request', MessagesRequest, messagesRequestTexts],
+    ['a token count', CountTokensRequest, messagesRequestTexts],
+    ['an answer', MessagesAnswer, messagesAnswerTexts],
+    ['an event of a stream', MessagesStreamEvent, messagesFrameTexts]
   ] as const
   for (const [title, schema, places] of rows) {
     t.same(forgottenTexts(schema, places), [], title)
@@ -22,7 +29,9 @@ t.test('a text ends with its block, and all with the message', t => {
   t.not(messagesTextOf('content_block_delta', { index: 11, delta: { type: 'text_delta' } }).key, key)
   const ends = messagesTextOf('content_block_stop', { index: 1 }).ends ?? 'nothing'
   t.ok(key.startsWith(ends))
-  t.notOk(messagesTextOf('content_block_delta', { index: 11, delta: { type: 'text_delta' } }).key.startsWith(ends))
+  t.notOk(
+    messagesTextOf('content_block_delta', { index: 11, delta: { type: 'text_delta' } }).key.startsWith(ends)
+  )
   t.equal(messagesTextOf('message_delta', {}).ends, '')
   t.end()
 })

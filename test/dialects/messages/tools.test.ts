@@ -2,15 +2,29 @@ import t from 'tap'
 import { toolChoiceOf, toolsOf } from '../../../lib/dialects/messages/tools.ts'
 import type { GatewayError } from '../../../lib/core/errors.ts'
 
-const tool = (name: string, more: object = {}) => ({ name, input_schema: { type: 'object' as const, $schema: 'x' }, ...more })
+const tool = (name: string, more: object = {}) => ({
+  name,
+  input_schema: { type: 'object' as const, $schema: 'x' },
+  ...more
+})
 const none = new Set<string>()
 
 t.test('a tool is a function with its schema, and keeps its cache mark', async t => {
   const refused: GatewayError[] = []
-  const { tools, names } = toolsOf([tool('look', { description: 'Looks.', strict: true, cache_control: { type: 'ephemeral' } })], none, error => { refused.push(error) })
-  t.strictSame(tools, [{
-    type: 'function', function: { name: 'look', description: 'Looks.', parameters: { type: 'object' }, strict: true }, cache_control: { type: 'ephemeral' }
-  }])
+  const { tools, names } = toolsOf(
+    [tool('look', { description: 'Looks.', strict: true, cache_control: { type: 'ephemeral' } })],
+    none,
+    error => {
+      refused.push(error)
+    }
+  )
+  t.strictSame(tools, [
+    {
+      type: 'function',
+      function: { name: 'look', description: 'Looks.', parameters: { type: 'object' }, strict: true },
+      cache_control: { type: 'ephemeral' }
+    }
+  ])
   t.equal(names.size, 0)
   t.strictSame(refused, [])
 })
@@ -26,15 +40,34 @@ t.test('a long name is shortened, and known by the short one', async t => {
 
 t.test('a deferred tool is shown once it was found, and one that only Anthropic has is refused', async t => {
   const refused: GatewayError[] = []
-  const given = [tool('a', { defer_loading: true }), tool('b', { defer_loading: true }), { type: 'web_search_20250305', name: 'web_search' } as never] // as callers write it
-  const { tools } = toolsOf(given, new Set(['b']), error => { refused.push(error) })
-  t.strictSame(tools.map(({ function: { name } }) => name), ['b'])
-  t.match(refused, [{ code: 'unsupported_parameter', param: 'tools[2].type', message: /^tools\.2: Input tag 'web_search_20250305'/ }])
+  // as callers write it
+  const given = [
+    tool('a', { defer_loading: true }),
+    tool('b', { defer_loading: true }),
+    { type: 'web_search_20250305', name: 'web_search' } as never
+  ]
+  const { tools } = toolsOf(given, new Set(['b']), error => {
+    refused.push(error)
+  })
+  t.strictSame(
+    tools.map(({ function: { name } }) => name),
+    ['b']
+  )
+  t.match(refused, [
+    {
+      code: 'unsupported_parameter',
+      param: 'tools[2].type',
+      message: /^tools\.2: Input tag 'web_search_20250305'/
+    }
+  ])
 })
 
 t.test('a choice of tools, and whether one turn may call several', async t => {
   t.strictSame(toolChoiceOf(undefined), {})
   t.strictSame(toolChoiceOf({ type: 'auto' }), { choice: 'auto' })
-  t.strictSame(toolChoiceOf({ type: 'any', disable_parallel_tool_use: true }), { choice: 'required', parallel: false })
+  t.strictSame(toolChoiceOf({ type: 'any', disable_parallel_tool_use: true }), {
+    choice: 'required',
+    parallel: false
+  })
   t.strictSame(toolChoiceOf({ type: 'none' }), { choice: 'none' })
 })

@@ -5,38 +5,112 @@ import type { ChatEvent } from '../../../lib/core/events.ts'
 
 const text = fc.string({ unit: 'binary', maxLength: 8 })
 const choice = fc.constant(0)
-export const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 3, completionTokens: 2, totalTokens: 5, cachedTokens: 1 } }
+export const usage: ChatEvent = {
+  type: 'usage',
+  usage: { promptTokens: 3, completionTokens: 2, totalTokens: 5, cachedTokens: 1 }
+}
 
 /** Pages as chat completions cite them, and whatever else a server may send. */
 const annotation = fc.oneof(
-  fc.record({ type: fc.constant('url_citation'), url_citation: fc.record({ url: text, title: text, start_index: fc.nat(9), end_index: fc.nat(9) }) }),
-  fc.record({ url: text }), fc.jsonValue({ maxDepth: 2 })
+  fc.record({
+    type: fc.constant('url_citation'),
+    url_citation: fc.record({ url: text, title: text, start_index: fc.nat(9), end_index: fc.nat(9) })
+  }),
+  fc.record({ url: text }),
+  fc.jsonValue({ maxDepth: 2 })
 )
 
 const delta: fc.Arbitrary<ChatEvent> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ type: fc.constant('text-delta' as const), choice, text }) },
   fc.record({ type: fc.constant('reasoning-delta' as const), choice, text }),
   fc.record({ type: fc.constant('refusal-delta' as const), choice, text }),
-  fc.record({ type: fc.constant('thinking-block' as const), choice, block: fc.record({ type: fc.constant('thinking' as const), thinking: text, signature: text }) }),
-  fc.record({ type: fc.constant('annotation-delta' as const), choice, annotations: fc.array(annotation, { minLength: 1, maxLength: 2 }) }),
-  fc.record({ type: fc.constant('tool-result' as const), result: fc.record({ toolName: text, serverName: text, arguments: fc.constant({}), isError: fc.boolean(), result: text }) }),
-  fc.record({ type: fc.constant('tools-listed' as const), serverName: text, tools: fc.array(fc.record({ name: text, inputSchema: fc.constant({}) }), { maxLength: 2 }) }),
-  fc.record({ type: fc.constant('tool-approval-needed' as const), serverName: text, toolName: text, arguments: fc.constant({}) }),
-  fc.record({ type: fc.constant('tool-servers-failed' as const), errors: fc.dictionary(fc.stringMatching(/^[a-z]{1,3}$/), fc.record({ message: text })) })
+  fc.record({
+    type: fc.constant('thinking-block' as const),
+    choice,
+    block: fc.record({ type: fc.constant('thinking' as const), thinking: text, signature: text })
+  }),
+  fc.record({
+    type: fc.constant('annotation-delta' as const),
+    choice,
+    annotations: fc.array(annotation, { minLength: 1, maxLength: 2 })
+  }),
+  fc.record({
+    type: fc.constant('tool-result' as const),
+    result: fc.record({
+      toolName: text,
+      serverName: text,
+      arguments: fc.constant({}),
+      isError: fc.boolean(),
+      result: text
+    })
+  }),
+  fc.record({
+    type: fc.constant('tools-listed' as const),
+    serverName: text,
+    tools: fc.array(fc.record({ name: text, inputSchema: fc.constant({}) }), { maxLength: 2 })
+  }),
+  fc.record({
+    type: fc.constant('tool-approval-needed' as const),
+    serverName: text,
+    toolName: text,
+    arguments: fc.constant({})
+  }),
+  fc.record({
+    type: fc.constant('tool-servers-failed' as const),
+    errors: fc.dictionary(fc.stringMatching(/^[a-z]{1,3}$/), fc.record({ message: text }))
+  })
 )
 
 /** Calls whose pieces come in any order, as providers that write several at once send them. */
-const calls: fc.Arbitrary<ChatEvent[]> = fc.array(
-  fc.record({ name: fc.constantFrom('a', 'b'), pieces: fc.array(text, { maxLength: 3 }), ends: fc.boolean(), signed: fc.boolean() }), { maxLength: 3 }
-).chain(list => {
-  const starts = list.map(({ name, signed }, call): ChatEvent => ({
-    type: 'tool-call-start', choice: 0, call, id: `call_${call}`, name, kind: 'function', ...signed && { extra: { signature: 's' } }
-  }))
-  const pieces = list.flatMap(({ pieces: texts }, call) => texts.map((piece): ChatEvent => ({ type: 'tool-call-delta', choice: 0, call, text: piece, kind: 'function' })))
-  const ends = list.flatMap(({ ends: given }, call): ChatEvent[] => given ? [{ type: 'tool-call-end', choice: 0, call }] : [])
-  return fc.shuffledSubarray(pieces, { minLength: pieces.length }).map(shuffled => [...starts, ...shuffled, ...ends])
-})
+const calls: fc.Arbitrary<ChatEvent[]> = fc
+  .array(
+    fc.record({
+      name: fc.constantFrom('a', 'b'),
+      pieces: fc.array(text, { maxLength: 3 }),
+      ends: fc.boolean(),
+      signed: fc.boolean()
+    }),
+    { maxLength: 3 }
+  )
+  .chain(list => {
+    const starts = list.map(({ name, signed }, call): ChatEvent => ({
+      type: 'tool-call-start',
+      choice: 0,
+      call,
+      id: `call_${call}`,
+      name,
+      kind: 'function',
+      ...signed && { extra: { signature: 's' } }
+    }))
+    const pieces = list.flatMap(({ pieces: texts }, call) =>
+      texts.map((piece): ChatEvent => ({
+        type: 'tool-call-delta',
+        choice: 0,
+        call,
+        text: piece,
+        kind: 'function'
+      }))
+    )
+    const ends = list.flatMap(({ ends: given }, call): ChatEvent[] =>
+      given ? [{ type: 'tool-call-end', choice: 0, call }] : []
+    )
+    return fc
+      .shuffledSubarray(pieces, { minLength: pieces.length })
+      .map(shuffled => [...starts, ...shuffled, ...ends])
+  })
 
 /** Answers whose calls are written several at once. */
-export const anyAnswer = fc.tuple(fc.array(delta, { maxLength: 6 }), calls, fc.array(delta, { maxLength: 3 }), fc.constantFrom('stop', 'tool_calls', 'length', 'content_filter'))
-  .map(([before, middle, after, reason]): ChatEvent[] => [...before, ...middle, ...after, { type: 'choice-end', choice: 0, reason }, usage])
+export const anyAnswer = fc
+  .tuple(
+    fc.array(delta, { maxLength: 6 }),
+    calls,
+    fc.array(delta, { maxLength: 3 }),
+    fc.constantFrom('stop', 'tool_calls', 'length', 'content_filter')
+  )
+  .map(([before, middle, after, reason]): ChatEvent[] => [
+    ...before,
+    ...middle,
+    ...after,
+    { type: 'choice-end', choice: 0, reason },
+    usage
+  ])

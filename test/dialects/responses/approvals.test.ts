@@ -2,18 +2,34 @@ import t from 'tap'
 import { Approvals } from '../../../lib/dialects/responses/approvals.ts'
 import type { McpTool } from '../../../schemas/responses.ts'
 
-const server = (require_approval: NonNullable<McpTool['require_approval']>, server_url = 'https://a.example/mcp'): McpTool => ({ type: 'mcp', server_label: 'mine', server_url, require_approval })
-const needed = (rule: NonNullable<McpTool['require_approval']>): boolean => new Approvals([server(rule)]).isNeeded('mine', 'echo')
+const server = (
+  require_approval: NonNullable<McpTool['require_approval']>,
+  server_url = 'https://a.example/mcp'
+): McpTool => ({ type: 'mcp', server_label: 'mine', server_url, require_approval })
+const needed = (rule: NonNullable<McpTool['require_approval']>): boolean =>
+  new Approvals([server(rule)]).isNeeded('mine', 'echo')
 
 t.test('a call waits unless its server needs no consent, or none for this tool', async t => {
   t.ok(needed('always'))
   t.notOk(needed('never'))
   t.notOk(needed({ never: { tool_names: ['echo'] } }))
   t.ok(needed({ never: { tool_names: ['other'] } }))
-  t.ok(needed({ never: { tool_names: ['echo'] }, always: { tool_names: ['echo'] } }), 'the stricter rule counts')
-  t.ok(needed({ never: { read_only: true, tool_names: ['echo'] } }), 'what servers say of themselves does not')
-  t.notOk(new Approvals([], ['configured']).isNeeded('configured', 'echo'), 'others of the request need none')
-  t.ok(new Approvals([server('never')], ['configured']).isNeeded('mine (2)', 'echo'), 'one that is not known does')
+  t.ok(
+    needed({ never: { tool_names: ['echo'] }, always: { tool_names: ['echo'] } }),
+    'the stricter rule counts'
+  )
+  t.ok(
+    needed({ never: { read_only: true, tool_names: ['echo'] } }),
+    'what servers say of themselves does not'
+  )
+  t.notOk(
+    new Approvals([], ['configured']).isNeeded('configured', 'echo'),
+    'others of the request need none'
+  )
+  t.ok(
+    new Approvals([server('never')], ['configured']).isNeeded('mine (2)', 'echo'),
+    'one that is not known does'
+  )
 })
 
 t.test('consent is to one call, at the server as it was declared', async t => {

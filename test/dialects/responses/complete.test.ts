@@ -7,7 +7,14 @@ const start = responsesStart({})
 const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 3, completionTokens: 2, totalTokens: 5 } }
 
 t.test('a complete answer has its items, its usage and the time of its end', async t => {
-  const response = toResponse(start, batchesOf(start, [{ type: 'text-delta', choice: 0, text: 'Hi' }, { type: 'choice-end', choice: 0, reason: 'stop' }, usage]))
+  const response = toResponse(
+    start,
+    batchesOf(start, [
+      { type: 'text-delta', choice: 0, text: 'Hi' },
+      { type: 'choice-end', choice: 0, reason: 'stop' },
+      usage
+    ])
+  )
   t.match(response, {
     status: 'completed', completed_at: Number, incomplete_details: null, usage: { total_tokens: 5 },
     output: [{ type: 'message', status: 'completed', content: [{ type: 'output_text', text: 'Hi' }] }]
@@ -15,6 +22,17 @@ t.test('a complete answer has its items, its usage and the time of its end', asy
 })
 
 t.test('one that was cut short says why, and has no usage where none is known', async t => {
-  const response = toResponse(start, batchesOf(start, [{ type: 'text-delta', choice: 0, text: 'Hi' }, { type: 'choice-end', choice: 0, reason: 'length' }]))
-  t.match(response, { status: 'incomplete', completed_at: null, incomplete_details: { reason: 'max_output_tokens' }, usage: null })
+  const response = toResponse(
+    start,
+    batchesOf(start, [
+      { type: 'text-delta', choice: 0, text: 'Hi' },
+      { type: 'choice-end', choice: 0, reason: 'length' }
+    ])
+  )
+  t.match(response, {
+    status: 'incomplete',
+    completed_at: null,
+    incomplete_details: { reason: 'max_output_tokens' },
+    usage: null
+  })
 })

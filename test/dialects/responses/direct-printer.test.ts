@@ -3,17 +3,33 @@ import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
 import { startedResponse } from '../../../lib/dialects/responses/response-object.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
 import { endOfStream } from '../../../lib/wire/sse.ts'
-import { lastFrames, printedText, responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
+import {
+  lastFrames,
+  printedText,
+  responsesStart,
+  streamEvents,
+  type StreamEvent
+} from '../../support/responses.ts'
 import type { ResponsesContext } from '../../../lib/dialects/responses/input.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 import type { FramePrinter } from '../../../lib/wire/frame-printer.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'
 
 const response = { ...startedResponse(responsesStart()), id: 'resp_up', model: 'gpt-5', x_new: 1 }
-const message = { id: 'msg_1', type: 'message', status: 'completed', role: 'assistant', content: [{ type: 'output_text', text: 'Hi', annotations: [], logprobs: [] }] }
+const message = {
+  id: 'msg_1',
+  type: 'message',
+  status: 'completed',
+  role: 'assistant',
+  content: [{ type: 'output_text', text: 'Hi', annotations: [], logprobs: [] }]
+}
 
 function frame (type: string, number: number | undefined, fields: object): ChatEvent {
-  return { type: 'direct-frame', name: type, json: JSON.stringify({ type, ...number !== undefined && { sequence_number: number }, ...fields }) }
+  return {
+    type: 'direct-frame',
+    name: type,
+    json: JSON.stringify({ type, ...number !== undefined && { sequence_number: number }, ...fields })
+  }
 }
 
 const begin = [frame('response.created', 0, { response }), frame('response.in_progress', 1, { response })]
@@ -22,7 +38,9 @@ const middle = [
   frame('response.new_kind.delta', 3, { delta: 'Hi', thing: [1.5] }),
   frame('response.output_item.done', 4, { output_index: 0, item: message })
 ]
-const completed = frame('response.completed', 5, { response: { ...response, status: 'completed', output: [message], store: true } })
+const completed = frame('response.completed', 5, {
+  response: { ...response, status: 'completed', output: [message], store: true }
+})
 
 function printer (context: Partial<ResponsesContext> = {}): FramePrinter<ChatEvent> {
   const start = responsesStart({ stream: true })
@@ -35,45 +53,81 @@ const numbers = (events: readonly StreamEvent[]): number[] => events.map(event =
 t.test('events pass as they came, but for the name of the model', async t => {
   const direct = printer()
   const text = printedText(direct, [...begin, ...middle, completed]) + direct.end()
-  const events = [...begin, ...middle, completed].map(event => event.type === 'direct-frame' ? `event: ${event.name}\ndata: ${event.json}\n\n` : '')
+  const events = [...begin, ...middle, completed].map(event =>
+    event.type === 'direct-frame' ? `event: ${event.name}\ndata: ${event.json}\n\n` : ''
+  )
   t.equal(text, events.join('').replaceAll('"model":"gpt-5"', '"model":"openai/gpt-5"') + endOfStream)
   t.equal(direct.last?.(), undefined, 'nothing has to be stored before the end is sent')
 })
 
 t.test('a number that comes last is kept, or put right', async t => {
-  const numbered = (number: number): ChatEvent => ({ type: 'direct-frame', name: 'response.new_kind.delta', json: `{"type":"response.new_kind.delta","delta":"Hi","sequence_number":${number}}` })
+  const numbered = (number: number): ChatEvent => ({
+    type: 'direct-frame',
+    name: 'response.new_kind.delta',
+    json: `{"type":"response.new_kind.delta","delta":"Hi","sequence_number":${number}}`
+  })
   const events = streamEvents(printedText(printer(), [...begin, numbered(2), numbered(13), numbered(14)]))
   t.same(numbers(events), [0, 1, 2, 3, 4])
 })
 
 t.test('a stream that broke off ends with what is done', async t => {
   const direct = printer()
-  const text = printedText(direct, [...begin, ...middle]) + direct.fail?.(new GatewayError('upstream_stream_interrupted'), responsesStart().call)
+  const text =
+    printedText(direct, [...begin, ...middle]) +
+    direct.fail?.(new GatewayError('upstream_stream_interrupted'), responsesStart().call)
   const events = streamEvents(text)
   t.match(events.at(-1), {
-    type: 'response.failed', sequence_number: 5, response: { id: 'resp_up', status: 'failed', error: { code: 'server_error' }, output: [message], x_new: 1, model: 'openai/gpt-5' }
+    type: 'response.failed',
+    sequence_number: 5,
+    response: {
+      id: 'resp_up',
+      status: 'failed',
+      error: { code: 'server_error' },
+      output: [message],
+      x_new: 1,
+      model: 'openai/gpt-5'
+    }
   })
   t.ok(text.endsWith(endOfStream))
 })
 
-t.test('numbers that are missing or do not follow are put right, and an end without output gets what was streamed', async t => {
-  const direct = printer()
-  const odd = [
-    frame('response.created', undefined, { response }), frame('response.output_item.done', 17, { item: message }),
-    frame('response.completed', 17, { response: { ...response, status: 'completed', output: [] } })
-  ]
-  const events = streamEvents(printedText(direct, odd) + direct.end())
-  t.same(numbers(events), [0, 1, 2])
-  t.match(events.at(-1), { response: { output: [message] } })
-})
+t.test(
+  'numbers that are missing or do not follow are put right, and an end without output gets what was streamed',
+  async t => {
+    const direct = printer()
+    const odd = [
+      frame('response.created', undefined, { response }),
+      frame('response.output_item.done', 17, { item: message }),
+      frame('response.completed', 17, { response: { ...response, status: 'completed', output: [] } })
+    ]
+    const events = streamEvents(printedText(direct, odd) + direct.end())
+    t.same(numbers(events), [0, 1, 2])
+    t.match(events.at(-1), { response: { output: [message] } })
+  }
+)
 
 t.test('fields that clients expect of every response are added where a server leaves them out', async t => {
   const direct = printer()
-  const [begun] = streamEvents(printedText(direct, [frame('response.created', 0, { response: { id: 'resp_up', status: 'in_progress' } })]))
-  t.match(begun, { response: { id: 'resp_up', status: 'in_progress', completed_at: null, usage: null, tools: [], top_p: 1 } })
-  const usage = { input_tokens: 3, output_tokens: 2, total_tokens: 5, output_tokens_details: { reasoning_tokens: 1 } }
-  const end = printedText(direct, [frame('response.completed', 1, { response: { ...response, usage } })]) + direct.end()
-  t.match(streamEvents(end).at(-1), { response: { usage: { ...usage, input_tokens_details: { cached_tokens: 0 } } } })
+  const [begun] = streamEvents(
+    printedText(direct, [
+      frame('response.created', 0, { response: { id: 'resp_up', status: 'in_progress' } })
+    ])
+  )
+  t.match(begun, {
+    response: { id: 'resp_up', status: 'in_progress', completed_at: null, usage: null, tools: [], top_p: 1 }
+  })
+  const usage = {
+    input_tokens: 3,
+    output_tokens: 2,
+    total_tokens: 5,
+    output_tokens_details: { reasoning_tokens: 1 }
+  }
+  const end =
+    printedText(direct, [frame('response.completed', 1, { response: { ...response, usage } })]) +
+    direct.end()
+  t.match(streamEvents(end).at(-1), {
+    response: { usage: { ...usage, input_tokens_details: { cached_tokens: 0 } } }
+  })
 })
 
 t.test('a response is stored before its end is sent, with its origin', async t => {
@@ -84,24 +138,52 @@ t.test('a response is stored before its end is sent, with its origin', async t =
   } })
   const text = printedText(direct, [...begin, ...middle, completed]) + direct.end()
   t.notMatch(text, 'response.completed')
-  t.match(streamEvents((await lastFrames(direct)).join('')).at(-1), { type: 'response.completed', sequence_number: 5, response: { store: false, model: 'openai/gpt-5' } })
-  t.same(stored, [['resp_up', 'openai/gpt-5', 'completed', { providerId: 'openai', account: 'a1', responseId: 'resp_up' }]])
+  t.match(streamEvents((await lastFrames(direct)).join('')).at(-1), {
+    type: 'response.completed',
+    sequence_number: 5,
+    response: { store: false, model: 'openai/gpt-5' }
+  })
+  t.same(stored, [
+    ['resp_up', 'openai/gpt-5', 'completed', { providerId: 'openai', account: 'a1', responseId: 'resp_up' }]
+  ])
 })
 
-t.test('a response in the background keeps the id that it was queued with, and goes on counting', async t => {
-  const queued = { id: 'resp_ours', created_at: 7 } as ResponseObject // no more is read
-  const direct = printer({ queued })
-  const events = streamEvents(printedText(direct, [...begin, ...middle, completed]) + direct.end())
-  t.same(events.map(({ type }) => type), ['response.in_progress', 'response.output_item.added', 'response.new_kind.delta', 'response.output_item.done', 'response.completed'])
-  t.same(numbers(events), [2, 3, 4, 5, 6])
-  t.match(events.at(-1), { response: { id: 'resp_ours', background: true, created_at: 7 } })
-})
+t.test(
+  'a response in the background keeps the id that it was queued with, and goes on counting',
+  async t => {
+    const queued = { id: 'resp_ours', created_at: 7 } as ResponseObject // no more is read
+    const direct = printer({ queued })
+    const events = streamEvents(printedText(direct, [...begin, ...middle, completed]) + direct.end())
+    t.same(
+      events.map(({ type }) => type),
+      [
+        'response.in_progress',
+        'response.output_item.added',
+        'response.new_kind.delta',
+        'response.output_item.done',
+        'response.completed'
+      ]
+    )
+    t.same(numbers(events), [2, 3, 4, 5, 6])
+    t.match(events.at(-1), { response: { id: 'resp_ours', background: true, created_at: 7 } })
+  }
+)
 
 t.test('an answer in another form is translated, also one that failed before its first event', async t => {
   const translated = printer()
-  const events = streamEvents(printedText(translated, [{ type: 'response-start' }]) + printedText(translated, [{ type: 'text-delta', choice: 0, text: 'Hi' }]) + translated.end())
-  t.match(events.at(-1), { type: 'response.completed', response: { output: [{ content: [{ text: 'Hi' }] }] } })
+  const events = streamEvents(
+    printedText(translated, [{ type: 'response-start' }]) +
+      printedText(translated, [{ type: 'text-delta', choice: 0, text: 'Hi' }]) +
+      translated.end()
+  )
+  t.match(events.at(-1), {
+    type: 'response.completed',
+    response: { output: [{ content: [{ text: 'Hi' }] }] }
+  })
   const failed = printer()
-  t.match(streamEvents(failed.fail?.(new GatewayError('upstream_error'), responsesStart().call) ?? '').at(-1), { type: 'response.failed', response: { status: 'failed' } })
+  t.match(
+    streamEvents(failed.fail?.(new GatewayError('upstream_error'), responsesStart().call) ?? '').at(-1),
+    { type: 'response.failed', response: { status: 'failed' } }
+  )
   t.equal(printer().keepAlive?.(), ': ping\n')
 })

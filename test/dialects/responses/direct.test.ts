@@ -1,4 +1,7 @@
-/** The way of requests and answers where caller and provider both speak this dialect, compared with their translation. */
+/**
+ * The way of requests and answers where caller and provider both speak this dialect, compared with their
+ * translation.
+ */
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -39,7 +42,13 @@ import type { ResponseObject, ResponsesRequest } from '../../../schemas/response
 import { rounds } from '../../support/rounds.ts'
 
 const route: Route = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
-const archive: ResponseArchive = { keeps: true, maxBodyBytes: 1_000_000, continuation: async () => undefined, items: async () => new Map(), keep: async () => undefined }
+const archive: ResponseArchive = {
+  keeps: true,
+  maxBodyBytes: 1_000_000,
+  continuation: async () => undefined,
+  items: async () => new Map(),
+  keep: async () => undefined
+}
 const origin: ResponseOrigin = { providerId: 'openai', account: 'a1', responseId: 'resp_up' }
 
 interface Options extends ResponsesInputOptions {
@@ -49,47 +58,145 @@ interface Options extends ResponsesInputOptions {
   readonly thinks?: boolean
 }
 
-function sent (request: object, { input, call, thinks = false, ...options }: Options = {}, text = JSON.stringify(request)): string | undefined {
-  const made = responsesInput({ ...routedCall(request as ResponsesRequest), callerBody: () => ({ text: () => text, print: JSON.stringify }) }, { archive, ...options })
-  const routed: RoutedCall<ChatInput> = { ...routedCall({ ...made.request, ...input }), callerBody: () => ({ text: () => text, print: JSON.stringify }), ...call }
-  const target = { route: { ...route, ...options.route }, model: { capabilities: { thinking: thinks } } as never, account: () => 'a1' } // no more is read
+function sent (
+  request: object,
+  { input, call, thinks = false, ...options }: Options = {},
+  text = JSON.stringify(request)
+): string | undefined {
+  const made = responsesInput(
+    {
+      ...routedCall(request as ResponsesRequest),
+      callerBody: () => ({ text: () => text, print: JSON.stringify })
+    },
+    { archive, ...options }
+  )
+  const routed: RoutedCall<ChatInput> = {
+    ...routedCall({ ...made.request, ...input }),
+    callerBody: () => ({ text: () => text, print: JSON.stringify }),
+    ...call
+  }
+  // no more is read
+  const target = {
+    route: { ...route, ...options.route },
+    model: { capabilities: { thinking: thinks } } as never,
+    account: () => 'a1'
+  }
   const direct = directRequest(routed, target, made.context)
   return direct === undefined ? undefined : String(direct.body)
 }
 
-const sentJson = (request: object, options: Options = {}): Record<string, unknown> => JSON.parse(sent(request, options) ?? '') as Record<string, unknown> // as printed
+// as printed
+const sentJson = (request: object, options: Options = {}): Record<string, unknown> =>
+  JSON.parse(sent(request, options) ?? '') as Record<string, unknown>
 
-t.test('unknown fields, items, parts and tools that stand anywhere in a request reach a provider of this dialect', async t => {
-  const unknown = fc.dictionary(fc.string({ minLength: 1 }).map(name => `x_${name}`), fc.jsonValue(), { maxKeys: 3 })
-  const typed = unknown.map(more => ({ type: 'of_the_future', ...more }))
-  const requests = fc.record({ top: unknown, inMessage: unknown, items: fc.array(typed, { maxLength: 3 }), part: typed, tool: typed, indent: fc.constantFrom(undefined, 2) })
-  holds(t, fc.property(requests, ({ top, inMessage, items, part, tool, indent }) => {
-    const request = { ...top, model: 'mine', input: [{ role: 'user', content: [{ type: 'input_text', text: 'hi' }, part], ...inMessage }, ...items], tools: [tool] }
-    const text = JSON.stringify(request, undefined, indent)
-    const place = readObjectText(text)?.fields.get('model')
-    if (place === undefined) return false
-    return sent(request, {}, text) === text.slice(0, place.start) + '"gpt-5"' + text.slice(place.end)
-  }), { numRuns: rounds(100) })
-})
-
-t.test('fields of the gateway stay here, limits and settings of a route are sent by their names in this API', async t => {
-  const own = { credentials: [], max_turns: 3, model_attributes: {}, agent_attributes: {}, background: true }
-  t.same(sentJson({ model: 'mine', input: 'hi', ...own }), { model: 'gpt-5', input: 'hi' })
-  t.same(sentJson({ model: 'mine', input: 'hi', max_output_tokens: 500, reasoning: { summary: 'auto' }, temperature: 1 }, {
-    input: { max_completion_tokens: 20 }, route: { settings: { temperature: 0, reasoning_effort: 'low', verbosity: 'high', top_p: 0.5 } }
-  }), { model: 'gpt-5', input: 'hi', max_output_tokens: 20, reasoning: { summary: 'auto', effort: 'low' }, temperature: 1, text: { verbosity: 'high' }, top_p: 0.5 })
-  for (const settings of [{ max_tokens: 20 }, { max_completion_tokens: 20 }, { max_tokens: 50, max_completion_tokens: 20 }]) {
-    t.same(sentJson({ model: 'mine', input: 'hi' }, { route: { settings } }), { model: 'gpt-5', input: 'hi', max_output_tokens: 20 })
-    t.same(sentJson({ model: 'mine', input: 'hi', max_output_tokens: 500 }, { route: { settings } }), { model: 'gpt-5', input: 'hi', max_output_tokens: 500 })
+t.test(
+  'unknown fields, items, parts and tools that stand anywhere in a request reach a provider of this dialect',
+  async t => {
+    const unknown = fc.dictionary(
+      fc.string({ minLength: 1 }).map(name => `x_${name}`),
+      fc.jsonValue(),
+      { maxKeys: 3 }
+    )
+    const typed = unknown.map(more => ({ type: 'of_the_future', ...more }))
+    const requests = fc.record({
+      top: unknown,
+      inMessage: unknown,
+      items: fc.array(typed, { maxLength: 3 }),
+      part: typed,
+      tool: typed,
+      indent: fc.constantFrom(undefined, 2)
+    })
+    holds(
+      t,
+      fc.property(requests, ({ top, inMessage, items, part, tool, indent }) => {
+        const request = {
+          ...top,
+          model: 'mine',
+          input: [
+            { role: 'user', content: [{ type: 'input_text', text: 'hi' }, part], ...inMessage },
+            ...items
+          ],
+          tools: [tool]
+        }
+        const text = JSON.stringify(request, undefined, indent)
+        const place = readObjectText(text)?.fields.get('model')
+        if (place === undefined) return false
+        return sent(request, {}, text) === text.slice(0, place.start) + '"gpt-5"' + text.slice(place.end)
+      }),
+      { numRuns: rounds(100) }
+    )
   }
-})
+)
+
+t.test(
+  'fields of the gateway stay here, limits and settings of a route are sent by their names in this API',
+  async t => {
+    const own = {
+      credentials: [],
+      max_turns: 3,
+      model_attributes: {},
+      agent_attributes: {},
+      background: true
+    }
+    t.same(sentJson({ model: 'mine', input: 'hi', ...own }), { model: 'gpt-5', input: 'hi' })
+    t.same(
+      sentJson(
+        {
+          model: 'mine',
+          input: 'hi',
+          max_output_tokens: 500,
+          reasoning: { summary: 'auto' },
+          temperature: 1
+        },
+        {
+          input: { max_completion_tokens: 20 },
+          route: { settings: { temperature: 0, reasoning_effort: 'low', verbosity: 'high', top_p: 0.5 } }
+        }
+      ),
+      {
+        model: 'gpt-5',
+        input: 'hi',
+        max_output_tokens: 20,
+        reasoning: { summary: 'auto', effort: 'low' },
+        temperature: 1,
+        text: { verbosity: 'high' },
+        top_p: 0.5
+      }
+    )
+    for (const settings of [
+      { max_tokens: 20 },
+      { max_completion_tokens: 20 },
+      { max_tokens: 50, max_completion_tokens: 20 }
+    ]) {
+      t.same(sentJson({ model: 'mine', input: 'hi' }, { route: { settings } }), {
+        model: 'gpt-5',
+        input: 'hi',
+        max_output_tokens: 20
+      })
+      t.same(sentJson({ model: 'mine', input: 'hi', max_output_tokens: 500 }, { route: { settings } }), {
+        model: 'gpt-5',
+        input: 'hi',
+        max_output_tokens: 500
+      })
+    }
+  }
+)
 
 t.test('a provider keeps what is kept here, and nothing else', async t => {
   const none: Options = { archive: { ...archive, keeps: false } }
   t.notOk('store' in sentJson({ model: 'mine', input: 'hi' }))
   t.equal(sentJson({ model: 'mine', input: 'hi', store: false })['store'], false)
-  t.same(sentJson({ model: 'mine', input: 'hi', store: true }, none), { model: 'gpt-5', input: 'hi', store: false })
-  t.same(sentJson({ model: 'mine', input: 'hi' }, { ...none, thinks: true }), { model: 'gpt-5', input: 'hi', store: false, include: ['reasoning.encrypted_content'] })
+  t.same(sentJson({ model: 'mine', input: 'hi', store: true }, none), {
+    model: 'gpt-5',
+    input: 'hi',
+    store: false
+  })
+  t.same(sentJson({ model: 'mine', input: 'hi' }, { ...none, thinks: true }), {
+    model: 'gpt-5',
+    input: 'hi',
+    store: false,
+    include: ['reasoning.encrypted_content']
+  })
 })
 
 t.test('a conversation goes on where it is kept, and brings everything along elsewhere', async t => {
@@ -98,44 +205,103 @@ t.test('a conversation goes on where it is kept, and brings everything along els
     { id: 'msg_1', type: 'message' as const, role: 'user' as const, content: 'hi' },
     { id: 'rs_1', type: 'reasoning' as const, summary: [] },
     { id: 'rs_2', type: 'reasoning' as const, summary: [], encrypted_content: 'gAAA' },
-    { id: 'rs_3', type: 'reasoning' as const, summary: [], encrypted_content: sealReasoning({ model: 'anthropic/c', blocks: [{ type: 'thinking', thinking: 'a', signature: 'EqQ' }] }) },
-    { id: 'rs_4', type: 'reasoning' as const, summary: [], encrypted_content: sealReasoning({ model: 'openai/gpt-5-pro', blocks: [toThinkingBlock('rs_up', 'gBBB', 'Hm.')] }) }
+    {
+      id: 'rs_3',
+      type: 'reasoning' as const,
+      summary: [],
+      encrypted_content: sealReasoning({
+        model: 'anthropic/c',
+        blocks: [{ type: 'thinking', thinking: 'a', signature: 'EqQ' }]
+      })
+    },
+    {
+      id: 'rs_4',
+      type: 'reasoning' as const,
+      summary: [],
+      encrypted_content: sealReasoning({
+        model: 'openai/gpt-5-pro',
+        blocks: [toThinkingBlock('rs_up', 'gBBB', 'Hm.')]
+      })
+    }
   ]
   const continuation = { id: 'resp_1', rootId: 'resp_1', items, origin }
-  t.same(sentJson(request, { stored: { continuation, items: new Map() } }), { model: 'gpt-5', input: 'And?', previous_response_id: 'resp_up' })
-  const elsewhere = { ...origin, account: 'a2' }
-  t.same(sentJson(request, { stored: { continuation: { ...continuation, origin: elsewhere }, items: new Map() } }), {
+  t.same(sentJson(request, { stored: { continuation, items: new Map() } }), {
     model: 'gpt-5',
-    input: [
-      { type: 'message', role: 'user', content: 'hi' },
-      { id: 'rs_2', type: 'reasoning', summary: [], encrypted_content: 'gAAA' },
-      { type: 'reasoning', id: 'rs_up', summary: [{ type: 'summary_text', text: 'Hm.' }], encrypted_content: 'gBBB' },
-      { type: 'message', role: 'user', content: 'And?' }
-    ]
+    input: 'And?',
+    previous_response_id: 'resp_up'
   })
+  const elsewhere = { ...origin, account: 'a2' }
+  t.same(
+    sentJson(request, {
+      stored: { continuation: { ...continuation, origin: elsewhere }, items: new Map() }
+    }),
+    {
+      model: 'gpt-5',
+      input: [
+        { type: 'message', role: 'user', content: 'hi' },
+        { id: 'rs_2', type: 'reasoning', summary: [], encrypted_content: 'gAAA' },
+        {
+          type: 'reasoning',
+          id: 'rs_up',
+          summary: [{ type: 'summary_text', text: 'Hm.' }],
+          encrypted_content: 'gBBB'
+        },
+        { type: 'message', role: 'user', content: 'And?' }
+      ]
+    }
+  )
 })
 
-t.test('items are referred to by those who have them only: others would reach what all keys share', async t => {
-  const item = { id: 'rs_1', type: 'reasoning' as const, summary: [] }
-  const message = { role: 'user' as const, content: 'And?' }
-  const kept = (account: string): Options => ({ stored: { items: new Map([['rs_1', { item, origin: { ...origin, account } }]]) } })
-  const request = { model: 'mine', input: [{ type: 'item_reference', id: 'rs_1' }, message] }
-  t.same(sentJson(request, kept('a1'))['input'], [item, message])
-  t.same(sentJson(request, kept('a2'))['input'], [message])
-  t.same(sentJson({ model: 'mine', input: [item, message] })['input'], [message])
-  t.throws(() => sent(request), { code: 'invalid_value', param: 'input' })
-})
+t.test(
+  'items are referred to by those who have them only: others would reach what all keys share',
+  async t => {
+    const item = { id: 'rs_1', type: 'reasoning' as const, summary: [] }
+    const message = { role: 'user' as const, content: 'And?' }
+    const kept = (account: string): Options => ({
+      stored: { items: new Map([['rs_1', { item, origin: { ...origin, account } }]]) }
+    })
+    const request = { model: 'mine', input: [{ type: 'item_reference', id: 'rs_1' }, message] }
+    t.same(sentJson(request, kept('a1'))['input'], [item, message])
+    t.same(sentJson(request, kept('a2'))['input'], [message])
+    t.same(sentJson({ model: 'mine', input: [item, message] })['input'], [message])
+    t.throws(() => sent(request), { code: 'invalid_value', param: 'input' })
+  }
+)
 
 t.test('tool servers are called by the gateway: such a request is translated', async t => {
-  t.equal(sent({ model: 'mine', input: 'hi', tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example' }] }), undefined)
-  t.equal(sent({ model: 'mine', input: 'hi', tools: [{ type: 'mcp', server_label: 'a', connector_id: 'c' }] }), undefined)
+  t.equal(
+    sent({
+      model: 'mine',
+      input: 'hi',
+      tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example' }]
+    }),
+    undefined
+  )
+  t.equal(
+    sent({ model: 'mine', input: 'hi', tools: [{ type: 'mcp', server_label: 'a', connector_id: 'c' }] }),
+    undefined
+  )
 })
 
-const directAsk = { ...responsesAsk(), direct: { dialect: 'responses' as const, body: '{}', headers: {}, query: '' } }
+const directAsk = {
+  ...responsesAsk(),
+  direct: { dialect: 'responses' as const, body: '{}', headers: {}, query: '' }
+}
 
-async function replyOf (events: readonly ChatEvent[], direct: boolean, streamed: boolean): Promise<ResponseObject> {
+async function replyOf (
+  events: readonly ChatEvent[],
+  direct: boolean,
+  streamed: boolean
+): Promise<ResponseObject> {
   const dialect = responsesDialect()
-  const made = responsesInput(routedCall<ResponsesRequest>({ model: 'mine', input: 'hi', store: false, ...streamed && { stream: true } }))
+  const made = responsesInput(
+    routedCall<ResponsesRequest>({
+      model: 'mine',
+      input: 'hi',
+      store: false,
+      ...streamed && { stream: true }
+    })
+  )
   if (direct) made.context.direct.accounts.set(answering, () => 'a1')
   const batches = batchesOf({ ...made, routes: [answering] }, [events.slice(0, 1), events.slice(1)])
   if (streamed) {
@@ -146,7 +312,8 @@ async function replyOf (events: readonly ChatEvent[], direct: boolean, streamed:
   const [first] = all
   if (first === undefined) throw new TypeError('no batch')
   const reply = await dialect.complete(answerStart<ResponsesContext>(first), all)
-  return (reply instanceof PrintedJson ? JSON.parse(String(reply.json)) : reply) as ResponseObject // of this dialect
+  // of this dialect
+  return (reply instanceof PrintedJson ? JSON.parse(String(reply.json)) : reply) as ResponseObject
 }
 
 /** The part of a response that callers act on. */
@@ -155,11 +322,16 @@ function facts ({ status, output, usage, incomplete_details: details, model }: R
   const said = items.flatMap((item): unknown[] => {
     const { type, content, name, arguments: text, input, summary } = item as Record<string, unknown>
     switch (type) {
-      case 'message': return (content as Array<Record<string, unknown>>).map(part => part['text'] ?? part['refusal'])
-      case 'reasoning': return (summary as Array<{ text: string }>).map(part => part.text)
-      case 'function_call': return [name, text]
-      case 'custom_tool_call': return [name, input]
-      default: return []
+      case 'message':
+        return (content as Array<Record<string, unknown>>).map(part => part['text'] ?? part['refusal'])
+      case 'reasoning':
+        return (summary as Array<{ text: string }>).map(part => part.text)
+      case 'function_call':
+        return [name, text]
+      case 'custom_tool_call':
+        return [name, input]
+      default:
+        return []
     }
   })
   return { status, said: said.join('').replaceAll('\n\n', ''), usage, details, model }
@@ -167,13 +339,22 @@ function facts ({ status, output, usage, incomplete_details: details, model }: R
 
 t.test('an answer is the same on the direct way and translated, streamed and complete', async t => {
   const chat = openaiAdapters.chat
-  for (const name of readdirSync(fixtures).filter(name => name.endsWith('.sse')).map(name => name.slice(0, -'.sse'.length))) {
+  for (const name of readdirSync(fixtures)
+    .filter(name => name.endsWith('.sse'))
+    .map(name => name.slice(0, -'.sse'.length))) {
     const results: unknown[] = []
     for (const direct of [true, false]) {
       const ask = direct ? directAsk : responsesAsk()
       const streamed = readEvents([readFileSync(join(fixtures, `${name}.sse`))], streamOf(chat, ask))
-      const complete = readResponse(chat, JSON.parse(readFileSync(join(fixtures, `${name}.json`), 'utf8')), ask)
-      results.push(facts(await replyOf(streamed, direct, true)), facts(await replyOf(complete, direct, false)))
+      const complete = readResponse(
+        chat,
+        JSON.parse(readFileSync(join(fixtures, `${name}.json`), 'utf8')),
+        ask
+      )
+      results.push(
+        facts(await replyOf(streamed, direct, true)),
+        facts(await replyOf(complete, direct, false))
+      )
     }
     for (const result of results) t.same(result, results[0], name)
   }
@@ -186,33 +367,54 @@ const anyStream = anyAnswer.map(events => {
   return streamEvents(printer.print(events) + printer.end())
 })
 
-const textOf = (events: readonly StreamEvent[]): string => events.map(event => sseEvent(event.type, JSON.stringify(event))).join('')
+const textOf = (events: readonly StreamEvent[]): string =>
+  events.map(event => sseEvent(event.type, JSON.stringify(event))).join('')
 
 t.test('random answers are the same on the direct way and translated, streamed and complete', async t => {
   const chat = openaiAdapters.chat
-  await fc.assert(fc.asyncProperty(anyStream, async events => {
-    const results: unknown[] = []
-    for (const [direct, ask] of [[true, directAsk], [false, responsesAsk()]] as const) {
-      const streamed = readEvents([Buffer.from(textOf(events))], streamOf(chat, ask))
-      const complete = readResponse(chat, events.at(-1)?.['response'], ask)
-      results.push(facts(await replyOf(streamed, direct, true)), facts(await replyOf(complete, direct, false)))
-    }
-    for (const result of results) assert.deepEqual(result, results[0])
-  }), { numRuns: rounds(100) })
+  await fc.assert(
+    fc.asyncProperty(anyStream, async events => {
+      const results: unknown[] = []
+      for (const [direct, ask] of [
+        [true, directAsk],
+        [false, responsesAsk()]
+      ] as const) {
+        const streamed = readEvents([Buffer.from(textOf(events))], streamOf(chat, ask))
+        const complete = readResponse(chat, events.at(-1)?.['response'], ask)
+        results.push(
+          facts(await replyOf(streamed, direct, true)),
+          facts(await replyOf(complete, direct, false))
+        )
+      }
+      for (const result of results) assert.deepEqual(result, results[0])
+    }),
+    { numRuns: rounds(100) }
+  )
   t.pass()
 })
 
 t.test('unknown fields and events anywhere in a stream reach the caller as they were written', async t => {
-  const unknown = fc.dictionary(fc.string({ minLength: 1 }).map(name => `x_${name}`), fc.jsonValue({ maxDepth: 2 }), { minKeys: 1, maxKeys: 2 })
+  const unknown = fc.dictionary(
+    fc.string({ minLength: 1 }).map(name => `x_${name}`),
+    fc.jsonValue({ maxDepth: 2 }),
+    { minKeys: 1, maxKeys: 2 }
+  )
   const strange = fc.record({ at: fc.nat(20), fields: unknown })
-  holds(t, fc.property(anyStream, unknown, fc.array(strange, { maxLength: 3 }), (events, more, strangers) => {
-    const all: object[] = events.map(event => withUnknown(event, more))
-    for (const { at, fields } of strangers) all.splice(1 + at % (all.length - 1), 0, { type: 'response.of_the_future', ...fields })
-    const text = textOf(all.map((event, number) => ({ ...event, sequence_number: number })) as StreamEvent[])
-    const printer = directPrinter()
-    const read = readEvents([Buffer.from(text)], streamOf(openaiAdapters.chat, directAsk))
-    assert.equal(printedText(printer, read) + printer.end(), text + endOfStream)
-  }))
+  holds(
+    t,
+    fc.property(anyStream, unknown, fc.array(strange, { maxLength: 3 }), (events, more, strangers) => {
+      const all: object[] = events.map(event => withUnknown(event, more))
+      for (const { at, fields } of strangers) {
+        all.splice(1 + (at % (all.length - 1)), 0, { type: 'response.of_the_future', ...fields })
+      }
+      const text = textOf(
+        all.map((event, number) => ({ ...event, sequence_number: number })) as StreamEvent[]
+      )
+      const printer = directPrinter()
+      const read = readEvents([Buffer.from(text)], streamOf(openaiAdapters.chat, directAsk))
+      assert.equal(printedText(printer, read) + printer.end(), text + endOfStream)
+    })
+  )
 })
 
 function directPrinter (): FramePrinter<ChatEvent> {
@@ -223,12 +425,18 @@ function directPrinter (): FramePrinter<ChatEvent> {
 
 /** Forms of a message that most servers do not write. */
 const odd: ReadonlyArray<(frame: string) => string> = [
-  frame => frame.replaceAll('\n', '\r\n'), frame => frame.replace('data: {', 'data: {\ndata: '), frame => `: ping\n\n${frame}`, frame => frame.replace(/^event: .*\n/, ''),
-  frame => frame.replace(/"sequence_number":\d+/, '"sequence_number":3'), frame => frame.replace(/,"logprobs":\[\]/, '')
+  frame => frame.replaceAll('\n', '\r\n'),
+  frame => frame.replace('data: {', 'data: {\ndata: '),
+  frame => `: ping\n\n${frame}`,
+  frame => frame.replace(/^event: .*\n/, ''),
+  frame => frame.replace(/"sequence_number":\d+/, '"sequence_number":3'),
+  frame => frame.replace(/,"logprobs":\[\]/, '')
 ]
 
 /** Passes a stream on to its caller. */
-async function passedOn (pieces: readonly Buffer[]): Promise<{ readonly text: string, readonly characters: number }> {
+async function passedOn (
+  pieces: readonly Buffer[]
+): Promise<{ readonly text: string, readonly characters: number }> {
   const batches = await readPieces(pieces, streamOf(openaiAdapters.chat, directAsk))
   const printer = directPrinter()
   const record = new CallRecord('responses')
@@ -241,27 +449,43 @@ async function passedOn (pieces: readonly Buffer[]): Promise<{ readonly text: st
 }
 
 t.test('a caller gets the same stream, wherever it was cut', async t => {
-  const streams = fc.record({ events: anyStream, odds: fc.array(fc.nat(odd.length * 4), { maxLength: 40 }), cuts: fc.array(fc.nat(4000), { maxLength: 6 }) })
-  await fc.assert(fc.asyncProperty(streams, async ({ events, odds, cuts }) => {
-    const frames = events.map((event, at) => (odd[odds[at] ?? odd.length] ?? String)(textOf([event])))
-    const bytes = Buffer.from(frames.join(''))
-    assert.deepEqual(await passedOn(cutAt(bytes, cuts)), await passedOn([bytes]))
-  }), { numRuns: rounds(150) })
+  const streams = fc.record({
+    events: anyStream,
+    odds: fc.array(fc.nat(odd.length * 4), { maxLength: 40 }),
+    cuts: fc.array(fc.nat(4000), { maxLength: 6 })
+  })
+  await fc.assert(
+    fc.asyncProperty(streams, async ({ events, odds, cuts }) => {
+      const frames = events.map((event, at) => (odd[odds[at] ?? odd.length] ?? String)(textOf([event])))
+      const bytes = Buffer.from(frames.join(''))
+      assert.deepEqual(await passedOn(cutAt(bytes, cuts)), await passedOn([bytes]))
+    }),
+    { numRuns: rounds(150) }
+  )
   t.pass()
 })
 
 t.test('a delta counts by its text, an escape as the one character that it stands for', async t => {
-  const frames = ['"delta":"plain"', '"delta":"a\\n\\u00e9\\""', '"delta":""', '"note":"x"'].map(fields => (
-    `event: response.output_text.delta\ndata: {"type":"response.output_text.delta",${fields}}\n\n`
-  ))
+  const frames = ['"delta":"plain"', '"delta":"a\\n\\u00e9\\""', '"delta":""', '"note":"x"'].map(
+    fields => `event: response.output_text.delta\ndata: {"type":"response.output_text.delta",${fields}}\n\n`
+  )
   const { reader } = readerAs(openaiAdapters.chat, { ...directAsk, streamed: true }, 'sse')
   const events: ChatEvent[] = []
   for (const message of sseReader(1000).push(Buffer.from(frames.join('')))) reader.read(message, events)
-  t.same(events.map(event => event.type === 'direct-frame' && event.characters), [5, 4, 0, 0])
+  t.same(
+    events.map(event => event.type === 'direct-frame' && event.characters),
+    [5, 4, 0, 0]
+  )
 })
 
 /** Adds fields to an event, and to the response, the item and the part in it. */
 function withUnknown (event: object, more: object): object {
-  const objects = Object.entries(event).filter(([name]) => name === 'response' || name === 'item' || name === 'part')
-  return { ...event, ...Object.fromEntries(objects.map(([name, value]) => [name, { ...value, ...more }])), ...more }
+  const objects = Object.entries(event).filter(
+    ([name]) => name === 'response' || name === 'item' || name === 'part'
+  )
+  return {
+    ...event,
+    ...Object.fromEntries(objects.map(([name, value]) => [name, { ...value, ...more }])),
+    ...more
+  }
 }

@@ -4,39 +4,57 @@ import { toResponse } from '../../../lib/dialects/responses/complete.ts'
 import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
 import { holds } from '../../support/property.ts'
-import { batchesOf, lastFrames, printedText, responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
+import {
+  batchesOf,
+  lastFrames,
+  printedText,
+  responsesStart,
+  streamEvents,
+  type StreamEvent
+} from '../../support/responses.ts'
 import { anyAnswer, usage } from './any-answer.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 
 function streamed (events: readonly ChatEvent[], perBatch = 1): string {
   const printer = encodeResponse(responsesStart({ stream: true }))
   let out = ''
-  for (let at = 0; at < events.length; at += perBatch) out += printedText(printer, events.slice(at, at + perBatch))
+  for (let at = 0; at < events.length; at += perBatch) {
+    out += printedText(printer, events.slice(at, at + perBatch))
+  }
   return out + printer.end()
 }
 
 /** Gives each id its number of appearance. */
 function plainIds (value: unknown): unknown {
   const seen = new Map<string, string>()
-  const json = JSON.stringify(value).replaceAll(/\b(?:resp|msg|rs|fc|ctc|mcp|mcpl|mcpr)_[0-9a-f]{32}\b/g, id => {
-    seen.set(id, seen.get(id) ?? `id-${seen.size}`)
-    return seen.get(id) ?? ''
-  })
+  const json = JSON.stringify(value).replaceAll(
+    /\b(?:resp|msg|rs|fc|ctc|mcp|mcpl|mcpr)_[0-9a-f]{32}\b/g,
+    id => {
+      seen.set(id, seen.get(id) ?? `id-${seen.size}`)
+      return seen.get(id) ?? ''
+    }
+  )
   return JSON.parse(json)
 }
 
 t.test('events come in the order that clients rely on, whatever the provider sends', async t => {
-  holds(t, fc.property(anyAnswer, fc.integer({ min: 1, max: 4 }), (events, perBatch) => {
-    const out = streamed(events, perBatch)
-    if (!out.endsWith('\n\ndata: [DONE]\n\n')) throw new Error('no end')
-    const list = streamEvents(out)
-    list.forEach((event, index) => equal(event.sequence_number, index, 'sequence_number'))
-    equal(list[0]?.type, 'response.created', 'first')
-    equal(list[1]?.type, 'response.in_progress', 'second')
-    const last = list.at(-1)
-    if (!/^response\.(?:completed|incomplete)$/.test(String(last?.type))) throw new Error(`ends with ${last?.type}`)
-    same(checkItems(list.slice(2, -1)), outputOf(last), 'output of the last event')
-  }), { numRuns: 300 })
+  holds(
+    t,
+    fc.property(anyAnswer, fc.integer({ min: 1, max: 4 }), (events, perBatch) => {
+      const out = streamed(events, perBatch)
+      if (!out.endsWith('\n\ndata: [DONE]\n\n')) throw new Error('no end')
+      const list = streamEvents(out)
+      list.forEach((event, index) => equal(event.sequence_number, index, 'sequence_number'))
+      equal(list[0]?.type, 'response.created', 'first')
+      equal(list[1]?.type, 'response.in_progress', 'second')
+      const last = list.at(-1)
+      if (!/^response\.(?:completed|incomplete)$/.test(String(last?.type))) {
+        throw new Error(`ends with ${last?.type}`)
+      }
+      same(checkItems(list.slice(2, -1)), outputOf(last), 'output of the last event')
+    }),
+    { numRuns: 300 }
+  )
 })
 
 /** Follows each item from `added` to `done`, and returns the items as `done` had them. */
@@ -61,8 +79,13 @@ function checkItems (list: readonly StreamEvent[]): unknown[] {
         equal(event['output_index'], open?.index, 'output_index')
         const place = `${event.type.replace(/\.(?:delta|done)$/, '')}/${JSON.stringify(event['content_index'] ?? event['summary_index'])}`
         if (open === undefined) throw new Error('no open item')
-        if (event.type.endsWith('.delta')) open.deltas[place] = (open.deltas[place] ?? '') + textOf(event['delta'])
-        else if (event.type.endsWith('.done') && 'sequence_number' in event && !event.type.includes('part')) {
+        if (event.type.endsWith('.delta'))
+          open.deltas[place] = (open.deltas[place] ?? '') + textOf(event['delta'])
+        else if (
+          event.type.endsWith('.done') &&
+          'sequence_number' in event &&
+          !event.type.includes('part')
+        ) {
           const complete = event['text'] ?? event['refusal'] ?? event['arguments'] ?? event['input']
           equal(open.deltas[place] ?? '', complete, `deltas of ${place}`)
         }
@@ -74,13 +97,21 @@ function checkItems (list: readonly StreamEvent[]): unknown[] {
 }
 
 t.test('a complete answer is what its stream ends with', async t => {
-  holds(t, fc.property(anyAnswer, events => {
-    const last = streamEvents(streamed(events)).at(-1)
-    const start = responsesStart()
-    const complete = toResponse(start, batchesOf(start, events))
-    const { response } = last as unknown as { response: Record<string, unknown> }
-    same(plainIds({ ...complete, completed_at: null }), plainIds({ ...response, completed_at: null }), 'response')
-  }), { numRuns: 200 })
+  holds(
+    t,
+    fc.property(anyAnswer, events => {
+      const last = streamEvents(streamed(events)).at(-1)
+      const start = responsesStart()
+      const complete = toResponse(start, batchesOf(start, events))
+      const { response } = last as unknown as { response: Record<string, unknown> }
+      same(
+        plainIds({ ...complete, completed_at: null }),
+        plainIds({ ...response, completed_at: null }),
+        'response'
+      )
+    }),
+    { numRuns: 200 }
+  )
 })
 
 t.test('a short stream, byte for byte but for ids and times', async t => {
@@ -90,47 +121,79 @@ t.test('a short stream, byte for byte but for ids and times', async t => {
   ])
   const types = streamEvents(out).map(event => event.type)
   t.strictSame(types, [
-    'response.created', 'response.in_progress', 'response.output_item.added', 'response.content_part.added',
-    'response.output_text.delta', 'response.output_text.delta', 'response.output_text.done', 'response.content_part.done',
-    'response.output_item.done', 'response.completed'
+    'response.created',
+    'response.in_progress',
+    'response.output_item.added',
+    'response.content_part.added',
+    'response.output_text.delta',
+    'response.output_text.delta',
+    'response.output_text.done',
+    'response.content_part.done',
+    'response.output_item.done',
+    'response.completed'
   ])
   t.match(plainIds(streamEvents(out)), [
-    { response: { id: 'id-0', status: 'in_progress', output: [], usage: null } }, {},
-    { output_index: 0, item: { id: 'id-1', type: 'message', status: 'in_progress', role: 'assistant', content: [] } },
-    { content_index: 0, item_id: 'id-1', part: { type: 'output_text', text: '', annotations: [], logprobs: [] } },
-    { content_index: 0, item_id: 'id-1', delta: 'Hé', logprobs: [] }, { delta: 'llo' },
-    { text: 'Héllo', logprobs: [] }, { part: { type: 'output_text', text: 'Héllo' } },
+    { response: { id: 'id-0', status: 'in_progress', output: [], usage: null } },
+    {},
+    {
+      output_index: 0,
+      item: { id: 'id-1', type: 'message', status: 'in_progress', role: 'assistant', content: [] }
+    },
+    {
+      content_index: 0,
+      item_id: 'id-1',
+      part: { type: 'output_text', text: '', annotations: [], logprobs: [] }
+    },
+    { content_index: 0, item_id: 'id-1', delta: 'Hé', logprobs: [] },
+    { delta: 'llo' },
+    { text: 'Héllo', logprobs: [] },
+    { part: { type: 'output_text', text: 'Héllo' } },
     { item: { id: 'id-1', status: 'completed', content: [{ text: 'Héllo' }] } },
-    { response: { status: 'completed', usage: {
-      input_tokens: 3, input_tokens_details: { cached_tokens: 1, cache_write_tokens: 0 },
-      output_tokens: 2, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 5
-    } } }
+    {
+      response: {
+        status: 'completed',
+        usage: {
+          input_tokens: 3,
+          input_tokens_details: { cached_tokens: 1, cache_write_tokens: 0 },
+          output_tokens: 2,
+          output_tokens_details: { reasoning_tokens: 0 },
+          total_tokens: 5
+        }
+      }
+    }
   ])
 })
 
-t.test('an answer that breaks off ends with response.failed, the finished items and a code that agents understand', async t => {
-  const rows = [
-    [new GatewayError('upstream_stream_interrupted'), 'server_error'],
-    [new GatewayError('upstream_invalid_request'), 'invalid_prompt'],
-    [new GatewayError('context_length_exceeded'), 'context_length_exceeded'],
-    [new GatewayError('insufficient_quota'), 'insufficient_quota'],
-    [new GatewayError('upstream_overloaded'), 'server_is_overloaded'],
-    [new GatewayError('rate_limit_exceeded'), 'rate_limit_exceeded']
-  ] as const
-  for (const [failure, code] of rows) {
-    const start = responsesStart()
-    const printer = encodeResponse(start)
-    const out = printedText(printer, [
-      { type: 'tool-call-start', choice: 0, call: 0, id: 'call_1', name: 'a', kind: 'function' },
-      { type: 'tool-call-end', choice: 0, call: 0 },
-      { type: 'text-delta', choice: 0, text: 'unfinished' }
-    ]) + printer.fail?.(failure, start.call)
-    const last = streamEvents(out).at(-1)
-    t.match(last, { type: 'response.failed', response: { status: 'failed', error: { code, message: failure.message } } })
-    t.match(outputOf(last), [{ type: 'function_call', call_id: 'call_1', arguments: '{}' }])
-    t.equal((outputOf(last) as unknown[]).length, 1, 'the message is not done')
+t.test(
+  'an answer that breaks off ends with response.failed, the finished items and a code that agents understand',
+  async t => {
+    const rows = [
+      [new GatewayError('upstream_stream_interrupted'), 'server_error'],
+      [new GatewayError('upstream_invalid_request'), 'invalid_prompt'],
+      [new GatewayError('context_length_exceeded'), 'context_length_exceeded'],
+      [new GatewayError('insufficient_quota'), 'insufficient_quota'],
+      [new GatewayError('upstream_overloaded'), 'server_is_overloaded'],
+      [new GatewayError('rate_limit_exceeded'), 'rate_limit_exceeded']
+    ] as const
+    for (const [failure, code] of rows) {
+      const start = responsesStart()
+      const printer = encodeResponse(start)
+      const out =
+        printedText(printer, [
+          { type: 'tool-call-start', choice: 0, call: 0, id: 'call_1', name: 'a', kind: 'function' },
+          { type: 'tool-call-end', choice: 0, call: 0 },
+          { type: 'text-delta', choice: 0, text: 'unfinished' }
+        ]) + printer.fail?.(failure, start.call)
+      const last = streamEvents(out).at(-1)
+      t.match(last, {
+        type: 'response.failed',
+        response: { status: 'failed', error: { code, message: failure.message } }
+      })
+      t.match(outputOf(last), [{ type: 'function_call', call_id: 'call_1', arguments: '{}' }])
+      t.equal((outputOf(last) as unknown[]).length, 1, 'the message is not done')
+    }
   }
-})
+)
 
 t.test('a long silence is broken by an event that counts', async t => {
   const printer = encodeResponse(responsesStart())
@@ -149,7 +212,9 @@ function textOf (value: unknown): string {
 }
 
 function equal (found: unknown, wanted: unknown, what: string): void {
-  if (!Object.is(found, wanted)) throw new Error(`${what}: ${JSON.stringify(found)} is not ${JSON.stringify(wanted)}`)
+  if (!Object.is(found, wanted)) {
+    throw new Error(`${what}: ${JSON.stringify(found)} is not ${JSON.stringify(wanted)}`)
+  }
 }
 
 function same (found: unknown, wanted: unknown, what: string): void {

@@ -8,21 +8,43 @@ import type { Message } from '../../../schemas/messages.ts'
 
 const route = { providerId: 'one', model: 'm', modelId: 'one/m' }
 
-function fit (request: Partial<ChatInput>, provider: ProviderTraits = {}, context: Partial<ResponsesContext> = {}): ChatInput {
+function fit (
+  request: Partial<ChatInput>,
+  provider: ProviderTraits = {},
+  context: Partial<ResponsesContext> = {}
+): ChatInput {
   const target = { route, provider, model: undefined, account: () => '' }
-  return fitRequest({ model: 'one/m', messages: [], ...request }, target, context as ResponsesContext) // no more is read
+  // no more is read
+  return fitRequest({ model: 'one/m', messages: [], ...request }, target, context as ResponsesContext)
 }
 
 t.test('errors name the item of a message that was fitted', async t => {
-  const items: Message[] = [{ role: 'developer', content: 'a' }, { role: 'developer', content: 'b' }, { role: 'user', content: 'hi' }, { role: 'developer', content: 'c' }]
-  const { messages, originalInput } = fit({ messages: items, originalInput: { field: 'input', messages: items, systemPromptField: 'instructions' } })
+  const items: Message[] = [
+    { role: 'developer', content: 'a' },
+    { role: 'developer', content: 'b' },
+    { role: 'user', content: 'hi' },
+    { role: 'developer', content: 'c' }
+  ]
+  const { messages, originalInput } = fit({
+    messages: items,
+    originalInput: { field: 'input', messages: items, systemPromptField: 'instructions' }
+  })
   t.equal(messages.length, 2)
-  t.strictSame(messages.map(message => originalInput?.messages.indexOf(message)), [0, 2])
-  t.strictSame(fit({ messages: items }).messages, messages, 'also of a request that does not say what its messages were made of')
+  t.strictSame(
+    messages.map(message => originalInput?.messages.indexOf(message)),
+    [0, 2]
+  )
+  t.strictSame(
+    fit({ messages: items }).messages,
+    messages,
+    'also of a request that does not say what its messages were made of'
+  )
 })
 
 t.test('the form of the answer is in the field that the provider has for it', async t => {
-  t.match(fit({ response_format: { type: 'json_object' } }, { answerFormat: 'generation_config' }), { generation_config: { responseMimeType: 'application/json' } })
+  t.match(fit({ response_format: { type: 'json_object' } }, { answerFormat: 'generation_config' }), {
+    generation_config: { responseMimeType: 'application/json' }
+  })
 })
 
 t.test('what the provider cannot take is refused', async t => {

@@ -9,9 +9,27 @@ const page = (query: string, list = items): unknown => {
 }
 
 t.test('the latest item is first, unless the query says otherwise', async t => {
-  t.strictSame(page(''), { ids: ['c', 'b', 'a'], object: 'list', first_id: 'c', last_id: 'a', has_more: false })
-  t.strictSame(page('order=asc&limit=2'), { ids: ['a', 'b'], object: 'list', first_id: 'a', last_id: 'b', has_more: true })
-  t.strictSame(page('order=asc&limit=2&after=b'), { ids: ['c'], object: 'list', first_id: 'c', last_id: 'c', has_more: false })
+  t.strictSame(page(''), {
+    ids: ['c', 'b', 'a'],
+    object: 'list',
+    first_id: 'c',
+    last_id: 'a',
+    has_more: false
+  })
+  t.strictSame(page('order=asc&limit=2'), {
+    ids: ['a', 'b'],
+    object: 'list',
+    first_id: 'a',
+    last_id: 'b',
+    has_more: true
+  })
+  t.strictSame(page('order=asc&limit=2&after=b'), {
+    ids: ['c'],
+    object: 'list',
+    first_id: 'c',
+    last_id: 'c',
+    has_more: false
+  })
   t.strictSame(page('after=a'), { ids: [], object: 'list', first_id: '', last_id: '', has_more: false })
 })
 
@@ -20,7 +38,13 @@ t.test('pages come to an end although an id is there twice', async t => {
 })
 
 t.test('a wrong parameter is named', async t => {
-  for (const [query, param] of [['limit=0', 'limit'], ['limit=101', 'limit'], ['limit=x', 'limit'], ['order=up', 'order'], ['after=z', 'after']] as const) {
+  for (const [query, param] of [
+    ['limit=0', 'limit'],
+    ['limit=101', 'limit'],
+    ['limit=x', 'limit'],
+    ['order=up', 'order'],
+    ['after=z', 'after']
+  ] as const) {
     t.throws(() => page(query), { code: 'invalid_value', param })
   }
 })

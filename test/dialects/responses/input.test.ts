@@ -25,24 +25,73 @@ const output = { type: 'function_call_output', call_id: 'call_1', output: 'sunny
 const image = { type: 'input_image', image_url: 'data:image/png;base64,AA' } as const
 
 t.test('every field that providers know is in the words of chat completions', async t => {
-  t.strictSame(inputOf({
-    model: 'openai/gpt-5', input: 'Hi', instructions: 'Be brief.', stream: true, max_output_tokens: 16, temperature: 0, top_p: 0.5,
-    parallel_tool_calls: false, include: ['message.output_text.logprobs', 'reasoning.encrypted_content'], top_logprobs: 2,
-    text: { format: { type: 'json_schema', name: 'answer', schema: { type: 'object' }, strict: true }, verbosity: 'low' },
-    reasoning: { effort: 'max', summary: 'auto' }, service_tier: 'fast', prompt_cache_key: 'k', safety_identifier: 's', user: 'u',
-    max_tool_calls: 3, metadata: { a: 'b' }, truncation: 'auto', store: false
-  }), {
-    model: 'openai/gpt-5',
-    messages: [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Hi' }],
-    originalInput: { field: 'input', messages: [{ role: 'user', content: 'Hi' }], systemPromptField: 'instructions' },
-    callerNames: {
-      response_format: 'text.format', verbosity: 'text.verbosity', reasoning_effort: 'reasoning.effort',
-      max_completion_tokens: 'max_output_tokens', max_tokens: 'max_output_tokens', logprobs: 'include'
-    },
-    stream: true, max_completion_tokens: 16, temperature: 0, top_p: 0.5, parallel_tool_calls: false, logprobs: true, top_logprobs: 2,
-    response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: { type: 'object' }, strict: true } },
-    verbosity: 'low', reasoning_effort: 'max', showsThinking: true, service_tier: 'priority', prompt_cache_key: 'k', safety_identifier: 's', user: 'u', max_tool_calls: 3, max_turns: 5
-  })
+  t.strictSame(
+    inputOf({
+      model: 'openai/gpt-5',
+      input: 'Hi',
+      instructions: 'Be brief.',
+      stream: true,
+      max_output_tokens: 16,
+      temperature: 0,
+      top_p: 0.5,
+      parallel_tool_calls: false,
+      include: ['message.output_text.logprobs', 'reasoning.encrypted_content'],
+      top_logprobs: 2,
+      text: {
+        format: { type: 'json_schema', name: 'answer', schema: { type: 'object' }, strict: true },
+        verbosity: 'low'
+      },
+      reasoning: { effort: 'max', summary: 'auto' },
+      service_tier: 'fast',
+      prompt_cache_key: 'k',
+      safety_identifier: 's',
+      user: 'u',
+      max_tool_calls: 3,
+      metadata: { a: 'b' },
+      truncation: 'auto',
+      store: false
+    }),
+    {
+      model: 'openai/gpt-5',
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Hi' }
+      ],
+      originalInput: {
+        field: 'input',
+        messages: [{ role: 'user', content: 'Hi' }],
+        systemPromptField: 'instructions'
+      },
+      callerNames: {
+        response_format: 'text.format',
+        verbosity: 'text.verbosity',
+        reasoning_effort: 'reasoning.effort',
+        max_completion_tokens: 'max_output_tokens',
+        max_tokens: 'max_output_tokens',
+        logprobs: 'include'
+      },
+      stream: true,
+      max_completion_tokens: 16,
+      temperature: 0,
+      top_p: 0.5,
+      parallel_tool_calls: false,
+      logprobs: true,
+      top_logprobs: 2,
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'answer', schema: { type: 'object' }, strict: true }
+      },
+      verbosity: 'low',
+      reasoning_effort: 'max',
+      showsThinking: true,
+      service_tier: 'priority',
+      prompt_cache_key: 'k',
+      safety_identifier: 's',
+      user: 'u',
+      max_tool_calls: 3,
+      max_turns: 5
+    }
+  )
 })
 
 t.test('plain text is what every provider writes: no field says so', async t => {
@@ -50,50 +99,127 @@ t.test('plain text is what every provider writes: no field says so', async t => 
 })
 
 t.test('items of one turn of the model are one message, and results follow it', async t => {
-  t.strictSame(messagesOf([
-    { role: 'developer', content: [{ type: 'input_text', text: 'Be brief.' }] },
-    { role: 'user', content: [{ type: 'input_text', text: 'Weather?' }, { type: 'input_image', image_url: 'https://a.example/a.png', detail: 'original' }] },
-    { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }] },
-    { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'I look.' }] },
-    call, { ...call, call_id: 'call_2' },
-    output, { type: 'function_call_output', call_id: 'call_2', output: [{ type: 'input_text', text: 'see' }, image] },
-    { type: 'message', role: 'assistant', content: 'Sunny.' },
-    { role: 'user', content: 'Thanks' }
-  ]), [
-    { role: 'developer', content: [{ type: 'text', text: 'Be brief.' }] },
-    { role: 'user', content: [{ type: 'text', text: 'Weather?' }, { type: 'image_url', image_url: { url: 'https://a.example/a.png', detail: 'high' } }] },
-    {
-      role: 'assistant', reasoning_content: 'Hm.', content: [{ type: 'text', text: 'I look.' }],
-      tool_calls: ['call_1', 'call_2'].map(id => ({ id, type: 'function', function: { name: 'get', arguments: '{}' } }))
-    },
-    { role: 'tool', tool_call_id: 'call_1', content: 'sunny' },
-    { role: 'tool', tool_call_id: 'call_2', content: 'see\n[image 1 of tool call call_2: in the next message]' },
-    { role: 'user', content: [{ type: 'text', text: 'The image 1 of tool call call_2:' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } }] },
-    { role: 'assistant', content: [{ type: 'text', text: 'Sunny.' }] },
-    { role: 'user', content: 'Thanks' }
-  ])
+  t.strictSame(
+    messagesOf([
+      { role: 'developer', content: [{ type: 'input_text', text: 'Be brief.' }] },
+      {
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'Weather?' },
+          { type: 'input_image', image_url: 'https://a.example/a.png', detail: 'original' }
+        ]
+      },
+      { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }] },
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'I look.' }] },
+      call,
+      { ...call, call_id: 'call_2' },
+      output,
+      {
+        type: 'function_call_output',
+        call_id: 'call_2',
+        output: [{ type: 'input_text', text: 'see' }, image]
+      },
+      { type: 'message', role: 'assistant', content: 'Sunny.' },
+      { role: 'user', content: 'Thanks' }
+    ]),
+    [
+      { role: 'developer', content: [{ type: 'text', text: 'Be brief.' }] },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Weather?' },
+          { type: 'image_url', image_url: { url: 'https://a.example/a.png', detail: 'high' } }
+        ]
+      },
+      {
+        role: 'assistant',
+        reasoning_content: 'Hm.',
+        content: [{ type: 'text', text: 'I look.' }],
+        tool_calls: ['call_1', 'call_2'].map(id => ({
+          id,
+          type: 'function',
+          function: { name: 'get', arguments: '{}' }
+        }))
+      },
+      { role: 'tool', tool_call_id: 'call_1', content: 'sunny' },
+      {
+        role: 'tool',
+        tool_call_id: 'call_2',
+        content: 'see\n[image 1 of tool call call_2: in the next message]'
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'The image 1 of tool call call_2:' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } }
+        ]
+      },
+      { role: 'assistant', content: [{ type: 'text', text: 'Sunny.' }] },
+      { role: 'user', content: 'Thanks' }
+    ]
+  )
 })
 
 t.test('what a provider needs back comes back where it was', async t => {
-  const blocks = [{ type: 'thinking', thinking: 'Hm.', signature: 's' }, { type: 'redacted_thinking', data: 'd' }] as const
+  const blocks = [
+    { type: 'thinking', thinking: 'Hm.', signature: 's' },
+    { type: 'redacted_thinking', data: 'd' }
+  ] as const
   const [assistant] = messagesOf([
-    { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: sealReasoning({ model: 'anthropic/a', blocks }) },
-    { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: sealReasoning({ model: 'google/g', callFields: { extra_content: { google: { thought_signature: 't' } } } }) },
-    call, output
+    {
+      type: 'reasoning',
+      id: 'rs_1',
+      summary: [],
+      encrypted_content: sealReasoning({ model: 'anthropic/a', blocks })
+    },
+    {
+      type: 'reasoning',
+      id: 'rs_2',
+      summary: [],
+      encrypted_content: sealReasoning({
+        model: 'google/g',
+        callFields: { extra_content: { google: { thought_signature: 't' } } }
+      })
+    },
+    call,
+    output
   ])
   t.strictSame(assistant, {
-    role: 'assistant', thinking_blocks: blocks,
-    tool_calls: [{ extra_content: { google: { thought_signature: 't' } }, id: 'call_1', type: 'function', function: { name: 'get', arguments: '{}' } }]
+    role: 'assistant',
+    thinking_blocks: blocks,
+    tool_calls: [
+      {
+        extra_content: { google: { thought_signature: 't' } },
+        id: 'call_1',
+        type: 'function',
+        function: { name: 'get', arguments: '{}' }
+      }
+    ]
   })
-  for (const foreign of ['gAAAAABo', 'hg1.', 'hg1.bm90IGpzb24', `hg1.${Buffer.from('{"model":"m","blocks":[{"type":"thinking"},3]}').toString('base64url')}`]) {
-    t.strictSame(messagesOf([{ type: 'reasoning', id: 'rs_1', encrypted_content: foreign }, call, output])[0], {
-      role: 'assistant', tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'get', arguments: '{}' } }]
-    }, foreign)
+  for (const foreign of [
+    'gAAAAABo',
+    'hg1.',
+    'hg1.bm90IGpzb24',
+    `hg1.${Buffer.from('{"model":"m","blocks":[{"type":"thinking"},3]}').toString('base64url')}`
+  ]) {
+    t.strictSame(
+      messagesOf([{ type: 'reasoning', id: 'rs_1', encrypted_content: foreign }, call, output])[0],
+      {
+        role: 'assistant',
+        tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'get', arguments: '{}' } }]
+      },
+      foreign
+    )
   }
 })
 
 t.test('tools of namespaces and free-form tools become functions, in the history as well', async t => {
-  const custom = { type: 'custom', name: 'apply_patch', description: 'Patches.', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } } as const
+  const custom = {
+    type: 'custom',
+    name: 'apply_patch',
+    description: 'Patches.',
+    format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' }
+  } as const
   const request = inputOf({
     tools: [
       { type: 'function', name: 'get', parameters: { type: 'object' }, strict: null },
@@ -104,7 +230,8 @@ t.test('tools of namespaces and free-form tools become functions, in the history
     input: [
       { type: 'additional_tools', tools: [custom] },
       { role: 'user', content: 'x' },
-      { ...call, namespace: 'ns' }, output,
+      { ...call, namespace: 'ns' },
+      output,
       { type: 'custom_tool_call', call_id: 'call_2', name: 'apply_patch', input: '*** Begin' },
       { type: 'custom_tool_call_output', call_id: 'call_2', output: 'done' }
     ]
@@ -112,22 +239,43 @@ t.test('tools of namespaces and free-form tools become functions, in the history
   t.match(request.tools, [
     { function: { name: 'get', parameters: { type: 'object' } } },
     { function: { name: 'ns__get' } },
-    { function: { name: 'ns__apply_patch', description: /^Patches\.\n\nThe input must match this lark grammar:\nstart: "x"$/, parameters: { required: ['input'] } } },
+    {
+      function: {
+        name: 'ns__apply_patch',
+        description: /^Patches\.\n\nThe input must match this lark grammar:\nstart: "x"$/,
+        parameters: { required: ['input'] }
+      }
+    },
     { function: { name: 'apply_patch' } }
   ])
   t.equal(request.tools?.length, 4, 'hosted tools go nowhere')
   t.strictSame(request.tool_choice, { type: 'function', function: { name: 'ns__get' } })
   t.match(request.messages, [
-    {}, { tool_calls: [{ function: { name: 'ns__get' } }] }, {},
-    { tool_calls: [{ function: { name: 'apply_patch', arguments: '{"input":"*** Begin"}' } }] }, { role: 'tool', content: 'done' }
+    {},
+    { tool_calls: [{ function: { name: 'ns__get' } }] },
+    {},
+    { tool_calls: [{ function: { name: 'apply_patch', arguments: '{"input":"*** Begin"}' } }] },
+    { role: 'tool', content: 'done' }
   ])
 })
 
-t.test('an MCP server of the caller\'s is one of those that are run here', async t => {
-  const server = { type: 'mcp', server_label: 'docs', server_url: 'https://mcp.example', require_approval: 'never' } as const
-  t.strictSame(inputOf({ mcp_servers: 'org/other', tools: [{ ...server, authorization: 'token', allowed_tools: { tool_names: ['read'] } }] }).mcp_servers, [
-    'org/other', { name: 'docs', url: 'https://mcp.example', authorization: 'Bearer token', allowed_tools: ['read'] }
-  ])
+t.test("an MCP server of the caller's is one of those that are run here", async t => {
+  const server = {
+    type: 'mcp',
+    server_label: 'docs',
+    server_url: 'https://mcp.example',
+    require_approval: 'never'
+  } as const
+  t.strictSame(
+    inputOf({
+      mcp_servers: 'org/other',
+      tools: [{ ...server, authorization: 'token', allowed_tools: { tool_names: ['read'] } }]
+    }).mcp_servers,
+    [
+      'org/other',
+      { name: 'docs', url: 'https://mcp.example', authorization: 'Bearer token', allowed_tools: ['read'] }
+    ]
+  )
 })
 
 t.test('each fault names its place', async t => {
@@ -139,12 +287,41 @@ t.test('each fault names its place', async t => {
     [{ input: [call, output, output] }, 'input'],
     [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'input'],
     [{ input: [{ id: 'msg_1' }] }, 'input'],
-    [{ input: [{ role: 'user', content: 'a' }, { role: 'system', content: [{ type: 'input_image', image_url: 'https://a.example' }] }] }, 'input[1].content[0].type'],
-    [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] }, 'input[0].content[0].file_id'],
-    [{ input: [{ role: 'user', content: [{ type: 'input_file', file_url: 'https://a.example' }] }] }, 'input[0].content[0].file_url'],
-    [{ input: [{ role: 'assistant', content: [{ type: 'input_image', image_url: 'x' }] }] }, 'input[0].content[0].type'],
+    [
+      {
+        input: [
+          { role: 'user', content: 'a' },
+          { role: 'system', content: [{ type: 'input_image', image_url: 'https://a.example' }] }
+        ]
+      },
+      'input[1].content[0].type'
+    ],
+    [
+      { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] },
+      'input[0].content[0].file_id'
+    ],
+    [
+      { input: [{ role: 'user', content: [{ type: 'input_file', file_url: 'https://a.example' }] }] },
+      'input[0].content[0].file_url'
+    ],
+    [
+      { input: [{ role: 'assistant', content: [{ type: 'input_image', image_url: 'x' }] }] },
+      'input[0].content[0].type'
+    ],
     [{ tools: [{ type: 'mcp', server_label: 'a' }] }, 'tools[0].server_url'],
-    [{ tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example', allowed_tools: { read_only: true } }] }, 'tools[0].allowed_tools.read_only'],
+    [
+      {
+        tools: [
+          {
+            type: 'mcp',
+            server_label: 'a',
+            server_url: 'https://a.example',
+            allowed_tools: { read_only: true }
+          }
+        ]
+      },
+      'tools[0].allowed_tools.read_only'
+    ],
     [{ tools: [mcp, { ...mcp, require_approval: 'never' }] }, 'tools[1].server_label'],
     [{ tools: [mcp], mcp_servers: { name: 'a', url: 'https://b.example' } }, 'tools[0].server_label'],
     [{ tools: [{ ...mcp, server_label: 'org/b' }], mcp_servers: 'org/b@1' }, 'tools[0].server_label'],
@@ -156,7 +333,11 @@ t.test('each fault names its place', async t => {
     [{ background: true }, 'background']
   ]
   for (const [request, param] of rows) {
-    t.match(thrownBy(() => responsesCall(request).context.untranslatable), { param, status: 400 }, JSON.stringify(request))
+    t.match(
+      thrownBy(() => responsesCall(request).context.untranslatable),
+      { param, status: 400 },
+      JSON.stringify(request)
+    )
   }
 })
 
@@ -168,23 +349,53 @@ function thrownBy (run: () => unknown): unknown {
   }
 }
 
-t.test('an answer that is sent back keeps its text, its calls, its thinking and the images of results', async t => {
-  holds(t, fc.property(anyAnswer, events => {
-    const start = responsesStart()
-    const { output } = toResponse(start, batchesOf(start, events))
-    // What the gateway ran is replayed as calls of its own.
-    const items = output.filter(({ type }) => type !== 'mcp_call')
-    const ids = items.flatMap(item => item.type === 'function_call' ? [item.call_id] : [])
-    const results = ids.map(id => ({ type: 'function_call_output' as const, call_id: id, output: [image] }))
-    const found = historyFacts(messagesOf([{ role: 'user', content: 'Hi' }, ...items as InputItem[], ...results])) // as clients send them back
-    const joined = (types: readonly string[], call?: number): string =>
-      events.map(event => 'text' in event && types.includes(event.type) && (call === undefined || property(event, 'call') === call) ? event.text : '').join('')
-    const wanted: HistoryFacts = {
-      characters: joined(['text-delta', 'refusal-delta']).length,
-      calls: byId(events.flatMap(event => event.type === 'tool-call-start' ? [[event.id, event.name, joined(['tool-call-delta'], event.call) || '{}']] : [])),
-      thinking: events.flatMap(event => event.type === 'thinking-block' ? [event.block] : []),
-      images: ids.length
-    }
-    if (JSON.stringify(found) !== JSON.stringify(wanted)) throw new Error(`${JSON.stringify(found)} for ${JSON.stringify(wanted)}`)
-  }), { numRuns: 200 })
-})
+t.test(
+  'an answer that is sent back keeps its text, its calls, its thinking and the images of results',
+  async t => {
+    holds(
+      t,
+      fc.property(anyAnswer, events => {
+        const start = responsesStart()
+        const { output } = toResponse(start, batchesOf(start, events))
+        // What the gateway ran is replayed as calls of its own.
+        const items = output.filter(({ type }) => type !== 'mcp_call')
+        const ids = items.flatMap(item => (item.type === 'function_call' ? [item.call_id] : []))
+        const results = ids.map(id => ({
+          type: 'function_call_output' as const,
+          call_id: id,
+          output: [image]
+        }))
+        // as clients send them back
+        const found = historyFacts(
+          messagesOf([{ role: 'user', content: 'Hi' }, ...(items as InputItem[]), ...results])
+        )
+        const joined = (types: readonly string[], call?: number): string =>
+          events
+            .map(event =>
+              'text' in event &&
+              types.includes(event.type) &&
+              (call === undefined || property(event, 'call') === call)
+                ? event.text
+                : ''
+            )
+            .join('')
+        const wanted: HistoryFacts = {
+          characters: joined(['text-delta', 'refusal-delta']).length,
+          calls: byId(
+            events.flatMap(event =>
+              event.type === 'tool-call-start'
+                ? [[event.id, event.name, joined(['tool-call-delta'], event.call) || '{}']]
+                : []
+            )
+          ),
+          thinking: events.flatMap(event => (event.type === 'thinking-block' ? [event.block] : [])),
+          images: ids.length
+        }
+        if (JSON.stringify(found) !== JSON.stringify(wanted)) {
+          throw new Error(`${JSON.stringify(found)} for ${JSON.stringify(wanted)}`)
+        }
+      }),
+      { numRuns: 200 }
+    )
+  }
+)

@@ -15,7 +15,11 @@ t.test('items get a type, an id, a status and parts where they have none', async
   ])
   t.match(items, [
     { type: 'message', id: /^msg_/, status: 'completed', content: [{ type: 'input_text', text: 'hi' }] },
-    { type: 'message', id: 'msg_1', content: [{ type: 'output_text', text: 'yes', annotations: [], logprobs: [] }] },
+    {
+      type: 'message',
+      id: 'msg_1',
+      content: [{ type: 'output_text', text: 'yes', annotations: [], logprobs: [] }]
+    },
     { type: 'function_call', id: /^fc_/, status: 'completed' },
     { type: 'message', id: /^msg_[0-9a-f]{32}$/, content: [{ text: 'again' }] }
   ])

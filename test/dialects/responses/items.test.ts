@@ -5,100 +5,274 @@ import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.t
 import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
 
-const read = (items: readonly InputItem[], earlier?: readonly InputItem[]): unknown => readItems(items, new SentNames(), new Approvals([]), earlier).messages
-const call = (id: string): InputItem => ({ type: 'function_call', call_id: id, name: 'look', arguments: '{}' })
-const output = (id: string, text: string): InputItem => ({ type: 'function_call_output', call_id: id, output: text })
+const read = (items: readonly InputItem[], earlier?: readonly InputItem[]): unknown =>
+  readItems(items, new SentNames(), new Approvals([]), earlier).messages
+const call = (id: string): InputItem => ({
+  type: 'function_call',
+  call_id: id,
+  name: 'look',
+  arguments: '{}'
+})
+const output = (id: string, text: string): InputItem => ({
+  type: 'function_call_output',
+  call_id: id,
+  output: text
+})
 const said = (text: string): InputItem => ({ type: 'message', role: 'assistant', content: text })
 
 t.test('neighbouring items of the model are one message, results follow it', async t => {
-  t.strictSame(read([{ role: 'user', content: 'hi' }, said('Let me see.'), call('a'), call('b'), output('b', '2'), output('a', '1'), said('Done.')]), [
-    { role: 'user', content: 'hi' },
-    {
-      role: 'assistant',
-      content: [{ type: 'text', text: 'Let me see.' }],
-      tool_calls: ['a', 'b'].map(id => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } }))
-    },
-    { role: 'tool', tool_call_id: 'b', content: '2' },
-    { role: 'tool', tool_call_id: 'a', content: '1' },
-    { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] }
-  ])
+  t.strictSame(
+    read([
+      { role: 'user', content: 'hi' },
+      said('Let me see.'),
+      call('a'),
+      call('b'),
+      output('b', '2'),
+      output('a', '1'),
+      said('Done.')
+    ]),
+    [
+      { role: 'user', content: 'hi' },
+      {
+        role: 'assistant',
+        content: [{ type: 'text', text: 'Let me see.' }],
+        tool_calls: ['a', 'b'].map(id => ({
+          id,
+          type: 'function',
+          function: { name: 'look', arguments: '{}' }
+        }))
+      },
+      { role: 'tool', tool_call_id: 'b', content: '2' },
+      { role: 'tool', tool_call_id: 'a', content: '1' },
+      { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] }
+    ]
+  )
 })
 
 t.test('reasoning goes back to the turn it belongs to', async t => {
   const block = { type: 'thinking', thinking: 'hm', signature: 's' } as const
   const sealed = sealReasoning({ model: 'one/m', blocks: [block], callFields: { extra: 1 } })
-  t.match(read([{ type: 'reasoning', summary: [{ type: 'summary_text', text: 'a' }, { type: 'summary_text', text: 'b' }], encrypted_content: sealed }, call('a'), output('a', '1')]), [
-    { role: 'assistant', reasoning_content: 'a\n\nb', thinking_blocks: [block], tool_calls: [{ id: 'a', extra: 1 }] }, {}
-  ])
+  t.match(
+    read([
+      {
+        type: 'reasoning',
+        summary: [
+          { type: 'summary_text', text: 'a' },
+          { type: 'summary_text', text: 'b' }
+        ],
+        encrypted_content: sealed
+      },
+      call('a'),
+      output('a', '1')
+    ]),
+    [
+      {
+        role: 'assistant',
+        reasoning_content: 'a\n\nb',
+        thinking_blocks: [block],
+        tool_calls: [{ id: 'a', extra: 1 }]
+      },
+      {}
+    ]
+  )
 })
 
 t.test('images of results come behind all results, and the results say so', async t => {
-  const result = (output: Extract<InputItem, { type: 'function_call_output' }>['output']): InputItem => ({ type: 'function_call_output', call_id: 'a', output })
+  const result = (output: Extract<InputItem, { type: 'function_call_output' }>['output']): InputItem => ({
+    type: 'function_call_output',
+    call_id: 'a',
+    output
+  })
   const image = { type: 'input_image', image_url: 'https://a.example/b.png' } as const
   t.strictSame((read([call('a'), call('b'), result([image]), output('b', '2')]) as unknown[]).slice(1), [
     { role: 'tool', tool_call_id: 'a', content: '[image 1 of tool call a: in the next message]' },
     { role: 'tool', tool_call_id: 'b', content: '2' },
-    { role: 'user', content: [{ type: 'text', text: 'The image 1 of tool call a:' }, { type: 'image_url', image_url: { url: 'https://a.example/b.png' } }] }
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'The image 1 of tool call a:' },
+        { type: 'image_url', image_url: { url: 'https://a.example/b.png' } }
+      ]
+    }
   ])
-  t.strictSame((read([call('a'), result([])]) as unknown[])[1], { role: 'tool', tool_call_id: 'a', content: '' })
+  t.strictSame((read([call('a'), result([])]) as unknown[])[1], {
+    role: 'tool',
+    tool_call_id: 'a',
+    content: ''
+  })
 })
 
-t.test('what comes between calls and their results is behind the last of them, or in the turn of the calls', async t => {
-  const user: InputItem = { role: 'user', content: 'Also this.' }
-  const developer: InputItem = { role: 'developer', content: 'Be brief.' }
-  const turn = (...ids: string[]): object => ({ role: 'assistant', tool_calls: ids.map(id => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } })) })
-  const result = (id: string): object => ({ role: 'tool', tool_call_id: id, content: id })
-  for (const item of [user, developer, { role: 'system', content: 'Be brief.' } as const]) {
-    t.strictSame(read([user, call('a'), item, output('a', 'a')]), [user, turn('a'), result('a'), item])
-    t.strictSame(read([item, output('a', 'a')], [call('a')]), [turn('a'), result('a'), item], 'the call may be in the conversation that is continued')
+t.test(
+  'what comes between calls and their results is behind the last of them, or in the turn of the calls',
+  async t => {
+    const user: InputItem = { role: 'user', content: 'Also this.' }
+    const developer: InputItem = { role: 'developer', content: 'Be brief.' }
+    const turn = (...ids: string[]): object => ({
+      role: 'assistant',
+      tool_calls: ids.map(id => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } }))
+    })
+    const result = (id: string): object => ({ role: 'tool', tool_call_id: id, content: id })
+    for (const item of [user, developer, { role: 'system', content: 'Be brief.' } as const]) {
+      t.strictSame(read([user, call('a'), item, output('a', 'a')]), [user, turn('a'), result('a'), item])
+      t.strictSame(
+        read([item, output('a', 'a')], [call('a')]),
+        [turn('a'), result('a'), item],
+        'the call may be in the conversation that is continued'
+      )
+    }
+    t.strictSame(
+      read([
+        call('a'),
+        call('b'),
+        output('a', 'a'),
+        user,
+        developer,
+        output('b', 'b'),
+        user,
+        call('c'),
+        output('c', 'c')
+      ]),
+      [turn('a', 'b'), result('a'), result('b'), user, developer, user, turn('c'), result('c')]
+    )
+    const text = { content: [{ type: 'text', text: 'One is there.' }] }
+    t.strictSame(read([call('a'), call('b'), output('a', 'a'), said('One is there.'), output('b', 'b')]), [
+      { ...turn('a', 'b'), ...text },
+      result('a'),
+      result('b')
+    ])
+    t.strictSame(
+      read([call('a'), user, call('b'), output('b', 'b'), call('c'), output('c', 'c'), output('a', 'a')]),
+      [turn('a', 'b', 'c'), result('b'), result('c'), result('a'), user]
+    )
+    const image = { type: 'input_image', image_url: 'https://a.example/b.png' } as const
+    t.match(read([call('a'), user, { type: 'function_call_output', call_id: 'a', output: [image] }]), [
+      turn('a'),
+      { role: 'tool' },
+      { role: 'user', content: [{}, { type: 'image_url' }] },
+      user
+    ])
+    const replayed: InputItem = {
+      type: 'mcp_call',
+      id: 'mcp_1',
+      server_label: 'mine',
+      name: 'look',
+      arguments: '{}',
+      output: 'mcp_1'
+    }
+    t.strictSame(read([call('a'), replayed, user, output('a', 'a')]), [
+      turn('a', 'mcp_1'),
+      result('mcp_1'),
+      result('a'),
+      user
+    ])
+    t.throws(
+      () => read([call('a'), user]),
+      { code: 'invalid_value', message: /function call a \(`input\[0\]`\)/ },
+      'a call without its result is refused as before'
+    )
   }
-  t.strictSame(read([call('a'), call('b'), output('a', 'a'), user, developer, output('b', 'b'), user, call('c'), output('c', 'c')]), [
-    turn('a', 'b'), result('a'), result('b'), user, developer, user, turn('c'), result('c')
-  ])
-  const text = { content: [{ type: 'text', text: 'One is there.' }] }
-  t.strictSame(read([call('a'), call('b'), output('a', 'a'), said('One is there.'), output('b', 'b')]), [{ ...turn('a', 'b'), ...text }, result('a'), result('b')])
-  t.strictSame(read([call('a'), user, call('b'), output('b', 'b'), call('c'), output('c', 'c'), output('a', 'a')]), [
-    turn('a', 'b', 'c'), result('b'), result('c'), result('a'), user
-  ])
-  const image = { type: 'input_image', image_url: 'https://a.example/b.png' } as const
-  t.match(read([call('a'), user, { type: 'function_call_output', call_id: 'a', output: [image] }]), [
-    turn('a'), { role: 'tool' }, { role: 'user', content: [{}, { type: 'image_url' }] }, user
-  ])
-  const replayed: InputItem = { type: 'mcp_call', id: 'mcp_1', server_label: 'mine', name: 'look', arguments: '{}', output: 'mcp_1' }
-  t.strictSame(read([call('a'), replayed, user, output('a', 'a')]), [turn('a', 'mcp_1'), result('mcp_1'), result('a'), user])
-  t.throws(() => read([call('a'), user]), { code: 'invalid_value', message: /function call a \(`input\[0\]`\)/ }, 'a call without its result is refused as before')
-})
+)
 
 t.test('an error names the item of a message that was moved', async t => {
-  const { messages, byItem } = readItems([call('a'), { role: 'user', content: 'Also this.' }, output('a', 'a')], new SentNames(), new Approvals([]))
-  t.strictSame(byItem.map(message => messages.indexOf(message)), [0, 2, 1])
+  const { messages, byItem } = readItems(
+    [call('a'), { role: 'user', content: 'Also this.' }, output('a', 'a')],
+    new SentNames(),
+    new Approvals([])
+  )
+  t.strictSame(
+    byItem.map(message => messages.indexOf(message)),
+    [0, 2, 1]
+  )
 })
 
-t.test('a call without its result, and a result without its call, are refused with their places', async t => {
-  t.throws(() => read([{ role: 'user', content: 'hi' }, call('a')]), { code: 'invalid_value', message: /function call a \(`input\[1\]`\)/ })
-  t.throws(() => read([output('a', '1')]), { code: 'invalid_value', message: /call_id a \(`input\[0\]`\)/ })
-  t.match(read([output('a', '1')], [call('a')]), [{ role: 'assistant' }, { role: 'tool', tool_call_id: 'a' }], 'the call may be in the conversation that is continued')
-})
+t.test(
+  'a call without its result, and a result without its call, are refused with their places',
+  async t => {
+    t.throws(() => read([{ role: 'user', content: 'hi' }, call('a')]), {
+      code: 'invalid_value',
+      message: /function call a \(`input\[1\]`\)/
+    })
+    t.throws(() => read([output('a', '1')]), {
+      code: 'invalid_value',
+      message: /call_id a \(`input\[0\]`\)/
+    })
+    t.match(
+      read([output('a', '1')], [call('a')]),
+      [{ role: 'assistant' }, { role: 'tool', tool_call_id: 'a' }],
+      'the call may be in the conversation that is continued'
+    )
+  }
+)
 
 t.test('calls of server tools have names that every provider takes, each tool its own', async t => {
   const names = new SentNames()
   names.add({ name: 'look', kind: 'function' })
-  const item = (server: string, name: string, id: string): InputItem => ({ type: 'mcp_call', id, server_label: server, name, arguments: '{}', output: 'x' })
+  const item = (server: string, name: string, id: string): InputItem => ({
+    type: 'mcp_call',
+    id,
+    server_label: server,
+    name,
+    arguments: '{}',
+    output: 'x'
+  })
   const long = 'x'.repeat(100)
-  const { messages, serverCalls } = readItems([
-    item('a', 'files.read', '1'), item('a', 'files.read', '2'), item('a', long, '3'), item('b', 'look', '4'), item('a', 'same', '5'), item('b', 'same', '6'), call('7'), output('7', 'x')
-  ], names, new Approvals([]))
-  const called = messages.flatMap(message => message.role === 'assistant' ? message.tool_calls ?? [] : []).map(call => 'function' in call ? call.function.name : '')
-  t.match(called, ['files_read', 'files_read', /^x{55}_[0-9a-f]{8}$/, 'b__look', 'a__same', 'b__same', 'look'])
-  t.match(serverCalls, [{ id: '1', serverName: 'a', toolName: 'files.read' }, { id: '2' }, { id: '3', toolName: long }, { id: '4' }, { id: '5' }, { id: '6' }])
+  const { messages, serverCalls } = readItems(
+    [
+      item('a', 'files.read', '1'),
+      item('a', 'files.read', '2'),
+      item('a', long, '3'),
+      item('b', 'look', '4'),
+      item('a', 'same', '5'),
+      item('b', 'same', '6'),
+      call('7'),
+      output('7', 'x')
+    ],
+    names,
+    new Approvals([])
+  )
+  const called = messages
+    .flatMap(message => (message.role === 'assistant' ? (message.tool_calls ?? []) : []))
+    .map(call => ('function' in call ? call.function.name : ''))
+  t.match(called, [
+    'files_read',
+    'files_read',
+    /^x{55}_[0-9a-f]{8}$/,
+    'b__look',
+    'a__same',
+    'b__same',
+    'look'
+  ])
+  t.match(serverCalls, [
+    { id: '1', serverName: 'a', toolName: 'files.read' },
+    { id: '2' },
+    { id: '3', toolName: long },
+    { id: '4' },
+    { id: '5' },
+    { id: '6' }
+  ])
   t.equal(serverCalls.length, 6)
 })
 
 t.test('a request for consent counts once, and of several answers to it a refusal', async t => {
-  const approvals = new Approvals([{ type: 'mcp', server_label: 'mine', server_url: 'https://a.example/mcp' }])
-  const request: InputItem = { type: 'mcp_approval_request', id: approvals.idFor('mine', 'look', '{}'), server_label: 'mine', name: 'look', arguments: '{}' }
-  const answer = (approve: boolean): InputItem => ({ type: 'mcp_approval_response', approval_request_id: request.id, approve })
-  const read = (items: readonly InputItem[], earlier?: readonly InputItem[]): { readonly approved: number, readonly messages: number } => {
+  const approvals = new Approvals([
+    { type: 'mcp', server_label: 'mine', server_url: 'https://a.example/mcp' }
+  ])
+  const request: InputItem = {
+    type: 'mcp_approval_request',
+    id: approvals.idFor('mine', 'look', '{}'),
+    server_label: 'mine',
+    name: 'look',
+    arguments: '{}'
+  }
+  const answer = (approve: boolean): InputItem => ({
+    type: 'mcp_approval_response',
+    approval_request_id: request.id,
+    approve
+  })
+  const read = (
+    items: readonly InputItem[],
+    earlier?: readonly InputItem[]
+  ): { readonly approved: number, readonly messages: number } => {
     const { approved, messages } = readItems(items, new SentNames(), approvals, earlier)
     return { approved: approved.length, messages: messages.length }
   }
@@ -107,18 +281,45 @@ t.test('a request for consent counts once, and of several answers to it a refusa
   t.strictSame(read([request, request, answer(true)]), once)
   t.strictSame(read([request, answer(true), { ...request, arguments: '{"other":1}' }]), once)
   t.strictSame(read([request, answer(true), request, answer(true)]), once)
-  t.strictSame(read([request, answer(true)], [request]), once, 'also where it is in the conversation that is continued')
-  for (const answers of [[true, false], [false, true]]) t.strictSame(read([request, ...answers.map(answer)]), { approved: 0, messages: 2 })
+  t.strictSame(
+    read([request, answer(true)], [request]),
+    once,
+    'also where it is in the conversation that is continued'
+  )
+  for (const answers of [
+    [true, false],
+    [false, true]
+  ]) {
+    t.strictSame(read([request, ...answers.map(answer)]), { approved: 0, messages: 2 })
+  }
 })
 
 t.test('parts that no other provider takes are refused', async t => {
   const rows: ReadonlyArray<readonly [InputItem, string]> = [
     [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }, 'input[0].content[0].file_id'],
-    [{ role: 'user', content: [{ type: 'input_file', file_url: 'https://a.example/b.pdf' }] }, 'input[0].content[0].file_url'],
-    [{ role: 'system', content: [{ type: 'input_image', image_url: 'https://a.example/b.png' }] }, 'input[0].content[0].type']
+    [
+      { role: 'user', content: [{ type: 'input_file', file_url: 'https://a.example/b.pdf' }] },
+      'input[0].content[0].file_url'
+    ],
+    [
+      { role: 'system', content: [{ type: 'input_image', image_url: 'https://a.example/b.png' }] },
+      'input[0].content[0].type'
+    ]
   ]
-  for (const [item, param] of rows) t.match(t.throws(() => read([item])), { param })
-  t.match(read([{ role: 'user', content: [{ type: 'input_file', file_data: 'JVBE', filename: 'a.pdf' }] }]), [
-    { content: [{ type: 'file', file: { file_data: 'data:application/pdf;base64,JVBE', filename: 'a.pdf' } }] }
-  ])
+  for (const [item, param] of rows) {
+    t.match(
+      t.throws(() => read([item])),
+      { param }
+    )
+  }
+  t.match(
+    read([{ role: 'user', content: [{ type: 'input_file', file_data: 'JVBE', filename: 'a.pdf' }] }]),
+    [
+      {
+        content: [
+          { type: 'file', file: { file_data: 'data:application/pdf;base64,JVBE', filename: 'a.pdf' } }
+        ]
+      }
+    ]
+  )
 })

@@ -5,9 +5,22 @@ import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.t
 import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
 import type { ChatEvent, FinishReason } from '../../../lib/core/events.ts'
 
-function items (events: readonly ChatEvent[], names = new SentNames()): { readonly done: readonly unknown[], readonly types: readonly string[], readonly end: unknown } {
+function items (
+  events: readonly ChatEvent[],
+  names = new SentNames()
+): { readonly done: readonly unknown[], readonly types: readonly string[], readonly end: unknown } {
   const types: string[] = []
-  const all = new OutputItems({ event: ({ type }: { readonly type: string }) => { types.push(type) }, text: () => { types.push('text') } }, { names, approvals: new Approvals([]), listed: new Set(), model: 'one/m', logprobs: false })
+  const all = new OutputItems(
+    {
+      event: ({ type }: { readonly type: string }) => {
+        types.push(type)
+      },
+      text: () => {
+        types.push('text')
+      }
+    },
+    { names, approvals: new Approvals([]), listed: new Set(), model: 'one/m', logprobs: false }
+  )
   for (const event of events) all.add(event)
   const end = all.end()
   return { done: all.done, types, end }
@@ -34,21 +47,35 @@ t.test('text, reasoning and calls are items, in the order in which they begin', 
 })
 
 t.test('thoughts that wait for a call before them are kept, each of them', async t => {
-  const thought = (signature: string): ChatEvent => ({ type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: 'hm', signature } })
-  const { done: [, first, second] } = items([
-    { type: 'tool-call-start', choice: 0, call: 0, kind: 'function', id: 'a', name: 'look' }, thought('1'), thought('2'), stop
+  const thought = (signature: string): ChatEvent => ({
+    type: 'thinking-block',
+    choice: 0,
+    block: { type: 'thinking', thinking: 'hm', signature }
+  })
+  const {
+    done: [, first, second]
+  } = items([
+    { type: 'tool-call-start', choice: 0, call: 0, kind: 'function', id: 'a', name: 'look' },
+    thought('1'),
+    thought('2'),
+    stop
   ])
-  const sealed = (signature: string): string => sealReasoning({ model: 'one/m', blocks: [{ type: 'thinking', thinking: 'hm', signature }] })
+  const sealed = (signature: string): string =>
+    sealReasoning({ model: 'one/m', blocks: [{ type: 'thinking', thinking: 'hm', signature }] })
   t.match([first, second], [{ encrypted_content: sealed('1') }, { encrypted_content: sealed('2') }])
 })
 
 t.test('reasoning that its provider keeps no state of can be sent back as well', async t => {
-  const { done: [reasoning] } = items([{ type: 'reasoning-delta', choice: 0, text: 'hm' }, says('Yes.'), stop])
+  const {
+    done: [reasoning]
+  } = items([{ type: 'reasoning-delta', choice: 0, text: 'hm' }, says('Yes.'), stop])
   t.equal(Reflect.get(Object(reasoning), 'encrypted_content'), sealReasoning({ model: 'one/m' }))
 })
 
 t.test('a refusal is a part of its message', async t => {
-  t.match(items([{ type: 'refusal-delta', choice: 0, text: 'No.' }, stop]).done, [{ type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] }])
+  t.match(items([{ type: 'refusal-delta', choice: 0, text: 'No.' }, stop]).done, [
+    { type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] }
+  ])
 })
 
 t.test('every item that is added is done, the last one at the end', async t => {
@@ -59,8 +86,14 @@ t.test('every item that is added is done, the last one at the end', async t => {
 
 t.test('an answer without an end is complete, one that was cut or filtered is not', async t => {
   t.match(items([says('a')]).end, { status: 'completed' })
-  t.match(items([says('a'), { type: 'choice-end', choice: 0, reason: 'length' }]).end, { status: 'incomplete', reason: 'max_output_tokens' })
-  t.match(items([says('a'), { type: 'choice-end', choice: 0, reason: 'content_filter' }]).end, { status: 'incomplete', reason: 'content_filter' })
+  t.match(items([says('a'), { type: 'choice-end', choice: 0, reason: 'length' }]).end, {
+    status: 'incomplete',
+    reason: 'max_output_tokens'
+  })
+  t.match(items([says('a'), { type: 'choice-end', choice: 0, reason: 'content_filter' }]).end, {
+    status: 'incomplete',
+    reason: 'content_filter'
+  })
 })
 
 t.test('a call that the end of the answer cut is incomplete, a free-form one as well', async t => {
@@ -72,32 +105,81 @@ t.test('a call that the end of the answer cut is incomplete, a free-form one as 
     { type: 'tool-call-end', choice: 0, call: 0 },
     { type: 'choice-end', choice: 0, reason }
   ]
-  t.match(items(calls('look', '{"cmd":"ls', 'length')).done, [{ type: 'function_call', status: 'incomplete', arguments: '{"cmd":"ls' }])
-  t.match(items(calls('patch', '{"input":"*** Beg', 'length'), names).done, [{ type: 'custom_tool_call', status: 'incomplete' }])
-  t.match(items(calls('look', '{"cmd":"ls"}', 'length')).done, [{ status: 'completed' }], 'the next call was cut before it began')
-  t.match(items(calls('look', '', 'length')).done, [{ status: 'incomplete' }], 'cut before its first argument')
+  t.match(items(calls('look', '{"cmd":"ls', 'length')).done, [
+    { type: 'function_call', status: 'incomplete', arguments: '{"cmd":"ls' }
+  ])
+  t.match(items(calls('patch', '{"input":"*** Beg', 'length'), names).done, [
+    { type: 'custom_tool_call', status: 'incomplete' }
+  ])
+  t.match(
+    items(calls('look', '{"cmd":"ls"}', 'length')).done,
+    [{ status: 'completed' }],
+    'the next call was cut before it began'
+  )
+  t.match(
+    items(calls('look', '', 'length')).done,
+    [{ status: 'incomplete' }],
+    'cut before its first argument'
+  )
   t.match(items(calls('look', '', 'tool_calls')).done, [{ status: 'completed', arguments: '{}' }])
-  t.match(items(calls('look', '{"cmd":"ls', 'tool_calls')).done, [{ status: 'completed' }], 'what a model wrote wrong was not cut')
+  t.match(
+    items(calls('look', '{"cmd":"ls', 'tool_calls')).done,
+    [{ status: 'completed' }],
+    'what a model wrote wrong was not cut'
+  )
 })
 
-t.test('a call with arguments that break off is done when the answer goes on, and one beside a complete call when the answer ends', async t => {
-  const start = (call: number): ChatEvent => ({ type: 'tool-call-start', choice: 0, call, kind: 'function', id: String(call), name: 'look' })
-  const text = (call: number, text: string): ChatEvent => ({ type: 'tool-call-delta', choice: 0, call, kind: 'function', text })
-  const end = (call: number): ChatEvent => ({ type: 'tool-call-end', choice: 0, call })
-  const cut: ChatEvent = { type: 'choice-end', choice: 0, reason: 'length' }
-  const { done, types } = items([start(0), text(0, '{"a'), end(0), says('Hm.'), cut])
-  t.match(done, [{ type: 'function_call', status: 'completed' }, { type: 'message', status: 'incomplete' }])
-  t.ok(types.indexOf('response.output_item.done') < types.indexOf('text'))
-  t.match(items([start(0), start(1), text(0, '{"a'), text(1, '{}'), end(0), end(1), cut]).done, [
-    { call_id: '0', status: 'incomplete' }, { call_id: '1', status: 'completed' }
-  ])
-})
+t.test(
+  'a call with arguments that break off is done when the answer goes on, and one beside a complete call when the answer ends',
+  async t => {
+    const start = (call: number): ChatEvent => ({
+      type: 'tool-call-start',
+      choice: 0,
+      call,
+      kind: 'function',
+      id: String(call),
+      name: 'look'
+    })
+    const text = (call: number, text: string): ChatEvent => ({
+      type: 'tool-call-delta',
+      choice: 0,
+      call,
+      kind: 'function',
+      text
+    })
+    const end = (call: number): ChatEvent => ({ type: 'tool-call-end', choice: 0, call })
+    const cut: ChatEvent = { type: 'choice-end', choice: 0, reason: 'length' }
+    const { done, types } = items([start(0), text(0, '{"a'), end(0), says('Hm.'), cut])
+    t.match(done, [
+      { type: 'function_call', status: 'completed' },
+      { type: 'message', status: 'incomplete' }
+    ])
+    t.ok(types.indexOf('response.output_item.done') < types.indexOf('text'))
+    t.match(items([start(0), start(1), text(0, '{"a'), text(1, '{}'), end(0), end(1), cut]).done, [
+      { call_id: '0', status: 'incomplete' },
+      { call_id: '1', status: 'completed' }
+    ])
+  }
+)
 
 t.test('pages that are cited have every field; other annotations are left out', async t => {
-  const annotations = [{ type: 'url_citation', url_citation: { url: 'https://a.example', end_index: 2 } }, { type: 'of_the_future', a: 1 }, 'text', { url: 'https://b.example', title: 'B' }]
-  t.match(items([says('Hi'), { type: 'annotation-delta', choice: 0, annotations }, stop]).done, [{ content: [{ annotations: [
-    { type: 'url_citation', url: 'https://a.example', title: '', start_index: 0, end_index: 2 },
-    { type: 'url_citation', url: 'https://b.example', title: 'B', start_index: 0, end_index: 0 }
-  ] }] }])
+  const annotations = [
+    { type: 'url_citation', url_citation: { url: 'https://a.example', end_index: 2 } },
+    { type: 'of_the_future', a: 1 },
+    'text',
+    { url: 'https://b.example', title: 'B' }
+  ]
+  t.match(items([says('Hi'), { type: 'annotation-delta', choice: 0, annotations }, stop]).done, [
+    {
+      content: [
+        {
+          annotations: [
+            { type: 'url_citation', url: 'https://a.example', title: '', start_index: 0, end_index: 2 },
+            { type: 'url_citation', url: 'https://b.example', title: 'B', start_index: 0, end_index: 0 }
+          ]
+        }
+      ]
+    }
+  ])
   t.same(items([{ type: 'annotation-delta', choice: 0, annotations: [1] }, stop]).done, [])
 })

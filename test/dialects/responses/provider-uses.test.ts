@@ -22,8 +22,16 @@ t.test('tools are judged by a list of types, wherever they stand', async t => {
   for (const [tool, ...uses] of rows) {
     const title = JSON.stringify(tool)
     t.same(usesOf({ tools: [tool] }).toSorted(), uses.toSorted(), title)
-    t.same(usesOf({ input: [{ type: 'additional_tools', tools: [tool] }] }).toSorted(), uses.toSorted(), `${title}, added by an item`)
-    t.same(usesOf({ input: [{ type: 'tool_search_output', tools: [tool] }] }).toSorted(), uses.toSorted(), `${title}, found by a search`)
+    t.same(
+      usesOf({ input: [{ type: 'additional_tools', tools: [tool] }] }).toSorted(),
+      uses.toSorted(),
+      `${title}, added by an item`
+    )
+    t.same(
+      usesOf({ input: [{ type: 'tool_search_output', tools: [tool] }] }).toSorted(),
+      uses.toSorted(),
+      `${title}, found by a search`
+    )
   }
 })
 
@@ -32,38 +40,90 @@ t.test('objects of the account are found by any name', async t => {
     [{ conversation: 'conv_1' }, 'object conversation'],
     [{ prompt: { id: 'pmpt_1' } }, 'object prompt'],
     [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] }] }, 'object file_id'],
-    [{ input: [{ type: 'function_call_output', call_id: 'c', output: [{ type: 'input_file', file_id: 'file-1' }] }] }, 'object file_id'],
-    [{ input: [{ type: 'image_generation_call', id: 'ig_1', status: 'completed', result: null }] }, 'object input[0].id'],
-    [{ input: [{ type: 'image_generation_call', id: 'ig_1', action: 'edit', size: '1024x1024', revised_prompt: 'a' }] }, 'object input[0].id'],
+    [
+      {
+        input: [
+          { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_file', file_id: 'file-1' }] }
+        ]
+      },
+      'object file_id'
+    ],
+    [
+      { input: [{ type: 'image_generation_call', id: 'ig_1', status: 'completed', result: null }] },
+      'object input[0].id'
+    ],
+    [
+      {
+        input: [
+          {
+            type: 'image_generation_call',
+            id: 'ig_1',
+            action: 'edit',
+            size: '1024x1024',
+            revised_prompt: 'a'
+          }
+        ]
+      },
+      'object input[0].id'
+    ],
     [{ input: [{ type: 'file_search_call', id: 'fs_1', queries: [] }] }, 'object input[0].id'],
     [{ input: [{ type: 'new_call', id: 'n_1', extra: 'a' }] }, 'object input[0].id'],
     [{ tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }, 'object vector_store_ids'],
     [{ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }, 'object container'],
-    [{ tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: ['file-1'] } }] }, 'object file_ids'],
-    [{ tools: [{ type: 'shell', environment: { type: 'container_auto', skills: [{ type: 'skill_reference', skill_id: 's' }] } }] }, 'object skill_id'],
+    [
+      { tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: ['file-1'] } }] },
+      'object file_ids'
+    ],
+    [
+      {
+        tools: [
+          {
+            type: 'shell',
+            environment: { type: 'container_auto', skills: [{ type: 'skill_reference', skill_id: 's' }] }
+          }
+        ]
+      },
+      'object skill_id'
+    ],
     [{ tools: [{ type: 'image_generation', input_image_mask: { file_id: 'file-1' } }] }, 'object file_id'],
-    [{ models: ['b'], provider: { order: ['x'] }, plugins: [{ id: 'web' }], fallbacks: null }, 'router_field models', 'router_field provider', 'router_field plugins']
+    [
+      { models: ['b'], provider: { order: ['x'] }, plugins: [{ id: 'web' }], fallbacks: null },
+      'router_field models',
+      'router_field provider',
+      'router_field plugins'
+    ]
   ]
   for (const [parts, ...uses] of rows) for (const use of uses) t.ok(usesOf(parts).includes(use), use)
   // As Codex sends it.
   const agent = { client_metadata: { turn_id: 'a', thread_id: 'b', session_id: 'c' } }
   t.same(usesOf({ metadata: { file_id: 'mine' }, previous_response_id: 'resp_1', ...agent }), [])
   const listed = [{ name: 'get', input_schema: { properties: { page_id: { type: 'string' } } } }]
-  t.same(usesOf({
-    input: [
-      { type: 'mcp_list_tools', id: 'mcpl_1', server_label: 'a', tools: listed }, { type: 'tool_search_output', id: 'ts_1', tools: [] },
-      { role: 'user', content: 'hi', internal_chat_message_metadata_passthrough: { turn_id: 'a' } }
-    ],
-    tools: [{ type: 'function', name: 'f', output_schema: { properties: { order_id: { type: 'string' } } } }]
-  }), [])
+  t.same(
+    usesOf({
+      input: [
+        { type: 'mcp_list_tools', id: 'mcpl_1', server_label: 'a', tools: listed },
+        { type: 'tool_search_output', id: 'ts_1', tools: [] },
+        { role: 'user', content: 'hi', internal_chat_message_metadata_passthrough: { turn_id: 'a' } }
+      ],
+      tools: [
+        { type: 'function', name: 'f', output_schema: { properties: { order_id: { type: 'string' } } } }
+      ]
+    }),
+    []
+  )
 })
 
 t.test('items that hold what they stand for may have an id', async t => {
   for (const item of [
-    { type: 'message', id: 'msg_1', role: 'assistant', content: '' }, { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '' },
-    { type: 'mcp_list_tools', id: 'mcpl_1', server_label: 'a', tools: [] }, { type: 'reasoning', id: 'rs_1', summary: [] },
-    { type: 'web_search_call', id: 'ws_1', action: { type: 'search', query: 'a' } }, { type: 'image_generation_call', id: 'ig_1', result: 'iVBORw0KGgo=' }
-  ]) t.same(usesOf({ input: [item] }), [], item.type)
+    { type: 'message', id: 'msg_1', role: 'assistant', content: '' },
+    { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '' },
+    { type: 'mcp_list_tools', id: 'mcpl_1', server_label: 'a', tools: [] },
+    { type: 'reasoning', id: 'rs_1', summary: [] },
+    { type: 'web_search_call', id: 'ws_1', action: { type: 'search', query: 'a' } },
+    { type: 'image_generation_call', id: 'ig_1', result: 'iVBORw0KGgo=' }
+  ]) {
+    t.same(usesOf({ input: [item] }), [], item.type)
+  }
 })
 
 t.test('an item of a stored response may come as its id alone', async t => {

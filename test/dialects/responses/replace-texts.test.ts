@@ -11,7 +11,8 @@ import type { ResponsesRequest } from '../../../schemas/responses.ts'
 const shout = (text: string): string => text.replace('x', 'X')
 
 function call (request: ResponsesRequest, stored?: StoredInput): RoutedCall<ChatInput> {
-  return responsesInput(routedCall(request), { stored }) as unknown as RoutedCall<ChatInput> // with its routes
+  // with its routes
+  return responsesInput(routedCall(request), { stored }) as unknown as RoutedCall<ChatInput>
 }
 
 t.test('the request of the caller and the conversation made of it have the other texts', t => {
@@ -20,23 +21,46 @@ t.test('the request of the caller and the conversation made of it have the other
   t.match(replaced.request.messages, [{ role: 'system', content: 'X' }, { role: 'user', content: 'hi X' }])
   t.match((replaced.context as ResponsesContext).request, { instructions: 'X', input: 'hi X' })
   const { request } = replaced
-  t.equal(replaceResponseTexts(replaced, text => text, {}).request, request, 'nothing is made anew where nothing is replaced')
+  t.equal(
+    replaceResponseTexts(replaced, text => text, {}).request,
+    request,
+    'nothing is made anew where nothing is replaced'
+  )
   t.end()
 })
 
 t.test('stored items that the request takes up are looked at as well', t => {
   const item: StoredItem = { id: 'msg_1', type: 'message', role: 'user', content: 'stored x' }
   const other: StoredItem = { id: 'msg_2', type: 'message', role: 'user', content: 'found x' }
-  const stored: StoredInput = { continuation: { id: 'resp_1', rootId: 'resp_1', items: [item] }, items: new Map([['msg_2', { item: other }]]) }
-  const replaced = replaceResponseTexts(call({ model: 'm', input: [{ type: 'item_reference', id: 'msg_2' }], previous_response_id: 'resp_1' }, stored), shout, {})
+  const stored: StoredInput = {
+    continuation: { id: 'resp_1', rootId: 'resp_1', items: [item] },
+    items: new Map([['msg_2', { item: other }]])
+  }
+  const replaced = replaceResponseTexts(
+    call(
+      { model: 'm', input: [{ type: 'item_reference', id: 'msg_2' }], previous_response_id: 'resp_1' },
+      stored
+    ),
+    shout,
+    {}
+  )
   t.match(replaced.request.messages, [{ content: 'stored X' }, { content: 'found X' }])
   t.end()
 })
 
 t.test('a response that may be changed has no log probabilities', t => {
-  const given = call({ model: 'm', input: 'hi', store: false, include: ['message.output_text.logprobs', 'reasoning.encrypted_content'], top_logprobs: 2 })
+  const given = call({
+    model: 'm',
+    input: 'hi',
+    store: false,
+    include: ['message.output_text.logprobs', 'reasoning.encrypted_content'],
+    top_logprobs: 2
+  })
   const replaced = withoutTokens(given, {})
-  t.match((replaced.context as ResponsesContext).request, { include: ['reasoning.encrypted_content'], top_logprobs: 0 })
+  t.match((replaced.context as ResponsesContext).request, {
+    include: ['reasoning.encrypted_content'],
+    top_logprobs: 0
+  })
   t.notOk(replaced.request.logprobs)
   const plain = call({ model: 'm', input: 'hi', store: false })
   t.equal(withoutTokens(plain, {}), plain)

@@ -13,12 +13,29 @@ function checked (request: Partial<ResponsesRequest>) {
 }
 
 t.test('each list has its bound, and the error names the list', async t => {
-  const within = checked({ input: [{ role: 'user', content: [text, text] }, { role: 'user', content: [text] }], tools: [tool, tool] })
+  const within = checked({
+    input: [
+      { role: 'user', content: [text, text] },
+      { role: 'user', content: [text] }
+    ],
+    tools: [tool, tool]
+  })
   t.doesNotThrow(within)
   const rows: Array<readonly [Partial<ResponsesRequest>, Array<string | number>]> = [
     [{ input: [1, 2, 3].map(() => ({ role: 'user', content: 'a' })) }, ['body', 'input']],
-    [{ input: [{ role: 'user', content: [text, text] }, { role: 'user', content: [text, text] }] }, ['body', 'input', 1, 'content']],
-    [{ input: [{ type: 'function_call_output', call_id: 'c', output: [text, text, text, text] }] }, ['body', 'input', 0, 'output']],
+    [
+      {
+        input: [
+          { role: 'user', content: [text, text] },
+          { role: 'user', content: [text, text] }
+        ]
+      },
+      ['body', 'input', 1, 'content']
+    ],
+    [
+      { input: [{ type: 'function_call_output', call_id: 'c', output: [text, text, text, text] }] },
+      ['body', 'input', 0, 'output']
+    ],
     [{ tools: [tool, tool, tool] }, ['body', 'tools']],
     [{ tools: [{ type: 'namespace', name: 'n', tools: [tool, tool] }] }, ['body', 'tools']],
     [{ input: [{ type: 'additional_tools', tools: [tool, tool, tool] }] }, ['body', 'input', 0, 'tools']]

@@ -9,7 +9,8 @@ const lookups: unknown[] = []
 const archive: ResponseArchive = {
   keeps: true,
   maxBodyBytes: 1_000_000,
-  continuation: async (keyId, id) => id === 'resp_1' && keyId === 'key' ? { id, rootId: id, items: [item] } : undefined,
+  continuation: async (keyId, id) =>
+    id === 'resp_1' && keyId === 'key' ? { id, rootId: id, items: [item] } : undefined,
   items: async (_keyId, ids) => {
     lookups.push(ids)
     return new Map(ids.includes('msg_1') ? [['msg_1', { item }]] : [])
@@ -17,8 +18,19 @@ const archive: ResponseArchive = {
   keep: async () => undefined
 }
 const empty: ResponseArchive = { ...archive, continuation: async () => undefined }
-const read = (parts: Partial<ResponsesRequest>, keyId = 'key', from: ResponseArchive | undefined = archive): ReturnType<typeof readStored> =>
-  readStored({ request: { model: 'one/m', input: 'hi', ...parts }, key: { id: keyId, name: 'test' }, record: new CallRecord('responses') }, from)
+const read = (
+  parts: Partial<ResponsesRequest>,
+  keyId = 'key',
+  from: ResponseArchive | undefined = archive
+): ReturnType<typeof readStored> =>
+  readStored(
+    {
+      request: { model: 'one/m', input: 'hi', ...parts },
+      key: { id: keyId, name: 'test' },
+      record: new CallRecord('responses')
+    },
+    from
+  )
 
 t.test('a request that takes nothing from the store does not wait for it', async t => {
   t.equal(read({}), undefined)
@@ -27,15 +39,29 @@ t.test('a request that takes nothing from the store does not wait for it', async
 })
 
 t.test('references are looked up, and reasoning without its state', async t => {
-  const input: ResponsesRequest['input'] = [{ type: 'item_reference', id: 'msg_1' }, { type: 'reasoning', id: 'rs_1', summary: [] }, { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'x' }]
+  const input: ResponsesRequest['input'] = [
+    { type: 'item_reference', id: 'msg_1' },
+    { type: 'reasoning', id: 'rs_1', summary: [] },
+    { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'x' }
+  ]
   t.strictSame((await read({ input }))?.items, new Map([['msg_1', { item }]]))
   t.strictSame(lookups.splice(0), [['msg_1', 'rs_1']])
 })
 
 t.test('a response is continued by the key that made it; for others it is not there', async t => {
-  t.match(await read({ previous_response_id: 'resp_1' }), { continuation: { rootId: 'resp_1', items: [item] } })
-  for (const [key, kept] of [['other', archive], ['key', empty]] as const) {
-    await t.rejects(async () => { await read({ previous_response_id: 'resp_1' }, key, kept) }, { code: 'invalid_value', param: 'previous_response_id', shownCode: 'previous_response_not_found' })
+  t.match(await read({ previous_response_id: 'resp_1' }), {
+    continuation: { rootId: 'resp_1', items: [item] }
+  })
+  for (const [key, kept] of [
+    ['other', archive],
+    ['key', empty]
+  ] as const) {
+    await t.rejects(
+      async () => {
+        await read({ previous_response_id: 'resp_1' }, key, kept)
+      },
+      { code: 'invalid_value', param: 'previous_response_id', shownCode: 'previous_response_not_found' }
+    )
   }
 })
 

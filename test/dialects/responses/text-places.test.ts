@@ -1,7 +1,17 @@
 import t from 'tap'
-import { responsesDirectTexts, responsesItemTexts, responsesRequestTexts } from '../../../lib/dialects/responses/text-places.ts'
+import {
+  responsesDirectTexts,
+  responsesItemTexts,
+  responsesRequestTexts
+} from '../../../lib/dialects/responses/text-places.ts'
 import { InputItem } from '../../../schemas/response-items.ts'
-import { CompactedResponse, CompactRequest, ResponseObject, ResponsesRequest, ResponseStreamEvent } from '../../../schemas/responses.ts'
+import {
+  CompactedResponse,
+  CompactRequest,
+  ResponseObject,
+  ResponsesRequest,
+  ResponseStreamEvent
+} from '../../../schemas/responses.ts'
 import { Type } from 'typebox'
 import { countSeen, forgottenTexts } from '../../support/schema-texts.ts'
 
@@ -9,9 +19,11 @@ const { answer, frames, textOf } = responsesDirectTexts
 
 t.test('every string of the schemas is seen, or not seen for a reason', t => {
   const rows = [
-    ['a request', ResponsesRequest, responsesRequestTexts], ['a compaction', CompactRequest, responsesRequestTexts],
+    ['a request', ResponsesRequest, responsesRequestTexts],
+    ['a compaction', CompactRequest, responsesRequestTexts],
     ['stored items', Type.Array(InputItem), responsesItemTexts],
-    ['an answer', ResponseObject, answer], ['an event of a stream', ResponseStreamEvent, frames]
+    ['an answer', ResponseObject, answer],
+    ['an event of a stream', ResponseStreamEvent, frames]
   ] as const
   for (const [title, schema, places] of rows) {
     t.same(forgottenTexts(schema, places), [], title)
@@ -26,10 +38,20 @@ t.test('a text ends with its part, its item and the response', t => {
   const { key } = textOf('response.output_text.delta', place)
   t.not(textOf('response.refusal.delta', place).key, key)
   t.not(textOf('response.output_text.delta', { ...place, content_index: 10 }).key, key)
-  for (const [type, frame] of [['response.output_text.done', place], ['response.content_part.done', place], ['response.output_item.done', { output_index: 1 }], ['response.completed', {}]] as const) {
+  for (const [type, frame] of [
+    ['response.output_text.done', place],
+    ['response.content_part.done', place],
+    ['response.output_item.done', { output_index: 1 }],
+    ['response.completed', {}]
+  ] as const) {
     const { ends = 'nothing' } = textOf(type, frame)
     t.ok(key.startsWith(ends), type)
-    if (type !== 'response.completed') t.notOk(textOf('response.output_text.delta', { ...place, output_index: 11 }).key.startsWith(ends), type)
+    if (type !== 'response.completed') {
+      t.notOk(
+        textOf('response.output_text.delta', { ...place, output_index: 11 }).key.startsWith(ends),
+        type
+      )
+    }
   }
   t.end()
 })

@@ -2,7 +2,12 @@
 
 import t, { type Test } from 'tap'
 import { adminGateway, type AdminGateway } from '../../support/admin.ts'
-import { client, identityProvider, type IdentityProvider, type TestPerson } from '../../support/identity-provider.ts'
+import {
+  client,
+  identityProvider,
+  type IdentityProvider,
+  type TestPerson
+} from '../../support/identity-provider.ts'
 import { hashPassword } from '../../../lib/accounts/passwords.ts'
 import { Secret } from '../../../lib/core/secret.ts'
 import { eventually } from '../../support/until.ts'
@@ -14,7 +19,8 @@ interface Place extends AdminGateway {
   readonly come: (subject: string, person: TestPerson) => Promise<Arrival>
 }
 
-interface Arrival { readonly at: string, readonly session: any } // eslint-disable-line -- tests read whatever fields they expect
+// eslint-disable-next-line -- tests read whatever fields they expect
+interface Arrival { readonly at: string, readonly session: any }
 
 async function open (t: Test, parts: Partial<OidcSettings> = {}): Promise<Place> {
   const provider = await identityProvider(t)
@@ -52,8 +58,13 @@ class Browser {
 
   async get (address: string, csrf = ''): Promise<Response> {
     const { origin } = new URL(address)
-    const pairs = [...this.#cookies].filter(([key]) => key.startsWith(`${origin} `)).map(([key, value]) => `${key.slice(origin.length + 1)}=${value}`)
-    const response = await fetch(address, { redirect: 'manual', headers: { cookie: pairs.join('; '), accept: 'text/html', 'x-headgate-csrf': csrf } })
+    const pairs = [...this.#cookies]
+      .filter(([key]) => key.startsWith(`${origin} `))
+      .map(([key, value]) => `${key.slice(origin.length + 1)}=${value}`)
+    const response = await fetch(address, {
+      redirect: 'manual',
+      headers: { cookie: pairs.join('; '), accept: 'text/html', 'x-headgate-csrf': csrf }
+    })
     for (const cookie of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
       this.#cookies.set(`${origin} ${name}`, value)
@@ -79,9 +90,15 @@ const ada = { email: 'Ada@Example.com', email_verified: true, name: 'Ada <b>Love
 
 t.test('a person whom the provider knows comes in as a viewer, and as the same user again', async t => {
   const { come, send, user } = await open(t)
-  t.match((await send('GET /admin/v1/sign-in')).body, { oidc: { name: 'Example', url: '/admin/v1/sign-in/oidc' }, first_start: false })
+  t.match((await send('GET /admin/v1/sign-in')).body, {
+    oidc: { name: 'Example', url: '/admin/v1/sign-in/oidc' },
+    first_start: false
+  })
   const first = await come('subject-1', ada)
-  t.match(first, { at: '/dashboard/', session: { user: { name: ada.name, email: 'ada@example.com', role: 'viewer' }, needs_credential: false } })
+  t.match(first, {
+    at: '/dashboard/',
+    session: { user: { name: ada.name, email: 'ada@example.com', role: 'viewer' }, needs_credential: false }
+  })
   const again = await come('subject-1', { ...ada, email: 'ada.king@example.com' })
   t.equal(again.session.user.id, first.session.user.id, 'by subject, whatever the email is now')
   const acts = (await (await user('owner')).send('GET /admin/v1/audit?action=session')).body.data
@@ -89,7 +106,13 @@ t.test('a person whom the provider knows comes in as a viewer, and as the same u
 })
 
 t.test('the audit log has what a sign-in changed', async t => {
-  const { come, provider, admin: { accounts: { audit, users } } } = await open(t, { roles: { ops: 'admin', team: 'member' } })
+  const {
+    come,
+    provider,
+    admin: {
+      accounts: { audit, users }
+    }
+  } = await open(t, { roles: { ops: 'admin', team: 'member' } })
   await come('subject-1', { ...ada, groups: ['team'] })
   await come('subject-1', { ...ada, groups: ['ops'] })
   const user = await users.findByEmail(ada.email)
@@ -107,22 +130,57 @@ t.test('the audit log has what a sign-in changed', async t => {
 t.test('another person does not become a user by an email', async t => {
   const { come, user } = await open(t)
   const { user: owner } = await user('owner')
-  t.match(await come('unverified', { email: owner.email ?? '', email_verified: false }), { at: '/dashboard/?refused=email_taken', session: undefined })
+  t.match(await come('unverified', { email: owner.email ?? '', email_verified: false }), {
+    at: '/dashboard/?refused=email_taken',
+    session: undefined
+  })
   const linked = await come('subject-1', { email: owner.email ?? '', email_verified: true })
   t.equal(linked.session.user.id, owner.id, 'a verified one is that of the user')
-  t.match(await come('subject-2', { email: owner.email ?? '', email_verified: true }), { at: '/dashboard/?refused=email_taken' }, 'whom the provider now knows as someone else')
+  t.match(
+    await come('subject-2', { email: owner.email ?? '', email_verified: true }),
+    { at: '/dashboard/?refused=email_taken' },
+    'whom the provider now knows as someone else'
+  )
 })
 
 t.test('what others know of a user ends when a person with that email comes first', async t => {
-  const { come, send, user, admin: { accounts }, database } = await open(t, { roles: { boss: 'owner', team: 'member' } })
-  const { user: { id }, send: sendBefore } = await user('member')
+  const {
+    come,
+    send,
+    user,
+    admin: { accounts },
+    database
+  } = await open(t, { roles: { boss: 'owner', team: 'member' } })
+  const {
+    user: { id },
+    send: sendBefore
+  } = await user('member')
   const email = 'boss@example.com'
   t.equal((await sendBefore('POST /admin/v1/profile', { email })).status, 200, 'an email that is not theirs')
   await accounts.users.update(id, { password: hash })
-  await database.query.insertInto('passkeys').values({ id: 'passkey_1', user_id: id, name: 'x', credential_id: 'x', public_key: 'x', uses: 0, host: 'x', created_at_ms: 1, last_used_at_ms: null }).execute()
+  await database.query
+    .insertInto('passkeys')
+    .values({
+      id: 'passkey_1',
+      user_id: id,
+      name: 'x',
+      credential_id: 'x',
+      public_key: 'x',
+      uses: 0,
+      host: 'x',
+      created_at_ms: 1,
+      last_used_at_ms: null
+    })
+    .execute()
   const { token } = await accounts.links.createSignIn(id)
-  t.match(await come('unverified', { email, email_verified: false, groups: ['boss'] }), { at: '/dashboard/?refused=email_taken' })
-  t.match((await sendBefore('GET /admin/v1/session')).body, { has_password: true, passkeys: 1 }, 'a refusal ends nothing')
+  t.match(await come('unverified', { email, email_verified: false, groups: ['boss'] }), {
+    at: '/dashboard/?refused=email_taken'
+  })
+  t.match(
+    (await sendBefore('GET /admin/v1/session')).body,
+    { has_password: true, passkeys: 1 },
+    'a refusal ends nothing'
+  )
 
   const { session } = await come('subject-1', { email, email_verified: true, groups: ['boss'] })
   t.match(session, { user: { id, role: 'owner' }, has_password: false, passkeys: 0 })
@@ -132,11 +190,23 @@ t.test('what others know of a user ends when a person with that email comes firs
     (await send('POST /admin/v1/sign-in/link', { token })).status
   ], [401, 401, 401])
   const [added] = (await accounts.audit.list({ action: 'identity.add' }, { limit: 1 })).data
-  t.match([added?.before, added?.after], [{ has_password: true, passkeys: 1 }, { subject: 'subject-1', has_password: false, passkeys: 0 }])
+  t.match(
+    [added?.before, added?.after],
+    [
+      { has_password: true, passkeys: 1 },
+      { subject: 'subject-1', has_password: false, passkeys: 0 }
+    ]
+  )
 
   await accounts.users.update(id, { password: hash })
-  t.match(await come('subject-2', { email, email_verified: true, groups: ['team'] }), { at: '/dashboard/?refused=email_taken' })
-  t.match((await come('subject-1', { email, email_verified: true, groups: ['boss'] })).session, { user: { id }, has_password: true }, 'their own password stays')
+  t.match(await come('subject-2', { email, email_verified: true, groups: ['team'] }), {
+    at: '/dashboard/?refused=email_taken'
+  })
+  t.match(
+    (await come('subject-1', { email, email_verified: true, groups: ['boss'] })).session,
+    { user: { id }, has_password: true },
+    'their own password stays'
+  )
 })
 
 t.test('nobody becomes a user by an email that someone else has set', async t => {
@@ -146,35 +216,58 @@ t.test('nobody becomes a user by an email that someone else has set', async t =>
   const { secret } = (await owner.send('POST /admin/v1/admin-keys', { name: 'x' })).body
   for (const [target, headers] of [[owner, { authorization: `Bearer ${secret}` }], [member, {}]] as const) {
     const by = target === member ? admin : { send }
-    t.match((await by.send(`POST /admin/v1/users/${target.user.id}`, { email: mallory.email }, headers)).body, { email: mallory.email })
+    t.match(
+      (await by.send(`POST /admin/v1/users/${target.user.id}`, { email: mallory.email }, headers)).body,
+      { email: mallory.email }
+    )
     t.match(await come('mallory', mallory), { at: '/dashboard/?refused=email_taken', session: undefined })
     t.equal((await target.send('POST /admin/v1/profile', { email: target.user.email })).status, 200)
   }
-  t.equal((await owner.send(`POST /admin/v1/users/${owner.user.id}`, { email: 'own@example.com' })).status, 200)
-  t.match((await come('own', { email: 'own@example.com', email_verified: true })).session.user, { id: owner.user.id }, 'one that the user has set')
-  t.match((await come('member', { email: member.user.email ?? '', email_verified: true })).session.user, { id: member.user.id }, 'set again by the user')
+  t.equal(
+    (await owner.send(`POST /admin/v1/users/${owner.user.id}`, { email: 'own@example.com' })).status,
+    200
+  )
+  t.match(
+    (await come('own', { email: 'own@example.com', email_verified: true })).session.user,
+    { id: owner.user.id },
+    'one that the user has set'
+  )
+  t.match(
+    (await come('member', { email: member.user.email ?? '', email_verified: true })).session.user,
+    { id: member.user.id },
+    'set again by the user'
+  )
 })
 
 t.test('of what a provider says of a person nothing is stored that is longer than it may be', async t => {
   const { come } = await open(t)
   t.match(await come('s'.repeat(256), ada), { at: /^\/dashboard\/\?refused=/, session: undefined })
-  const { session } = await come('s'.repeat(255), { ...ada, email: `${'e'.repeat(300)}@example.com`, name: 'n'.repeat(300) })
+  const { session } = await come('s'.repeat(255), {
+    ...ada,
+    email: `${'e'.repeat(300)}@example.com`,
+    name: 'n'.repeat(300)
+  })
   t.match(session.user, { name: 'n'.repeat(100), email: null })
 })
 
 t.test('groups decide the role at every sign-in; without one of them no one comes in', async t => {
   const { come, user, admin } = await open(t, { roles: { ops: 'admin', team: 'member' } })
   await user('owner')
-  const roleFor = async (groups: readonly string[]) => (await come('subject-1', { ...ada, groups })).session?.user.role
+  const roleFor = async (groups: readonly string[]) =>
+    (await come('subject-1', { ...ada, groups })).session?.user.role
   t.equal(await roleFor(['team']), 'member')
   t.equal(await roleFor(['other', 'team', 'ops']), 'admin', 'the highest counts')
   t.equal(await roleFor(['team']), 'member')
-  t.match(await come('subject-1', { ...ada, groups: ['toString'] }), { at: '/dashboard/?refused=no_role', session: undefined })
+  t.match(await come('subject-1', { ...ada, groups: ['toString'] }), {
+    at: '/dashboard/?refused=no_role',
+    session: undefined
+  })
   t.match(await come('subject-2', { name: 'No groups' }), { at: '/dashboard/?refused=no_role' })
   const found = await admin.accounts.users.findByEmail('ada@example.com')
   await admin.accounts.users.update(found?.id ?? '', { disabled: true })
   t.match(await come('subject-1', { ...ada, groups: ['team'] }), { at: '/dashboard/?refused=user_disabled' })
-  const failed = async () => (await admin.accounts.audit.list({ action: 'session.sign_in_failed' }, { limit: 50 })).data
+  const failed = async () =>
+    (await admin.accounts.audit.list({ action: 'session.sign_in_failed' }, { limit: 50 })).data
   const noted = await eventually(failed, acts => acts.length >= 3, 'the failures in the audit log')
   t.same(noted.map(({ after }) => after), Array.from({ length: 3 }, () => ({ by: 'oidc' })))
 })
@@ -182,7 +275,11 @@ t.test('groups decide the role at every sign-in; without one of them no one come
 t.test('the last owner stays one, whatever the groups say', async t => {
   const { come, user } = await open(t, { roles: { team: 'member' }, defaultRole: 'viewer' })
   const { user: owner } = await user('owner')
-  t.match((await come('subject-1', { email: owner.email ?? '', email_verified: true, groups: ['team'] })).session.user, { id: owner.id, role: 'owner' })
+  t.match(
+    (await come('subject-1', { email: owner.email ?? '', email_verified: true, groups: ['team'] })).session
+      .user,
+    { id: owner.id, role: 'owner' }
+  )
   await user('owner')
   t.equal((await come('subject-1', { groups: [] })).session.user.role, 'viewer')
 })
@@ -190,8 +287,17 @@ t.test('the last owner stays one, whatever the groups say', async t => {
 t.test('only verified emails of the allowed domains come in', async t => {
   const { come } = await open(t, { allowedDomains: ['Example.com'] })
   t.match(await come('subject-1', ada), { at: '/dashboard/' })
-  for (const person of [{ email: 'a@evil.example', email_verified: true }, { email: 'a@sub.example.com', email_verified: true }, { email: 'b@example.com', email_verified: false }, {}]) {
-    t.match(await come(JSON.stringify(person), person), { at: '/dashboard/?refused=domain_not_allowed', session: undefined }, JSON.stringify(person))
+  for (const person of [
+    { email: 'a@evil.example', email_verified: true },
+    { email: 'a@sub.example.com', email_verified: true },
+    { email: 'b@example.com', email_verified: false },
+    {}
+  ]) {
+    t.match(
+      await come(JSON.stringify(person), person),
+      { at: '/dashboard/?refused=domain_not_allowed', session: undefined },
+      JSON.stringify(person)
+    )
   }
 })
 
@@ -201,16 +307,29 @@ t.test('a code counts once, in the browser that began', async t => {
   const [victim, thief] = [new Browser(), new Browser()]
   await victim.follow(`${url}/admin/v1/sign-in/oidc`, '/auth?')
   const callback = await thief.follow(`${url}/admin/v1/sign-in/oidc`, '/callback?')
-  const end = async (browser: Browser, address: string) => (await browser.get(address)).headers.get('location')
-  t.equal(await end(victim, callback), '/dashboard/?refused=expired', 'the code of another browser signs no one in')
-  t.equal(await end(thief, callback.replace(/code=[^&]+/, 'code=wrong')), '/dashboard/?refused=provider_failed')
+  const end = async (browser: Browser, address: string) =>
+    (await browser.get(address)).headers.get('location')
+  t.equal(
+    await end(victim, callback),
+    '/dashboard/?refused=expired',
+    'the code of another browser signs no one in'
+  )
+  t.equal(
+    await end(thief, callback.replace(/code=[^&]+/, 'code=wrong')),
+    '/dashboard/?refused=provider_failed'
+  )
   t.equal(await end(thief, callback), '/dashboard/?refused=expired', 'a second time')
   t.ok(lines.some(({ status, cause }) => status === 303 && cause !== undefined), 'the log says why')
 })
 
-t.test('without a provider that answers, the page says so; without one in the configuration there is no such way', async t => {
-  const place = await open(t, { issuer: 'http://127.0.0.1:9' })
-  t.match(await place.come('subject-1', ada), { at: '/dashboard/?refused=provider_failed' })
-  const { api: { url } } = await adminGateway(t)
-  t.equal((await fetch(`${url}/admin/v1/sign-in/oidc`, { redirect: 'manual' })).status, 404)
-})
+t.test(
+  'without a provider that answers, the page says so; without one in the configuration there is no such way',
+  async t => {
+    const place = await open(t, { issuer: 'http://127.0.0.1:9' })
+    t.match(await place.come('subject-1', ada), { at: '/dashboard/?refused=provider_failed' })
+    const {
+      api: { url }
+    } = await adminGateway(t)
+    t.equal((await fetch(`${url}/admin/v1/sign-in/oidc`, { redirect: 'manual' })).status, 404)
+  }
+)

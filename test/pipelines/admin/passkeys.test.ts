@@ -21,8 +21,14 @@ async function open (t: Test): Promise<AdminGateway> {
 /** Adds a new device for a user. */
 async function register ({ send }: Person): Promise<PasskeyDevice> {
   const device = passkeyDevice()
-  const { body: { challenge_id, options } } = await send('POST /admin/v1/passkeys/options', undefined, fromPage)
-  const { status } = await send('POST /admin/v1/passkeys', { challenge_id, name: 'Laptop', credential: device.create(options, page) }, fromPage)
+  const {
+    body: { challenge_id, options }
+  } = await send('POST /admin/v1/passkeys/options', undefined, fromPage)
+  const { status } = await send(
+    'POST /admin/v1/passkeys',
+    { challenge_id, name: 'Laptop', credential: device.create(options, page) },
+    fromPage
+  )
   if (status !== 200) throw new Error(`status ${status}`)
   return device
 }
@@ -30,7 +36,11 @@ async function register ({ send }: Person): Promise<PasskeyDevice> {
 /** Begins a sign-in, and returns what its browser has of it. */
 async function challenge ({ send }: AdminGateway) {
   const { body, response } = await send(begin, undefined, fromPage)
-  return { id: body.challenge_id, options: body.options, cookie: response.headers.get('set-cookie')?.split(';', 1)[0] ?? '' }
+  return {
+    id: body.challenge_id,
+    options: body.options,
+    cookie: response.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
+  }
 }
 
 t.test('a passkey signs its user in, and says when', async t => {
@@ -42,17 +52,34 @@ t.test('a passkey signs its user in, and says when', async t => {
   t.match((await person.send('GET /admin/v1/session')).body, { passkeys: 1, needs_credential: false })
 
   const { id, options, cookie } = await challenge(place)
-  const { status, body, response } = await place.send(signIn, { challenge_id: id, credential: device.prove(options, page) }, { ...fromPage, cookie })
+  const { status, body, response } = await place.send(
+    signIn,
+    { challenge_id: id, credential: device.prove(options, page) },
+    { ...fromPage, cookie }
+  )
   t.equal(status, 200)
   t.match(body, { user: { id: person.user.id } })
   t.match(response.headers.get('set-cookie'), /^headgate_session=/)
   const { data: [passkey] } = (await person.send('GET /admin/v1/passkeys')).body
   t.match(passkey, { name: 'Laptop', host: 'ai.example.com', last_used_at_ms: Number })
 
-  t.equal((await (await place.user('owner')).send(`DELETE /admin/v1/passkeys/${passkey.id}`)).status, 404, 'others do not remove it')
+  t.equal(
+    (await (await place.user('owner')).send(`DELETE /admin/v1/passkeys/${passkey.id}`)).status,
+    404,
+    'others do not remove it'
+  )
   t.equal((await person.send(`DELETE /admin/v1/passkeys/${passkey.id}`)).status, 200)
   const next = await challenge(place)
-  t.equal((await place.send(signIn, { challenge_id: next.id, credential: device.prove(next.options, page) }, { ...fromPage, cookie: next.cookie })).status, 401)
+  t.equal(
+    (
+      await place.send(
+        signIn,
+        { challenge_id: next.id, credential: device.prove(next.options, page) },
+        { ...fromPage, cookie: next.cookie }
+      )
+    ).status,
+    401
+  )
   const acts = (await (await place.user('owner')).send('GET /admin/v1/audit?action=passkey')).body.data
   t.same(acts.map(({ action }: { action: string }) => action), ['passkey.delete', 'passkey.add'])
 })
@@ -63,10 +90,15 @@ t.test('a proof counts once, in the browser that began, for this page and this p
   const expired = await challenge(place)
   await place.database.query.updateTable('challenges').set({ expires_at_ms: Date.now() }).execute()
   const [one, other] = [await challenge(place), await challenge(place)]
-  const send = async (from: typeof one, proof: object, cookie = from.cookie) => (await place.send(signIn, { challenge_id: from.id, credential: proof }, { ...fromPage, cookie })).status
+  const send = async (from: typeof one, proof: object, cookie = from.cookie) =>
+    (await place.send(signIn, { challenge_id: from.id, credential: proof }, { ...fromPage, cookie })).status
 
   t.equal(await send(expired, device.prove(expired.options, page)), 401, 'after its time')
-  t.equal(await send(one, device.prove(one.options, page), other.cookie), 401, 'with the cookie of another browser')
+  t.equal(
+    await send(one, device.prove(one.options, page), other.cookie),
+    401,
+    'with the cookie of another browser'
+  )
   t.equal(await send(one, device.prove(one.options, page), ''), 401, 'without a cookie')
   const proof = device.prove(one.options, page)
   t.equal(await send(one, proof), 200)
@@ -76,7 +108,9 @@ t.test('a proof counts once, in the browser that began, for this page and this p
 t.test('a proof of something else signs no one in', async t => {
   const place = await open(t)
   const device = await register(await place.user('owner'))
-  const cases: ReadonlyArray<readonly [name: string, prove: (options: Parameters<PasskeyDevice['prove']>[0]) => object]> = [
+  const cases: ReadonlyArray<
+    readonly [name: string, prove: (options: Parameters<PasskeyDevice['prove']>[0]) => object]
+  > = [
     ['another page', options => device.prove(options, 'https://evil.example')],
     ['another host', options => device.prove({ ...options, rpId: 'evil.example' }, page)],
     ['another challenge', options => device.prove({ ...options, challenge: 'c'.repeat(43) }, page)],
@@ -84,24 +118,55 @@ t.test('a proof of something else signs no one in', async t => {
   ]
   device.prove((await challenge(place)).options, page, 7)
   const seen = await challenge(place)
-  t.equal((await place.send(signIn, { challenge_id: seen.id, credential: device.prove(seen.options, page, 8) }, { ...fromPage, cookie: seen.cookie })).status, 200)
+  t.equal(
+    (
+      await place.send(
+        signIn,
+        { challenge_id: seen.id, credential: device.prove(seen.options, page, 8) },
+        { ...fromPage, cookie: seen.cookie }
+      )
+    ).status,
+    200
+  )
   for (const [name, prove] of cases) {
     const { id, options, cookie } = await challenge(place)
-    const { status, body } = await place.send(signIn, { challenge_id: id, credential: prove(options) }, { ...fromPage, cookie })
+    const { status, body } = await place.send(
+      signIn,
+      { challenge_id: id, credential: prove(options) },
+      { ...fromPage, cookie }
+    )
     t.match([status, body.error.code], [401, 'invalid_credentials'], name)
   }
-  const failed = async () => (await place.admin.accounts.audit.list({ action: 'session.sign_in_failed' }, { limit: 50 })).data
-  const noted = await eventually(failed, acts => acts.length >= cases.length, 'the failures in the audit log')
-  t.same(noted.map(({ after }) => after), cases.map(() => ({ by: 'passkey' })))
+  const failed = async () =>
+    (await place.admin.accounts.audit.list({ action: 'session.sign_in_failed' }, { limit: 50 })).data
+  const noted = await eventually(
+    failed,
+    acts => acts.length >= cases.length,
+    'the failures in the audit log'
+  )
+  t.same(
+    noted.map(({ after }) => after),
+    cases.map(() => ({ by: 'passkey' }))
+  )
 })
 
 t.test('a passkey is added by the session that began, once, and by its own page', async t => {
   const place = await open(t)
   const [person, thief] = [await place.user('member'), await place.user('member')]
-  const request = async () => (await person.send('POST /admin/v1/passkeys/options', undefined, fromPage)).body
-  const add = async ({ send }: Person, { challenge_id, options }: Awaited<ReturnType<typeof request>>, origin = page) => (
-    (await send('POST /admin/v1/passkeys', { challenge_id, name: 'Telephone', credential: passkeyDevice().create(options, origin) }, fromPage)).status
-  )
+  const request = async () =>
+    (await person.send('POST /admin/v1/passkeys/options', undefined, fromPage)).body
+  const add = async (
+    { send }: Person,
+    { challenge_id, options }: Awaited<ReturnType<typeof request>>,
+    origin = page
+  ) =>
+    (
+      await send(
+        'POST /admin/v1/passkeys',
+        { challenge_id, name: 'Telephone', credential: passkeyDevice().create(options, origin) },
+        fromPage
+      )
+    ).status
   t.equal(await add(thief, await request()), 400, 'not by another session')
   t.equal(await add(person, await request(), 'https://evil.example'), 400, 'not by another page')
   const requested = await request()
@@ -109,42 +174,97 @@ t.test('a passkey is added by the session that began, once, and by its own page'
 })
 
 /** Sends as a program that chooses `Host`, which fetch does not. */
-async function sendAs (place: AdminGateway, origin: string, route: string, body?: object, headers: Record<string, string> = {}) {
+async function sendAs (
+  place: AdminGateway,
+  origin: string,
+  route: string,
+  body?: object,
+  headers: Record<string, string> = {}
+) {
   const [method = '', path = ''] = route.split(' ')
-  const sent = request(place.api.url + path, { method, headers: { ...headers, origin, host: new URL(origin).host, ...body !== undefined && { 'content-type': 'application/json' } } })
+  const sent = request(place.api.url + path, {
+    method,
+    headers: {
+      ...headers,
+      origin,
+      host: new URL(origin).host,
+      ...body !== undefined && { 'content-type': 'application/json' }
+    }
+  })
   sent.end(body === undefined ? undefined : JSON.stringify(body))
   const [response] = await once(sent, 'response') as [IncomingMessage]
   const answer: Awaited<ReturnType<Send>>['body'] = await json(response)
-  return { status: response.statusCode, body: answer, cookie: response.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? '' }
+  return {
+    status: response.statusCode,
+    body: answer,
+    cookie: response.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? ''
+  }
 }
 
-/** Signs in with what a device proves on a page, passed on by a program that says in its headers where it came from. */
-async function relay (place: AdminGateway, device: PasskeyDevice, from: string, claimed = from): Promise<number | undefined> {
-  const { body: { challenge_id, options }, cookie } = await sendAs(place, claimed, begin)
-  return (await sendAs(place, claimed, signIn, { challenge_id, credential: device.prove(options, from) }, { cookie })).status
+/**
+ * Signs in with what a device proves on a page, passed on by a program that says in its headers where it came
+ * from.
+ */
+async function relay (
+  place: AdminGateway,
+  device: PasskeyDevice,
+  from: string,
+  claimed = from
+): Promise<number | undefined> {
+  const {
+    body: { challenge_id, options },
+    cookie
+  } = await sendAs(place, claimed, begin)
+  return (
+    await sendAs(
+      place,
+      claimed,
+      signIn,
+      { challenge_id, credential: device.prove(options, from) },
+      { cookie }
+    )
+  ).status
 }
 
 t.test('a page at an IP address makes no passkeys', async t => {
   const place = await adminGateway(t)
-  const { body } = await (await place.user('member')).send('POST /admin/v1/passkeys/options', undefined, { origin: place.api.url })
+  const { body } = await (
+    await place.user('member')
+  ).send('POST /admin/v1/passkeys/options', undefined, { origin: place.api.url })
   t.match(body.error.message, /host names only/)
 })
 
-t.test('what a page of another port has proved signs no one in, whatever the program behind it says', async t => {
-  const place = await adminGateway(t)
-  const { cookie, csrf } = await place.user('owner')
-  const [own, other] = ['http://localhost:8080', 'http://localhost:3000']
-  const device = passkeyDevice()
-  const session = { cookie, 'x-headgate-csrf': csrf }
-  const { body: { challenge_id, options } } = await sendAs(place, own, 'POST /admin/v1/passkeys/options', undefined, session)
-  t.equal((await sendAs(place, own, 'POST /admin/v1/passkeys', { challenge_id, name: 'Laptop', credential: device.create(options, own) }, session)).status, 200)
-  t.equal(await relay(place, device, own), 200)
-  t.equal(await relay(place, device, other), 401)
-  t.equal(await relay(place, device, other, own), 401)
-  await place.database.query.updateTable('passkeys').set({ origin: null }).execute()
-  t.equal(await relay(place, device, other), 200, 'a passkey of an earlier version works as it did')
-  t.equal(await relay(place, device, other, own), 401)
-})
+t.test(
+  'what a page of another port has proved signs no one in, whatever the program behind it says',
+  async t => {
+    const place = await adminGateway(t)
+    const { cookie, csrf } = await place.user('owner')
+    const [own, other] = ['http://localhost:8080', 'http://localhost:3000']
+    const device = passkeyDevice()
+    const session = { cookie, 'x-headgate-csrf': csrf }
+    const {
+      body: { challenge_id, options }
+    } = await sendAs(place, own, 'POST /admin/v1/passkeys/options', undefined, session)
+    t.equal(
+      (
+        await sendAs(
+          place,
+          own,
+          'POST /admin/v1/passkeys',
+          { challenge_id, name: 'Laptop', credential: device.create(options, own) },
+          session
+        )
+      ).status,
+      200
+    )
+    t.equal(await relay(place, device, own), 200)
+    t.equal(await relay(place, device, other), 401)
+    t.equal(await relay(place, device, other, own), 401)
+    await place.database.query.updateTable('passkeys').set({ origin: null }).execute()
+    t.equal(await relay(place, device, other), 200, 'a passkey of an earlier version works as it did')
+    t.equal(await relay(place, device, other, own), 401)
+  }
+)
 
 t.test('with a public address passkeys are made and used there alone', async t => {
   const place = await open(t)
@@ -153,30 +273,48 @@ t.test('with a public address passkeys are made and used there alone', async t =
   t.equal(await relay(place, device, page), 200)
   await place.database.query.updateTable('passkeys').set({ origin: 'http://ai.example.com:8080' }).execute()
   t.equal(await relay(place, device, page), 200, 'also after the gateway got that address')
-  for (const origin of ['http://ai.example.com', 'https://ai.example.com:3000', 'https://sub.ai.example.com']) {
+  for (const origin of [
+    'http://ai.example.com',
+    'https://ai.example.com:3000',
+    'https://sub.ai.example.com'
+  ]) {
     const refused = await sendAs(place, origin, begin)
-    t.match([refused.status, refused.body.error], [400, { code: 'invalid_value', message: /`server\.public_url`/ }], origin)
+    t.match(
+      [refused.status, refused.body.error],
+      [400, { code: 'invalid_value', message: /`server\.public_url`/ }],
+      origin
+    )
     t.equal(await relay(place, device, origin, page), 401, origin)
-    const add = await sendAs(place, origin, 'POST /admin/v1/passkeys/options', undefined, { cookie: person.cookie, 'x-headgate-csrf': person.csrf })
+    const add = await sendAs(place, origin, 'POST /admin/v1/passkeys/options', undefined, {
+      cookie: person.cookie,
+      'x-headgate-csrf': person.csrf
+    })
     t.equal(add.status, 400, origin)
   }
 })
 
-t.test('a session that has ended adds no passkey, and one that was removed begins none, though the request came before', async t => {
-  const place = await open(t)
-  const { sessions, passkeys } = place.admin.accounts
-  const person = await place.user('member')
-  const { id: userId } = person.user
-  const device = await register(person)
-  const { id, options, cookie } = await challenge(place)
-  const proof = { challenge_id: id, credential: device.prove(options, page) }
-  const [added] = await passkeys.list(userId)
-  place.afterRead('passkeys', async () => await passkeys.remove(userId, added?.id ?? ''))
-  t.equal((await place.send(signIn, proof, { ...fromPage, cookie })).status, 401)
+t.test(
+  'a session that has ended adds no passkey, and one that was removed begins none, though the request came before',
+  async t => {
+    const place = await open(t)
+    const { sessions, passkeys } = place.admin.accounts
+    const person = await place.user('member')
+    const { id: userId } = person.user
+    const device = await register(person)
+    const { id, options, cookie } = await challenge(place)
+    const proof = { challenge_id: id, credential: device.prove(options, page) }
+    const [added] = await passkeys.list(userId)
+    place.afterRead('passkeys', async () => await passkeys.remove(userId, added?.id ?? ''))
+    t.equal((await place.send(signIn, proof, { ...fromPage, cookie })).status, 401)
 
-  const { body } = await person.send('POST /admin/v1/passkeys/options', undefined, fromPage)
-  place.afterRead('users', async () => await sessions.endAll(userId))
-  const late = { challenge_id: body.challenge_id, name: 'Late', credential: passkeyDevice().create(body.options, page) }
-  t.equal((await person.send('POST /admin/v1/passkeys', late, fromPage)).status, 401)
-  t.same([await passkeys.list(userId), await sessions.list(userId, '')], [[], []])
-})
+    const { body } = await person.send('POST /admin/v1/passkeys/options', undefined, fromPage)
+    place.afterRead('users', async () => await sessions.endAll(userId))
+    const late = {
+      challenge_id: body.challenge_id,
+      name: 'Late',
+      credential: passkeyDevice().create(body.options, page)
+    }
+    t.equal((await person.send('POST /admin/v1/passkeys', late, fromPage)).status, 401)
+    t.same([await passkeys.list(userId), await sessions.list(userId, '')], [[], []])
+  }
+)

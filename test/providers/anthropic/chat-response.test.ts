@@ -6,9 +6,21 @@ import { ask } from '../../support/anthropic-answers.ts'
 
 t.test('an answer that is none is refused', async t => {
   for (const answer of [null, 'text', [], {}, { type: 'message' }, { content: '' }, { content: ['text'] }]) {
-    t.throws(() => readResponse(anthropicChat, answer, ask()), { code: 'upstream_invalid_response', status: 502 })
+    t.throws(() => readResponse(anthropicChat, answer, ask()), {
+      code: 'upstream_invalid_response',
+      status: 502
+    })
   }
-  t.match(readResponse(anthropicChat, { content: 'text' }, ask())[1], { type: 'text-delta', text: 'text' }, 'a text in place of the list')
-  t.throws(() => readResponse(anthropicChat, { type: 'error', error: { type: 'overloaded_error' } }, ask()), { code: 'upstream_overloaded' })
-  t.throws(() => readEvents([Buffer.from('data: <html>\n\n')], streamOf(anthropicChat, ask())), { code: 'upstream_invalid_response' })
+  t.match(
+    readResponse(anthropicChat, { content: 'text' }, ask())[1],
+    { type: 'text-delta', text: 'text' },
+    'a text in place of the list'
+  )
+  t.throws(
+    () => readResponse(anthropicChat, { type: 'error', error: { type: 'overloaded_error' } }, ask()),
+    { code: 'upstream_overloaded' }
+  )
+  t.throws(() => readEvents([Buffer.from('data: <html>\n\n')], streamOf(anthropicChat, ask())), {
+    code: 'upstream_invalid_response'
+  })
 })

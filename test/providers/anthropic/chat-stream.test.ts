@@ -9,9 +9,23 @@ t.test('a stream that breaks off is an error, not an end', async t => {
   for (const messages of [[], [start], [start, textStart, half]]) {
     t.throws(() => eventsOf(...messages), { code: 'upstream_stream_interrupted', status: 502 })
   }
-  t.throws(() => readEvents([Buffer.concat([sse([start, textStart, half]), Buffer.from('event: message_delta\ndata: {"type":"mess')])], streamOf(anthropicChat, ask())), GatewayError)
+  t.throws(
+    () =>
+      readEvents(
+        [
+          Buffer.concat([
+            sse([start, textStart, half]),
+            Buffer.from('event: message_delta\ndata: {"type":"mess')
+          ])
+        ],
+        streamOf(anthropicChat, ask())
+      ),
+    GatewayError
+  )
   for (const reason of ['end_turn', 'yet to be invented']) {
-    t.match(eventsOf(start, textStart, half, { ...finish, delta: { stop_reason: reason } }).at(-1), { type: 'usage' })
+    t.match(eventsOf(start, textStart, half, { ...finish, delta: { stop_reason: reason } }).at(-1), {
+      type: 'usage'
+    })
   }
 })
 
@@ -24,8 +38,13 @@ t.test('a second answer in one stream is refused, the first one repeated is not'
 t.test('the stream is over at its last event: what follows is not read', async t => {
   const reader = streamOf(anthropicChat, ask())
   const next = readerOf(reader)
-  for (const message of [start, finish]) next({ event: message.type, data: JSON.stringify(message), id: undefined })
+  for (const message of [start, finish]) {
+    next({ event: message.type, data: JSON.stringify(message), id: undefined })
+  }
   t.equal(reader.done, false)
-  t.match(next({ event: 'message_stop', data: '{}', id: undefined }), [{ type: 'choice-end' }, { type: 'usage' }])
+  t.match(next({ event: 'message_stop', data: '{}', id: undefined }), [
+    { type: 'choice-end' },
+    { type: 'usage' }
+  ])
   t.equal(reader.done, true)
 })

@@ -2,7 +2,14 @@ import t from 'tap'
 import { stream } from '../../support/anthropic-answers.ts'
 
 t.test('every stop reason is a finish reason, those yet to be invented too', async t => {
-  const reasons = ['pause-turn', 'refusal', 'stop-sequence', 'context-window', 'unknown-stop', 'null-stop'].map(name => {
+  const reasons = [
+    'pause-turn',
+    'refusal',
+    'stop-sequence',
+    'context-window',
+    'unknown-stop',
+    'null-stop'
+  ].map(name => {
     const end = stream(name).find(event => event.type === 'choice-end')
     return end?.type === 'choice-end' ? end.reason : undefined
   })

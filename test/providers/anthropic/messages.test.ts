@@ -6,19 +6,35 @@ import type { MessagesRequest } from '../../../lib/providers/anthropic/wire.ts'
 t.test('a tool call without a result is named in the refusal', async t => {
   const call = (id: string): object => ({ id, type: 'function', function: { name: 'now', arguments: '{}' } })
   const messages = [
-    { role: 'user', content: 'hi' }, { role: 'assistant', tool_calls: [call('a'), call('b')] }, { role: 'tool', tool_call_id: 'a', content: '' }
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', tool_calls: [call('a'), call('b')] },
+    { role: 'tool', tool_call_id: 'a', content: '' }
   ] as ChatInput['messages'] // the calls are plain objects, as they come from callers
   t.throws(() => body({ messages }), { code: 'invalid_value', message: /; `b` has none\./ })
 })
 
 t.test('no system message is lost', async t => {
-  const { system } = body({ messages: [{ role: 'system', content: 'a' }, { role: 'user', content: 'b' }, { role: 'system', content: 'c' }] })
-  t.strictSame(system, [{ type: 'text', text: 'a' }, { type: 'text', text: 'c' }])
+  const { system } = body({
+    messages: [
+      { role: 'system', content: 'a' },
+      { role: 'user', content: 'b' },
+      { role: 'system', content: 'c' }
+    ]
+  })
+  t.strictSame(system, [
+    { type: 'text', text: 'a' },
+    { type: 'text', text: 'c' }
+  ])
 })
 
 t.test('results of parallel calls are one message, in front, in the order of the calls', async t => {
-  const { messages } = JSON.parse(read('tool-round.request.json').toString()).body as MessagesRequest // our fixture
-  t.match(messages[2]?.content, [{ type: 'tool_result', tool_use_id: 'toolu_1' }, { type: 'tool_result' }, { type: 'text' }])
+  // our fixture
+  const { messages } = JSON.parse(read('tool-round.request.json').toString()).body as MessagesRequest
+  t.match(messages[2]?.content, [
+    { type: 'tool_result', tool_use_id: 'toolu_1' },
+    { type: 'tool_result' },
+    { type: 'text' }
+  ])
   t.equal(messages.length, 5)
 })
 
@@ -34,41 +50,99 @@ t.test('no empty text stands beside a tool call', async t => {
 })
 
 t.test('thinking without its signature is not sent back', async t => {
-  t.notMatch(JSON.stringify(JSON.parse(read('unsigned-thinking.request.json').toString()).body), /think|because/)
+  t.notMatch(
+    JSON.stringify(JSON.parse(read('unsigned-thinking.request.json').toString()).body),
+    /think|because/
+  )
 })
 
-t.test('ids that repeat in a conversation are sent once each, and each result has that of its call', async t => {
-  const turn = (id: string, p: string): ChatInput['messages'] => [
-    { role: 'assistant', content: null, tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: `{"p":"${p}"}` } }] }, { role: 'tool', tool_call_id: id, content: p }
-  ]
-  const { messages } = body({ messages: [{ role: 'user', content: 'a' }, ...turn('call_0', '1'), ...turn('call_0_2', '2'), ...turn('call_0', '3'), ...turn('call_0', '4')] })
-  const blocks = messages.flatMap(({ content }): unknown[] => typeof content === 'string' ? [] : content) as ReadonlyArray<Record<string, unknown>>
-  const calls = blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => id)
-  t.equal(new Set(calls).size, 4)
-  t.same(blocks.filter(({ type }) => type === 'tool_result').map(({ tool_use_id: id, content }) => [id, content]), calls.map((id, index) => [id, String(index + 1)]))
-})
+t.test(
+  'ids that repeat in a conversation are sent once each, and each result has that of its call',
+  async t => {
+    const turn = (id: string, p: string): ChatInput['messages'] => [
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: `{"p":"${p}"}` } }]
+      },
+      { role: 'tool', tool_call_id: id, content: p }
+    ]
+    const { messages } = body({
+      messages: [
+        { role: 'user', content: 'a' },
+        ...turn('call_0', '1'),
+        ...turn('call_0_2', '2'),
+        ...turn('call_0', '3'),
+        ...turn('call_0', '4')
+      ]
+    })
+    const blocks = messages.flatMap(({ content }): unknown[] =>
+      typeof content === 'string' ? [] : content
+    ) as ReadonlyArray<Record<string, unknown>>
+    const calls = blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => id)
+    t.equal(new Set(calls).size, 4)
+    t.same(
+      blocks
+        .filter(({ type }) => type === 'tool_result')
+        .map(({ tool_use_id: id, content }) => [id, content]),
+      calls.map((id, index) => [id, String(index + 1)])
+    )
+  }
+)
 
 t.test('texts of white space only are left out, wherever they are', async t => {
   const { system, messages } = body({
     messages: [
-      { role: 'system', content: ' ' }, { role: 'user', content: [{ type: 'text', text: '  ' }, { type: 'text', text: 'x' }] },
-      { role: 'assistant', content: '\n\n', tool_calls: [{ id: 'k', type: 'function', function: { name: 'f', arguments: '{}' } }] }, { role: 'tool', tool_call_id: 'k', content: '\t' }
+      { role: 'system', content: ' ' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: '  ' },
+          { type: 'text', text: 'x' }
+        ]
+      },
+      {
+        role: 'assistant',
+        content: '\n\n',
+        tool_calls: [{ id: 'k', type: 'function', function: { name: 'f', arguments: '{}' } }]
+      },
+      { role: 'tool', tool_call_id: 'k', content: '\t' }
     ]
   })
   t.equal(system, undefined)
   t.same(messages, [
-    { role: 'user', content: 'x' }, { role: 'assistant', content: [{ type: 'tool_use', id: 'k', name: 'f', input: {} }] },
+    { role: 'user', content: 'x' },
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'k', name: 'f', input: {} }] },
     { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'k' }] }
   ])
 })
 
 t.test('a system prompt alone is a user message', async t => {
-  for (const role of ['system', 'developer'] as const) t.match(body({ messages: [{ role, content: 'Say hi.' }] }), { system: undefined, messages: [{ role: 'user', content: 'Say hi.' }] })
-  t.throws(() => body({ messages: [{ role: 'system', content: ' ' }] }), { code: 'invalid_value', param: 'messages' })
+  for (const role of ['system', 'developer'] as const) {
+    t.match(body({ messages: [{ role, content: 'Say hi.' }] }), {
+      system: undefined,
+      messages: [{ role: 'user', content: 'Say hi.' }]
+    })
+  }
+  t.throws(() => body({ messages: [{ role: 'system', content: ' ' }] }), {
+    code: 'invalid_value',
+    param: 'messages'
+  })
 })
 
 t.test('thinking without a signature goes back to servers that sign none', async t => {
-  const given = ask({ messages: [{ role: 'user', content: 'a' }, { role: 'assistant', content: 'b', thinking_blocks: [{ type: 'thinking', thinking: 'hm' }] }, { role: 'user', content: 'c' }] })
-  t.match(bodyOf({ ...given, quirks: { unsignedThinking: true } }).messages[1], { content: [{ type: 'thinking', thinking: 'hm', signature: '' }, { type: 'text', text: 'b' }] })
+  const given = ask({
+    messages: [
+      { role: 'user', content: 'a' },
+      { role: 'assistant', content: 'b', thinking_blocks: [{ type: 'thinking', thinking: 'hm' }] },
+      { role: 'user', content: 'c' }
+    ]
+  })
+  t.match(bodyOf({ ...given, quirks: { unsignedThinking: true } }).messages[1], {
+    content: [
+      { type: 'thinking', thinking: 'hm', signature: '' },
+      { type: 'text', text: 'b' }
+    ]
+  })
   t.match(bodyOf(given).messages[1], { content: 'b' })
 })

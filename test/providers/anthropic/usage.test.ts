@@ -9,13 +9,21 @@ t.test('usage of the start and the end is not added up, nor that of the end lost
 t.test('half a report is none: the output that a stream begins with is not what was written', async t => {
   const usage = { input_tokens: 12, output_tokens: 1 }
   const began = { type: 'message_start', message: { id: 'm', usage } }
-  const ended = (usage: object): object => ({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage })
+  const ended = (usage: object): object => ({
+    type: 'message_delta',
+    delta: { stop_reason: 'end_turn' },
+    usage
+  })
   const last = (...events: object[]): unknown => eventsOf(...events, stop).at(-1)
   t.match(last(began, ended({ output_tokens: 9 })), { usage: { promptTokens: 12, completionTokens: 9 } })
   t.match(last(began, ended({})), { type: 'choice-end' })
-  t.match(last({ type: 'message_start', message: { id: 'm' } }, ended({ output_tokens: 9 })), { type: 'choice-end' })
+  t.match(last({ type: 'message_start', message: { id: 'm' } }, ended({ output_tokens: 9 })), {
+    type: 'choice-end'
+  })
 })
 
 t.test('cached tokens are part of the prompt', async t => {
-  t.match(stream('cache-usage').at(-1), { usage: { promptTokens: 1203, cachedTokens: 1000, cacheWriteTokens: 200 } })
+  t.match(stream('cache-usage').at(-1), {
+    usage: { promptTokens: 1203, cachedTokens: 1000, cacheWriteTokens: 200 }
+  })
 })

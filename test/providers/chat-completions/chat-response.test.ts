@@ -30,7 +30,16 @@ t.test('a complete answer gives the events of the stream that says the same', as
     { type: 'choice-end', choice: 0, reason: 'tool_calls' },
     { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } }
   ])
-  for (const bad of [{}, { choices: [] }, { choices: 'no' }, [], 'text', null, { error: 'no' }, { code: 'The service is currently unavailable', error: 'x' }]) {
+  for (const bad of [
+    {},
+    { choices: [] },
+    { choices: 'no' },
+    [],
+    'text',
+    null,
+    { error: 'no' },
+    { code: 'The service is currently unavailable', error: 'x' }
+  ]) {
     t.throws(() => readResponse(chatCompletions, bad, ask()), GatewayError, JSON.stringify(bad))
   }
 })

@@ -13,13 +13,20 @@ t.test('a stream that stops before its finish reason is an error, with or withou
     t.throws(() => readEvents([bytes], streamOf(chatCompletions, ask())), GatewayError, JSON.stringify(end))
   }
   const done = Buffer.from(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE] \n\n`)
-  t.match(readEvents([done], streamOf(chatCompletions, ask({}, { lenientFinish: true }))).at(-1), { type: 'choice-end' })
+  t.match(readEvents([done], streamOf(chatCompletions, ask({}, { lenientFinish: true }))).at(-1), {
+    type: 'choice-end'
+  })
 })
 
 t.test('a chunk under a name of its own is a chunk; other names are passed over', async t => {
   t.same(streamed(`event: completion.chunk\n${text}`), streamed(text))
-  t.same(streamed(`event: ping\ndata: {"type":"ping"}\n\nevent: note\ndata: words\n\n${text}`), streamed(text))
-  t.throws(() => streamed('event: chunk\ndata: {"error":{"message":"no","code":503}}\n\n'), { code: 'upstream_overloaded' })
+  t.same(
+    streamed(`event: ping\ndata: {"type":"ping"}\n\nevent: note\ndata: words\n\n${text}`),
+    streamed(text)
+  )
+  t.throws(() => streamed('event: chunk\ndata: {"error":{"message":"no","code":503}}\n\n'), {
+    code: 'upstream_overloaded'
+  })
 })
 
 t.test('a field that has its first value again is passed on again', async t => {
@@ -27,7 +34,10 @@ t.test('a field that has its first value again is passed on again', async t => {
     `data: ${JSON.stringify({ id: '1', status, choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`
   const statuses = ['busy', 'busy', 'idle', 'busy', 'busy']
   const events = streamed(statuses.map((status, index) => frame(status, `${index}`)).join('') + text)
-  t.same(events.flatMap(event => event.type === 'extra' ? [event.fields['status']] : []), ['busy', 'idle', 'busy'])
+  t.same(
+    events.flatMap(event => (event.type === 'extra' ? [event.fields['status']] : [])),
+    ['busy', 'idle', 'busy']
+  )
 })
 
 t.test('a template is made of some chunks only, where no two are alike', async t => {
@@ -35,8 +45,10 @@ t.test('a template is made of some chunks only, where no two are alike', async t
     `data: ${JSON.stringify({ id: '1', choices: [{ index: 0, delta: { content }, finish_reason: null }], obfuscation: field })}\n\n`
   const texts = Array.from({ length: 300 }, (_, index) => `text ${index} `)
   const made = t.capture(TextTemplate, 'of', TextTemplate.of.bind(TextTemplate))
-  const read = (fieldOf: (index: number) => string): string => streamed(texts.map((content, index) => frame(fieldOf(index), content)).join('') + text)
-    .map(event => event.type === 'text-delta' ? event.text : '').join('')
+  const read = (fieldOf: (index: number) => string): string =>
+    streamed(texts.map((content, index) => frame(fieldOf(index), content)).join('') + text)
+      .map(event => (event.type === 'text-delta' ? event.text : ''))
+      .join('')
   const all = `${texts.join('')}a`
   t.equal(read(index => `${index}`), all)
   // The first chunk, which starts the response, is not one of text alone.
@@ -50,22 +62,42 @@ t.test('a template is made of some chunks only, where no two are alike', async t
 t.test('a text with quotes, backslashes or line ends fits the template of the others', async t => {
   const texts = ['plain', 'a "quoted" word', '{"a":"\\\\"}', '\\', 'line\nend', '"', 'ü "…" 🙂', 'plain']
   const made = t.capture(TextTemplate, 'of', TextTemplate.of.bind(TextTemplate))
-  const events = streamed(texts.map(content => `data: ${JSON.stringify({ id: '1', choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`).join('') + text)
-  t.same(events.flatMap(event => event.type === 'text-delta' ? [event.text] : []), [...texts, 'a'])
+  const events = streamed(
+    texts
+      .map(
+        content =>
+          `data: ${JSON.stringify({ id: '1', choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`
+      )
+      .join('') + text
+  )
+  t.same(
+    events.flatMap(event => (event.type === 'text-delta' ? [event.text] : [])),
+    [...texts, 'a']
+  )
   t.equal(made().length, 2, 'of the second chunk and of the last, which finishes')
 })
 
 t.test('a value that looks like a text to its end, and is not, is parsed', async t => {
-  const frame = (delta: string): string => `data: {"id":"1","choices":[{"index":0,"delta":{${delta}},"finish_reason":null}]}\n\n`
+  const frame = (delta: string): string =>
+    `data: {"id":"1","choices":[{"index":0,"delta":{${delta}},"finish_reason":null}]}\n\n`
   const plain = frame('"content":"a"')
   const events = streamed(`${plain}${plain}${frame('"content":"b","refusal":"no"')}${plain}${text}`)
   t.same(events.flatMap(event => event.type === 'text-delta' ? [event.text] : []), ['a', 'a', 'b', 'a', 'a'])
 })
 
 t.test('a chunk with a control character in its text is no JSON, whichever chunk it is', async t => {
-  const frame = (content: string): string => `data: {"id":"1","choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":null}]}\n\n`
+  const frame = (content: string): string =>
+    `data: {"id":"1","choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":null}]}\n\n`
   for (const before of [0, 1, 2]) {
-    t.throws(() => streamed(`${frame('fine').repeat(before)}${frame('a\tb')}${text}`), { code: 'upstream_invalid_response' }, `after ${before}`)
-    t.throws(() => streamed(`${frame('fine').repeat(before)}event: chunk\n${frame('a\tb')}${text}`), { code: 'upstream_invalid_response' }, `with a name, after ${before}`)
+    t.throws(
+      () => streamed(`${frame('fine').repeat(before)}${frame('a\tb')}${text}`),
+      { code: 'upstream_invalid_response' },
+      `after ${before}`
+    )
+    t.throws(
+      () => streamed(`${frame('fine').repeat(before)}event: chunk\n${frame('a\tb')}${text}`),
+      { code: 'upstream_invalid_response' },
+      `with a name, after ${before}`
+    )
   }
 })

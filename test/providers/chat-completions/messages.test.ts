@@ -8,17 +8,37 @@ import { body, refusal, streamed, text } from '../../support/chat-completions.ts
 
 t.test('history is sent without what other providers put into it', async t => {
   const history = [
-    { role: 'assistant' as const, content: null, refusal: null, reasoning_content: 'hm', thinking_blocks: [{}], tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }] },
+    {
+      role: 'assistant' as const,
+      content: null,
+      refusal: null,
+      reasoning_content: 'hm',
+      thinking_blocks: [{}],
+      tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }]
+    },
     { role: 'tool' as const, content: 'ok', tool_call_id: 'a' }
   ]
   t.same(body({ messages: history })['messages'], [
-    { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }]
+    },
     { role: 'tool', content: 'ok', tool_call_id: 'a' }
   ])
-  t.match(body({ messages: history }, { keepInHistory: ['reasoning_content'] })['messages'], [{ reasoning_content: 'hm' }])
-  const image = (url: string): UserMessage => ({ role: 'user', content: [{ type: 'image_url', image_url: { url } }] })
+  t.match(body({ messages: history }, { keepInHistory: ['reasoning_content'] })['messages'], [
+    { reasoning_content: 'hm' }
+  ])
+  const image = (url: string): UserMessage => ({
+    role: 'user',
+    content: [{ type: 'image_url', image_url: { url } }]
+  })
   for (const url of ['file:///etc/passwd', 'ftp://x/y', '/etc/passwd', 'data:text/html;base64,AA']) {
-    t.match(refusal(() => body({ messages: [image(url)] })), { status: 400, param: 'messages[0].content[0].image_url.url' }, url)
+    t.match(
+      refusal(() => body({ messages: [image(url)] })),
+      { status: 400, param: 'messages[0].content[0].image_url.url' },
+      url
+    )
   }
   t.ok(body({ messages: [image('https://example.com/a.png'), image('data:image/png;base64,AA')] }))
 })
@@ -27,20 +47,37 @@ t.test('calls of the history are sent without what other providers put into them
   const call = { id: 'a', type: 'function' as const, function: { name: 'f', arguments: '{}' } }
   const custom = { id: 'b', type: 'custom' as const, custom: { name: 'g', input: 'x' } }
   const more = { index: 0, extra_content: { google: { thought_signature: 's' } } }
-  const turn = (...calls: object[]): AssistantMessage => ({ role: 'assistant', content: null, tool_calls: calls as ToolCall[] }) // as callers may send them
-  const sent = (quirks: Quirks, ...calls: object[]): unknown => body({ messages: [turn(...calls)] }, quirks)['messages']
+  // as callers may send them
+  const turn = (...calls: object[]): AssistantMessage => ({
+    role: 'assistant',
+    content: null,
+    tool_calls: calls as ToolCall[]
+  })
+  const sent = (quirks: Quirks, ...calls: object[]): unknown =>
+    body({ messages: [turn(...calls)] }, quirks)['messages']
   const full = { ...call, ...more, function: { ...call.function, parsed_arguments: {} } }
-  t.strictSame(sent({}, full, { ...custom, ...more, custom: { ...custom.custom, format: null } }, { ...call, custom: custom.custom, extra_content: null }), [turn(call, custom, call)])
+  t.strictSame(
+    sent(
+      {},
+      full,
+      { ...custom, ...more, custom: { ...custom.custom, format: null } },
+      { ...call, custom: custom.custom, extra_content: null }
+    ),
+    [turn(call, custom, call)]
+  )
   t.strictSame(sent({}, { ...more, id: 'a', function: call.function }), [turn(call)], 'without a type')
   const keeping = { keepInHistory: ['extra_content'] }
-  t.strictSame(sent(keeping, full, { ...call, extra_content: null }), [turn({ ...call, extra_content: more.extra_content }, call)])
+  t.strictSame(sent(keeping, full, { ...call, extra_content: null }), [
+    turn({ ...call, extra_content: more.extra_content }, call)
+  ])
   t.strictSame(kinds['openai-compatible'].quirks?.keepInHistory, keeping.keepInHistory, 'it may be Gemini')
 
   const calls = [call, custom]
   const [same] = wireConversation([turn(...calls)], {}) as [AssistantMessage] // the same
   t.ok(same.tool_calls?.every((kept, at) => kept === calls[at]), 'others are not copied')
   const kept = turn({ ...call, extra_content: {} })
-  t.equal((wireConversation([kept], keeping) as [AssistantMessage])[0].tool_calls, kept.tool_calls) // as above
+  // as above
+  t.equal((wireConversation([kept], keeping) as [AssistantMessage])[0].tool_calls, kept.tool_calls)
   const [mixed] = wireConversation([turn(call, full)], {}) as [AssistantMessage] // as above
   t.equal(mixed.tool_calls?.[0], call)
 })
@@ -48,17 +85,37 @@ t.test('calls of the history are sent without what other providers put into them
 t.test('turns that have neither content nor calls are left out', async t => {
   const user = { role: 'user' as const, content: 'hi' }
   const thought = { role: 'assistant' as const, reasoning_content: 'hm', thinking_blocks: [{}] }
-  t.strictSame(body({ messages: [user, thought, { role: 'assistant', content: null }, { ...thought, content: [], tool_calls: [] }, user] })['messages'], [user, user])
-  t.strictSame(body({ messages: [thought, user] }, { keepInHistory: ['reasoning_content'] })['messages'], [user], 'reasoning alone is none')
+  t.strictSame(
+    body({
+      messages: [
+        user,
+        thought,
+        { role: 'assistant', content: null },
+        { ...thought, content: [], tool_calls: [] },
+        user
+      ]
+    })['messages'],
+    [user, user]
+  )
+  t.strictSame(
+    body({ messages: [thought, user] }, { keepInHistory: ['reasoning_content'] })['messages'],
+    [user],
+    'reasoning alone is none'
+  )
   const rest = [
-    { role: 'assistant' as const, content: '' }, { role: 'assistant' as const, refusal: 'No.' }, { role: 'assistant' as const, audio: { id: 'a' } },
+    { role: 'assistant' as const, content: '' },
+    { role: 'assistant' as const, refusal: 'No.' },
+    { role: 'assistant' as const, audio: { id: 'a' } },
     { role: 'assistant' as const, function_call: { name: 'f', arguments: '{}' } }
   ]
   t.strictSame(body({ messages: rest }, { legacyFunctions: true })['messages'], rest)
 })
 
 t.test('messages of the developer are system messages to servers that do not know the role', async t => {
-  const messages = [{ role: 'developer' as const, content: 'Help.' }, { role: 'user' as const, content: 'hi' }]
+  const messages = [
+    { role: 'developer' as const, content: 'Help.' },
+    { role: 'user' as const, content: 'hi' }
+  ]
   t.strictSame(body({ messages })['messages'], [{ role: 'system', content: 'Help.' }, messages[1]])
   t.strictSame(body({ messages }, { developerRole: true })['messages'], messages)
 })
@@ -71,20 +128,41 @@ t.test('messages that hold nothing are passed over, and a quoted end is an end',
   t.same(streamed(`${text}data: "[DONE]"\n\ndata: {"error":"late"}\n\n`), expected)
 })
 
-t.test('a turn of the model stands between the results of tools and a user where a server takes no other order', async t => {
-  const messages: ChatInput['messages'] = [
-    { role: 'user', content: 'a' }, { role: 'assistant', content: null, tool_calls: [{ id: 'k', type: 'function', function: { name: 'f', arguments: '{}' } }] },
-    { role: 'tool', tool_call_id: 'k', content: 'b' }, { role: 'user', content: 'c' }, { role: 'user', content: 'd' }
-  ]
-  const roles = (quirks: Quirks): unknown => (body({ messages }, quirks)['messages'] as Array<{ role: string }>).map(({ role }) => role)
-  t.same(roles({ userAfterTool: false }), ['user', 'assistant', 'tool', 'assistant', 'user', 'user'])
-  t.same(roles({}), ['user', 'assistant', 'tool', 'user', 'user'])
-})
+t.test(
+  'a turn of the model stands between the results of tools and a user where a server takes no other order',
+  async t => {
+    const messages: ChatInput['messages'] = [
+      { role: 'user', content: 'a' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'k', type: 'function', function: { name: 'f', arguments: '{}' } }]
+      },
+      { role: 'tool', tool_call_id: 'k', content: 'b' },
+      { role: 'user', content: 'c' },
+      { role: 'user', content: 'd' }
+    ]
+    const roles = (quirks: Quirks): unknown =>
+      (body({ messages }, quirks)['messages'] as Array<{ role: string }>).map(({ role }) => role)
+    t.same(roles({ userAfterTool: false }), ['user', 'assistant', 'tool', 'assistant', 'user', 'user'])
+    t.same(roles({}), ['user', 'assistant', 'tool', 'user', 'user'])
+  }
+)
 
 t.test('a tool-call id that is too long is replaced, the same in the call and its result', async t => {
   const idsOf = (id: string): unknown => {
-    const messages: ChatInput['messages'] = [{ role: 'assistant', content: null, tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: '{}' } }] }, { role: 'tool', tool_call_id: id, content: 'b' }]
-    const [call, result] = body({ messages }, { maxToolCallIdLength: 40 })['messages'] as Array<{ tool_calls?: Array<{ id: string }>, tool_call_id?: string }>
+    const messages: ChatInput['messages'] = [
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: '{}' } }]
+      },
+      { role: 'tool', tool_call_id: id, content: 'b' }
+    ]
+    const [call, result] = body({ messages }, { maxToolCallIdLength: 40 })['messages'] as Array<{
+      tool_calls?: Array<{ id: string }>
+      tool_call_id?: string
+    }>
     t.equal(call?.tool_calls?.[0]?.id, result?.tool_call_id)
     return result?.tool_call_id
   }

@@ -13,11 +13,28 @@ t.test('model and manner go into the path, the key into a header, nothing else l
   const streamed = googleChat.request({ ...googleAsk({}, 'odd/na me?x'), streamed: true })
   t.equal(streamed.path, '/v1beta/models/odd%2Fna%20me%3Fx:streamGenerateContent?alt=sse')
   t.same(googleHeaders('k'), { 'x-goog-api-key': 'k' })
-  t.same(googleBody({
-    model: 'google/m', stream: true, user: 'u', metadata: { a: 'b' }, store: true, logit_bias: { 1: 2 },
-    parallel_tool_calls: false, thinking: { type: 'disabled' }, deferred: true, search_parameters: {}, verbosity: 'low',
-    disable_automatic_function_calling: true, stop: [], tools: [], tool_choice: 'none', service_tier: 'auto', n: 1
-  }), { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] })
+  t.same(
+    googleBody({
+      model: 'google/m',
+      stream: true,
+      user: 'u',
+      metadata: { a: 'b' },
+      store: true,
+      logit_bias: { 1: 2 },
+      parallel_tool_calls: false,
+      thinking: { type: 'disabled' },
+      deferred: true,
+      search_parameters: {},
+      verbosity: 'low',
+      disable_automatic_function_calling: true,
+      stop: [],
+      tools: [],
+      tool_choice: 'none',
+      service_tier: 'auto',
+      n: 1
+    }),
+    { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }
+  )
 })
 
 t.test('one request asks for as many candidates as the model gives', async t => {
@@ -26,8 +43,11 @@ t.test('one request asks for as many candidates as the model gives', async t => 
 })
 
 t.test('what would get a wrong answer is refused, with the exact parameter', async t => {
-  const user = (part: object): Partial<ChatInput> =>
-    ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }, part as { type: 'text', text: string }] }] })
+  const user = (part: object): Partial<ChatInput> => ({
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'x' }, part as { type: 'text', text: string }] }
+    ]
+  })
   const call = (args: string): Partial<ChatInput> => ({
     messages: [
       { role: 'user', content: 'x' },
@@ -42,8 +62,14 @@ t.test('what would get a wrong answer is refused, with the exact parameter', asy
     [{ audio: { format: 'mp3', voice: 'v' } }, 'audio', 'unsupported'],
     [user({ type: 'file', file: { file_id: 'f' } }), 'messages[0].content[1].file.file_id', 'unsupported'],
     [user({ type: 'file', file: {} }), 'messages[0].content[1].file.file_data'],
-    [user({ type: 'image_url', image_url: { url: 'file:///etc/passwd' } }), 'messages[0].content[1].image_url.url'],
-    [user({ type: 'image_url', image_url: { url: 'data:image/png,raw' } }), 'messages[0].content[1].image_url.url'],
+    [
+      user({ type: 'image_url', image_url: { url: 'file:///etc/passwd' } }),
+      'messages[0].content[1].image_url.url'
+    ],
+    [
+      user({ type: 'image_url', image_url: { url: 'data:image/png,raw' } }),
+      'messages[0].content[1].image_url.url'
+    ],
     [{ tools: [{ type: 'custom', custom: { name: 'c' } }] }, 'tools[0].type', 'unsupported'],
     [tool('a b'), 'tools[0].function.name'],
     [tool('1a'), 'tools[0].function.name'],
@@ -52,11 +78,22 @@ t.test('what would get a wrong answer is refused, with the exact parameter', asy
     [{ ...tool('a'), tool_choice: { type: 'function', function: { name: 'b' } } }, 'tool_choice'],
     [{ ...tool('a'), tool_choice: { type: 'custom', custom: { name: 'a' } } }, 'tool_choice', 'unsupported'],
     [{ functions: [{ name: 'a' }], function_call: 'b' }, 'function_call'],
-    [{ tools: [{ function: { name: 'a', parameters: { type: 'string' } } }] }, 'tools[0].function.parameters'],
+    [
+      { tools: [{ function: { name: 'a', parameters: { type: 'string' } } }] },
+      'tools[0].function.parameters'
+    ],
     [call('[1]'), 'messages[1].tool_calls[0].function.arguments'],
     [call('{"a":'), 'messages[1].tool_calls[0].function.arguments'],
     [{ messages: call('').messages?.slice(0, 2) ?? [] }, 'messages[1].tool_calls[0].id'],
-    [{ messages: [{ role: 'user', content: 'x' }, { role: 'tool', tool_call_id: 'a', content: '' }] }, 'messages[1].tool_call_id'],
+    [
+      {
+        messages: [
+          { role: 'user', content: 'x' },
+          { role: 'tool', tool_call_id: 'a', content: '' }
+        ]
+      },
+      'messages[1].tool_call_id'
+    ],
     [{ messages: [{ role: 'user', content: '' }] }, 'messages']
   ]
   for (const [request, param, fault = 'caller'] of cases) {

@@ -17,11 +17,19 @@ t.test('a stream that ends before a candidate it began is an error', async t => 
   t.throws(() => readEvents([], streamOf(googleChat, googleAsk())), interrupted, 'nothing at all')
   t.throws(() => readEvents([sse({ usageMetadata: {} })], streamOf(googleChat, googleAsk())), interrupted)
   const second = { candidates: [{ index: 1, content: { parts: [{ text: 'half' }] } }] }
-  t.throws(() => readEvents([sse(one, second)], streamOf(googleChat, googleAsk({ n: 2 }))), interrupted, 'one of two')
-  t.doesNotThrow(() => readEvents([sse(one)], streamOf(googleChat, googleAsk({ n: 2 }))), 'as in a complete answer, there may be fewer')
+  t.throws(
+    () => readEvents([sse(one, second)], streamOf(googleChat, googleAsk({ n: 2 }))),
+    interrupted,
+    'one of two'
+  )
+  t.doesNotThrow(
+    () => readEvents([sse(one)], streamOf(googleChat, googleAsk({ n: 2 }))),
+    'as in a complete answer, there may be fewer'
+  )
   t.doesNotThrow(() => readEvents([sse(one)], streamOf(googleChat, googleAsk())))
   t.throws(
-    () => readEvents([sse(half), Buffer.from('data: {"candidates":[{"ind')], streamOf(googleChat, googleAsk())),
+    () =>
+      readEvents([sse(half), Buffer.from('data: {"candidates":[{"ind')], streamOf(googleChat, googleAsk())),
     { code: 'upstream_invalid_response' }
   )
 })
@@ -34,13 +42,50 @@ function pick<T> (...all: T[]): T {
 }
 
 function message (): object {
-  const part = { text: pick('a', 'two words', '"quoted"', 'ends in \\', '\\"', 'line\n', 'Grüße', '数 🦊', '","thought":true,"x":"', '"usageMetadata":{"a": 1}', '') }
-  const candidate = {
-    content: { parts: [pick<object>(part, part, part, { ...part, thought: true }, { thoughtSignature: 'c2ln', ...part }, { functionCall: { name: 'f' } })] },
-    ...pick<object>({}, {}, { index: 0 }, { index: 1 }),
-    ...pick<object>({}, {}, {}, {}, { finishReason: 'STOP' }, { tokenCount: pick(1, 2) }, { logprobsResult: { chosenCandidates: [{ token: 'a', logProbability: -1 }] } })
+  const part = {
+    text: pick(
+      'a',
+      'two words',
+      '"quoted"',
+      'ends in \\',
+      '\\"',
+      'line\n',
+      'Grüße',
+      '数 🦊',
+      '","thought":true,"x":"',
+      '"usageMetadata":{"a": 1}',
+      ''
+    )
   }
-  const counts = { promptTokenCount: 8, candidatesTokenCount: pick(0, 5, 17, 123), ...pick({}, {}, { thoughtsTokenCount: pick(1, 20) }) }
+  const candidate = {
+    content: {
+      parts: [
+        pick<object>(
+          part,
+          part,
+          part,
+          { ...part, thought: true },
+          { thoughtSignature: 'c2ln', ...part },
+          { functionCall: { name: 'f' } }
+        )
+      ]
+    },
+    ...pick<object>({}, {}, { index: 0 }, { index: 1 }),
+    ...pick<object>(
+      {},
+      {},
+      {},
+      {},
+      { finishReason: 'STOP' },
+      { tokenCount: pick(1, 2) },
+      { logprobsResult: { chosenCandidates: [{ token: 'a', logProbability: -1 }] } }
+    )
+  }
+  const counts = {
+    promptTokenCount: 8,
+    candidatesTokenCount: pick(0, 5, 17, 123),
+    ...pick({}, {}, { thoughtsTokenCount: pick(1, 20) })
+  }
   const usage = pick<object>({ usageMetadata: counts }, { usageMetadata: counts }, {})
   return pick(0, 0, 0, 1) === 0
     ? { candidates: [candidate], ...usage, modelVersion: 'm-2.5' }
@@ -51,8 +96,15 @@ t.test('messages that are not parsed give the events of those that are', async t
   let unparsed = 0
   for (let run = 0; run < 400; run++) {
     const given = message()
-    const finish = { candidates: [{ index: 0, finishReason: 'STOP' }, { index: 1, finishReason: 'STOP' }] }
-    const others = Array.from({ length: 6 }, () => pick(message(), anotherText(given), anotherText(given), anotherText(given)))
+    const finish = {
+      candidates: [
+        { index: 0, finishReason: 'STOP' },
+        { index: 1, finishReason: 'STOP' }
+      ]
+    }
+    const others = Array.from({ length: 6 }, () =>
+      pick(message(), anotherText(given), anotherText(given), anotherText(given))
+    )
     const messages = pick([given, ...others, finish], [finish, given, ...others])
     const expected: ChatEvent[] = []
     const reader = new ResponseReader({ n: 2 })
@@ -60,7 +112,10 @@ t.test('messages that are not parsed give the events of those that are', async t
     reader.end(expected)
     const events = readEvents([sse(...messages)], streamOf(googleChat, googleAsk({ n: 2 })))
     t.same(withoutIds(events), withoutIds(expected), JSON.stringify(messages))
-    unparsed += messages.filter(each => TextTemplate.of(JSON.stringify(given), textMessage)?.deltaText(JSON.stringify(each)) !== undefined).length
+    unparsed += messages.filter(
+      each =>
+        TextTemplate.of(JSON.stringify(given), textMessage)?.deltaText(JSON.stringify(each)) !== undefined
+    ).length
   }
   t.ok(unparsed > 300, `${unparsed} were not parsed`)
 })
@@ -84,7 +139,18 @@ t.test('a message that only looks like the one before is read as what it is', as
   const fits = (literal: string, tokens = '7'): unknown => template?.deltaText(text(literal, tokens))
   t.equal(fits('b'), 'b')
   t.equal(fits('\\n\\u00e9 \\"'), '\né "')
-  for (const [literal, tokens] of [['', '7'], ['\t', '7'], ['\\x', '7'], ['\\', '7'], ['b', '07'], ['b', '7.5'], ['b', '-7'], ['b', ''], ['b', '7} '], ['b"},{"text":"c', '7']] as const) {
+  for (const [literal, tokens] of [
+    ['', '7'],
+    ['\t', '7'],
+    ['\\x', '7'],
+    ['\\', '7'],
+    ['b', '07'],
+    ['b', '7.5'],
+    ['b', '-7'],
+    ['b', ''],
+    ['b', '7} '],
+    ['b"},{"text":"c', '7']
+  ] as const) {
     t.equal(fits(literal, tokens), undefined, `${literal} ${tokens}`)
   }
   const nested = '{"candidates":[{"content":{"parts":[{"text":"a"}]},"usageMetadata":{},"index":1}]}'

@@ -4,7 +4,10 @@ import { googleBody } from '../../support/google.ts'
 t.test('media go up inline or by address, with a registered media type', async t => {
   const image = (url: string): object => ({ type: 'image_url', image_url: { url } })
   const parts = [
-    image('data:image/jpg;base64,AAAA'), image('data:;base64,AAAA'), image('https://e.example/a.PNG?w=1.gif'), image('http://e.example/a'),
+    image('data:image/jpg;base64,AAAA'),
+    image('data:;base64,AAAA'),
+    image('https://e.example/a.PNG?w=1.gif'),
+    image('http://e.example/a'),
     { type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } },
     { type: 'file', file: { file_data: 'data:application/pdf;charset=x;base64,AAAA' } },
     { type: 'file', file: { file_data: 'AAAA', filename: 'notes.txt' } }

@@ -30,17 +30,35 @@ t.test('an error inside a stream is thrown as what it means, once wrapped in a l
 
 t.test('a refusal by status is mapped, and its words reach only the caller at fault', async t => {
   const row = (status: number, body: unknown, expected: object, callerKey = false, headers = {}): void => {
-    const error = errorOf(googleChat, { status, headers, body }, googleAsk(), callerKey ? 'own-key' : undefined)
+    const error = errorOf(
+      googleChat,
+      { status, headers, body },
+      googleAsk(),
+      callerKey ? 'own-key' : undefined
+    )
     const { code, message, fault: failure, param, retryAfterSeconds: after, type } = error
-    t.match({ status: error.status, code, message, failure, param, after, type }, expected, JSON.stringify(body))
+    t.match(
+      { status: error.status, code, message, failure, param, after, type },
+      expected,
+      JSON.stringify(body)
+    )
   }
   const said = (code: number, status: string, message: string, details: unknown[] = []): unknown =>
     ({ error: { code, status, message, details } })
   const badKey = said(400, 'INVALID_ARGUMENT', 'It is not valid.', [{ reason: 'API_KEY_INVALID' }])
-  const gatewayKey = { status: 502, code: 'upstream_auth_failed', failure: 'credential', message: /^(?!.*not valid)/ }
+  const gatewayKey = {
+    status: 502,
+    code: 'upstream_auth_failed',
+    failure: 'credential',
+    message: /^(?!.*not valid)/
+  }
 
   row(400, said(400, 'INVALID_ARGUMENT', 'Temperature is 9.'), {
-    status: 400, code: 'upstream_invalid_request', message: 'Temperature is 9.', failure: 'caller', type: 'invalid_request_error'
+    status: 400,
+    code: 'upstream_invalid_request',
+    message: 'Temperature is 9.',
+    failure: 'caller',
+    type: 'invalid_request_error'
   })
   row(400, [said(400, 'OUT_OF_RANGE', 'In a list.')], { status: 400, message: 'In a list.' })
   row(400, badKey, gatewayKey)
@@ -51,17 +69,42 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
     status: 403, code: 'invalid_provider_key', message: /^(?!.*123456789).*project \[redacted\]/
   }, true)
   row(400, said(400, 'FAILED_PRECONDITION', 'Please enable billing on your project.'), gatewayKey)
-  row(400, said(400, 'FAILED_PRECONDITION', 'The cached content has expired.'), { status: 400, failure: 'caller' })
-  row(400, said(400, 'INVALID_ARGUMENT', 'The input token count (99) exceeds the maximum number of tokens allowed (9).'), {
-    status: 400, code: 'context_length_exceeded', failure: 'context_length', param: 'messages'
+  row(400, said(400, 'FAILED_PRECONDITION', 'The cached content has expired.'), {
+    status: 400,
+    failure: 'caller'
   })
-  row(404, said(404, 'NOT_FOUND', 'models/x is not found'), { status: 404, code: 'model_not_found', param: 'model' })
+  row(
+    400,
+    said(
+      400,
+      'INVALID_ARGUMENT',
+      'The input token count (99) exceeds the maximum number of tokens allowed (9).'
+    ),
+    {
+      status: 400,
+      code: 'context_length_exceeded',
+      failure: 'context_length',
+      param: 'messages'
+    }
+  )
+  row(404, said(404, 'NOT_FOUND', 'models/x is not found'), {
+    status: 404,
+    code: 'model_not_found',
+    param: 'model'
+  })
   row(404, '<html>AIzaSyA1234567890</html>', { status: 404, message: /^(?!.*html)/ })
   row(400, said(400, 'INVALID_ARGUMENT', 'Bad AIzaSyA12345678901 for project_number:4711 a@b.example'), {
     message: 'Bad [redacted] for project_number:[redacted] [redacted]'
   })
-  const quota = (retryDelay: string): unknown => said(429, 'RESOURCE_EXHAUSTED', 'secret quota', [{ retryDelay }])
-  row(429, quota('34.4s'), { status: 429, code: 'rate_limit_exceeded', after: 35, failure: 'rate_limit', message: /^(?!.*secret)/ })
+  const quota = (retryDelay: string): unknown =>
+    said(429, 'RESOURCE_EXHAUSTED', 'secret quota', [{ retryDelay }])
+  row(429, quota('34.4s'), {
+    status: 429,
+    code: 'rate_limit_exceeded',
+    after: 35,
+    failure: 'rate_limit',
+    message: /^(?!.*secret)/
+  })
   row(429, quota('3600s'), { after: 60 })
   row(429, quota('0s'), { after: 1 })
   row(429, quota('soon'), { after: undefined })
@@ -69,6 +112,10 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   row(503, said(503, 'UNAVAILABLE', 'x'), { status: 503, code: 'upstream_overloaded', failure: 'transient' })
   row(504, '', { status: 504, code: 'upstream_timeout' })
   for (const status of [409, 499, 500, 501, 301]) {
-    row(status, said(status, 'INTERNAL', 'boom'), { status: 502, code: 'upstream_error', message: /^(?!.*boom)/ })
+    row(status, said(status, 'INTERNAL', 'boom'), {
+      status: 502,
+      code: 'upstream_error',
+      message: /^(?!.*boom)/
+    })
   }
 })

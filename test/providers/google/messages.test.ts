@@ -24,20 +24,45 @@ t.test('a conversation alternates, holds no empty parts, and keeps every system 
     { role: 'model', parts: [{ text: 'No.' }, { text: 'More.' }] }
   ])
   const system = { role: 'system', content: 'S' } as const
-  t.same(googleBody({ messages: [system, { role: 'user', content: 'u' }] }, 'gemma-3-27b-it'), {
-    contents: [{ role: 'user', parts: [{ text: 'S' }, { text: 'u' }] }]
-  }, 'no system instruction there')
-  t.same(googleBody({ messages: [system] }), { contents: [{ role: 'user', parts: [{ text: 'S' }] }] }, 'instructions alone')
+  t.same(
+    googleBody({ messages: [system, { role: 'user', content: 'u' }] }, 'gemma-3-27b-it'),
+    {
+      contents: [{ role: 'user', parts: [{ text: 'S' }, { text: 'u' }] }]
+    },
+    'no system instruction there'
+  )
+  t.same(
+    googleBody({ messages: [system] }),
+    { contents: [{ role: 'user', parts: [{ text: 'S' }] }] },
+    'instructions alone'
+  )
 })
 
 t.test('results follow their calls in one content, in the order of the calls', async t => {
-  const call = (id: string, name: string, args = '{}', extra = {}): object => ({ id, type: 'function', function: { name, arguments: args }, ...extra })
+  const call = (id: string, name: string, args = '{}', extra = {}): object => ({
+    id,
+    type: 'function',
+    function: { name, arguments: args },
+    ...extra
+  })
   const messages = [
     { role: 'user', content: 'go' },
-    { role: 'assistant', content: null, tool_calls: [
-      call('c1', 'one', '', { extra_content: { google: { thought_signature: 'c2ln' } } }), call('c2', 'two', '{"$ref":"x"}')
-    ] },
-    { role: 'tool', tool_call_id: 'c2', content: [{ type: 'text', text: '{"$ref":' }, { type: 'text', text: '1}' }] },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [
+        call('c1', 'one', '', { extra_content: { google: { thought_signature: 'c2ln' } } }),
+        call('c2', 'two', '{"$ref":"x"}')
+      ]
+    },
+    {
+      role: 'tool',
+      tool_call_id: 'c2',
+      content: [
+        { type: 'text', text: '{"$ref":' },
+        { type: 'text', text: '1}' }
+      ]
+    },
     { role: 'tool', tool_call_id: 'c1', content: 'first' },
     { role: 'tool', tool_call_id: 'c1', content: 'again' },
     { role: 'user', content: 'and?' },
@@ -66,18 +91,35 @@ t.test('results follow their calls in one content, in the order of the calls', a
     ] }
   ]
   t.same(googleBody({ messages: messages as [] }).contents, expected())
-  t.same(googleBody({ messages: messages as [] }, 'gemini-3-pro-preview').contents, expected('skip_thought_signature_validator'),
-    'a signature that was lost is stood in for, on the first call only')
+  t.same(
+    googleBody({ messages: messages as [] }, 'gemini-3-pro-preview').contents,
+    expected('skip_thought_signature_validator'),
+    'a signature that was lost is stood in for, on the first call only'
+  )
 })
 
 t.test('calls one after another are turns of their own', async t => {
-  const call = (id: string): ChatInput['messages'][number] =>
-    ({ role: 'assistant', tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: '{}' } }] })
-  const result = (id: string): ChatInput['messages'][number] => ({ role: 'tool', tool_call_id: id, content: 'r' })
+  const call = (id: string): ChatInput['messages'][number] => ({
+    role: 'assistant',
+    tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: '{}' } }]
+  })
+  const result = (id: string): ChatInput['messages'][number] => ({
+    role: 'tool',
+    tool_call_id: id,
+    content: 'r'
+  })
   const kinds = (messages: ChatInput['messages']): unknown =>
-    googleBody({ messages }).contents.map(({ parts }) => parts.map(part => `${Object.keys(part).join()} ${part.functionCall?.id ?? part.functionResponse?.id}`))
-  t.same(kinds([call('a'), result('a'), call('b'), result('b')]),
-    [['functionCall a'], ['functionResponse a'], ['functionCall b'], ['functionResponse b']])
-  t.same(kinds([call('a'), call('b'), result('b'), result('a')]),
-    [['functionCall a', 'functionCall b'], ['functionResponse a', 'functionResponse b']])
+    googleBody({ messages }).contents.map(({ parts }) =>
+      parts.map(part => `${Object.keys(part).join()} ${part.functionCall?.id ?? part.functionResponse?.id}`)
+    )
+  t.same(kinds([call('a'), result('a'), call('b'), result('b')]), [
+    ['functionCall a'],
+    ['functionResponse a'],
+    ['functionCall b'],
+    ['functionResponse b']
+  ])
+  t.same(kinds([call('a'), call('b'), result('b'), result('a')]), [
+    ['functionCall a', 'functionCall b'],
+    ['functionResponse a', 'functionResponse b']
+  ])
 })

@@ -4,66 +4,159 @@ import { googleBody } from '../../support/google.ts'
 
 t.test('parameters are said in the keywords the provider takes', async t => {
   const schema = (parameters: object): unknown =>
-    googleBody({ tools: [{ function: { name: 'f', parameters: { ...parameters } } }] }).tools?.[0]?.functionDeclarations[0]?.parametersJsonSchema
+    googleBody({ tools: [{ function: { name: 'f', parameters: { ...parameters } } }] }).tools?.[0]
+      ?.functionDeclarations[0]?.parametersJsonSchema
   t.same(schema({}), undefined)
-  t.same(schema({ type: 'object', properties: {}, additionalProperties: false }), undefined, 'no parameters at all')
-  t.same(schema({
-    $schema: 'http://json-schema.org/draft-07/schema#', type: ['OBJECT', 'null'], additional_properties: false, required: ['cityName', 'const'],
-    properties: {
-      city_name: { type: 'string', min_length: 1, pattern: 'x' },
-      const: { const: 1 },
-      $schema: { type: 'array' },
-      pair: { type: 'array', items: [{ type: 'string' }, true], min_items: 2 },
-      any: { any_of: [{ type: 'null' }, { $ref: '#/definitions/Pier', title: 'dropped', description: 'd' }] },
-      pier: { description: 'where', allOf: [{ $ref: '#/definitions/pier' }] },
-      both: { allOf: [{ properties: { a: { type: 'string' } }, required: ['a'] }, { $ref: '#/$defs/Pier' }], required: ['b'] }
-    },
-    definitions: { Pier: { type: 'object', properties: { b: { type: 'number', exclusiveMinimum: 1 }, next: { $ref: '#/definitions/Pier' } } } }
-  }), {
-    type: 'object', additionalProperties: false, required: ['city_name', 'const'],
-    properties: {
-      city_name: { type: 'string' },
-      const: { enum: [1] },
-      $schema: { type: 'array', items: {} },
-      pair: { type: 'array', prefixItems: [{ type: 'string' }, {}], minItems: 2 },
-      any: { anyOf: [{ type: 'null' }, { $ref: '#/$defs/Pier', description: 'd' }] },
-      pier: { $ref: '#/$defs/Pier', description: 'where' },
-      both: {
-        type: 'object', required: ['b', 'a'],
-        properties: { b: { type: 'number' }, next: { $ref: '#/$defs/Pier' }, a: { type: 'string' } }
+  t.same(
+    schema({ type: 'object', properties: {}, additionalProperties: false }),
+    undefined,
+    'no parameters at all'
+  )
+  t.same(
+    schema({
+      $schema: 'http://json-schema.org/draft-07/schema#',
+      type: ['OBJECT', 'null'],
+      additional_properties: false,
+      required: ['cityName', 'const'],
+      properties: {
+        city_name: { type: 'string', min_length: 1, pattern: 'x' },
+        const: { const: 1 },
+        $schema: { type: 'array' },
+        pair: { type: 'array', items: [{ type: 'string' }, true], min_items: 2 },
+        any: {
+          any_of: [{ type: 'null' }, { $ref: '#/definitions/Pier', title: 'dropped', description: 'd' }]
+        },
+        pier: { description: 'where', allOf: [{ $ref: '#/definitions/pier' }] },
+        both: {
+          allOf: [{ properties: { a: { type: 'string' } }, required: ['a'] }, { $ref: '#/$defs/Pier' }],
+          required: ['b']
+        }
+      },
+      definitions: {
+        Pier: {
+          type: 'object',
+          properties: { b: { type: 'number', exclusiveMinimum: 1 }, next: { $ref: '#/definitions/Pier' } }
+        }
       }
-    },
-    $defs: { Pier: { type: 'object', properties: { b: { type: 'number' }, next: { $ref: '#/$defs/Pier' } } } }
-  })
-  t.match(schema({ $ref: '#/$defs/Root', $defs: { Root: { properties: { self: { $ref: '#/$defs/Root' } } } } }),
-    { type: 'object', properties: { self: { $ref: '#/$defs/Root' } }, $defs: { Root: {} } }, 'a root that is only a reference')
+    }),
+    {
+      type: 'object',
+      additionalProperties: false,
+      required: ['city_name', 'const'],
+      properties: {
+        city_name: { type: 'string' },
+        const: { enum: [1] },
+        $schema: { type: 'array', items: {} },
+        pair: { type: 'array', prefixItems: [{ type: 'string' }, {}], minItems: 2 },
+        any: { anyOf: [{ type: 'null' }, { $ref: '#/$defs/Pier', description: 'd' }] },
+        pier: { $ref: '#/$defs/Pier', description: 'where' },
+        both: {
+          type: 'object',
+          required: ['b', 'a'],
+          properties: { b: { type: 'number' }, next: { $ref: '#/$defs/Pier' }, a: { type: 'string' } }
+        }
+      },
+      $defs: {
+        Pier: { type: 'object', properties: { b: { type: 'number' }, next: { $ref: '#/$defs/Pier' } } }
+      }
+    }
+  )
+  t.match(
+    schema({ $ref: '#/$defs/Root', $defs: { Root: { properties: { self: { $ref: '#/$defs/Root' } } } } }),
+    { type: 'object', properties: { self: { $ref: '#/$defs/Root' } }, $defs: { Root: {} } },
+    'a root that is only a reference'
+  )
   const endless = { allOf: [{ $ref: '#/$defs/Loop' }, { properties: { a: { type: 'string' } } }] }
-  t.match(schema({ ...endless, $defs: { Loop: endless } }), { type: 'object', properties: { a: { type: 'string' } } },
-    'a schema that contains itself comes to an end')
+  t.match(
+    schema({ ...endless, $defs: { Loop: endless } }),
+    { type: 'object', properties: { a: { type: 'string' } } },
+    'a schema that contains itself comes to an end'
+  )
 })
 
 t.test('a reference into another schema is written out, and one without a target is left out', async t => {
-  const properties = (given: Record<string, unknown>): unknown => functionSchema({ type: 'object', properties: given }, 'p')?.['properties']
-  const nested = { type: 'object', $defs: { X: { type: 'string', $anchor: 'x' } }, properties: { z: { type: 'string' } } }
-  t.match(properties({ w: { $ref: '#/properties/w2/$defs/X', description: 'd' }, w2: nested }), { w: { type: 'string', description: 'd', $ref: undefined } })
-  t.match(properties({ a: { $ref: '#/properties/b/properties/z' }, b: nested, c: { $ref: '#/nowhere', description: 'e' }, d: { $ref: 'https://example.com/s' }, e: { $ref: '#' } }), {
-    a: { type: 'string' }, c: { description: 'e', $ref: undefined }, d: { $ref: undefined }, e: { $ref: undefined }
+  const properties = (given: Record<string, unknown>): unknown =>
+    functionSchema({ type: 'object', properties: given }, 'p')?.['properties']
+  const nested = {
+    type: 'object',
+    $defs: { X: { type: 'string', $anchor: 'x' } },
+    properties: { z: { type: 'string' } }
+  }
+  t.match(properties({ w: { $ref: '#/properties/w2/$defs/X', description: 'd' }, w2: nested }), {
+    w: { type: 'string', description: 'd', $ref: undefined }
   })
+  t.match(
+    properties({
+      a: { $ref: '#/properties/b/properties/z' },
+      b: nested,
+      c: { $ref: '#/nowhere', description: 'e' },
+      d: { $ref: 'https://example.com/s' },
+      e: { $ref: '#' }
+    }),
+    {
+      a: { type: 'string' },
+      c: { description: 'e', $ref: undefined },
+      d: { $ref: undefined },
+      e: { $ref: undefined }
+    }
+  )
   const loop = { type: 'object', properties: { b: { $ref: '#/properties/a' } } }
-  t.same(properties({ a: loop }), { a: { type: 'object', properties: { b: { type: 'object', properties: { b: {} } } } } }, 'and one in itself ends')
-  t.match(functionSchema({ type: 'object', properties: { a: { $ref: '#x' } }, $defs: { X: { type: 'string', $anchor: 'x' } } }, 'p'), { properties: { a: { type: 'string' } } })
+  t.same(
+    properties({ a: loop }),
+    { a: { type: 'object', properties: { b: { type: 'object', properties: { b: {} } } } } },
+    'and one in itself ends'
+  )
+  t.match(
+    functionSchema(
+      { type: 'object', properties: { a: { $ref: '#x' } }, $defs: { X: { type: 'string', $anchor: 'x' } } },
+      'p'
+    ),
+    { properties: { a: { type: 'string' } } }
+  )
 })
 
 t.test('an enumeration has neither empty texts nor null, and what is required exists', async t => {
-  t.same(functionSchema({ type: 'object', properties: { mode: { type: 'string', enum: ['', 'a'] }, status: { type: ['string', 'null'], enum: ['x', null] }, none: { enum: [null] } }, required: ['mode', 'ghost', 'mode'] }, 'p'), {
-    type: 'object', properties: { mode: { type: 'string', enum: ['a'] }, status: { type: ['string', 'null'], enum: ['x'] }, none: {} }, required: ['mode']
-  })
-  t.notOk('required' in (functionSchema({ type: 'object', properties: { a: {} }, required: ['ghost'] }, 'p') ?? {}))
+  t.same(
+    functionSchema(
+      {
+        type: 'object',
+        properties: {
+          mode: { type: 'string', enum: ['', 'a'] },
+          status: { type: ['string', 'null'], enum: ['x', null] },
+          none: { enum: [null] }
+        },
+        required: ['mode', 'ghost', 'mode']
+      },
+      'p'
+    ),
+    {
+      type: 'object',
+      properties: {
+        mode: { type: 'string', enum: ['a'] },
+        status: { type: ['string', 'null'], enum: ['x'] },
+        none: {}
+      },
+      required: ['mode']
+    }
+  )
+  t.notOk(
+    'required' in (functionSchema({ type: 'object', properties: { a: {} }, required: ['ghost'] }, 'p') ?? {})
+  )
 })
 
 t.test('what is no object has no properties', async t => {
   const inner = { properties: { b: {} }, required: ['b'], additionalProperties: false }
-  t.same(functionSchema({ type: 'object', properties: { a: { type: 'string', ...inner }, c: { type: ['object', 'null'], ...inner } } }, 'p'), {
-    type: 'object', properties: { a: { type: 'string' }, c: { type: ['object', 'null'], ...inner } }
-  })
+  t.same(
+    functionSchema(
+      {
+        type: 'object',
+        properties: { a: { type: 'string', ...inner }, c: { type: ['object', 'null'], ...inner } }
+      },
+      'p'
+    ),
+    {
+      type: 'object',
+      properties: { a: { type: 'string' }, c: { type: ['object', 'null'], ...inner } }
+    }
+  )
 })

@@ -25,7 +25,9 @@ t.test('the deprecated functions are tools, and come back as function_call', asy
     tools: [{ functionDeclarations: [{ name: 'f' }] }],
     toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['f'] } }
   })
-  t.match(googleBody({ ...request, function_call: 'none' }).toolConfig, { functionCallingConfig: { mode: 'NONE' } })
+  t.match(googleBody({ ...request, function_call: 'none' }).toolConfig, {
+    functionCallingConfig: { mode: 'NONE' }
+  })
   t.same(readEvents([bytesOf('calls-late-stop')], streamOf(googleChat, googleAsk(request))).slice(2, -1), [
     { type: 'tool-call-start', choice: 0, call: 0, id: '', name: 'ferry_times', kind: 'legacy' },
     { type: 'tool-call-delta', choice: 0, call: 0, text: '{"pier":"Largs"}', kind: 'legacy' },
@@ -35,7 +37,10 @@ t.test('the deprecated functions are tools, and come back as function_call', asy
 })
 
 t.test('a choice of tools names functions only where a call is forced', async t => {
-  const tools: NonNullable<ChatInput['tools']> = [{ function: { name: 'a' } }, { type: 'function', function: { name: 'b', description: 'B' } }]
+  const tools: NonNullable<ChatInput['tools']> = [
+    { function: { name: 'a' } },
+    { type: 'function', function: { name: 'b', description: 'B' } }
+  ]
   const chosen = (choice: NonNullable<ChatInput['tool_choice']>): unknown =>
     googleBody({ tools, tool_choice: choice }).toolConfig?.functionCallingConfig
   t.same(googleBody({ tools }).toolConfig, undefined)
@@ -46,11 +51,28 @@ t.test('a choice of tools names functions only where a call is forced', async t 
   t.same(chosen({ type: 'tool', name: 'a' }), { mode: 'ANY', allowedFunctionNames: ['a'] })
   t.same(chosen({ type: 'function', function: { name: 'b' } }), { mode: 'ANY', allowedFunctionNames: ['b'] })
   const allowed = [{ type: 'function', function: { name: 'b' } }]
-  t.same(chosen({ type: 'allowed_tools', allowed_tools: { mode: 'required', tools: allowed } }), { mode: 'ANY', allowedFunctionNames: ['b'] })
-  t.same(googleBody({ tools, tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: allowed } } }), {
-    contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
-    tools: [{ functionDeclarations: [{ name: 'b', description: 'B' }] }]
-  }, 'the others are simply not offered')
-  t.same(googleBody({ tools, tool_choice: 'required', tool_config: { function_calling_config: { mode: 'AUTO' } } }).toolConfig,
-    { functionCallingConfig: { mode: 'AUTO' } }, 'the caller\'s own config replaces the derived one')
+  t.same(chosen({ type: 'allowed_tools', allowed_tools: { mode: 'required', tools: allowed } }), {
+    mode: 'ANY',
+    allowedFunctionNames: ['b']
+  })
+  t.same(
+    googleBody({
+      tools,
+      tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: allowed } }
+    }),
+    {
+      contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
+      tools: [{ functionDeclarations: [{ name: 'b', description: 'B' }] }]
+    },
+    'the others are simply not offered'
+  )
+  t.same(
+    googleBody({
+      tools,
+      tool_choice: 'required',
+      tool_config: { function_calling_config: { mode: 'AUTO' } }
+    }).toolConfig,
+    { functionCallingConfig: { mode: 'AUTO' } },
+    "the caller's own config replaces the derived one"
+  )
 })

@@ -1,16 +1,39 @@
 import t from 'tap'
 import { usageOf } from '../../../lib/providers/google/usage.ts'
 
-t.test('thoughts are part of the answer, results of tools part of the prompt, and odd counts are zero', async t => {
-  t.same(usageOf({ promptTokenCount: 5, toolUsePromptTokenCount: 2, candidatesTokenCount: 3, thoughtsTokenCount: 4, cachedContentTokenCount: 1 }), {
-    promptTokens: 7, completionTokens: 7, totalTokens: 14, cachedTokens: 1, reasoningTokens: 4
-  })
-  t.same(usageOf({ promptTokenCount: -5, candidatesTokenCount: 3 }), { promptTokens: 0, completionTokens: 3, totalTokens: 3 })
-})
+t.test(
+  'thoughts are part of the answer, results of tools part of the prompt, and odd counts are zero',
+  async t => {
+    t.same(
+      usageOf({
+        promptTokenCount: 5,
+        toolUsePromptTokenCount: 2,
+        candidatesTokenCount: 3,
+        thoughtsTokenCount: 4,
+        cachedContentTokenCount: 1
+      }),
+      {
+        promptTokens: 7,
+        completionTokens: 7,
+        totalTokens: 14,
+        cachedTokens: 1,
+        reasoningTokens: 4
+      }
+    )
+    t.same(usageOf({ promptTokenCount: -5, candidatesTokenCount: 3 }), {
+      promptTokens: 0,
+      completionTokens: 3,
+      totalTokens: 3
+    })
+  }
+)
 
 t.test('half a report is none, but for what its total says', async t => {
   t.equal(usageOf({}), undefined)
   t.equal(usageOf({ candidatesTokenCount: 3 }), undefined)
   t.equal(usageOf({ promptTokenCount: 5 }, true), undefined, 'something was written, and is not counted')
-  t.match(usageOf({ promptTokenCount: 5, totalTokenCount: 9 }, true), { promptTokens: 5, completionTokens: 4 })
+  t.match(usageOf({ promptTokenCount: 5, totalTokenCount: 9 }, true), {
+    promptTokens: 5,
+    completionTokens: 4
+  })
 })

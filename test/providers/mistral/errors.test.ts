@@ -7,7 +7,11 @@ t.test('a refusal is about the document, or about what the adapter wrote', async
   }
   row(400, { message: 'image/bmp is not supported' }, { kind: 'invalid_format', param: 'document' })
   row(400, { message: 'Could not fetch the file' }, { kind: 'invalid_document', param: 'document' })
-  row(422, { detail: [{ loc: ['body', 'document', 'document_url'] }] }, { kind: 'invalid_document', param: 'document' })
+  row(
+    422,
+    { detail: [{ loc: ['body', 'document', 'document_url'] }] },
+    { kind: 'invalid_document', param: 'document' }
+  )
   row(422, { detail: [] }, { kind: 'invalid_document', param: 'document' })
   row(422, { detail: [null, { loc: ['body', 'pages'] }] }, { kind: 'rejected' })
   row(429, { message: 'slow down' }, { kind: 'rate_limit' })

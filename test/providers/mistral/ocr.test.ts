@@ -13,12 +13,35 @@ const ask: AdapterInput<OcrInput> = {
 
 t.test('pages come in order and are counted from 0, whatever the provider counts from', async t => {
   const read = (...pages: unknown[]): unknown => readResponse(mistralOcr, { pages }, ask)
-  const expected = [{ type: 'result', result: { pages: [{ index: 0, markdown: 'a' }, { index: 1, markdown: 'b' }] } }]
+  const expected = [
+    {
+      type: 'result',
+      result: {
+        pages: [
+          { index: 0, markdown: 'a' },
+          { index: 1, markdown: 'b' }
+        ]
+      }
+    }
+  ]
   t.same(read({ index: 2, markdown: 'b' }, { index: 1, markdown: 'a' }), expected)
   t.same(read({ markdown: 'a' }, { markdown: 'b' }), expected, 'as they stand, where none has a number')
-  t.match(read(null, { markdown: 5 }), [{ result: { pages: [{ index: 0, markdown: '' }, { index: 1, markdown: '' }] } }])
+  t.match(read(null, { markdown: 5 }), [
+    {
+      result: {
+        pages: [
+          { index: 0, markdown: '' },
+          { index: 1, markdown: '' }
+        ]
+      }
+    }
+  ])
   for (const body of [null, 'text', {}, { pages: {} }]) {
-    t.throws(() => readResponse(mistralOcr, body, ask), { code: 'upstream_invalid_response' }, JSON.stringify(body))
+    t.throws(
+      () => readResponse(mistralOcr, body, ask),
+      { code: 'upstream_invalid_response' },
+      JSON.stringify(body)
+    )
   }
 })
 

@@ -3,10 +3,13 @@ import { imageUsage, readImageResponse } from '../../../lib/providers/openai/ima
 import { ProviderFailure } from '../../../lib/providers/provider-failure.ts'
 
 t.test('an answer without images is an answer, one with neither images nor a time is none', async t => {
-  t.same(readImageResponse({ created: 7.9 }), [{ type: 'image-answer', createdSeconds: 7, data: [], about: {} }])
-  t.match(readImageResponse({ data: [{ url: 'u', b64_json: 5 }, null], size: '1x1', quality: null, other: 1 }), [
-    { data: [{ url: 'u' }, {}], about: { size: '1x1' } }
+  t.same(readImageResponse({ created: 7.9 }), [
+    { type: 'image-answer', createdSeconds: 7, data: [], about: {} }
   ])
+  t.match(
+    readImageResponse({ data: [{ url: 'u', b64_json: 5 }, null], size: '1x1', quality: null, other: 1 }),
+    [{ data: [{ url: 'u' }, {}], about: { size: '1x1' } }]
+  )
   for (const body of [null, [], 'text', {}, { data: {} }]) {
     t.throws(() => readImageResponse(body), { code: 'upstream_invalid_response' }, JSON.stringify(body))
   }
@@ -15,9 +18,16 @@ t.test('an answer without images is an answer, one with neither images nor a tim
 
 t.test('a total that is not said is the sum, and no counts are no usage', async t => {
   t.same(imageUsage({ input_tokens: 2, output_tokens: 3, input_tokens_details: { image_tokens: 1 } }), {
-    promptTokens: 2, completionTokens: 3, totalTokens: 5, promptImageTokens: 1
+    promptTokens: 2,
+    completionTokens: 3,
+    totalTokens: 5,
+    promptImageTokens: 1
   })
   t.same(imageUsage({ total_tokens: 9 }), { promptTokens: 0, completionTokens: 0, totalTokens: 9 })
-  t.same(imageUsage({ input_tokens: '2', output_tokens: '3' }), { promptTokens: 2, completionTokens: 3, totalTokens: 5 }, 'numbers as text')
+  t.same(
+    imageUsage({ input_tokens: '2', output_tokens: '3' }),
+    { promptTokens: 2, completionTokens: 3, totalTokens: 5 },
+    'numbers as text'
+  )
   for (const usage of [undefined, null, {}, { input_tokens: 'x' }]) t.equal(imageUsage(usage), undefined)
 })

@@ -8,7 +8,10 @@ function opened (): StreamReader<unknown> {
   return typedStream<unknown>(({ type }, into) => { into.push(type) }, ({ type }) => type === 'last')
 }
 
-const message = (data: string, event?: string): { data: string, event: string | undefined, id: undefined } => ({ data, event, id: undefined })
+const message = (
+  data: string,
+  event?: string
+): { data: string, event: string | undefined, id: undefined } => ({ data, event, id: undefined })
 
 t.test('a stream may end after its last message only', async t => {
   const reader = opened()

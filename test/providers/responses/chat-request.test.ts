@@ -4,7 +4,11 @@ import t from 'tap'
 import { fixtures, responsesBody } from '../../support/responses-api.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 
-const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{ name: string, request: Partial<ChatInput> }> // ours
+// ours
+const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{
+  name: string
+  request: Partial<ChatInput>
+}>
 
 function bodyOf (name: string, streamed = false): Record<string, unknown> {
   const found = requests.find(request => request.name === name)
@@ -31,19 +35,48 @@ t.test('the body holds what the API knows, by its own names', async t => {
     prompt_cache_key: 'c-1',
     prompt_cache_retention: '24h',
     reasoning: { effort: 'high', summary: 'auto' },
-    text: { format: { type: 'json_schema', name: 'plan', schema: { type: 'object' }, strict: true }, verbosity: 'low' },
+    text: {
+      format: { type: 'json_schema', name: 'plan', schema: { type: 'object' }, strict: true },
+      verbosity: 'low'
+    },
     service_tier: 'priority',
     parallel_tool_calls: true,
     tools: [
-      { type: 'function', name: 'ferry_times', description: 'Times.', parameters: { type: 'object', properties: { pier: { anyOf: [{ type: 'string' }] } } }, strict: false },
-      { type: 'custom', name: 'apply_patch', format: { type: 'grammar', syntax: 'lark', definition: 'start: /.+/' } },
-      { type: 'web_search', search_context_size: 'low', user_location: { type: 'approximate', country: 'NO' } }
+      {
+        type: 'function',
+        name: 'ferry_times',
+        description: 'Times.',
+        parameters: { type: 'object', properties: { pier: { anyOf: [{ type: 'string' }] } } },
+        strict: false
+      },
+      {
+        type: 'custom',
+        name: 'apply_patch',
+        format: { type: 'grammar', syntax: 'lark', definition: 'start: /.+/' }
+      },
+      {
+        type: 'web_search',
+        search_context_size: 'low',
+        user_location: { type: 'approximate', country: 'NO' }
+      }
     ],
-    tool_choice: { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'ferry_times' }, { type: 'custom', name: 'apply_patch' }] },
+    tool_choice: {
+      type: 'allowed_tools',
+      mode: 'required',
+      tools: [
+        { type: 'function', name: 'ferry_times' },
+        { type: 'custom', name: 'apply_patch' }
+      ]
+    },
     stream: true,
     stream_options: { include_obfuscation: false }
   })
-  t.same(bodyOf('fields of others'), { ...start, input: greeting, max_output_tokens: 50, service_tier: 'default' })
+  t.same(bodyOf('fields of others'), {
+    ...start,
+    input: greeting,
+    max_output_tokens: 50,
+    service_tier: 'default'
+  })
 })
 
 t.test('messages become items; reasoning of this API comes back, that of others stays away', async t => {
@@ -53,11 +86,17 @@ t.test('messages become items; reasoning of this API comes back, that of others 
       type: 'message',
       role: 'user',
       content: [
-        { type: 'input_text', text: 'When?' }, { type: 'input_image', image_url: 'https://example.com/clock.png', detail: 'auto' },
+        { type: 'input_text', text: 'When?' },
+        { type: 'input_image', image_url: 'https://example.com/clock.png', detail: 'auto' },
         { type: 'input_file', file_data: 'data:application/pdf;base64,JVBERg==', filename: 'a.pdf' }
       ]
     },
-    { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Both piers.' }], encrypted_content: 'gAAAAA' },
+    {
+      type: 'reasoning',
+      id: 'rs_1',
+      summary: [{ type: 'summary_text', text: 'Both piers.' }],
+      encrypted_content: 'gAAAAA'
+    },
     { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'gBBBBB' },
     { type: 'message', role: 'assistant', content: 'Looking.' },
     { type: 'function_call', call_id: 'call_1', name: 'now', arguments: '{}' },
@@ -83,36 +122,72 @@ t.test('every way to choose a tool is one of this API', async t => {
     [{ type: 'auto' }, 'auto'],
     [{ server_label: 's', name: 'f' }, { type: 'function', name: 'f' }]
   ]
-  for (const [choice, expected] of rows) t.same(responsesBody({ tools, tool_choice: choice })['tool_choice'], expected)
-  t.equal(responsesBody({ tools, tool_choice: { type: 'auto', disable_parallel_tool_use: true } })['parallel_tool_calls'], false)
+  for (const [choice, expected] of rows) {
+    t.same(responsesBody({ tools, tool_choice: choice })['tool_choice'], expected)
+  }
+  t.equal(
+    responsesBody({ tools, tool_choice: { type: 'auto', disable_parallel_tool_use: true } })[
+      'parallel_tool_calls'
+    ],
+    false
+  )
   t.equal(responsesBody({ tool_choice: 'auto' })['tool_choice'], undefined)
 })
 
-t.test('the id of a call that is too long is shortened in the same way in the call and its result', async t => {
-  const id = 'x'.repeat(100)
-  const { input } = responsesBody({
-    messages: [{ role: 'assistant', tool_calls: [{ id, function: { name: 'f', arguments: '{}' } }] }, { role: 'tool', tool_call_id: id, content: '1' }]
-  })
-  const [call, result] = input as Array<{ call_id: string }> // two items
-  t.match(call?.call_id, /^call_[0-9a-f]{32}$/)
-  t.equal(call?.call_id, result?.call_id)
-})
+t.test(
+  'the id of a call that is too long is shortened in the same way in the call and its result',
+  async t => {
+    const id = 'x'.repeat(100)
+    const { input } = responsesBody({
+      messages: [
+        { role: 'assistant', tool_calls: [{ id, function: { name: 'f', arguments: '{}' } }] },
+        { role: 'tool', tool_call_id: id, content: '1' }
+      ]
+    })
+    const [call, result] = input as Array<{ call_id: string }> // two items
+    t.match(call?.call_id, /^call_[0-9a-f]{32}$/)
+    t.equal(call?.call_id, result?.call_id)
+  }
+)
 
 t.test('what would give the caller something else than requested is refused, by name', async t => {
   const rows: Array<[Partial<ChatInput>, string]> = [
     [{ modalities: ['text', 'audio'], audio: { format: 'wav', voice: 'eve' } }, 'audio'],
     [{ modalities: ['audio'] }, 'modalities'],
     [{ stop: 'END' }, 'stop'],
-    [{ messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } }] }] }, 'messages[0].content[0]']
+    [
+      {
+        messages: [
+          { role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } }] }
+        ]
+      },
+      'messages[0].content[0]'
+    ]
   ]
-  for (const [request, param] of rows) t.throws(() => responsesBody(request), { code: 'unsupported_parameter', status: 400, param }, param)
+  for (const [request, param] of rows) {
+    t.throws(() => responsesBody(request), { code: 'unsupported_parameter', status: 400, param }, param)
+  }
 })
 
 t.test('a limit of tokens is at least what the API takes', async t => {
-  for (const [limit, sent] of [[1, 16], [16, 16], [17, 17]] as const) t.equal(responsesBody({ max_completion_tokens: limit })['max_output_tokens'], sent)
+  for (const [limit, sent] of [
+    [1, 16],
+    [16, 16],
+    [17, 17]
+  ] as const) {
+    t.equal(responsesBody({ max_completion_tokens: limit })['max_output_tokens'], sent)
+  }
 })
 
 t.test('the thinking is summarised for callers who read it', async t => {
-  t.same(responsesBody({ showsThinking: true, reasoning_effort: 'low' })['reasoning'], { effort: 'low', summary: 'auto' })
-  t.same(responsesBody({ thinking: { type: 'adaptive', display: 'omitted' }, reasoning_effort: 'low' })['reasoning'], { effort: 'low' })
+  t.same(responsesBody({ showsThinking: true, reasoning_effort: 'low' })['reasoning'], {
+    effort: 'low',
+    summary: 'auto'
+  })
+  t.same(
+    responsesBody({ thinking: { type: 'adaptive', display: 'omitted' }, reasoning_effort: 'low' })[
+      'reasoning'
+    ],
+    { effort: 'low' }
+  )
 })

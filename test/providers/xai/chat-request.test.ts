@@ -15,14 +15,37 @@ t.test('the body holds what xAI knows, as it wants it', async t => {
   const { tools: __, ...expected } = fixture('every field it takes')
   t.same(rest, { ...expected, stop: ['END'], stream: true, stream_options: { include_usage: true } })
   t.equal(model, 'grok-4.6')
-  t.same(tools, [{ type: 'function', function: { name: 'ferry_times', parameters: { type: 'object', properties: { pier: { anyOf: [{ type: 'string' }] } } } } }])
-  t.same(xaiBody(fixture('fields of others')), { model: 'grok-4.6', messages: [{ role: 'user', content: 'hi' }], reasoning_effort: 'low' })
+  t.same(tools, [
+    {
+      type: 'function',
+      function: {
+        name: 'ferry_times',
+        parameters: { type: 'object', properties: { pier: { anyOf: [{ type: 'string' }] } } }
+      }
+    }
+  ])
+  t.same(xaiBody(fixture('fields of others')), {
+    model: 'grok-4.6',
+    messages: [{ role: 'user', content: 'hi' }],
+    reasoning_effort: 'low'
+  })
   t.same(xaiBody(fixture('a conversation with functions')), {
     model: 'grok-4.6',
     messages: [
       { role: 'system', content: 'Be brief.' },
-      { role: 'user', content: [{ type: 'text', text: 'When?' }, { type: 'image_url', image_url: { url: 'https://example.com/clock.png' } }], name: 'ada' },
-      { role: 'assistant', content: null, tool_calls: [{ id: 'call00002', type: 'function', function: { name: 'now', arguments: '{}' } }] },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'When?' },
+          { type: 'image_url', image_url: { url: 'https://example.com/clock.png' } }
+        ],
+        name: 'ada'
+      },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'call00002', type: 'function', function: { name: 'now', arguments: '{}' } }]
+      },
       { role: 'tool', tool_call_id: 'call00002', content: 'noon' },
       { role: 'user', content: 'Thanks' }
     ],
@@ -38,8 +61,23 @@ t.test('what would give the caller something else than requested is refused, by 
     [{ audio: { format: 'wav', voice: 'eve' } }, 'audio'],
     [{ logprobs: true, top_logprobs: 9 }, 'top_logprobs'],
     [{ seed: 2 ** 31 }, 'seed'],
-    [{ messages: [{ role: 'user', content: [{ type: 'text', text: 'a' }, { type: 'file', file: { file_data: 'data:application/pdf;base64,JVBERg==' } }] }] }, 'messages[0].content[1]'],
+    [
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'a' },
+              { type: 'file', file: { file_data: 'data:application/pdf;base64,JVBERg==' } }
+            ]
+          }
+        ]
+      },
+      'messages[0].content[1]'
+    ],
     [{ tools: [{ type: 'custom', custom: { name: 'sql' } }] }, 'tools[0].type']
   ]
-  for (const [request, param] of rows) t.throws(() => xaiBody(request), { code: 'unsupported_parameter', status: 400, param }, param)
+  for (const [request, param] of rows) {
+    t.throws(() => xaiBody(request), { code: 'unsupported_parameter', status: 400, param }, param)
+  }
 })

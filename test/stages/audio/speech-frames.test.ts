@@ -16,5 +16,8 @@ t.test('pieces of sound are deltas, and the usage comes with the end', async t =
 
 t.test('without a report the end says nothing of usage', async t => {
   const lists: SpeechEvent[][] = [[{ type: 'speech-delta', audio: 'AAAA' }]]
-  t.equal((await collect(speechFrames()(batchesOf(routedCall({}), lists)))).at(-1), 'data: {"type":"speech.audio.done"}\n\ndata: [DONE]\n\n')
+  t.equal(
+    (await collect(speechFrames()(batchesOf(routedCall({}), lists)))).at(-1),
+    'data: {"type":"speech.audio.done"}\n\ndata: [DONE]\n\n'
+  )
 })

@@ -4,20 +4,29 @@ import { batchesOf, collect, routedCall } from '../../support/stages.ts'
 import type { TranscriptEvent } from '../../../lib/core/events.ts'
 
 async function written (...lists: TranscriptEvent[][]): Promise<unknown[]> {
-  const frames = (await collect(transcriptFrames()(batchesOf(routedCall({}), lists)))).join('').split('\n\n').slice(0, -1)
+  const frames = (await collect(transcriptFrames()(batchesOf(routedCall({}), lists))))
+    .join('')
+    .split('\n\n')
+    .slice(0, -1)
   t.equal(frames.pop(), 'data: [DONE]')
   return frames.map(frame => JSON.parse(frame.slice('data: '.length)) as unknown)
 }
 
 t.test('pieces are deltas, and all of it comes once more at the end', async t => {
-  t.same(await written(
-    [{ type: 'transcript-delta', text: 'Good ' }],
-    [{ type: 'transcript-delta', text: 'day.' }, { type: 'transcript-end', transcript: { text: 'Good day.' } }]
-  ), [
-    { type: 'transcript.text.delta', delta: 'Good ' },
-    { type: 'transcript.text.delta', delta: 'day.' },
-    { type: 'transcript.text.done', text: 'Good day.' }
-  ])
+  t.same(
+    await written(
+      [{ type: 'transcript-delta', text: 'Good ' }],
+      [
+        { type: 'transcript-delta', text: 'day.' },
+        { type: 'transcript-end', transcript: { text: 'Good day.' } }
+      ]
+    ),
+    [
+      { type: 'transcript.text.delta', delta: 'Good ' },
+      { type: 'transcript.text.delta', delta: 'day.' },
+      { type: 'transcript.text.done', text: 'Good day.' }
+    ]
+  )
 })
 
 t.test('an answer that came at once is one piece, with the usage at the end', async t => {
@@ -26,5 +35,7 @@ t.test('an answer that came at once is one piece, with the usage at the end', as
     { type: 'transcript.text.delta', delta: 'Hi.' },
     { type: 'transcript.text.done', text: 'Hi.', usage }
   ])
-  t.same(await written([{ type: 'transcript-end', transcript: { text: '' } }]), [{ type: 'transcript.text.done', text: '' }])
+  t.same(await written([{ type: 'transcript-end', transcript: { text: '' } }]), [
+    { type: 'transcript.text.done', text: '' }
+  ])
 })

@@ -14,12 +14,25 @@ import type { ChatEvent } from '../../../lib/core/events.ts'
 import type { UpstreamResponse } from '../../../lib/providers/provider.ts'
 
 /** Asks twice for one completion. */
-async function fetchTwice (t: Test, ...responses: readonly UpstreamResponse[]): Promise<{ call: AuthedCall, answers: unknown[] }> {
+async function fetchTwice (
+  t: Test,
+  ...responses: readonly UpstreamResponse[]
+): Promise<{ call: AuthedCall, answers: unknown[] }> {
   const queue = [...responses]
-  const services = await deferredServices(t, async () => queue.shift() ?? await Promise.reject(new Error('not requested again')))
-  const stages = chain(openDeferred(services), fetchDeferred(services, chain(recordUsage<ChatInput, ChatEvent>(), normalise())))
+  const services = await deferredServices(
+    t,
+    async () => queue.shift() ?? (await Promise.reject(new Error('not requested again')))
+  )
+  const stages = chain(
+    openDeferred(services),
+    fetchDeferred(services, chain(recordUsage<ChatInput, ChatEvent>(), normalise()))
+  )
   const call = callFor(deferredId(services))
-  const ask = async (): Promise<unknown> => await collect(stages(once(call))).then(([answer]) => answer, (error: unknown) => error)
+  const ask = async (): Promise<unknown> =>
+    await collect(stages(once(call))).then(
+      ([answer]) => answer,
+      (error: unknown) => error
+    )
   return { call, answers: [await ask(), await ask()] }
 }
 
@@ -37,10 +50,16 @@ t.test('202 of the provider is 202 of the gateway, and requested again', async t
 
 t.test('an answer that cannot be read is an error for good', async t => {
   const { answers } = await fetchTwice(t, upstreamResponse(200, 'no JSON'))
-  t.match(answers, [{ status: 502, body: /upstream_invalid_response/ }, { reply: { status: 502, headers: { 'x-should-retry': 'false' } } }])
+  t.match(answers, [
+    { status: 502, body: /upstream_invalid_response/ },
+    { reply: { status: 502, headers: { 'x-should-retry': 'false' } } }
+  ])
 })
 
 t.test('a completion that is too large to be stored is given out once', async t => {
   const { answers } = await fetchTwice(t, upstreamResponse(200, chatAnswer('x'.repeat(7 * 1024 * 1024))))
-  t.match(answers, [{ status: 200, body: /xxx/ }, { reply: { status: 413, body: /file_too_large/, headers: { 'x-should-retry': 'false' } } }])
+  t.match(answers, [
+    { status: 200, body: /xxx/ },
+    { reply: { status: 413, body: /file_too_large/, headers: { 'x-should-retry': 'false' } } }
+  ])
 })

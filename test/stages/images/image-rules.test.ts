@@ -7,7 +7,12 @@ import { collect, route, routedCall } from '../../support/stages.ts'
 const other = { ...route, modelId: 'one/other' }
 t.test('routes that can do it stay, in their order', async t => {
   let checked = 0
-  const stage = imageRules<{ prompt: string }>({ task: 'generation', checkFiles: () => { if (checked++ === 0) throw new GatewayError('unsupported_format') } })
+  const stage = imageRules<{ prompt: string }>({
+    task: 'generation',
+    checkFiles: () => {
+      if (checked++ === 0) throw new GatewayError('unsupported_format')
+    }
+  })
   const [call] = await collect(stage(once(routedCall({ prompt: 'a' }, { routes: [route, other] }))))
   t.same(call?.routes, [other])
 })
@@ -15,6 +20,13 @@ t.test('routes that can do it stay, in their order', async t => {
 t.test('when none can, the error has the reason of the first', async t => {
   const codes = ['unsupported_format', 'invalid_value'] as const
   let checked = 0
-  const stage = imageRules<{ prompt: string }>({ task: 'generation', checkFiles: () => { throw new GatewayError(codes[checked++] ?? 'internal_error') } })
-  await t.rejects(collect(stage(once(routedCall({ prompt: 'a' }, { routes: [route, other] })))), { code: 'unsupported_format' })
+  const stage = imageRules<{ prompt: string }>({
+    task: 'generation',
+    checkFiles: () => {
+      throw new GatewayError(codes[checked++] ?? 'internal_error')
+    }
+  })
+  await t.rejects(collect(stage(once(routedCall({ prompt: 'a' }, { routes: [route, other] })))), {
+    code: 'unsupported_format'
+  })
 })

@@ -29,9 +29,15 @@ t.test('an address that turns out to be an image is requested again as one', asy
 })
 
 t.test('nothing else is sent twice', async t => {
-  const bytes: OcrInput = { document: { kind: 'bytes', mediaType: 'application/pdf', bytes: Buffer.alloc(1) } }
+  const bytes: OcrInput = {
+    document: { kind: 'bytes', mediaType: 'application/pdf', bytes: Buffer.alloc(1) }
+  }
   const image: OcrInput = { document: { kind: 'address', url: 'https://a.example/a.png', isImage: true } }
-  for (const [input, code] of [[address, 'upstream_error'], [bytes, 'unsupported_format'], [image, 'unsupported_format']] as const) {
+  for (const [input, code] of [
+    [address, 'upstream_error'],
+    [bytes, 'unsupported_format'],
+    [image, 'unsupported_format']
+  ] as const) {
     const { inputs, ask } = provider(code)
     await t.rejects(collect(retryAsImage(ask)(once(routedCall(input)))), { code })
     t.equal(inputs.length, 1)

@@ -22,13 +22,23 @@ function call (parts: Parameters<typeof responsesCall>[0]): RoutedChatCall {
   const { background: inBackground = false, ...rest } = parts
   const input = responsesCall(rest)
   const request = { ...input.context.request, background: inBackground }
-  return { ...input, routes: [route], context: { ...input.context, request, kept: (response: unknown) => ({ response, input: [], itemIds: [] }) } }
+  return {
+    ...input,
+    routes: [route],
+    context: {
+      ...input.context,
+      request,
+      kept: (response: unknown) => ({ response, input: [], itemIds: [] })
+    }
+  }
 }
 
 const answer = async (): Promise<never> => { throw new Error('the answer did not wait') }
 
 async function ended (given: RoutedChatCall): Promise<EarlyReply> {
-  const thrown: unknown = await collect(answerInBackground(services, answer)(once(given))).catch((error: unknown) => error)
+  const thrown: unknown = await collect(answerInBackground(services, answer)(once(given))).catch(
+    (error: unknown) => error
+  )
   if (!(thrown instanceof EarlyReply)) throw new Error('the call went on')
   return thrown
 }
@@ -37,7 +47,11 @@ t.test('a call whose answer is awaited goes on', async t => {
   const now = call({})
   t.same(await collect(answerInBackground(services, answer)(once(now))), [now])
   const without = call({ background: true })
-  t.same(await collect(answerInBackground({} as Services, answer)(once(without))), [without], 'and one where nothing runs in the background')
+  t.same(
+    await collect(answerInBackground({} as Services, answer)(once(without))),
+    [without],
+    'and one where nothing runs in the background'
+  )
   t.same(begun, [])
 })
 
@@ -50,7 +64,11 @@ t.test('the caller gets the response as it is queued, and its failure is in it',
   const [work] = begun.splice(0)
   t.match(work?.given, { keyId: 'key', response: { id: queued.id } })
   t.same(work?.firstFrames, [])
-  t.match(work?.failed(new GatewayError('upstream_timeout')), { id: queued.id, status: 'failed', error: { message: 'The provider did not answer in time.' } })
+  t.match(work?.failed(new GatewayError('upstream_timeout')), {
+    id: queued.id,
+    status: 'failed',
+    error: { message: 'The provider did not answer in time.' }
+  })
 })
 
 t.test('a stream begins with the events that queue it', async t => {

@@ -7,8 +7,13 @@ import type { Test } from 'tap'
 const rowsOf = (...tables: readonly string[]) => new Map(tables.map(table => [table, 'rows'] as const))
 
 /** Makes tables in a schema of a test. Returns its address in the form of Prisma. */
-async function foreign (t: Test, sql: string): Promise<{ readonly url: Secret, readonly query: (sql: string) => Promise<unknown[]> }> {
-  const { store: { url } } = await postgresPlace(t)
+async function foreign (
+  t: Test,
+  sql: string
+): Promise<{ readonly url: Secret, readonly query: (sql: string) => Promise<unknown[]> }> {
+  const {
+    store: { url }
+  } = await postgresPlace(t)
   const { Client } = await import('pg')
   const client = new Client(url?.reveal())
   await client.connect()
@@ -20,8 +25,13 @@ async function foreign (t: Test, sql: string): Promise<{ readonly url: Secret, r
   return { url: new Secret(address.href), query: async sql => (await client.query<object>(sql)).rows }
 }
 
-t.test('tables are read as JSON, and others are named where they have rows', { skip: noPostgres }, async t => {
-  const { url } = await foreign(t, `
+t.test(
+  'tables are read as JSON, and others are named where they have rows',
+  { skip: noPostgres },
+  async t => {
+    const { url } = await foreign(
+      t,
+      `
     create table "App_Key" (token text, "limit" bigint, at timestamp(3), tags text[], more jsonb);
     insert into "App_Key" values ('a', 9000000000, '2026-10-14 12:00:00.5', '{x,y}', '{"a":[1]}'), ('b', null, null, '{}', null);
     create table "App_Log" (line text); insert into "App_Log" values ('x');
@@ -35,8 +45,13 @@ t.test('tables are read as JSON, and others are named where they have rows', { s
   })
 })
 
-t.test('the transaction cannot write, whatever the database does when it is read', { skip: noPostgres }, async t => {
-  const { url, query } = await foreign(t, `
+t.test(
+  'the transaction cannot write, whatever the database does when it is read',
+  { skip: noPostgres },
+  async t => {
+    const { url, query } = await foreign(
+      t,
+      `
     create table counter (n int); insert into counter values (0);
     create type word as enum ('a'); create table "App_Key" (token word); insert into "App_Key" values ('a');
     create function as_json (word) returns json language sql volatile as 'update counter set n = n + 1 returning to_json(n)';
@@ -46,16 +61,32 @@ t.test('the transaction cannot write, whatever the database does when it is read
 })
 
 t.test('an address where nothing is', async t => {
-  await t.rejects(readForeignTables(new Secret('postgres://user:secret@127.0.0.1:1/none'), 'App_', new Map()), /ECONNREFUSED/)
+  await t.rejects(
+    readForeignTables(new Secret('postgres://user:secret@127.0.0.1:1/none'), 'App_', new Map()),
+    /ECONNREFUSED/
+  )
 })
 
-t.test('of a table with too many rows the sums are read, without columns that it does not have', { skip: noPostgres }, async t => {
-  const { url } = await foreign(t, `
+t.test(
+  'of a table with too many rows the sums are read, without columns that it does not have',
+  { skip: noPostgres },
+  async t => {
+    const { url } = await foreign(
+      t,
+      `
     create table "App_Day" (date text, "Key" text, tokens bigint, spend float);
-    insert into "App_Day" values ('2026-10-01', 'a', 9000000000, 0.25), ('2026-10-01', 'a', 5, 0.5), ('2026-10-02', 'a', 1, 0), ('2026-10-01', null, 2, 1)`)
-  const { rows, others } = await readForeignTables(url, 'App_', new Map([['App_Day', { by: ['date', 'Key', 'model'], sums: ['tokens', 'spend', 'pages'] }]]))
-  t.same(others, [])
-  t.same(rows.get('App_Day'), [
-    { date: '2026-10-01', Key: null, tokens: 2, spend: 1 }, { date: '2026-10-01', Key: 'a', tokens: 9_000_000_005, spend: 0.75 }, { date: '2026-10-02', Key: 'a', tokens: 1, spend: 0 }
-  ])
-})
+    insert into "App_Day" values ('2026-10-01', 'a', 9000000000, 0.25), ('2026-10-01', 'a', 5, 0.5), ('2026-10-02', 'a', 1, 0), ('2026-10-01', null, 2, 1)`
+    )
+    const { rows, others } = await readForeignTables(
+      url,
+      'App_',
+      new Map([['App_Day', { by: ['date', 'Key', 'model'], sums: ['tokens', 'spend', 'pages'] }]])
+    )
+    t.same(others, [])
+    t.same(rows.get('App_Day'), [
+      { date: '2026-10-01', Key: null, tokens: 2, spend: 1 },
+      { date: '2026-10-01', Key: 'a', tokens: 9_000_000_005, spend: 0.75 },
+      { date: '2026-10-02', Key: 'a', tokens: 1, spend: 0 }
+    ])
+  }
+)

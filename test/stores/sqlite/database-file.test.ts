@@ -8,7 +8,10 @@ const modeOf = (path: string): number => statSync(path).mode & 0o777
 t.test('a file and the directories above it are made for their owner only', async t => {
   const directory = join(t.testdir({}), 'a', 'b')
   createPrivately(join(directory, 'headgate.db'))
-  t.same([modeOf(directory), modeOf(join(directory, '..')), modeOf(join(directory, 'headgate.db'))], [0o700, 0o700, 0o600])
+  t.same(
+    [modeOf(directory), modeOf(join(directory, '..')), modeOf(join(directory, 'headgate.db'))],
+    [0o700, 0o700, 0o600]
+  )
   t.equal(statSync(join(directory, 'headgate.db')).size, 0)
 })
 
@@ -19,12 +22,16 @@ t.test('a file that exists is left as it is', async t => {
   t.same([statSync(path).size, statSync(path).mode], [before.size, before.mode])
 })
 
-t.test('what cannot be made is an error, and ends', { skip: process.platform !== 'linux' && 'no /proc' }, async t => {
-  t.throws(() => createDirectory('/proc/headgate/data'), { code: 'ENOENT' })
-  const file = join(t.testdir({ file: '' }), 'file')
-  t.throws(() => createPrivately(join(file, 'headgate.db')), { code: 'ENOTDIR' })
-  t.equal(existsSync(join(file, 'headgate.db')), false)
-})
+t.test(
+  'what cannot be made is an error, and ends',
+  { skip: process.platform !== 'linux' && 'no /proc' },
+  async t => {
+    t.throws(() => createDirectory('/proc/headgate/data'), { code: 'ENOENT' })
+    const file = join(t.testdir({ file: '' }), 'file')
+    t.throws(() => createPrivately(join(file, 'headgate.db')), { code: 'ENOTDIR' })
+    t.equal(existsSync(join(file, 'headgate.db')), false)
+  }
+)
 
 t.test('a file is distinguished from another one that takes its path', async t => {
   const directory = t.testdir({ one: '', two: '' })

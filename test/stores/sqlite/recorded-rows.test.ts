@@ -11,9 +11,20 @@ t.test('those of many rows that are in the ledger are found by their time and id
   insertUsage(database, rows.filter((_, number) => number % 3 === 0))
   const wanted = rows.map(({ id, at_ms: atMs }) => ({ id, atMs }))
   const found = await recordedRows(database.query, wanted)
-  t.same([...found].toSorted(), rows.flatMap(({ id }, number) => number % 3 === 0 ? [id] : []).toSorted())
-  t.same(await recordedRows(database.query, wanted.map(({ id, atMs }) => ({ id, atMs: atMs + 1 }))), new Set(), 'not by the id alone')
+  t.same([...found].toSorted(), rows.flatMap(({ id }, number) => (number % 3 === 0 ? [id] : [])).toSorted())
+  t.same(
+    await recordedRows(
+      database.query,
+      wanted.map(({ id, atMs }) => ({ id, atMs: atMs + 1 }))
+    ),
+    new Set(),
+    'not by the id alone'
+  )
   t.same(await recordedRows(database.query, []), new Set())
   insertUsage(database, [usageRowOf(1, { id: 'open', at_ms: 5, outcome: 'interrupted' })])
-  t.same(await recordedRows(database.query, [{ id: 'open', atMs: 5 }]), new Set(), 'not what another process took for interrupted: what it costs is not known yet')
+  t.same(
+    await recordedRows(database.query, [{ id: 'open', atMs: 5 }]),
+    new Set(),
+    'not what another process took for interrupted: what it costs is not known yet'
+  )
 })

@@ -3,7 +3,10 @@ import t from 'tap'
 import { StatementCache } from '../../../lib/stores/sqlite/statement-cache.ts'
 import type { Test } from 'tap'
 
-function start (t: Test): { readonly file: InstanceType<typeof DatabaseSync>, readonly cache: StatementCache } {
+function start (t: Test): {
+  readonly file: InstanceType<typeof DatabaseSync>
+  readonly cache: StatementCache
+} {
   const file = new DatabaseSync(':memory:')
   t.teardown(() => { if (file.isOpen) file.close() })
   file.exec('create table t (a, b)')
@@ -41,7 +44,10 @@ t.test('values are bound as SQLite knows them', async t => {
 t.test('what has no column type is refused instead of stored as nothing', async t => {
   const insert = start(t).cache.forKysely().prepare('insert into t values (?, 0)')
   for (const value of [undefined, {}, [], Number.NaN, Infinity, Symbol('x'), new Date(0)]) {
-    t.throws(() => insert.run([value]), { name: 'TypeError', message: `a value of type ${typeof value} cannot be stored` })
+    t.throws(() => insert.run([value]), {
+      name: 'TypeError',
+      message: `a value of type ${typeof value} cannot be stored`
+    })
   }
 })
 

@@ -28,14 +28,23 @@ const example = `alerts:
       secret: env:ALERTS_SECRET`
 
 export function AlertsPage (): JSX.Element {
-  const { data, error, reload } = useResource('alert channels', signal => api('GET /admin/v1/alerts/channels', { signal }))
+  const { data, error, reload } = useResource('alert channels', signal =>
+    api('GET /admin/v1/alerts/channels', { signal })
+  )
   return (
-    <Page title='Alerts' subtitle='Budgets, providers and stores: each alert is sent once, and tried again until it is accepted.'>
+    <Page
+      title='Alerts'
+      subtitle='Budgets, providers and stores: each alert is sent once, and tried again until it is accepted.'
+    >
       <Failure error={error} retry={() => void reload()} />
       {data?.data.length === 0 && (
         <section class='card'>
-          <Empty icon='bell' title='No channels yet'>Name a service or a mailbox in the configuration.</Empty>
-          <div class='body narrow'><Code text={example} label='configuration' /></div>
+          <Empty icon='bell' title='No channels yet'>
+            Name a service or a mailbox in the configuration.
+          </Empty>
+          <div class='body narrow'>
+            <Code text={example} label='configuration' />
+          </div>
         </section>
       )}
       {data !== undefined && data.data.length > 0 && <Sent channels={data.data} />}
@@ -45,12 +54,32 @@ export function AlertsPage (): JSX.Element {
 
 const columns: ReadonlyArray<Column<Alert>> = [
   { title: 'Time', cell: ({ at_ms }) => <Moment at={at_ms} /> },
-  { title: 'Alert', flexible: true, cell: ({ message, event }) => <><Clip>{message}</Clip><Clip kind='sub mono'>{event}</Clip></> },
-  { title: 'Deliveries', flexible: true, cell: ({ deliveries }) => deliveries.length === 0 ? <span class='faint'>no channel wants it</span> : deliveries.map(delivery => <DeliveryLine key={delivery.channel} delivery={delivery} />) }
+  {
+    title: 'Alert',
+    flexible: true,
+    cell: ({ message, event }) => (
+      <>
+        <Clip>{message}</Clip>
+        <Clip kind='sub mono'>{event}</Clip>
+      </>
+    )
+  },
+  {
+    title: 'Deliveries',
+    flexible: true,
+    cell: ({ deliveries }) =>
+      deliveries.length === 0 ? (
+        <span class='faint'>no channel wants it</span>
+      ) : (
+        deliveries.map(delivery => <DeliveryLine key={delivery.channel} delivery={delivery} />)
+      )
+  }
 ]
 
 function Sent ({ channels }: { readonly channels: readonly Channel[] }): JSX.Element {
-  const { rows, more, error, loading, reload } = usePages('alerts', (cursor, signal) => api('GET /admin/v1/alerts', { query: { cursor }, ...signal !== undefined && { signal } }))
+  const { rows, more, error, loading, reload } = usePages('alerts', (cursor, signal) =>
+    api('GET /admin/v1/alerts', { query: { cursor }, ...signal !== undefined && { signal } })
+  )
   const { run, busy, error: failure } = useAction()
   const test = ({ channel }: Channel): void => {
     void run(async () => {
@@ -60,17 +89,49 @@ function Sent ({ channels }: { readonly channels: readonly Channel[] }): JSX.Ele
     })
   }
   const channelColumns: ReadonlyArray<Column<Channel>> = [
-    { title: 'Channel', flexible: true, cell: ({ channel, target }) => <><Clip>{channel}</Clip><Clip kind='sub mono'>{target}</Clip></> },
+    {
+      title: 'Channel',
+      flexible: true,
+      cell: ({ channel, target }) => (
+        <>
+          <Clip>{channel}</Clip>
+          <Clip kind='sub mono'>{target}</Clip>
+        </>
+      )
+    },
     { title: 'Events', flexible: true, cell: ({ events }) => <Clip>{events.join(', ')}</Clip> },
-    { title: 'Actions', actions: true, cell: channel => <Button small busy={busy} label={`Send a test to ${channel.channel}`} onClick={() => test(channel)}>Send a test</Button> }
+    {
+      title: 'Actions',
+      actions: true,
+      cell: channel => (
+        <Button small busy={busy} label={`Send a test to ${channel.channel}`} onClick={() => test(channel)}>
+          Send a test
+        </Button>
+      )
+    }
   ]
   return (
     <div class='stack'>
-      <section class='card'><Table label='Channels' columns={channelColumns} rows={channels} id={({ channel }) => channel} empty={null} /></section>
+      <section class='card'>
+        <Table
+          label='Channels'
+          columns={channelColumns}
+          rows={channels}
+          id={({ channel }) => channel}
+          empty={null}
+        />
+      </section>
       <Failure error={failure ?? error} retry={() => void reload()} />
       {error === undefined && (
         <section class='card'>
-          <Table label='Alerts' columns={columns} rows={rows} id={({ id }) => id} stale={loading && rows !== undefined} empty={<Empty icon='bell' title='No alerts so far' />} />
+          <Table
+            label='Alerts'
+            columns={columns}
+            rows={rows}
+            id={({ id }) => id}
+            stale={loading && rows !== undefined}
+            empty={<Empty icon='bell' title='No alerts so far' />}
+          />
           <More onClick={more} />
         </section>
       )}
@@ -78,9 +139,22 @@ function Sent ({ channels }: { readonly channels: readonly Channel[] }): JSX.Ele
   )
 }
 
-const tones: Readonly<Record<Delivery['state'], Tone>> = { delivered: 'good', pending: 'warn', failed: 'bad' }
+const tones: Readonly<Record<Delivery['state'], Tone>> = {
+  delivered: 'good',
+  pending: 'warn',
+  failed: 'bad'
+}
 
-function DeliveryLine ({ delivery: { channel, state, attempts, error } }: { readonly delivery: Delivery }): JSX.Element {
+function DeliveryLine ({
+  delivery: { channel, state, attempts, error }
+}: {
+  readonly delivery: Delivery
+}): JSX.Element {
   const tries = attempts > 1 ? `, ${attempts} attempts` : ''
-  return <><Badge tone={tones[state]}>{state}</Badge><Clip kind='sub'>{`${channel}${tries}${error === null ? '' : `: ${error}`}`}</Clip></>
+  return (
+    <>
+      <Badge tone={tones[state]}>{state}</Badge>
+      <Clip kind='sub'>{`${channel}${tries}${error === null ? '' : `: ${error}`}`}</Clip>
+    </>
+  )
 }

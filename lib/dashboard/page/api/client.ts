@@ -10,7 +10,10 @@
 import type { Static, TSchema } from 'typebox'
 import type { AdminRoute, AdminRoutes } from '../../../../schemas/admin/routes.ts'
 
-/** What each route answers with. Looked up by the route, so that the compiler reads the types of that one alone. */
+/**
+ * What each route answers with. Looked up by the route, so that the compiler reads the types of that one
+ * alone.
+ */
 type Answers = { readonly [R in AdminRoute]: Static<AdminRoutes[R]['answer']> }
 export type Answer<R extends AdminRoute> = Answers[R]
 export type RequestBody<R extends AdminRoute> = AdminRoutes[R] extends { request: infer S extends TSchema }

@@ -25,9 +25,15 @@ export function CallsFilters ({ live, onLive }: CallsFiltersProps): JSX.Element 
   const newest = useSignal<AddedFilter | undefined>(undefined)
   const value = (name: string): string => query.value.get(name) ?? ''
   const period = currentPeriod()
-  const custom = period.name === 'custom' ? [{ value: 'custom', label: range(period.fromMs, period.untilMs) }] : []
-  const shown = [...addedFilters.filter(filter => isSet(filter) && !added.value.includes(filter)), ...added.value]
-  const others = addedFilters.filter(filter => !shown.includes(filter)).map(({ name, label }) => ({ value: name, label }))
+  const custom =
+    period.name === 'custom' ? [{ value: 'custom', label: range(period.fromMs, period.untilMs) }] : []
+  const shown = [
+    ...addedFilters.filter(filter => isSet(filter) && !added.value.includes(filter)),
+    ...added.value
+  ]
+  const others = addedFilters
+    .filter(filter => !shown.includes(filter))
+    .map(({ name, label }) => ({ value: name, label }))
   const add = (name: string): void => {
     const filter = addedFilters.find(other => other.name === name)
     if (filter === undefined) return
@@ -46,18 +52,70 @@ export function CallsFilters ({ live, onLive }: CallsFiltersProps): JSX.Element 
   return (
     <>
       <div class='filters'>
-        <Search label='Search request, model, key or error' value={value('search')} onSearch={search => setQuery({ search })} />
-        <PlainSelect name='Outcome' value={value('outcome')} choices={outcomeChoices} onChange={outcome => setQuery({ outcome })} />
-        {projectChoices().length > 1 && <PlainSelect name='Project' value={value('project')} choices={[{ value: '', label: 'All projects' }, ...projectChoices()]} onChange={project => setQuery({ project })} />}
-        {!live && <PlainSelect name='Period' value={period.name} choices={[...periodChoices.map(choice => ({ ...choice, label: `Last ${choice.label.replace(/^1 /, '')}` })), { value: 'all', label: 'All time' }, ...custom]} onChange={choosePeriod} />}
-        <PlainSelect id={id} name='Add a filter' value='' choices={[{ value: '', label: 'Add a filter' }, ...others]} onChange={add} />
+        <Search
+          label='Search request, model, key or error'
+          value={value('search')}
+          onSearch={search => setQuery({ search })}
+        />
+        <PlainSelect
+          name='Outcome'
+          value={value('outcome')}
+          choices={outcomeChoices}
+          onChange={outcome => setQuery({ outcome })}
+        />
+        {projectChoices().length > 1 && (
+          <PlainSelect
+            name='Project'
+            value={value('project')}
+            choices={[{ value: '', label: 'All projects' }, ...projectChoices()]}
+            onChange={project => setQuery({ project })}
+          />
+        )}
+        {!live && (
+          <PlainSelect
+            name='Period'
+            value={period.name}
+            choices={[
+              ...periodChoices.map(choice => ({
+                ...choice,
+                label: `Last ${choice.label.replace(/^1 /, '')}`
+              })),
+              { value: 'all', label: 'All time' },
+              ...custom
+            ]}
+            onChange={choosePeriod}
+          />
+        )}
+        <PlainSelect
+          id={id}
+          name='Add a filter'
+          value=''
+          choices={[{ value: '', label: 'Add a filter' }, ...others]}
+          onChange={add}
+        />
         <span class='grow' />
-        <Button icon={live ? 'stop' : 'play'} kind={live ? 'primary' : 'plain'} pressed={live} onClick={() => onLive(!live)}>{live ? 'Stop' : 'Follow live'}</Button>
+        <Button
+          icon={live ? 'stop' : 'play'}
+          kind={live ? 'primary' : 'plain'}
+          pressed={live}
+          onClick={() => onLive(!live)}
+        >
+          {live ? 'Stop' : 'Follow live'}
+        </Button>
       </div>
       {shown.length > 0 && (
         <div class='filters'>
-          {shown.map(filter => <FilterChip key={filter.name} filter={filter} isNew={newest.value === filter} onRemove={() => remove(filter)} />)}
-          <Button kind='plain' small onClick={clear}>Clear all</Button>
+          {shown.map(filter => (
+            <FilterChip
+              key={filter.name}
+              filter={filter}
+              isNew={newest.value === filter}
+              onRemove={() => remove(filter)}
+            />
+          ))}
+          <Button kind='plain' small onClick={clear}>
+            Clear all
+          </Button>
         </div>
       )}
     </>

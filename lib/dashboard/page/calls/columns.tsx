@@ -10,7 +10,14 @@ import { Cost } from './cost.tsx'
 import { Outcome, type CallSummary } from './outcome.tsx'
 
 export const columns: ReadonlyArray<Column<CallSummary>> = [
-  { title: 'Time', cell: call => <a class='nowrap' href={at(placeOf(call))} title={dateTime(call.at_ms)}>{isToday(call.at_ms) ? time(call.at_ms) : dateTime(call.at_ms)}</a> },
+  {
+    title: 'Time',
+    cell: call => (
+      <a class='nowrap' href={at(placeOf(call))} title={dateTime(call.at_ms)}>
+        {isToday(call.at_ms) ? time(call.at_ms) : dateTime(call.at_ms)}
+      </a>
+    )
+  },
   { title: 'Status', cell: call => <Outcome {...call} /> },
   {
     title: 'Model',
@@ -22,16 +29,60 @@ export const columns: ReadonlyArray<Column<CallSummary>> = [
       </>
     )
   },
-  { title: 'Key', flexible: true, cell: ({ key_name, key_id, project_id }) => <><Clip>{key_name ?? key_id}</Clip><Clip kind='sub'>{projectName(project_id)}</Clip></> },
-  { title: 'Tokens', number: true, cell: ({ prompt_tokens, completion_tokens }) => prompt_tokens === null && completion_tokens === null ? '–' : <>{shortCount(prompt_tokens ?? 0)} <span class='faint'>+</span> {shortCount(completion_tokens ?? 0)}</> },
+  {
+    title: 'Key',
+    flexible: true,
+    cell: ({ key_name, key_id, project_id }) => (
+      <>
+        <Clip>{key_name ?? key_id}</Clip>
+        <Clip kind='sub'>{projectName(project_id)}</Clip>
+      </>
+    )
+  },
+  {
+    title: 'Tokens',
+    number: true,
+    cell: ({ prompt_tokens, completion_tokens }) =>
+      prompt_tokens === null && completion_tokens === null ? (
+        '–'
+      ) : (
+        <>
+          {shortCount(prompt_tokens ?? 0)} <span class='faint'>+</span> {shortCount(completion_tokens ?? 0)}
+        </>
+      )
+  },
   { title: 'Cost', number: true, cell: call => <Cost usd={call.cost_usd} estimated={call.estimated} /> },
-  { title: 'Duration', number: true, cell: call => <>{duration(call.duration_ms)}{call.first_byte_ms !== null && <span class='sub'>first token {duration(call.first_byte_ms)}</span>}</> }
+  {
+    title: 'Duration',
+    number: true,
+    cell: call => (
+      <>
+        {duration(call.duration_ms)}
+        {call.first_byte_ms !== null && <span class='sub'>first token {duration(call.first_byte_ms)}</span>}
+      </>
+    )
+  }
 ]
 
-/** Returns what was called: `chat, streamed · 2 attempts`. The provider is named where the id of the model does not begin with it. */
-function detailsOf ({ model, provider, endpoint, streamed, attempts, cached }: Pick<CallSummary, 'model' | 'provider' | 'endpoint' | 'streamed' | 'attempts' | 'cached'>): string {
+/**
+ * Returns what was called: `chat, streamed · 2 attempts`. The provider is named where the id of the model
+ * does not begin with it.
+ */
+function detailsOf ({
+  model,
+  provider,
+  endpoint,
+  streamed,
+  attempts,
+  cached
+}: Pick<CallSummary, 'model' | 'provider' | 'endpoint' | 'streamed' | 'attempts' | 'cached'>): string {
   const isNamed = provider === null || model?.startsWith(`${provider}/`) === true
-  return [`${endpoint}${streamed ? ', streamed' : ''}`, ...isNamed ? [] : [provider], ...attempts > 1 ? [`${attempts} attempts`] : [], ...cached ? ['from the cache'] : []].join(' · ')
+  return [
+    `${endpoint}${streamed ? ', streamed' : ''}`,
+    ...(isNamed ? [] : [provider]),
+    ...(attempts > 1 ? [`${attempts} attempts`] : []),
+    ...(cached ? ['from the cache'] : [])
+  ].join(' · ')
 }
 
 /** Returns where a call is shown: its time finds it at once among many. */

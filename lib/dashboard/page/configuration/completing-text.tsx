@@ -24,7 +24,8 @@ export function CompletingText ({ area, label, value, readOnly, onInput }: Compl
   const type = (element: HTMLTextAreaElement): void => {
     onInput(element.value)
     chosen.value = 0
-    completion.value = schema.data === undefined ? undefined : complete(element.value, element.selectionEnd, schema.data)
+    completion.value =
+      schema.data === undefined ? undefined : complete(element.value, element.selectionEnd, schema.data)
   }
   const take = (index: number): void => {
     const element = area.current
@@ -38,7 +39,8 @@ export function CompletingText ({ area, label, value, readOnly, onInput }: Compl
   const press = (event: KeyboardEvent): void => {
     const count = completion.value?.suggestions.length ?? 0
     if (count === 0) return
-    if (event.key === 'ArrowDown' || event.key === 'ArrowUp') chosen.value = (chosen.value + (event.key === 'ArrowDown' ? 1 : count - 1)) % count
+    if (event.key === 'ArrowDown' || event.key === 'ArrowUp')
+      chosen.value = (chosen.value + (event.key === 'ArrowDown' ? 1 : count - 1)) % count
     else if (event.key === 'Tab' || event.key === 'Enter') take(chosen.value)
     else if (event.key === 'Escape') completion.value = undefined
     else return
@@ -49,20 +51,39 @@ export function CompletingText ({ area, label, value, readOnly, onInput }: Compl
   return (
     <div class='editor'>
       <textarea
-        ref={area} class='textarea mono' aria-label={label} value={value} readOnly={readOnly} spellcheck={false} rows={Math.min(32, Math.max(14, value.split('\n').length + 1))}
-        aria-controls={list} aria-autocomplete='list' aria-activedescendant={open ? `${list}-${chosen.value}` : undefined}
-        onInput={event => type(event.currentTarget)} onKeyDown={press} onBlur={() => { completion.value = undefined }}
+        ref={area}
+        class='textarea mono'
+        aria-label={label}
+        value={value}
+        readOnly={readOnly}
+        spellcheck={false}
+        rows={Math.min(32, Math.max(14, value.split('\n').length + 1))}
+        aria-controls={list}
+        aria-autocomplete='list'
+        aria-activedescendant={open ? `${list}-${chosen.value}` : undefined}
+        onInput={event => type(event.currentTarget)}
+        onKeyDown={press}
+        onBlur={() => {
+          completion.value = undefined
+        }}
       />
       <ul class='suggestions' id={list} role='listbox' aria-label='Suggestions' hidden={!open}>
         {completion.value?.suggestions.map(({ text, description }, index) => (
           <li
-            key={text} id={`${list}-${index}`} role='option' aria-selected={index === chosen.value} ref={item => { if (index === chosen.value) item?.scrollIntoView({ block: 'nearest' }) }}
+            key={text}
+            id={`${list}-${index}`}
+            role='option'
+            aria-selected={index === chosen.value}
+            ref={item => {
+              if (index === chosen.value) item?.scrollIntoView({ block: 'nearest' })
+            }}
             onMouseDown={event => {
               event.preventDefault()
               take(index)
             }}
           >
-            <code>{text}</code><span class='clip-note faint'>{description}</span>
+            <code>{text}</code>
+            <span class='clip-note faint'>{description}</span>
           </li>
         ))}
       </ul>

@@ -15,7 +15,13 @@ import { Problems } from './problems.tsx'
 type Configuration = Answer<'GET /admin/v1/configuration'>
 type Check = Answer<'POST /admin/v1/configuration/check'>
 
-export function Editor ({ configuration, onSaved }: { readonly configuration: Configuration, readonly onSaved: (configuration: Configuration) => void }): JSX.Element {
+export function Editor ({
+  configuration,
+  onSaved
+}: {
+  readonly configuration: Configuration
+  readonly onSaved: (configuration: Configuration) => void
+}): JSX.Element {
   const text = useSignal(configuration.text ?? '')
   const checked = useSignal<{ readonly text: string, readonly result: Check } | undefined>(undefined)
   /** The text that was sent last. */
@@ -26,42 +32,86 @@ export function Editor ({ configuration, onSaved }: { readonly configuration: Co
   // What was found in another text than the present one is not about it.
   const check = checked.value?.text === text.value ? checked.value.result : undefined
   const failure = tried.value === text.value ? error : undefined
-  const review = (): void => void run(async () => {
-    const { value } = text
-    tried.value = value
-    checked.value = { text: value, result: await api('POST /admin/v1/configuration/check', { body: { text: value } }) }
-  })
+  const review = (): void =>
+    void run(async () => {
+      const { value } = text
+      tried.value = value
+      checked.value = {
+        text: value,
+        result: await api('POST /admin/v1/configuration/check', { body: { text: value } })
+      }
+    })
   const save = (): void => {
     void run(async () => {
       tried.value = text.value
-      onSaved(await api('POST /admin/v1/configuration', { body: { text: text.value, revision: configuration.revision } }))
+      onSaved(
+        await api('POST /admin/v1/configuration', {
+          body: { text: text.value, revision: configuration.revision }
+        })
+      )
       checked.value = undefined
       toast('Configuration saved')
     })
   }
   return (
     <Card
-      title={configuration.file ?? 'Configuration'} subtitle={configuration.editable ? 'The gateway takes it over when it is saved.' : 'Read only. Saving it here needs dashboard.edit_config and an owner.'}
-      actions={configuration.editable && (
-        <>
-          {changed && <Button small kind='plain' onClick={() => { text.value = configuration.text ?? '' }}>Discard</Button>}
-          {check?.valid === true ? <Button small kind='primary' busy={busy} onClick={save}>Save</Button> : <Button small kind='primary' busy={busy} disabled={!changed} onClick={review}>Review changes</Button>}
-        </>
-      )}
+      title={configuration.file ?? 'Configuration'}
+      subtitle={
+        configuration.editable
+          ? 'The gateway takes it over when it is saved.'
+          : 'Read only. Saving it here needs dashboard.edit_config and an owner.'
+      }
+      actions={
+        configuration.editable && (
+          <>
+            {changed && (
+              <Button
+                small
+                kind='plain'
+                onClick={() => {
+                  text.value = configuration.text ?? ''
+                }}
+              >
+                Discard
+              </Button>
+            )}
+            {check?.valid === true ? (
+              <Button small kind='primary' busy={busy} onClick={save}>
+                Save
+              </Button>
+            ) : (
+              <Button small kind='primary' busy={busy} disabled={!changed} onClick={review}>
+                Review changes
+              </Button>
+            )}
+          </>
+        )
+      }
     >
       <div class='stack'>
         <Failure error={failure} />
         {check !== undefined && <Review check={check} onLine={line => goToLine(area.current, line)} />}
         <CompletingText
-          area={area} label='Configuration' value={text.value} readOnly={!configuration.editable}
-          onInput={value => { text.value = value }}
+          area={area}
+          label='Configuration'
+          value={text.value}
+          readOnly={!configuration.editable}
+          onInput={value => {
+            text.value = value
+          }}
         />
       </div>
     </Card>
   )
 }
 
-function Review ({ check, onLine }: { readonly check: Check, readonly onLine: (line: number) => void }): JSX.Element {
+function Review ({
+  check,
+  onLine
+}: {
+  readonly check: Check
+  readonly onLine: (line: number) => void
+}): JSX.Element {
   return (
     <div class='stack tight'>
       <Problems problems={check.problems} tone='bad' onLine={onLine} />
@@ -69,10 +119,18 @@ function Review ({ check, onLine }: { readonly check: Check, readonly onLine: (l
       {check.valid && (
         <>
           <Notice tone={check.needs_restart.length > 0 ? 'warn' : 'good'}>
-            {check.changed.length === 0 ? 'Nothing that has an effect would change.' : `Would change: ${check.changed.join(', ')}.`}
+            {check.changed.length === 0
+              ? 'Nothing that has an effect would change.'
+              : `Would change: ${check.changed.join(', ')}.`}
             {check.needs_restart.length > 0 && ` After a restart only: ${check.needs_restart.join(', ')}.`}
           </Notice>
-          <div class='diff' aria-label='Difference' role='region' tabIndex={0}>{check.diff.map(({ kind, text }, index) => <div key={index} class={kind}>{text === '' ? ' ' : text}</div>)}</div>
+          <div class='diff' aria-label='Difference' role='region' tabIndex={0}>
+            {check.diff.map(({ kind, text }, index) => (
+              <div key={index} class={kind}>
+                {text === '' ? ' ' : text}
+              </div>
+            ))}
+          </div>
         </>
       )}
     </div>

@@ -19,8 +19,19 @@ export function Problems ({ problems, tone, onLine }: ProblemsProps): JSX.Elemen
     <>
       {problems.map(({ file, line, path, message, suggestion }) => (
         <Notice key={`${line} ${path} ${message}`} tone={tone}>
-          {line > 0 && (onLine === undefined ? <span class='mono'>{file}:{line} </span> : <button type='button' class='button link mono' onClick={() => onLine(line)}>Line {line}</button>)}
-          {path !== '' && <code> {path} </code>}{message}{suggestion !== null && ` ${suggestion}`}
+          {line > 0 &&
+            (onLine === undefined ? (
+              <span class='mono'>
+                {file}:{line}{' '}
+              </span>
+            ) : (
+              <button type='button' class='button link mono' onClick={() => onLine(line)}>
+                Line {line}
+              </button>
+            ))}
+          {path !== '' && <code> {path} </code>}
+          {message}
+          {suggestion !== null && ` ${suggestion}`}
         </Notice>
       ))}
     </>

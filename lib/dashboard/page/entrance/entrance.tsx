@@ -8,5 +8,9 @@ import { SignIn } from './sign-in.tsx'
 
 export function Entrance (): JSX.Element {
   if (link.value === undefined) return <SignIn />
-  return link.value.kind === 'link' ? <FollowLink token={link.value.token} /> : <AcceptInvitation token={link.value.token} />
+  return link.value.kind === 'link' ? (
+    <FollowLink token={link.value.token} />
+  ) : (
+    <AcceptInvitation token={link.value.token} />
+  )
 }

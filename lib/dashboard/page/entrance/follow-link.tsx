@@ -1,4 +1,7 @@
-/** Signs in by a one-time link. It needs a click: programs that look into messages open links, and would use it up. */
+/**
+ * Signs in by a one-time link. It needs a click: programs that look into messages open links, and would use
+ * it up.
+ */
 
 import type { JSX } from 'preact'
 import { api } from '../api/client.ts'

@@ -3,7 +3,15 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { Mark } from '../parts/brand.tsx'
 
-export function Frame ({ title, intro, children }: { readonly title: string, readonly intro?: ComponentChildren, readonly children: ComponentChildren }): JSX.Element {
+export function Frame ({
+  title,
+  intro,
+  children
+}: {
+  readonly title: string
+  readonly intro?: ComponentChildren
+  readonly children: ComponentChildren
+}): JSX.Element {
   return (
     <main class='entrance'>
       <div class='entrance-card'>

@@ -12,7 +12,13 @@ import { RotateKey } from './rotate-key.tsx'
 
 type Key = Answer<'GET /admin/v1/keys/:key_id'>
 
-export function KeyActions ({ apiKey, onChanged }: { readonly apiKey: Key, readonly onChanged: (key: Key) => void }): JSX.Element | null {
+export function KeyActions ({
+  apiKey,
+  onChanged
+}: {
+  readonly apiKey: Key
+  readonly onChanged: (key: Key) => void
+}): JSX.Element | null {
   const open = useSignal<'edit' | 'rotate' | 'revoke' | undefined>(undefined)
   const close = (): void => { open.value = undefined }
   if (apiKey.source === 'configuration' || apiKey.status === 'revoked' || !may('member')) return null

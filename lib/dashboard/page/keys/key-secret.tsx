@@ -15,7 +15,14 @@ export interface KeySecretProps {
 
 export function KeySecret ({ created: { key, secret }, title, onClose }: KeySecretProps): JSX.Element {
   return (
-    <Dialog title={title} subtitle='Copy it now: it is kept as a digest and cannot be shown again.' onClose={onClose} wide modal footer={<Button onClick={onClose}>Done</Button>}>
+    <Dialog
+      title={title}
+      subtitle='Copy it now: it is kept as a digest and cannot be shown again.'
+      onClose={onClose}
+      wide
+      modal
+      footer={<Button onClick={onClose}>Done</Button>}
+    >
       <Secret text={secret} label='key' />
       <h3>Make a first call</h3>
       <UseKey secret={secret} models={key.models} />

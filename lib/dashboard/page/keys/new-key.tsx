@@ -31,13 +31,32 @@ export function NewKey ({ project, onClose, onCreated }: NewKeyProps): JSX.Eleme
       onCreated(created.value.key)
     })
   }
-  if (created.value !== undefined) return <KeySecret created={created.value} title='Your new key' onClose={onClose} />
+  if (created.value !== undefined) {
+    return <KeySecret created={created.value} title='Your new key' onClose={onClose} />
+  }
   return (
     <Dialog
-      title='Create a key' onClose={onClose} onSubmit={create} wide
-      footer={<><Button onClick={onClose}>Cancel</Button><Button kind='primary' type='submit' busy={busy} disabled={draft.value.name.trim() === ''}>Create key</Button></>}
+      title='Create a key'
+      onClose={onClose}
+      onSubmit={create}
+      wide
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind='primary' type='submit' busy={busy} disabled={draft.value.name.trim() === ''}>
+            Create key
+          </Button>
+        </>
+      }
     >
-      <KeyFields draft={draft.value} onChange={next => { draft.value = next }} error={error} isNew />
+      <KeyFields
+        draft={draft.value}
+        onChange={next => {
+          draft.value = next
+        }}
+        error={error}
+        isNew
+      />
       <Failure error={error} fields={keyFieldNames} />
     </Dialog>
   )

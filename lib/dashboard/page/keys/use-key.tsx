@@ -17,13 +17,26 @@ function choose (id: string): void {
 }
 
 /** @param models those that the key may use; `null` means all. */
-export function UseKey ({ secret, models }: { readonly secret: string, readonly models: readonly string[] | null }): JSX.Element {
-  useEffect(() => { void loadCatalogue() }, [])
+export function UseKey ({
+  secret,
+  models
+}: {
+  readonly secret: string
+  readonly models: readonly string[] | null
+}): JSX.Element {
+  useEffect(() => {
+    void loadCatalogue()
+  }, [])
   const list = examples(currentSession().public_url, secret, exampleModel(models))
   const shown = list.find(({ id }) => id === chosen.value) ?? list[0]
   return (
     <div class='stack tight'>
-      <Segments label='Program' value={shown?.id ?? ''} choices={list.map(({ id, label }) => ({ value: id, label }))} onChange={choose} />
+      <Segments
+        label='Program'
+        value={shown?.id ?? ''}
+        choices={list.map(({ id, label }) => ({ value: id, label }))}
+        onChange={choose}
+      />
       {shown !== undefined && <Code text={shown.text} label={shown.label} />}
     </div>
   )
@@ -31,8 +44,15 @@ export function UseKey ({ secret, models }: { readonly secret: string, readonly 
 
 /** Returns a chat model that the key may use, rather a real one than the simulator's. */
 function exampleModel (allowed: readonly string[] | null): string {
-  const isAllowed = (id: string): boolean => allowed === null || allowed.some(pattern => pattern === id || (pattern.endsWith('*') && id.startsWith(pattern.slice(0, -1))))
-  const usable = catalogue.value.filter(entry => entry.status !== 'disabled' && isChatModel(entry) && isAllowed(entry.id))
-  const model = usable.find(({ provider_id }) => provider_id !== 'sandbox') ?? usable.find(({ id }) => id === 'sandbox/echo') ?? usable[0]
+  const isAllowed = (id: string): boolean =>
+    allowed === null ||
+    allowed.some(pattern => pattern === id || (pattern.endsWith('*') && id.startsWith(pattern.slice(0, -1))))
+  const usable = catalogue.value.filter(
+    entry => entry.status !== 'disabled' && isChatModel(entry) && isAllowed(entry.id)
+  )
+  const model =
+    usable.find(({ provider_id }) => provider_id !== 'sandbox') ??
+    usable.find(({ id }) => id === 'sandbox/echo') ??
+    usable[0]
   return model?.id ?? allowed?.find(pattern => !pattern.includes('*')) ?? 'sandbox/echo'
 }

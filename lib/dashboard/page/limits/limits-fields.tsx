@@ -23,36 +23,56 @@ export function LimitsFields ({ draft, onChange, error }: LimitsFieldsProps): JS
     <>
       {budgets.map((budget, place) => (
         <BudgetFields
-          key={place} draft={draft} place={place} fields={fields}
+          key={place}
+          draft={draft}
+          place={place}
+          fields={fields}
           onChange={changed => set({ budgets: budgets.with(place, changed) })}
-          {...budgets.length > 1 && { onRemove: () => set({ budgets: budgets.toSpliced(place, 1) }) }}
+          {...(budgets.length > 1 && { onRemove: () => set({ budgets: budgets.toSpliced(place, 1) }) })}
         />
       ))}
       {budgets.some(({ usd }) => usd !== '') && (
         <>
           {budgets.length < maxBudgets && (
             <div>
-              <Button kind='link' icon='plus' onClick={() => set({ budgets: [...budgets, { ...emptyBudget, allowUnpriced: allowsAll(budgets) }] })}>
+              <Button
+                kind='link'
+                icon='plus'
+                onClick={() =>
+                  set({ budgets: [...budgets, { ...emptyBudget, allowUnpriced: allowsAll(budgets) }] })
+                }
+              >
                 Add another that holds as well
               </Button>
             </div>
           )}
           <Check
             checked={allowsAll(budgets)}
-            onChange={allowUnpriced => set({ budgets: budgets.map(budget => ({ ...budget, allowUnpriced })) })}
+            onChange={allowUnpriced =>
+              set({ budgets: budgets.map(budget => ({ ...budget, allowUnpriced })) })
+            }
           >
             Allow models without a known price<span class='small faint'> – they count as free</span>
           </Check>
           <Check checked={strict} onChange={next => set({ strict: next })}>
-            Shorten answers to what is left of the budget<span class='small faint'> – otherwise the last one may exceed it</span>
+            Shorten answers to what is left of the budget
+            <span class='small faint'> – otherwise the last one may exceed it</span>
           </Check>
         </>
       )}
       <div class='columns'>
         {countedLimitNames.map(name => (
           <Input
-            key={name} label={countedLimits[name].label} optional type='number' min={1} step={1} placeholder='No limit' value={counts[name]}
-            onInput={value => set({ counts: { ...counts, [name]: value } })} error={fields[`limits.${name}`]}
+            key={name}
+            label={countedLimits[name].label}
+            optional
+            type='number'
+            min={1}
+            step={1}
+            placeholder='No limit'
+            value={counts[name]}
+            onInput={value => set({ counts: { ...counts, [name]: value } })}
+            error={fields[`limits.${name}`]}
           />
         ))}
       </div>

@@ -6,13 +6,32 @@ import { Meter } from '../parts/meter.tsx'
 import { budgetsOf, type Limits } from './limits-draft.ts'
 import { periodOf } from './budget-fields.tsx'
 
-export function Spend ({ limits, spent }: { readonly limits: Limits | null, readonly spent: number }): JSX.Element {
+export function Spend ({
+  limits,
+  spent
+}: {
+  readonly limits: Limits | null
+  readonly spent: number
+}): JSX.Element {
   const [budget] = budgetsOf(limits)
-  if (budget === undefined) return <span class='nowrap'>{dollars(spent)} <span class='faint'>this month</span></span>
+  if (budget === undefined) {
+    return (
+      <span class='nowrap'>
+        {dollars(spent)} <span class='faint'>this month</span>
+      </span>
+    )
+  }
   const period = periodOf(budget)
   return (
-    <Meter label={`${dollars(spent)} spent of ${dollars(budget.usd)} ${period}`} value={spent} max={budget.usd}>
-      <span>{dollars(spent)}</span><span class='faint'>{dollars(budget.usd)} {period}</span>
+    <Meter
+      label={`${dollars(spent)} spent of ${dollars(budget.usd)} ${period}`}
+      value={spent}
+      max={budget.usd}
+    >
+      <span>{dollars(spent)}</span>
+      <span class='faint'>
+        {dollars(budget.usd)} {period}
+      </span>
     </Meter>
   )
 }

@@ -13,7 +13,13 @@ import { useAction } from '../state/action.ts'
 
 type Invitation = Answer<'GET /admin/v1/invitations'>['data'][number]
 
-export function InvitationsCard ({ invitations, onWithdrawn }: { readonly invitations: readonly Invitation[], readonly onWithdrawn: (id: string) => void }): JSX.Element | null {
+export function InvitationsCard ({
+  invitations,
+  onWithdrawn
+}: {
+  readonly invitations: readonly Invitation[]
+  readonly onWithdrawn: (id: string) => void
+}): JSX.Element | null {
   const { run, busy, error } = useAction()
   if (invitations.length === 0) return null
   const withdraw = (id: string): void => {
@@ -26,13 +32,38 @@ export function InvitationsCard ({ invitations, onWithdrawn }: { readonly invita
     <Card title='Open invitations' flush>
       <Failure error={error} />
       <Table
-        label='Open invitations' compact rows={invitations} id={({ id }) => id} empty={null}
+        label='Open invitations'
+        compact
+        rows={invitations}
+        id={({ id }) => id}
+        empty={null}
         columns={[
-          { title: 'For', flexible: true, cell: ({ email }) => <Clip>{email ?? 'anyone with the link'}</Clip> },
+          {
+            title: 'For',
+            flexible: true,
+            cell: ({ email }) => <Clip>{email ?? 'anyone with the link'}</Clip>
+          },
           { title: 'Role', cell: ({ role }) => role },
-          { title: 'Invited', flexible: true, cell: ({ created_at_ms, invited_by }) => <><Moment at={created_at_ms} /><Clip kind='sub'>{`by ${invited_by}`}</Clip></> },
+          {
+            title: 'Invited',
+            flexible: true,
+            cell: ({ created_at_ms, invited_by }) => (
+              <>
+                <Moment at={created_at_ms} />
+                <Clip kind='sub'>{`by ${invited_by}`}</Clip>
+              </>
+            )
+          },
           { title: 'Until', cell: ({ expires_at_ms }) => <span class='nowrap'>{date(expires_at_ms)}</span> },
-          { title: 'Withdraw', actions: true, cell: ({ id }) => <Button small kind='plain' busy={busy} onClick={() => withdraw(id)}>Withdraw</Button> }
+          {
+            title: 'Withdraw',
+            actions: true,
+            cell: ({ id }) => (
+              <Button small kind='plain' busy={busy} onClick={() => withdraw(id)}>
+                Withdraw
+              </Button>
+            )
+          }
         ]}
       />
     </Card>

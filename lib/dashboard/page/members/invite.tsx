@@ -16,7 +16,13 @@ import { roleChoices } from './roles.ts'
 
 type Invitation = Answer<'GET /admin/v1/invitations'>['data'][number]
 
-export function Invite ({ onClose, onInvited }: { readonly onClose: () => void, readonly onInvited: (invitation: Invitation) => void }): JSX.Element {
+export function Invite ({
+  onClose,
+  onInvited
+}: {
+  readonly onClose: () => void
+  readonly onInvited: (invitation: Invitation) => void
+}): JSX.Element {
   const email = useSignal('')
   const role = useSignal<Invitation['role']>('member')
   const projects = useSignal<readonly string[]>([])
@@ -25,7 +31,11 @@ export function Invite ({ onClose, onInvited }: { readonly onClose: () => void, 
   const invite = (): void => {
     void run(async () => {
       const created = await api('POST /admin/v1/invitations', {
-        body: { role: role.value, ...email.value.trim() !== '' && { email: email.value.trim() }, ...needsProjects && { projects: [...projects.value] } }
+        body: {
+          role: role.value,
+          ...email.value.trim() !== '' && { email: email.value.trim() },
+          ...needsProjects && { projects: [...projects.value] }
+        }
       })
       url.value = created.url
       onInvited(created.invitation)
@@ -34,26 +44,69 @@ export function Invite ({ onClose, onInvited }: { readonly onClose: () => void, 
   const needsProjects = role.value === 'member' || role.value === 'viewer'
   if (url.value !== undefined) {
     return (
-      <Dialog title='The invitation' subtitle='Send this link to the person. It works once, and is not shown again.' onClose={onClose} wide modal footer={<Button onClick={onClose}>Done</Button>}>
+      <Dialog
+        title='The invitation'
+        subtitle='Send this link to the person. It works once, and is not shown again.'
+        onClose={onClose}
+        wide
+        modal
+        footer={<Button onClick={onClose}>Done</Button>}
+      >
         <Secret text={url.value} label='link' />
       </Dialog>
     )
   }
   return (
     <Dialog
-      title='Invite a person' onClose={onClose} onSubmit={invite}
-      footer={<><Button onClick={onClose}>Cancel</Button><Button kind='primary' type='submit' busy={busy}>Make the link</Button></>}
+      title='Invite a person'
+      onClose={onClose}
+      onSubmit={invite}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind='primary' type='submit' busy={busy}>
+            Make the link
+          </Button>
+        </>
+      }
     >
-      <Input label='Email' optional type='email' value={email.value} onInput={value => { email.value = value }} error={error?.fields.email} hint='With it, only this address can accept.' autofocus autocomplete='off' />
+      <Input
+        label='Email'
+        optional
+        type='email'
+        value={email.value}
+        onInput={value => {
+          email.value = value
+        }}
+        error={error?.fields.email}
+        hint='With it, only this address can accept.'
+        autofocus
+        autocomplete='off'
+      />
       <Select
-        label='Role' value={role.value} choices={roleChoices(may('owner'))} hint={roleChoices(true).find(({ value }) => value === role.value)?.hint}
-        onChange={value => { role.value = roleChoices(true).find(choice => choice.value === value)?.value ?? 'member' }}
+        label='Role'
+        value={role.value}
+        choices={roleChoices(may('owner'))}
+        hint={roleChoices(true).find(({ value }) => value === role.value)?.hint}
+        onChange={value => {
+          role.value = roleChoices(true).find(choice => choice.value === value)?.value ?? 'member'
+        }}
       />
       {needsProjects && (
         <fieldset class='field'>
           <legend>Projects</legend>
           {currentSession().projects.map(({ id, name }) => (
-            <Check key={id} checked={projects.value.includes(id)} onChange={checked => { projects.value = checked ? [...projects.value, id] : projects.value.filter(other => other !== id) }}>{name}</Check>
+            <Check
+              key={id}
+              checked={projects.value.includes(id)}
+              onChange={checked => {
+                projects.value = checked
+                  ? [...projects.value, id]
+                  : projects.value.filter(other => other !== id)
+              }}
+            >
+              {name}
+            </Check>
           ))}
         </fieldset>
       )}

@@ -27,7 +27,9 @@ export interface UserActionsProps {
 
 export function UserActions ({ user, onChanged, onDeleted }: UserActionsProps): JSX.Element | null {
   const open = useSignal<'role' | 'limits' | 'link' | 'disable' | 'delete' | undefined>(undefined)
-  const close = (): void => { open.value = undefined }
+  const close = (): void => {
+    open.value = undefined
+  }
   const at = { user_id: user.id }
   if (user.id === currentSession().user.id || (user.role === 'owner' && !may('owner'))) return null
   const enable = async (): Promise<void> => {
@@ -36,24 +38,67 @@ export function UserActions ({ user, onChanged, onDeleted }: UserActionsProps): 
   }
   return (
     <>
-      <Menu label={`Actions for ${user.name}`} items={[
-        { label: 'Change role', icon: 'people', onSelect: () => { open.value = 'role' } },
-        { label: 'Limits', icon: 'key', onSelect: () => { open.value = 'limits' } },
-        { label: 'Sign-in link', icon: 'link', onSelect: () => { open.value = 'link' } },
-        { label: user.disabled ? 'Enable' : 'Disable', icon: 'lock', onSelect: () => { open.value = 'disable' } },
-        { label: 'Delete', icon: 'trash', danger: true, onSelect: () => { open.value = 'delete' } }
-      ]} />
+      <Menu
+        label={`Actions for ${user.name}`}
+        items={[
+          {
+            label: 'Change role',
+            icon: 'people',
+            onSelect: () => {
+              open.value = 'role'
+            }
+          },
+          {
+            label: 'Limits',
+            icon: 'key',
+            onSelect: () => {
+              open.value = 'limits'
+            }
+          },
+          {
+            label: 'Sign-in link',
+            icon: 'link',
+            onSelect: () => {
+              open.value = 'link'
+            }
+          },
+          {
+            label: user.disabled ? 'Enable' : 'Disable',
+            icon: 'lock',
+            onSelect: () => {
+              open.value = 'disable'
+            }
+          },
+          {
+            label: 'Delete',
+            icon: 'trash',
+            danger: true,
+            onSelect: () => {
+              open.value = 'delete'
+            }
+          }
+        ]}
+      />
       {open.value === 'role' && <ChangeRole user={user} onClose={close} onChanged={onChanged} />}
       {open.value === 'limits' && <ChangeLimits user={user} onClose={close} onChanged={onChanged} />}
       {open.value === 'link' && <SignInLink user={user} onClose={close} />}
       {open.value === 'disable' && (
-        <Confirm title={`${user.disabled ? 'Enable' : 'Disable'} ${user.name}?`} action={user.disabled ? 'Enable' : 'Disable'} onClose={close} onConfirm={enable}>
-          {user.disabled ? 'They can sign in again.' : 'They are signed out everywhere and cannot sign in. Keys that they made keep working.'}
+        <Confirm
+          title={`${user.disabled ? 'Enable' : 'Disable'} ${user.name}?`}
+          action={user.disabled ? 'Enable' : 'Disable'}
+          onClose={close}
+          onConfirm={enable}
+        >
+          {user.disabled
+            ? 'They can sign in again.'
+            : 'They are signed out everywhere and cannot sign in. Keys that they made keep working.'}
         </Confirm>
       )}
       {open.value === 'delete' && (
         <Confirm
-          title={`Delete ${user.name}?`} action='Delete user' onClose={close}
+          title={`Delete ${user.name}?`}
+          action='Delete user'
+          onClose={close}
           onConfirm={async () => {
             await api('DELETE /admin/v1/users/:user_id', { at })
             onDeleted()
@@ -66,43 +111,100 @@ export function UserActions ({ user, onChanged, onDeleted }: UserActionsProps): 
   )
 }
 
-function ChangeRole ({ user, onClose, onChanged }: { readonly user: User, readonly onClose: () => void, readonly onChanged: (user: User) => void }): JSX.Element {
+function ChangeRole ({
+  user,
+  onClose,
+  onChanged
+}: {
+  readonly user: User
+  readonly onClose: () => void
+  readonly onChanged: (user: User) => void
+}): JSX.Element {
   const role = useSignal(user.role)
   const { run, busy, error } = useAction()
   const save = (): void => {
     void run(async () => {
-      onChanged(await api('POST /admin/v1/users/:user_id', { at: { user_id: user.id }, body: { role: role.value } }))
+      onChanged(
+        await api('POST /admin/v1/users/:user_id', { at: { user_id: user.id }, body: { role: role.value } })
+      )
       toast('Role changed')
       onClose()
     })
   }
   return (
-    <Dialog title={`Role of ${user.name}`} onClose={onClose} onSubmit={save} footer={<><Button onClick={onClose}>Cancel</Button><Button kind='primary' type='submit' busy={busy}>Save</Button></>}>
+    <Dialog
+      title={`Role of ${user.name}`}
+      onClose={onClose}
+      onSubmit={save}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind='primary' type='submit' busy={busy}>
+            Save
+          </Button>
+        </>
+      }
+    >
       <Select
-        label='Role' value={role.value} choices={roleChoices(may('owner'))} hint={roleChoices(true).find(({ value }) => value === role.value)?.hint}
-        onChange={value => { role.value = roleChoices(true).find(choice => choice.value === value)?.value ?? user.role }}
+        label='Role'
+        value={role.value}
+        choices={roleChoices(may('owner'))}
+        hint={roleChoices(true).find(({ value }) => value === role.value)?.hint}
+        onChange={value => {
+          role.value = roleChoices(true).find(choice => choice.value === value)?.value ?? user.role
+        }}
       />
       <Failure error={error} />
     </Dialog>
   )
 }
 
-function ChangeLimits ({ user, onClose, onChanged }: { readonly user: User, readonly onClose: () => void, readonly onChanged: (user: User) => void }): JSX.Element {
+function ChangeLimits ({
+  user,
+  onClose,
+  onChanged
+}: {
+  readonly user: User
+  readonly onClose: () => void
+  readonly onChanged: (user: User) => void
+}): JSX.Element {
   const limits = useSignal(draftLimits(user.limits))
   const { run, busy, error } = useAction()
   const save = (): void => {
     void run(async () => {
-      onChanged(await api('POST /admin/v1/users/:user_id', { at: { user_id: user.id }, body: { limits: limitsOf(limits.value) } }))
+      onChanged(
+        await api('POST /admin/v1/users/:user_id', {
+          at: { user_id: user.id },
+          body: { limits: limitsOf(limits.value) }
+        })
+      )
       toast('Limits changed')
       onClose()
     })
   }
   return (
     <Dialog
-      title={`Limits of ${user.name}`} subtitle='They hold for all keys that this person owns, together.' onClose={onClose} onSubmit={save} wide
-      footer={<><Button onClick={onClose}>Cancel</Button><Button kind='primary' type='submit' busy={busy}>Save</Button></>}
+      title={`Limits of ${user.name}`}
+      subtitle='They hold for all keys that this person owns, together.'
+      onClose={onClose}
+      onSubmit={save}
+      wide
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind='primary' type='submit' busy={busy}>
+            Save
+          </Button>
+        </>
+      }
     >
-      <LimitsFields draft={limits.value} onChange={next => { limits.value = next }} error={error} />
+      <LimitsFields
+        draft={limits.value}
+        onChange={next => {
+          limits.value = next
+        }}
+        error={error}
+      />
       <Failure error={error} fields={limitFieldNames} />
     </Dialog>
   )
@@ -111,13 +213,35 @@ function ChangeLimits ({ user, onClose, onChanged }: { readonly user: User, read
 function SignInLink ({ user, onClose }: { readonly user: User, readonly onClose: () => void }): JSX.Element {
   const url = useSignal<string | undefined>(undefined)
   const { run, busy, error } = useAction()
-  const make = (): void => void run(async () => { url.value = (await api('POST /admin/v1/users/:user_id/link', { at: { user_id: user.id } })).url })
+  const make = (): void =>
+    void run(async () => {
+      url.value = (await api('POST /admin/v1/users/:user_id/link', { at: { user_id: user.id } })).url
+    })
   return (
     <Dialog
-      title={`Sign-in link for ${user.name}`} subtitle='It works once, and signs in as this user.' onClose={onClose} {...url.value === undefined && { onSubmit: make }} wide
-      footer={url.value === undefined ? <><Button onClick={onClose}>Cancel</Button><Button kind='primary' type='submit' busy={busy}>Make the link</Button></> : <Button onClick={onClose}>Done</Button>}
+      title={`Sign-in link for ${user.name}`}
+      subtitle='It works once, and signs in as this user.'
+      onClose={onClose}
+      {...(url.value === undefined && { onSubmit: make })}
+      wide
+      footer={
+        url.value === undefined ? (
+          <>
+            <Button onClick={onClose}>Cancel</Button>
+            <Button kind='primary' type='submit' busy={busy}>
+              Make the link
+            </Button>
+          </>
+        ) : (
+          <Button onClick={onClose}>Done</Button>
+        )
+      }
     >
-      {url.value === undefined ? <p class='muted'>Use it for someone who is locked out.</p> : <Secret text={url.value} label='link' />}
+      {url.value === undefined ? (
+        <p class='muted'>Use it for someone who is locked out.</p>
+      ) : (
+        <Secret text={url.value} label='link' />
+      )}
       <Failure error={error} />
     </Dialog>
   )

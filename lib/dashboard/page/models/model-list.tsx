@@ -20,28 +20,79 @@ import { may } from '../state/session.ts'
 import { Capabilities } from './capabilities.tsx'
 import { PriceText } from './price-text.tsx'
 
-const kinds = [{ value: 'all', label: 'All' }, { value: 'model', label: 'Models' }, { value: 'route', label: 'Routes' }, { value: 'alias', label: 'Aliases' }]
-const tones: Readonly<Record<string, Tone>> = { enabled: 'good', preview: 'accent', deprecated: 'warn', disabled: 'neutral' }
+const kinds = [
+  { value: 'all', label: 'All' },
+  { value: 'model', label: 'Models' },
+  { value: 'route', label: 'Routes' },
+  { value: 'alias', label: 'Aliases' }
+]
+const tones: Readonly<Record<string, Tone>> = {
+  enabled: 'good',
+  preview: 'accent',
+  deprecated: 'warn',
+  disabled: 'neutral'
+}
 
 const columns: ReadonlyArray<Column<CatalogueEntry>> = [
   {
     title: 'Model',
     flexible: true,
     cell: ({ id, display_name, kind, targets }) => (
-      <><Lead place={callsOf({ id, kind })}>{display_name === '' ? id : display_name}</Lead><Clip kind='sub mono'>{kind === 'model' ? id : `${id} → ${targets.join(', ')}`}</Clip></>
+      <>
+        <Lead place={callsOf({ id, kind })}>{display_name === '' ? id : display_name}</Lead>
+        <Clip kind='sub mono'>{kind === 'model' ? id : `${id} → ${targets.join(', ')}`}</Clip>
+      </>
     )
   },
-  { title: 'Provider', cell: ({ kind, provider_id }) => kind === 'model' ? provider_id : <Badge bare>{kind}</Badge> },
+  {
+    title: 'Provider',
+    cell: ({ kind, provider_id }) => (kind === 'model' ? provider_id : <Badge bare>{kind}</Badge>)
+  },
   { title: 'Can', flexible: true, cell: model => <Capabilities model={model} /> },
-  { title: 'Context', number: true, cell: ({ capabilities }) => typeof capabilities.input_token_limit === 'number' ? shortCount(capabilities.input_token_limit) : '–' },
-  { title: 'Price per 1M tokens', cell: ({ price, kind }) => kind === 'model' ? <PriceText price={price} /> : <span class='faint'>that of its model</span> },
-  { title: 'Status', cell: ({ status, circuit }) => circuit === 'open' ? <Badge tone='bad'>circuit open</Badge> : <Badge tone={tones[status] ?? 'neutral'}>{status}</Badge> },
-  { title: 'Try', actions: true, cell: entry => may('member') && entry.status !== 'disabled' && isChatModel(entry) && <Button small kind='plain' icon='play' href={at(`/playground?model=${encodeURIComponent(entry.id)}`)}>Try</Button> }
+  {
+    title: 'Context',
+    number: true,
+    cell: ({ capabilities }) =>
+      typeof capabilities.input_token_limit === 'number' ? shortCount(capabilities.input_token_limit) : '–'
+  },
+  {
+    title: 'Price per 1M tokens',
+    cell: ({ price, kind }) =>
+      kind === 'model' ? <PriceText price={price} /> : <span class='faint'>that of its model</span>
+  },
+  {
+    title: 'Status',
+    cell: ({ status, circuit }) =>
+      circuit === 'open' ? (
+        <Badge tone='bad'>circuit open</Badge>
+      ) : (
+        <Badge tone={tones[status] ?? 'neutral'}>{status}</Badge>
+      )
+  },
+  {
+    title: 'Try',
+    actions: true,
+    cell: entry =>
+      may('member') &&
+      entry.status !== 'disabled' &&
+      isChatModel(entry) && (
+        <Button
+          small
+          kind='plain'
+          icon='play'
+          href={at(`/playground?model=${encodeURIComponent(entry.id)}`)}
+        >
+          Try
+        </Button>
+      )
+  }
 ]
 
 /** Returns where the calls of a model, or those that name a route or an alias, are listed. */
 function callsOf ({ id, kind }: Pick<CatalogueEntry, 'id' | 'kind'>): string | undefined {
-  return may('member') ? `/calls?period=week&${kind === 'model' ? 'model' : 'requested_model'}=${encodeURIComponent(id)}` : undefined
+  return may('member')
+    ? `/calls?period=week&${kind === 'model' ? 'model' : 'requested_model'}=${encodeURIComponent(id)}`
+    : undefined
 }
 
 export function ModelList (): JSX.Element {
@@ -49,17 +100,43 @@ export function ModelList (): JSX.Element {
   const search = useSignal('')
   const kind = useSignal('all')
   const wanted = search.value.toLowerCase()
-  const shown = data?.data.filter(entry => (
-    (kind.value === 'all' || entry.kind === kind.value) && `${entry.id} ${entry.display_name}`.toLowerCase().includes(wanted)
-  ))
+  const shown = data?.data.filter(
+    entry =>
+      (kind.value === 'all' || entry.kind === kind.value) &&
+      `${entry.id} ${entry.display_name}`.toLowerCase().includes(wanted)
+  )
   return (
     <>
       <div class='filters'>
-        <Search label='Search models' value='' onSearch={text => { search.value = text }} />
-        <Segments label='Kind' value={kind.value} choices={kinds} onChange={value => { kind.value = value }} />
+        <Search
+          label='Search models'
+          value=''
+          onSearch={text => {
+            search.value = text
+          }}
+        />
+        <Segments
+          label='Kind'
+          value={kind.value}
+          choices={kinds}
+          onChange={value => {
+            kind.value = value
+          }}
+        />
       </div>
       <Failure error={error} retry={() => void reload()} />
-      {error === undefined && <section class='card'><Table label='Models' columns={columns} rows={shown} id={({ id }) => id} place={callsOf} empty={<Empty icon='models' title='No model matches' />} /></section>}
+      {error === undefined && (
+        <section class='card'>
+          <Table
+            label='Models'
+            columns={columns}
+            rows={shown}
+            id={({ id }) => id}
+            place={callsOf}
+            empty={<Empty icon='models' title='No model matches' />}
+          />
+        </section>
+      )}
     </>
   )
 }

@@ -10,7 +10,11 @@ const tabs = [{ value: 'models', label: 'Models' }, { value: 'providers', label:
 
 export function ModelsPage (): JSX.Element {
   return (
-    <Page title='Models' wide subtitle='Everything that calls may name, with its price, and the providers behind it.'>
+    <Page
+      title='Models'
+      wide
+      subtitle='Everything that calls may name, with its price, and the providers behind it.'
+    >
       <Tabs label='Models and providers' choices={tabs} />
       {currentTab(tabs) === 'models' ? <ModelList /> : <ProviderList />}
     </Page>

@@ -14,14 +14,19 @@ export function PriceText ({ price }: { readonly price: CatalogueEntry['price'] 
 
 function priceParts (price: Price): readonly string[] {
   const { input, output, images } = price
-  const usd = (value: number): string => `$${value.toLocaleString('en', { maximumFractionDigits: 4, minimumFractionDigits: value % 1 === 0 ? 0 : 2 })}`
+  const usd = (value: number): string =>
+    `$${value.toLocaleString('en', { maximumFractionDigits: 4, minimumFractionDigits: value % 1 === 0 ? 0 : 2 })}`
   return [
-    ...input === undefined ? [] : [`${usd(input)} in`],
-    ...output === undefined ? [] : [`${usd(output)} out`],
-    ...Object.values<BilledUnit>({ ...unitsInsteadOfTokens, ...unitsBesideTokens }).flatMap(({ price: { field, shown } }) => {
-      const value = price[field as keyof Price]
-      return shown === undefined || typeof value !== 'number' ? [] : [`${usd(value)} ${shown}`]
-    }),
-    ...images?.[0] === undefined ? [] : [`from ${usd(Math.min(...images.map(image => image.usd)))} an image`]
+    ...(input === undefined ? [] : [`${usd(input)} in`]),
+    ...(output === undefined ? [] : [`${usd(output)} out`]),
+    ...Object.values<BilledUnit>({ ...unitsInsteadOfTokens, ...unitsBesideTokens }).flatMap(
+      ({ price: { field, shown } }) => {
+        const value = price[field as keyof Price]
+        return shown === undefined || typeof value !== 'number' ? [] : [`${usd(value)} ${shown}`]
+      }
+    ),
+    ...(images?.[0] === undefined
+      ? []
+      : [`from ${usd(Math.min(...images.map(image => image.usd)))} an image`])
   ]
 }

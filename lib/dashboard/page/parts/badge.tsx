@@ -4,6 +4,14 @@ import type { ComponentChildren, JSX } from 'preact'
 
 export type Tone = 'neutral' | 'good' | 'warn' | 'bad' | 'accent'
 
-export function Badge ({ tone = 'neutral', bare = false, children }: { readonly tone?: Tone, readonly bare?: boolean, readonly children: ComponentChildren }): JSX.Element {
+export function Badge ({
+  tone = 'neutral',
+  bare = false,
+  children
+}: {
+  readonly tone?: Tone
+  readonly bare?: boolean
+  readonly children: ComponentChildren
+}): JSX.Element {
   return <span class={`badge ${tone}${bare ? ' bare' : ''}`}>{children}</span>
 }

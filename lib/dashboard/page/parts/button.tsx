@@ -19,14 +19,46 @@ export interface ButtonProps {
   readonly onClick?: (event: MouseEvent) => void
 }
 
-export function Button ({ children, label, icon, kind, small = false, type = 'button', disabled = false, busy = false, href, pressed, onClick }: ButtonProps): JSX.Element {
-  const names = ['button', kind, small && 'small', children === undefined && 'icon'].filter(Boolean).join(' ')
-  const inside = <>{icon !== undefined && <Icon name={icon} />}{children}</>
-  if (href !== undefined) return <a class={names} href={href} aria-label={label} title={label} onClick={onClick}>{inside}</a>
+export function Button ({
+  children,
+  label,
+  icon,
+  kind,
+  small = false,
+  type = 'button',
+  disabled = false,
+  busy = false,
+  href,
+  pressed,
+  onClick
+}: ButtonProps): JSX.Element {
+  const names = ['button', kind, small && 'small', children === undefined && 'icon']
+    .filter(Boolean)
+    .join(' ')
+  const inside = (
+    <>
+      {icon !== undefined && <Icon name={icon} />}
+      {children}
+    </>
+  )
+  if (href !== undefined) {
+    return (
+      <a class={names} href={href} aria-label={label} title={label} onClick={onClick}>
+        {inside}
+      </a>
+    )
+  }
   return (
     <button
-      class={names} type={type} disabled={disabled} aria-disabled={busy} aria-busy={busy} aria-label={label}
-      title={children === undefined ? label : undefined} aria-pressed={pressed} onClick={busy ? undefined : onClick}
+      class={names}
+      type={type}
+      disabled={disabled}
+      aria-disabled={busy}
+      aria-busy={busy}
+      aria-label={label}
+      title={children === undefined ? label : undefined}
+      aria-pressed={pressed}
+      onClick={busy ? undefined : onClick}
     >
       {inside}
     </button>

@@ -9,10 +9,24 @@ export function ChartTable ({ label, atMs, bucket, series, format }: ChartProps)
     <div class='visually-hidden'>
       <table>
         <caption>{label}</caption>
-        <thead><tr><th scope='col'>Time</th>{series.map(({ label }) => <th key={label} scope='col'>{label}</th>)}</tr></thead>
+        <thead>
+          <tr>
+            <th scope='col'>Time</th>
+            {series.map(({ label }) => (
+              <th key={label} scope='col'>
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
         <tbody>
           {atMs.map((at, index) => (
-            <tr key={at}><th scope='row'>{bucketName(at, bucket)}</th>{series.map(({ label, values }) => <td key={label}>{valueText(values[index], format)}</td>)}</tr>
+            <tr key={at}>
+              <th scope='row'>{bucketName(at, bucket)}</th>
+              {series.map(({ label, values }) => (
+                <td key={label}>{valueText(values[index], format)}</td>
+              ))}
+            </tr>
           ))}
         </tbody>
       </table>

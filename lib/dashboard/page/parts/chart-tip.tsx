@@ -15,15 +15,35 @@ export function valueText (value: number | null | undefined, format: ChartProps[
   return value === null || value === undefined ? '–' : format(value)
 }
 
-const hour = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
-const day = new Intl.DateTimeFormat('en', { weekday: 'short', month: 'short', day: 'numeric', timeZone: 'UTC' })
+const hour = new Intl.DateTimeFormat('en', {
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23'
+})
+const day = new Intl.DateTimeFormat('en', {
+  weekday: 'short',
+  month: 'short',
+  day: 'numeric',
+  timeZone: 'UTC'
+})
 const axisWidth = 56
 
-export function ChartTip ({ atMs, bucket, series, format, place, width }: ChartProps & { readonly place: TipPlace, readonly width: number }): JSX.Element {
+export function ChartTip ({
+  atMs,
+  bucket,
+  series,
+  format,
+  place,
+  width
+}: ChartProps & { readonly place: TipPlace, readonly width: number }): JSX.Element {
   const { index, left } = place
   const atRight = axisWidth + left > width / 2
   // Beside the pointer, and inside the card: 100 % is the width of the tip.
-  const x = atRight ? `max(0px, ${axisWidth + left - 12}px - 100%)` : `min(${axisWidth + left + 12}px, ${width}px - 100%)`
+  const x = atRight
+    ? `max(0px, ${axisWidth + left - 12}px - 100%)`
+    : `min(${axisWidth + left + 12}px, ${width}px - 100%)`
   return (
     <div class='chart-tip' aria-hidden='true' style={{ transform: `translateX(${x})` }}>
       <strong>{bucketName(atMs[index], bucket)}</strong>

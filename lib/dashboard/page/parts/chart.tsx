@@ -1,6 +1,6 @@
 /**
- * A chart over time, drawn by uPlot: bars that are stacked, or lines; a tip at the pointer; a period chosen by dragging. By
- * keyboard, arrows move along it, with Shift over a period, and Enter chooses that.
+ * A chart over time, drawn by uPlot: bars that are stacked, or lines; a tip at the pointer; a period chosen
+ * by dragging. By keyboard, arrows move along it, with Shift over a period, and Enter chooses that.
  */
 
 import type { JSX } from 'preact'
@@ -30,22 +30,35 @@ export function Chart (props: ChartProps): JSX.Element {
   useLayoutEffect(() => {
     const element = place.current
     if (element === null) return
-    const plot = new uPlot({
-      ...chartOptions(props, element),
-      hooks: {
-        setCursor: [({ cursor: { idx, left, top } }) => {
-          tip.value = !pointed.current || idx === null || idx === undefined || left === undefined || left < 0 ? undefined : { index: idx, left, top: top ?? 0 }
-        }],
-        setSelect: [plot => {
-          const { left, width } = plot.select
-          if (width > 8) zoom.current?.(plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x'))
-          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
-        }]
-      }
-    }, chartData(props), element)
+    const plot = new uPlot(
+      {
+        ...chartOptions(props, element),
+        hooks: {
+          setCursor: [
+            ({ cursor: { idx, left, top } }) => {
+              tip.value =
+                !pointed.current || idx === null || idx === undefined || left === undefined || left < 0
+                  ? undefined
+                  : { index: idx, left, top: top ?? 0 }
+            }
+          ],
+          setSelect: [
+            plot => {
+              const { left, width } = plot.select
+              if (width > 8) zoom.current?.(plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x'))
+              plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+            }
+          ]
+        }
+      },
+      chartData(props),
+      element
+    )
     drawn.current = plot
     stretch.current = undefined
-    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: element.clientHeight }))
+    const observer = new ResizeObserver(() =>
+      plot.setSize({ width: element.clientWidth, height: element.clientHeight })
+    )
     observer.observe(element)
     return () => {
       observer.disconnect()
@@ -73,7 +86,10 @@ export function Chart (props: ChartProps): JSX.Element {
     stretch.current = next
     pointed.current = true
     const [left, right] = endsOf(next).map(index => plot.valToPos(atMs[index] ?? 0, 'x'))
-    plot.setSelect({ left: left ?? 0, top: 0, width: (right ?? 0) - (left ?? 0), height: plot.over.clientHeight }, false)
+    plot.setSelect(
+      { left: left ?? 0, top: 0, width: (right ?? 0) - (left ?? 0), height: plot.over.clientHeight },
+      false
+    )
     plot.setCursor({ left: plot.valToPos(atMs[next.to] ?? 0, 'x'), top: 0 })
     said.value = `${bucketName(atMs[next.to], bucket)}: ${series.map(({ label, values }) => `${label} ${valueText(values[next.to], format)}`).join(', ')}`
   }
@@ -81,32 +97,52 @@ export function Chart (props: ChartProps): JSX.Element {
 
   return (
     <div
-      class='chart' role='group' aria-label={label} aria-describedby={help} tabIndex={0} onKeyDown={press} onBlur={leave}
-      onPointerEnter={() => { pointed.current = true }}
+      class='chart'
+      role='group'
+      aria-label={label}
+      aria-describedby={help}
+      tabIndex={0}
+      onKeyDown={press}
+      onBlur={leave}
+      onPointerEnter={() => {
+        pointed.current = true
+      }}
       onPointerLeave={leave}
     >
       <div class='chart-plot' role='img' aria-label={`${label}. ${spoken(series, format)}`} ref={place} />
-      <span class='visually-hidden' id={help}>Arrow keys move along the chart, with Shift over a period; Enter zooms into it.</span>
-      <span class='visually-hidden' role='status'>{said}</span>
+      <span class='visually-hidden' id={help}>
+        Arrow keys move along the chart, with Shift over a period; Enter zooms into it.
+      </span>
+      <span class='visually-hidden' role='status'>
+        {said}
+      </span>
       {table}
-      {tip.value !== undefined && <ChartTip {...props} place={tip.value} width={place.current?.clientWidth ?? 0} />}
+      {tip.value !== undefined && (
+        <ChartTip {...props} place={tip.value} width={place.current?.clientWidth ?? 0} />
+      )}
     </div>
   )
 }
 
-/** Returns the columns of uPlot. Bars of several series stand on one another: the highest sum is drawn first. */
+/**
+ * Returns the columns of uPlot. Bars of several series stand on one another: the highest sum is drawn first.
+ */
 function chartData ({ atMs, series, kind }: ChartProps): uPlot.AlignedData {
   if (kind === 'lines') return [[...atMs], ...series.map(({ values }) => [...values])]
   const sums = atMs.map(() => 0)
-  const stacked = series.map(({ values, colour }) => (
+  const stacked = series.map(({ values, colour }) =>
     colour === 'before' ? [...values] : sums.map((sum, index) => (sums[index] = sum + (values[index] ?? 0)))
-  ))
+  )
   return [[...atMs], ...drawingOrder(series).map(line => stacked[series.indexOf(line)] ?? [])]
 }
 
 function spoken (series: readonly ChartSeries[], format: (value: number) => string): string {
-  return series.map(({ label, values }) => {
-    const known = values.filter(value => value !== null)
-    return known.length === 0 ? `${label}: no values` : `${label}: from ${format(Math.min(...known))} to ${format(Math.max(...known))}`
-  }).join('. ')
+  return series
+    .map(({ label, values }) => {
+      const known = values.filter(value => value !== null)
+      return known.length === 0
+        ? `${label}: no values`
+        : `${label}: from ${format(Math.min(...known))} to ${format(Math.max(...known))}`
+    })
+    .join('. ')
 }

@@ -4,7 +4,14 @@ import type { JSX } from 'preact'
 import { Copy } from './copy.tsx'
 
 export function Code ({ text, label }: { readonly text: string, readonly label: string }): JSX.Element {
-  return <div class='code'><pre tabIndex={0} aria-label={label}><code>{text}</code></pre><Copy text={text} label={`Copy ${label}`} /></div>
+  return (
+    <div class='code'>
+      <pre tabIndex={0} aria-label={label}>
+        <code>{text}</code>
+      </pre>
+      <Copy text={text} label={`Copy ${label}`} />
+    </div>
+  )
 }
 
 /** Shows a secret on one line, with the button that copies it. */

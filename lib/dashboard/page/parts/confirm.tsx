@@ -24,8 +24,17 @@ export function Confirm ({ title, action, children, onClose, onConfirm }: Confir
   }
   return (
     <Dialog
-      title={title} onClose={onClose} onSubmit={confirm}
-      footer={<><Button onClick={onClose}>Cancel</Button><Button kind='danger primary' type='submit' busy={busy}>{action}</Button></>}
+      title={title}
+      onClose={onClose}
+      onSubmit={confirm}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind='danger primary' type='submit' busy={busy}>
+            {action}
+          </Button>
+        </>
+      }
     >
       <p class='muted'>{children}</p>
       <Failure error={error} />

@@ -21,7 +21,17 @@ export function Copy ({ text, label, children }: CopyProps): JSX.Element {
     toast('Copied')
     setTimeout(() => { copied.value = false }, 1500)
   }
-  return <Button small kind={children === undefined ? 'plain' : 'primary'} icon={copied.value ? 'check' : 'copy'} label={label} onClick={() => void copy()}>{children}</Button>
+  return (
+    <Button
+      small
+      kind={children === undefined ? 'plain' : 'primary'}
+      icon={copied.value ? 'check' : 'copy'}
+      label={label}
+      onClick={() => void copy()}
+    >
+      {children}
+    </Button>
+  )
 }
 
 /** Copies over plain HTTP as well, where browsers have no clipboard for scripts but by a selection. */

@@ -17,7 +17,16 @@ export interface DialogProps {
   readonly children: ComponentChildren
 }
 
-export function Dialog ({ title, subtitle, onClose, onSubmit, footer, wide = false, modal = false, children }: DialogProps): JSX.Element {
+export function Dialog ({
+  title,
+  subtitle,
+  onClose,
+  onSubmit,
+  footer,
+  wide = false,
+  modal = false,
+  children
+}: DialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
   // Before the next key: what is typed right after the button belongs in the dialog.

@@ -24,11 +24,27 @@ export function Field ({ label, hint, error, optional = false, children }: Field
   const below = error ?? hint
   return (
     <div class='field'>
-      <label for={id}>{label}{optional && <span class='optional'> (optional)</span>}</label>
-      {children({ id, 'aria-describedby': below === undefined ? undefined : `${id}-below`, 'aria-invalid': error === undefined ? undefined : true })}
-      {error !== undefined
-        ? <span class='wrong' role='alert' id={`${id}-below`}><Icon name='warning' size={13} />{error}</span>
-        : hint !== undefined && <span class='hint' id={`${id}-below`}>{hint}</span>}
+      <label for={id}>
+        {label}
+        {optional && <span class='optional'> (optional)</span>}
+      </label>
+      {children({
+        id,
+        'aria-describedby': below === undefined ? undefined : `${id}-below`,
+        'aria-invalid': error === undefined ? undefined : true
+      })}
+      {error !== undefined ? (
+        <span class='wrong' role='alert' id={`${id}-below`}>
+          <Icon name='warning' size={13} />
+          {error}
+        </span>
+      ) : (
+        hint !== undefined && (
+          <span class='hint' id={`${id}-below`}>
+            {hint}
+          </span>
+        )
+      )}
     </div>
   )
 }

@@ -14,7 +14,11 @@ export interface FoldProps {
 export function Fold ({ title, note, open = false, children }: FoldProps): JSX.Element {
   return (
     <details class='fold' open={open}>
-      <summary><Icon name='right' size={14} /><span>{title}</span>{note !== undefined && <span class='faint'>{note}</span>}</summary>
+      <summary>
+        <Icon name='right' size={14} />
+        <span>{title}</span>
+        {note !== undefined && <span class='faint'>{note}</span>}
+      </summary>
       <div class='fold-body'>{children}</div>
     </details>
   )

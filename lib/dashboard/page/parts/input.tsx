@@ -24,14 +24,38 @@ export interface InputProps {
   readonly before?: string
 }
 
-export function Input ({ label, hint, error, optional = false, value, onInput, before, type = 'text', ...rest }: InputProps): JSX.Element {
+export function Input ({
+  label,
+  hint,
+  error,
+  optional = false,
+  value,
+  onInput,
+  before,
+  type = 'text',
+  ...rest
+}: InputProps): JSX.Element {
   return (
     <Field label={label} hint={hint} error={error} optional={optional}>
       {control => {
         // Preact knows an input by one type at a time; these attributes are common to all.
         const attributes: Readonly<Record<string, unknown>> = { ...rest, ...control, type }
-        const input = <input {...attributes} class='input' value={value} onInput={event => onInput(event.currentTarget.value)} />
-        return before === undefined ? input : <span class='affix'><span class='affix-text'>{before}</span>{input}</span>
+        const input = (
+          <input
+            {...attributes}
+            class='input'
+            value={value}
+            onInput={event => onInput(event.currentTarget.value)}
+          />
+        )
+        return before === undefined ? (
+          input
+        ) : (
+          <span class='affix'>
+            <span class='affix-text'>{before}</span>
+            {input}
+          </span>
+        )
       }}
     </Field>
   )

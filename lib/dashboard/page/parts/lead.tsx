@@ -4,6 +4,18 @@ import type { JSX } from 'preact'
 import { at } from '../state/router.ts'
 import { Clip } from './clip.tsx'
 
-export function Lead ({ place, children }: { readonly place: string | undefined, readonly children: string }): JSX.Element {
-  return place === undefined ? <Clip kind='medium'>{children}</Clip> : <a class='clip' title={children} href={at(place)}>{children}</a>
+export function Lead ({
+  place,
+  children
+}: {
+  readonly place: string | undefined
+  readonly children: string
+}): JSX.Element {
+  return place === undefined ? (
+    <Clip kind='medium'>{children}</Clip>
+  ) : (
+    <a class='clip' title={children} href={at(place)}>
+      {children}
+    </a>
+  )
 }

@@ -1,4 +1,6 @@
-/** A button that opens a list of actions; the arrow keys move in it, Escape and a click elsewhere close it. */
+/**
+ * A button that opens a list of actions; the arrow keys move in it, Escape and a click elsewhere close it.
+ */
 
 import type { JSX } from 'preact'
 import { useId, useRef } from 'preact/hooks'
@@ -12,7 +14,13 @@ export interface MenuItem {
   readonly onSelect: () => void
 }
 
-export function Menu ({ label, items }: { readonly label: string, readonly items: readonly MenuItem[] }): JSX.Element {
+export function Menu ({
+  label,
+  items
+}: {
+  readonly label: string
+  readonly items: readonly MenuItem[]
+}): JSX.Element {
   const list = useRef<HTMLDivElement>(null)
   const holder = useRef<HTMLDivElement>(null)
   const id = useId()
@@ -27,12 +35,29 @@ export function Menu ({ label, items }: { readonly label: string, readonly items
   return (
     <div class='menu' ref={holder}>
       <Button kind='plain' small icon='more' label={label} onClick={open} />
-      <div class='menu-list' id={id} ref={list} popover='auto' role='menu' aria-label={label} onKeyDown={move}>
+      <div
+        class='menu-list'
+        id={id}
+        ref={list}
+        popover='auto'
+        role='menu'
+        aria-label={label}
+        onKeyDown={move}
+      >
         {items.map(({ label, icon, danger, onSelect }) => (
-          <button key={label} type='button' role='menuitem' class={danger === true ? 'danger' : undefined} onClick={() => {
-            list.current?.hidePopover()
-            onSelect()
-          }}><Icon name={icon} />{label}</button>
+          <button
+            key={label}
+            type='button'
+            role='menuitem'
+            class={danger === true ? 'danger' : undefined}
+            onClick={() => {
+              list.current?.hidePopover()
+              onSelect()
+            }}
+          >
+            <Icon name={icon} />
+            {label}
+          </button>
         ))}
       </div>
     </div>

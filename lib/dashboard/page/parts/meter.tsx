@@ -15,7 +15,15 @@ export function Meter ({ label, value, max, children }: MeterProps): JSX.Element
   return (
     <div class='meter'>
       {children !== undefined && <div class='meter-text'>{children}</div>}
-      <div class='meter-track' role='meter' aria-label={label} aria-valuenow={Math.min(value, max)} aria-valuemin={0} aria-valuemax={max} aria-valuetext={label}>
+      <div
+        class='meter-track'
+        role='meter'
+        aria-label={label}
+        aria-valuenow={Math.min(value, max)}
+        aria-valuemin={0}
+        aria-valuemax={max}
+        aria-valuetext={label}
+      >
         <div class={`meter-fill${tone}`} style={{ width: `${share * 100}%` }} />
       </div>
     </div>

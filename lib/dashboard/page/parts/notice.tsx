@@ -6,7 +6,13 @@ import type { Tone } from './badge.tsx'
 import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
 
-export function Notice ({ tone = 'neutral', children }: { readonly tone?: Tone, readonly children: ComponentChildren }): JSX.Element {
+export function Notice ({
+  tone = 'neutral',
+  children
+}: {
+  readonly tone?: Tone
+  readonly children: ComponentChildren
+}): JSX.Element {
   return (
     <div class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
       <Icon name={tone === 'bad' || tone === 'warn' ? 'warning' : 'info'} />
@@ -29,8 +35,15 @@ export function Failure ({ error, retry, fields = [] }: FailureProps): JSX.Eleme
   return (
     <Notice tone='bad'>
       <div class='row between'>
-        <span class='grow'>{error.message}{error.requestId !== undefined && <span class='mono'> · {error.requestId}</span>}</span>
-        {retry !== undefined && <Button small icon='refresh' onClick={retry}>Try again</Button>}
+        <span class='grow'>
+          {error.message}
+          {error.requestId !== undefined && <span class='mono'> · {error.requestId}</span>}
+        </span>
+        {retry !== undefined && (
+          <Button small icon='refresh' onClick={retry}>
+            Try again
+          </Button>
+        )}
       </div>
     </Notice>
   )

@@ -20,9 +20,19 @@ export function Page ({ title, subtitle, actions, back, wide = false, children }
   useLayoutEffect(() => { document.title = `${title} · Headgate` }, [title])
   return (
     <div class={wide ? 'page wide' : 'page'}>
-      {back !== undefined && <a class='back' href={at(back.place)}><Icon name='left' size={14} />{back.label}</a>}
+      {back !== undefined && (
+        <a class='back' href={at(back.place)}>
+          <Icon name='left' size={14} />
+          {back.label}
+        </a>
+      )}
       <div class='page-head'>
-        <div class='grow'><h1 id='page-title'><Breakable>{title}</Breakable></h1>{subtitle !== undefined && <p>{subtitle}</p>}</div>
+        <div class='grow'>
+          <h1 id='page-title'>
+            <Breakable>{title}</Breakable>
+          </h1>
+          {subtitle !== undefined && <p>{subtitle}</p>}
+        </div>
         {actions !== undefined && <div class='row'>{actions}</div>}
       </div>
       {children}

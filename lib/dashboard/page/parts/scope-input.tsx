@@ -4,7 +4,10 @@ import type { JSX } from 'preact'
 import { Segments } from './segments.tsx'
 import { TagInput, type TagInputProps } from './tag-input.tsx'
 
-export interface ScopeInputProps extends Omit<TagInputProps, 'label' | 'values' | 'onChange' | 'placeholder' | 'optional'> {
+export interface ScopeInputProps extends Omit<
+  TagInputProps,
+  'label' | 'values' | 'onChange' | 'placeholder' | 'optional'
+> {
   readonly label: string
   /** `null`: all. */
   readonly values: readonly string[] | null
@@ -17,10 +20,25 @@ export function ScopeInput ({ label, values, onChange, ...rest }: ScopeInputProp
   return (
     <div class='stack tight'>
       <div class='row between'>
-        <span class='label' aria-hidden={values !== null}>{label}</span>
-        <Segments label={label} value={values === null ? 'all' : 'listed'} choices={choices} onChange={choice => onChange(choice === 'all' ? null : values ?? [])} />
+        <span class='label' aria-hidden={values !== null}>
+          {label}
+        </span>
+        <Segments
+          label={label}
+          value={values === null ? 'all' : 'listed'}
+          choices={choices}
+          onChange={choice => onChange(choice === 'all' ? null : (values ?? []))}
+        />
       </div>
-      {values !== null && <TagInput {...rest} label={<span class='visually-hidden'>{label}</span>} values={values} onChange={onChange} placeholder='None' />}
+      {values !== null && (
+        <TagInput
+          {...rest}
+          label={<span class='visually-hidden'>{label}</span>}
+          values={values}
+          onChange={onChange}
+          placeholder='None'
+        />
+      )}
     </div>
   )
 }

@@ -7,7 +7,15 @@ import { Icon } from './icon.tsx'
 
 const pauseMs = 200
 
-export function Search ({ label, value, onSearch }: { readonly label: string, readonly value: string, readonly onSearch: (value: string) => void }): JSX.Element {
+export function Search ({
+  label,
+  value,
+  onSearch
+}: {
+  readonly label: string
+  readonly value: string
+  readonly onSearch: (value: string) => void
+}): JSX.Element {
   const text = useSignal(value)
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const type = (typed: string): void => {
@@ -18,7 +26,14 @@ export function Search ({ label, value, onSearch }: { readonly label: string, re
   return (
     <span class='affix search'>
       <Icon name='search' />
-      <input class='input' type='search' aria-label={label} placeholder={label} value={text.value} onInput={event => type(event.currentTarget.value)} />
+      <input
+        class='input'
+        type='search'
+        aria-label={label}
+        placeholder={label}
+        value={text.value}
+        onInput={event => type(event.currentTarget.value)}
+      />
     </span>
   )
 }

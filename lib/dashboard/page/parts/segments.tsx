@@ -14,7 +14,14 @@ export function Segments ({ label, value, choices, onChange }: SegmentsProps): J
   return (
     <div class='segments' role='group' aria-label={label}>
       {choices.map(choice => (
-        <button key={choice.value} type='button' aria-pressed={choice.value === value} onClick={() => onChange(choice.value)}>{choice.label}</button>
+        <button
+          key={choice.value}
+          type='button'
+          aria-pressed={choice.value === value}
+          onClick={() => onChange(choice.value)}
+        >
+          {choice.label}
+        </button>
       ))}
     </div>
   )

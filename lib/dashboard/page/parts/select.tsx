@@ -16,7 +16,11 @@ export interface SelectProps {
 }
 
 export function Select ({ label, hint, error, optional = false, ...rest }: SelectProps): JSX.Element {
-  return <Field label={label} hint={hint} error={error} optional={optional}>{control => <PlainSelect {...control} {...rest} />}</Field>
+  return (
+    <Field label={label} hint={hint} error={error} optional={optional}>
+      {control => <PlainSelect {...control} {...rest} />}
+    </Field>
+  )
 }
 
 interface PlainSelectProps extends Omit<SelectProps, 'label' | 'hint' | 'error' | 'optional'> {
@@ -26,10 +30,27 @@ interface PlainSelectProps extends Omit<SelectProps, 'label' | 'hint' | 'error' 
   readonly small?: boolean
 }
 
-export function PlainSelect ({ value, choices, onChange, name, small = false, ...rest }: PlainSelectProps): JSX.Element {
+export function PlainSelect ({
+  value,
+  choices,
+  onChange,
+  name,
+  small = false,
+  ...rest
+}: PlainSelectProps): JSX.Element {
   return (
-    <select {...rest} class={small ? 'select small auto' : name === undefined ? 'select' : 'select auto'} aria-label={name} value={value} onChange={event => onChange(event.currentTarget.value)}>
-      {choices.map(choice => <option key={choice.value} value={choice.value} selected={choice.value === value}>{choice.label}</option>)}
+    <select
+      {...rest}
+      class={small ? 'select small auto' : name === undefined ? 'select' : 'select auto'}
+      aria-label={name}
+      value={value}
+      onChange={event => onChange(event.currentTarget.value)}
+    >
+      {choices.map(choice => (
+        <option key={choice.value} value={choice.value} selected={choice.value === value}>
+          {choice.label}
+        </option>
+      ))}
     </select>
   )
 }

@@ -1,6 +1,6 @@
 /**
- * A table: columns say how a row is shown; rows may open something. Where it is wider than its place, each row is a card: nothing is
- * out of sight at the side.
+ * A table: columns say how a row is shown; rows may open something. Where it is wider than its place, each
+ * row is a card: nothing is out of sight at the side.
  */
 
 import type { ComponentChildren, JSX } from 'preact'
@@ -37,7 +37,17 @@ export interface TableProps<Row> {
   readonly stale?: boolean
 }
 
-export function Table<Row> ({ label, columns, rows, id, place: placeOf = () => undefined, onOpen, empty, compact = false, stale = false }: TableProps<Row>): JSX.Element {
+export function Table<Row> ({
+  label,
+  columns,
+  rows,
+  id,
+  place: placeOf = () => undefined,
+  onOpen,
+  empty,
+  compact = false,
+  stale = false
+}: TableProps<Row>): JSX.Element {
   const place = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
     const element = place.current
@@ -56,22 +66,44 @@ export function Table<Row> ({ label, columns, rows, id, place: placeOf = () => u
   return (
     <div class='table-place' ref={place}>
       <table
-        role='table' class={`table${compact ? ' compact' : ''}${stale ? ' stale' : ''}`} aria-label={label} aria-busy={rows === undefined}
+        role='table'
+        class={`table${compact ? ' compact' : ''}${stale ? ' stale' : ''}`}
+        aria-label={label}
+        aria-busy={rows === undefined}
         style={{ '--flexible': `${flexiblePercent / columns.filter(({ flexible }) => flexible).length}%` }}
       >
         <thead role='rowgroup'>
-          <tr role='row'>{columns.map(column => (
-            <th key={column.title} role='columnheader' scope='col' class={classOf(column)}>{column.actions === true ? <span class='visually-hidden'>{column.title}</span> : column.title}</th>
-          ))}</tr>
+          <tr role='row'>
+            {columns.map(column => (
+              <th key={column.title} role='columnheader' scope='col' class={classOf(column)}>
+                {column.actions === true ? (
+                  <span class='visually-hidden'>{column.title}</span>
+                ) : (
+                  column.title
+                )}
+              </th>
+            ))}
+          </tr>
         </thead>
         <tbody role='rowgroup'>
-          {rows === undefined
-            ? <SkeletonRows columns={columns.length} />
-            : rows.map(row => (
-              <tr key={id(row)} role='row' class={opening(row) && 'open'} onClick={event => openRow(event, opening(row))}>
-                {columns.map(column => <td key={column.title} role='cell' class={classOf(column)} data-title={column.title}><div>{column.cell(row)}</div></td>)}
+          {rows === undefined ? (
+            <SkeletonRows columns={columns.length} />
+          ) : (
+            rows.map(row => (
+              <tr
+                key={id(row)}
+                role='row'
+                class={opening(row) && 'open'}
+                onClick={event => openRow(event, opening(row))}
+              >
+                {columns.map(column => (
+                  <td key={column.title} role='cell' class={classOf(column)} data-title={column.title}>
+                    <div>{column.cell(row)}</div>
+                  </td>
+                ))}
               </tr>
-            ))}
+            ))
+          )}
         </tbody>
       </table>
     </div>
@@ -87,12 +119,24 @@ function fit (place: HTMLElement): void {
   place.classList.toggle('cards', (place.firstElementChild?.scrollWidth ?? 0) > place.clientWidth)
 }
 
-function classOf ({ actions, number, flexible }: Pick<Column<never>, 'actions' | 'number' | 'flexible'>): string | undefined {
-  return actions === true ? 'actions' : number === true ? 'number' : flexible === true ? 'flexible' : undefined
+function classOf ({
+  actions,
+  number,
+  flexible
+}: Pick<Column<never>, 'actions' | 'number' | 'flexible'>): string | undefined {
+  return actions === true
+    ? 'actions'
+    : number === true
+      ? 'number'
+      : flexible === true
+        ? 'flexible'
+        : undefined
 }
 
 /** Leaves clicks on links and buttons of the row, and the end of a selection of text, to what they are. */
 function openRow (event: MouseEvent, open: (() => void) | undefined): void {
-  const inside = event.target instanceof Element && event.target.closest('a, button, input, label, dialog, [popover]') !== null
+  const inside =
+    event.target instanceof Element &&
+    event.target.closest('a, button, input, label, dialog, [popover]') !== null
   if (!inside && getSelection()?.isCollapsed !== false) open?.()
 }

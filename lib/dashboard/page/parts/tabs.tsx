@@ -5,11 +5,25 @@ import { at, path, query } from '../state/router.ts'
 import type { Choice } from './select.tsx'
 
 /** @param choices the first is shown without a parameter. */
-export function Tabs ({ label, choices }: { readonly label: string, readonly choices: readonly Choice[] }): JSX.Element {
+export function Tabs ({
+  label,
+  choices
+}: {
+  readonly label: string
+  readonly choices: readonly Choice[]
+}): JSX.Element {
   const shown = currentTab(choices)
   return (
     <nav class='tabs' aria-label={label}>
-      {choices.map(({ value, label }, index) => <a key={value} href={at(index === 0 ? path.value : `${path.value}?tab=${value}`)} aria-current={value === shown ? 'page' : undefined}>{label}</a>)}
+      {choices.map(({ value, label }, index) => (
+        <a
+          key={value}
+          href={at(index === 0 ? path.value : `${path.value}?tab=${value}`)}
+          aria-current={value === shown ? 'page' : undefined}
+        >
+          {label}
+        </a>
+      ))}
     </nav>
   )
 }

@@ -17,7 +17,16 @@ export interface TagInputProps {
   readonly optional?: boolean
 }
 
-export function TagInput ({ label, values, onChange, suggestions = [], placeholder, hint, error, optional = false }: TagInputProps): JSX.Element {
+export function TagInput ({
+  label,
+  values,
+  onChange,
+  suggestions = [],
+  placeholder,
+  hint,
+  error,
+  optional = false
+}: TagInputProps): JSX.Element {
   const text = useSignal('')
   const list = useId()
   const add = (value: string): void => {
@@ -35,12 +44,23 @@ export function TagInput ({ label, values, onChange, suggestions = [], placehold
           {values.map(value => (
             <span class='tag' key={value}>
               <span class='truncate'>{value}</span>
-              <button type='button' aria-label={`Remove ${value}`} onClick={() => onChange(values.filter(other => other !== value))}><Icon name='close' size={12} /></button>
+              <button
+                type='button'
+                aria-label={`Remove ${value}`}
+                onClick={() => onChange(values.filter(other => other !== value))}
+              >
+                <Icon name='close' size={12} />
+              </button>
             </span>
           ))}
           <input
-            {...control} list={list} value={text.value} placeholder={values.length === 0 ? placeholder : undefined} autocomplete='off'
-            onInput={event => type(event.currentTarget.value)} onBlur={() => add(text.value.trim())}
+            {...control}
+            list={list}
+            value={text.value}
+            placeholder={values.length === 0 ? placeholder : undefined}
+            autocomplete='off'
+            onInput={event => type(event.currentTarget.value)}
+            onBlur={() => add(text.value.trim())}
             onKeyDown={event => {
               if (event.key === 'Enter' && text.value !== '') {
                 event.preventDefault()
@@ -48,7 +68,13 @@ export function TagInput ({ label, values, onChange, suggestions = [], placehold
               } else if (event.key === 'Backspace' && text.value === '') onChange(values.slice(0, -1))
             }}
           />
-          <datalist id={list}>{suggestions.filter(value => !values.includes(value)).map(value => <option key={value} value={value} />)}</datalist>
+          <datalist id={list}>
+            {suggestions
+              .filter(value => !values.includes(value))
+              .map(value => (
+                <option key={value} value={value} />
+              ))}
+          </datalist>
         </div>
       )}
     </Field>

@@ -16,22 +16,52 @@ import { Settings } from './settings.tsx'
 
 export function Chat (): JSX.Element {
   const open = useSignal<'route' | 'code' | 'settings' | undefined>(undefined)
-  const close = (): void => { open.value = undefined }
-  useEffect(() => { void begin() }, [])
+  const close = (): void => {
+    open.value = undefined
+  }
+  useEffect(() => {
+    void begin()
+  }, [])
   return (
     <div class='chat'>
       <div class='chat-main'>
-        <div class='panes' data-count={panes.value.length}>{panes.value.map(pane => <PaneView key={pane.id} pane={pane} closable={panes.value.length > 1} />)}</div>
-        <Composer onExplain={() => { open.value = 'route' }} onCode={() => { open.value = 'code' }} />
+        <div class='panes' data-count={panes.value.length}>
+          {panes.value.map(pane => (
+            <PaneView key={pane.id} pane={pane} closable={panes.value.length > 1} />
+          ))}
+        </div>
+        <Composer
+          onExplain={() => {
+            open.value = 'route'
+          }}
+          onCode={() => {
+            open.value = 'code'
+          }}
+        />
       </div>
       <aside class='chat-side' aria-label='Settings'>
         <Tools />
         <Settings />
       </aside>
-      <div class='chat-tools'><Tools /><Button small icon='settings' onClick={() => { open.value = 'settings' }}>Settings</Button></div>
+      <div class='chat-tools'>
+        <Tools />
+        <Button
+          small
+          icon='settings'
+          onClick={() => {
+            open.value = 'settings'
+          }}
+        >
+          Settings
+        </Button>
+      </div>
       {open.value === 'route' && <RouteDialog onClose={close} />}
       {open.value === 'code' && <CodeDialog onClose={close} />}
-      {open.value === 'settings' && <Dialog title='Settings' onClose={close}><Settings /></Dialog>}
+      {open.value === 'settings' && (
+        <Dialog title='Settings' onClose={close}>
+          <Settings />
+        </Dialog>
+      )}
     </div>
   )
 }
@@ -40,8 +70,19 @@ function Tools (): JSX.Element {
   const empty = panes.value.every(({ turns }) => turns.value.length === 0)
   return (
     <div class='row'>
-      <Button small icon='split' disabled={panes.value.length >= maxPanes} onClick={() => { panes.value = [...panes.value, newPane(defaultModel())] }}>Compare</Button>
-      <Button small kind='plain' icon='trash' disabled={empty} onClick={clearConversation}>Clear</Button>
+      <Button
+        small
+        icon='split'
+        disabled={panes.value.length >= maxPanes}
+        onClick={() => {
+          panes.value = [...panes.value, newPane(defaultModel())]
+        }}
+      >
+        Compare
+      </Button>
+      <Button small kind='plain' icon='trash' disabled={empty} onClick={clearConversation}>
+        Clear
+      </Button>
     </div>
   )
 }
@@ -59,6 +100,8 @@ async function begin (): Promise<void> {
 /** Returns a model that no pane has yet, rather a real one than the simulator's. */
 function defaultModel (): string {
   const used = new Set(panes.value.map(({ model }) => model.value))
-  const models = catalogue.value.filter(entry => entry.status !== 'disabled' && isChatModel(entry) && !used.has(entry.id))
+  const models = catalogue.value.filter(
+    entry => entry.status !== 'disabled' && isChatModel(entry) && !used.has(entry.id)
+  )
   return (models.find(({ provider_id }) => provider_id !== 'sandbox') ?? models[0])?.id ?? ''
 }

@@ -15,8 +15,20 @@ export function CodeDialog ({ onClose }: { readonly onClose: () => void }): JSX.
   const [pane] = panes.value
   const body = pane === undefined ? {} : chatBody(pane, pane.turns.value.length === 0 ? 'Hello' : '', [])
   return (
-    <Dialog title='As code' subtitle='The conversation so far, with the settings of this page.' onClose={onClose} wide>
-      <Segments label='Language' value={language.value} choices={languages} onChange={value => { language.value = value }} />
+    <Dialog
+      title='As code'
+      subtitle='The conversation so far, with the settings of this page.'
+      onClose={onClose}
+      wide
+    >
+      <Segments
+        label='Language'
+        value={language.value}
+        choices={languages}
+        onChange={value => {
+          language.value = value
+        }}
+      />
       <Code text={asCode(language.value, currentSession().public_url, body)} label='code' />
     </Dialog>
   )

@@ -1,4 +1,6 @@
-/** Writes the next message: Enter sends, Shift and Enter begin a line; files are chosen, dropped or pasted. */
+/**
+ * Writes the next message: Enter sends, Shift and Enter begin a line; files are chosen, dropped or pasted.
+ */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
@@ -10,13 +12,22 @@ import { readAttachment, type Attachment } from './attachments.ts'
 import { isRunning, panes } from './conversation.ts'
 import { send, stop } from './send.ts'
 
-export function Composer ({ onExplain, onCode }: { readonly onExplain: () => void, readonly onCode: () => void }): JSX.Element {
+export function Composer ({
+  onExplain,
+  onCode
+}: {
+  readonly onExplain: () => void
+  readonly onCode: () => void
+}): JSX.Element {
   const text = useSignal('')
   const attachments = useSignal<readonly Attachment[]>([])
   const files = useRef<HTMLInputElement>(null)
   const { run, error } = useAction()
   const running = isRunning()
-  const ready = !running && (text.value.trim() !== '' || attachments.value.length > 0) && panes.value.every(({ model }) => model.value !== '')
+  const ready =
+    !running &&
+    (text.value.trim() !== '' || attachments.value.length > 0) &&
+    panes.value.every(({ model }) => model.value !== '')
 
   const submit = (): void => {
     if (!ready) return
@@ -25,8 +36,12 @@ export function Composer ({ onExplain, onCode }: { readonly onExplain: () => voi
     attachments.value = []
   }
   const attach = (list: FileList | undefined | null): void => {
-    const chosen = [...list ?? []]
-    if (chosen.length > 0) void run(async () => { attachments.value = [...attachments.value, ...await Promise.all(chosen.map(readAttachment))] })
+    const chosen = [...(list ?? [])]
+    if (chosen.length > 0) {
+      void run(async () => {
+        attachments.value = [...attachments.value, ...(await Promise.all(chosen.map(readAttachment)))]
+      })
+    }
   }
   return (
     <form
@@ -44,15 +59,35 @@ export function Composer ({ onExplain, onCode }: { readonly onExplain: () => voi
       {attachments.value.length > 0 && (
         <div class='row'>
           {attachments.value.map(({ id, name }) => (
-            <span class='tag' key={id}><Icon name='attach' size={13} /><span class='truncate'>{name}</span>
-              <button type='button' aria-label={`Remove ${name}`} onClick={() => { attachments.value = attachments.value.filter(other => other.id !== id) }}><Icon name='close' size={12} /></button>
+            <span class='tag' key={id}>
+              <Icon name='attach' size={13} />
+              <span class='truncate'>{name}</span>
+              <button
+                type='button'
+                aria-label={`Remove ${name}`}
+                onClick={() => {
+                  attachments.value = attachments.value.filter(other => other.id !== id)
+                }}
+              >
+                <Icon name='close' size={12} />
+              </button>
             </span>
           ))}
         </div>
       )}
-      {error !== undefined && <span class='small bad' role='alert'>{error.message}</span>}
+      {error !== undefined && (
+        <span class='small bad' role='alert'>
+          {error.message}
+        </span>
+      )}
       <textarea
-        aria-label='Message' placeholder='Write a message' rows={2} value={text.value} onInput={event => { text.value = event.currentTarget.value }}
+        aria-label='Message'
+        placeholder='Write a message'
+        rows={2}
+        value={text.value}
+        onInput={event => {
+          text.value = event.currentTarget.value
+        }}
         onPaste={event => attach(event.clipboardData?.files)}
         onKeyDown={event => {
           if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
@@ -62,15 +97,40 @@ export function Composer ({ onExplain, onCode }: { readonly onExplain: () => voi
         }}
       />
       <div class='row still'>
-        <input ref={files} type='file' multiple hidden aria-label='Files' onChange={event => {
-          attach(event.currentTarget.files)
-          event.currentTarget.value = ''
-        }} />
-        <Button kind='plain' small icon='attach' label='Attach files' onClick={() => files.current?.click()} />
-        <Button kind='plain' small icon='split' onClick={onExplain}>Route</Button>
-        <Button kind='plain' small icon='code' onClick={onCode}>As code</Button>
+        <input
+          ref={files}
+          type='file'
+          multiple
+          hidden
+          aria-label='Files'
+          onChange={event => {
+            attach(event.currentTarget.files)
+            event.currentTarget.value = ''
+          }}
+        />
+        <Button
+          kind='plain'
+          small
+          icon='attach'
+          label='Attach files'
+          onClick={() => files.current?.click()}
+        />
+        <Button kind='plain' small icon='split' onClick={onExplain}>
+          Route
+        </Button>
+        <Button kind='plain' small icon='code' onClick={onCode}>
+          As code
+        </Button>
         <span class='grow' />
-        {running ? <Button small icon='stop' onClick={stop}>Stop</Button> : <Button small kind='primary' icon='send' type='submit' disabled={!ready}>Send</Button>}
+        {running ? (
+          <Button small icon='stop' onClick={stop}>
+            Stop
+          </Button>
+        ) : (
+          <Button small kind='primary' icon='send' type='submit' disabled={!ready}>
+            Send
+          </Button>
+        )}
       </div>
     </form>
   )

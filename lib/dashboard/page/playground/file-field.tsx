@@ -18,12 +18,26 @@ export function FileField ({ label, accept, file, onFile, children }: FileFieldP
   return (
     <div class='field'>
       <span class='label'>{label}</span>
-      <input ref={input} type='file' accept={accept} hidden aria-label={label} onChange={event => {
-        const chosen = event.currentTarget.files?.[0]
-        if (chosen !== undefined) onFile(chosen)
-      }} />
-      <div class='row'><Button icon='attach' onClick={() => input.current?.click()}>Choose a file</Button>{children}</div>
-      <span class='hint'>{file === undefined ? 'No file yet.' : `${file.name}, ${Math.ceil(file.size / 1024)} KB`}</span>
+      <input
+        ref={input}
+        type='file'
+        accept={accept}
+        hidden
+        aria-label={label}
+        onChange={event => {
+          const chosen = event.currentTarget.files?.[0]
+          if (chosen !== undefined) onFile(chosen)
+        }}
+      />
+      <div class='row'>
+        <Button icon='attach' onClick={() => input.current?.click()}>
+          Choose a file
+        </Button>
+        {children}
+      </div>
+      <span class='hint'>
+        {file === undefined ? 'No file yet.' : `${file.name}, ${Math.ceil(file.size / 1024)} KB`}
+      </span>
     </div>
   )
 }

@@ -12,10 +12,16 @@ import { readEvents } from '../api/read-events.ts'
 import { Trial } from './trial.tsx'
 
 /** The fields that are read of a complete answer and of the events of a stream. */
-interface ImageData { readonly b64_json?: string | null, readonly url?: string | null }
-interface ImageEvent extends ImageData { readonly type?: string }
+interface ImageData {
+  readonly b64_json?: string | null
+  readonly url?: string | null
+}
+interface ImageEvent extends ImageData {
+  readonly type?: string
+}
 
-const draws = ({ kind, capabilities }: CatalogueEntry): boolean => kind === 'model' && capabilities.image_generation === true
+const draws = ({ kind, capabilities }: CatalogueEntry): boolean =>
+  kind === 'model' && capabilities.image_generation === true
 
 export function Images (): JSX.Element {
   const action = useAction()
@@ -27,9 +33,11 @@ export function Images (): JSX.Element {
   const draw = async (): Promise<void> => {
     images.value = []
     const streamed = parameters.value['stream'] === true
-    const response = await call('/v1/images/generations', { body: { model: model.value, prompt: prompt.value, ...parameters.value } })
+    const response = await call('/v1/images/generations', {
+      body: { model: model.value, prompt: prompt.value, ...parameters.value }
+    })
     if (!streamed) {
-      const { data } = await response.json() as { readonly data: readonly ImageData[] }
+      const { data } = (await response.json()) as { readonly data: readonly ImageData[] }
       images.value = data
       return
     }
@@ -42,21 +50,61 @@ export function Images (): JSX.Element {
   }
   return (
     <Trial
-      action={action} button='Make the image' ready={model.value !== '' && prompt.value.trim() !== ''} onSubmit={draw} icon='image' empty='The image appears here'
-      fields={(
+      action={action}
+      button='Make the image'
+      ready={model.value !== '' && prompt.value.trim() !== ''}
+      onSubmit={draw}
+      icon='image'
+      empty='The image appears here'
+      fields={
         <>
           <ModelField model={model} suits={draws} />
-          <Field label='Prompt'>{control => <textarea {...control} class='textarea' rows={4} value={prompt.value} onInput={event => { prompt.value = event.currentTarget.value }} />}</Field>
-          <ParametersForm schema='ImageRequest' values={parameters.value} onChange={values => { parameters.value = values }} first={['size', 'stream']} without={['model', 'prompt']} />
+          <Field label='Prompt'>
+            {control => (
+              <textarea
+                {...control}
+                class='textarea'
+                rows={4}
+                value={prompt.value}
+                onInput={event => {
+                  prompt.value = event.currentTarget.value
+                }}
+              />
+            )}
+          </Field>
+          <ParametersForm
+            schema='ImageRequest'
+            values={parameters.value}
+            onChange={values => {
+              parameters.value = values
+            }}
+            first={['size', 'stream']}
+            without={['model', 'prompt']}
+          />
         </>
-      )}
-      result={images.value.length > 0 && (
-        <div class='made-images'>
-          {images.value.map(({ b64_json, url }, index) => typeof b64_json === 'string'
-            ? <img key={index} class={partial.value ? 'stale' : undefined} src={`data:image/png;base64,${b64_json}`} alt={prompt.value} />
-            : typeof url === 'string' && <a key={index} href={url} target='_blank' rel='noopener noreferrer'>Open the image at the provider</a>)}
-        </div>
-      )}
+      }
+      result={
+        images.value.length > 0 && (
+          <div class='made-images'>
+            {images.value.map(({ b64_json, url }, index) =>
+              typeof b64_json === 'string' ? (
+                <img
+                  key={index}
+                  class={partial.value ? 'stale' : undefined}
+                  src={`data:image/png;base64,${b64_json}`}
+                  alt={prompt.value}
+                />
+              ) : (
+                typeof url === 'string' && (
+                  <a key={index} href={url} target='_blank' rel='noopener noreferrer'>
+                    Open the image at the provider
+                  </a>
+                )
+              )
+            )}
+          </div>
+        )
+      }
     />
   )
 }

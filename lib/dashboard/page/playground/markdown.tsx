@@ -1,29 +1,62 @@
 /**
- * Shows the Markdown that models write: headings, lists, code, emphasis and links. It builds elements and never HTML, so whatever
- * a model writes stays text.
+ * Shows the Markdown that models write: headings, lists, code, emphasis and links. It builds elements and
+ * never HTML, so whatever a model writes stays text.
  */
 
 import type { ComponentChildren, JSX } from 'preact'
 import { Code } from '../parts/code.tsx'
 
-interface Block { readonly kind: 'code' | 'heading' | 'list' | 'ordered' | 'quote' | 'text', readonly lines: readonly string[], readonly note?: string }
+interface Block {
+  readonly kind: 'code' | 'heading' | 'list' | 'ordered' | 'quote' | 'text'
+  readonly lines: readonly string[]
+  readonly note?: string
+}
 
 export function Markdown ({ text }: { readonly text: string }): JSX.Element {
-  return <div class='markdown'>{blocksOf(text).map((block, index) => <BlockView key={index} block={block} />)}</div>
+  return (
+    <div class='markdown'>
+      {blocksOf(text).map((block, index) => (
+        <BlockView key={index} block={block} />
+      ))}
+    </div>
+  )
 }
 
 function BlockView ({ block: { kind, lines, note } }: { readonly block: Block }): JSX.Element {
   switch (kind) {
-    case 'code': return <Code text={lines.join('\n')} label={note === undefined || note === '' ? 'code' : note} />
-    case 'heading': return <h3>{inline(lines[0] ?? '')}</h3>
-    case 'list': return <ul>{lines.map((line, index) => <li key={index}>{inline(line)}</li>)}</ul>
-    case 'ordered': return <ol>{lines.map((line, index) => <li key={index}>{inline(line)}</li>)}</ol>
-    case 'quote': return <blockquote>{inline(lines.join('\n'))}</blockquote>
-    case 'text': return <p>{inline(lines.join('\n'))}</p>
+    case 'code':
+      return <Code text={lines.join('\n')} label={note === undefined || note === '' ? 'code' : note} />
+    case 'heading':
+      return <h3>{inline(lines[0] ?? '')}</h3>
+    case 'list':
+      return (
+        <ul>
+          {lines.map((line, index) => (
+            <li key={index}>{inline(line)}</li>
+          ))}
+        </ul>
+      )
+    case 'ordered':
+      return (
+        <ol>
+          {lines.map((line, index) => (
+            <li key={index}>{inline(line)}</li>
+          ))}
+        </ol>
+      )
+    case 'quote':
+      return <blockquote>{inline(lines.join('\n'))}</blockquote>
+    case 'text':
+      return <p>{inline(lines.join('\n'))}</p>
   }
 }
 
-const starts: ReadonlyArray<readonly [Block['kind'], RegExp]> = [['heading', /^#{1,6} /], ['list', /^\s*[-*+] /], ['ordered', /^\s*\d{1,3}[.)] /], ['quote', /^> ?/]]
+const starts: ReadonlyArray<readonly [Block['kind'], RegExp]> = [
+  ['heading', /^#{1,6} /],
+  ['list', /^\s*[-*+] /],
+  ['ordered', /^\s*\d{1,3}[.)] /],
+  ['quote', /^> ?/]
+]
 
 /** Splits a text into blocks, in one pass over its lines. */
 function blocksOf (text: string): readonly Block[] {
@@ -73,7 +106,13 @@ function inline (text: string): ComponentChildren {
     if (code !== undefined) parts.push(<code>{code}</code>)
     else if (strong !== undefined) parts.push(<strong>{strong}</strong>)
     else if (emphasis !== undefined) parts.push(<em>{emphasis}</em>)
-    else if (url !== undefined) parts.push(<a href={url} target='_blank' rel='noopener noreferrer nofollow'>{label}</a>)
+    else if (url !== undefined) {
+      parts.push(
+        <a href={url} target='_blank' rel='noopener noreferrer nofollow'>
+          {label}
+        </a>
+      )
+         }
     end = match.index + all.length
   }
   return [...parts, text.slice(end)]

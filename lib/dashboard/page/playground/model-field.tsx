@@ -7,11 +7,33 @@ import { catalogue, loadCatalogue, type CatalogueEntry } from '../state/catalogu
 import { ModelSelect } from './model-select.tsx'
 
 /** @param suits keeps the models that serve such requests; the first is taken where none is chosen. */
-export function ModelField ({ model, suits }: { readonly model: Signal<string>, readonly suits: (entry: CatalogueEntry) => boolean }): JSX.Element {
-  useEffect(() => { void loadCatalogue() }, [])
+export function ModelField ({
+  model,
+  suits
+}: {
+  readonly model: Signal<string>
+  readonly suits: (entry: CatalogueEntry) => boolean
+}): JSX.Element {
+  useEffect(() => {
+    void loadCatalogue()
+  }, [])
   useSignalEffect(() => {
     const first = catalogue.value.find(entry => entry.status !== 'disabled' && suits(entry))
     if (model.peek() === '' && first !== undefined) model.value = first.id
   })
-  return <div class='field'><span class='label' aria-hidden='true'>Model</span><ModelSelect label='Model' value={model.value} onChange={value => { model.value = value }} suits={suits} /></div>
+  return (
+    <div class='field'>
+      <span class='label' aria-hidden='true'>
+        Model
+      </span>
+      <ModelSelect
+        label='Model'
+        value={model.value}
+        onChange={value => {
+          model.value = value
+        }}
+        suits={suits}
+      />
+    </div>
+  )
 }

@@ -17,10 +17,25 @@ export function ModelSelect ({ value, onChange, label, suits }: ModelSelectProps
   return (
     <>
       <input
-        class='input small model-select mono' list={list} aria-label={label} placeholder='Choose a model' value={value} autocomplete='off' spellcheck={false}
-        onInput={event => onChange(event.currentTarget.value.trim())} onFocus={event => event.currentTarget.select()}
+        class='input small model-select mono'
+        list={list}
+        aria-label={label}
+        placeholder='Choose a model'
+        value={value}
+        autocomplete='off'
+        spellcheck={false}
+        onInput={event => onChange(event.currentTarget.value.trim())}
+        onFocus={event => event.currentTarget.select()}
       />
-      <datalist id={list}>{catalogue.value.filter(entry => entry.status !== 'disabled' && suits(entry)).map(({ id, display_name }) => <option key={id} value={id}>{display_name}</option>)}</datalist>
+      <datalist id={list}>
+        {catalogue.value
+          .filter(entry => entry.status !== 'disabled' && suits(entry))
+          .map(({ id, display_name }) => (
+            <option key={id} value={id}>
+              {display_name}
+            </option>
+          ))}
+      </datalist>
     </>
   )
 }

@@ -24,17 +24,39 @@ export function Ocr (): JSX.Element {
   const read = async (): Promise<void> => {
     if (file.value === undefined) return
     const document_url = await readDataUrl(file.value)
-    const response = await call('/v1/ocr', { body: { model: model.value, document: { type: 'document_url', document_url } } })
-    const answer = await response.json() as { readonly pages: readonly OcrPage[] }
+    const response = await call('/v1/ocr', {
+      body: { model: model.value, document: { type: 'document_url', document_url } }
+    })
+    const answer = (await response.json()) as { readonly pages: readonly OcrPage[] }
     pages.value = answer.pages
   }
   return (
     <Trial
-      action={action} button='Read the document' ready={model.value !== '' && file.value !== undefined} onSubmit={read} icon='audit' empty='The pages appear here'
-      fields={<><ModelField model={model} suits={reads} /><FileField label='Document' accept='application/pdf,image/png,image/jpeg,image/webp' file={file.value} onFile={chosen => { file.value = chosen }} /></>}
+      action={action}
+      button='Read the document'
+      ready={model.value !== '' && file.value !== undefined}
+      onSubmit={read}
+      icon='audit'
+      empty='The pages appear here'
+      fields={
+        <>
+          <ModelField model={model} suits={reads} />
+          <FileField
+            label='Document'
+            accept='application/pdf,image/png,image/jpeg,image/webp'
+            file={file.value}
+            onFile={chosen => {
+              file.value = chosen
+            }}
+          />
+        </>
+      }
       result={pages.value?.map(({ index, markdown }) => (
         <section class='stack tight' key={index}>
-          <div class='row between'><h3>Page {index + 1}</h3><Copy text={markdown} label={`Copy page ${index + 1}`} /></div>
+          <div class='row between'>
+            <h3>Page {index + 1}</h3>
+            <Copy text={markdown} label={`Copy page ${index + 1}`} />
+          </div>
           <Markdown text={markdown} />
         </section>
       ))}

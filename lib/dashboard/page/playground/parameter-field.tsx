@@ -19,14 +19,22 @@ export interface ParameterFieldProps {
 export function ParameterField ({ parameter, value, onChange }: ParameterFieldProps): JSX.Element {
   const { name, description: hint, fallback, kind, choices, minimum, maximum } = parameter
   const label = <code>{name}</code>
-  const placeholder = fallback === undefined ? 'not set' : typeof fallback === 'string' ? fallback : JSON.stringify(fallback)
+  const placeholder =
+    fallback === undefined ? 'not set' : typeof fallback === 'string' ? fallback : JSON.stringify(fallback)
   switch (kind) {
     case 'number':
     case 'integer':
       return (
         <Input
-          label={label} hint={hint} type='number' placeholder={placeholder} value={typeof value === 'number' ? String(value) : ''} step={kind === 'integer' ? 1 : 'any'}
-          {...minimum !== undefined && { min: minimum }} {...maximum !== undefined && { max: maximum }} onInput={text => onChange(text === '' ? undefined : Number(text))}
+          label={label}
+          hint={hint}
+          type='number'
+          placeholder={placeholder}
+          value={typeof value === 'number' ? String(value) : ''}
+          step={kind === 'integer' ? 1 : 'any'}
+          {...(minimum !== undefined && { min: minimum })}
+          {...(maximum !== undefined && { max: maximum })}
+          onInput={text => onChange(text === '' ? undefined : Number(text))}
         />
       )
     case 'choice':
@@ -34,18 +42,53 @@ export function ParameterField ({ parameter, value, onChange }: ParameterFieldPr
       const options = kind === 'boolean' ? ['true', 'false'] : choices
       return (
         <Select
-          label={label} hint={hint} value={typeof value === 'string' || typeof value === 'boolean' ? String(value) : ''} choices={[{ value: '', label: placeholder }, ...options.map(option => ({ value: option, label: option }))]}
+          label={label}
+          hint={hint}
+          value={typeof value === 'string' || typeof value === 'boolean' ? String(value) : ''}
+          choices={[
+            { value: '', label: placeholder },
+            ...options.map(option => ({ value: option, label: option }))
+          ]}
           onChange={text => onChange(text === '' ? undefined : kind === 'boolean' ? text === 'true' : text)}
         />
       )
     }
-    case 'texts': return <TagInput label={label} hint={hint} placeholder={placeholder} values={Array.isArray(value) ? value.map(String) : []} onChange={values => onChange(values.length === 0 ? undefined : values)} />
-    case 'text': return <Input label={label} hint={hint} placeholder={placeholder} value={typeof value === 'string' ? value : ''} onInput={text => onChange(text === '' ? undefined : text)} />
-    case 'json': return <JsonField label={label} hint={hint} value={value} onChange={onChange} />
+    case 'texts':
+      return (
+        <TagInput
+          label={label}
+          hint={hint}
+          placeholder={placeholder}
+          values={Array.isArray(value) ? value.map(String) : []}
+          onChange={values => onChange(values.length === 0 ? undefined : values)}
+        />
+      )
+    case 'text':
+      return (
+        <Input
+          label={label}
+          hint={hint}
+          placeholder={placeholder}
+          value={typeof value === 'string' ? value : ''}
+          onInput={text => onChange(text === '' ? undefined : text)}
+        />
+      )
+    case 'json':
+      return <JsonField label={label} hint={hint} value={value} onChange={onChange} />
   }
 }
 
-function JsonField ({ label, hint, value, onChange }: { readonly label: JSX.Element, readonly hint: string, readonly value: unknown, readonly onChange: (value: unknown) => void }): JSX.Element {
+function JsonField ({
+  label,
+  hint,
+  value,
+  onChange
+}: {
+  readonly label: JSX.Element
+  readonly hint: string
+  readonly value: unknown
+  readonly onChange: (value: unknown) => void
+}): JSX.Element {
   const text = useSignal(value === undefined ? '' : JSON.stringify(value, null, 2))
   const error = useSignal<string | undefined>(undefined)
   // The form was reset, or the text cleared.
@@ -63,5 +106,19 @@ function JsonField ({ label, hint, value, onChange }: { readonly label: JSX.Elem
       error.value = 'This is not JSON yet.'
     }
   }
-  return <Field label={label} hint={hint} error={error.value}>{control => <textarea {...control} class='textarea mono' rows={2} placeholder='JSON' spellcheck={false} value={text.value} onInput={event => type(event.currentTarget.value)} />}</Field>
+  return (
+    <Field label={label} hint={hint} error={error.value}>
+      {control => (
+        <textarea
+          {...control}
+          class='textarea mono'
+          rows={2}
+          placeholder='JSON'
+          spellcheck={false}
+          value={text.value}
+          onInput={event => type(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
 }

@@ -18,20 +18,41 @@ export interface ParametersFormProps {
   readonly without: readonly string[]
 }
 
-export function ParametersForm ({ schema, values, onChange, first, without }: ParametersFormProps): JSX.Element {
+export function ParametersForm ({
+  schema,
+  values,
+  onChange,
+  first,
+  without
+}: ParametersFormProps): JSX.Element {
   const { data, error, reload } = useResource(schema, async () => loadParameters(schema))
-  if (data === undefined) return error === undefined ? <SkeletonLines lines={4} /> : <Failure error={error} retry={() => void reload()} />
+  if (data === undefined) {
+    return error === undefined ? (
+      <SkeletonLines lines={4} />
+    ) : (
+      <Failure error={error} retry={() => void reload()} />
+    )
+  }
   const set = (name: string, value: unknown): void => {
     const { [name]: _former, ...others } = values
     onChange(value === undefined ? others : { ...others, [name]: value })
   }
-  const field = (parameter: typeof data[number]): JSX.Element => <ParameterField key={parameter.name} parameter={parameter} value={values[parameter.name]} onChange={value => set(parameter.name, value)} />
+  const field = (parameter: (typeof data)[number]): JSX.Element => (
+    <ParameterField
+      key={parameter.name}
+      parameter={parameter}
+      value={values[parameter.name]}
+      onChange={value => set(parameter.name, value)}
+    />
+  )
   const others = data.filter(({ name }) => !first.includes(name) && !without.includes(name))
   const changed = others.filter(({ name }) => name in values).length
   return (
     <div class='stack'>
       {first.flatMap(name => data.filter(parameter => parameter.name === name)).map(field)}
-      <Fold title='All parameters' note={changed > 0 ? `${changed} set` : undefined}>{others.map(field)}</Fold>
+      <Fold title='All parameters' note={changed > 0 ? `${changed} set` : undefined}>
+        {others.map(field)}
+      </Fold>
     </div>
   )
 }

@@ -27,7 +27,10 @@ export function PlaygroundPage (): JSX.Element {
   const shown = currentTab(tabs)
   return (
     <div class='page full playground'>
-      <div class='playground-head'><h1 id='page-title'>Playground</h1><Tabs label='Kind of request' choices={tabs} /></div>
+      <div class='playground-head'>
+        <h1 id='page-title'>Playground</h1>
+        <Tabs label='Kind of request' choices={tabs} />
+      </div>
       {tabs.map(({ value, Tab }) => value === shown && <Tab key={value} />)}
     </div>
   )

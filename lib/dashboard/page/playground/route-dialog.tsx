@@ -27,8 +27,12 @@ export function RouteDialog ({ onClose }: { readonly onClose: () => void }): JSX
 function Decision ({ pane }: { readonly pane: Pane }): JSX.Element {
   const { data, error } = useResource(pane.model.value, async signal => {
     const body = chatBody(pane, pane.turns.value.length === 0 ? 'Hello' : '', [])
-    const response = await call('/v1/chat/completions', { body, signal, headers: { 'x-headgate-dry-run': 'true' } })
-    return await response.json() as Static<typeof RouteDecision>
+    const response = await call('/v1/chat/completions', {
+      body,
+      signal,
+      headers: { 'x-headgate-dry-run': 'true' }
+    })
+    return (await response.json()) as Static<typeof RouteDecision>
   })
   return (
     <section class='stack tight'>
@@ -36,17 +40,52 @@ function Decision ({ pane }: { readonly pane: Pane }): JSX.Element {
       <Failure error={error} />
       {error === undefined && (
         <Table
-          label={`Route of ${pane.model.value}`} compact rows={data?.candidates} id={({ rank }) => String(rank)} empty={null}
+          label={`Route of ${pane.model.value}`}
+          compact
+          rows={data?.candidates}
+          id={({ rank }) => String(rank)}
+          empty={null}
           columns={[
             { title: '#', number: true, cell: ({ rank }) => rank },
-            { title: 'Model', flexible: true, cell: ({ model, provider }) => <><Clip>{model}</Clip><Clip kind='sub'>{provider}</Clip></> },
-            { title: 'State', cell: ({ state }) => <Badge tone={tones[state]}>{state.replaceAll('_', ' ')}</Badge> },
-            { title: 'Reason', cell: ({ reason, score }) => <>{reason.replaceAll('_', ' ')}{score !== undefined && <span class='sub'>score {score.toFixed(2)}</span>}</> },
-            { title: 'Expected cost', number: true, cell: ({ expected_cost_usd }) => expected_cost_usd === undefined ? '–' : exactDollars(expected_cost_usd) }
+            {
+              title: 'Model',
+              flexible: true,
+              cell: ({ model, provider }) => (
+                <>
+                  <Clip>{model}</Clip>
+                  <Clip kind='sub'>{provider}</Clip>
+                </>
+              )
+            },
+            {
+              title: 'State',
+              cell: ({ state }) => <Badge tone={tones[state]}>{state.replaceAll('_', ' ')}</Badge>
+            },
+            {
+              title: 'Reason',
+              cell: ({ reason, score }) => (
+                <>
+                  {reason.replaceAll('_', ' ')}
+                  {score !== undefined && <span class='sub'>score {score.toFixed(2)}</span>}
+                </>
+              )
+            },
+            {
+              title: 'Expected cost',
+              number: true,
+              cell: ({ expected_cost_usd }) =>
+                expected_cost_usd === undefined ? '–' : exactDollars(expected_cost_usd)
+            }
           ]}
         />
       )}
-      {data?.stages !== undefined && <p class='small muted'>{data.stages.length === 0 ? 'No stage would look at it.' : `Stages: ${data.stages.map(({ name }) => name).join(', ')}`}</p>}
+      {data?.stages !== undefined && (
+        <p class='small muted'>
+          {data.stages.length === 0
+            ? 'No stage would look at it.'
+            : `Stages: ${data.stages.map(({ name }) => name).join(', ')}`}
+        </p>
+      )}
     </section>
   )
 }

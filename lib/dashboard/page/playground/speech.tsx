@@ -12,7 +12,8 @@ import { ModelField } from './model-field.tsx'
 import { ParametersForm } from './parameters-form.tsx'
 import { Trial } from './trial.tsx'
 
-const speaks = ({ id, kind, capabilities }: CatalogueEntry): boolean => kind === 'model' && capabilities.audio === true && /tts|speech|speaker|voice/.test(id)
+const speaks = ({ id, kind, capabilities }: CatalogueEntry): boolean =>
+  kind === 'model' && capabilities.audio === true && /tts|speech|speaker|voice/.test(id)
 
 export function Speech (): JSX.Element {
   const action = useAction()
@@ -21,24 +22,72 @@ export function Speech (): JSX.Element {
   const voice = useSignal('alloy')
   const parameters = useSignal<Readonly<Record<string, unknown>>>({})
   const sound = useSignal<string | undefined>(undefined)
-  useEffect(() => () => { if (sound.value !== undefined) URL.revokeObjectURL(sound.value) }, [])
+  useEffect(
+    () => () => {
+      if (sound.value !== undefined) URL.revokeObjectURL(sound.value)
+    },
+    []
+  )
   const speak = async (): Promise<void> => {
-    const response = await call('/v1/audio/speech', { body: { model: model.value, input: text.value, voice: voice.value, ...parameters.value } })
+    const response = await call('/v1/audio/speech', {
+      body: { model: model.value, input: text.value, voice: voice.value, ...parameters.value }
+    })
     if (sound.value !== undefined) URL.revokeObjectURL(sound.value)
     sound.value = URL.createObjectURL(await response.blob())
   }
   return (
     <Trial
-      action={action} button='Speak' ready={model.value !== '' && text.value.trim() !== ''} onSubmit={speak} icon='sound' empty='The sound plays here'
-      fields={(
+      action={action}
+      button='Speak'
+      ready={model.value !== '' && text.value.trim() !== ''}
+      onSubmit={speak}
+      icon='sound'
+      empty='The sound plays here'
+      fields={
         <>
           <ModelField model={model} suits={speaks} />
-          <Field label='Text'>{control => <textarea {...control} class='textarea' rows={5} maxLength={4096} value={text.value} onInput={event => { text.value = event.currentTarget.value }} />}</Field>
-          <Input label='Voice' value={voice.value} onInput={value => { voice.value = value }} />
-          <ParametersForm schema='SpeechRequest' values={parameters.value} onChange={values => { parameters.value = values }} first={[]} without={['model', 'input', 'voice', 'stream_format']} />
+          <Field label='Text'>
+            {control => (
+              <textarea
+                {...control}
+                class='textarea'
+                rows={5}
+                maxLength={4096}
+                value={text.value}
+                onInput={event => {
+                  text.value = event.currentTarget.value
+                }}
+              />
+            )}
+          </Field>
+          <Input
+            label='Voice'
+            value={voice.value}
+            onInput={value => {
+              voice.value = value
+            }}
+          />
+          <ParametersForm
+            schema='SpeechRequest'
+            values={parameters.value}
+            onChange={values => {
+              parameters.value = values
+            }}
+            first={[]}
+            without={['model', 'input', 'voice', 'stream_format']}
+          />
         </>
-      )}
-      result={sound.value !== undefined && <><audio controls autoPlay src={sound.value} aria-label='The spoken text' /><a href={sound.value} download='speech'>Download</a></>}
+      }
+      result={
+        sound.value !== undefined && (
+          <>
+            <audio controls autoPlay src={sound.value} aria-label='The spoken text' />
+            <a href={sound.value} download='speech'>
+              Download
+            </a>
+          </>
+        )
+      }
     />
   )
 }

@@ -12,7 +12,8 @@ import { ModelField } from './model-field.tsx'
 import { Recorder } from './recorder.tsx'
 import { Trial } from './trial.tsx'
 
-const listens = ({ id, kind, capabilities }: CatalogueEntry): boolean => kind === 'model' && capabilities.audio === true && /whisper|transcri|voxtral|listener|scribe/.test(id)
+const listens = ({ id, kind, capabilities }: CatalogueEntry): boolean =>
+  kind === 'model' && capabilities.audio === true && /whisper|transcri|voxtral|listener|scribe/.test(id)
 
 export function Transcription (): JSX.Element {
   const action = useAction()
@@ -32,15 +33,51 @@ export function Transcription (): JSX.Element {
   }
   return (
     <Trial
-      action={action} button='Transcribe' ready={model.value !== '' && file.value !== undefined} onSubmit={transcribe} icon='microphone' empty='The text appears here'
-      fields={(
+      action={action}
+      button='Transcribe'
+      ready={model.value !== '' && file.value !== undefined}
+      onSubmit={transcribe}
+      icon='microphone'
+      empty='The text appears here'
+      fields={
         <>
           <ModelField model={model} suits={listens} />
-          <FileField label='Recording' accept='audio/*,video/mp4,video/webm' file={file.value} onFile={chosen => { file.value = chosen }}><Recorder onRecorded={recorded => { file.value = recorded }} /></FileField>
-          <Input label='Language' optional placeholder='en' value={language.value} onInput={value => { language.value = value }} maxLength={16} />
+          <FileField
+            label='Recording'
+            accept='audio/*,video/mp4,video/webm'
+            file={file.value}
+            onFile={chosen => {
+              file.value = chosen
+            }}
+          >
+            <Recorder
+              onRecorded={recorded => {
+                file.value = recorded
+              }}
+            />
+          </FileField>
+          <Input
+            label='Language'
+            optional
+            placeholder='en'
+            value={language.value}
+            onInput={value => {
+              language.value = value
+            }}
+            maxLength={16}
+          />
         </>
-      )}
-      result={text.value !== undefined && <><p class='pre'>{text.value === '' ? 'Nothing was said.' : text.value}</p><div class='row'><Copy text={text.value} label='Copy text' /></div></>}
+      }
+      result={
+        text.value !== undefined && (
+          <>
+            <p class='pre'>{text.value === '' ? 'Nothing was said.' : text.value}</p>
+            <div class='row'>
+              <Copy text={text.value} label='Copy text' />
+            </div>
+          </>
+        )
+      }
     />
   )
 }

@@ -22,7 +22,16 @@ export interface TrialProps {
   readonly empty: string
 }
 
-export function Trial ({ action: { run, busy, error }, button, ready, onSubmit, fields, result, icon, empty }: TrialProps): JSX.Element {
+export function Trial ({
+  action: { run, busy, error },
+  button,
+  ready,
+  onSubmit,
+  fields,
+  result,
+  icon,
+  empty
+}: TrialProps): JSX.Element {
   return (
     <div class='trial'>
       <Card>
@@ -34,7 +43,11 @@ export function Trial ({ action: { run, busy, error }, button, ready, onSubmit, 
           }}
         >
           {fields}
-          <div class='row'><Button kind='primary' type='submit' busy={busy} disabled={!ready}>{button}</Button></div>
+          <div class='row'>
+            <Button kind='primary' type='submit' busy={busy} disabled={!ready}>
+              {button}
+            </Button>
+          </div>
         </form>
       </Card>
       <Card title='Result'>

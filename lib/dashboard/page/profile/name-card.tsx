@@ -19,17 +19,44 @@ export function NameCard (): JSX.Element {
   const save = (event: Event): void => {
     event.preventDefault()
     void run(async () => {
-      enter(await api('POST /admin/v1/profile', { body: { name: name.value.trim(), ...email.value.trim() !== '' && { email: email.value.trim() } } }))
+      enter(
+        await api('POST /admin/v1/profile', {
+          body: { name: name.value.trim(), ...email.value.trim() !== '' && { email: email.value.trim() } }
+        })
+      )
       toast('Saved')
     })
   }
   return (
     <Card title='Profile'>
       <form class='stack' onSubmit={save}>
-        <Input label='Name' value={name.value} onInput={value => { name.value = value }} error={error?.fields.name} autocomplete='name' required maxLength={100} />
-        <Input label='Email' type='email' value={email.value} onInput={value => { email.value = value }} error={error?.fields.email} autocomplete='email' />
+        <Input
+          label='Name'
+          value={name.value}
+          onInput={value => {
+            name.value = value
+          }}
+          error={error?.fields.name}
+          autocomplete='name'
+          required
+          maxLength={100}
+        />
+        <Input
+          label='Email'
+          type='email'
+          value={email.value}
+          onInput={value => {
+            email.value = value
+          }}
+          error={error?.fields.email}
+          autocomplete='email'
+        />
         <Failure error={error} fields={['name', 'email']} />
-        <div class='row'><Button type='submit' busy={busy}>Save</Button></div>
+        <div class='row'>
+          <Button type='submit' busy={busy}>
+            Save
+          </Button>
+        </div>
       </form>
     </Card>
   )

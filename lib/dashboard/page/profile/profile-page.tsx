@@ -11,9 +11,15 @@ import { SessionsCard } from './sessions-card.tsx'
 export function ProfilePage (): JSX.Element {
   const { user } = currentSession()
   return (
-    <Page title='Your account' subtitle={`You are ${user.role === 'owner' || user.role === 'admin' ? 'an' : 'a'} ${user.role} of this gateway.`}>
+    <Page
+      title='Your account'
+      subtitle={`You are ${user.role === 'owner' || user.role === 'admin' ? 'an' : 'a'} ${user.role} of this gateway.`}
+    >
       <div class='stack'>
-        <div class='grid two'><PasswordCard /><NameCard key={user.email} /></div>
+        <div class='grid two'>
+          <PasswordCard />
+          <NameCard key={user.email} />
+        </div>
         <PasskeysCard />
         <SessionsCard />
       </div>

@@ -13,7 +13,9 @@ import { useAction } from '../state/action.ts'
 import { usePages } from '../state/pages.ts'
 
 export function SessionsCard (): JSX.Element {
-  const { rows, error, update, reload } = usePages('sessions', (_, signal) => api('GET /admin/v1/sessions', signal === undefined ? {} : { signal }))
+  const { rows, error, update, reload } = usePages('sessions', (_, signal) =>
+    api('GET /admin/v1/sessions', signal === undefined ? {} : { signal })
+  )
   const ending = useAction()
   const end = (id: string): void => {
     void ending.run(async () => {
@@ -27,13 +29,32 @@ export function SessionsCard (): JSX.Element {
       <Failure error={ending.error} />
       {error === undefined && (
         <Table
-          label='Sessions' compact rows={rows} id={({ id }) => id} empty={null}
+          label='Sessions'
+          compact
+          rows={rows}
+          id={({ id }) => id}
+          empty={null}
           columns={[
-            { title: 'Browser', flexible: true, cell: ({ user_agent }) => <Clip>{user_agent ?? 'unknown'}</Clip> },
+            {
+              title: 'Browser',
+              flexible: true,
+              cell: ({ user_agent }) => <Clip>{user_agent ?? 'unknown'}</Clip>
+            },
             { title: 'Address', cell: ({ address }) => <span class='mono'>{address ?? '–'}</span> },
             { title: 'Began', cell: ({ created_at_ms }) => <Moment at={created_at_ms} /> },
             { title: 'Last seen', cell: ({ last_seen_at_ms }) => <Moment at={last_seen_at_ms} /> },
-            { title: 'End', actions: true, cell: ({ id, current }) => current ? <Badge tone='good'>this one</Badge> : <Button small kind='plain' busy={ending.busy} onClick={() => end(id)}>End</Button> }
+            {
+              title: 'End',
+              actions: true,
+              cell: ({ id, current }) =>
+                current ? (
+                  <Badge tone='good'>this one</Badge>
+                ) : (
+                  <Button small kind='plain' busy={ending.busy} onClick={() => end(id)}>
+                    End
+                  </Button>
+                )
+            }
           ]}
         />
       )}

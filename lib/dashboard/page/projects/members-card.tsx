@@ -22,26 +22,100 @@ type Member = Answer<'GET /admin/v1/projects/:project_id/members'>['data'][numbe
 
 export function MembersCard ({ project }: { readonly project: string }): JSX.Element {
   const at = { project_id: project }
-  const { rows, error, update, reload } = usePages(project, (cursor, signal) => api('GET /admin/v1/projects/:project_id/members', { at, query: { cursor }, ...signal !== undefined && { signal } }))
+  const { rows, error, update, reload } = usePages(project, (cursor, signal) =>
+    api('GET /admin/v1/projects/:project_id/members', {
+      at,
+      query: { cursor },
+      ...signal !== undefined && { signal }
+    })
+  )
   const adding = useSignal(false)
   const removing = useSignal<Member | undefined>(undefined)
   const columns: ReadonlyArray<Column<Member>> = [
-    { title: 'Name', cell: member => <><Clip kind='medium'>{member.name}</Clip><Clip kind='sub'>{member.email ?? 'no email'}</Clip></>, flexible: true },
+    {
+      title: 'Name',
+      cell: member => (
+        <>
+          <Clip kind='medium'>{member.name}</Clip>
+          <Clip kind='sub'>{member.email ?? 'no email'}</Clip>
+        </>
+      ),
+      flexible: true
+    },
     { title: 'Role', cell: member => member.role },
     { title: 'Added', cell: member => <Moment at={member.added_at_ms} /> },
-    { title: 'Remove', actions: true, cell: member => may('admin') && <Button small kind='plain' icon='close' label={`Remove ${member.name}`} onClick={() => { removing.value = member }} /> }
+    {
+      title: 'Remove',
+      actions: true,
+      cell: member =>
+        may('admin') && (
+          <Button
+            small
+            kind='plain'
+            icon='close'
+            label={`Remove ${member.name}`}
+            onClick={() => {
+              removing.value = member
+            }}
+          />
+        )
+    }
   ]
   return (
-    <Card title='Members' flush actions={may('admin') && <Button small icon='plus' onClick={() => { adding.value = true }}>Add member</Button>}>
+    <Card
+      title='Members'
+      flush
+      actions={
+        may('admin') && (
+          <Button
+            small
+            icon='plus'
+            onClick={() => {
+              adding.value = true
+            }}
+          >
+            Add member
+          </Button>
+        )
+      }
+    >
       <Failure error={error} retry={() => void reload()} />
-      {error === undefined && <Table label='Members' compact columns={columns} rows={rows} id={member => member.user_id} empty={<Empty icon='people' title='No members yet'>Owners and admins see every project; others those they are members of.</Empty>} />}
-      {adding.value && <AddMember project={project} present={rows ?? []} onClose={() => { adding.value = false }} onAdded={member => update(rows => [member, ...rows])} />}
+      {error === undefined && (
+        <Table
+          label='Members'
+          compact
+          columns={columns}
+          rows={rows}
+          id={member => member.user_id}
+          empty={
+            <Empty icon='people' title='No members yet'>
+              Owners and admins see every project; others those they are members of.
+            </Empty>
+          }
+        />
+      )}
+      {adding.value && (
+        <AddMember
+          project={project}
+          present={rows ?? []}
+          onClose={() => {
+            adding.value = false
+          }}
+          onAdded={member => update(rows => [member, ...rows])}
+        />
+      )}
       {removing.value !== undefined && (
         <Confirm
-          title={`Remove ${removing.value.name}?`} action='Remove' onClose={() => { removing.value = undefined }}
+          title={`Remove ${removing.value.name}?`}
+          action='Remove'
+          onClose={() => {
+            removing.value = undefined
+          }}
           onConfirm={async () => {
             const id = removing.value?.user_id ?? ''
-            await api('DELETE /admin/v1/projects/:project_id/members/:user_id', { at: { ...at, user_id: id } })
+            await api('DELETE /admin/v1/projects/:project_id/members/:user_id', {
+              at: { ...at, user_id: id }
+            })
             update(rows => rows.filter(row => row.user_id !== id))
           }}
         >
@@ -63,19 +137,43 @@ function AddMember ({ project, present, onClose, onAdded }: AddMemberProps): JSX
   const users = useResource('users', signal => api('GET /admin/v1/users', { query: { limit: 200 }, signal }))
   const user = useSignal('')
   const { run, busy, error } = useAction()
-  const choices = (users.data?.data ?? []).filter(({ id }) => !present.some(member => member.user_id === id)).map(({ id, name, email }) => ({ value: id, label: email === null ? name : `${name} (${email})` }))
+  const choices = (users.data?.data ?? [])
+    .filter(({ id }) => !present.some(member => member.user_id === id))
+    .map(({ id, name, email }) => ({ value: id, label: email === null ? name : `${name} (${email})` }))
   const add = (): void => {
     void run(async () => {
-      onAdded(await api('POST /admin/v1/projects/:project_id/members', { at: { project_id: project }, body: { user_id: user.value } }))
+      onAdded(
+        await api('POST /admin/v1/projects/:project_id/members', {
+          at: { project_id: project },
+          body: { user_id: user.value }
+        })
+      )
       onClose()
     })
   }
   return (
     <Dialog
-      title='Add a member' onClose={onClose} onSubmit={add}
-      footer={<><Button onClick={onClose}>Cancel</Button><Button kind='primary' type='submit' busy={busy} disabled={user.value === ''}>Add</Button></>}
+      title='Add a member'
+      onClose={onClose}
+      onSubmit={add}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind='primary' type='submit' busy={busy} disabled={user.value === ''}>
+            Add
+          </Button>
+        </>
+      }
     >
-      <Select label='Person' value={user.value} choices={[{ value: '', label: 'Choose …' }, ...choices]} onChange={value => { user.value = value }} hint='Someone new? Invite them under Members.' />
+      <Select
+        label='Person'
+        value={user.value}
+        choices={[{ value: '', label: 'Choose …' }, ...choices]}
+        onChange={value => {
+          user.value = value
+        }}
+        hint='Someone new? Invite them under Members.'
+      />
       <Failure error={users.error ?? error} />
     </Dialog>
   )

@@ -40,25 +40,82 @@ export function ProjectDialog ({ project, onClose, onSaved }: ProjectDialogProps
   }
   const create = async (): Promise<Project> => {
     const limited = limitsOf(limits.value)
-    return api('POST /admin/v1/projects', { body: { name: name.value.trim(), ...models.value !== null && { models: [...models.value] }, ...stages.value.length > 0 && { stages: [...stages.value] }, ...limited !== null && { limits: limited } } })
+    return api('POST /admin/v1/projects', {
+      body: {
+        name: name.value.trim(),
+        ...models.value !== null && { models: [...models.value] },
+        ...stages.value.length > 0 && { stages: [...stages.value] },
+        ...limited !== null && { limits: limited }
+      }
+    })
   }
-  const change = async ({ id }: Project): Promise<Project> => api('POST /admin/v1/projects/:project_id', {
-    at: { project_id: id }, body: { name: name.value.trim(), models: models.value && [...models.value], stages: stages.value.length === 0 ? null : [...stages.value], limits: limitsOf(limits.value) }
-  })
+  const change = async ({ id }: Project): Promise<Project> =>
+    api('POST /admin/v1/projects/:project_id', {
+      at: { project_id: id },
+      body: {
+        name: name.value.trim(),
+        models: models.value && [...models.value],
+        stages: stages.value.length === 0 ? null : [...stages.value],
+        limits: limitsOf(limits.value)
+      }
+    })
   return (
     <Dialog
-      title={project === undefined ? 'Create a project' : 'Edit project'} subtitle='Its limits hold for all its keys together.' onClose={onClose} onSubmit={save} wide
-      footer={<><Button onClick={onClose}>Cancel</Button><Button kind='primary' type='submit' busy={busy} disabled={name.value.trim() === ''}>{project === undefined ? 'Create project' : 'Save'}</Button></>}
+      title={project === undefined ? 'Create a project' : 'Edit project'}
+      subtitle='Its limits hold for all its keys together.'
+      onClose={onClose}
+      onSubmit={save}
+      wide
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind='primary' type='submit' busy={busy} disabled={name.value.trim() === ''}>
+            {project === undefined ? 'Create project' : 'Save'}
+          </Button>
+        </>
+      }
     >
-      <Input label='Name' value={name.value} onInput={value => { name.value = value }} error={error?.fields.name} placeholder='Support assistant' required autofocus maxLength={100} autocomplete='off' />
-      <LimitsFields draft={limits.value} onChange={next => { limits.value = next }} error={error} />
+      <Input
+        label='Name'
+        value={name.value}
+        onInput={value => {
+          name.value = value
+        }}
+        error={error?.fields.name}
+        placeholder='Support assistant'
+        required
+        autofocus
+        maxLength={100}
+        autocomplete='off'
+      />
+      <LimitsFields
+        draft={limits.value}
+        onChange={next => {
+          limits.value = next
+        }}
+        error={error}
+      />
       <ScopeInput
-        label='Models' values={models.value} onChange={values => { models.value = values }} suggestions={modelPatterns()}
-        hint='Ids, or patterns such as openai/*.' error={error?.fields.models}
+        label='Models'
+        values={models.value}
+        onChange={values => {
+          models.value = values
+        }}
+        suggestions={modelPatterns()}
+        hint='Ids, or patterns such as openai/*.'
+        error={error?.fields.models}
       />
       <TagInput
-        label='Stages' values={stages.value} onChange={values => { stages.value = values }} suggestions={stageNames.value}
-        hint='They look at all calls of its keys, whatever these ask for.' placeholder='None' error={error?.fields.stages} optional
+        label='Stages'
+        values={stages.value}
+        onChange={values => {
+          stages.value = values
+        }}
+        suggestions={stageNames.value}
+        hint='They look at all calls of its keys, whatever these ask for.'
+        placeholder='None'
+        error={error?.fields.stages}
+        optional
       />
       <Failure error={error} fields={keyFieldNames} />
     </Dialog>

@@ -12,8 +12,12 @@ export function CredentialInvitation (): JSX.Element | null {
     <div class='banner'>
       <Notice tone='accent'>
         <div class='row between'>
-          <span class='grow'>You came by a one-time link. Set a password or add a passkey to come back without one.</span>
-          <Button small href={at('/profile')}>Secure your account</Button>
+          <span class='grow'>
+            You came by a one-time link. Set a password or add a passkey to come back without one.
+          </span>
+          <Button small href={at('/profile')}>
+            Secure your account
+          </Button>
         </div>
       </Notice>
     </div>

@@ -12,7 +12,8 @@ import { Sidebar } from './sidebar.tsx'
 
 export function Shell (): JSX.Element {
   const open = useSignal(false)
-  // Closes when a page was chosen. A subscription also runs at once: later it would close what was just opened.
+  // Closes when a page was chosen. A subscription also runs at once: later it would close what was just
+  // opened.
   useLayoutEffect(() => path.subscribe(() => { open.value = false }), [])
   useLayoutEffect(() => {
     const close = (event: KeyboardEvent): void => { if (event.key === 'Escape') open.value = false }

@@ -16,13 +16,26 @@ export function Sidebar ({ open }: { readonly open: boolean }): JSX.Element {
       <div>
         {menu.map(({ title = '', places }) => {
           const allowed = places.filter(({ role }) => may(role))
-          return allowed.length > 0 && (
-            <div class='nav' key={title} {...title !== '' && { role: 'group', 'aria-label': title }}>
-              {title !== '' && <div class='nav-title' aria-hidden='true'>{title}</div>}
-              {allowed.map(place => (
-                <a key={place.path} href={at(place.path)} aria-current={isCurrent(place.path) ? 'page' : undefined}><Icon name={place.icon} />{place.label}</a>
-              ))}
-            </div>
+          return (
+            allowed.length > 0 && (
+              <div class='nav' key={title} {...(title !== '' && { role: 'group', 'aria-label': title })}>
+                {title !== '' && (
+                  <div class='nav-title' aria-hidden='true'>
+                    {title}
+                  </div>
+                )}
+                {allowed.map(place => (
+                  <a
+                    key={place.path}
+                    href={at(place.path)}
+                    aria-current={isCurrent(place.path) ? 'page' : undefined}
+                  >
+                    <Icon name={place.icon} />
+                    {place.label}
+                  </a>
+                ))}
+              </div>
+            )
           )
         })}
       </div>
@@ -36,7 +49,9 @@ function isCurrent (place: string): boolean {
 }
 
 const themes: Readonly<Record<Theme, { readonly icon: IconName, readonly next: Theme }>> = {
-  system: { icon: 'screen', next: 'light' }, light: { icon: 'sun', next: 'dark' }, dark: { icon: 'moon', next: 'system' }
+  system: { icon: 'screen', next: 'light' },
+  light: { icon: 'sun', next: 'dark' },
+  dark: { icon: 'moon', next: 'system' }
 }
 
 function Who (): JSX.Element {
@@ -47,10 +62,21 @@ function Who (): JSX.Element {
       <div class='row still'>
         <a class='who grow' href={at('/profile')}>
           <span class='visually-hidden'>Your account: </span>
-          <span class='avatar' aria-hidden='true'>{initials(user.name)}</span>
-          <div class='small'><div class='truncate'>{user.name}</div><div class='faint'>{user.role}</div></div>
+          <span class='avatar' aria-hidden='true'>
+            {initials(user.name)}
+          </span>
+          <div class='small'>
+            <div class='truncate'>{user.name}</div>
+            <div class='faint'>{user.role}</div>
+          </div>
         </a>
-        <Button kind='plain' small icon={icon} label={`Theme: ${theme.value}`} onClick={() => chooseTheme(next)} />
+        <Button
+          kind='plain'
+          small
+          icon={icon}
+          label={`Theme: ${theme.value}`}
+          onClick={() => chooseTheme(next)}
+        />
         <Button kind='plain' small icon='out' label='Sign out' onClick={() => void signOut()} />
       </div>
     </div>
@@ -59,5 +85,7 @@ function Who (): JSX.Element {
 
 function initials (name: string): string {
   const words = name.split(/\s+/).filter(Boolean)
-  return [words[0], words.length > 1 ? words.at(-1) : undefined].map(word => String.fromCodePoint(word?.codePointAt(0) ?? 32)).join('')
+  return [words[0], words.length > 1 ? words.at(-1) : undefined]
+    .map(word => String.fromCodePoint(word?.codePointAt(0) ?? 32))
+    .join('')
 }

@@ -23,34 +23,91 @@ const example = `stages:
     action: mask`
 
 const columns: ReadonlyArray<Column<Stage>> = [
-  { title: 'Stage', flexible: true, cell: ({ name, use, only }) => <><Clip>{name}</Clip><Clip kind='sub'>{only === null ? use : `${use} · ${scopeOf(only)}`}</Clip></> },
-  { title: 'Looks at', flexible: true, cell: ({ at }) => <Clip>{at.map(point => point.replace('_', ' ')).join(', ')}</Clip> },
-  { title: 'Action', cell: ({ action }) => action === null ? <span class='faint'>default</span> : <Badge>{action}</Badge> },
+  {
+    title: 'Stage',
+    flexible: true,
+    cell: ({ name, use, only }) => (
+      <>
+        <Clip>{name}</Clip>
+        <Clip kind='sub'>{only === null ? use : `${use} · ${scopeOf(only)}`}</Clip>
+      </>
+    )
+  },
+  {
+    title: 'Looks at',
+    flexible: true,
+    cell: ({ at }) => <Clip>{at.map(point => point.replace('_', ' ')).join(', ')}</Clip>
+  },
+  {
+    title: 'Action',
+    cell: ({ action }) => (action === null ? <span class='faint'>default</span> : <Badge>{action}</Badge>)
+  },
   { title: 'Calls', number: true, cell: ({ last_day }) => count(last_day.calls) },
-  { title: 'With findings', number: true, cell: ({ last_day }) => last_day.calls === 0 ? '–' : count(last_day.calls_with_findings) },
-  { title: 'Findings', number: true, cell: ({ last_day }) => last_day.calls === 0 ? '–' : count(last_day.findings) },
-  { title: 'Failed', number: true, cell: ({ last_day }) => last_day.calls === 0 ? '–' : <span class={last_day.unavailable > 0 ? 'bad' : undefined}>{count(last_day.unavailable)}</span> },
-  { title: 'p50', number: true, cell: ({ last_day }) => last_day.took_ms === null ? '–' : duration(last_day.took_ms.p50) },
-  { title: 'p95', number: true, cell: ({ last_day }) => last_day.took_ms === null ? '–' : duration(last_day.took_ms.p95) }
+  {
+    title: 'With findings',
+    number: true,
+    cell: ({ last_day }) => (last_day.calls === 0 ? '–' : count(last_day.calls_with_findings))
+  },
+  {
+    title: 'Findings',
+    number: true,
+    cell: ({ last_day }) => (last_day.calls === 0 ? '–' : count(last_day.findings))
+  },
+  {
+    title: 'Failed',
+    number: true,
+    cell: ({ last_day }) =>
+      last_day.calls === 0 ? (
+        '–'
+      ) : (
+        <span class={last_day.unavailable > 0 ? 'bad' : undefined}>{count(last_day.unavailable)}</span>
+      )
+  },
+  {
+    title: 'p50',
+    number: true,
+    cell: ({ last_day }) => (last_day.took_ms === null ? '–' : duration(last_day.took_ms.p50))
+  },
+  {
+    title: 'p95',
+    number: true,
+    cell: ({ last_day }) => (last_day.took_ms === null ? '–' : duration(last_day.took_ms.p95))
+  }
 ]
 
 function scopeOf (only: NonNullable<Stage['only']>): string {
-  return Object.entries(only).map(([name, values]) => `${name}: ${values.join(', ')}`).join('; ')
+  return Object.entries(only)
+    .map(([name, values]) => `${name}: ${values.join(', ')}`)
+    .join('; ')
 }
 
 export function StagesPage (): JSX.Element {
   const { data, error, reload } = useResource('stages', signal => api('GET /admin/v1/stages', { signal }))
   return (
-    <Page title='Stages' subtitle='Stages check the texts of calls, in this order. Counts cover the last 24 hours.'>
+    <Page
+      title='Stages'
+      subtitle='Stages check the texts of calls, in this order. Counts cover the last 24 hours.'
+    >
       <Failure error={error} retry={() => void reload()} />
       <div class='stack'>
         {error === undefined && (
           <section class='card'>
             <Table
-              label='Stages' columns={columns} rows={data?.data} id={({ name }) => name}
-              empty={<Empty icon='guard' title='No stages yet'>Name them in the configuration, to mask or refuse what requests and answers hold.</Empty>}
+              label='Stages'
+              columns={columns}
+              rows={data?.data}
+              id={({ name }) => name}
+              empty={
+                <Empty icon='guard' title='No stages yet'>
+                  Name them in the configuration, to mask or refuse what requests and answers hold.
+                </Empty>
+              }
             />
-            {data?.data.length === 0 && <div class='body narrow'><Code text={example} label='configuration' /></div>}
+            {data?.data.length === 0 && (
+              <div class='body narrow'>
+                <Code text={example} label='configuration' />
+              </div>
+            )}
           </section>
         )}
         {may('admin') && data !== undefined && data.data.length > 0 && <TryText />}

@@ -25,21 +25,46 @@ export function TryText (): JSX.Element {
   const look = (event: Event): void => {
     event.preventDefault()
     void run(async () => {
-      result.value = await api('POST /admin/v1/stages/try', { body: { text: text.value, point: point.value } })
+      result.value = await api('POST /admin/v1/stages/try', {
+        body: { text: text.value, point: point.value }
+      })
     })
   }
   return (
-    <Card title='Try a text' subtitle='Checked like a chat completion of a key without a project. Stages that call other services call them here, too.'>
+    <Card
+      title='Try a text'
+      subtitle='Checked like a chat completion of a key without a project. Stages that call other services call them here, too.'
+    >
       <form class='stack tight' onSubmit={look}>
         <Field label='Text'>
-          {control => <textarea {...control} class='textarea' rows={4} maxLength={maxLength} value={text.value} onInput={event => { text.value = event.currentTarget.value }} />}
+          {control => (
+            <textarea
+              {...control}
+              class='textarea'
+              rows={4}
+              maxLength={maxLength}
+              value={text.value}
+              onInput={event => {
+                text.value = event.currentTarget.value
+              }}
+            />
+          )}
         </Field>
         <div class='row'>
           <PlainSelect
-            name='Checked as' value={point.value} onChange={value => { point.value = value === 'answer' ? 'answer' : 'request' }}
-            choices={[{ value: 'request', label: 'As a request' }, { value: 'answer', label: 'As an answer' }]}
+            name='Checked as'
+            value={point.value}
+            onChange={value => {
+              point.value = value === 'answer' ? 'answer' : 'request'
+            }}
+            choices={[
+              { value: 'request', label: 'As a request' },
+              { value: 'answer', label: 'As an answer' }
+            ]}
           />
-          <Button kind='primary' type='submit' busy={busy} disabled={text.value === ''}>Check</Button>
+          <Button kind='primary' type='submit' busy={busy} disabled={text.value === ''}>
+            Check
+          </Button>
         </div>
         <Failure error={error} />
         {result.value !== undefined && <Outcome result={result.value} />}
@@ -48,14 +73,23 @@ export function TryText (): JSX.Element {
   )
 }
 
-function Outcome ({ result: { text, refusal, findings, duration_ms: durationMs } }: { readonly result: Result }): JSX.Element {
+function Outcome ({
+  result: { text, refusal, findings, duration_ms: durationMs }
+}: {
+  readonly result: Result
+}): JSX.Element {
   return (
     <div class='stack tight' role='status'>
       {refusal !== null && <Notice tone='bad'>{refusal}</Notice>}
       {text !== null && <Code text={text} label='the text afterwards' />}
       <div class='row wrap'>
         {findings.length === 0 && <span class='muted'>Nothing was found.</span>}
-        {findings.map(({ stage, action, count }) => <Badge key={`${stage} ${action}`} tone={action === 'refuse' ? 'bad' : action === 'mask' ? 'warn' : 'neutral'}>{`${stage}: ${action} ${count}`}</Badge>)}
+        {findings.map(({ stage, action, count }) => (
+          <Badge
+            key={`${stage} ${action}`}
+            tone={action === 'refuse' ? 'bad' : action === 'mask' ? 'warn' : 'neutral'}
+          >{`${stage}: ${action} ${count}`}</Badge>
+        ))}
         <span class='faint nowrap'>{duration(durationMs)}</span>
       </div>
     </div>

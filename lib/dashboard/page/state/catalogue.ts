@@ -1,4 +1,6 @@
-/** Models, endpoints, tool servers and stages by name, for suggestions. Loaded once, when a form first asks. */
+/**
+ * Models, endpoints, tool servers and stages by name, for suggestions. Loaded once, when a form first asks.
+ */
 
 import { signal } from '@preact/signals'
 import { endpointNames, endpointsWhere } from '../../../../schemas/endpoints.ts'

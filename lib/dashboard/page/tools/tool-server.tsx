@@ -15,7 +15,11 @@ import { useAction } from '../state/action.ts'
 type Server = Answer<'GET /admin/v1/tool-servers'>['data'][number]
 type Tools = Answer<'GET /admin/v1/tool-servers/:org/:name'>
 
-export function ToolServer ({ server: { slug, transport, target } }: { readonly server: Server }): JSX.Element {
+export function ToolServer ({
+  server: { slug, transport, target }
+}: {
+  readonly server: Server
+}): JSX.Element {
   const found = useSignal<Tools | undefined>(undefined)
   const { run, busy, error } = useAction()
   const connect = (): void => {
@@ -27,20 +31,35 @@ export function ToolServer ({ server: { slug, transport, target } }: { readonly 
   const tools = found.value
   return (
     <Card
-      title={slug} subtitle={<span class='break'>{transport === 'http' ? target : `command: ${target}`}</span>}
-      actions={(
+      title={slug}
+      subtitle={<span class='break'>{transport === 'http' ? target : `command: ${target}`}</span>}
+      actions={
         <>
-          {tools !== undefined && <Badge tone={tools.connected ? 'good' : 'bad'}>{tools.connected ? `${plural(tools.tools.length, 'tool')} in ${duration(tools.duration_ms)}` : 'not connected'}</Badge>}
-          <Button small icon={tools === undefined ? 'tools' : 'refresh'} busy={busy} onClick={connect}>{tools === undefined ? 'List tools' : 'Connect again'}</Button>
-          <Button small icon='play' href={at(`/playground?tools=${encodeURIComponent(slug)}`)}>Try</Button>
+          {tools !== undefined && (
+            <Badge tone={tools.connected ? 'good' : 'bad'}>
+              {tools.connected
+                ? `${plural(tools.tools.length, 'tool')} in ${duration(tools.duration_ms)}`
+                : 'not connected'}
+            </Badge>
+          )}
+          <Button small icon={tools === undefined ? 'tools' : 'refresh'} busy={busy} onClick={connect}>
+            {tools === undefined ? 'List tools' : 'Connect again'}
+          </Button>
+          <Button small icon='play' href={at(`/playground?tools=${encodeURIComponent(slug)}`)}>
+            Try
+          </Button>
         </>
-      )}
+      }
     >
       <div class='stack tight'>
         <Failure error={error} />
         {tools?.error !== null && tools?.error !== undefined && <Notice tone='bad'>{tools.error}</Notice>}
         {tools?.tools.map(tool => (
-          <Fold key={tool.name} title={<code>{tool.name}</code>} note={<span class='clip-note'>{tool.description}</span>}>
+          <Fold
+            key={tool.name}
+            title={<code>{tool.name}</code>}
+            note={<span class='clip-note'>{tool.description}</span>}
+          >
             <p class='small muted pre'>{tool.description}</p>
             <Parameters schema={tool.input_schema} />
           </Fold>
@@ -50,7 +69,10 @@ export function ToolServer ({ server: { slug, transport, target } }: { readonly 
   )
 }
 
-/** The parts of a tool's schema that say what it takes. Servers may send anything: what is not as expected is left out. */
+/**
+ * The parts of a tool's schema that say what it takes. Servers may send anything: what is not as expected is
+ * left out.
+ */
 interface ToolSchema {
   readonly properties?: Readonly<Record<string, { readonly type?: unknown, readonly description?: unknown }>>
   readonly required?: readonly string[]
@@ -63,8 +85,18 @@ function Parameters ({ schema }: { readonly schema: ToolSchema }): JSX.Element {
   return (
     <dl class='facts'>
       {names.map(name => [
-        <dt key={name}><code>{name}</code>{required.includes(name) && <span class='bad' title='Required'> *</span>}</dt>,
-        <dd key={`${name}=`}><span class='faint'>{text(properties[name]?.type)}</span> {text(properties[name]?.description)}</dd>
+        <dt key={name}>
+          <code>{name}</code>
+          {required.includes(name) && (
+            <span class='bad' title='Required'>
+              {' '}
+              *
+            </span>
+          )}
+        </dt>,
+        <dd key={`${name}=`}>
+          <span class='faint'>{text(properties[name]?.type)}</span> {text(properties[name]?.description)}
+        </dd>
       ])}
     </dl>
   )

@@ -16,17 +16,29 @@ const example = `mcp_servers:
     url: https://tools.example.com/mcp`
 
 export function ToolsPage (): JSX.Element {
-  const { data, error, reload } = useResource('tools', signal => api('GET /admin/v1/tool-servers', { signal }))
+  const { data, error, reload } = useResource('tools', signal =>
+    api('GET /admin/v1/tool-servers', { signal })
+  )
   return (
     <Page title='Tool servers' subtitle='MCP servers whose tools the gateway runs for any model.'>
       <Failure error={error} retry={() => void reload()} />
       <div class='stack'>
-        {data === undefined && error === undefined && <Card><SkeletonLines /></Card>}
-        {data?.data.map(server => <ToolServer key={server.slug} server={server} />)}
+        {data === undefined && error === undefined && (
+          <Card>
+            <SkeletonLines />
+          </Card>
+        )}
+        {data?.data.map(server => (
+          <ToolServer key={server.slug} server={server} />
+        ))}
         {data?.data.length === 0 && (
           <section class='card'>
-            <Empty icon='tools' title='No tool servers yet'>Name them in the configuration, or name a server by its URL in a call.</Empty>
-            <div class='body narrow'><Code text={example} label='configuration' /></div>
+            <Empty icon='tools' title='No tool servers yet'>
+              Name them in the configuration, or name a server by its URL in a call.
+            </Empty>
+            <div class='body narrow'>
+              <Code text={example} label='configuration' />
+            </div>
           </section>
         )}
       </div>

@@ -26,11 +26,26 @@ export function AttributionFilters (): JSX.Element {
   }
   return (
     <div class='filters'>
-      {shown.map(filter => <FilterChip key={filter.name} filter={filter} isNew={added.value.at(-1) === filter} onRemove={() => remove(filter)} />)}
+      {shown.map(filter => (
+        <FilterChip
+          key={filter.name}
+          filter={filter}
+          isNew={added.value.at(-1) === filter}
+          onRemove={() => remove(filter)}
+        />
+      ))}
       {others.length > 0 && (
         <PlainSelect
-          name='Add a filter' small value='' choices={[{ value: '', label: 'Add a filter' }, ...others.map(({ name, label }) => ({ value: name, label }))]}
-          onChange={name => { added.value = [...added.value, ...attributions.filter(filter => filter.name === name)] }}
+          name='Add a filter'
+          small
+          value=''
+          choices={[
+            { value: '', label: 'Add a filter' },
+            ...others.map(({ name, label }) => ({ value: name, label }))
+          ]}
+          onChange={name => {
+            added.value = [...added.value, ...attributions.filter(filter => filter.name === name)]
+          }}
         />
       )}
     </div>

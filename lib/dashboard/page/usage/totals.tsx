@@ -18,13 +18,33 @@ interface Stat {
 }
 
 const stats: readonly Stat[] = [
-  { label: 'Spend', value: totals => totals.cost_usd, show: ({ cost_usd, estimated_calls }) => `${estimated_calls > 0 ? '≈ ' : ''}${dollars(cost_usd)}` },
+  {
+    label: 'Spend',
+    value: totals => totals.cost_usd,
+    show: ({ cost_usd, estimated_calls }) => `${estimated_calls > 0 ? '≈ ' : ''}${dollars(cost_usd)}`
+  },
   { label: 'Calls', value: totals => totals.calls, show: totals => shortCount(totals.calls) },
-  { label: 'Error rate', value: errorRate, show: totals => share(errorRate(totals)), worse: true, isShare: true },
+  {
+    label: 'Error rate',
+    value: errorRate,
+    show: totals => share(errorRate(totals)),
+    worse: true,
+    isShare: true
+  },
   { label: 'Tokens', value: tokens, show: totals => shortCount(tokens(totals)) },
   { label: 'From cache', value: cacheShare, show: totals => share(cacheShare(totals)), isShare: true },
-  { label: 'Latency, p95', value: totals => totals.latency_ms?.p95, show: ({ latency_ms }) => latency_ms === null ? '–' : duration(latency_ms.p95), worse: true },
-  { label: 'First token, p50', value: totals => totals.first_byte_ms?.p50, show: ({ first_byte_ms }) => first_byte_ms === null ? '–' : duration(first_byte_ms.p50), worse: true }
+  {
+    label: 'Latency, p95',
+    value: totals => totals.latency_ms?.p95,
+    show: ({ latency_ms }) => (latency_ms === null ? '–' : duration(latency_ms.p95)),
+    worse: true
+  },
+  {
+    label: 'First token, p50',
+    value: totals => totals.first_byte_ms?.p50,
+    show: ({ first_byte_ms }) => (first_byte_ms === null ? '–' : duration(first_byte_ms.p50)),
+    worse: true
+  }
 ]
 
 export function Totals ({ usage }: { readonly usage: Usage }): JSX.Element {
@@ -34,7 +54,17 @@ export function Totals ({ usage }: { readonly usage: Usage }): JSX.Element {
         <div class='stat' key={label}>
           <dt>{label}</dt>
           <dd>{show(usage.totals)}</dd>
-          <dd class='change'>{usage.previous !== null && <Change now={value(usage.totals)} before={value(usage.previous.totals)} shown={show(usage.previous.totals)} worse={worse} isShare={isShare} />}</dd>
+          <dd class='change'>
+            {usage.previous !== null && (
+              <Change
+                now={value(usage.totals)}
+                before={value(usage.previous.totals)}
+                shown={show(usage.previous.totals)}
+                worse={worse}
+                isShare={isShare}
+              />
+            )}
+          </dd>
         </div>
       ))}
     </dl>
@@ -58,7 +88,14 @@ function Change ({ now, before, shown, worse, isShare }: ChangeProps): JSX.Eleme
   if (Math.abs(change) < (isShare ? 0.0005 : 0.005)) return <>No change</>
   const size = isShare ? `${points.format(Math.abs(change) * 100)} points` : share(Math.abs(change))
   const tone = worse ? (change > 0 ? 'down' : 'up') : ''
-  return <span title='Against the period before'><span class={tone}>{change > 0 ? '↑' : '↓'} {size}</span> from {shown}</span>
+  return (
+    <span title='Against the period before'>
+      <span class={tone}>
+        {change > 0 ? '↑' : '↓'} {size}
+      </span>{' '}
+      from {shown}
+    </span>
+  )
 }
 
 function errorRate ({ calls, errors }: Totals): number {
