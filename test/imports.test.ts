@@ -189,6 +189,17 @@ t.test('every folder has a layer, every layer six folders at most', async t => {
   t.same(layers.filter(layer => layer.length > 6), [])
 })
 
+t.test('lib/README.md lists the folders in this order', t => {
+  const readme = readFileSync(join(root, 'lib/README.md'), 'utf8')
+  const table = readme.slice(readme.indexOf('## Folders'), readme.indexOf('## Words'))
+  const rows = table.matchAll(/^\|[^|]*\|([^|]*`[^|]*)\|/gm)
+  const named = [...rows].flatMap(([, cell = '']) => [...cell.matchAll(/`([^`]+?)\/?`/g)].map(([, name = '']) => (
+    name === 'schemas' || name === 'pipelines' ? name : `lib/${name}`
+  )))
+  t.same(named, order)
+  t.end()
+})
+
 t.test('only the files that put the gateway together lie at the root of lib', async t => {
   const loose = readdirSync(join(root, 'lib'), { withFileTypes: true })
     .filter(entry => entry.isFile())

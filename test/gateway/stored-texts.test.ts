@@ -383,7 +383,6 @@ t.test('no caller, provider or member makes the store keep a text of any length'
       'usage_exports',
       'alert_conditions',
       'rollup_backlog',
-      'gateways',
       'holdings'
     ],
     'every other table was written to'
