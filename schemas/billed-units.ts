@@ -201,6 +201,11 @@ export const recordedInsteadOfTokens = recordedUnits.filter(
   ({ name }) => name in unitsInsteadOfTokens
 ) as ReadonlyArray<RecordedUnit<ColumnInsteadOfTokens>>
 
+/** Returns how many parts of one a column counts: 1000 for milliseconds of audio, of which limits count seconds. */
+export function partsOfOne (column: string): number {
+  return recordedUnits.find(unit => unit.column === column)?.parts ?? 1
+}
+
 export const unitColumns: readonly UnitColumn[] = recordedUnits.map(({ column }) => column)
 
 /** Makes an object with a member for each column of a unit. */

@@ -197,6 +197,7 @@ const together: Readonly<Record<string, string>> = {
   'http/openapi-conformance': 'answers of every endpoint, against the served document',
   'http/rights': 'who may call which endpoint',
   'http/wire-bodies': 'the bodies of every endpoint',
+  'limits/added-limit': 'a limit that is added: a row is all that it takes',
   'limits/identity': 'what is left of a budget, in every set-up',
   'limits/limits': 'the limits of a key, through a gateway',
   'limits/upgrade': 'a store and a Redis of an earlier version',

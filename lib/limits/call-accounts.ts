@@ -3,6 +3,7 @@
  * them iterates over this list, in memory, in Redis and in the messages between processes.
  */
 
+import { partsOfOne } from '../../schemas/billed-units.ts'
 import type { Counting, CountedUnit } from '../../schemas/config/counted-limits.ts'
 import {
   nanoUsdOf,
@@ -43,7 +44,7 @@ interface Common {
   readonly party: PartyKind
   readonly partyId: string
   readonly unit: Unit
-  /** The most that may be used. */
+  /** The most that may be used, in what the column of the unit counts. */
   readonly amount: number
 }
 
@@ -107,9 +108,10 @@ export function accountsOf (parties: readonly Party[], withBudgets = true): Acco
     }
     const others: Account[] = []
     for (const { member, row } of limitFields) {
-      const amount = limits[member]
-      if (amount === undefined) continue
+      const limit = limits[member]
+      if (limit === undefined) continue
       const { unit } = row
+      const amount = limit * partsOfOne(unit)
       if (row.counting !== 'sum')
         others.push({ party: kind, partyId: id, counting: row.counting, unit, refusal: row.refusal, amount })
       else {
@@ -122,6 +124,11 @@ export function accountsOf (parties: readonly Party[], withBudgets = true): Acco
     accounts.push(...others)
   }
   return accounts
+}
+
+/** Returns an amount of an account in the unit of its limit: seconds of audio, of which it counts milliseconds. */
+export function inLimitUnit ({ unit }: Pick<Account, 'unit'>, amount: number): number {
+  return amount / partsOfOne(unit)
 }
 
 /** Lists the budgets of limits. */

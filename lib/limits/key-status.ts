@@ -2,7 +2,7 @@
 
 import { steadyNow } from '../async/steady-clock.ts'
 import { nanoUsdOf } from '../core/key.ts'
-import { accountsOf, type Account, type Party } from './call-accounts.ts'
+import { accountsOf, inLimitUnit, type Account, type Party } from './call-accounts.ts'
 import { limitFields } from './limit-table.ts'
 import { periodOf, type Window } from './windows.ts'
 import type { Limiter } from './limiter.ts'
@@ -32,11 +32,13 @@ async function statusesOf (
 ): Promise<LimitStatus[]> {
   const decision = await limiter.reserve({ accounts: [account], wanted: {}, onlyLook: true })
   const { unit, counting, party, partyId, amount } = account
-  const named = { of: party, id: partyId, name: nameOf(account), limit: amount, soft: false }
+  const limit = inLimitUnit(account, amount)
+  const named = { of: party, id: partyId, name: nameOf(account), limit, soft: false }
   switch (counting) {
     case 'open': return [{ ...named, remaining: null, resets_at: null, window: null }]
     case 'rate': {
-      const { remaining = null, resetMs } = decision.rateLimits[unit] ?? {}
+      const { remaining: left, resetMs } = decision.rateLimits[unit] ?? {}
+      const remaining = left === undefined ? null : inLimitUnit(account, left)
       const resetsAt = resetMs === undefined ? null : secondsOf(steadyNow() + resetMs)
       return [{ ...named, remaining, resets_at: resetsAt, window: null }]
     }
@@ -46,7 +48,7 @@ async function statusesOf (
       const { endMs } = periodOf(window, steadyNow())
       const resetsAt = endMs === Infinity ? null : secondsOf(endMs)
       if (unit !== 'nanoUsd') {
-        const remaining = used === undefined ? null : Math.max(0, amount - used)
+        const remaining = used === undefined ? null : inLimitUnit(account, Math.max(0, amount - used))
         return [{ ...named, remaining, resets_at: resetsAt, window: lengthOf(window) }]
       }
       return [...budget === undefined ? [] : [budget], ...soft].map(each => ({

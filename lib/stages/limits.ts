@@ -8,6 +8,7 @@ import { usageLimits } from '../limits/limit-table.ts'
 import { isInsteadOfTokens, wantedUnits } from '../limits/units.ts'
 import {
   accountsOf,
+  inLimitUnit,
   limitedParties,
   partyName,
   partyText,
@@ -399,6 +400,7 @@ function refusal (
 ): GatewayError {
   const account = accounts[place] as Account // the limiter counts those it was given
   const name = partyText(account)
+  const amount = inLimitUnit(account, account.amount)
   const param = params[account.party]
   const retryAfterSeconds = Math.min(maxRetrySeconds, Math.max(1, Math.ceil(waitMs / 1000)))
   if (reason === 'budget_unread') {
@@ -411,7 +413,7 @@ function refusal (
   if (account.counting !== 'sum') {
     const { allows, note } = allowed(account)
     return new GatewayError('rate_limit_exceeded', {
-      message: `${capitalised(name)} allows ${account.amount} ${allows}.${note === undefined ? '' : ` ${note}`}`,
+      message: `${capitalised(name)} allows ${amount} ${allows}.${note === undefined ? '' : ` ${note}`}`,
       retryAfterSeconds
     })
   }
@@ -420,7 +422,7 @@ function refusal (
       ? undefined
       : Math.max(1, Math.ceil((endMs - steadyNow()) / 1000))
   if (account.budget === undefined) {
-    const message = `${capitalised(name)} allows ${account.amount} ${allowed(account).allows}.`
+    const message = `${capitalised(name)} allows ${amount} ${allowed(account).allows}.`
     return new GatewayError('rate_limit_exceeded', {
       message,
       retryAfterSeconds:

@@ -1,0 +1,98 @@
+/**
+ * A limit that is not there: rows are added to the table of a copy of the built gateway, and everything else
+ * follows, a limit of milliseconds that is counted in seconds included.
+ */
+
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { wavOf } from '../support/forms.ts'
+import { directoryOf, launch } from '../support/headgate.ts'
+import type { Test } from 'tap'
+
+const root = join(import.meta.dirname, '../../..')
+
+const rows = `
+  audio_seconds_per_day: {
+    unit: 'audio_ms', counting: 'sum', per: 'day', maximum: 1_000_000, refusal: 'audio',
+    allows: 'seconds of audio per day, in UTC', description: 'Seconds.', help: 'seconds', label: 'Audio'
+  },
+  characters_per_minute: {
+    unit: 'spoken_characters', counting: 'rate', maximum: 1_000_000, refusal: 'characters',
+    allows: 'characters of speech per minute', description: 'Characters.', help: 'characters', label: 'Speech'
+  },`
+
+/** Makes the copy. @returns the file that is its command */
+function withRows (folder: string): string {
+  for (const name of ['lib', 'pipelines', 'schemas']) {
+    cpSync(join(root, 'build', name), join(folder, 'build', name), {
+      recursive: true, filter: path => !/\.(?:d\.ts|map)$/.test(path)
+    })
+  }
+  cpSync(join(root, 'package.json'), join(folder, 'package.json'))
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  const table = join(folder, 'build/schemas/config/counted-limits.js')
+  const text = readFileSync(table, 'utf8')
+  const changed = text.replace(/countedLimits = \{/, found => found + rows)
+  if (changed === text) throw new Error('the table of limits has another form')
+  writeFileSync(table, changed)
+  return join(folder, 'build/lib/main.js')
+}
+
+async function keyWith (t: Test, folder: string, main: string, ...options: string[]): Promise<string> {
+  const args = ['keys', 'create', '--name', options.join(' ').slice(2), ...options]
+  const { code, out, error } = await launch(t, args, folder, {}, [main]).ended
+  t.equal(code, 0, error)
+  return /hg_\S+/.exec(out)?.[0] ?? ''
+}
+
+t.test('a row is all that a limit takes', async t => {
+  const folder = directoryOf(t)
+  const main = withRows(folder)
+  const listener = await keyWith(t, folder, main, '--audio-seconds-per-day', '3')
+  const speaker = await keyWith(t, folder, main, '--characters-per-minute', '8')
+  const gateway = launch(t, ['start'], folder, { PORT: '0' }, [main])
+  const [, url = ''] = await gateway.line(/^Headgate listens on (\S+)$/)
+  const ask = async (key: string, path: string, body?: FormData | object): Promise<[number, string]> => {
+    const isForm = body instanceof FormData
+    const answer = await fetch(`${url}${path}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { authorization: `Bearer ${key}`, ...!isForm && { 'content-type': 'application/json' } },
+      ...body !== undefined && { body: isForm ? body : JSON.stringify(body) }
+    })
+    return [answer.status, await answer.text()]
+  }
+  const transcribe = async (): Promise<[number, string]> => {
+    const form = new FormData()
+    form.set('model', 'sandbox/listener')
+    form.set('response_format', 'verbose_json')
+    form.set('file', new Blob([wavOf(2)]), 'a.wav')
+    return await ask(listener, '/v1/audio/transcriptions', form)
+  }
+  const limitsOf = async (key: string): Promise<object> => {
+    const [, text] = await ask(key, '/v1/key')
+    return JSON.parse(text) as object
+  }
+
+  t.match(await limitsOf(listener), {
+    limits: [{ name: 'audio_seconds_per_day', limit: 3, remaining: 3, window: 'day' }]
+  })
+  t.equal((await transcribe())[0], 200)
+  const [status, text] = await transcribe()
+  t.equal(status, 429, text)
+  t.match(text, /This API key allows 3 seconds of audio per day, in UTC\./)
+  t.match(await limitsOf(listener), { limits: [{ name: 'audio_seconds_per_day', limit: 3, remaining: 1 }] })
+
+  const speak = async (input: string): Promise<[number, string]> =>
+    await ask(speaker, '/v1/audio/speech', { model: 'sandbox/speaker', voice: 'alloy', input })
+  t.equal((await speak('Hello'))[0], 200)
+  const [again, reason] = await speak('Hello')
+  t.equal(again, 429, reason)
+  t.match(reason, /This API key allows 8 characters of speech per minute\./)
+  t.match(await limitsOf(speaker), { limits: [{ name: 'characters_per_minute', limit: 8 }] })
+
+  const [, description] = await ask(listener, '/openapi.json')
+  t.match(description, '"audio_seconds_per_day"')
+  const help = await launch(t, ['keys', '--help'], folder, {}, [main]).ended
+  t.match(help.out, /--audio-seconds-per-day N +seconds/)
+})
