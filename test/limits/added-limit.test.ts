@@ -17,9 +17,9 @@ const rows = `
     unit: 'audio_ms', counting: 'sum', per: 'day', maximum: 1_000_000, refusal: 'audio',
     allows: 'seconds of audio per day, in UTC', description: 'Seconds.', help: 'seconds', label: 'Audio'
   },
-  characters_per_minute: {
-    unit: 'spoken_characters', counting: 'rate', maximum: 1_000_000, refusal: 'characters',
-    allows: 'characters of speech per minute', description: 'Characters.', help: 'characters', label: 'Speech'
+  pages_per_minute: {
+    unit: 'pages', counting: 'rate', maximum: 1_000_000, refusal: 'pages',
+    allows: 'pages per minute', description: 'Pages.', help: 'pages', label: 'Pages'
   },`
 
 /** Makes the copy. @returns the file that is its command */
@@ -49,8 +49,8 @@ async function keyWith (t: Test, folder: string, main: string, ...options: strin
 t.test('a row is all that a limit takes', async t => {
   const folder = directoryOf(t)
   const main = withRows(folder)
-  const listener = await keyWith(t, folder, main, '--audio-seconds-per-day', '3')
-  const speaker = await keyWith(t, folder, main, '--characters-per-minute', '8')
+  const listener = await keyWith(t, folder, main, '--audio-seconds-per-day', '2')
+  const reader = await keyWith(t, folder, main, '--pages-per-minute', '1')
   const gateway = launch(t, ['start'], folder, { PORT: '0' }, [main])
   const [, url = ''] = await gateway.line(/^Headgate listens on (\S+)$/)
   const ask = async (key: string, path: string, body?: FormData | object): Promise<[number, string]> => {
@@ -75,21 +75,24 @@ t.test('a row is all that a limit takes', async t => {
   }
 
   t.match(await limitsOf(listener), {
-    limits: [{ name: 'audio_seconds_per_day', limit: 3, remaining: 3, window: 'day' }]
+    limits: [{ name: 'audio_seconds_per_day', limit: 2, remaining: 2, window: 'day' }]
   })
   t.equal((await transcribe())[0], 200)
   const [status, text] = await transcribe()
   t.equal(status, 429, text)
-  t.match(text, /This API key allows 3 seconds of audio per day, in UTC\./)
-  t.match(await limitsOf(listener), { limits: [{ name: 'audio_seconds_per_day', limit: 3, remaining: 1 }] })
+  t.match(text, /This API key allows 2 seconds of audio per day, in UTC\./)
+  t.match(await limitsOf(listener), { limits: [{ name: 'audio_seconds_per_day', limit: 2, remaining: 0 }] })
 
-  const speak = async (input: string): Promise<[number, string]> =>
-    await ask(speaker, '/v1/audio/speech', { model: 'sandbox/speaker', voice: 'alloy', input })
-  t.equal((await speak('Hello'))[0], 200)
-  const [again, reason] = await speak('Hello')
+  const read = async (): Promise<[number, string]> => await ask(reader, '/v1/ocr', {
+    model: 'sandbox/reader',
+    document: { type: 'image_url', image_url: 'data:image/png;base64,iVBORw0KGgo=' }
+  })
+  const [first, page] = await read()
+  t.equal(first, 200, page)
+  const [again, reason] = await read()
   t.equal(again, 429, reason)
-  t.match(reason, /This API key allows 8 characters of speech per minute\./)
-  t.match(await limitsOf(speaker), { limits: [{ name: 'characters_per_minute', limit: 8 }] })
+  t.match(reason, /This API key allows 1 pages per minute\./)
+  t.match(await limitsOf(reader), { limits: [{ name: 'pages_per_minute', limit: 1 }] })
 
   const [, description] = await ask(listener, '/openapi.json')
   t.match(description, '"audio_seconds_per_day"')
