@@ -70,7 +70,7 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     load: async () => (await import('./route.ts')).route
   }],
   ['import', {
-    summary: 'convert a LiteLLM configuration; bring its keys and budgets',
+    summary: 'convert a configuration of LiteLLM or Bifrost; bring its keys and budgets',
     load: async () => (await import('./import.ts')).importCommand
   }],
   ['doctor', {
