@@ -37,11 +37,12 @@ function isThere (file: string): boolean {
   return readdirSync(join(root, folder)).some(name => name.endsWith(pattern.replace('*', '')))
 }
 
-/** Finds a title in single quotes, or the end of one that is made for each row of a table. */
+/** Finds a title in quotes, or the end of one that is made for each row of a table. */
 function hasTest (file: string, title: string): boolean {
   if (!existsSync(join(root, file))) return false
   const text = read(file).replaceAll(/est\(\n\s*/g, 'est(')
-  return ['test', 'Test'].some(name => text.includes(`${name}('${title}'`)) || text.includes(`} ${title}\``)
+  const quoted = title.includes('\'') ? `"${title}"` : `'${title}'`
+  return ['test', 'Test'].some(name => text.includes(`${name}(${quoted}`)) || text.includes(`} ${title}\``)
 }
 
 /** Returns the last cell of each row of the tables with such a column. */
