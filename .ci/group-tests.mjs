@@ -20,6 +20,7 @@ const groups = join(build, 'test-groups')
  * one file measures memory or time, or loads modules its own way.
  */
 const slow = {
+  guards: /^gateway\/(cached-answers|forbidden-text|media-stages|overlapping-stages|own-modules|reversible-masking|stages|text-places)/,
   gateway: /^gateway\/(?!small-heap|hostile-callers)/,
   process: /^process\//,
   package: /^package\/(package|release)/,

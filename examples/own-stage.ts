@@ -24,12 +24,7 @@ export function shout (): Stage<Batch<ChatInput, ChatEvent>> {
 }
 
 const services = testServices(sandboxProvider())
-const answer = pipeline(
-  providerCall(services, 'chat'),
-  shout(),
-  normalise(),
-  answerReply(chatCompletions)
-)
+const answer = pipeline(providerCall(services, 'chat'), shout(), normalise(), answerReply(chatCompletions))
 
 /** Answers a question in capitals. */
 export async function askLoudly (content: string, stream: boolean): Promise<Reply> {

@@ -174,7 +174,9 @@ for (const name of Object.keys(models)) {
     t.equal(roles, 1, 'one role')
     t.equal(ids.size, 1, 'one id')
     checkReport(t, last, dead, 2)
-    t.match(last, { choices: [], usage: { total_tokens: Number } })
+    // the mock of these two counts no tokens of a stream
+    const isCounted = name !== 'anthropic' && name !== 'google'
+    t.match(last, { choices: [], usage: isCounted ? { total_tokens: Number } : null })
 
     const theirs = await dedalus.chat.completions.create({ model, messages, ...extra })
     t.match(theirs.choices[0]?.message.content, /\w/)

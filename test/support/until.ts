@@ -16,7 +16,7 @@ const turnsInARow = 100
 export async function until (
   condition: () => boolean | Promise<boolean>,
   what: string,
-  ms = 5000
+  ms = 10_000
 ): Promise<void> {
   const deadline = performance.now() + ms
   for (let turn = 0; !await condition(); turn++) {

@@ -27,7 +27,8 @@ t.test('the body holds what xAI knows, as it wants it', async t => {
   t.same(xaiBody(fixture('fields of others')), {
     model: 'grok-4.6',
     messages: [{ role: 'user', content: 'hi' }],
-    reasoning_effort: 'low'
+    reasoning_effort: 'low',
+    user: 's' // its `safety_identifier`
   })
   t.same(xaiBody(fixture('a conversation with functions')), {
     model: 'grok-4.6',
