@@ -18,7 +18,7 @@ export function asTextAnswer<R extends ChatInput> (call: RoutedCall<R>): RoutedC
     throw new GatewayError('unsupported_parameter', {
       param: 'modalities',
       message:
-        'A stage of this gateway looks at this answer, and a spoken one cannot be changed. Ask for text alone.'
+        'A stage of this gateway looks at this answer, and audio answers cannot be modified. Request text only.'
     })
   }
   const config = request.generation_config ?? {}

@@ -20,7 +20,7 @@ const options = { config: { type: 'string', short: 'c' }, user: { type: 'string'
 export const dashboard: Command = {
   usage: `Usage: headgate dashboard link [--user EMAIL]
 
-Prints a link that signs in to the dashboard, once and within an hour; the link before it ends. It needs no
+Prints a link that signs in to the dashboard, once and within an hour; any earlier link stops working. It needs no
 password: use it after the first start, or when one is forgotten.
 
   --user EMAIL   the user who signs in; default: the first owner

@@ -232,7 +232,7 @@ export const codes = {
   stage_unavailable: {
     status: 503,
     type: 'server_error',
-    message: 'A stage of this gateway could not look at this call.'
+    message: 'A content check of this gateway is unavailable. Try again later.'
   },
   upstream_overloaded: {
     status: 503,

@@ -45,7 +45,7 @@ export const countedLimits = {
     maximum: 1_000_000,
     refusal: 'requests',
     allows: 'requests to providers per minute',
-    note: 'Further attempts and turns of a call count too.',
+    note: 'Retries and further tool turns of a call count too.',
     description: 'Calls to providers per minute; a full minute\'s amount may be used at once.',
     help: 'provider requests per minute',
     label: 'Requests per minute'

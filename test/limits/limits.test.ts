@@ -208,7 +208,7 @@ t.test('every answer of a counted call says what is left, in the words of the wi
       type: 'rate_limit_error',
       code: 'rate_limit_exceeded',
       message:
-        'This API key allows 3 requests to providers per minute. Further attempts and turns of a call count too.'
+        'This API key allows 3 requests to providers per minute. Retries and further tool turns of a call count too.'
     }
   })
   clock.ms += 20_000

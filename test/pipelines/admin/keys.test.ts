@@ -347,7 +347,7 @@ t.test('the limits of a project hold for all its keys together', async t => {
   t.match(await refused.json(), {
     error: {
       message:
-        'This project allows 3 requests to providers per minute. Further attempts and turns of a call count too.'
+        'This project allows 3 requests to providers per minute. Retries and further tool turns of a call count too.'
     }
   })
   t.equal((await ask(other)).status, 200, 'other projects have their own')
