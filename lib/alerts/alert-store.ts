@@ -173,11 +173,13 @@ export class AlertStore {
 
   /** Deletes alerts that were last raised before a moment. */
   async prune (beforeMs: number): Promise<void> {
-    const old = this.#query.selectFrom('alerts').select('id').where('raised_ms', '<', beforeMs)
+    // A gateway of an earlier version writes no `raised_ms`.
+    const old = this.#query.selectFrom('alerts').select('id')
+      .where('raised_ms', '<', beforeMs).where('at_ms', '<', beforeMs)
     await retryWhenLocked(async () =>
       await this.#query.deleteFrom('alert_deliveries').where('alert_id', 'in', old).execute())
     await retryWhenLocked(async () =>
-      await this.#query.deleteFrom('alerts').where('raised_ms', '<', beforeMs).execute())
+      await this.#query.deleteFrom('alerts').where('id', 'in', old).execute())
   }
 }
 

@@ -9,6 +9,7 @@ import { createLookupServices } from '../create-services.ts'
 import { urlOf } from '../http/listen.ts'
 import { runningAt } from '../process/running-gateway.ts'
 import { CommandError, type Terminal } from '../process/terminal.ts'
+import { hasCode } from '../text/describe-error.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { keyVariable } from '../config/environment.ts'
 import { clientSettings } from './client-settings.ts'
@@ -146,8 +147,4 @@ async function copyOf (file: string): Promise<string> {
       if (!hasCode(error, 'EEXIST')) throw error
     }
   }
-}
-
-function hasCode (error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code
 }

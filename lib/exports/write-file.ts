@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
+import { hasCode } from '../text/describe-error.ts'
 
 const temporary = /^\.headgate-[\w-]+\.tmp$/
 
@@ -37,7 +38,11 @@ export async function removeLeftovers (folder: string, beforeMs: number): Promis
   for (const name of await readdir(folder)) {
     if (!temporary.test(name)) continue
     const path = join(folder, name)
-    const { mtimeMs } = await stat(path)
-    if (mtimeMs < beforeMs) await rm(path, { force: true })
+    try {
+      if ((await stat(path)).mtimeMs < beforeMs) await rm(path, { force: true })
+    } catch (error) {
+      // Another process has just finished with it.
+      if (!hasCode(error, 'ENOENT')) throw error
+    }
   }
 }

@@ -33,3 +33,8 @@ export function describeError (error: unknown): string {
   const why = cause instanceof Error && !message.includes(cause.message) ? ` (${cause.message})` : ''
   return redact(message + why)
 }
+
+/** Returns true for an error of the system with a code, such as `ENOENT`. */
+export function hasCode (error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import { readLine } from './journal.ts'
+import { hasCode } from '../text/describe-error.ts'
 import { isAbandoned } from './journal-name.ts'
 import { linesFromEnd } from './lines-from-end.ts'
 import type { Database } from '../stores/database.ts'
@@ -27,7 +28,7 @@ export async function importJournals (
 ): Promise<void> {
   const { directory } = database
   const names = await readdir(directory).catch((error: unknown) => {
-    if (!isGone(error)) events.onFailure(directory, error)
+    if (!hasCode(error, 'ENOENT')) events.onFailure(directory, error)
     return []
   })
   for (const name of names) {
@@ -80,7 +81,7 @@ export async function importJournal (
     return true
   } catch (error) {
     // Another process of the same gateway may have been faster.
-    if (isGone(error)) return true
+    if (hasCode(error, 'ENOENT')) return true
     onFailure(path, error)
     return false
   }
@@ -107,8 +108,4 @@ class RecentIds {
     this.#recent.add(id)
     return true
   }
-}
-
-function isGone (error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

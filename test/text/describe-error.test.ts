@@ -1,5 +1,5 @@
 import t from 'tap'
-import { describeError, loggableError } from '../../lib/text/describe-error.ts'
+import { describeError, hasCode, loggableError } from '../../lib/text/describe-error.ts'
 
 t.test('the log gets the name, the code and three lines of where it was thrown', async t => {
   const error = Object.assign(new TypeError('it failed\nat a second line'), {
@@ -53,4 +53,11 @@ t.test('people are given the cause in brackets, unless the message says it', asy
   )
   t.equal(describeError(new Error('alone', { cause: 'a text' })), 'alone')
   t.equal(describeError('a text'), 'a text')
+})
+
+t.test('errors of the system are known by their code', async t => {
+  const gone = Object.assign(new Error('no such file'), { code: 'ENOENT' })
+  t.ok(hasCode(gone, 'ENOENT'))
+  t.notOk(hasCode(gone, 'EEXIST'))
+  t.notOk(hasCode({ code: 'ENOENT' }, 'ENOENT'))
 })
