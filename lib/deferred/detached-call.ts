@@ -11,7 +11,7 @@ import type { CaptureBodies } from '../core/body-capture.ts'
 import type { CallTrace } from '../core/call-trace.ts'
 import { detachedCall, type AuthedCall, type Call } from '../core/call.ts'
 import type { EndpointName } from '../../schemas/endpoints.ts'
-import type { ApiKey, KeyProject } from '../core/key.ts'
+import type { ApiKey, KeyLimits } from '../core/key.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Settings } from '../core/settings.ts'
@@ -120,13 +120,13 @@ function callOf (
 }
 
 /**
- * Returns the key with its present project, and of the present limits of both those that depend on what a
- * call uses. Its stages are the present ones, and those of the time when the call was admitted that the
+ * Returns the key with its present project and owner, and of the present limits of all three those that
+ * depend on what a call uses. Its stages are the present ones, and those of the time when the call was admitted that the
  * configuration still has.
  */
 function usageLimited (
-  { project: _, stages: admittedStages = [], ...admitted }: ApiKey,
-  { limits, project, stages: presentStages = [] }: ApiKey,
+  { project: _project, member: _member, stages: admittedStages = [], ...admitted }: ApiKey,
+  { limits, project, member, stages: presentStages = [] }: ApiKey,
   { stages: configured, limits: { defaultKeyLimits = {} } }: Settings
 ): ApiKey {
   const remaining = admittedStages.filter(name => configured.some(stage => stage.name === name))
@@ -135,10 +135,11 @@ function usageLimited (
     ...admitted,
     ...stages.length > 0 && { stages },
     limits: usageLimits(limits ?? defaultKeyLimits),
-    ...project !== undefined && { project: usageLimitedProject(project) }
+    ...project !== undefined && { project: usageLimitedParty(project) },
+    ...member !== undefined && { member: usageLimitedParty(member) }
   }
 }
 
-function usageLimitedProject (project: KeyProject): KeyProject {
-  return project.limits === undefined ? project : { ...project, limits: usageLimits(project.limits) }
+function usageLimitedParty<P extends { readonly limits?: KeyLimits }> (party: P): P {
+  return party.limits === undefined ? party : { ...party, limits: usageLimits(party.limits) }
 }

@@ -4,7 +4,7 @@ import { createTaskAnswerer, type DeferredTask } from '../../lib/deferred/answer
 import { route } from '../support/stages.ts'
 import { settings } from '../support/settings.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
-import type { ApiKey } from '../../lib/core/key.ts'
+import type { ApiKey, KeyLimits, KeyMember } from '../../lib/core/key.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 
@@ -71,24 +71,27 @@ t.test('a task is completed as its call would have been, and ends once', async t
   t.equal(ended, 1)
 })
 
-t.test('a task counts in the present limits of its key and its project', async t => {
+t.test('a task counts in the present limits of its key, its project and its owner', async t => {
   const project = (requestsPerMinute: number, more: object = {}) => ({
     id: 'project-1',
     name: 'team',
     limits: { requestsPerMinute, concurrentCalls: 1, ...more }
   })
+  const member = (limits: KeyLimits): KeyMember => ({ id: 'user-1', name: 'Ada', limits })
   const budget = { usd: 1, per: 'day' } as const
   const now: ApiKey = {
     ...key,
     limits: { budget, strict: false, concurrentCalls: 2 },
-    project: project(9, { tokensPerMinute: 7, strict: false })
+    project: project(9, { tokensPerMinute: 7, strict: false }),
+    member: member({ budget, requestsPerMinute: 9, concurrentCalls: 1 })
   }
   const expected: ApiKey = {
     ...key,
     limits: { budget, strict: false },
-    project: { id: 'project-1', name: 'team', limits: { tokensPerMinute: 7, strict: false } }
+    project: { id: 'project-1', name: 'team', limits: { tokensPerMinute: 7, strict: false } },
+    member: member({ budget })
   }
-  const { project: _, ...alone } = expected
+  const { project: _project, member: _member, ...alone } = expected
   for (const [present, counted] of [
     [now, expected],
     [{ ...key, limits: { budget, strict: false } }, alone]
@@ -97,7 +100,10 @@ t.test('a task counts in the present limits of its key and its project', async t
     await run(async call => {
       seen = call.key
       return await Promise.resolve(ok)
-    }, { find: () => present, admitted: { ...key, project: project(5) } })
+    }, {
+      find: () => present,
+      admitted: { ...key, project: project(5), member: member({ concurrentCalls: 1 }) }
+    })
     t.strictSame(seen, counted)
   }
 })
