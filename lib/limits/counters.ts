@@ -475,9 +475,10 @@ export function looked (used: readonly number[], rateLimits: RateLimits): LimitD
 }
 
 /** Refuses a call as the store has not said what was used of one of its sums. */
-export function unreadRefusal (accounts: readonly Account[], { name }: SumKey, nowMs: number): LimitDecision {
+export function unreadRefusal (accounts: readonly Account[], { party, unit }: SumKey): LimitDecision {
+  // By what no clock changes: its window may have ended during the wait for the store.
   const account = accounts.findIndex(account => (
-    account.counting === 'sum' && sumOfAccount(account, nowMs).name === name
+    account.counting === 'sum' && account.unit === unit && partyName(account) === party
   ))
   return {
     admitted: false, account, reason: 'budget_unread', waitMs: retryAfterMs, rateLimits: {}, used: []

@@ -165,7 +165,7 @@ export class LocalLimiter implements Limiter {
     await reading
     const unread = this.#reader.unread(sums)
     if (unread !== undefined && wanted.withoutStore === 'refuse') {
-      return unreadRefusal(wanted.accounts, unread, this.#now())
+      return unreadRefusal(wanted.accounts, unread)
     }
     const decision = await this.#decide(sums, wanted, holder)
     return unread !== undefined && decision.admitted ? { ...decision, isUnread: true } : decision

@@ -145,7 +145,7 @@ export class RedisLimiter implements Limiter {
     await this.#reader.read(sums, request.withoutStore !== undefined)
     const unread = request.withoutStore === undefined ? undefined : this.#reader.unread(sums)
     if (unread !== undefined && request.withoutStore === 'refuse') {
-      return unreadRefusal(request.accounts, unread, this.#server.now())
+      return unreadRefusal(request.accounts, unread)
     }
     // Each try of a call has an id of its own: the late settlement of one must not end the next.
     const suffix = request.rowId === undefined ? '' : `-${request.rowId}`

@@ -1,5 +1,7 @@
 import t from 'tap'
-import { LimitCounters } from '../../lib/limits/counters.ts'
+import { accountsOf } from '../../lib/limits/call-accounts.ts'
+import { LimitCounters, sumOf, unreadRefusal } from '../../lib/limits/counters.ts'
+import { periodOf } from '../../lib/limits/windows.ts'
 import { recordedAfterMs } from '../../lib/usage/refunds.ts'
 import { dayMs } from '../../lib/core/day.ts'
 import { KeyCounters, reasonOf, type KeyDecision } from '../support/limits.ts'
@@ -181,4 +183,13 @@ t.test('nothing is kept of keys that are not used any more', async t => {
   if (open.admitted) counters.settle(open.reservation, { tokens: 0, nanoUsd: 0 })
   t.equal(reasonOf(call('open')), 'admitted')
   t.equal(reasonOf(call('open')), 'tokens', 'an open call was not forgotten: its key has owed since')
+})
+
+t.test('a sum that could not be read is refused by its account, also once its window has ended', async t => {
+  const accounts = accountsOf([
+    { kind: 'key', id: 'a', limits: { budget: { usd: 1, per: 'day' } } },
+    { kind: 'end_user', id: 'p/x', limits: { budget: { usd: 1, per: 'day' } } }
+  ])
+  const ended = sumOf('end_user:p/x', 'nanoUsd', periodOf({ per: 'day' }, Date.UTC(2025, 10, 21)))
+  t.match(unreadRefusal(accounts, ended), { admitted: false, reason: 'budget_unread', account: 1 })
 })
