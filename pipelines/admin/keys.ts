@@ -42,7 +42,7 @@ export const keyHandlers: AdminHandlers<
   'POST /admin/v1/keys': async (call, { settings }) => {
     const { request } = call
     checkScope(call, request)
-    checkOwner(call, request.owner_id)
+    checkOwner(call, request.owner_id, principalOf(call).id)
     checkStageNames(request.stages, settings)
     await usableProject(call, request.project_id ?? defaultProject)
     return await createKey(call.admin, actorOf(call), request, { byAdmin: isAdmin(call) })
@@ -52,9 +52,9 @@ export const keyHandlers: AdminHandlers<
 
   'POST /admin/v1/keys/:key_id': async (call, { settings }) => {
     checkScope(call, call.request)
-    checkOwner(call, call.request.owner_id)
     checkStageNames(call.request.stages, settings)
     const before = await changeableKey(call)
+    checkOwner(call, call.request.owner_id, before.owner_id)
     if (call.request.provider_objects !== false) checkObjectRights(call, before)
     if (!isAdmin(call)) checkUnprotected(before, call.request)
     return await updateKey(call.admin, actorOf(call), before, call.request, isAdmin(call))
@@ -146,9 +146,16 @@ function checkObjectRights (
   }
 }
 
-/** @throws GatewayError `insufficient_permissions` for members who would let a key count in other limits */
-function checkOwner (call: AdminCall, ownerId: string | null | undefined): void {
-  if (ownerId !== undefined && ownerId !== principalOf(call).id && !isAdmin(call)) {
+/**
+ * @param allowedId the owner whom members may name: themselves for a new key, else its present owner
+ * @throws GatewayError `insufficient_permissions` for members who would let a key count in other limits
+ */
+function checkOwner (
+  call: AdminCall,
+  ownerId: string | null | undefined,
+  allowedId: string | null
+): void {
+  if (ownerId !== undefined && ownerId !== allowedId && !isAdmin(call)) {
     throw new GatewayError('insufficient_permissions', {
       param: 'owner_id',
       message: 'Giving a key to another owner needs the role `admin`.'

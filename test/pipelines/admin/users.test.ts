@@ -333,6 +333,14 @@ t.test(
       status: 403,
       body: { error: { param: 'owner_id' } }
     })
+    const colleague = await user('member', ['default'])
+    const take = `POST /admin/v1/keys/${own.key.id}`
+    t.match(
+      await colleague.send(take, { owner_id: colleague.user.id }),
+      { status: 403, body: { error: { param: 'owner_id' } } },
+      'a member takes no key out of the limits of its owner'
+    )
+    t.equal((await colleague.send(take, { owner_id: member.user.id })).status, 200, 'the same owner')
     t.match(await owner.send(`POST /admin/v1/keys/${own.key.id}`, { owner_id: 'user_none' }), {
       status: 400,
       body: { error: { param: 'owner_id' } }
