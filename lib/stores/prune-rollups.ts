@@ -37,7 +37,7 @@ export async function pruneRollups (
   }
   for (const value of rollupKinds) {
     const series = { table: 'name_rollups', key: nameRollupKey, column: 'kind', value } as const
-    await pruneSeries(query, series, Math.max(untilMs, await firstTooMany(query, series, keepRows)))
+    await pruneSeries(query, series, untilMs)
   }
   for (const value of attributionNames) {
     const key = ['kind', 'from_ms', 'project_id', 'name']

@@ -141,3 +141,14 @@ storeTest(
     t.same(await spans(hourMs), [48, 48.5, 49, 49.5])
   }
 )
+
+storeTest('sums by names stay with their days, however many names a day has', async (t, open) => {
+  const { query, insertUsage, pruneUsage } = await open()
+  await insertUsage(
+    Array.from({ length: 20 }, (_, number) =>
+      usageRowOf(number, { at_ms: (number < 10 ? 48 : 49) * dayMs, end_user: `user-${number}` })
+    )
+  )
+  await pruneUsage({ keepDays: 5, keepRows: 4 }, 50 * dayMs)
+  t.equal((await query.selectFrom('name_rollups').select('name').execute()).length, 20)
+})
