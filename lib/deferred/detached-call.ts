@@ -121,8 +121,8 @@ function callOf (
 
 /**
  * Returns the key with its present project and owner, and of the present limits of all three those that
- * depend on what a call uses. Its stages are the present ones, and those of the time when the call was admitted that the
- * configuration still has.
+ * depend on what a call uses. Its stages are the present ones, and those of the time when the call was
+ * admitted that the configuration still has.
  */
 function usageLimited (
   { project: _project, member: _member, stages: admittedStages = [], ...admitted }: ApiKey,
