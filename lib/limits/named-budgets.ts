@@ -5,14 +5,14 @@
 
 import { createHmac, hkdfSync } from 'node:crypto'
 import { GatewayError } from '../core/errors.ts'
-import { projectIdOf, type ApiKey, type KeyLimits } from '../core/key.ts'
+import { projectIdOf, type ApiKey, type Budget, type KeyLimits } from '../core/key.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
 import { endUsersSince } from '../stores/party-spending.ts'
 import { ownTags, routeTags } from '../usage/own-tags.ts'
-import type { Party, PartyKind } from './call-accounts.ts'
+import { budgetsIn, type Party, type PartyKind } from './call-accounts.ts'
 import { EndUserNames, maxEndUsers, type ReadEndUsers } from './end-user-names.ts'
 
 /** The parts of a call that say what it names. */
@@ -98,6 +98,13 @@ export class NamedBudgets {
     return place instanceof Promise
       ? place.then(name => this.#withEndUser(parties, project, name))
       : this.#withEndUser(parties, project, place)
+  }
+
+  /** Lists the budgets of what a call names. It counts nothing and waits for nothing. */
+  budgetsOf (call: NamingCall): readonly Budget[] {
+    const parties = [...this.#among('tag', this.#tagsOf(call)), ...this.#among('model', this.#modelsOf(call))]
+    const ofEndUser = call.record.endUser === undefined ? undefined : this.#ofEndUser
+    return [...parties.map(({ limits }) => limits), ofEndUser ?? {}].flatMap(budgetsIn)
   }
 
   /** Lists the parties that a usage record names, those whose budgets the configuration still has. */

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { costNanoUsd, maxUnitCostOf } from '../usage/cost.ts'
-import type { AuthedCall, RoutedCall } from '../core/call.ts'
+import type { RoutedCall } from '../core/call.ts'
 import type { Budget } from '../core/key.ts'
 import type { ModelEntry, Price } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
@@ -12,6 +12,7 @@ import type { ModelRegistry } from '../models/model-registry.ts'
 import { budgetsIn, limitedParties } from './call-accounts.ts'
 import type { Estimate } from './estimate.ts'
 import { maxMediaTokens, type SentMedia } from './media-tokens.ts'
+import type { NamedBudgets } from './named-budgets.ts'
 
 /** Stands for "no bound": above any budget, and still exact when added up or sent as JSON. */
 const unboundedNanoUsd = 2 ** 52
@@ -30,15 +31,17 @@ export interface Amounts {
 }
 
 /**
- * Returns the budgets that a call counts against: those of its key, its project and its member, unless the
- * caller pays the provider.
+ * Returns the budgets that a call counts against: those of its key, its project and its member, and those of
+ * what it names, unless the caller pays the provider.
  */
 export function budgetsOf (
-  { key, record }: AuthedCall,
-  { limits: { defaultKeyLimits } }: Pick<Settings, 'limits'>
+  call: RoutedCall<unknown>,
+  { limits: { defaultKeyLimits } }: Pick<Settings, 'limits'>,
+  namedBudgets: Pick<NamedBudgets, 'budgetsOf'> | undefined
 ): readonly Budget[] {
-  if (record.ownProviderKey === true) return []
-  return limitedParties(key, defaultKeyLimits).flatMap(({ limits }) => budgetsIn(limits))
+  if (call.record.ownProviderKey === true) return []
+  const own = limitedParties(call.key, defaultKeyLimits).flatMap(({ limits }) => budgetsIn(limits))
+  return namedBudgets === undefined ? own : [...own, ...namedBudgets.budgetsOf(call)]
 }
 
 /** A budget that refuses nothing refuses no model either. */

@@ -27,7 +27,7 @@ import type { Services } from '../services.ts'
  * @throws GatewayError `insufficient_permissions` naming the field
  */
 export function checkUses<R, C> (
-  { providers, settings }: Pick<Services, 'providers' | 'settings'>,
+  { providers, settings, namedBudgets }: Pick<Services, 'providers' | 'settings' | 'namedBudgets'>,
   usesOf: (request: R) => readonly ProviderUse[],
   dialect: Pick<Dialect<never, C>, 'uses' | 'directDialect'> = {}
 ): PassThroughStage<RoutedCall<R>> {
@@ -65,7 +65,7 @@ export function checkUses<R, C> (
         }
         return
       case 'unpriced':
-        if (direct.length > 0) checkPriced(use.param, budgetsOf(call, settings))
+        if (direct.length > 0) checkPriced(use.param, budgetsOf(call, settings, namedBudgets))
         return
       case 'router_field':
         if (
@@ -74,7 +74,7 @@ export function checkUses<R, C> (
         ) {
           return
         }
-        checkPriced(use.param, budgetsOf(call, settings))
+        checkPriced(use.param, budgetsOf(call, settings, namedBudgets))
         if (key.models !== undefined) {
           throw refused(
             `This API key may use some models only, and \`${use.param}\` may choose another: leave it out.`,
@@ -84,7 +84,7 @@ export function checkUses<R, C> (
         return
       case 'unknown_tool':
         if (direct.length === 0) return
-        checkPriced(use.param, budgetsOf(call, settings))
+        checkPriced(use.param, budgetsOf(call, settings, namedBudgets))
         if (key.models !== undefined) {
           checkModel('*', use.param, `a tool of the type \`${shortened(use.name)}\``)
         }

@@ -21,7 +21,7 @@ import type { Usage } from '../core/usage.ts'
 import type { Services } from '../services.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
-type DryRunServices = Pick<Services, 'models' | 'providers' | 'routeHealth' | 'settings'>
+type DryRunServices = Pick<Services, 'models' | 'providers' | 'routeHealth' | 'settings' | 'namedBudgets'>
 
 export interface DryRunOptions<R> {
   /**
@@ -57,14 +57,14 @@ function isDryRun ({ headers }: Call): boolean {
 
 function decisionOn<R> (
   call: RoutedCall<R>,
-  { models, providers, routeHealth, settings }: DryRunServices,
+  { models, providers, routeHealth, settings, namedBudgets }: DryRunServices,
   capability: Capability,
   { estimate }: DryRunOptions<R>
 ): Reply {
   const { record, providerKey, request } = call
   let { routes } = call
   const tokens = estimate?.(request, routes)
-  for (const budget of budgetsOf(call, settings)) {
+  for (const budget of budgetsOf(call, settings, namedBudgets)) {
     routes = pricedRoutes({ routes, record }, models, budget, tokens)
   }
   record.dryRun = true

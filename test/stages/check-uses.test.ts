@@ -1,5 +1,7 @@
 import t from 'tap'
 import { chatUses } from '../../lib/chat/provider-uses.ts'
+import { CallRecord } from '../../lib/core/record.ts'
+import { NamedBudgets } from '../../lib/limits/named-budgets.ts'
 import { once } from '../../lib/pipeline/stage.ts'
 import { checkUses } from '../../lib/stages/check-uses.ts'
 import { provider, providerSettings, settings } from '../support/settings.ts'
@@ -28,7 +30,8 @@ async function check (
   given: Provider,
   uses: readonly ProviderUse[],
   key: Partial<ApiKey> = {},
-  parts: Partial<RoutedCall<ChatInput>> = {}
+  parts: Partial<RoutedCall<ChatInput>> = {},
+  namedBudgets?: NamedBudgets
 ): Promise<boolean> {
   const call = routedCall<ChatInput>(
     { model: 'one/m', messages: [] },
@@ -43,7 +46,8 @@ async function check (
         ['one', given],
         ['two', { ...given, id: 'two' }]
       ]),
-      settings: known
+      settings: known,
+      namedBudgets
     },
     chatUses,
     { directDialect, uses: () => uses }
@@ -171,4 +175,28 @@ t.test('an address that is too long to be one is not parsed, and counts as an ob
     param: 'messages[0].content[0].image_url.url'
   })
   t.ok(performance.now() - startMs < 100)
+})
+
+t.test('budgets of what a call names allow nothing without a price either', async t => {
+  const all = settings({
+    endUsers: { required: false, defaultBudget: { usd: 1 } },
+    usage: { ...settings().usage, keys: [{ key: 'k', tags: ['nightly'] }] }
+  })
+  const budget = { usd: 1 }
+  const secret = Buffer.alloc(32, 1)
+  const without = { ...all, endUsers: { required: false } }
+  const of = (limits: Partial<typeof all.limits>): NamedBudgets =>
+    new NamedBudgets({ ...without, limits: { ...all.limits, ...limits } }, { secret })
+  const ofTag = of({ tags: [{ tag: 'nightly', budget }] })
+  const ofModel = of({ models: [{ model: 'one/m', budget }] })
+  const ofEndUser = new NamedBudgets(all, { secret })
+  const record = new CallRecord('chat_completions')
+  record.endUser = 'ada'
+  for (const use of everyUse.filter(({ kind }) => /unpriced|unknown_tool|router_field/.test(kind))) {
+    for (const named of [ofTag, ofModel, ofEndUser]) {
+      const parts = { record, requestedNames: ['one/m'] }
+      await t.rejects(check(speaking, [use], {}, parts, named), refusal(use.param, /has a budget/))
+    }
+    t.ok(await check(speaking, [use], {}, {}, ofEndUser), 'a call without an end user')
+  }
 })
