@@ -8,7 +8,12 @@
  */
 
 import {
-  LimitCounters, type ActualUsage, type LimitDecision, type ReservationRequest, type SumKey
+  LimitCounters,
+  unreadRefusal,
+  type ActualUsage,
+  type LimitDecision,
+  type ReservationRequest,
+  type SumKey
 } from './counters.ts'
 import { SpendingReader, type SpendingReaderOptions } from './spending-reader.ts'
 import type { Account } from './call-accounts.ts'
@@ -41,13 +46,18 @@ export class LimitShare {
 
   async reserve (request: ReservationRequest): Promise<LimitDecision> {
     const sums = this.#counters.sumsOf(request)
-    await this.#reader.read(sums)
+    await this.#reader.read(sums, request.withoutStore !== undefined)
+    const unread = request.withoutStore === undefined ? undefined : this.#reader.unread(sums)
+    if (unread !== undefined && request.withoutStore === 'refuse') {
+      return unreadRefusal(request.accounts, unread)
+    }
     const limits = request.accounts.filter(({ counting }) => counting === 'sum').map(({ amount }) => amount)
     for (const [place, sum] of sums.entries()) this.#divide(sum, limits[place] ?? 0)
-    return this.#counters.reserve({
+    const decision = this.#counters.reserve({
       ...request,
       accounts: request.accounts.map(account => this.#shareOf(account))
     })
+    return unread !== undefined && decision.admitted ? { ...decision, isUnread: true } : decision
   }
 
   settle (reservation: number, used: ActualUsage): void {

@@ -53,3 +53,14 @@ t.test('other limits are divided, and each process has at least one', async t =>
   t.same(await exhaust(shareOf(), { ...wanted, limits: { requestsPerMinute: 3 } }), [1, 'requests'])
   t.same(await exhaust(shareOf(), { ...wanted, limits: { tokensPerMinute: 42 }, tokens: 5 }), [2, 'tokens'])
 })
+
+t.test('an end user whose spending the store does not say is waited for a quarter of a second', async t => {
+  const share = shareOf({ readUsed: async () => await new Promise(() => undefined) })
+  const request = requestOf({ ...wanted, keyId: 'p/x' }, 'end_user')
+  t.match(await share.reserve({ ...request, withoutStore: 'refuse' }), {
+    admitted: false,
+    reason: 'budget_unread',
+    account: 0
+  })
+  t.match(await share.reserve({ ...request, withoutStore: 'allow' }), { admitted: true, isUnread: true })
+})
