@@ -286,10 +286,12 @@ async function partsOf (
 ): Promise<Pick<ServiceParts, 'bodyRecorder' | 'judges' | 'alerts' | 'usageExports'>> {
   const bodyRecorder = await records.bodyRecorderFor(settings)
   const judges = await judgesOf(settings, services)
+  let usageExports: ServiceParts['usageExports']
   try {
-    const usageExports = await exportsOf(settings, given)
+    usageExports = await exportsOf(settings, given)
     return { bodyRecorder, judges, usageExports, alerts: await alertsOf(settings, given, degraded) }
   } catch (error) {
+    await usageExports?.close()
     await closeJudges(judges)
     throw error
   }

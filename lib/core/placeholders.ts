@@ -8,6 +8,7 @@ export interface Placeholders {
    * Returns the placeholder of a value, such as `<EMAIL_k7q2m3xw>`; the same each time.
    *
    * @param label the name of what was found: lower-case letters, digits, `_` and `-`
+   * @throws GatewayError `too_many_values`
    */
   readonly nameOf: (label: string, value: string) => string
   /** Returns the value that a placeholder stands for in this call. */

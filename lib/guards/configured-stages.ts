@@ -112,7 +112,7 @@ function lookalikeLayer ({ placeholdersOf }: ReversibleStages): FilterLayer {
     filter: (call, points) => {
       if (points.includes('answer') || points.includes('tool_call')) return undefined
       const placeholders = placeholdersOf(call)
-      return placeholders && new LookalikeFilter(placeholders)
+      return placeholders && new LookalikeFilter(placeholders, points.includes('tool_result'))
     }
   }
 }

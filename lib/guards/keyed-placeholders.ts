@@ -7,6 +7,7 @@
  */
 
 import { createHmac } from 'node:crypto'
+import { GatewayError } from '../core/errors.ts'
 import { openText, sealText } from '../text/sealed-text.ts'
 import type { Placeholders } from '../core/placeholders.ts'
 
@@ -20,6 +21,8 @@ export interface PlaceholderOwner {
 export const minTagLength = 8
 export const maxTagLength = 32
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567'
+/** Values of one call: each takes some hundred bytes for as long as it lasts. */
+const maxValues = 10_000
 
 export class KeyedPlaceholders implements Placeholders {
   readonly #nameKey: Buffer
@@ -49,6 +52,7 @@ export class KeyedPlaceholders implements Placeholders {
     const prefix = label.toUpperCase().replaceAll('-', '_')
     const known = this.#names.get(`${prefix} ${value}`)
     if (known !== undefined) return known
+    if (this.#values.size >= maxValues) throw tooManyValues()
     const digest = digestOf(this.#nameKey, `${prefix} ${value}`)
     const tag = [...digest].map(byte => alphabet[byte % alphabet.length]).join('')
     let length = minTagLength
@@ -70,6 +74,7 @@ export class KeyedPlaceholders implements Placeholders {
     const text = openText(sealed, this.#sealingKey, this.#keyId)
     if (text === undefined) return
     for (const [name, value] of JSON.parse(text) as Array<[string, string]>) { // sealed here
+      if (this.#values.size >= maxValues) throw tooManyValues()
       this.#add(name, value)
       this.#joined.add(name)
     }
@@ -87,6 +92,12 @@ export class KeyedPlaceholders implements Placeholders {
     this.#names.set(`${label} ${value}`, name)
     this.#labels.add(label)
   }
+}
+
+function tooManyValues (): GatewayError {
+  return new GatewayError('too_many_values', {
+    message: `A call may have at most ${maxValues} values that a stage masks. Send fewer in one request.`
+  })
 }
 
 function digestOf (secret: Buffer, text: string): Buffer {

@@ -20,9 +20,12 @@ export class LookalikeFilter implements TextFilter {
   readonly alters = true
   readonly skipsFixed = true
   readonly #placeholders: Placeholders
+  readonly #keepsOwn: boolean
 
-  constructor (placeholders: Placeholders) {
+  /** @param keepsOwn true to leave placeholders of the call: tools of servers repeat what they were given */
+  constructor (placeholders: Placeholders, keepsOwn = false) {
     this.#placeholders = placeholders
+    this.#keepsOwn = keepsOwn
   }
 
   find (text: string, from: number, until: number): readonly TextEdit[] {
@@ -33,6 +36,7 @@ export class LookalikeFilter implements TextFilter {
       const { 0: name, index: start } = found
       if (start >= until) break
       if (this.#placeholders.isJoined(name)) continue
+      if (this.#keepsOwn && this.#placeholders.valueOf(name) !== undefined) continue
       edits.push({ start, end: start + name.length, replacement: this.#placeholders.nameOf('text', name) })
     }
     return edits

@@ -207,10 +207,12 @@ interface RequestFacts {
 }
 
 function requestSpan (
-  { endpoint, streamed, session, chosen, upstreamRequestId }: CallRecord,
+  record: CallRecord,
   { route, startedAtMs, endedAtMs: firstAtMs, completedAtMs, reason, status, span }: SentRequest,
   { usage, costNanoUsd, endedAtMs, providerName }: RequestFacts
 ): CallSpan {
+  const { endpoint, streamed, chosen, upstreamRequestId } = record
+  const { session } = record.awaitsInspection ? unknownCaller : record
   const operation = operationOf(endpoint)
   const isAnswer = reason === undefined && firstAtMs !== undefined
   return {

@@ -172,15 +172,21 @@ function turnInFlight (record: CallRecord): Usage | undefined {
 
 /** Codes of calls that the gateway ends while a provider is at work. */
 const givenUp: ReadonlySet<string | undefined> = new Set([
-  'timeout', 'shutting_down', 'content_refused', 'stage_unavailable'
+  'timeout', 'shutting_down'
+] satisfies ErrorCode[])
+/** Codes of calls that a stage ends, at times while a provider is at work. */
+const endedByStage: ReadonlySet<string | undefined> = new Set([
+  'content_refused', 'stage_unavailable'
 ] satisfies ErrorCode[])
 
 /**
  * Returns true when the provider failed, and not the gateway that gave the call up while the provider was at
  * work.
  */
-function hasFailed ({ outcome, errorCode }: CallRecord): boolean {
-  return outcome === 'error' && !givenUp.has(errorCode)
+function hasFailed ({ outcome, errorCode, attempts, failedAttempts = [] }: CallRecord): boolean {
+  if (outcome !== 'error') return false
+  if (endedByStage.has(errorCode)) return failedAttempts.length >= attempts
+  return !givenUp.has(errorCode)
 }
 
 interface Waste extends Cost {

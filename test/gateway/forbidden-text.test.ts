@@ -169,7 +169,7 @@ function modelAt (id: string, { model }: Protocol): string {
 async function searchWhatIsKept (t: Test, { api, database }: Started, calls: number): Promise<void> {
   const rows = async (table: keyof Tables): Promise<object[]> =>
     await database.query.selectFrom(table).selectAll().execute()
-  await until(async () => (await rows('usage')).length >= calls, `the rows of ${calls} calls`)
+  await until(async () => (await rows('usage')).length >= calls, `the rows of ${calls} calls`, 30_000)
   await until(
     async () =>
       (await rows('call_bodies')).length >= calls &&

@@ -61,3 +61,11 @@ t.test('no value is printed', t => {
   t.notOk(inspect(placeholders, { depth: 9, showHidden: true }).includes('ada'))
   t.end()
 })
+
+t.test('a call has ten thousand values at most', t => {
+  const placeholders = new KeyedPlaceholders(secret, owner)
+  for (let count = 0; count < 10_000; count++) placeholders.nameOf('email', `${count}@b.co`)
+  t.match(placeholders.nameOf('email', '0@b.co'), /^<EMAIL_/, 'one that it has is none more')
+  t.throws(() => placeholders.nameOf('email', 'one@more.co'), { code: 'too_many_values' })
+  t.end()
+})
