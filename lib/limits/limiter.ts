@@ -93,7 +93,6 @@ export class LocalLimiter implements Limiter {
   readonly #peers: BudgetPeers | undefined
   readonly #hasUnrecorded: () => boolean
   readonly #rereadMs: number
-  readonly #now: () => number
   #isClosed = false
 
   constructor ({
@@ -108,7 +107,6 @@ export class LocalLimiter implements Limiter {
     this.#onFailure = onFailure
     this.#hasUnrecorded = hasUnrecorded
     this.#rereadMs = rereadMs
-    this.#now = now
     this.counters = new LimitCounters(now)
     this.#reader = new SpendingReader({
       readUsed,
