@@ -145,7 +145,7 @@ export class Ledger {
     // After a failure the next attempt has its own time.
     if (this.#failures === 0) {
       if (this.#waiting.length >= batchRows) void this.flush()
-      else this.#timer ??= setTimeout(() => { void this.flush() }, everyMs).unref()
+      else if (this.#timer === undefined) this.#flushIn(everyMs)
     }
     return appended
   }
@@ -279,7 +279,15 @@ export class Ledger {
       this.#options.log.error({ cause: loggableError(error) }, 'usage ledger unavailable; buffering rows')
     }
     const waitMs = Math.min(initialRetryMs * 2 ** Math.min(this.#failures, 20), maxRetryMs)
-    this.#timer = setTimeout(() => { void this.flush() }, waitMs).unref()
+    this.#flushIn(waitMs)
+  }
+
+  #flushIn (ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined // also where rows are being written: what comes after them needs another one
+      void this.flush()
+    }, ms).unref()
   }
 
   /** Called when every row in memory is in the database: the journal need not have them any more. */

@@ -1047,3 +1047,29 @@ t.test('a call that another process took for interrupted has the row of its end'
   t.match(await rowsOf(database), [{ outcome: 'ok', cost_nano_usd: 5_000_000 }])
   t.match(await database.query.selectFrom('spending').selectAll().execute(), [{ cost_nano_usd: 5_000_000 }])
 })
+
+t.test('rows that come after a write that took long are written as well', async t => {
+  const database = await usageDatabase(t)
+  let begun = 0
+  let release = (): void => undefined
+  const released = new Promise<void>(resolve => { release = resolve })
+  const slow: Database = {
+    ...database,
+    insertUsage: async rows => {
+      if (begun++ === 0) await released
+      return await database.insertUsage(rows)
+    }
+  }
+  const retention = () => ({ keepDays: 90, keepRows: 1_000_000 })
+  const made = new Ledger(slow, { log: createLog('silent'), retention, everyMs: 5 })
+  t.teardown(async () => { await made.close() })
+  void made.add(usageRowOf(1))
+  await until(() => begun === 1, 'the first write')
+  void made.add(usageRowOf(2))
+  const atMs = performance.now() + 50
+  await until(() => performance.now() > atMs, 'the time of the next write')
+  release()
+  await until(async () => (await rowsOf(database)).length === 2, 'both rows')
+  void made.add(usageRowOf(3))
+  await until(async () => (await rowsOf(database)).length === 3, 'the row after them')
+})
