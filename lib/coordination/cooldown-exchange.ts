@@ -115,7 +115,8 @@ export class CooldownExchange {
     const sent = this.#server.run(
       'hgCooldown',
       [cooldownsKey],
-      [member, Math.round(forMs), Math.round(nowMs - reported.sinceMs)]
+      // The clock of a Redis that has just come back may be behind.
+      [member, Math.round(forMs), Math.max(0, Math.round(nowMs - reported.sinceMs))]
     )
     sent.then(
       () => {
@@ -138,10 +139,10 @@ export class CooldownExchange {
     }
   }
 
-  /** Reads `5000 800 ["origin",…]`. */
+  /** Reads `5000 800 ["origin",…]`. What another version writes in another form is left. */
   #read (message: string): void {
-    const [, forMs, failingMs, member = ''] = /^(\d+) (\d+) (.*)$/s.exec(message) ?? []
-    this.#learn(member, Number(forMs), Number(failingMs))
+    const [, forMs, failingMs, member] = /^(\d+) (-?\d+) (\[.*\])$/s.exec(message) ?? []
+    if (member !== undefined) this.#learn(member, Number(forMs), Math.max(0, Number(failingMs)))
   }
 
   #learn (member: string, forMs: number, failingMs: number): void {

@@ -174,7 +174,7 @@ storeTest('a receiver that is slow is tried again, and holds up no other one', a
     alertsOn(
       database,
       { [ops]: webhookAt(slow.url), 'webhooks.fast': webhookAt(fast.url) },
-      { attemptMs: 200, retryMs: [1] }
+      { attemptMs: 1000, retryMs: [1] }
     )
   )
   await lookUntil([alerts], () => slow.requests.length === 2, 'the second attempt')

@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis'
 import t from 'tap'
 import { CooldownExchange } from '../../lib/coordination/cooldown-exchange.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
@@ -119,3 +120,14 @@ t.test(
     t.equal(late.health.cooldown(over, 'key-1'), undefined)
   }
 )
+
+t.test('a message in another form is left', { skip: noRedis }, async t => {
+  const redis = await startRedis(t)
+  const [one, two] = await Promise.all([nodeOf(t, redis, 'same'), nodeOf(t, redis, 'same')])
+  const client = new Redis(redis.url)
+  t.teardown(() => client.disconnect())
+  for (const message of ['', 'x', '5 -3 []', '5 5 {']) await client.publish('headgate:cooldowns', message)
+  const limited = new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 600 })
+  one.health.failed(route('one/a'), one.health.begin(route('one/a'), 'key-1'), limited)
+  await until(() => two.health.cooldown(route('one/a'), 'key-1') !== undefined, 'the other to know')
+})

@@ -79,7 +79,7 @@ interface Violation {
 /** Returns the serious faults for people with disabilities that a program can find. */
 export async function accessibilityFaults (page: Page): Promise<readonly string[]> {
   // A list that is read again is pale meanwhile, and gets its colours back over some frames.
-  await page.waitForFunction("document.querySelector('.stale') === null")
+  await page.locator('.stale').first().waitFor({ state: 'detached' })
   await page.evaluate(
     'Promise.allSettled(document.getAnimations().flatMap(a => a instanceof CSSTransition ? a.finished : []))'
   )
