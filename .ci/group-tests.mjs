@@ -25,6 +25,8 @@ const slow = {
   process: /^process\//,
   package: /^package\/(package|release)/,
   'small-heap': /^gateway\/small-heap/,
+  slices: /^text\/copy-string/,
+  'long-rows': /^pipeline\/stage-run/,
   ledger: /^cluster\/ledger/,
   'hostile-callers': /^gateway\/hostile-callers/,
   dashboard: /^dashboard\//,
@@ -58,7 +60,8 @@ rmSync(groups, { recursive: true, force: true })
 mkdirSync(groups)
 
 const all = readdirSync(tests, { recursive: true }).filter(name => name.endsWith('.test.js')).sort()
-const quick = all.filter(file => !slow.scaling.test(file) && !long.test(file) && isPure(join(tests, file)))
+const alone = ['scaling', 'slices', 'long-rows'].map(name => slow[name])
+const quick = all.filter(file => !alone.some(pattern => pattern.test(file)) && !long.test(file) && isPure(join(tests, file)))
 let rest = all.filter(file => !quick.includes(file))
 for (const [index, [name, pattern]] of Object.entries(slow).entries()) {
   write(`${String(index + 1).padStart(2, '0')}-${name}`, rest.filter(file => pattern.test(file)))
