@@ -14,7 +14,6 @@ const computed = [
   'build/lib/cli/keys.js: timePattern',
   'build/lib/config/read-catalogue.js: source',
   'build/lib/config/read-secrets.js: secretReference',
-  'build/lib/guards/configured-stages.js: source', // of a pattern that is bounded
   "build/lib/guards/placeholder-filter.js: forms.join('|')", // of names of patterns: letters, digits and `_`
   'build/lib/models/catalogue.js: match',
   'build/lib/sandbox/tool-calling.js: `(?<![\\\\w-])${escaped(tool.name)}(?![\\\\w-])`',

@@ -146,13 +146,11 @@ function rulesOf ({ name: stage, use, action, reversible, patterns = [] }: Stage
     const label = typeof given === 'string' ? given : given.name
     const pattern = own === undefined ? builtInPattern(label) : boundedPattern(own.match, own.maxLength)
     if (pattern === undefined) throw new Error(`no built-in pattern is named ${label}`)
-    const { source, flags } = pattern.expression
     return {
       stage,
       action: stageActionOf({ use, action }),
       label,
       pattern,
-      anchored: new RegExp(source, flags.replace('g', 'y')),
       isReversible: reversible === true
     }
   })

@@ -14,8 +14,6 @@ export interface PatternRule {
   /** The name of the pattern. */
   readonly label: string
   readonly pattern: BuiltInPattern
-  /** The expression of the pattern, sticky. Default: every search goes through the text. */
-  readonly anchored?: RegExp
   /** True: findings are replaced by placeholders, in place of which the caller gets them back. */
   readonly isReversible?: boolean
 }
@@ -121,40 +119,16 @@ export class PatternFilter implements TextFilter {
 }
 
 function nextMatch (rule: PatternRule, text: string, from: number, until: number): Match | undefined {
-  const { endOf } = rule.pattern
+  const { expression, endOf } = rule.pattern
   for (let at = from; ;) {
-    const found = firstFrom(rule, text, at, until)
+    expression.lastIndex = at
+    const found = expression.exec(text)
     if (found === null || found.index >= until) return undefined
     const [match] = found
     const length = endOf === undefined ? match.length : endOf(match)
     if (length !== undefined) return { rule, start: found.index, end: found.index + length }
     at = found.index + 1
   }
-}
-
-/** Places that are tried one by one: an event of a stream decides about as many. */
-const fewPlaces = 32
-
-/**
- * Returns the first match from a place on. Of a few places each is tried: a search would go on through all of
- * the text that is held behind them, again for each event.
- */
-function firstFrom (
-  { pattern: { expression }, anchored }: PatternRule,
-  text: string,
-  from: number,
-  until: number
-): RegExpExecArray | null {
-  if (anchored === undefined || until - from > fewPlaces) {
-    expression.lastIndex = from
-    return expression.exec(text)
-  }
-  for (let at = from; at < until; at++) {
-    anchored.lastIndex = at
-    const found = anchored.exec(text)
-    if (found !== null) return found
-  }
-  return null
 }
 
 function refusal ({ stage, label }: PatternRule): GatewayError {
