@@ -8,7 +8,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { charactersPerToken, type Usage } from '../core/usage.ts'
-import { checkLookAffordable } from '../limits/affordable.ts'
+import { checkLookAffordable } from '../limits/prices.ts'
 import { askProvider, routeOf } from './ask-provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ChatEvent } from '../core/events.ts'

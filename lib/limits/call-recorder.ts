@@ -5,7 +5,7 @@ import { usageRow } from '../usage/usage-row.ts'
 import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
 import type { Call } from '../core/call.ts'
 import type { Limiter } from './limiter.ts'
-import { usedIn } from './units.ts'
+import { usedIn } from './call-accounts.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
 

@@ -2,7 +2,6 @@
 
 import { beginsAsMedia } from '../json/media-strings.ts'
 import { hasMember, isContainer, isObject } from '../json/guards.ts'
-import { mediumOfPart, noMedia, type Medium, type PromptMedia } from './media-tokens.ts'
 import { addedFields } from '../chat/added-fields.ts'
 import { generationBounds, maxChoicesOf } from '../chat/generation-fields.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
@@ -14,6 +13,7 @@ import { ResponsesRequest } from '../../schemas/responses.ts'
 import type { ChatInput, TextInput } from '../chat/input.ts'
 import type { Route } from '../core/route.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
+import type { ModelEntry } from '../core/model.ts'
 
 export interface Estimate {
   readonly prompt: number
@@ -60,6 +60,46 @@ export interface Estimate {
 
 /** Estimates a request. What counts is the most that any of the routes may use with its settings. */
 export type EstimateRequest<R> = (request: R, routes: readonly Route[]) => Estimate
+
+/** How many media a prompt has. */
+export interface PromptMedia {
+  /** Inline, or by address. */
+  readonly images: number
+  /** Inline. */
+  readonly recordings: number
+  /** Documents, videos, and what a provider has stored or fetches: a few bytes may be thousands of pages. */
+  readonly others: number
+}
+
+export type Medium = keyof PromptMedia
+
+/** Media that a call sends. */
+export interface SentMedia {
+  readonly counts: PromptMedia
+  /** Bytes of its body, and of what the store adds to it: its recordings are not longer. */
+  readonly bodyBytes: number
+  /** How often a provider may read them. */
+  readonly prompts: number
+}
+
+export const noMedia: PromptMedia = { images: 0, recordings: 0, others: 0 }
+
+/** Kinds of parts of messages whose media are no documents. */
+export const mediumOfPart: Readonly<Record<string, Medium>> = {
+  image: 'images', image_url: 'images', input_image: 'images', input_audio: 'recordings'
+}
+
+/**
+ * The largest image at the models that take most for one:
+ * https://developers.openai.com/api/docs/guides/images-vision
+ */
+const imageTokens = 40_000
+/** The same at Anthropic: https://platform.claude.com/docs/en/build-with-claude/vision */
+const anthropicImageTokens = 5000
+/** The slowest encoding has 750 bytes a second, for which no provider counts more than 32 tokens. */
+const recordingBytesPerToken = 23
+/** Assumed for a model whose input limit is not known. */
+const unknownInputTokens = 1_000_000
 
 /** Shorter answers are of no use to anyone. */
 const minAnswerTokens = 16
@@ -404,4 +444,21 @@ function isMedia (text: string, name: string): boolean {
 export function embeddingsUsage ({ input }: EmbeddingsRequest): Usage {
   const tokens = estimateTokens(input)
   return { promptTokens: tokens, completionTokens: 0, totalTokens: tokens }
+}
+
+/**
+ * Returns the most tokens that media can take at a model, 0 without media: the text that stands for one does not
+ * say how many. A provider reads no more than the input limit of the model in any case.
+ */
+export function maxMediaTokens (media: SentMedia | undefined, model: ModelEntry | undefined): number {
+  if (media === undefined) return 0
+  const { counts: { images, recordings, others }, bodyBytes, prompts } = media
+  const limit = model?.capabilities['input_token_limit']
+  const most = typeof limit === 'number' ? limit : unknownInputTokens
+  if (others > 0) return prompts * most
+  const each = model?.upstreamApi.startsWith('anthropic/') === true ? anthropicImageTokens : imageTokens
+  return (
+    prompts *
+    Math.min(most, images * each + (recordings > 0 ? Math.ceil(bodyBytes / recordingBytesPerToken) : 0))
+  )
 }

@@ -1,4 +1,7 @@
-/** Selects the routes that a key with a budget may use, and computes what they may cost. */
+/**
+ * Selects the routes that a key with a budget may use, and computes what they may cost and what a reservation
+ * still pays for.
+ */
 
 import { GatewayError } from '../core/errors.ts'
 import { costNanoUsd, maxUnitCostOf } from '../usage/cost.ts'
@@ -10,9 +13,18 @@ import type { Settings } from '../core/settings.ts'
 import type { Units } from '../core/usage.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import { budgetsIn, limitedParties } from './call-accounts.ts'
-import type { Estimate } from './estimate.ts'
-import { maxMediaTokens, type SentMedia } from './media-tokens.ts'
+import {
+  type Estimate,
+  estimateChat,
+  type EstimateRequest,
+  maxMediaTokens,
+  type SentMedia,
+  noMedia
+} from './estimate.ts'
 import type { NamedBudgets } from './named-budgets.ts'
+import { costOfJudged } from '../usage/usage-row.ts'
+import { requestBytes } from '../core/record.ts'
+import type { ChatInput } from '../chat/input.ts'
 
 /** Stands for "no bound": above any budget, and still exact when added up or sent as JSON. */
 const unboundedNanoUsd = 2 ** 52
@@ -196,4 +208,78 @@ export function maxCompletionOf (
 export function outputLimitOf (model: ModelEntry | undefined): number {
   const limit = model?.capabilities['output_token_limit']
   return typeof limit === 'number' ? limit : Infinity
+}
+
+/** Tokens of each choice of the next answer. */
+export interface AffordableAnswer {
+  /**
+   * The tokens paid for after the prompt, its searches and the turns before; negative when not even those
+   * are.
+   */
+  readonly affordable: number
+  /** The tokens the request or its models allow. */
+  readonly bound: number
+  /** Less is not worth requesting. */
+  readonly min: number
+}
+
+const million = 1_000_000
+
+/**
+ * Returns what a call of a key with a budget and `strict` limits can still afford; `undefined` for every
+ * other call, and where its caller pays the provider.
+ */
+export function affordableTokens<R extends ChatInput> (
+  { record, request, routes }: Pick<RoutedCall<R>, 'record' | 'request' | 'routes'>,
+  models: Pick<ModelRegistry, 'find'>,
+  estimate: EstimateRequest<R> = estimateChat
+): AffordableAnswer | undefined {
+  if (record.maxCostNanoUsd === undefined || record.ownProviderKey === true) return undefined
+  const {
+    maxPrompt = 0,
+    maxCompletion,
+    minCompletion = 1,
+    choices = 1,
+    writesCache,
+    searches = 0,
+    media: counts = noMedia
+  } = estimate(request, routes)
+  const { promptTokens = 0, completionTokens = 0, searches: searched = 0 } = record.usage ?? {}
+  const media = { counts, bodyBytes: requestBytes(record), prompts: choices }
+  const prompt = promptTokens + maxPrompt * choices
+  const amounts = { prompt, media, completion: completionTokens, writesCache, searches: searched + searches }
+  const judgedNanoUsd = costOfJudged(record.judged ?? [], models)
+  const left = record.maxCostNanoUsd - judgedNanoUsd - maxCostOf(routes, models, amounts)
+  // One token may cost less than a billionth of a dollar.
+  const perMillion = maxAnswerCostOf(routes, models, { prompt, media })
+  return {
+    affordable: perMillion === 0 ? Infinity : Math.floor(left * million / perMillion / choices),
+    bound: maxCompletion ?? Math.max(...routes.map(({ modelId }) => outputLimitOf(models.find(modelId)))),
+    min: minCompletion
+  }
+}
+
+/**
+ * Checks that the reservation of a call pays for a request of a stage: what tools return is of any length,
+ * and so are texts in JSON.
+ *
+ * @param amounts the most that the request may use
+ * @throws GatewayError `insufficient_quota` where it does not, for a key with a budget and `strict` limits
+ */
+export function checkLookAffordable (
+  { record, routes }: Pick<RoutedCall<unknown>, 'record' | 'routes'>,
+  models: Pick<ModelRegistry, 'find'>,
+  route: Route,
+  amounts: Pick<Amounts, 'prompt' | 'completion'>
+): void {
+  if (record.maxCostNanoUsd === undefined) return
+  const { promptTokens = 0, completionTokens = 0, searches } = record.usage ?? {}
+  const answered = { prompt: promptTokens, completion: completionTokens, searches }
+  const used =
+    costOfJudged(record.judged ?? [], models) +
+    (record.ownProviderKey === true ? 0 : maxCostOf(routes, models, answered))
+  if (used + maxCostOf([route], models, amounts) <= record.maxCostNanoUsd) return
+  throw new GatewayError('insufficient_quota', {
+    message: 'The remaining budget of this API key is too small for a stage to look at this call.'
+  })
 }

@@ -3,7 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { limitAnswer, limitConfig, limitsAnswer, mayLimitAnswer } from '../chat/limit-answer.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
-import { affordableTokens } from '../limits/affordable.ts'
+import { affordableTokens } from '../limits/prices.ts'
 import { estimateChat, type EstimateRequest } from '../limits/estimate.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'

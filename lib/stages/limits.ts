@@ -5,8 +5,9 @@ import { countedLimits, type CountedLimit } from '../../schemas/config/counted-l
 import { steadyNow } from '../async/steady-clock.ts'
 import { budgetText, nanoUsdOf, type Budget } from '../core/key.ts'
 import { usageLimits } from '../limits/limit-table.ts'
-import { isInsteadOfTokens, wantedUnits } from '../limits/units.ts'
 import {
+  isInsteadOfTokens,
+  wantedUnits,
   accountsOf,
   inLimitUnit,
   limitedParties,
@@ -29,10 +30,15 @@ import type { Route } from '../core/route.ts'
 import { charactersPerToken, type EstimatedUnits } from '../core/usage.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
-import { maxMediaTokens, noMedia } from '../limits/media-tokens.ts'
+import {
+  maxMediaTokens,
+  noMedia,
+  answerTokens,
+  type Estimate,
+  type EstimateRequest
+} from '../limits/estimate.ts'
 import { spendingOn } from '../guards/text-filter.ts'
 import type { JudgeSpending } from '../guards/text-judge.ts'
-import { answerTokens, type Estimate, type EstimateRequest } from '../limits/estimate.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { LimitDecision, ReservationRequest, Wanted } from '../limits/counters.ts'
 import type { Services } from '../services.ts'

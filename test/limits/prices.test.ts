@@ -4,13 +4,17 @@ import {
   maxCompletionOf,
   maxCostOf,
   outputLimitOf,
-  pricedRoutes
+  pricedRoutes,
+  affordableTokens
 } from '../../lib/limits/prices.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { route } from '../support/routes.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 import type { Route } from '../../lib/core/route.ts'
+import { estimateChat } from '../../lib/limits/estimate.ts'
+import { routedCall } from '../support/stages.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 
 const asOf = '2026-01-01'
 const prices: Record<string, ModelEntry['price']> = {
@@ -139,4 +143,69 @@ t.test('the request bounds an answer, else the model that may write most', async
     'but no more than the model can'
   )
   t.same([outputLimitOf(models.find('one/cheap')), outputLimitOf(undefined)], [100, Infinity])
+})
+
+const request: ChatInput = { model: 'm', messages: [{ role: 'user', content: 'x'.repeat(400) }] }
+const modelsAt = (price?: ModelEntry['price']) => ({
+  find: (): ModelEntry => ({
+    ...unknownModelEntry('one', 'm', 'openai'),
+    capabilities: { output_token_limit: 4096 },
+    ...price !== undefined && { price }
+  })
+})
+const priced = modelsAt({ input: 1, output: 10, asOf: '2026-01-01' })
+
+function callWith (reserved: number | undefined, parts: Partial<ChatInput> = {}) {
+  const call = routedCall({ ...request, ...parts })
+  call.record.maxCostNanoUsd = reserved
+  return call
+}
+
+t.test('a call without a reservation is not limited', async t => {
+  t.equal(affordableTokens(callWith(undefined), priced), undefined)
+})
+
+t.test('what is left after the longest the prompt can be pays for the answer', async t => {
+  // 101 tokens by its characters: 218 at most, at 1000 billionths each; 10,000 for a token of the answer.
+  t.strictSame(affordableTokens(callWith(218_000 + 50_000), priced), { affordable: 5, bound: 4096, min: 16 })
+  t.equal(affordableTokens(callWith(217_999), priced)?.affordable, -1, 'not even the prompt')
+})
+
+t.test('what earlier turns used is paid first', async t => {
+  const call = callWith(218_000 + 100_000 + 50_000)
+  call.record.usage = { promptTokens: 50, completionTokens: 5, totalTokens: 55 }
+  t.equal(affordableTokens(call, priced)?.affordable, 5)
+})
+
+t.test('searches are paid first, those that the request allows and those that were made', async t => {
+  const searching = modelsAt({ input: 1, output: 10, perThousandSearches: 10, asOf: '2026-01-01' })
+  const asWritten = { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 3 }] }
+  const { maxPrompt = 0 } = estimateChat({ ...request, asWritten })
+  const call = callWith(maxPrompt * 1000 + 5 * 10_000_000 + 50_000, { asWritten })
+  call.record.usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0, searches: 2 }
+  t.equal(affordableTokens(call, searching)?.affordable, 5)
+})
+
+t.test('choices share it, and the request bounds each', async t => {
+  t.strictSame(
+    affordableTokens(callWith(2 * 218_000 + 100_000, { n: 2, max_completion_tokens: 7 }), priced),
+    { affordable: 5, bound: 7, min: 7 }
+  )
+})
+
+t.test('free answers have no end', async t => {
+  t.equal(
+    affordableTokens(callWith(0), modelsAt({ input: 0, output: 0, asOf: '2026-01-01' }))?.affordable,
+    Infinity
+  )
+})
+
+t.test('settings of routes bound it, and what is estimated otherwise may cost more', async t => {
+  const call = callWith(218_000 + 50_000)
+  const routes = [{ ...call.routes[0], settings: { max_tokens: 7 } }] as const
+  t.strictSame(affordableTokens({ ...call, routes }, priced), { affordable: 5, bound: 7, min: 7 })
+  t.equal(
+    affordableTokens(call, priced, request => ({ ...estimateChat(request), maxPrompt: 228 }))?.affordable,
+    4
+  )
 })
