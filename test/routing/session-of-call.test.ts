@@ -1,7 +1,10 @@
 import t from 'tap'
+import { attribute } from '../../lib/chat/attribution.ts'
+import { unknownCaller } from '../../lib/core/record.ts'
 import { orderForCall, orderRoutes } from '../../lib/models/route-strategies.ts'
 import { CredentialPool } from '../../lib/routing/credential-pool.ts'
 import { SessionOfCall } from '../../lib/routing/session-of-call.ts'
+import { recordedAgents } from '../support/recorded-agents.ts'
 import { route as routeOf } from '../support/routes.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Route } from '../../lib/core/route.ts'
@@ -73,6 +76,31 @@ t.test('sessions are shared out by the weights, and each gets the same order eve
     t.ok(Math.abs((counts[model] ?? 0) / 20_000 - share) < 0.02, `${model}: ${counts[model]}`)
   }
 })
+
+for (const [name, { requests }] of Object.entries(recordedAgents)) {
+  t.test(`sessions of ${name}, as recorded, are shared out evenly, each turn of one to the same model`, async t => {
+    const counts: Record<string, number> = {}
+    const even = orderRoutes(
+      { name: 'r', models: ['a/m', 'b/m'], strategy: 'weighted', affinity: true },
+      id => [routeOf(id)],
+      new Map()
+    )
+    const [count, turns] = [4000, 2]
+    const recorded = requests('THE-SESSION', turns)
+    for (let number = 0; number < count; number++) {
+      const firsts = recorded.map(({ headers, body }) => {
+        const named = Object.entries(headers).map(([header, value]) =>
+          [header, value.replace('THE-SESSION', `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`)])
+        const record = { ...unknownCaller }
+        attribute(body, { headers: Object.fromEntries(named) as Record<string, string>, record })
+        return firstOf(sessionOf({ session: record.session ?? '' }), even)
+      })
+      if (number < 200) t.equal(new Set(firsts).size, 1)
+      counts[firsts[0] ?? ''] = (counts[firsts[0] ?? ''] ?? 0) + 1
+    }
+    t.ok(Math.abs((counts['a/m'] ?? 0) / count - 0.5) < 0.02, JSON.stringify(counts))
+  })
+}
 
 t.test('a model that is away moves only its own sessions', async t => {
   for (let number = 0; number < 2_000; number++) {
