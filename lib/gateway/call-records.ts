@@ -4,8 +4,7 @@
  */
 
 import { BudgetWarnings } from '../limits/budget-warnings.ts'
-import { CallRecorder } from '../limits/call-recorder.ts'
-import { recordedUsages } from '../limits/call-accounts.ts'
+import { CallRecorder, recordedUsages } from '../limits/call-recorder.ts'
 import { CallBodyStore } from '../stores/call-body-store.ts'
 import { logCall } from '../telemetry/call-log.ts'
 import { loggableError } from '../text/describe-error.ts'

@@ -3,11 +3,7 @@
  * them iterates over this list, in memory, in Redis and in the messages between processes.
  */
 
-import {
-  partsOfOne,
-  recordedInsteadOfTokens,
-  type ColumnInsteadOfTokens
-} from '../../schemas/billed-units.ts'
+import { partsOfOne, recordedInsteadOfTokens, type ColumnInsteadOfTokens } from '../../schemas/billed-units.ts'
 import type { Counting, CountedUnit } from '../../schemas/config/counted-limits.ts'
 import {
   nanoUsdOf,
@@ -19,11 +15,6 @@ import {
 } from '../core/key.ts'
 import { limitFields } from './limit-table.ts'
 import { windowName, windowOfBudget, type Window } from './windows.ts'
-import { amountOf, type Units } from '../core/usage.ts'
-import type { UsageRow } from '../stores/tables.ts'
-import type { RecordedUsage, Wanted } from './counters.ts'
-import type { Estimate } from './estimate.ts'
-import type { NamedBudgets } from './named-budgets.ts'
 
 /** Things that accounts count; money in billionths of a dollar, which is what usage records count in. */
 export type Unit = CountedUnit | 'nanoUsd'
@@ -174,71 +165,9 @@ export function partyName ({ party, partyId }: Pick<Account, 'party' | 'partyId'
 }
 
 /**
- * Returns what a call used of each unit. Its first request was counted when it was reserved, and a call that
- * has ended is not open.
- */
-const usedOf: Readonly<Record<Unit, (row: UsageRow) => number>> = {
-  requests: ({ attempts }) => Math.max(0, attempts - 1),
-  tokens: ({ prompt_tokens: prompt, completion_tokens: completion }) => (prompt ?? 0) + (completion ?? 0),
-  calls: () => 0,
-  nanoUsd: ({ cost_nano_usd: nanoUsd }) => nanoUsd ?? 0,
-  ...(Object.fromEntries(
-    recordedInsteadOfTokens.map(({ column }) => [column, (row: UsageRow) => row[column] ?? 0])
-  ) as Record<ColumnInsteadOfTokens, (row: UsageRow) => number>)
-}
-
-/** Returns what the call of a usage record used. */
-export function usedIn (row: UsageRow): Record<Unit, number> {
-  const amounts: Partial<Record<Unit, number>> = {}
-  for (const unit in usedOf) amounts[unit as Unit] = usedOf[unit as Unit](row)
-  return amounts as Record<Unit, number> // the keys of `usedOf` are all units
-}
-
-/**
- * Returns what a request wants of the units that are billed in place of tokens, or that a tool makes beside
- * them; nothing of those that it does not use.
- */
-export function wantedUnits ({
-  units,
-  maxUnits = units,
-  minUnits = maxUnits,
-  toolImages = 0
-}: Estimate): Partial<Record<ColumnInsteadOfTokens, Wanted>> {
-  const wanted: Partial<Record<ColumnInsteadOfTokens, Wanted>> = {}
-  if (toolImages > 0) wanted.images = { most: toolImages }
-  if (units === undefined) return wanted
-  for (const { name, column, parts } of recordedInsteadOfTokens) {
-    const amountIn = (of: Units | undefined): number =>
-      Math.ceil((amountOf(name, undefined, of) ?? 0) * parts)
-    const most = amountIn(maxUnits)
-    if (most > 0) wanted[column] = { most, least: amountIn(minUnits), usual: amountIn(units) }
-  }
-  return wanted
-}
-
-/**
  * Returns true for a unit that is billed in place of tokens. A call that uses none of it passes its limit
  * even when the limit is used up.
  */
 export function isInsteadOfTokens (unit: Unit): unit is ColumnInsteadOfTokens {
   return recordedInsteadOfTokens.some(({ column }) => column === unit)
-}
-
-/**
- * Returns what calls used by their usage records, with the accounts that they counted in. Calls of keys that
- * are gone are left out.
- */
-export function recordedUsages (
-  rows: readonly UsageRow[],
-  find: (keyId: string) => ApiKey | undefined,
-  defaultLimits: KeyLimits | undefined,
-  named?: Pick<NamedBudgets, 'recorded'>
-): RecordedUsage[] {
-  return rows.flatMap(row => {
-    const key = find(row.key_id)
-    if (key === undefined) return []
-    const others = named?.recorded(row.parties) ?? []
-    const accounts = accountsOf([...limitedParties(key, defaultLimits), ...others])
-    return [{ row: { id: row.id, atMs: row.at_ms }, used: usedIn(row), accounts }]
-  })
 }

@@ -3,9 +3,13 @@ import { JournaledCall, type Ledger } from '../usage/ledger.ts'
 import { costHeaders } from '../usage/cost-header.ts'
 import { usageRow } from '../usage/usage-row.ts'
 import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
+import { recordedInsteadOfTokens, type ColumnInsteadOfTokens } from '../../schemas/billed-units.ts'
 import type { Call } from '../core/call.ts'
+import type { ApiKey, KeyLimits } from '../core/key.ts'
 import type { Limiter } from './limiter.ts'
-import { usedIn } from './call-accounts.ts'
+import { accountsOf, limitedParties, type Unit } from './call-accounts.ts'
+import type { RecordedUsage } from './counters.ts'
+import type { NamedBudgets } from './named-budgets.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -159,4 +163,44 @@ function journal (call: Call, row: UsageRow | BegunRow, ledger: Ledger): Promise
 
 function journaledCall ({ record }: Call): JournaledCall | undefined {
   return record.journaled as JournaledCall | undefined // set above and nowhere else
+}
+
+/**
+ * Returns what a call used of each unit. Its first request was counted when it was reserved, and a call that
+ * has ended is not open.
+ */
+const usedOf: Readonly<Record<Unit, (row: UsageRow) => number>> = {
+  requests: ({ attempts }) => Math.max(0, attempts - 1),
+  tokens: ({ prompt_tokens: prompt, completion_tokens: completion }) => (prompt ?? 0) + (completion ?? 0),
+  calls: () => 0,
+  nanoUsd: ({ cost_nano_usd: nanoUsd }) => nanoUsd ?? 0,
+  ...(Object.fromEntries(
+    recordedInsteadOfTokens.map(({ column }) => [column, (row: UsageRow) => row[column] ?? 0])
+  ) as Record<ColumnInsteadOfTokens, (row: UsageRow) => number>)
+}
+
+/** Returns what the call of a usage record used. */
+export function usedIn (row: UsageRow): Record<Unit, number> {
+  const amounts: Partial<Record<Unit, number>> = {}
+  for (const unit in usedOf) amounts[unit as Unit] = usedOf[unit as Unit](row)
+  return amounts as Record<Unit, number> // the keys of `usedOf` are all units
+}
+
+/**
+ * Returns what calls used by their usage records, with the accounts that they counted in. Calls of keys that
+ * are gone are left out.
+ */
+export function recordedUsages (
+  rows: readonly UsageRow[],
+  find: (keyId: string) => ApiKey | undefined,
+  defaultLimits: KeyLimits | undefined,
+  named?: Pick<NamedBudgets, 'recorded'>
+): RecordedUsage[] {
+  return rows.flatMap(row => {
+    const key = find(row.key_id)
+    if (key === undefined) return []
+    const others = named?.recorded(row.parties) ?? []
+    const accounts = accountsOf([...limitedParties(key, defaultLimits), ...others])
+    return [{ row: { id: row.id, atMs: row.at_ms }, used: usedIn(row), accounts }]
+  })
 }

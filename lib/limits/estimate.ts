@@ -6,7 +6,8 @@ import { addedFields } from '../chat/added-fields.ts'
 import { generationBounds, maxChoicesOf } from '../chat/generation-fields.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { estimateTokens } from '../embeddings/measure-tokens.ts'
-import { charactersPerToken, type Units, type Usage } from '../core/usage.ts'
+import { amountOf, charactersPerToken, type Units, type Usage } from '../core/usage.ts'
+import { recordedInsteadOfTokens, type ColumnInsteadOfTokens } from '../../schemas/billed-units.ts'
 import { ChatRequest } from '../../schemas/chat.ts'
 import { MessagesRequest } from '../../schemas/messages-request.ts'
 import { ResponsesRequest } from '../../schemas/responses.ts'
@@ -14,6 +15,7 @@ import type { ChatInput, TextInput } from '../chat/input.ts'
 import type { Route } from '../core/route.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import type { ModelEntry } from '../core/model.ts'
+import type { Wanted } from './counters.ts'
 
 export interface Estimate {
   readonly prompt: number
@@ -461,4 +463,26 @@ export function maxMediaTokens (media: SentMedia | undefined, model: ModelEntry 
     prompts *
     Math.min(most, images * each + (recordings > 0 ? Math.ceil(bodyBytes / recordingBytesPerToken) : 0))
   )
+}
+
+/**
+ * Returns what a request wants of the units that are billed in place of tokens, or that a tool makes beside
+ * them; nothing of those that it does not use.
+ */
+export function wantedUnits ({
+  units,
+  maxUnits = units,
+  minUnits = maxUnits,
+  toolImages = 0
+}: Estimate): Partial<Record<ColumnInsteadOfTokens, Wanted>> {
+  const wanted: Partial<Record<ColumnInsteadOfTokens, Wanted>> = {}
+  if (toolImages > 0) wanted.images = { most: toolImages }
+  if (units === undefined) return wanted
+  for (const { name, column, parts } of recordedInsteadOfTokens) {
+    const amountIn = (of: Units | undefined): number =>
+      Math.ceil((amountOf(name, undefined, of) ?? 0) * parts)
+    const most = amountIn(maxUnits)
+    if (most > 0) wanted[column] = { most, least: amountIn(minUnits), usual: amountIn(units) }
+  }
+  return wanted
 }

@@ -6,10 +6,9 @@ import { steadyNow } from '../async/steady-clock.ts'
 import { budgetText, nanoUsdOf, type Budget } from '../core/key.ts'
 import { usageLimits } from '../limits/limit-table.ts'
 import {
-  isInsteadOfTokens,
-  wantedUnits,
   accountsOf,
   inLimitUnit,
+  isInsteadOfTokens,
   limitedParties,
   partyName,
   partyText,
@@ -35,7 +34,8 @@ import {
   noMedia,
   answerTokens,
   type Estimate,
-  type EstimateRequest
+  type EstimateRequest,
+  wantedUnits
 } from '../limits/estimate.ts'
 import { spendingOn } from '../guards/text-filter.ts'
 import type { JudgeSpending } from '../guards/text-judge.ts'

@@ -5,6 +5,7 @@ import {
   estimateEmbeddings,
   estimateText,
   textTokens,
+  wantedUnits,
   maxMediaTokens,
   noMedia,
   type PromptMedia
@@ -431,3 +432,16 @@ t.test(
     t.strictSame(mediaIn('x'), noMedia)
   }
 )
+
+t.test('a request wants the most that it can use of a unit, and of others nothing', async t => {
+  t.same(wantedUnits({ prompt: 9, completion: 9 }), {})
+  t.same(wantedUnits({ prompt: 9, completion: 9, units: { images: { count: 2 } } }), {
+    images: { most: 2, least: 2, usual: 2 }
+  })
+  t.same(wantedUnits({ prompt: 9, completion: 9, toolImages: 1 }), { images: { most: 1 } })
+  const pages = { units: { pages: 1 }, maxUnits: { pages: 1000 }, minUnits: { pages: 1 } }
+  t.same(wantedUnits({ prompt: 0, completion: 0, ...pages }), { pages: { most: 1000, least: 1, usual: 1 } })
+  t.same(wantedUnits({ prompt: 0, completion: 0, units: { audioSeconds: 1.5 } }), {
+    audio_ms: { most: 1500, least: 1500, usual: 1500 }
+  })
+})
