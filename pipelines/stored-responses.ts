@@ -130,8 +130,8 @@ async function replay (services: Services, call: AuthedCall, id: string, from: n
   // Events before the one to begin with may hold the first half of a placeholder.
   return {
     ...fromStart,
-    forCaller: noted => {
-      const reply = forCaller(noted)
+    forCaller: async noted => {
+      const reply = await forCaller(noted)
       return { ...reply, body: framesFrom(from, reply.body as AsyncIterable<string>) } // an event stream
     }
   }

@@ -9,10 +9,10 @@ export interface Reply {
    */
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>
   /**
-   * Returns the reply as its caller gets it, with values in the place of placeholders. What is kept or stored
-   * of it is without. Absent: it has no placeholders.
+   * Resolves to the reply as its caller gets it, with values in the place of placeholders. What is kept or
+   * stored of it is without. Absent: it has no placeholders.
    */
-  readonly forCaller?: (reply: Reply) => Reply
+  readonly forCaller?: (reply: Reply) => Promise<Reply>
   /** For streams: what to write when nothing else was written for a while. */
   readonly keepAlive?: { readonly text: string | (() => string), readonly everyMs: number }
 }

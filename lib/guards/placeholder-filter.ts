@@ -92,11 +92,17 @@ export class PlaceholderFilter implements TextFilter, PlaceFilters {
   }
 
   at ({ kind }: TextPlace): TextFilter | undefined {
-    return kind === 'fixed' ? undefined : this
+    switch (kind) {
+      case 'fixed': return undefined
+      case 'json': return new PartOfJson(this)
+      default: return this
+    }
   }
 
-  readonly replace: ReplaceText = (text, place) =>
-    this.at(place) === undefined ? text : replaceFindings(this, text)
+  readonly replace: ReplaceText = (text, place) => {
+    const filter = this.at(place)
+    return filter === undefined ? text : replaceFindings(filter, text)
+  }
 
   /** Results of tools may bring new labels while an answer is made. */
   #prepare (): void {
@@ -112,5 +118,30 @@ export class PlaceholderFilter implements TextFilter, PlaceFilters {
     ]
     this.#expression = new RegExp(forms.join('|'), 'gi')
     this.#reach = 2 * longest + maxTagLength + '&lt; \\_ &gt;'.length + 1
+  }
+}
+
+/** Finds the same in JSON that is not complete: its values are escaped, as in a string. */
+class PartOfJson implements TextFilter {
+  readonly alters = true
+  readonly skipsFixed = true
+  readonly #filter: PlaceholderFilter
+
+  constructor (filter: PlaceholderFilter) {
+    this.#filter = filter
+  }
+
+  get reach (): number {
+    return this.#filter.reach
+  }
+
+  find (text: string, from: number, until: number): readonly TextEdit[] {
+    return this.#filter
+      .find(text, from, until)
+      .map(edit => ({ ...edit, replacement: JSON.stringify(edit.replacement).slice(1, -1) }))
+  }
+
+  refusal (): GatewayError {
+    return this.#filter.refusal()
   }
 }

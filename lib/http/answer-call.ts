@@ -153,7 +153,8 @@ class CallInFlight extends OpenCall implements StalledCaller {
       admission,
       options: { beforeLastByte, addHeaders }
     } = this.#parts
-    await writeReply(this.#response, noted.forCaller?.(noted) ?? noted, this.call, {
+    const shown = noted.forCaller === undefined ? noted : await noted.forCaller(noted)
+    await writeReply(this.#response, shown, this.call, {
       graceMs: this.#graceMs,
       addHeaders,
       beforeLastByte,

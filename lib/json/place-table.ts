@@ -199,9 +199,12 @@ function lookAt (number: number, place: TextPlace | undefined, replace: ReplaceT
   replace(String(number), place.part === undefined ? fixed : { ...fixed, part: place.part })
 }
 
-/** Replaces the strings of JSON in a text; a text that is none is replaced as a whole. */
+/**
+ * Replaces the strings of JSON in a text. A text that is none, or was cut short, is replaced as a whole, with
+ * the place `json`.
+ */
 export function replaceInJson (json: string, { part }: TextPlace, replace: ReplaceText): string {
-  const place: TextPlace = { kind: 'text', ...part !== undefined && { part } }
+  const place: TextPlace = { kind: 'json', ...part !== undefined && { part } }
   let value: unknown
   try {
     value = parseBounded(json)

@@ -4,6 +4,7 @@ import { collected, peek } from '../async/peek.ts'
 import { PrintedJson, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
 import type { AnswerDialect, AnswerHead, AnswerStart, ChatBatch } from '../dialects/dialect.ts'
 import { printInTurns } from '../json/print-in-turns.ts'
+import { keepAliveComment } from '../wire/sse.ts'
 import { sseFrames } from '../wire/sse-frames.ts'
 import { withRestoredTexts } from './restored-texts.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
@@ -16,8 +17,7 @@ const streamHeaders = {
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no'
 }
-/** A comment without an empty line after it, which some clients take for an empty event. */
-const keepAlive = { text: ': ping\n', everyMs: 15_000 }
+const keepAlive = { text: keepAliveComment, everyMs: 15_000 }
 
 /** Answers from this size on are printed in turns of the event loop. */
 const largeAnswerBytes = 1024 * 1024

@@ -5,82 +5,137 @@
 
 import { HeldTexts } from '../guards/held-texts.ts'
 import { PlaceholderFilter } from '../guards/placeholder-filter.ts'
-import { sseFrame, sseReader, type SseReader } from '../wire/sse.ts'
+import { replaceInTurns } from '../guards/replace-in-turns.ts'
+import { parseText } from '../json/parse-text.ts'
+import { spliceStrings } from '../json/splice-strings.ts'
+import { keepAliveComment, sseFrame, sseReader, type SseReader } from '../wire/sse.ts'
 import type { Placeholders } from '../core/placeholders.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
+import type { PlaceTable } from '../json/place-table.ts'
+
+/** Characters of JSON from which on it is restored in turns of the event loop. */
+const largeLength = 128 * 1024
+/** The most characters of a stream that wait, as arguments of a tool do until they are complete. */
+const maxHeldLength = 1024 * 1024
 
 /** Returns the reply, with its texts restored for its caller. */
 export function withRestoredTexts (reply: Reply, placeholders: Placeholders, texts: DirectTexts): Reply {
   return {
     ...reply,
-    forCaller: noted => ({ ...noted, body: restoredBody(noted.body, placeholders, texts) })
+    forCaller: async noted => {
+      const { body, keepAlive } = noted
+      if (typeof body === 'string' || body instanceof Uint8Array) {
+        return { ...noted, body: await restoredBody(body, placeholders, texts) }
+      }
+      const stream = new RestoredStream(placeholders, texts)
+      return {
+        ...noted,
+        body: stream.frames(body),
+        // An event with a number is not to pass those that wait.
+        ...keepAlive !== undefined && {
+          keepAlive: { ...keepAlive, text: () => stream.isHolding ? keepAliveComment : shown(keepAlive.text) }
+        }
+      }
+    }
   }
 }
 
-function restoredBody (body: Reply['body'], placeholders: Placeholders, texts: DirectTexts): Reply['body'] {
-  if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
-    return restoredFrames(body, placeholders, texts)
-  }
+function shown (text: string | (() => string)): string {
+  return typeof text === 'string' ? text : text()
+}
+
+async function restoredBody (
+  body: string | Uint8Array,
+  placeholders: Placeholders,
+  texts: DirectTexts
+): Promise<string | Uint8Array> {
   if (placeholders.size === 0) return body
-  return texts.answer.replaceIn(textOf(body), new PlaceholderFilter(placeholders).replace)
+  const filter = new PlaceholderFilter(placeholders)
+  const json = textOf(body)
+  return json.length > largeLength
+    ? await restoredInTurns(json, undefined, texts.answer, filter)
+    : texts.answer.replaceIn(json, filter.replace)
+}
+
+/** @param type the type of an event, which some servers say in front of it only */
+async function restoredInTurns (
+  json: string,
+  type: string | undefined,
+  places: PlaceTable,
+  filter: PlaceholderFilter
+): Promise<string> {
+  const parsed = await parseText(json)
+  const value = type === undefined ? parsed : { type, ...Object(parsed) as object }
+  const restored = await replaceInTurns(value, filter, (value, replace) => places.replace(value, replace))
+  return spliceStrings(json, value, restored)
 }
 
 /**
- * Yields the frames of a stream with their texts restored. What comes before the first placeholder passes.
+ * Restores the texts of a stream. An event that is large ends the texts before it, and so does one with which
+ * more waits than `maxHeldLength`: a placeholder that is cut there stays.
  */
-async function* restoredFrames (
-  frames: AsyncIterable<string | Uint8Array>,
-  placeholders: Placeholders,
-  texts: DirectTexts
-): AsyncGenerator<string | Uint8Array, void, undefined> {
-  let stream: RestoredStream | undefined
-  for await (const piece of frames) {
-    if (stream === undefined && placeholders.size === 0) {
-      yield piece
-      continue
-    }
-    stream ??= new RestoredStream(placeholders, texts)
-    const restored = stream.push(piece)
-    if (restored !== '') yield restored
-  }
-  const rest = stream?.end() ?? ''
-  if (rest !== '') yield rest
-}
-
 class RestoredStream {
-  readonly #reader = sseReader(Infinity) // the frames are ours
+  readonly #placeholders: Placeholders
+  readonly #texts: DirectTexts
+  readonly #reader: SseReader = sseReader(Infinity) // the frames are ours
+  readonly #filter: PlaceholderFilter
   readonly #held: HeldTexts
 
   constructor (placeholders: Placeholders, texts: DirectTexts) {
-    this.#held = new HeldTexts(new PlaceholderFilter(placeholders), texts)
+    this.#placeholders = placeholders
+    this.#texts = texts
+    this.#filter = new PlaceholderFilter(placeholders)
+    this.#held = new HeldTexts(this.#filter, texts)
   }
 
-  push (piece: string | Uint8Array): string {
-    return this.#restored(this.#reader.push(typeof piece === 'string' ? Buffer.from(piece) : piece))
+  get isHolding (): boolean {
+    return this.#held.characters > 0
   }
 
-  end (): string {
-    const events: ChatEvent[] = []
-    const rest = this.#restored(this.#reader.end())
-    this.#held.end(events)
-    return rest + printed(events)
+  /** Yields the frames with their texts restored. What comes before the first placeholder passes. */
+  async * frames (
+    frames: AsyncIterable<string | Uint8Array>
+  ): AsyncGenerator<string | Uint8Array, void, undefined> {
+    let isRead = false
+    for await (const piece of frames) {
+      isRead ||= this.#placeholders.size > 0
+      if (!isRead) {
+        yield piece
+        continue
+      }
+      yield * this.#restored(this.#reader.push(typeof piece === 'string' ? Buffer.from(piece) : piece))
+    }
+    yield * this.#restored(this.#reader.end())
+    const rest = this.#taken()
+    if (rest !== '') yield rest
   }
 
-  #restored (messages: ReturnType<SseReader['push']>): string {
+  async * #restored (messages: ReturnType<SseReader['push']>): AsyncGenerator<string, void, undefined> {
     const events: ChatEvent[] = []
     let text = ''
     for (const { event, data } of messages) {
-      if (data.startsWith('{')) {
+      if (data.startsWith('{') && data.length <= largeLength) {
         this.#held.push({ type: 'direct-frame', name: event, json: data }, events)
+        if (this.#held.characters > maxHeldLength) this.#held.end(events)
         continue
       }
-      // The end of the stream: nothing follows that could complete a placeholder.
       this.#held.end(events)
-      text += printed(events.splice(0)) + sseFrame(event, data)
+      text += printed(events.splice(0))
+      text += sseFrame(
+        event,
+        data.startsWith('{') ? await restoredInTurns(data, event, this.#texts.frames, this.#filter) : data
+      )
     }
-    return text + printed(events)
+    text += printed(events)
+    if (text !== '') yield text
+  }
+
+  #taken (): string {
+    const events: ChatEvent[] = []
+    this.#held.end(events)
+    return printed(events)
   }
 }
 

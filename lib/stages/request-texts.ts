@@ -2,15 +2,13 @@
 
 import { replaceNames } from '../chat/attribution.ts'
 import { isSlowRequest } from '../core/record.ts'
-import { yieldFairly } from '../async/yield-fairly.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
-import {
-  ReportedEnds, TextFilters, altersAnswer, type TextFilter, type TextLayer, type TextStages
-} from '../guards/text-filter.ts'
+import { replaceInTurns } from '../guards/replace-in-turns.ts'
+import { TextFilters, altersAnswer, type TextLayer, type TextStages } from '../guards/text-filter.ts'
 import { standsForMedia } from '../json/media-strings.ts'
 import { map, once, type Stage } from '../pipeline/stage.ts'
 import { refine, type RoutedCall } from '../core/call.ts'
-import type { ReplaceText, TextPlace } from '../json/place-table.ts'
+import type { ReplaceText } from '../json/place-table.ts'
 
 /** Returns the call with other texts; the same call where nothing is replaced. It may be called again. */
 export type ReplaceTexts<R> = (call: RoutedCall<R>, replace: ReplaceText) => RoutedCall<R>
@@ -93,7 +91,7 @@ function replaceBy<R> (
   if (filters.isEmpty) return call
   try {
     return isSlowRequest(call.record)
-      ? replaceInTurns(call, filters, replaceTexts).catch(failed)
+      ? replaceInTurns(call, filters, replaceTexts, () => call.signal.throwIfAborted()).catch(failed)
       : replaceTexts(call, filters.replace)
   } catch (error) {
     return failed(error)
@@ -125,66 +123,4 @@ function inWhole ({ media }: RoutedCall<unknown>, replace: ReplaceText): Replace
     const other = replace(whole, place)
     return other === whole ? text : other
   }
-}
-
-/** Characters that are looked through in a turn of the event loop. */
-const turnLength = 64 * 1024
-
-interface Found {
-  readonly text: string
-  readonly place: TextPlace
-}
-
-async function replaceInTurns<R> (
-  call: RoutedCall<R>,
-  filters: TextFilters,
-  replaceTexts: ReplaceTexts<R>
-): Promise<RoutedCall<R>> {
-  const found: Found[] = []
-  replaceTexts(call, (text, place) => {
-    found.push({ text, place })
-    return text
-  })
-  const replaced: string[] = []
-  let looked = 0
-  for (const { text, place } of found) {
-    const filter = filters.at(place)
-    if (filter === undefined) {
-      replaced.push(text)
-      continue
-    }
-    looked += text.length
-    if (looked > turnLength) {
-      looked = 0
-      await yieldFairly()
-      call.signal.throwIfAborted()
-    }
-    replaced.push(
-      text.length <= turnLength ? filters.replace(text, place) : await replaceLong(filter, text, place)
-    )
-  }
-  let next = 0
-  return replaceTexts(call, text => replaced[next++] ?? text)
-}
-
-async function replaceLong (filter: TextFilter, text: string, { kind }: TextPlace): Promise<string> {
-  let result = ''
-  let from = 0
-  const reported = new ReportedEnds()
-  for (let until = turnLength; from < text.length; until = Math.max(from, until) + turnLength) {
-    let copied = from
-    // A match may look at the character before it, and is shorter than `reach`.
-    const start = Math.max(0, from - 1)
-    const part = text.slice(start, until + filter.reach)
-    reported.partStart = start
-    for (const edit of filter.find(part, from - start, until - start, reported)) {
-      if (kind === 'fixed') throw filter.refusal(edit)
-      result += text.slice(copied, start + edit.start) + edit.replacement
-      copied = start + edit.end
-    }
-    from = Math.max(copied, Math.min(until, text.length))
-    result += text.slice(copied, from)
-    await yieldFairly()
-  }
-  return result
 }

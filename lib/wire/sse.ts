@@ -88,6 +88,9 @@ export function sseData (data: string): string {
   return `data: ${data}\n\n`
 }
 
+/** A comment without an empty line after it, which some clients take for an empty event. */
+export const keepAliveComment = ': ping\n'
+
 /** The message after the last one, as OpenAI's clients expect it. */
 export const endOfStream = sseData('[DONE]')
 

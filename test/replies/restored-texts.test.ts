@@ -9,6 +9,7 @@ import { textCompletions } from '../../lib/dialects/text-completions/index.ts'
 import { withRestoredTexts } from '../../lib/replies/restored-texts.ts'
 import { holdsAsync } from '../support/property.ts'
 import { messagesIn, type Json } from '../support/conversations.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import type { AnswerDialect } from '../../lib/dialects/dialect.ts'
 
@@ -28,7 +29,7 @@ async function shown (
   if (printedTexts === undefined) throw new Error('a dialect says where its answers hold text')
   const reply = withRestoredTexts({ status: 200, headers: {}, body }, placeholders, printedTexts)
   t.equal(reply.body, body, 'what is noted has the placeholders')
-  const { body: restored } = reply.forCaller?.(reply) ?? reply
+  const { body: restored } = await reply.forCaller?.(reply) ?? reply
   if (typeof restored === 'string' || restored instanceof Uint8Array) return restored.toString()
   let text = ''
   for await (const piece of restored) text += piece.toString()
@@ -301,10 +302,101 @@ t.test('events without a placeholder are sent as they came, and nothing comes af
     }
   )
   const passed: string[] = []
-  for await (const piece of (reply.forCaller?.(reply) ?? reply).body as AsyncIterable<string>) {
-    passed.push(piece)
-  }
+  const { body: given } = await reply.forCaller?.(reply) ?? reply
+  for await (const piece of given as AsyncIterable<string>) passed.push(piece)
   t.same(passed, pieces, 'before the first placeholder nothing is read')
+})
+
+t.test('arguments that are cut short have values that keep them JSON', async t => {
+  const [start = '', open = '', end = ''] = dialects['chat']?.texts('arguments', [`{"to":"${quoted}`]) ?? []
+  const given = dialects['chat']?.textOf(messagesIn(await shown(each([start, open, end]), chatCompletions)))
+  t.equal(given, `{"to":${JSON.stringify(odd).slice(0, -1)}`)
+})
+
+t.test('no more waits than a million characters, and what is sent then is restored', async t => {
+  const { texts, textOf } = dialects['chat'] as Frames
+  const word = `${quoted} and so on, `
+  const pieces = Array.from({ length: 600 }, () => word.repeat(200))
+  const all = `{"to":"${pieces.join('')}"}`
+  const frames = texts('arguments', ['{"to":"', ...pieces, '"}'])
+  let waiting = 0
+  let most = 0
+  async function* counted (): AsyncGenerator<string> {
+    for (const frame of frames) {
+      waiting += frame.length
+      most = Math.max(most, waiting)
+      yield frame
+    }
+  }
+  const body = counted()
+  const { printedTexts } = chatCompletions
+  if (printedTexts === undefined) throw new Error('the dialect says where its answers hold text')
+  const reply = withRestoredTexts({ status: 200, headers: {}, body }, placeholders, printedTexts)
+  const { body: given } = await reply.forCaller?.(reply) ?? reply
+  let text = ''
+  for await (const piece of given as AsyncIterable<string>) {
+    text += piece
+    waiting = 0
+  }
+  t.ok(frames.join('').length > 3e6, 'there are several times as many')
+  t.ok(most > 900_000 && most < 1_100_000, `${most} characters waited`)
+  const { to } = JSON.parse(textOf(messagesIn(text))) as { to: string }
+  t.equal(to, (JSON.parse(all) as { to: string }).to.replaceAll(quoted, () => odd))
+})
+
+t.test('what is large is restored in turns of the event loop, whatever it holds', async t => {
+  const many = Array.from({ length: 120_000 }, (_, at) => ({ at }))
+  const long = `${ada}, `.repeat(200_000)
+  const answer = { output: [{ type: 'message', content: [{ type: 'output_text', text: long }] }], many }
+  const { dialect } = dialects['responses'] as Frames
+  const turnsOf = async (body: Reply['body']): Promise<readonly [string, number]> => {
+    let turns = 0
+    let isDone = false
+    const count = (): void => {
+      turns++
+      if (!isDone) setImmediate(count)
+    }
+    setImmediate(count)
+    const text = await shown(body, dialect)
+    isDone = true
+    return [text, turns]
+  }
+  const [complete, turns] = await turnsOf(JSON.stringify(answer))
+  t.ok(complete === JSON.stringify(answer).replaceAll(ada, 'ada@example.com'), 'a complete answer')
+  t.ok(turns > 40, `a complete answer took ${turns} turns`)
+  const completed = event({ type: 'response.completed', response: { id: 'r', ...answer } })
+  const [streamed, streamTurns] = await turnsOf(each(dialects['responses']?.texts('text', [ada]).slice(0, 1)
+    .concat(completed) ?? []))
+  t.equal(messagesIn(streamed)[0]?.['delta'], 'ada@example.com')
+  t.ok(streamed.endsWith(completed.replaceAll(ada, 'ada@example.com')), 'an event')
+  t.ok(streamTurns > 40, `an event took ${streamTurns} turns`)
+})
+
+t.test('a numbered event of silence does not pass those that wait', async t => {
+  let sent = 0
+  const { promise, resolve } = withResolvers<undefined>()
+  async function* body (): AsyncGenerator<string> {
+    yield event({ type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: '<EMAIL_' })
+    await promise
+    yield event({ type: 'response.completed', response: { id: 'r', status: 'completed', output: [] } })
+  }
+  const keepAlive = { text: () => event({ type: 'keepalive', sequence_number: sent++ }), everyMs: 1000 }
+  const { directTexts } = responsesDialect()
+  if (directTexts === undefined) throw new Error('the dialect says where its answers hold text')
+  const noted: Reply = { status: 200, headers: {}, body: body(), keepAlive }
+  const reply = await withRestoredTexts(noted, placeholders, directTexts).forCaller?.(noted) ?? noted
+  const silence = reply.keepAlive?.text
+  if (typeof silence !== 'function') throw new Error('what it writes depends on what waits')
+  t.match(silence(), 'keepalive', 'nothing waits')
+  const frames = (reply.body as AsyncIterable<string>)[Symbol.asyncIterator]()
+  const next = frames.next()
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal(silence(), ': ping\n', 'a delta waits')
+  t.equal(sent, 1, 'and no number is taken')
+  resolve(undefined)
+  t.match((await next).value, '<EMAIL_')
+  await frames.return?.()
+  t.match(silence(), 'keepalive')
 })
 
 function chatCompletionFrames (): string[] {

@@ -6,7 +6,7 @@
 
 import { readObjectText, replaceFields } from '../../json/object-text.ts'
 import type { FramePrinter } from '../../wire/frame-printer.ts'
-import { endOfStream, sseFrame } from '../../wire/sse.ts'
+import { endOfStream, keepAliveComment, sseFrame } from '../../wire/sse.ts'
 import { shownResponse, storedResponse } from './direct-answer.ts'
 import { failedFields, startedResponse } from './response-object.ts'
 import { maxKeptLength, tooLong } from './kept-length.ts'
@@ -97,7 +97,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
   }
 
   keepAlive (): string {
-    return this.#translated?.keepAlive?.() ?? ': ping\n'
+    return this.#translated?.keepAlive?.() ?? keepAliveComment
   }
 
   #frame ({ name, json: given }: Frame): string {

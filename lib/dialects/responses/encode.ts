@@ -5,7 +5,7 @@ import { printText } from '../../json/print-in-turns.ts'
 import { keptLength, maxKeptLength, tooLong } from './kept-length.ts'
 import { OutputItems } from './output-items.ts'
 import { failedFields, responseUsage, startedResponse } from './response-object.ts'
-import { endOfStream, sseEvent } from '../../wire/sse.ts'
+import { endOfStream, keepAliveComment, sseEvent } from '../../wire/sse.ts'
 import type { ItemListener, TextPlace, WireEvent } from './output/open-item.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { KeepResponse, ResponsesContext } from './input.ts'
@@ -107,7 +107,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   }
 
   keepAlive (): string {
-    if (this.#idleTicks++ % pingsPerKeepaliveEvent < pingsPerKeepaliveEvent - 1) return ': ping\n'
+    if (this.#idleTicks++ % pingsPerKeepaliveEvent < pingsPerKeepaliveEvent - 1) return keepAliveComment
     this.event({ type: 'keepalive' })
     return this.#taken()
   }

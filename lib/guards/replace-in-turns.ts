@@ -1,0 +1,76 @@
+/** Replaces what filters find in a large value, a part of its texts in each turn of the event loop. */
+
+import { yieldFairly } from '../async/yield-fairly.ts'
+import type { ReplaceText, TextPlace } from '../json/place-table.ts'
+import { ReportedEnds, type PlaceFilters, type TextFilter } from './text-filter.ts'
+
+/** Characters that are searched in a turn of the event loop. */
+const turnLength = 64 * 1024
+
+interface Found {
+  readonly text: string
+  readonly place: TextPlace
+}
+
+/**
+ * Returns the value with its findings replaced.
+ *
+ * @param replaceTexts goes through the texts of the value, always the same in the same order; it returns the
+ *   value with other texts, the same where none differs
+ * @param check is called in each turn, and may throw
+ * @throws GatewayError for a finding that refuses the call
+ */
+export async function replaceInTurns<T> (
+  value: T,
+  filters: PlaceFilters,
+  replaceTexts: (value: T, replace: ReplaceText) => T,
+  check: () => void = () => undefined
+): Promise<T> {
+  const found: Found[] = []
+  replaceTexts(value, (text, place) => {
+    found.push({ text, place })
+    return text
+  })
+  const replaced: string[] = []
+  let searched = 0
+  for (const { text, place } of found) {
+    const filter = filters.at(place)
+    if (filter === undefined) {
+      replaced.push(text)
+      continue
+    }
+    searched += text.length
+    if (searched > turnLength) {
+      searched = 0
+      await yieldFairly()
+      check()
+    }
+    replaced.push(
+      text.length <= turnLength ? filters.replace(text, place) : await replaceLong(filter, text, place)
+    )
+  }
+  let next = 0
+  return replaceTexts(value, text => replaced[next++] ?? text)
+}
+
+async function replaceLong (filter: TextFilter, text: string, { kind }: TextPlace): Promise<string> {
+  let result = ''
+  let from = 0
+  const reported = new ReportedEnds()
+  for (let until = turnLength; from < text.length; until = Math.max(from, until) + turnLength) {
+    let copied = from
+    // A match may look at the character before it, and is shorter than `reach`.
+    const start = Math.max(0, from - 1)
+    const part = text.slice(start, until + filter.reach)
+    reported.partStart = start
+    for (const edit of filter.find(part, from - start, until - start, reported)) {
+      if (kind === 'fixed') throw filter.refusal(edit)
+      result += text.slice(copied, start + edit.start) + edit.replacement
+      copied = start + edit.end
+    }
+    from = Math.max(copied, Math.min(until, text.length))
+    result += text.slice(copied, from)
+    await yieldFairly()
+  }
+  return result
+}

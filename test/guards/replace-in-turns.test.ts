@@ -1,0 +1,54 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { PatternFilter, type PatternRule } from '../../lib/guards/pattern-filter.ts'
+import { replaceInTurns } from '../../lib/guards/replace-in-turns.ts'
+import { replaceFindings, type PlaceFilters } from '../../lib/guards/text-filter.ts'
+import { StageFindings, type Finding } from '../../lib/core/stage-findings.ts'
+import { fixed, text, PlaceTable } from '../../lib/json/place-table.ts'
+import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
+import { holdsAsync } from '../support/property.ts'
+
+const rules: readonly PatternRule[] = [
+  { stage: 'codes', action: 'mask', label: 'code', pattern: boundedPattern('C\\d{4,12}', 13) }
+]
+const places = new PlaceTable({ '[].text': text, '[].signed': fixed })
+
+function filters (): PlaceFilters & { readonly findings: StageFindings } {
+  const findings = new StageFindings()
+  const filter = new PatternFilter(rules, 'request', findings)
+  return {
+    findings,
+    at: () => filter,
+    replace: (text, { kind }) => replaceFindings(filter, text, kind === 'fixed')
+  }
+}
+
+const countOf = ({ action, count }: Finding): string => `${action} ${count}`
+
+const pieces = fc.constantFrom('C1234', 'C12', '34567', ' and ', 'x'.repeat(20_000), 'C', 'y'.repeat(65_530))
+const texts = fc.array(fc.array(pieces, { maxLength: 12 }).map(parts => parts.join('')), { maxLength: 5 })
+
+t.test('a large value gets what it would get at once, and each finding is counted once', async t => {
+  await holdsAsync(t, fc.asyncProperty(texts, async said => {
+    const value = said.map(text => ({ text }))
+    const [inTurns, atOnce] = [filters(), filters()]
+    const replaced = await replaceInTurns(value, inTurns, (value, replace) => places.replace(value, replace))
+    const expected = places.replace(value, atOnce.replace)
+    return JSON.stringify(replaced) === JSON.stringify(expected) &&
+      inTurns.findings.found.map(countOf).join() === atOnce.findings.found.map(countOf).join()
+  }), { numRuns: 100 })
+})
+
+t.test('a finding where nothing can be replaced refuses, and each turn may end it', async t => {
+  const long = 'x'.repeat(200_000)
+  const replaceTexts = (value: object, replace: PlaceFilters['replace']): object =>
+    places.replace(value, replace)
+  await t.rejects(replaceInTurns([{ signed: `${long}C1234` }], filters(), replaceTexts), {
+    code: 'content_refused'
+  })
+  const left = new Error('the caller left')
+  const leave = (): never => {
+    throw left
+  }
+  await t.rejects(replaceInTurns([{ text: long }], filters(), replaceTexts, leave), left)
+})
