@@ -1,12 +1,11 @@
 /**
- * Opens the sockets to one server. undici's own connector has a clock of half a second and keeps TLS sessions
- * weakly.
+ * Connects to one server by undici's connector, and adds what it has no option for: its clock goes in steps
+ * of half a second, it keeps TLS sessions weakly, it does not give up a socket that is connecting, and where
+ * it offers HTTP/2 it takes HTTP/1.1 as well.
  */
 
-import { connect, isIP, type Socket } from 'node:net'
-import { connect as connectSecurely, type ConnectionOptions } from 'node:tls'
-
-const keepAliveProbeMs = 60_000
+import { loadUndici } from '../net/load-undici.ts'
+import type { buildConnector } from 'undici'
 
 export interface ConnectorOptions {
   /** Milliseconds until it can be written to. */
@@ -23,52 +22,29 @@ export interface TlsFiles {
   readonly key?: string
 }
 
-type Connected = (...result: [error: null, socket: Socket] | [error: Error, socket: null]) => void
-
-/** Opens a socket and returns it at once; calls back when it is connected, or could not be. */
-export type Connect = (onConnected: Connected) => Socket
+/** Calls back once, with a socket or the reason why there is none. Returns what closes the socket. */
+export type Connect = (to: buildConnector.Options, onConnected: buildConnector.Callback) => () => void
 
 /** Makes sockets to a server, over TLS for `https:`, whose latest session is used again. */
-export function connector (
-  server: URL,
-  { timeoutMs, protocol = 'http/1.1', tls }: ConnectorOptions
-): Connect {
-  const isSecure = server.protocol === 'https:'
-  const host = server.hostname.replace(/^\[|\]$/g, '')
-  const port = Number(server.port) || (isSecure ? 443 : 80)
-  const secure: ConnectionOptions = {
-    ...tls,
-    host,
-    port,
-    ALPNProtocols: [protocol],
-    servername: isIP(host) === 0 ? host : ''
-  }
+export function connector ({ timeoutMs, protocol, tls }: ConnectorOptions): Connect {
+  const allowH2 = protocol === 'h2'
   let session: Buffer | undefined
-  return onConnected => {
-    const socket = isSecure
-      ? connectSecurely(session === undefined ? secure : { ...secure, session }).on('session', latest => {
-          session = latest
-        })
-      : connect({ host, port })
-    const timer = setTimeout(() => { socket.destroy(connectTimeout(timeoutMs)) }, timeoutMs)
-    const finish = (): void => {
+  return (to, onConnected) => {
+    const leaving = new AbortController()
+    const { signal } = leaving
+    const timer = setTimeout(() => leaving.abort(connectTimeout(timeoutMs)), timeoutMs)
+    const connect = loadUndici().buildConnector({ ...tls, timeout: 0, allowH2, session, signal })
+    connect(to, (...[error, socket]) => {
       clearTimeout(timer)
-      socket.off(isSecure ? 'secureConnect' : 'connect', succeed).off('error', fail).off('close', close)
-    }
-    const succeed = (): void => {
-      finish()
-      if (protocol === 'h2' && 'alpnProtocol' in socket && socket.alpnProtocol !== 'h2')
-        fail(new Error('the server does not offer HTTP/2'))
-      else onConnected(null, socket)
-    }
-    const fail = (error: Error): void => {
-      finish()
-      socket.on('error', () => { /* reported once */ }).destroy()
-      onConnected(error, null)
-    }
-    const close = (): void => fail(new Error('the connection was closed before it was made'))
-    socket.on(isSecure ? 'secureConnect' : 'connect', succeed).on('error', fail).on('close', close)
-    return socket.setNoDelay(true).setKeepAlive(true, keepAliveProbeMs)
+      if (error !== null) return onConnected(signal.aborted ? signal.reason : error, null)
+      if (allowH2 && !('alpnProtocol' in socket && socket.alpnProtocol === 'h2')) {
+        socket.destroy()
+        return onConnected(new Error('the server does not offer HTTP/2'), null)
+      }
+      socket.on('session', latest => { session = latest })
+      onConnected(null, socket)
+    })
+    return () => leaving.abort(new Error('the connection was closed before it was made'))
   }
 }
 

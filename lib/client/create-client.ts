@@ -1,7 +1,6 @@
 /** Makes undici's clients of one connection, over HTTP/1.1: direct, or through a proxy. */
 
 import type { Client as UndiciClient, buildConnector } from 'undici'
-import type { Socket } from 'node:net'
 import { connector, type ConnectorOptions } from './connector.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import type { CreateClient } from './clients.ts'
@@ -18,36 +17,35 @@ interface ConnectingOptions extends UndiciClient.Options {
   readonly connect: buildConnector.connector
 }
 
-/** Listens to a socket, before undici does. */
-function prepare (socket: Socket | null, onEnd: () => void): void {
-  socket?.on('end', onEnd).on('error', (error: NodeJS.ErrnoException) => {
-    // undici takes a reset for the end of a body without a length, and its assertion fails if that is paused.
-    if (error.code === 'ECONNRESET') error.code = 'ECONNABORTED'
-  })
+/** Listens to the socket, before undici does. */
+function prepared (onConnected: buildConnector.Callback, onEnd: () => void): buildConnector.Callback {
+  return (...result) => {
+    result[1]?.on('end', onEnd).on('error', (error: NodeJS.ErrnoException) => {
+      // undici takes a reset for the end of a body without a length, and its assertion fails if that is
+      // paused.
+      if (error.code === 'ECONNRESET') error.code = 'ECONNABORTED'
+    })
+    onConnected(...result)
+  }
 }
 
 /** Makes clients that connect to the server itself. */
 export function directClients (server: URL, connecting: ConnectorOptions): CreateClient {
-  const connect = connector(server, connecting)
+  const connect = connector(connecting)
   const origin = new URL(server.origin) // one for all: of a string undici makes one for each client
   return ({ onDisconnect, onEnd }) => {
     const { Client } = loadUndici()
-    let socket: Socket | undefined
+    let close: (() => void) | undefined
     const dispatcher = new Client(origin, {
       ...options,
-      connect: (_options, onConnected) => {
-        socket = connect((...result) => {
-          prepare(result[1], onEnd)
-          onConnected(...result)
-        })
-      }
+      connect: (to, onConnected) => { close = connect(to, prepared(onConnected, onEnd)) }
     })
     dispatcher.on('disconnect', onDisconnect)
     return {
       dispatcher,
       destroy: () => {
         void dispatcher.destroy()
-        socket?.destroy() // undici would let the connection come about first
+        close?.() // undici would let the connection come about first
       }
     }
   }
@@ -60,25 +58,30 @@ export function proxiedClients (
 ): CreateClient {
   return ({ onDisconnect, onEnd }) => {
     const { Client, ProxyAgent } = loadUndici()
+    const leaving = new AbortController()
+    const connecting = { timeout: timeoutMs, signal: leaving.signal }
     const dispatcher = new ProxyAgent({
       ...options,
       uri: url,
       ...credentials !== undefined && {
         token: `Basic ${Buffer.from(credentials.reveal()).toString('base64')}`
       },
-      proxyTls: { timeout: timeoutMs },
-      requestTls: { ...tls, timeout: timeoutMs },
-      clientFactory: (proxy, connecting) => new Client(proxy, { ...connecting, headersTimeout: timeoutMs }),
-      factory: (server, connecting: ConnectingOptions) => {
+      proxyTls: connecting,
+      requestTls: { ...tls, ...connecting },
+      clientFactory: (proxy, given) => new Client(proxy, { ...given, headersTimeout: timeoutMs }),
+      factory: (server, given: ConnectingOptions) => {
         const connect: buildConnector.connector = (to, onConnected) => {
-          connecting.connect(to, (...result) => {
-            prepare(result[1], onEnd)
-            onConnected(...result)
-          })
+          given.connect(to, prepared(onConnected, onEnd))
         }
-        return new Client(server, { ...connecting, connect }).on('disconnect', onDisconnect)
+        return new Client(server, { ...given, connect }).on('disconnect', onDisconnect)
       }
     })
-    return { dispatcher, destroy: () => { void dispatcher.destroy() } }
+    return {
+      dispatcher,
+      destroy: () => {
+        void dispatcher.destroy()
+        leaving.abort() // for one that is connecting, too
+      }
+    }
   }
 }

@@ -17,7 +17,7 @@ export const maxSharedRequests = maxConnections * requestsPerConnection
  * each other.
  */
 export function sharedPool (server: URL, connecting: ConnectorOptions): Connections {
-  const connect = connector(server, { ...connecting, protocol: 'h2' })
+  const connect = connector({ ...connecting, protocol: 'h2' })
   const pools = new Set<Pool>()
   let current: Connection | undefined
 
@@ -28,7 +28,7 @@ export function sharedPool (server: URL, connecting: ConnectorOptions): Connecti
       pipelining: requestsPerConnection,
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: (_options, onConnected) => { connect(onConnected) }
+      connect
     })
     pools.add(pool)
     // After GOAWAY undici forgets its client, which would connect once more for the requests that it had.

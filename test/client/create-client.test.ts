@@ -224,6 +224,36 @@ t.test('a call that ends while the tunnel comes about is never sent', async t =>
   await until(() => proxy.open() === 1, 'the first tunnel to be closed')
 })
 
+t.test('a call that ends while its connection comes about closes it at once', async t => {
+  const sockets = new Set<Socket>()
+  let hellos = 0
+  const silent = createServer(socket => {
+    sockets.add(socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket)))
+    socket.once('data', () => hellos++).resume()
+  }).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => {
+    silent.close()
+  })
+  const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}` // a port, not a path
+  const leave = async (isWaiting: () => boolean, proxyUrl?: string): Promise<void> => {
+    const proxy = proxyUrl === undefined ? undefined : { url: proxyUrl }
+    const leaving = new AbortController()
+    const left = send(transportTo(t, url, { connectMs: 60_000, proxy }), { signal: leaving.signal })
+    await until(isWaiting, 'the connection')
+    leaving.abort(new Error('enough'))
+    await t.rejects(left, { message: 'enough' })
+  }
+  await leave(() => hellos === 1)
+  await until(() => sockets.size === 0, 'the connection to the provider to be closed')
+  const tunnels = await startConnectProxy(t)
+  await leave(() => hellos === 2, tunnels.url)
+  await until(() => sockets.size === 0 && tunnels.connections() === 0, 'the tunnel to be closed')
+  const mute = await startConnectProxy(t, 'nothing')
+  await leave(() => mute.requests.length === 1, mute.url)
+  await until(() => mute.connections() === 0, 'the connection to the proxy to be closed')
+})
+
 const tinyproxy = ['/usr/bin/tinyproxy', '/usr/sbin/tinyproxy'].find(
   file => spawnSync(file, ['-v']).status === 0
 )

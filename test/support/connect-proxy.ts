@@ -9,6 +9,8 @@ export interface ConnectProxy {
   readonly url: string
   /** The target and the credentials of each tunnel that was asked for. */
   readonly requests: Array<{ readonly target: string, readonly authorization: string | undefined }>
+  /** Connections open now, with a tunnel or not. */
+  readonly connections: () => number
   /** Tunnels open now. */
   readonly open: () => number
   readonly closeTunnels: () => void
@@ -27,7 +29,7 @@ export async function startConnectProxy (t: Test, answer?: string): Promise<Conn
   })
   server.on('connect', ({ url = '', headers }, socket: Socket, head) => {
     requests.push({ target: url, authorization: headers['proxy-authorization'] })
-    if (answer === 'nothing') return
+    if (answer === 'nothing') return socket.on('end', () => socket.destroy()).resume()
     if (answer !== undefined) return socket.end(answer)
     const { hostname, port } = new URL(`http://${url}`)
     const upstream = connect(Number(port), hostname, () => {
@@ -51,6 +53,7 @@ export async function startConnectProxy (t: Test, answer?: string): Promise<Conn
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, // a port, not a path
     requests,
+    connections: () => sockets.size,
     open: () => tunnels.size,
     closeTunnels: () => { for (const socket of tunnels) socket.destroy() },
     resetTunnels: () => { for (const socket of tunnels) socket.resetAndDestroy() }
