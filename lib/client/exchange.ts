@@ -4,8 +4,7 @@
  * head, then between two pieces.
  */
 
-import { BodyQueue, type BodySource } from './body-queue.ts'
-import { decompressed } from './decompress.ts'
+import { BodyQueue, type BodySource, decompressed } from './body-queue.ts'
 import { failureBeforeHead, isUnsendable, tooManyInterimResponses } from './failures.ts'
 import { GatewayError } from '../core/errors.ts'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'

@@ -1,6 +1,6 @@
 import { printBegunRow, type BegunRow } from '../usage/begun-row.ts'
 import { JournaledCall, type Ledger } from '../usage/ledger.ts'
-import { costHeaders } from '../usage/cost-header.ts'
+import { costHeaders } from './headers.ts'
 import { usageRow } from '../usage/usage-row.ts'
 import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
 import { recordedInsteadOfTokens, type ColumnInsteadOfTokens } from '../../schemas/billed-units.ts'

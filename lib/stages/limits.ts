@@ -17,8 +17,7 @@ import {
   type PartyKind
 } from '../limits/call-accounts.ts'
 import { requestBytes, type ExceededBudget, type RecordedEstimate } from '../core/record.ts'
-import { budgetLeftHeader, usdText } from '../usage/cost-header.ts'
-import { budgetLeft, rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
+import { budgetLeftHeader, usdText, budgetLeft, rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { periodOf } from '../limits/windows.ts'
 import { rowId } from '../text/ids.ts'
 import { abortable } from '../async/cancellation.ts'
