@@ -10,6 +10,8 @@ import { AbandonedAnswers } from './attempts/abandoned-answers.ts'
 import { createTokenCounter } from './embeddings/token-counter.ts'
 import { costHiding } from './limits/headers.ts'
 import { ownTags, routeTags } from './usage/own-tags.ts'
+import { endUserDigest } from './stores/end-user-digests.ts'
+import { projectIdOf } from './core/key.ts'
 import { LocalLimiter, type Limiter } from './limits/limiter.ts'
 import { createModels, type UpdatableModelRegistry } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
@@ -130,6 +132,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   const tagsOfKey = ownTags(settings.usage)
   const captureBodies = capturing(settings, providers, bodyRecorder, captureContent)
   const tagsOfRoutes = routeTags(settings.usage)
+  const digestEndUsers = endUserDigests(settings, lasting.deferrals?.secret)
   return {
     ...lasting,
     settings,
@@ -146,6 +149,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...hidesCost !== undefined && { hidesCost },
     ...tagsOfKey !== undefined && { ownTags: tagsOfKey },
     ...captureBodies !== undefined && { captureBodies },
+    ...digestEndUsers !== undefined && { digestEndUsers },
     ...tagsOfRoutes !== undefined && { routeTags: tagsOfRoutes },
     ...namedBudgets !== undefined && { namedBudgets },
     ...admin !== undefined && isDashboardServed(settings) && { admin },
@@ -279,15 +283,30 @@ async function learnModels (
   await Promise.all([discovered, ...learned])
 }
 
+/** @param secret of the store. @returns `undefined` where names of end users are kept */
+function endUserDigests (
+  { endUsers }: Settings,
+  secret: Buffer = randomBytes(32)
+): Services['digestEndUsers'] {
+  if (endUsers.store === 'as_given') return undefined
+  const digest = endUserDigest(secret)
+  return key => {
+    const projectId = projectIdOf(key)
+    return name => digest(projectId, name)
+  }
+}
+
 /** Returns what notes the bodies of calls; `undefined` where none are kept. */
 function capturing (
-  { calls }: Settings,
+  { calls, endUsers }: Settings,
   providers: ReadonlyMap<string, Provider>,
   bodyRecorder: BodyRecorder | undefined,
   captureContent: CaptureContent | undefined
 ): CaptureBodies | undefined {
   const secrets = [...providers.values()].flatMap(provider => provider.secrets)
-  const kept = calls.keepBodies.length > 0 ? bodyRecorder?.capturing(calls, secrets) : undefined
+  const kept = calls.keepBodies.length > 0
+    ? bodyRecorder?.capturing({ ...calls, endUsers }, secrets)
+    : undefined
   return captureContent === undefined ? kept : captureContent(secrets, kept)
 }
 

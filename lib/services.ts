@@ -50,6 +50,8 @@ export interface Services {
   readonly hidesCost?: (key: ApiKey) => boolean
   /** Lists the tags that the configuration gives to the calls of a key. Absent where it gives none. */
   readonly ownTags?: (key: ApiKey) => readonly string[]
+  /** Returns what digests the names of end users in calls of a key. Absent where names are kept. */
+  readonly digestEndUsers?: (key: ApiKey) => (name: string) => string
   /** Lists the tags that the configuration gives to routes by name. Absent where it gives none. */
   readonly routeTags?: (names: readonly string[]) => readonly string[]
   /** Finds budgets of tags, models and end users. Absent where there are none. */

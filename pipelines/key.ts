@@ -22,7 +22,10 @@ export const keyDocs: Docs = {
   answers: [{ description: 'The key, without its text.', schema: KeyStatus }]
 }
 
-export type KeyServices = Pick<Services, 'keys' | 'limiter' | 'settings' | 'hidesCost' | 'namedBudgets'>
+export type KeyServices = Pick<
+  Services,
+  'keys' | 'limiter' | 'settings' | 'hidesCost' | 'namedBudgets' | 'digestEndUsers'
+>
 
 /** Serves GET /v1/key: to any key, about itself. */
 export function describeKey (services: KeyServices): Handler<Call> {
@@ -37,7 +40,7 @@ export async function keyStatusOf (
   { limiter, settings, namedBudgets }: Pick<KeyServices, 'limiter' | 'settings' | 'namedBudgets'>,
   { key, record, headers }: AuthedCall
 ): Promise<KeyStatus> {
-  const caller = { ...unknownCaller }
+  const caller = { ...unknownCaller, digestEndUser: record.digestEndUser }
   attribute(undefined, { headers, record: caller })
   const named = await namedBudgets?.partiesOf(
     { key, record: caller }, steadyNow(), { mayBeAnonymous: true }

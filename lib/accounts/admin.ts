@@ -8,6 +8,7 @@ import type { KeyStore } from '../keys/key-store.ts'
 import { StoredKeys } from '../keys/stored-keys.ts'
 import { CallBodyStore } from '../stores/call-body-store.ts'
 import type { Database } from '../stores/database.ts'
+import { recordedNames } from '../stores/end-user-digests.ts'
 import { storeUser } from '../stores/use-store.ts'
 import { Reports } from '../usage/reports.ts'
 import { Accounts } from './accounts.ts'
@@ -17,6 +18,8 @@ export class Admin {
   readonly keys: StoredKeys
   readonly reports: Reports
   readonly bodies: CallBodyStore
+  /** Lists the names that records may have of an end user. */
+  readonly namesOfEndUser: (endUser: string) => Promise<readonly string[]>
 
   /** Absent where the gateway is part of another program. */
   readonly configuration: LiveConfiguration | undefined
@@ -26,6 +29,7 @@ export class Admin {
     this.accounts = new Accounts(database)
     this.reports = new Reports(database)
     this.bodies = new CallBodyStore(database)
+    this.namesOfEndUser = async endUser => await recordedNames(database.query, endUser)
     this.keys = new StoredKeys(keys, database.query, storeUser(database, 'Keys'))
   }
 }

@@ -6,14 +6,13 @@
 
 import { withTimeout } from '../async/with-timeout.ts'
 import { projectIdOf } from '../core/key.ts'
-import { bodyRules, hasBodies, type CallRule } from './body-rules.ts'
+import { bodyRules, hasBodies, type CallRule, type KeptBodies } from './body-rules.ts'
 import { BoundedMemory, CallCapture, type BodyMemory } from './call-capture.ts'
 import { printBody, type PrintOptions } from './print-body.ts'
 import { secretsIn, takeCapture } from './several-captures.ts'
 import type { CaptureBodies } from '../core/body-capture.ts'
 import type { Call } from '../core/call.ts'
 import type { Secret } from '../core/secret.ts'
-import type { Settings } from '../core/settings.ts'
 import type { CallBodyStore } from '../stores/call-body-store.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -65,8 +64,8 @@ export class BodyRecorder {
    * Returns what notes the bodies of calls under a configuration. @param secrets of the gateway, which must
    * not show
    */
-  capturing (calls: Settings['calls'], secrets: readonly Secret[]): CaptureBodies {
-    const ruleOf = bodyRules(calls)
+  capturing (kept: KeptBodies, secrets: readonly Secret[]): CaptureBodies {
+    const ruleOf = bodyRules(kept)
     return (key, endpoint) => {
       const rule = hasBodies(endpoint) ? ruleOf(key) : undefined
       return rule && new KeptCapture({ ...rule, projectId: projectIdOf(key), secrets }, this.#memory)

@@ -1,5 +1,6 @@
 /** Finds what is kept of the calls of a key. */
 
+import { endUserFields } from '../chat/attribution.ts'
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import { Redaction } from './redaction.ts'
 import type { CaptureRule } from './call-capture.ts'
@@ -19,6 +20,9 @@ export interface CallRule extends BodyRule, CaptureRule {
   readonly projectId: string
 }
 
+/** The settings that say it. */
+export type KeptBodies = Pick<Settings['calls'], 'keepBodies'> & Pick<Settings, 'endUsers'>
+
 /** Stands for every project without a rule. */
 export const anyProject = '*'
 
@@ -34,11 +38,15 @@ export function hasBodies (endpoint: string): boolean {
  * Returns a function that finds the rule of the project of a key: by its id, by its name, or the one for all
  * others.
  */
-export function bodyRules ({ keepBodies }: Settings['calls']): (key: ApiKey) => BodyRule | undefined {
+export function bodyRules (
+  { keepBodies, endUsers }: KeptBodies
+): (key: ApiKey) => BodyRule | undefined {
+  // A digest on the record would hide nothing beside the name in the body.
+  const hidden = endUsers.store === 'hashed' ? endUserFields : []
   const rules = new Map(
-    keepBodies.map(({ project, redact, ...rule }) => [
+    keepBodies.map(({ project, redact: { fields, patterns }, ...rule }) => [
       project,
-      { ...rule, redaction: new Redaction(redact) }
+      { ...rule, redaction: new Redaction({ fields: [...fields, ...hidden], patterns }) }
     ])
   )
   return key => {

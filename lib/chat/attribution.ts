@@ -1,6 +1,6 @@
 /** Notes whom a call is made for, as its caller says: tags, the end user, the session and metadata. */
 
-import { cutName, unknownCaller, type Attribution } from '../core/record.ts'
+import { cutName, unknownCaller, type Attribution, type CallRecord } from '../core/record.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
 import { text, type ReplaceText } from '../json/place-table.ts'
 
@@ -21,14 +21,18 @@ const maxPairText = 512
 /** The parts of a call that say it. The record may have tags already, which come first. */
 interface AttributedCall {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly record: Attribution
+  readonly record: Attribution & Partial<Pick<CallRecord, 'digestEndUser'>>
 }
+
+/** The members of a body that may name the end user. */
+export const endUserFields = ['safety_identifier', 'user', 'user_id'] as const
 
 /**
  * Puts on the record of a call whom it is made for, and takes the list `metadata.tags` out of its body: it is
  * how programs of LiteLLM send tags, and providers refuse it, since their metadata are pairs of texts.
  *
- * A record gets at most 20 tags, cut at 64 characters, and 16 pairs of metadata.
+ * A record gets at most 20 tags, cut at 64 characters, and 16 pairs of metadata. Where end users are digests,
+ * it gets that of the name as it came: no stage changes it.
  *
  * @returns the same body where it has no such list
  */
@@ -48,7 +52,7 @@ export function attribute (body: unknown, { headers, record }: AttributedCall): 
   if ((session ?? claudeUser) !== undefined) record.session = sessionOf(session, claudeUser)
   const endUser =
     headers['x-litellm-end-user-id'] || fields['safety_identifier'] || fields['user'] || claudeUser
-  if (typeof endUser === 'string') record.endUser = nameOf(endUser)
+  if (typeof endUser === 'string') record.endUser = nameOf(endUser, record.digestEndUser)
   const sources = [record.tags, headers['x-headgate-tags'], headers['x-litellm-tags'], tags, fields['tags']]
   if ((sources[0] ?? sources[1] ?? sources[2] ?? tags ?? fields['tags']) !== undefined) {
     record.tags = tagsOf(sources)
@@ -68,7 +72,7 @@ export function attributeAgain (request: object, { headers, record }: Attributed
   const [byHeaders, byAll] = [{ ...unknownCaller }, { ...unknownCaller }]
   attribute(undefined, { headers, record: byHeaders })
   attribute(request, { headers, record: byAll })
-  if (byHeaders.endUser === undefined) record.endUser = byAll.endUser
+  if (byHeaders.endUser === undefined && record.digestEndUser === undefined) record.endUser = byAll.endUser
   if (byHeaders.session === undefined) record.session = byAll.session
   record.metadata = byAll.metadata
 }
@@ -79,16 +83,20 @@ export function attributeAgain (request: object, { headers, record }: Attributed
 export function replaceNames ({ headers, record }: AttributedCall, replace: ReplaceText): void {
   const byHeaders: Attribution = { ...unknownCaller }
   attribute(undefined, { headers, record: byHeaders })
-  const { tags, endUser, session } = record
+  const { tags, endUser, session, digestEndUser } = record
   if (tags !== undefined) record.tags = tags.map(tag => replace(tag, text))
-  if (endUser !== undefined && byHeaders.endUser !== undefined) record.endUser = replace(endUser, text)
+  if (endUser !== undefined && byHeaders.endUser !== undefined) {
+    const isDigest = digestEndUser !== undefined
+    const left = replace(isDigest ? byHeaders.endUser : endUser, text)
+    if (!isDigest) record.endUser = left
+  }
   if (session !== undefined && byHeaders.session !== undefined) record.session = replace(session, text)
 }
 
-/** Returns the name of an end user; `undefined` where nothing is left of it. */
-function nameOf (text: string): string | undefined {
+/** Returns what is kept of the name of an end user; `undefined` where nothing is left of it. */
+function nameOf (text: string, digest = (name: string) => name): string | undefined {
   const name = plainText(cutName(withoutSession(text)))
-  return name === '' ? undefined : name
+  return name === '' ? undefined : digest(name)
 }
 
 /**

@@ -23,7 +23,7 @@ run, and every answer cached in Redis. The usage records stay, without end user,
 messages, and the audit log has an entry without the name. Calls in progress, logs, traces, files of
 usage.exports, backups and providers are not covered.
 
-  --end-user NAME   exactly as it was recorded
+  --end-user NAME   exactly as it was recorded, or as its caller gave it where records have digests
   -c, --config FILE`,
 
   run: async (args, terminal) => {

@@ -137,8 +137,10 @@ export class CallRecord {
   requestedModel: string | undefined = undefined
   /** For finding the call and adding up its cost: tags of its key and project first, then the caller's. */
   tags: readonly string[] | undefined = undefined
-  /** The user of the caller's application, as the caller names them. */
+  /** The user of the caller's application, as the caller names them or as `digestEndUser` has it. */
   endUser: string | undefined = undefined
+  /** Returns what is kept in place of a name of an end user; absent where names are kept. */
+  digestEndUser: ((name: string) => string) | undefined = undefined
   /** The session that the call belongs to, as the caller names it. */
   session: string | undefined = undefined
   /** Parties beside its key, project and member whose budgets it counts in. */

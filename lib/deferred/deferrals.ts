@@ -4,6 +4,7 @@ import { EventEmitter } from 'node:events'
 import { randomUUID } from 'node:crypto'
 import { DeferredStore } from './deferred-store.ts'
 import { SealedTickets } from './sealed-tickets.ts'
+import { storeSecret } from '../stores/store-secret.ts'
 import type { Database } from '../stores/database.ts'
 
 interface DeferredEvents {
@@ -29,7 +30,7 @@ export async function openDeferrals (
   database: Pick<Database, 'query' | 'storeFileIntact' | 'skipLocked' | 'now'>
 ): Promise<Deferrals> {
   const store = new DeferredStore(database)
-  const secret = await store.secret()
+  const secret = await storeSecret(database.query)
   return {
     store,
     tickets: new SealedTickets(secret),

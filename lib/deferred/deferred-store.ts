@@ -6,9 +6,7 @@
  * Writes wait for locks without blocking the process; reads never wait.
  */
 
-import { randomBytes } from 'node:crypto'
 import { isLong, LongTexts, storingMs } from '../stores/long-texts.ts'
-import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import { storeUser, type UseStore } from '../stores/use-store.ts'
 import { sql, type Kysely } from 'kysely'
 import type { Database } from '../stores/database.ts'
@@ -61,25 +59,6 @@ export class DeferredStore {
     this.now = database.now
     this.#use = storeUser(database, 'Deferred completions')
     this.#texts = new LongTexts(this.#query, this.#use)
-  }
-
-  /** Returns the 32 bytes all processes share; the first makes them. */
-  async secret (): Promise<Buffer> {
-    const made = { name: 'deferred', value: randomBytes(32).toString('base64') }
-    await retryWhenLocked(
-      async () =>
-        await this.#query
-          .insertInto('secrets')
-          .values(made)
-          .onConflict(conflict => conflict.column('name').doNothing())
-          .execute()
-    )
-    const { value } = await this.#query
-      .selectFrom('secrets')
-      .select('value')
-      .where('name', '=', 'deferred')
-      .executeTakeFirstOrThrow()
-    return Buffer.from(value, 'base64')
   }
 
   /** @param takeMemory is called with the size of what is read, before it is read */

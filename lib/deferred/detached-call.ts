@@ -22,6 +22,7 @@ export interface DetachedServices {
   readonly settings: Settings
   readonly captureBodies?: CaptureBodies
   readonly beginTrace?: (headers: Call['headers']) => CallTrace
+  readonly digestEndUsers?: (key: ApiKey) => (name: string) => string
 }
 
 /** The facts of a call that was admitted before. */
@@ -104,7 +105,7 @@ function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boole
 function callOf (
   endpoint: EndpointName,
   { id, key: admitted, routes, bodyBytes, providerKey, attribution }: AcceptedCall,
-  { keys, settings, captureBodies, beginTrace }: DetachedServices,
+  { keys, settings, captureBodies, beginTrace, digestEndUsers }: DetachedServices,
   signal: AbortSignal
 ): AuthedCall {
   const key = usageLimited(admitted, keys.find?.(admitted.id) ?? admitted, settings)
@@ -114,6 +115,7 @@ function callOf (
   record.trace = beginTrace?.({})
   if (providerKey !== undefined) record.ownProviderKey = true
   record.bodies = captureBodies?.(key, endpoint, record.trace)
+  record.digestEndUser = digestEndUsers?.(key)
   Object.assign(record, attribution)
   record.requestedModel = routes.map(route => route.modelId).join(', ')
   return detachedCall({ id, key, record, signal })

@@ -3,13 +3,13 @@
  * its models. Loaded once a configuration has some, or requires end users.
  */
 
-import { createHmac, hkdfSync } from 'node:crypto'
 import { GatewayError } from '../core/errors.ts'
 import { projectIdOf, type ApiKey, type Budget, type KeyLimits } from '../core/key.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
+import { endUserDigest, type EndUserDigest } from '../stores/end-user-digests.ts'
 import { endUsersSince } from '../stores/party-spending.ts'
 import { ownTags, routeTags } from '../usage/own-tags.ts'
 import { budgetsIn, type Party, type PartyKind } from './call-accounts.ts'
@@ -54,7 +54,7 @@ export class NamedBudgets {
   readonly #requiresEndUser: boolean
   readonly #routes: ReadonlySet<string>
   readonly #tagsOf: (call: NamingCall) => readonly string[]
-  readonly #secret: Buffer
+  readonly #digest: EndUserDigest
   readonly #names: EndUserNames
 
   constructor (
@@ -71,7 +71,8 @@ export class NamedBudgets {
       ...ofKey?.(key) ?? [],
       ...ofRoutes?.(requestedNames) ?? []
     ]
-    this.#secret = Buffer.from(hkdfSync('sha256', secret, '', 'budgets of end users', 32))
+    // Callers choose these names: what counts them keeps digests. Records have the same ones, or the names.
+    this.#digest = endUsers.store === 'hashed' ? (_project, digest) => digest : endUserDigest(secret)
     this.#names = new EndUserNames(readEndUsers)
   }
 
@@ -94,7 +95,7 @@ export class NamedBudgets {
     }
     if (this.#ofEndUser === undefined) return parties
     const project = projectIdOf(key)
-    const place = this.#names.place(project, this.#digestOf(project, endUser), nowMs)
+    const place = this.#names.place(project, this.#digest(project, endUser), nowMs)
     return place instanceof Promise
       ? place.then(name => this.#withEndUser(parties, project, name))
       : this.#withEndUser(parties, project, place)
@@ -144,14 +145,6 @@ export class NamedBudgets {
   #withEndUser (parties: readonly Party[], project: string, name: string): readonly Party[] {
     if (this.#ofEndUser === undefined) return parties
     return [...parties, { kind: 'end_user', id: `${project}/${name}`, limits: this.#ofEndUser }]
-  }
-
-  /** Callers choose these names: what counts them keeps 22 characters of each, and tells nobody. */
-  #digestOf (project: string, endUser: string): string {
-    return createHmac('sha256', this.#secret)
-      .update(`${project}\0${endUser}`)
-      .digest('base64url')
-      .slice(0, 22)
   }
 }
 

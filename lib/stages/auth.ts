@@ -10,7 +10,7 @@ import type { Services } from '../services.ts'
 
 type AuthServices = Pick<
   Services,
-  'keys' | 'captureBodies' | 'guardedEndpoints' | 'hidesCost' | 'ownTags' | 'recordAnswer'
+  'keys' | 'captureBodies' | 'digestEndUsers' | 'guardedEndpoints' | 'hidesCost' | 'ownTags' | 'recordAnswer'
 >
 
 export interface AuthOptions {
@@ -26,7 +26,7 @@ export interface AuthOptions {
  *   `insufficient_permissions` for one that may not use this endpoint
  */
 export function auth (
-  { keys, captureBodies, guardedEndpoints, hidesCost, ownTags, recordAnswer }: AuthServices,
+  { keys, captureBodies, digestEndUsers, guardedEndpoints, hidesCost, ownTags, recordAnswer }: AuthServices,
   { everyKey = false }: AuthOptions = {}
 ): Stage<Call, AuthedCall> {
   const findValid = (presented: readonly string[]): ApiKey | undefined => {
@@ -53,6 +53,7 @@ export function auth (
     if (guardedEndpoints?.has(call.record.endpoint) === true) call.record.awaitsInspection = true
     if (hidesCost !== undefined) call.record.hidesCost = hidesCost(key)
     if (ownTags !== undefined) call.record.tags = ownTags(key)
+    if (digestEndUsers !== undefined) call.record.digestEndUser = digestEndUsers(key)
     if (captureBodies !== undefined) {
       call.record.bodies = captureBodies(key, call.record.endpoint, call.record.trace)
     }

@@ -11,6 +11,7 @@ import { attributionNames } from '../../schemas/admin/usage.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { CallBodyStore } from './call-body-store.ts'
 import { LongTexts } from './long-texts.ts'
+import { recordedNames } from './end-user-digests.ts'
 import { daysOf, namesOf, periodOf } from './name-rollups.ts'
 import { ResponseRoom } from './response-room.ts'
 import { retryWhenLocked } from './retry-when-locked.ts'
@@ -29,27 +30,28 @@ export interface Forgotten {
 
 const stepRows = 100
 
-/** @param endUser the name, exactly as it was recorded */
+/** @param endUser the name, exactly as it was recorded, or whose digest was */
 export async function forgetEndUser (database: Database, endUser: string): Promise<Forgotten> {
   const { query } = database
+  const names = await recordedNames(query, endUser)
   const texts = new LongTexts(query, retryWhenLocked)
   const room = new ResponseRoom(query, retryWhenLocked, texts)
   const bodies = new CallBodyStore(database)
 
   const calls = await inSteps(async () => {
-    const rows = await query.selectFrom('usage').select('id').where('end_user', '=', endUser).limit(stepRows)
+    const rows = await query.selectFrom('usage').select('id').where('end_user', 'in', names).limit(stepRows)
       .execute()
     const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return []
     await bodies.empty(ids) // first: only these records say whose they are
-    await retryWhenLocked(async () => await forgetNames(database, endUser, ids))
+    await retryWhenLocked(async () => await forgetNames(database, names, ids))
     return ids
   })
-  await retryWhenLocked(async () => await forgetSums(query, endUser))
+  await retryWhenLocked(async () => await forgetSums(query, names))
 
   let atProviders = 0
   const responses = await inSteps(async () => {
-    const rows = await query.selectFrom('responses').select(['id', 'origin']).where('end_user', '=', endUser)
+    const rows = await query.selectFrom('responses').select(['id', 'origin']).where('end_user', 'in', names)
       .limit(stepRows).execute()
     await room.drop(rows.map(({ id }) => id))
     atProviders += rows.filter(({ origin }) => origin !== null).length
@@ -57,7 +59,7 @@ export async function forgetEndUser (database: Database, endUser: string): Promi
   })
 
   const deferred = await inSteps(async () => {
-    const rows = await query.selectFrom('deferred').select('id').where('end_user', '=', endUser)
+    const rows = await query.selectFrom('deferred').select('id').where('end_user', 'in', names)
       .limit(stepRows).execute()
     const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return []
@@ -71,16 +73,20 @@ export async function forgetEndUser (database: Database, endUser: string): Promi
 /**
  * Takes from records of an end user whom they were made for, and what they used from the sums by these names.
  */
-async function forgetNames (database: Database, endUser: string, ids: readonly string[]): Promise<void> {
+async function forgetNames (
+  database: Database,
+  names: readonly string[],
+  ids: readonly string[]
+): Promise<void> {
   await database.transaction([], async ({ query, addNames }) => {
     const rows = await database.lockRows(
-      query.selectFrom('usage').selectAll().where('end_user', '=', endUser).where('id', 'in', ids)
+      query.selectFrom('usage').selectAll().where('end_user', 'in', names).where('id', 'in', ids)
         .orderBy('at_ms').orderBy('id')
     ).execute()
     await addNames(rows, -1)
     // Messages of errors may quote a value of the request.
     const blank = { end_user: null, session: null, tags: null, metadata: null, steps: null, parties: null }
-    await query.updateTable('usage').set(blank).where('end_user', '=', endUser).where('id', 'in', ids)
+    await query.updateTable('usage').set(blank).where('end_user', 'in', names).where('id', 'in', ids)
       .execute()
     await forgetUnused(query, rows)
   })
@@ -105,9 +111,9 @@ async function forgetUnused (query: Kysely<Tables>, rows: readonly UsageRow[]): 
 }
 
 /** Deletes the sums of an end user whose records are gone: they are sums of calls for nobody now. */
-async function forgetSums (query: Kysely<Tables>, endUser: string): Promise<void> {
-  await query.deleteFrom('name_rollups').where('kind', '=', 'end_user').where('name', '=', endUser).execute()
-  await query.deleteFrom('counted_names').where('kind', '=', 'end_user').where('name', '=', endUser).execute()
+async function forgetSums (query: Kysely<Tables>, names: readonly string[]): Promise<void> {
+  await query.deleteFrom('name_rollups').where('kind', '=', 'end_user').where('name', 'in', names).execute()
+  await query.deleteFrom('counted_names').where('kind', '=', 'end_user').where('name', 'in', names).execute()
 }
 
 /** Takes steps until one finds nothing. @returns how many rows they found */

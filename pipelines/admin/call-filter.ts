@@ -8,8 +8,11 @@ import type { CallFilter, ListedColumn } from '../../lib/usage/call-filter.ts'
 import { principalOf } from './acts.ts'
 
 /** @throws GatewayError `invalid_value` naming the parameter */
-export function callFilter (call: AdminCall & { readonly search: URLSearchParams }): CallFilter {
+export async function callFilter (
+  call: AdminCall & { readonly search: URLSearchParams }
+): Promise<CallFilter> {
   const { search } = call
+  const endUser = search.get('end_user') ?? ''
   const list = (name: string): string[] | undefined =>
     search
       .get(name)
@@ -24,8 +27,8 @@ export function callFilter (call: AdminCall & { readonly search: URLSearchParams
     models: nonEmpty(list('model')),
     providers: nonEmpty(list('provider')),
     endpoints: nonEmpty(list('endpoint')),
-    endUsers: oneOf(search, 'end_user'),
-    sessions: oneOf(search, 'session'),
+    endUsers: endUser === '' ? undefined : await call.admin.namesOfEndUser(endUser),
+    sessions: sessionOf(search),
     tags: nonEmpty(list('tag')),
     values: [...valuesOf(list), ...factsOf(search)],
     ranges: rangesOf(search),
@@ -36,8 +39,8 @@ export function callFilter (call: AdminCall & { readonly search: URLSearchParams
 }
 
 /** Reads one name, which may have commas. */
-function oneOf (search: URLSearchParams, name: string): string[] | undefined {
-  const text = search.get(name)
+function sessionOf (search: URLSearchParams): string[] | undefined {
+  const text = search.get('session')
   return text === null || text === '' ? undefined : [text]
 }
 

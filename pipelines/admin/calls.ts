@@ -41,7 +41,7 @@ export const callHandlers: AdminHandlers<
   | 'GET /admin/v1/live-calls'
 > = {
   'GET /admin/v1/calls.csv': async call => {
-    const filter = callFilter(call)
+    const filter = await callFilter(call)
     const pages = printPages(
       'csv',
       async after => await call.admin.reports.make('exportPage', filter, 'csv', after)
@@ -50,7 +50,7 @@ export const callHandlers: AdminHandlers<
   },
 
   'GET /admin/v1/calls': async call =>
-    await call.admin.reports.make('listCalls', callFilter(call), pageRequest(call.search)),
+    await call.admin.reports.make('listCalls', await callFilter(call), pageRequest(call.search)),
 
   'GET /admin/v1/calls/:call_id': async (call, { settings }) => {
     const { projects } = principalOf(call)
@@ -64,7 +64,7 @@ export const callHandlers: AdminHandlers<
   },
 
   'GET /admin/v1/live-calls': async (call, { ready, settings }) => {
-    callFilter(call) // refuses a wrong one before the answer begins
+    await callFilter(call) // refuses a wrong one before the answer begins
     if ((followers.get(principalOf(call).id) ?? 0) >= maxOfUser) {
       throw new GatewayError('overloaded', {
         message: `You follow the calls in ${maxOfUser} places already. Close one of them.`,
@@ -103,7 +103,8 @@ async function* follow (
       const principal = await currentPrincipal(call, adminRoutes['GET /admin/v1/live-calls'].role, settings)
       if (principal === undefined) return
       const lookMs = Date.now()
-      const found = await call.admin.reports.make('endedCalls', callFilter(extend(call, { principal })), {
+      const filter = await callFilter(extend(call, { principal }))
+      const found = await call.admin.reports.make('endedCalls', filter, {
         afterMs,
         seen: new Set(seen.keys()),
         limit: maxCalls + 1

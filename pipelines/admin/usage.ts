@@ -17,18 +17,19 @@ const maxNamedHoursMs = 2 * dayMs
 const maxBuckets = 1000
 
 export const usageHandlers: AdminHandlers<'GET /admin/v1/usage' | 'GET /admin/v1/usage.csv'> = {
-  'GET /admin/v1/usage': async call => await call.admin.reports.make('usageReport', reportRequest(call)),
+  'GET /admin/v1/usage': async call =>
+    await call.admin.reports.make('usageReport', await reportRequest(call)),
 
   'GET /admin/v1/usage.csv': async call => {
-    const usage = await call.admin.reports.make('usageReport', reportRequest(call))
+    const usage = await call.admin.reports.make('usageReport', await reportRequest(call))
     return csvReply('usage.csv', csvOf(usage))
   }
 }
 
 /** @throws GatewayError `invalid_value` naming the parameter */
-function reportRequest (
+async function reportRequest (
   call: AdminRequest<'GET /admin/v1/usage' | 'GET /admin/v1/usage.csv'>
-): UsageReportRequest {
+): Promise<UsageReportRequest> {
   const { search } = call
   const {
     untilMs = Date.now(),
@@ -41,7 +42,7 @@ function reportRequest (
     endUsers,
     sessions,
     tags
-  } = callFilter(call)
+  } = await callFilter(call)
   if (fromMs >= untilMs) throw invalid('from_ms', '`from_ms` must be before `until_ms`.')
   const lengthMs = untilMs - fromMs
   const given = search.get('group_by') ?? undefined

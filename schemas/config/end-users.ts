@@ -6,6 +6,11 @@ import { BudgetConfig } from './keys.ts'
 
 export const EndUsersConfig = Section(
   {
+    store: Type.Union([Type.Literal('as_given'), Type.Literal('hashed')], {
+      default: 'as_given',
+      description:
+        'Whether records, logs, spans and exports have the names as callers give them, or digests of these.'
+    }),
     required: Type.Boolean({
       default: false,
       description: 'Refuse calls to models that name no end user.'

@@ -4,7 +4,10 @@ import { receivedCall } from '../support/stages.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { NewCallBodies } from '../../lib/stores/call-body-store.ts'
 import type { Call } from '../../lib/core/call.ts'
+import { settings } from '../support/settings.ts'
 import type { Settings } from '../../lib/core/settings.ts'
+
+const { endUsers } = settings()
 
 const calls: Settings['calls'] = {
   keptMemoryBytes: 10_000,
@@ -33,7 +36,7 @@ function start (add: (bodies: NewCallBodies) => Promise<void>): Place {
       stored.push(bodies)
     }
   }, { maxMemoryBytes: () => calls.keptMemoryBytes, onFailure: error => failures.push(error) })
-  const capture = recorder.capturing(calls, [])
+  const capture = recorder.capturing({ ...calls, endUsers }, [])
   return {
     recorder,
     stored,
@@ -68,10 +71,36 @@ t.test('the rule is that of the project by its id or name, else that of all othe
     ]
   )
   t.equal(
-    recorder.capturing({ ...calls, keepBodies: [] }, [])({ id: 'key', name: 'key' }, 'chat'),
+    recorder.capturing({ endUsers, keepBodies: [] }, [])({ id: 'key', name: 'key' }, 'chat'),
     undefined
   )
-  t.equal(recorder.capturing(calls, [])({ id: 'key', name: 'key' }, 'models'), undefined)
+  t.equal(recorder.capturing({ ...calls, endUsers }, [])({ id: 'key', name: 'key' }, 'models'), undefined)
+})
+
+t.test('where end users are digests, members that name them are hidden', async t => {
+  const stored: NewCallBodies[] = []
+  const recorder = new BodyRecorder(
+    { add: async bodies => { stored.push(bodies) } },
+    { maxMemoryBytes: () => 10_000, onFailure: error => t.fail(String(error)) }
+  )
+  const body = { user: 'ada', metadata: { user_id: 'ada' }, safety_identifier: 'ada', messages: 'by ann' }
+  for (const store of ['as_given', 'hashed'] as const) {
+    const call = receivedCall({})
+    call.record.bodies = recorder.capturing({ ...calls, endUsers: { store, required: false } }, [])(
+      { id: 'key', name: 'key' }, 'chat'
+    )
+    call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(body))])
+    recorder.end(call, usageRowOf(1))
+  }
+  await recorder.flush()
+  const texts = stored.map(({ request }) => request?.text)
+  t.equal(texts[0], JSON.stringify(body))
+  t.same(JSON.parse(texts[1] ?? ''), {
+    user: '[redacted]',
+    metadata: { user_id: '[redacted]' },
+    safety_identifier: '[redacted]',
+    messages: 'by ann'
+  })
 })
 
 t.test(

@@ -193,3 +193,23 @@ t.test('what stages leave of a request counts, and what headers say is replaced 
   }
   t.end()
 })
+
+t.test('where end users are digests, a record has that of the name as it came, whatever stages leave', t => {
+  const inBody = { user: 'Ann', metadata: { a: 'Ann' } }
+  const byHeader = { 'x-litellm-end-user-id': 'Ann' }
+  for (const [body, headers] of [[inBody, {}], [{}, byHeader]] as const) {
+    const record = new CallRecord('chat')
+    record.digestEndUser = name => `digest of ${name}`
+    attribute(body, { headers, record })
+    t.equal(record.endUser, 'digest of Ann')
+    attributeAgain({ ...body, user: '?' }, { headers, record })
+    const seen: string[] = []
+    replaceNames({ headers, record }, text => {
+      seen.push(text)
+      return 'A'
+    })
+    t.equal(record.endUser, 'digest of Ann')
+    t.same(seen, 'x-litellm-end-user-id' in headers ? ['Ann'] : [], 'stages see what a header says')
+  }
+  t.end()
+})

@@ -58,7 +58,12 @@ t.test('the example file is right, with and without its entries, and complete', 
       ]
     }
   ])
-  t.same(endUsers, { required: false, defaultBudget: { usd: 1, per: 'day' }, strict: true })
+  t.same(endUsers, {
+    store: 'as_given',
+    required: false,
+    defaultBudget: { usd: 1, per: 'day' },
+    strict: true
+  })
   t.same(metrics, load(t, 'metrics: {}').metrics)
   t.equal(bodyMemoryBytes, 1_073_741_824)
   t.same({ ...limits, tags: [], models: [] }, defaults.limits, 'the example shows the defaults')

@@ -66,7 +66,7 @@ t.test('without a file and an environment everything has its default', async t =
         withoutStore: 'allow',
         withoutCoordination: 'share'
       },
-      endUsers: { required: false },
+      endUsers: { store: 'as_given', required: false },
       tools: {
         connectMs: 5000,
         callMs: 30_000,

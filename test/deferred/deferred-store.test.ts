@@ -7,13 +7,6 @@ import { lockedAfterFirstPiece, storeTest } from '../support/stores.ts'
 const row = { id: 'a', keyId: 'key-1' }
 const later = 1_000_000
 
-storeTest('all processes have one secret', async (t, open) => {
-  const store = new DeferredStore(await open())
-  const [one, two] = await Promise.all([store.secret(), store.secret()])
-  t.equal(one.length, 32)
-  t.same(one, two)
-})
-
 storeTest(
   'a completion is fetched by one process at a time, and again only when that has died',
   async (t, open) => {

@@ -209,7 +209,11 @@ t.test('no caller, provider or member makes the store keep a text of any length'
       upstreamAt(upstream.url, 'openai', 'openai', { quirks: { responsesApi: false } }),
       upstreamAt(upstream.url, 'direct')
     ],
-    endUsers: { required: false, defaultBudget: { usd: 1000, per: 'day', unpriced: 'allow' } },
+    endUsers: {
+      store: 'as_given',
+      required: false,
+      defaultBudget: { usd: 1000, per: 'day', unpriced: 'allow' }
+    },
     deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1e6 },
     calls: {
       keptMemoryBytes: 1e7,

@@ -562,7 +562,7 @@ t.test(
       [
         'this end user',
         'user',
-        { endUsers: { required: false, defaultBudget: budget, strict: false } },
+        { endUsers: { store: 'as_given', required: false, defaultBudget: budget, strict: false } },
         { user: 'ada' },
         { user: 'bob' }
       ],
@@ -686,7 +686,7 @@ t.test(
           providers: [upstreamAt(`${upstream.url}/v1`)],
           models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })],
           limits: { ...limits, withoutStore },
-          endUsers: { required: false, defaultBudget: { usd: 1, per: 'day' } }
+          endUsers: { store: 'as_given', required: false, defaultBudget: { usd: 1, per: 'day' } }
         },
         {},
         { limiter: new LocalLimiter({ readUsed: never }) }
@@ -714,7 +714,7 @@ t.test(
       t,
       {},
       { pieces: [chatAnswer('x')] },
-      { parts: { endUsers: { required: true } } }
+      { parts: { endUsers: { store: 'as_given', required: true } } }
     )
     const refused = await ask()
     t.equal(refused.status, 400)

@@ -1517,7 +1517,11 @@ t.test(
     const hour: Budget = { usd: 1, per: 'hour' }
     const { limits, usage } = settings()
     for (const [what, parts, body] of [
-      ['end user', { endUsers: { required: false, defaultBudget: hour } }, { user: 'ada' }],
+      [
+        'end user',
+        { endUsers: { store: 'as_given', required: false, defaultBudget: hour } },
+        { user: 'ada' }
+      ],
       [
         'tag',
         {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { NamedBudgets, type NamingCall } from '../../lib/limits/named-budgets.ts'
+import { endUserDigest } from '../../lib/stores/end-user-digests.ts'
 import { settings } from '../support/settings.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
@@ -75,8 +76,24 @@ t.test(
   }
 )
 
+t.test('an end user of a record that has digests is the party that the name would be', t => {
+  const endUsers = { required: false, defaultBudget: { usd: 1, per: 'day' } } as const
+  const digest = endUserDigest(secret)('default', 'ada')
+  const rows = [['as_given', 'ada'], ['hashed', digest]] as const
+  for (const [store, endUser] of rows) {
+    t.same(
+      namesOf(budgetsOf({ endUsers: { ...endUsers, store } }), { record: { endUser } }),
+      [`end_user default/${digest}`],
+      store
+    )
+  }
+  t.end()
+})
+
 t.test('each end user of each project has the budget, under a name that tells nobody theirs', async t => {
-  const named = budgetsOf({ endUsers: { required: false, defaultBudget: { usd: 1, per: 'day' } } })
+  const named = budgetsOf({
+    endUsers: { store: 'as_given', required: false, defaultBudget: { usd: 1, per: 'day' } }
+  })
   const of = (endUser: string | undefined, project?: string) =>
     namesOf(named, {
       record: { endUser },
@@ -93,7 +110,7 @@ t.test('each end user of each project has the budget, under a name that tells no
 t.test(
   'a call without the end user that the configuration requires is refused, and says what to send',
   async t => {
-    const named = budgetsOf({ endUsers: { required: true } })
+    const named = budgetsOf({ endUsers: { store: 'as_given', required: true } })
     t.throws(() => namesOf(named, {}), {
       code: 'invalid_value',
       param: 'user',
@@ -111,7 +128,7 @@ t.test(
 
 t.test('the parties of a record are those whose budgets there still are', async t => {
   const named = budgetsOf(
-    { endUsers: { required: false, budgets: [{ usd: 1, per: 'day' }], strict: false } },
+    { endUsers: { store: 'as_given', required: false, budgets: [{ usd: 1, per: 'day' }], strict: false } },
     { tags: [{ tag: 'a:b', budget: { usd: 3 } }] }
   )
   t.same(named.recorded(JSON.stringify(['tag:a:b', 'tag:gone', 'end_user:p/x', 'model:gone', 'key:k'])), [

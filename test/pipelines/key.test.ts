@@ -212,7 +212,7 @@ t.test(
           }
         ]
       },
-      endUsers: { required: true, defaultBudget: { usd: 3, per: 'hour' } },
+      endUsers: { store: 'as_given', required: true, defaultBudget: { usd: 3, per: 'hour' } },
       usage: { ...usage, keys: [{ key: 'test', tags: ['nightly'] }] }
     })
     const read = async (endUser?: string): Promise<Array<Record<string, unknown>>> => {

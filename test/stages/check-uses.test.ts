@@ -179,12 +179,12 @@ t.test('an address that is too long to be one is not parsed, and counts as an ob
 
 t.test('budgets of what a call names allow nothing without a price either', async t => {
   const all = settings({
-    endUsers: { required: false, defaultBudget: { usd: 1 } },
+    endUsers: { store: 'as_given', required: false, defaultBudget: { usd: 1 } },
     usage: { ...settings().usage, keys: [{ key: 'k', tags: ['nightly'] }] }
   })
   const budget = { usd: 1 }
   const secret = Buffer.alloc(32, 1)
-  const without = { ...all, endUsers: { required: false } }
+  const without = { ...all, endUsers: settings().endUsers }
   const of = (limits: Partial<typeof all.limits>): NamedBudgets =>
     new NamedBudgets({ ...without, limits: { ...all.limits, ...limits } }, { secret })
   const ofTag = of({ tags: [{ tag: 'nightly', budget }] })

@@ -22,10 +22,16 @@ const tables = [
   'text_pieces'
 ] as const
 
+/** Those that say of which calls there were, and not what callers are to fetch. */
+const recordTables = ['usage', 'name_rollups', 'counted_names', 'call_bodies'] as const
+
 /** Reads every text of the tables that calls write to. */
-async function allOf ({ query }: Database): Promise<string> {
+async function allOf (
+  { query }: Database,
+  names: ReadonlyArray<typeof tables[number]> = tables
+): Promise<string> {
   const rows = await Promise.all(
-    tables.map(async table => (await sql`select * from ${sql.table(table)}`.execute(query)).rows)
+    names.map(async table => (await sql`select * from ${sql.table(table)}`.execute(query)).rows)
   )
   return JSON.stringify(rows)
 }
@@ -41,107 +47,112 @@ async function sumsOf ({ query }: Database): Promise<unknown> {
     .execute()
 }
 
-storeTest('nothing of an end user is left but the sums, and everything of another', async (t, open) => {
-  const database = await open()
-  const keepBodies = [
-    {
-      project: 'default',
-      keepMs: 3_600_000,
-      maxBytes: 1_000_000,
-      redact: { fields: [], patterns: [] },
-      readableBy: 'admin' as const
+for (const store of ['as_given', 'hashed'] as const) {
+  storeTest(`nothing of an end user is left but the sums, and everything of another: ${store}`, async (t, open) => {
+    const database = await open()
+    const keepBodies = [
+      {
+        project: 'default',
+        keepMs: 3_600_000,
+        maxBytes: 1_000_000,
+        redact: { fields: [], patterns: [] },
+        readableBy: 'admin' as const
+      }
+    ]
+    const { deferred } = settings()
+    const api = await testGateway(
+      t,
+      {
+        providers: [sandbox],
+        calls: { keepBodies, keptMemoryBytes: 10_000_000 },
+        endUsers: { store, required: false },
+        deferred: { ...deferred, forAllProviders: true }
+      },
+      {},
+      { database, usageDatabase: database }
+    )
+    const post = async (path: string, body: object): Promise<{ id: string }> =>
+      (await (await api.post(path, body)).json()) as { id: string }
+    for (const [user, secret] of [
+      ['ada-42', 'of-ada'],
+      ['bob', 'of-bob']
+    ] as const) {
+      const messages = [{ role: 'user', content: secret }]
+      await post('/v1/chat/completions', {
+        model: 'sandbox/echo',
+        messages,
+        user,
+        metadata: { tags: [`tag-${secret}`], note: secret }
+      })
+      await post('/v1/messages', {
+        model: 'sandbox/echo',
+        max_tokens: 99,
+        messages,
+        metadata: { user_id: user }
+      })
+      const first = await post('/v1/responses', {
+        model: 'sandbox/echo',
+        input: `${secret} ${'long '.repeat(60_000)}`,
+        safety_identifier: user,
+        store: true
+      })
+      await post('/v1/responses', {
+        model: 'sandbox/echo',
+        input: secret,
+        previous_response_id: first.id,
+        safety_identifier: user,
+        store: true
+      })
+      const { id } = await post('/v1/responses', {
+        model: 'sandbox/echo',
+        input: secret,
+        safety_identifier: user,
+        background: true,
+        stream: true,
+        store: true
+      }).catch(() => ({ id: '' }))
+      t.equal(id, '', 'a stream is no JSON')
+      await post('/v1/chat/completions', { model: 'sandbox/echo', messages, user, deferred: true })
     }
-  ]
-  const { deferred } = settings()
-  const api = await testGateway(
-    t,
-    {
-      providers: [sandbox],
-      calls: { keepBodies, keptMemoryBytes: 10_000_000 },
-      deferred: { ...deferred, forAllProviders: true }
-    },
-    {},
-    { database, usageDatabase: database }
-  )
-  const post = async (path: string, body: object): Promise<{ id: string }> =>
-    (await (await api.post(path, body)).json()) as { id: string }
-  for (const [user, secret] of [
-    ['ada-42', 'of-ada'],
-    ['bob', 'of-bob']
-  ] as const) {
-    const messages = [{ role: 'user', content: secret }]
-    await post('/v1/chat/completions', {
-      model: 'sandbox/echo',
-      messages,
-      user,
-      metadata: { tags: [`tag-${secret}`], note: secret }
-    })
-    await post('/v1/messages', {
-      model: 'sandbox/echo',
-      max_tokens: 99,
-      messages,
-      metadata: { user_id: user }
-    })
-    const first = await post('/v1/responses', {
-      model: 'sandbox/echo',
-      input: `${secret} ${'long '.repeat(60_000)}`,
-      safety_identifier: user,
-      store: true
-    })
-    await post('/v1/responses', {
-      model: 'sandbox/echo',
-      input: secret,
-      previous_response_id: first.id,
-      safety_identifier: user,
-      store: true
-    })
-    const { id } = await post('/v1/responses', {
-      model: 'sandbox/echo',
-      input: secret,
-      safety_identifier: user,
-      background: true,
-      stream: true,
-      store: true
-    }).catch(() => ({ id: '' }))
-    t.equal(id, '', 'a stream is no JSON')
-    await post('/v1/chat/completions', { model: 'sandbox/echo', messages, user, deferred: true })
-  }
-  await until(
-    async () =>
-      (await database.query.selectFrom('deferred').select('state').execute()).every(
-        ({ state }) => state === 'done'
-      ),
-    'the deferred calls'
-  )
-  await until(
-    async () =>
-      (await database.query.selectFrom('responses').select('status').execute()).every(
-        ({ status }) => status === 'completed'
-      ),
-    'the responses'
-  )
-  await until(async () => {
-    const states = await database.query.selectFrom('call_bodies').select('state').execute()
-    return states.length === 16 && states.every(({ state }) => state === 'kept')
-  }, 'the bodies of sixteen calls')
-  await api.gateway.close()
-  const before = await allOf(database)
-  for (const text of ['ada-42', 'of-ada', 'of-bob']) t.ok(before.split(text).length > 10, text)
-  const sums = await sumsOf(database)
+    await until(
+      async () =>
+        (await database.query.selectFrom('deferred').select('state').execute()).every(
+          ({ state }) => state === 'done'
+        ),
+      'the deferred calls'
+    )
+    await until(
+      async () =>
+        (await database.query.selectFrom('responses').select('status').execute()).every(
+          ({ status }) => status === 'completed'
+        ),
+      'the responses'
+    )
+    await until(async () => {
+      const states = await database.query.selectFrom('call_bodies').select('state').execute()
+      return states.length === 16 && states.every(({ state }) => state === 'kept')
+    }, 'the bodies of sixteen calls')
+    await api.gateway.close()
+    const before = await allOf(database)
+    for (const text of ['of-ada', 'of-bob']) t.ok(before.split(text).length > 10, text)
+    if (store === 'as_given') t.ok(before.split('ada-42').length > 10)
+    else t.notMatch(await allOf(database, recordTables), /ada-42/)
+    const sums = await sumsOf(database)
 
-  t.same(
-    await forgetEndUser(database, 'ada'),
-    { calls: 0, responses: 0, atProviders: 0, deferred: 0 },
-    'the name is compared exactly'
-  )
-  t.equal(await allOf(database), before)
-  t.same(await forgetEndUser(database, 'ada-42'), { calls: 8, responses: 3, atProviders: 0, deferred: 1 })
-  const after = await allOf(database)
-  t.notMatch(after, /ada-42|of-ada/)
-  t.equal(after.split('of-bob').length, before.split('of-bob').length)
-  t.same(await sumsOf(database), sums)
-  t.same(await forgetEndUser(database, 'ada-42'), { calls: 0, responses: 0, atProviders: 0, deferred: 0 })
-})
+    t.same(
+      await forgetEndUser(database, 'ada'),
+      { calls: 0, responses: 0, atProviders: 0, deferred: 0 },
+      'the name is compared exactly'
+    )
+    t.equal(await allOf(database), before)
+    t.same(await forgetEndUser(database, 'ada-42'), { calls: 8, responses: 3, atProviders: 0, deferred: 1 })
+    const after = await allOf(database)
+    t.notMatch(after, /ada-42|of-ada/)
+    t.equal(after.split('of-bob').length, before.split('of-bob').length)
+    t.same(await sumsOf(database), sums)
+    t.same(await forgetEndUser(database, 'ada-42'), { calls: 0, responses: 0, atProviders: 0, deferred: 0 })
+  })
+}
 
 storeTest(
   'more calls than a step takes, and what providers keep as well, are forgotten and counted',

@@ -67,7 +67,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       withoutStore: 'allow',
       withoutCoordination: 'share'
     },
-    endUsers: { required: false },
+    endUsers: { store: 'as_given', required: false },
     tools: {
       connectMs: 1_000,
       callMs: 1_000,

@@ -1,0 +1,28 @@
+/**
+ * Says under which names a store has the end users of callers: as callers give them, or as digests.
+ */
+
+import { createHmac, hkdfSync } from 'node:crypto'
+import { defaultProject } from '../core/key.ts'
+import { storeSecret } from './store-secret.ts'
+import type { Kysely } from 'kysely'
+import type { Tables } from './tables.ts'
+
+/** Returns the digest of an end user of a project: 22 characters, which tell nobody the name. */
+export type EndUserDigest = (projectId: string, endUser: string) => string
+
+/** Makes the digests of a store: keyed, as names can be guessed. @param secret of the store */
+export function endUserDigest (secret: Buffer): EndUserDigest {
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'budgets of end users', 32))
+  return (projectId, endUser) => (
+    createHmac('sha256', key).update(`${projectId}\0${endUser}`).digest('base64url').slice(0, 22)
+  )
+}
+
+/** Lists the names that records may have of an end user: the given one, and its digest in each project. */
+export async function recordedNames (query: Kysely<Tables>, endUser: string): Promise<string[]> {
+  const digest = endUserDigest(await storeSecret(query))
+  const projects = await query.selectFrom('projects').select('id').execute()
+  const ids = new Set([defaultProject, ...projects.map(({ id }) => id)])
+  return [endUser, ...[...ids].map(id => digest(id, endUser))]
+}

@@ -1,0 +1,16 @@
+import { randomBytes } from 'node:crypto'
+import { retryWhenLocked } from './retry-when-locked.ts'
+import type { Kysely } from 'kysely'
+import type { Tables } from './tables.ts'
+
+/** Returns the 32 bytes that all processes with a store share; the first makes them. */
+export async function storeSecret (query: Kysely<Tables>): Promise<Buffer> {
+  const made = { name: 'deferred', value: randomBytes(32).toString('base64') }
+  await retryWhenLocked(async () => (
+    await query.insertInto('secrets').values(made)
+      .onConflict(conflict => conflict.column('name').doNothing()).execute()
+  ))
+  const { value } = await query.selectFrom('secrets').select('value').where('name', '=', made.name)
+    .executeTakeFirstOrThrow()
+  return Buffer.from(value, 'base64')
+}

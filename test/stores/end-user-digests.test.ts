@@ -1,0 +1,25 @@
+import t from 'tap'
+import { endUserDigest, recordedNames } from '../../lib/stores/end-user-digests.ts'
+import { storeSecret } from '../../lib/stores/store-secret.ts'
+import { storeTest } from '../support/stores.ts'
+
+t.test('a digest depends on the name, the project and the secret, and is short', t => {
+  const digest = endUserDigest(Buffer.alloc(32, 1))
+  const digests = [
+    digest('a', 'ada'), digest('b', 'ada'), digest('a', 'bob'), endUserDigest(Buffer.alloc(32, 2))('a', 'ada')
+  ]
+  t.equal(new Set(digests).size, 4)
+  for (const text of digests) t.match(text, /^[\w-]{22}$/)
+  t.equal(digest('a', 'ada'), digests[0])
+  t.end()
+})
+
+storeTest('records may have the name, and its digest in each project', async (t, open) => {
+  const { query } = await open()
+  await query.insertInto('projects').values({ id: 'p', name: 'P', created_at_ms: 0 }).execute()
+  const digest = endUserDigest(await storeSecret(query))
+  t.same(
+    new Set(await recordedNames(query, 'ada')),
+    new Set(['ada', digest('default', 'ada'), digest('p', 'ada')])
+  )
+})
