@@ -27,7 +27,7 @@ export interface Deferrals {
 
 /** Opens the store of deferred completions. @throws the errors of the database */
 export async function openDeferrals (
-  database: Pick<Database, 'query' | 'storeFileIntact' | 'skipLocked' | 'now'>
+  database: Pick<Database, 'query' | 'storeFileIntact' | 'skipLocked' | 'lockRows' | 'now'>
 ): Promise<Deferrals> {
   const store = new DeferredStore(database)
   const secret = await storeSecret(database.query)

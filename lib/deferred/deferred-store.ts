@@ -53,12 +53,12 @@ export class DeferredStore {
   /** Returns the time by the clock that leases and expiries are compared with. */
   readonly now: () => number
 
-  constructor (database: Pick<Database, 'query' | 'storeFileIntact' | 'skipLocked' | 'now'>) {
+  constructor (database: Pick<Database, 'query' | 'storeFileIntact' | 'skipLocked' | 'lockRows' | 'now'>) {
     this.#query = database.query
     this.#skipLocked = database.skipLocked
     this.now = database.now
     this.#use = storeUser(database, 'Deferred completions')
-    this.#texts = new LongTexts(this.#query, this.#use)
+    this.#texts = new LongTexts(database, this.#use, 'deferred')
   }
 
   /** @param takeMemory is called with the size of what is read, before it is read */
@@ -355,7 +355,7 @@ export class DeferredStore {
   /** Deletes rows that have expired, last of all what says that they are there. */
   async #delete (ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
-    await this.#texts.remove(ids)
+    await this.#texts.end(ids)
     await this.#use(async () => await this.#query.deleteFrom('deferred').where('id', 'in', ids).execute())
   }
 }

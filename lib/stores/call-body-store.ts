@@ -27,7 +27,7 @@ export class CallBodyStore {
   constructor (database: Database) {
     this.#query = database.query
     this.#use = storeUser(database, 'Bodies of calls')
-    this.#texts = new LongTexts(this.#query, this.#use)
+    this.#texts = new LongTexts(database, this.#use, 'call_bodies')
   }
 
   /**
@@ -56,17 +56,15 @@ export class CallBodyStore {
       request: await this.#put(id, 'request', request),
       answer: await this.#put(id, 'answer', answer)
     }
-    const { numUpdatedRows } = await this.#use(
+    await this.#use(
       async () =>
         await this.#query
           .updateTable('call_bodies')
           .set(stored)
           .where('id', '=', id)
-          .where('state', '=', 'storing')
-          .executeTakeFirstOrThrow()
+          .where('state', '=', 'storing') // else they have expired meanwhile
+          .execute()
     )
-    // They have expired meanwhile: what was stored after that belongs to nothing.
-    if (numUpdatedRows === 0n) await this.#texts.remove([id])
   }
 
   async #put (id: string, name: string, body: CallBody | undefined): Promise<string | null> {
@@ -122,17 +120,8 @@ export class CallBodyStore {
     )
   }
 
-  /** Deletes bodies. Marks the rows first: what is read meanwhile has expired. */
+  /** Deletes bodies. What is read meanwhile has expired. */
   async empty (ids: readonly string[]): Promise<void> {
-    if (ids.length === 0) return
-    await this.#use(
-      async () =>
-        await this.#query
-          .updateTable('call_bodies')
-          .set({ state: 'expired', request: null, answer: null })
-          .where('id', 'in', ids)
-          .execute()
-    )
-    await this.#texts.remove(ids)
+    await this.#texts.end(ids)
   }
 }

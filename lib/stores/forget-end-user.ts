@@ -34,8 +34,8 @@ const stepRows = 100
 export async function forgetEndUser (database: Database, endUser: string): Promise<Forgotten> {
   const { query } = database
   const names = await recordedNames(query, endUser)
-  const texts = new LongTexts(query, retryWhenLocked)
-  const room = new ResponseRoom(query, retryWhenLocked, texts)
+  const room = new ResponseRoom(query, retryWhenLocked, new LongTexts(database, retryWhenLocked, 'responses'))
+  const deferredTexts = new LongTexts(database, retryWhenLocked, 'deferred')
   const bodies = new CallBodyStore(database)
 
   const calls = await inSteps(async () => {
@@ -63,7 +63,7 @@ export async function forgetEndUser (database: Database, endUser: string): Promi
       .limit(stepRows).execute()
     const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return []
-    await texts.remove(ids)
+    await deferredTexts.end(ids)
     await retryWhenLocked(async () => await query.deleteFrom('deferred').where('id', 'in', ids).execute())
     return ids
   })

@@ -5,11 +5,15 @@
  * In one row, a text of 6 MB took 80 ms to write and 30 whenever the row changed, and sixteen rows of 9 MB
  * took 1.6 s to delete, while all other calls waited. Each piece is written, read and deleted by a statement
  * in a turn of its own.
+ *
+ * A row that is to be deleted is marked first, and a marked row gets no more pieces: a text that is written
+ * while its owner is deleted leaves nothing behind, and neither does a process that dies meanwhile.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { splitText } from '../text/split-text.ts'
 import type { Kysely } from 'kysely'
+import type { Database } from './database.ts'
 import type { UseStore } from './use-store.ts'
 import type { Tables } from './tables.ts'
 
@@ -30,17 +34,29 @@ export function isLong (text: string): boolean {
   return text.length > maxLengthInRow
 }
 
+/** The tables whose rows have long texts. */
+export type TextOwners = 'responses' | 'deferred' | 'call_bodies'
+
 export class LongTexts {
   readonly #query: Kysely<Tables>
+  readonly #lockRows: Database['lockRows']
   readonly #use: UseStore
+  readonly #owners: TextOwners
 
-  constructor (query: Kysely<Tables>, use: UseStore) {
+  constructor (
+    { query, lockRows }: Pick<Database, 'query' | 'lockRows'>,
+    use: UseStore,
+    owners: TextOwners
+  ) {
     this.#query = query
+    this.#lockRows = lockRows
     this.#use = use
+    this.#owners = owners
   }
 
   /**
-   * Stores a text, in the place of an earlier one of the same owner and name.
+   * Stores a text, in the place of an earlier one of the same owner and name. Nothing is stored of a long
+   * one whose owner is gone, or marked.
    *
    * @returns what its row has for it: the text itself, unless it is long
    */
@@ -52,41 +68,61 @@ export class LongTexts {
   async putInPieces (ownerId: string, name: string, text: string): Promise<string> {
     let number = 0
     for (const piece of splitText(text, pieceLength)) {
-      const row = { owner_id: ownerId, name, number: number++, piece }
-      await this.#use(
-        async () =>
-          await this.#query
-            .insertInto('text_pieces')
-            .values(row)
-            .onConflict(conflict => conflict.columns(['owner_id', 'name', 'number']).doUpdateSet({ piece }))
-            .execute()
-      )
+      await this.#use(async () => await this.#insert(ownerId, name, number, piece))
+      number++
       await yieldFairly()
     }
     return `long:${name}:${number}`
   }
 
+  /** With the lock of its row an owner is not marked before the piece can be seen. */
+  async #insert (ownerId: string, name: string, number: number, piece: string): Promise<void> {
+    const owner = this.#lockRows(this.#unmarked(ownerId))
+    await this.#query
+      .insertInto('text_pieces')
+      .columns(['owner_id', 'name', 'number', 'piece'])
+      .expression(
+        owner.select(build => [
+          'id',
+          build.cast<string>(build.val(name), 'text').as('name'),
+          build.cast<number>(build.val(number), 'bigint').as('number'),
+          build.cast<string>(build.val(piece), 'text').as('piece')
+        ])
+      )
+      .onConflict(conflict => conflict.columns(['owner_id', 'name', 'number']).doUpdateSet({ piece }))
+      .execute()
+  }
+
+  #unmarked (id: string) {
+    const rows = this.#query.selectFrom(this.#owners).where('id', '=', id)
+    return this.#owners === 'call_bodies'
+      ? rows.where('state', '=', 'storing')
+      : rows.where('expires_at_ms', '>', 0)
+  }
+
+  /**
+   * Deletes the texts of owners that are to be deleted, or emptied, and marks their rows: no other text of
+   * theirs is stored.
+   */
+  async end (ownerIds: readonly string[]): Promise<void> {
+    if (ownerIds.length === 0) return
+    await this.#use(async () => await this.#mark(ownerIds))
+    await this.remove(ownerIds)
+  }
+
+  async #mark (ownerIds: readonly string[]): Promise<void> {
+    const marking = this.#owners === 'call_bodies'
+      ? this.#query
+          .updateTable('call_bodies')
+          .set({ state: 'expired', request: null, answer: null })
+          .where('id', 'in', ownerIds)
+      : this.#query.updateTable(this.#owners).set({ expires_at_ms: 0 }).where('id', 'in', ownerIds)
+    await marking.execute()
+  }
+
   /** Returns the text that a row stands for; `undefined` when it is being deleted. */
   async get (ownerId: string, inRow: string): Promise<string | undefined> {
-    const [, name, count] = mark.exec(inRow) ?? []
-    if (name === undefined) return inRow
-    let text = ''
-    for (let number = 0; number < Number(count); number++) {
-      const row = await this.#use(
-        async () =>
-          await this.#query
-            .selectFrom('text_pieces')
-            .select('piece')
-            .where('owner_id', '=', ownerId)
-            .where('name', '=', name)
-            .where('number', '=', number)
-            .executeTakeFirst()
-      )
-      if (row === undefined) return undefined
-      text += row.piece
-      await yieldFairly()
-    }
-    return text
+    return await readLongText(this.#query, this.#use, ownerId, inRow)
   }
 
   /** Returns a text that has no place in the row of its owner; `undefined` where there is none. */
@@ -130,4 +166,32 @@ export class LongTexts {
       deleted = rows.length
     }
   }
+}
+
+/** Returns the text that a row stands for; `undefined` when it is being deleted. */
+export async function readLongText (
+  query: Kysely<Tables>,
+  use: UseStore,
+  ownerId: string,
+  inRow: string
+): Promise<string | undefined> {
+  const [, name, count] = mark.exec(inRow) ?? []
+  if (name === undefined) return inRow
+  let text = ''
+  for (let number = 0; number < Number(count); number++) {
+    const row = await use(
+      async () =>
+        await query
+          .selectFrom('text_pieces')
+          .select('piece')
+          .where('owner_id', '=', ownerId)
+          .where('name', '=', name)
+          .where('number', '=', number)
+          .executeTakeFirst()
+    )
+    if (row === undefined) return undefined
+    text += row.piece
+    await yieldFairly()
+  }
+  return text
 }

@@ -38,7 +38,7 @@ export class ResponseFrames {
           .returning('key_id')
           .executeTakeFirst()
     )
-    if (row === undefined) return await this.#texts.remove([responseId])
+    if (row === undefined) return
     const frame = await this.#texts.put(responseId, `frames-${from}`, text)
     await this.#use(
       async () =>

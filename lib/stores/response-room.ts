@@ -172,7 +172,7 @@ export class ResponseRoom {
    */
   async drop (ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
-    await this.#texts.remove(ids)
+    await this.#texts.end(ids)
     const frames = this.#query
       .selectFrom('response_events')
       .select(['response_id', 'sequence_number'])

@@ -79,13 +79,13 @@ export class ResponseStore implements ResponseArchive {
 
   /** @param options read anew each time: they may change */
   constructor (
-    database: Pick<Database, 'query' | 'storeFileIntact' | 'now'>,
+    database: Pick<Database, 'query' | 'storeFileIntact' | 'lockRows' | 'now'>,
     options: () => ResponseStoreOptions
   ) {
     this.#query = database.query
     this.now = database.now
     this.#use = storeUser(database, 'Stored responses')
-    this.#texts = new LongTexts(this.#query, this.#use)
+    this.#texts = new LongTexts(database, this.#use, 'responses')
     this.#conversations = new StoredConversations(this.#query, this.#use, this.#texts, this.now, options)
     this.#room = new ResponseRoom(this.#query, this.#use, this.#texts)
     this.frames = new ResponseFrames(
@@ -162,10 +162,11 @@ export class ResponseStore implements ResponseArchive {
             .updateTable('responses')
             .set({ ...complete, ...texts })
             .where('id', '=', response.id)
+            .where('expires_at_ms', '>', 0)
             .returning('id')
             .executeTakeFirst()
       )
-      if (shown === undefined) return await this.#texts.remove([response.id]) // it took too long
+      if (shown === undefined) return // it took too long
     }
     await this.#conversations.noteItems(keyId, response.id, itemIds)
     await this.#makeRoom(keyId, response.id, sizeBytes + besideBytes)

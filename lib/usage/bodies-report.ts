@@ -2,7 +2,8 @@
 
 import type { Kysely } from 'kysely'
 import type { CallBodies, CallBody } from '../../schemas/admin/call-bodies.ts'
-import { LongTexts } from '../stores/long-texts.ts'
+import { readLongText } from '../stores/long-texts.ts'
+import type { UseStore } from '../stores/use-store.ts'
 import type { Tables } from '../stores/tables.ts'
 import { findCall } from './calls-report.ts'
 
@@ -37,9 +38,9 @@ export async function findBodies (
       ? await query.selectFrom('call_bodies').selectAll().where('id', '=', call.id).executeTakeFirst()
       : undefined
   if (row === undefined) return found
-  const texts = new LongTexts(query, async work => await work())
+  const use: UseStore = async work => await work()
   const read = async (inRow: string | null): Promise<CallBody | null> => {
-    const text = inRow === null ? undefined : await texts.get(row.id, inRow)
+    const text = inRow === null ? undefined : await readLongText(query, use, row.id, inRow)
     return text === undefined ? null : JSON.parse(text) as CallBody // written by us
   }
   const { readable_by, expires_at_ms } = row

@@ -207,3 +207,24 @@ storeTest('a task is not taken before all of it is stored', async (t, open) => {
   await adding
   t.ok(await store.take({ owner: 'one', untilMs: store.now() + later }, store.now()))
 })
+
+storeTest('an answer that is stored while its completion expires leaves nothing', async (t, open) => {
+  const database = await open()
+  const store = new DeferredStore(database)
+  for (const answer of [
+    { status: 200, body: JSON.stringify('x'.repeat(400_000)) },
+    { status: 200, body: '{}', placeholders: 's'.repeat(400_000) }
+  ]) {
+    await store.claim(row, { owner: 'one', untilMs: 100 }, 100, 0)
+    const lock = lockedAfterFirstPiece()
+    const slow = new DeferredStore({ ...database, query: database.query.withPlugin(lock.plugin) })
+    const storing = slow.keep('a', 'one', answer, later)
+    await lock.reached
+    await store.expire(100)
+    lock.release()
+    t.equal(await storing, false)
+    for (const table of ['deferred', 'text_pieces'] as const) {
+      t.same(await database.query.selectFrom(table).selectAll().execute(), [], table)
+    }
+  }
+})

@@ -1,11 +1,16 @@
 import { isLong, LongTexts } from '../../lib/stores/long-texts.ts'
 import { storeUser } from '../../lib/stores/use-store.ts'
-import { storeTest, type OpenStore } from '../support/stores.ts'
+import { lockedAfterFirstPiece, storeTest, type OpenStore } from '../support/stores.ts'
 
 async function open (openStore: OpenStore) {
   const database = await openStore()
+  for (const id of ['a', 'b', 'c']) {
+    const row = { id, key_id: 'key-1', size_bytes: 0, state: 'queued' as const, lease_until_ms: 0 }
+    await database.query.insertInto('deferred').values({ ...row, attempts: 0, expires_at_ms: 1 }).execute()
+  }
   return {
-    texts: new LongTexts(database.query, storeUser(database, 'Texts')),
+    database,
+    texts: new LongTexts(database, storeUser(database, 'Texts'), 'deferred'),
     pieces: async () =>
       await database.query
         .selectFrom('text_pieces')
@@ -51,4 +56,24 @@ storeTest('the texts of owners are deleted, all or those of some names', async (
     new Set((await pieces()).map(({ owner_id, name }) => `${owner_id} ${name}`)),
     new Set(['a body', 'b body'])
   )
+})
+
+storeTest('an owner that is gone, or is being deleted, gets no text', async (t, openStore) => {
+  const { database, texts, pieces } = await open(openStore)
+  await texts.put('none', 'body', long('x'))
+  t.same(await pieces(), [], 'there is no such row')
+  const lock = lockedAfterFirstPiece()
+  const slow = new LongTexts(
+    { ...database, query: database.query.withPlugin(lock.plugin) },
+    storeUser(database, 'Texts'),
+    'deferred'
+  )
+  const writing = slow.put('a', 'body', long('x'))
+  await lock.reached
+  await texts.end(['a'])
+  lock.release()
+  await writing
+  t.same(await pieces(), [], 'what is written while it is deleted')
+  await texts.put('b', 'body', long('x'))
+  t.equal((await pieces()).length, 3, 'another one')
 })

@@ -7,14 +7,15 @@ import type { UseStore } from '../../lib/stores/use-store.ts'
 t.test(
   'what a key has stored is counted once in a while, and forgotten of keys that have stored nothing for long',
   async t => {
-    const { query, close } = await openDatabase(t.testdir())
+    const database = await openDatabase(t.testdir())
+    const { query, close } = database
     t.teardown(close)
     let counts = 0
     const use: UseStore = async work => {
       counts++
       return await work()
     }
-    const room = new ResponseRoom(query, use, new LongTexts(query, use))
+    const room = new ResponseRoom(query, use, new LongTexts(database, use, 'responses'))
     const countsOf = async (keyId: string, nowMs: number): Promise<number> => {
       counts = 0
       await room.make(keyId, 'newest', 10, 1000, nowMs)

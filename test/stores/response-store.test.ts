@@ -1,7 +1,7 @@
 import { ResponseStore, type ResponseStoreOptions } from '../../lib/stores/response-store.ts'
 import { startedResponse } from '../../lib/dialects/responses/response-object.ts'
 import { responsesStart } from '../support/responses.ts'
-import { lockedAfterFirstPiece, storeTest, type OpenStore } from '../support/stores.ts'
+import { lockedAfterFirstPiece, storeTest, type OpenStore, type PieceLock } from '../support/stores.ts'
 import type { EarlierResponse, StoredItem } from '../../lib/dialects/responses/archive.ts'
 
 const item = (id: string, text = id): StoredItem => ({
@@ -11,17 +11,18 @@ const item = (id: string, text = id): StoredItem => ({
   content: [{ type: 'input_text', text }]
 })
 
+const storeOptions: ResponseStoreOptions = {
+  keeps: true,
+  keepMs: 60_000,
+  maxBytesPerKey: 1_000_000,
+  maxBodyBytes: 1_000_000,
+  maxItems: 100,
+  maxBytes: 1_000_000
+}
+
 async function open (openStore: OpenStore, options: Partial<ResponseStoreOptions> = {}) {
   const database = await openStore()
-  const store = new ResponseStore(database, () => ({
-    keeps: true,
-    keepMs: 60_000,
-    maxBytesPerKey: 1_000_000,
-    maxBodyBytes: 1_000_000,
-    maxItems: 100,
-    maxBytes: 1_000_000,
-    ...options
-  }))
+  const store = new ResponseStore(database, () => ({ ...storeOptions, ...options }))
   const keep = async (
     id: string,
     input: readonly StoredItem[],
@@ -443,6 +444,42 @@ storeTest('of the text of a response there is one copy, and none once it is gone
   await store.frames.add('b', 0, ['x'.repeat(200_000)])
   t.equal(await store.finish({ ...second, status: 'completed' }, 'me'), false)
   await store.cancel('key-1', second)
+  t.equal(await store.finish({ ...second, status: 'completed' }, 'me', undefined, 'sealed'), false)
   t.same(await names(), [], 'what comes after the end is not kept')
   t.same(await database.query.selectFrom('response_events').selectAll().execute(), [])
+})
+
+storeTest('a response that is deleted while it is stored, or ends, leaves nothing', async (t, openStore) => {
+  const { store, database } = await open(openStore)
+  const slowStore = (): readonly [ResponseStore, PieceLock] => {
+    const lock = lockedAfterFirstPiece()
+    const query = database.query.withPlugin(lock.plugin)
+    return [new ResponseStore({ ...database, query }, () => storeOptions), lock]
+  }
+  const response = {
+    ...startedResponse(responsesStart()),
+    status: 'queued' as const,
+    instructions: 'x'.repeat(400_000)
+  }
+  const ends: Readonly<Record<string, (slow: ResponseStore, id: string) => Promise<unknown>>> = {
+    finish: async (slow, id) =>
+      await slow.finish({ ...response, id, status: 'completed' }, 'me', undefined, 's'.repeat(200_000)),
+    cancel: async (slow, id) => await slow.cancel('key-1', { ...response, id }),
+    frames: async (slow, id) => await slow.frames.add(id, 0, ['x'.repeat(400_000)])
+  }
+  for (const [name, end] of Object.entries(ends)) {
+    await store.begin(
+      { keyId: 'key-1', response: { ...response, id: name }, input: [], itemIds: [], placeholders: 'sealed' },
+      { owner: 'me', untilMs: Date.now() + 60_000 }
+    )
+    const [slow, lock] = slowStore()
+    const ending = end(slow, name)
+    await lock.reached
+    await store.remove('key-1', name)
+    lock.release()
+    await ending.catch(() => undefined) // frames of a response that is gone
+    for (const table of ['text_pieces', 'response_events', 'responses'] as const) {
+      t.same(await database.query.selectFrom(table).selectAll().execute(), [], `${name}: ${table}`)
+    }
+  }
 })
