@@ -3,7 +3,8 @@
  *
  * A provider bills what it has begun; most go on writing for as long as the connection is open. Reading
  * on is bounded in time, in bytes and in the number of answers at once; beyond that, and when the
- * gateway shuts down, an answer is aborted.
+ * gateway shuts down, an answer is aborted, as it is when the time of its call is up. Its record says so, since
+ * the provider may go on.
  */
 
 import { CallCancellation } from '../async/cancellation.ts'
@@ -27,12 +28,27 @@ interface AbandonableCall {
   readonly record: CallRecord
 }
 
+/** Ends the request of one answer. */
+class OwnSignal extends CallCancellation {
+  readonly #record: CallRecord
+
+  constructor (record: CallRecord) {
+    super()
+    this.#record = record
+  }
+
+  giveUp (reason: unknown): void {
+    this.#record.answerGivenUp = true
+    this.abort(reason)
+  }
+}
+
 const defaults: AbandonedAnswerLimits = { maxMs: 60_000, bytes: 16 * 1024 * 1024, answers: 64 }
 
 export class AbandonedAnswers {
   readonly #limits: AbandonedAnswerLimits
-  /** Answers whose caller has left, and how to give them up. */
-  readonly #running = new Map<CallCancellation, NodeJS.Timeout>()
+  /** Answers whose caller has left, and the time until which they are read. */
+  readonly #running = new Map<OwnSignal, NodeJS.Timeout>()
 
   constructor (limits: Partial<AbandonedAnswerLimits> = {}) {
     this.#limits = { ...defaults, ...limits }
@@ -49,7 +65,7 @@ export class AbandonedAnswers {
   ): Promise<OpenAttempt<E>> {
     const { signal, record } = call
     if (signal.aborted) throw signal.reason
-    const own = new CallCancellation()
+    const own = new OwnSignal(record)
     const meter = new UsageMeter(record) // knows the turns before this one
     const onAbort = (): void => this.#onCallerLeft(own, signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
@@ -87,18 +103,18 @@ export class AbandonedAnswers {
 
   /** Gives up every answer that is being read on. */
   stop (): void {
-    for (const own of this.#running.keys()) own.abort(new GatewayError('shutting_down'))
+    for (const own of this.#running.keys()) own.giveUp(new GatewayError('shutting_down'))
   }
 
-  #onCallerLeft (own: CallCancellation, reason: unknown): void {
+  #onCallerLeft (own: OwnSignal, reason: unknown): void {
     const gone =
       reason instanceof GatewayError &&
       (reason.code === 'client_closed_request' || reason.code === 'client_too_slow')
     if (!gone || this.#running.size >= this.#limits.answers) {
-      own.abort(reason)
+      own.giveUp(reason)
       return
     }
-    this.#running.set(own, setTimeout(() => own.abort(reason), this.#limits.maxMs))
+    this.#running.set(own, setTimeout(() => own.giveUp(reason), this.#limits.maxMs))
   }
 
   async #readOn<E extends AnswerEvent> (
@@ -108,7 +124,11 @@ export class AbandonedAnswers {
     try {
       for (;;) {
         const events = await answer.next()
-        if (events === undefined || answer.sizeBytes() - before > this.#limits.bytes) break
+        if (events === undefined) break
+        if (answer.sizeBytes() - before > this.#limits.bytes) {
+          record.answerGivenUp = true
+          break
+        }
         meter.read(events)
       }
     } catch (cause) {

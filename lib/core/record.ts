@@ -307,6 +307,11 @@ export class CallRecord {
    * the record is complete.
    */
   whenUsageKnown: Promise<void> | undefined = undefined
+  /**
+   * True for an answer of a call with a budget that was given up before its end: its provider may go on, and
+   * bill it.
+   */
+  answerGivenUp: boolean | undefined = undefined
 
   constructor (endpoint: string) {
     this.endpoint = endpoint

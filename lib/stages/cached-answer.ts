@@ -172,6 +172,8 @@ async function* answerAndRecord<R extends ChatInput> (
       void readOn()
     } else {
       if (!isOver) end(false)
+      // Under a budget it goes on to its end without its caller: the row waits for what it used.
+      await reading?.catch(() => undefined)
       await batches?.return?.()
     }
   }

@@ -70,6 +70,7 @@ export function usageRow (
   const beside = wastedCost + costOfJudged(judged, models)
   const estimated = answer.estimated || [...wasted, ...judged].some(one => one.estimated)
   const cost = callCost(record, answer, models)
+  const isOpenEnded = outcome === 'interrupted' || record.answerGivenUp === true
   const facts: Omit<UsageRow, UnitColumn> = {
     id: recorded?.id ?? record.rowId ?? rowId(),
     call_id: callId,
@@ -89,12 +90,12 @@ export function usageRow (
       estimated ||
         cost.estimated ||
         record.chargedNanoUsd !== undefined ||
-        (outcome === 'interrupted' && record.maxCostNanoUsd !== undefined)
+        (isOpenEnded && record.maxCostNanoUsd !== undefined)
     ),
     image_size: cutOrNull(record.units?.images?.size),
     image_quality: cutOrNull(record.units?.images?.quality),
     cost_nano_usd:
-      outcome === 'interrupted'
+      isOpenEnded
         ? interruptedCost(record, chargedCost(record, cost.nanoUsd, beside))
         : chargedCost(record, cost.nanoUsd, beside),
     wasted_tokens: wasted.length === 0 ? null : tokensOfWasted(wasted),
@@ -252,8 +253,8 @@ function chargedCost (
 }
 
 /**
- * Returns what a call counts whose process ends before it: under a strict budget all that it had reserved,
- * since its provider may go on and bill as much, else what is known.
+ * Returns what a call counts whose process ends before it, or whose answer was given up: under a strict
+ * budget all that it had reserved, since its provider may go on and bill as much, else what is known.
  */
 export function interruptedCost (
   { maxCostNanoUsd }: Pick<CallRecord, 'maxCostNanoUsd'>,

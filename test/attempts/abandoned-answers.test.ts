@@ -284,12 +284,14 @@ t.test('reading on is bounded in bytes, in time and in number', async t => {
   small.close()
   await small.record.whenUsageKnown
   t.equal(small.record.usage?.completionTokens, 9, 'what was known by then is kept')
+  t.equal(small.record.answerGivenUp, true, 'and its provider may write more')
 
   const short = await endless(new AbandonedAnswers({ maxMs: 1 }))
   short.leave()
   short.close()
   await short.record.whenUsageKnown
   t.ok(short.signal.aborted)
+  t.equal(short.record.answerGivenUp, true)
 
   const abandoned = new AbandonedAnswers({ answers: 1 })
   const [first, second] = [await endless(abandoned), await endless(abandoned)]
@@ -297,11 +299,13 @@ t.test('reading on is bounded in bytes, in time and in number', async t => {
   second.leave()
   t.notOk(first.signal.aborted)
   t.ok(second.signal.aborted, 'there is no room for it')
+  t.same([first.record.answerGivenUp, second.record.answerGivenUp], [undefined, true])
   second.close()
   t.equal(second.record.whenUsageKnown, undefined)
   first.close()
   abandoned.stop()
   await first.record.whenUsageKnown
+  t.equal(first.record.answerGivenUp, true)
 })
 
 t.test('only a caller who leaves is a reason to read on', async t => {
@@ -309,11 +313,13 @@ t.test('only a caller who leaves is a reason to read on', async t => {
   const late = await endless(abandoned)
   late.leave(new GatewayError('timeout'))
   t.match(late.signal.reason, { code: 'timeout' })
+  t.equal(late.record.answerGivenUp, true)
   const there = await endless(abandoned)
   there.close()
   t.equal(there.record.whenUsageKnown, undefined, 'a caller who is there and stops early meant it')
   there.leave()
   t.notOk(there.signal.aborted, 'and nothing is retained')
+  t.equal(there.record.answerGivenUp, undefined)
 })
 
 t.test(

@@ -7,7 +7,7 @@ import { request } from 'node:http'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { dialects, messagesIn, protocols, scriptOf, takenBy, type Json } from '../support/conversations.ts'
 import { chatUpstreamAt, testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { settings } from '../support/settings.ts'
+import { modelSettings, settings } from '../support/settings.ts'
 import {
   chatFrames,
   eventStream,
@@ -564,6 +564,34 @@ t.test('when all have left, the request is given up', async t => {
   second.leave()
   await aborted
   t.equal(api.upstream.requests.length, 1)
+})
+
+t.test('under a budget, an answer that all have left is read to its end and counts', async t => {
+  const limits = { budget: { usd: 1, per: 'day' } } as const
+  for (const [callers, stream] of [[1, false], [1, true], [2, false], [2, true]] as const) {
+    const { script, release } = holding()
+    const api = await start(
+      t,
+      script,
+      { models: [modelSettings('openai/m', { price: { input: 1, output: 1 } })] },
+      { [testKey]: { id: 'key-1', name: 'test', limits } }
+    )
+    const calls = Array.from({ length: callers }, () => leaving(api, { ...hello, stream }))
+    await api.upstream.request(0)
+    await until(() => api.gateway.load().openCalls === callers, 'the calls')
+    for (const { leave } of calls) leave()
+    await until(() => api.gateway.services.abandonedAnswers.size === 1, 'an answer without a caller')
+    release(stream
+      ? { headers: eventStream, pieces: chatFrames(['held'], { usage: true }) }
+      : undefined)
+    await until(() => api.rows.length === callers, 'the rows')
+    t.match(
+      api.rows.find(({ attempts }) => attempts === 1),
+      { outcome: 'client_closed', estimated: 0, prompt_tokens: 3 },
+      `${callers} ${stream ? 'streamed' : 'complete'}`
+    )
+    t.equal(api.upstream.requests.length, 1)
+  }
 })
 
 t.test('the call that others wait for keeps its own deadline, and they get the whole answer', async t => {

@@ -995,6 +995,27 @@ t.test('what a provider bills after the caller has left counts', async t => {
   )
 })
 
+t.test('a caller who sets a time that no answer keeps spends the budget all the same', async t => {
+  for (const stream of [false, true]) {
+    let release = (): void => undefined
+    const provider = await greedyProvider(t, () => ({
+      headers: eventStream,
+      pieces: (async function* () {
+        await new Promise<void>(resolve => { release = resolve })
+        yield ''
+      })()
+    }))
+    const { ask } = await start(t, provider, { budget: oneDollar })
+    const statuses: number[] = []
+    for (let count = 0; count < 20; count++) {
+      statuses.push((await ask({ stream, max_tokens: 10_000, timeout: 0.05 })).status)
+      release()
+    }
+    t.same(new Set(statuses), new Set([504, 402]))
+    t.ok(provider.usd() <= 1, `$${provider.usd()}`)
+  }
+})
+
 t.test('images, speech and documents are paid from the budget as well', async t => {
   const upstream = await fakeUpstream(({ path }) => {
     if (path.endsWith('/speech')) {

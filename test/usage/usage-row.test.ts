@@ -271,6 +271,12 @@ t.test(
       { cost_nano_usd: 200_000 },
       'its end says what it cost'
     )
+    t.match(
+      rowOf({ answerGivenUp: true, maxCostNanoUsd: 5_000_000, outcome: 'error', errorCode: 'timeout' }),
+      { cost_nano_usd: 5_000_000, estimated: 1 },
+      'unless its answer was given up'
+    )
+    t.match(rowOf({ usage, answerGivenUp: true }), { cost_nano_usd: 200_000, estimated: 0 })
     const begun = Object.assign(new CallRecord('chat'), {
       keyId: 'key-1',
       modelId: 'one/m',
