@@ -69,6 +69,7 @@ const elsewhere: Reasons = {
   'guards/event-queue': ['guards/held-texts', 'holds the events that wait there'],
   'guards/found-texts': ['guards/judged-texts', 'puts back what is judged there'],
   'guards/running-text': ['guards/held-texts', 'the texts of the events that wait there'],
+  'core/route': ['limits/named-budgets', 'says which models the budgets of that test mean'],
   'guards/stage-scope': ['guards/configured-stages', 'says which calls the stages of that test look at'],
   'judges/judge-client': ['judges/webhook', 'asks the services of that test'],
   'judges/judge-kinds': ['gateway/own-modules', 'names what opens the stages of a gateway'],

@@ -3,8 +3,8 @@
  *
  * A provider bills what it has begun; most go on writing for as long as the connection is open. Reading
  * on is bounded in time, in bytes and in the number of answers at once; beyond that, and when the
- * gateway shuts down, an answer is aborted, as it is when the time of its call is up. Its record says so, since
- * the provider may go on.
+ * gateway shuts down, an answer is aborted, as it is when the time of its call is up. Its record says so,
+ * since the provider may go on.
  */
 
 import { CallCancellation } from '../async/cancellation.ts'

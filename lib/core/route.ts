@@ -7,6 +7,11 @@ export interface Route {
   readonly model: string
   /** The gateway's id for it, with the provider prefix: what answers say in `model`. */
   readonly modelId: string
+  /**
+   * The id of the model of which it is a snapshot, or which has the same letters: what the operator has
+   * decided of that one, such as a budget, holds for it as well.
+   */
+  readonly variantOf?: string
   /** The traits of the model, if the catalogue or the operator knows them. */
   readonly traits?: Traits | undefined
   /**
@@ -62,4 +67,9 @@ export interface ScoreTerm {
   readonly weight: number
   /** The part of the score that it makes. */
   readonly share: number
+}
+
+/** Returns the ids by which the configuration may mean the model of a route. */
+export function idsOf ({ modelId, variantOf }: Pick<Route, 'modelId' | 'variantOf'>): readonly string[] {
+  return variantOf === undefined ? [modelId] : [modelId, variantOf]
 }

@@ -4,6 +4,7 @@ import { stageActionOf } from '../../schemas/config/stages.ts'
 import { endpointsWhere } from '../../schemas/endpoints.ts'
 import { GatewayError } from '../core/errors.ts'
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
+import { idsOf } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { Settings } from '../core/settings.ts'
@@ -20,7 +21,8 @@ export function looksAt (
   if (when === 'asked' || !isForKey(stage, key)) return false
   if (endpoints !== undefined && !endpoints.some(one => one === record.endpoint)) return false
   return (
-    models === undefined || routes.some(({ modelId }) => models.some(pattern => isModel(modelId, pattern)))
+    models === undefined ||
+    routes.flatMap(idsOf).some(modelId => models.some(pattern => isModel(modelId, pattern)))
   )
 }
 

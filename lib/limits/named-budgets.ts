@@ -5,6 +5,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { projectIdOf, type ApiKey, type Budget, type KeyLimits } from '../core/key.ts'
+import { idsOf } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
 import type { Settings } from '../core/settings.ts'
@@ -139,7 +140,7 @@ export class NamedBudgets {
     if (this.#ofModels.size === 0) return []
     return requestedNames.every(name => this.#routes.has(name))
       ? requestedNames
-      : [...requestedNames, ...routes?.map(({ modelId }) => modelId) ?? []]
+      : [...requestedNames, ...routes?.flatMap(idsOf) ?? []]
   }
 
   #withEndUser (parties: readonly Party[], project: string, name: string): readonly Party[] {

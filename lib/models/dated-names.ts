@@ -4,7 +4,7 @@
 
 /** Day, month and day, or the newest of all: as OpenAI, Anthropic and others append them. */
 const snapshot =
-  /[-@](?:(\d{4})-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|latest)$/
+  /[-@](?:(\d{4})-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|latest)$|:latest$/
 
 /** Returns a name without its date, or `undefined` for one that has none. */
 export function withoutDate (name: string): string | undefined {

@@ -14,6 +14,7 @@ import { kinds as kindTable } from '../providers/kinds.ts'
 import { memoized } from '../text/memoized.ts'
 import { catalogueOf } from './catalogue.ts'
 import { kindsById, modelOfSnapshot, snapshotOf } from './known-models.ts'
+import { withoutDate } from './dated-names.ts'
 import { isPattern, patternFinder } from './name-patterns.ts'
 import { familyTraits } from './traits.ts'
 
@@ -59,6 +60,14 @@ export function buildIndex (
   const idsByName = groupIdsByName(byPreference(usable, settings, kinds))
   const routes = new Map<string, readonly Route[]>()
 
+  const idByLetters = new Map([...entries.keys()].map(id => [id.toLowerCase(), id]))
+  /** Some servers take a name in any letters. */
+  const variantOf = (id: string): string | undefined => {
+    const same = entries.has(id) ? undefined : idByLetters.get(id.toLowerCase())
+    const undated = withoutDate(id)
+    if (same !== undefined || undated === undefined) return same
+    return entries.has(undated) ? undated : idByLetters.get(undated.toLowerCase())
+  }
   const snapshot = memoized((id: string): ModelEntry | undefined => {
     const base = modelOfSnapshot(id, entries)
     return base === undefined ? undefined : snapshotOf(base, id)
@@ -67,17 +76,24 @@ export function buildIndex (
   const routeTo = (providerId: string, model: string): Route | undefined => {
     const modelId = `${providerId}/${model}`
     const entry = find(modelId)
-    // JSON can hold a lone surrogate, and no URL.
-    if (entry?.status === 'disabled' || disabled.has(modelId) || !model.isWellFormed()) return undefined
+    const isDisabled =
+      entry?.status === 'disabled' ||
+      disabled.has(modelId) ||
+      (entry === undefined && disabled.has(variantOf(modelId) ?? ''))
+    if (isDisabled || !isModelName(model)) return undefined
     const traits = familyTraits(families, kinds.get(providerId), model)
     return routeOf(entry ?? { id: modelId, providerId, model, traits })
   }
-  const routeOf = ({ id, providerId, model, traits }: RoutedModel): Route => ({
-    providerId, model, modelId: id,
-    ...traits !== undefined && { traits },
-    ...traits?.minCachedTokens !== undefined && marking.has(providerId) &&
-      { minMarkedTokens: traits.minCachedTokens }
-  })
+  const routeOf = ({ id, providerId, model, traits }: RoutedModel): Route => {
+    const variant = variantOf(id)
+    return {
+      providerId, model, modelId: id,
+      ...variant !== undefined && { variantOf: variant },
+      ...traits !== undefined && { traits },
+      ...traits?.minCachedTokens !== undefined && marking.has(providerId) &&
+        { minMarkedTokens: traits.minCachedTokens }
+    }
+  }
   /**
    * Returns the provider whose models alone have names like this one, also those the catalogue does not know
    * yet.
@@ -183,6 +199,14 @@ function resolveAliases (
   }
   for (const name of steps.keys()) follow(name)
   return found
+}
+
+/**
+ * Returns false for a name that a server may read as another one, without what is around it, and for one with
+ * a lone surrogate, which JSON can hold and no URL.
+ */
+function isModelName (name: string): boolean {
+  return name.isWellFormed() && !/^\s|\s$|\p{Cc}|\p{Cf}/u.test(name)
 }
 
 /** What a route says of its model. */

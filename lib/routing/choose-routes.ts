@@ -91,8 +91,8 @@ export function chooseRoutes<R extends ModelRequest> (
     const param = named.length > limits.modelsPerCall ? 'model' : 'fallbacks'
     throw tooLong([param], choices.length, limits.modelsPerCall)
   }
-  const requestedNames = choices.map(nameOf)
-  call.record.requestedModel = requestedNames.join(', ').slice(0, 256)
+  const requestedNames: string[] = []
+  call.record.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
 
   const session = sessionOf?.(call)
   const byHeader = providerChoice(call.headers, providers)
@@ -107,6 +107,9 @@ export function chooseRoutes<R extends ModelRequest> (
     if (found.length === 0) {
       throw call.request.model == null ? defaultNotFound(name) : modelNotFound(name, models)
     }
+    // Where a header has replaced the model, its name says nothing of what is called.
+    const isReplaced = byHeader !== undefined && modelsBeside(found, name, models).length > 0
+    requestedNames.push(...(isReplaced ? found.map(({ modelId }) => modelId) : [name]))
     const usable = allowed(found, name, call.key, models)
     const written = typeof choice === 'string' ? undefined : choice.settings ?? undefined
     const given = written && settings?.(written)
@@ -252,10 +255,16 @@ function allowed (
   )
   if (usable.length > 0) return usable
   // Only a model of the caller's own choice is named: the target of an alias is not shown.
-  const replaced = routes.find(({ modelId }) => !modelsOfName.has(modelId))
+  const [replaced] = modelsBeside(routes, name, models)
   throw new GatewayError('insufficient_permissions', {
     message: `This API key may not use the model ${quote(replaced?.modelId ?? name)}.`, param: 'model'
   })
+}
+
+/** Returns the routes to models that a name does not refer to. */
+function modelsBeside (routes: readonly Route[], name: string, models: ModelRegistry): readonly Route[] {
+  const ofName = new Set(models.routes(name).map(({ modelId }) => modelId))
+  return routes.filter(({ modelId }) => !ofName.has(modelId))
 }
 
 function modelNotFound (name: string, models: ModelRegistry): GatewayError {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { ConfiguredStages } from '../../lib/guards/configured-stages.ts'
+import { looksAt } from '../../lib/guards/stage-scope.ts'
 import { replaceFindings, type TextPoint } from '../../lib/guards/text-filter.ts'
 import { routedCall } from '../support/stages.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
@@ -64,5 +65,17 @@ t.test('`only` says which calls it looks at, and all of it must hold', t => {
     '[ticket]',
     'a key in no project is in the default one'
   )
+  t.end()
+})
+
+t.test('a stage for a model looks at what is sent to a variant of it as well', t => {
+  const stage = { ...base, only: { models: ['one/m'] } }
+  const route = { providerId: 'one', model: 'm-2030-01-31', modelId: 'one/m-2030-01-31' }
+  const looks = (variantOf?: string): boolean =>
+    looksAt(stage, routedCall({}, {
+      record: new CallRecord('chat'),
+      routes: [{ ...route, ...variantOf !== undefined && { variantOf } }]
+    }))
+  t.same([looks(), looks('one/other'), looks('one/m')], [false, false, true])
   t.end()
 })

@@ -72,6 +72,12 @@ t.test(
       'model smart',
       'model openai/m'
     ])
+    const snapshot = { ...route, modelId: 'openai/m-2030-01-31', variantOf: 'openai/m' }
+    t.same(
+      namesOf(named, { requestedNames: [snapshot.modelId], routes: [snapshot] }),
+      ['model openai/m'],
+      'nor is a snapshot'
+    )
     t.same(namesOf(named, {}), [], 'a call without a model')
   }
 )

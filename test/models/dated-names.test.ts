@@ -7,7 +7,8 @@ t.test('a snapshot is its model and a day, in the spellings of the providers', a
     ['anthropic/claude-3-5-sonnet-20241022', 'anthropic/claude-3-5-sonnet', '2024-10-22T00:00:00Z'],
     ['vertex/claude-opus-4@20250514', 'vertex/claude-opus-4', '2025-05-14T00:00:00Z'],
     ['openai/gpt-4-0613', 'openai/gpt-4', undefined],
-    ['mistral/large-latest', 'mistral/large', undefined]
+    ['mistral/large-latest', 'mistral/large', undefined],
+    ['ollama/llama3:latest', 'ollama/llama3', undefined]
   ] as const
   for (const [name, model, day] of rows) t.same([withoutDate(name), dateIn(name)], [model, day], name)
 })
@@ -20,6 +21,8 @@ t.test('what only looks like a date is part of the name', async t => {
     'model-1299',
     'llama-2024-08-06-instruct',
     '-latest',
+    ':latest',
+    'llama3:1224',
     'gpt-4o2024-08-06'
   ]) {
     t.same(

@@ -76,6 +76,27 @@ t.test('a disabled model has no route by its id, its name, or that of its provid
   t.same(index.listed.map(({ id }) => id), ['a/y'])
 })
 
+t.test('a snapshot and other letters are variants of a model, and no way to one that is disabled', async t => {
+  const ids = ['a/x', 'a/off', 'a/y', 'a/y-2030-01-31', 'a/Y']
+  const index = indexOf(ids, {}, { 'a/off': { status: 'disabled' } })
+  const variants = ['a/x', 'a/X', 'a/x-2030-01-31', 'a/X-latest', 'a/x:latest', 'a/y-2030-01-31', 'a/z']
+  t.same(
+    variants.map(id => index.resolve(id)[0]?.variantOf),
+    [undefined, 'a/x', 'a/x', 'a/x', 'a/x', 'a/y', undefined]
+  )
+  t.same(index.resolve('a/X')[0]?.model, 'X', 'the server decides what it means')
+  for (const id of ['a/off', 'a/OFF', 'a/off-2030-01-31', 'a/Off:latest']) t.same(index.resolve(id), [], id)
+})
+
+t.test('a name that a server may read without what is around it is no name of a model', async t => {
+  const index = indexOf(['a/x'])
+  for (const name of [' x', 'x ', 'x\n', 'x\0', '\u00a0x', 'x\u200b', '\ufeffx', 'x\ud800']) {
+    t.same(index.resolve(`a/${name}`), [], JSON.stringify(name))
+    t.same(index.routeTo('a', name), undefined)
+  }
+  t.same(resolved(index, 'a/my model'), ['a/my model'])
+})
+
 t.test('names that refer to a model are those of models, bare names, aliases and routes', async t => {
   const index = indexOf(['a/x', 'a/o/p', 'c/z'], {
     models: [modelSettings('alias', { alias: 'a/x' })],

@@ -236,6 +236,14 @@ t.test('without a key of their own, callers choose among the enabled providers',
     ['openai/gpt-next'],
     'at the provider of the model'
   )
+  await t.test('and what the call names then is the model that is called', async t => {
+    const names = async (model: string, headers: Record<string, string>) =>
+      (await route(model, { headers })).requestedNames
+    t.same(await names('fast', { 'x-provider': 'openai' }), ['fast'], 'one of its models')
+    t.same(await names('fast', { 'x-provider-model': 'gpt-5' }), ['openai/gpt-5'])
+    t.same(await names('settled', { 'x-provider': 'google' }), ['google/settled'])
+    t.same(await names('gpt-5', { 'x-provider': 'openai' }), ['gpt-5'])
+  })
   await t.rejects(
     route('anthropic/claude-x', { headers: { 'x-provider-model': 'claude-y' } }),
     { code: 'unknown_provider' },
