@@ -7,6 +7,8 @@ import { chain } from '../lib/pipeline/chain.ts'
 import { map, type Stage } from '../lib/pipeline/stage.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { checkToolScope } from '../lib/mcp/tool-scope.ts'
+import { isDirect } from '../lib/providers/is-direct.ts'
+import { lostReasoning } from '../lib/providers/lost-reasoning.ts'
 import { answerReply } from '../lib/replies/answer-reply.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
 import { SessionOfCall } from '../lib/routing/session-of-call.ts'
@@ -20,7 +22,7 @@ import { checkAddresses } from '../lib/stages/check-addresses.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { defer } from '../lib/stages/defer.ts'
 import { fitRoutes } from '../lib/stages/fit-routes.ts'
-import { dryRun } from '../lib/stages/dry-run.ts'
+import { dryRun, type LostFields } from '../lib/stages/dry-run.ts'
 import { joinPlaceholders } from '../lib/stages/join-placeholders.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { mirror } from '../lib/stages/mirror.ts'
@@ -84,7 +86,7 @@ export function conversation<S extends TObject, C> (
       session: call => new SessionOfCall(call),
       requirements: chatRequirements
     }),
-    dryRun(services, 'chat', { estimate: estimateChat }),
+    dryRun(services, 'chat', { estimate: estimateChat, lost: lostFields(dialect) }),
     checkUses(services, chatUses, dialect),
     answerEmpty(services, dialect),
     limits(services, { estimate: estimateChat }),
@@ -108,6 +110,15 @@ export function conversation<S extends TObject, C> (
     normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
   )
+}
+
+function lostFields ({
+  directDialect
+}: Pick<Dialect, 'directDialect'>): LostFields<ChatInput> {
+  return (request, reader) => lostReasoning(request, {
+    ...reader,
+    ...isDirect(reader.provider, directDialect) && { direct: directDialect }
+  })
 }
 
 function isStoredBy<C> ({

@@ -1,7 +1,7 @@
 import { standardSignal } from '../async/cancellation.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { extend, type RecordSent, type RoutedCall } from '../core/call.ts'
-import { isLargeRequest, noteIgnored } from '../core/record.ts'
+import { isLargeRequest } from '../core/record.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
 import { openParts, usagesIn, type AnyEvent } from './split.ts'
@@ -123,14 +123,6 @@ export class PreparedRequest<
     const input = adapterInput(this.#call, this.#route, this.provider, { credential, isTranslated })
     const parts = (this.#adapter.split?.(input) ?? [input]).map(part => ({ input: part }))
     this.#made.push({ credential, parts })
-    const { reasoningAccount, providerKey, record } = this.#call
-    if (
-      reasoningAccount !== undefined &&
-      reasoningAccount !== accountDigest(this.provider, providerKey, credential)
-    ) {
-      // another account could not read it, so it is left out
-      noteIgnored(record, 'encrypted_content')
-    }
     return parts
   }
 }

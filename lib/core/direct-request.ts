@@ -22,8 +22,8 @@ export interface FitOptions {
   readonly credential?: number | undefined
   /** True when the request is not to be sent in the caller's own words. */
   readonly isTranslated?: boolean
-  /** Notes a limit that is lowered. Default: the record of the call. */
-  readonly record?: { maxTokens: number | undefined }
+  /** Notes a limit that is lowered, and what is left out. Default: the record of the call. */
+  readonly record?: { maxTokens: number | undefined, ignoredFields: string[] | undefined }
 }
 
 /** A request fitted to one route. */

@@ -427,7 +427,7 @@ const maxIgnoredFields = 20
 const maxIgnoredName = 64
 
 /** Notes a field of the request that had no effect, once. */
-export function noteIgnored (record: CallRecord, name: string): void {
+export function noteIgnored (record: Pick<CallRecord, 'ignoredFields'>, name: string): void {
   const ignored = record.ignoredFields ??= []
   const shown = name.slice(0, maxIgnoredName)
   if (ignored.length < maxIgnoredFields && !ignored.includes(shown)) ignored.push(shown)

@@ -166,7 +166,8 @@ export function chooseRoutes<R extends ModelRequest> (
 
 const none: readonly never[] = []
 
-function accountsOf (provider: Provider | undefined, credentials = 1): readonly string[] {
+/** Returns the digests of the accounts of a provider. @param credentials how many it has */
+export function accountsOf (provider: Provider | undefined, credentials = 1): readonly string[] {
   return provider === undefined
     ? []
     : Array.from({ length: credentials }, (_, place) => accountDigest(provider, undefined, place))

@@ -7,12 +7,16 @@ import { endpointsWhere } from '../../schemas/endpoints.ts'
 import { looksAt } from '../guards/stage-scope.ts'
 import { EarlyReply } from '../pipeline/early-reply.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
+import { noteIgnored } from '../core/record.ts'
+import { accountDigest } from '../providers/account-digest.ts'
+import { accountsOf } from '../routing/choose-routes.ts'
 import { decide } from '../routing/decision.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { canServe } from '../routing/can-serve.ts'
 import type { Call, RoutedCall } from '../core/call.ts'
 import { toJsonReply, type Reply } from '../core/reply.ts'
-import type { Capability } from '../providers/provider.ts'
+import type { ReasoningReader } from '../providers/lost-reasoning.ts'
+import type { Capability, Provider } from '../providers/provider.ts'
 import { costNanoUsd } from '../usage/cost.ts'
 import { budgetsOf, pricedRoutes } from '../limits/prices.ts'
 import type { Estimate, EstimateRequest } from '../limits/estimate.ts'
@@ -23,12 +27,19 @@ import type { RouteDecision } from '../../schemas/route-decision.ts'
 
 type DryRunServices = Pick<Services, 'models' | 'providers' | 'routeHealth' | 'settings' | 'namedBudgets'>
 
+/** The first candidate. */
+export type RequestReader = Omit<ReasoningReader, 'direct' | 'provider'> & { readonly provider: Provider }
+
+export type LostFields<R> = (request: R, reader: RequestReader) => Iterable<string>
+
 export interface DryRunOptions<R> {
   /**
    * Estimates a request, for what it would cost and for the prices that it needs. Default: the cost is not
    * known.
    */
   readonly estimate?: EstimateRequest<R>
+  /** Lists the fields of a request that its first candidate would not get. Default: it gets them all. */
+  readonly lost?: LostFields<R>
 }
 
 /**
@@ -59,7 +70,7 @@ function decisionOn<R> (
   call: RoutedCall<R>,
   { models, providers, routeHealth, settings, namedBudgets }: DryRunServices,
   capability: Capability,
-  { estimate }: DryRunOptions<R>
+  { estimate, lost }: DryRunOptions<R>
 ): Reply {
   const { record, providerKey, request } = call
   let { routes } = call
@@ -68,6 +79,16 @@ function decisionOn<R> (
     routes = pricedRoutes({ routes, record }, models, budget, tokens)
   }
   record.dryRun = true
+  const [route] = routes
+  const provider = providers.get(route.providerId)
+  if (lost !== undefined && provider !== undefined) {
+    const accounts =
+      providerKey === undefined
+        ? accountsOf(provider, routeHealth.credentials(route.providerId)?.size)
+        : [accountDigest(provider, providerKey)]
+    const reader = { provider, route, hasAccount: (digest: string) => accounts.includes(digest) }
+    for (const field of lost(request, reader)) noteIgnored(record, field)
+  }
   // models without settings have one in common
   const expected = new Map<Route['settings'], Usage | undefined>()
   const decision = decide({

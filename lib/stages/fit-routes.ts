@@ -1,8 +1,10 @@
 import { limitAnswer } from '../chat/limit-answer.ts'
 import { extend, refine, type RoutedCall } from '../core/call.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
+import { noteIgnored } from '../core/record.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { isDirect } from '../providers/is-direct.ts'
+import { lostReasoning } from '../providers/lost-reasoning.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
 import type { ModelEntry } from '../core/model.ts'
@@ -13,7 +15,8 @@ import type { Services } from '../services.ts'
 
 /**
  * Fits the request to each route as it is tried: one call in, one out. A limit above what the model can write
- * is lowered to that. A provider that speaks the dialect gets the caller's own text.
+ * is lowered to that. A provider that speaks the dialect gets the caller's own text. Reasoning that it cannot
+ * read is noted as ignored.
  */
 export function fitRoutes<C> (
   { models, providers }: Pick<Services, 'models' | 'providers'>,
@@ -41,15 +44,20 @@ export function fitRoutes<C> (
           model,
           account
         }
-        if (directRequest !== undefined && !isTranslated && isDirect(provider, directDialect, capability)) {
-          const direct = directRequest(
-            request === call.request ? call : extend(call, { request }),
-            target,
-            context
-          )
-          if (direct !== undefined) return { request, direct }
+        const direct =
+          directRequest !== undefined && !isTranslated && isDirect(provider, directDialect, capability)
+            ? directRequest(request === call.request ? call : extend(call, { request }), target, context)
+            : undefined
+        let hasAnswer = false
+        for (const { role } of request.messages) if (role === 'assistant') hasAnswer = true
+        if (hasAnswer && provider !== undefined) {
+          const hasAccount = (digest: string): boolean => digest === account()
+          const reader = { provider, route, direct: direct?.dialect, hasAccount }
+          for (const field of lostReasoning(request, reader)) noteIgnored(record, field)
         }
-        return { request: fit?.(request, target, context) ?? request }
+        return direct === undefined
+          ? { request: fit?.(request, target, context) ?? request }
+          : { request, direct }
       }
     })
   })

@@ -2,7 +2,10 @@
 
 import t from 'tap'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
+import {
+  chatAnswer, eventStream, fakeUpstream, type FakeUpstream, type Script
+} from '../support/upstream.ts'
+import { sealReasoning } from '../../lib/dialects/responses/reasoning-state.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
@@ -234,6 +237,116 @@ t.test(
     }
   }
 )
+
+/** Starts a gateway with these keys of one provider, or with the one of a provider that has no other. */
+async function gatewayOf (t: Test, { upstream }: Provider, ...keys: readonly string[]): Promise<TestGateway> {
+  const [key = ''] = keys
+  return await testGateway(t, {
+    providers: [
+      upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', keys.length === 1
+        ? { apiKey: new Secret(key) }
+        : { apiKeys: keys.map(each => ({ key: new Secret(each), weight: 1 })) })
+    ],
+    models: [
+      { id: 'openai/gpt-5', hidden: false, traits: { responsesOnly: true } },
+      { id: 'shared', hidden: false, alias: 'openai/gpt-5' }
+    ]
+  })
+}
+
+for (const [path, { first, next }] of Object.entries(dialects)) {
+  t.test(`the one account that is left reads its own reasoning over ${path}, and says what it cannot`, async t => {
+    const provider = await accounts(t)
+    const { turns, limited } = provider
+    const before = await gatewayOf(t, provider, 'key-a', 'key-b')
+    const after = await gatewayOf(t, provider, 'key-a')
+    for (const [maker, silent] of [['key-a', 'key-b'], ['key-b', 'key-a']] as const) {
+      limited.clear()
+      limited.add(silent)
+      const body = next(await ask(before, path, first))
+      limited.clear()
+      const isRead = maker === 'key-a'
+      const ignored = isRead ? null : 'encrypted_content'
+      const dry = await after.post(path, body, { headers: { 'x-headgate-dry-run': 'true' } })
+      t.match(await dry.json(), { candidates: [{ model: 'openai/gpt-5' }] })
+      t.equal(dry.headers.get('x-headgate-ignored'), ignored, 'a dry run says so')
+      await ask(after, path, body, ignored)
+      t.same(turns.splice(0).at(-1), { account: 'key-a', reads: isRead ? ['gAAA.key-a'] : [] })
+      const line = after.lines.findLast(({ msg, dry_run: dry }) => msg === 'call' && dry !== true)
+      t.same(line?.['ignored'], isRead ? undefined : ['encrypted_content'], 'and the log')
+    }
+  })
+
+  t.test(`reasoning over ${path} goes to no other provider once the model changes, and the answer says so`, async t => {
+    const provider = await accounts(t)
+    const other = await fakeUpstream({ pieces: [chatAnswer('ok')] })
+    t.teardown(other.close)
+    const one = await gatewayOf(t, provider, 'key-a')
+    const changed = await testGateway(t, {
+      providers: [upstreamAt(`${other.url}/v1`, 'mistral', 'mistral')],
+      models: [{ id: 'shared', hidden: false, alias: 'mistral/m' }, { id: 'mistral/m', hidden: false }]
+    })
+    const answer = await ask(one, path, first)
+    await ask(changed, path, next(answer), 'encrypted_content')
+    t.notMatch(other.requests[0]?.text, 'gAAA')
+    await ask(one, path, next(answer))
+    t.same(provider.turns.at(-1)?.reads, ['gAAA.key-a'], 'its maker gets it back')
+  })
+}
+
+const signature = 'EqQBCkgIBRABGAIiQL8'
+const thinking = { type: 'thinking', thinking: 'Hm.', signature }
+const signedTurns: Record<string, object> = {
+  '/v1/messages': {
+    model: 'shared',
+    max_tokens: 100,
+    messages: [user, { role: 'assistant', content: [thinking, { type: 'text', text: 'ok' }] }, user]
+  },
+  '/v1/chat/completions': {
+    model: 'shared',
+    messages: [user, { role: 'assistant', content: 'ok', thinking_blocks: [thinking] }, user]
+  },
+  '/v1/responses': {
+    model: 'shared',
+    store: false,
+    input: [
+      user,
+      {
+        type: 'reasoning',
+        id: 'rs_1',
+        summary: [],
+        encrypted_content: sealReasoning({
+          model: 'anthropic/m',
+          blocks: [{ type: 'thinking', thinking: 'Hm.', signature }]
+        })
+      },
+      { role: 'assistant', content: 'ok' },
+      user
+    ]
+  }
+}
+
+for (const [path, body] of Object.entries(signedTurns)) {
+  t.test(`signed thinking over ${path} goes to Anthropic alone, and other answers say so`, async t => {
+    const content = [{ type: 'text', text: 'ok' }]
+    const usage = { input_tokens: 1, output_tokens: 1 }
+    const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', stop_reason: 'end_turn' }
+    const anthropic = await fakeUpstream({ pieces: [JSON.stringify({ ...message, content, usage })] })
+    const mistral = await fakeUpstream({ pieces: [chatAnswer('ok')] })
+    t.teardown(async () => await Promise.all([anthropic.close(), mistral.close()]))
+    for (const [kind, upstream, ignored] of [
+      ['anthropic', anthropic, null],
+      ['mistral', mistral, 'signature']
+    ] as const) {
+      const api = await testGateway(t, {
+        providers: [upstreamAt(kind === 'mistral' ? `${upstream.url}/v1` : upstream.url, kind, kind)],
+        models: [{ id: 'shared', hidden: false, alias: `${kind}/m` }, { id: `${kind}/m`, hidden: false }]
+      })
+      await ask(api, path, body, ignored)
+      t.equal(upstream.requests[0]?.text.includes(signature), kind === 'anthropic', kind)
+    }
+  })
+}
 
 t.test('with one account, reasoning passes as it came', async t => {
   const { upstream, turns } = await accounts(t)

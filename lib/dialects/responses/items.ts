@@ -5,12 +5,12 @@
  * message, which ends with the last result, and other messages follow that.
  */
 
-import { openContent, toThinkingBlock } from '../../chat/reasoning-item.ts'
+import { toThinkingBlock } from '../../chat/reasoning-item.ts'
 import { nameTools, toolKey, type NamedTool } from '../../chat/tool-names.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { append } from '../../json/append.ts'
 import { toolResultText } from '../tool-result-text.ts'
-import { openReasoning } from './reasoning-state.ts'
+import { isSealedReasoning, openReasoning } from './reasoning-state.ts'
 import { shortened } from './stored-input.ts'
 import type { Approvals } from './approvals.ts'
 import type { ApprovedCall, ServerCall } from '../../chat/input.ts'
@@ -220,10 +220,10 @@ class Reader {
   #reasoning ({ id, summary, encrypted_content: sealed }: ReasoningItem): Message {
     const turn = this.#currentTurn()
     const text = (summary ?? []).map(part => part.text).join('\n\n')
-    if (typeof sealed === 'string' && openContent(sealed).account !== undefined) {
+    const state = typeof sealed === 'string' ? openReasoning(sealed) : undefined
+    if (typeof sealed === 'string' && !isSealedReasoning(sealed)) {
       append(turn.thinking_blocks ??= [], [toThinkingBlock(id ?? '', sealed, text)])
     }
-    const state = typeof sealed === 'string' ? openReasoning(sealed) : undefined
     if (state?.blocks !== undefined) append(turn.thinking_blocks ??= [], state.blocks)
     if (state?.callFields !== undefined) this.#callFields = state.callFields
     if (text !== '') {

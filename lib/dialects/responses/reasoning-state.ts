@@ -22,9 +22,14 @@ export function sealReasoning (state: ReasoningState): string {
   return prefix + Buffer.from(JSON.stringify(state)).toString('base64url')
 }
 
+/** Returns true for what was sealed here, even if it was damaged since. */
+export function isSealedReasoning (text: string): boolean {
+  return text.startsWith(prefix)
+}
+
 /** Returns what was sealed; `undefined` when it comes from elsewhere. */
 export function openReasoning (sealed: string): ReasoningState | undefined {
-  if (!sealed.startsWith(prefix)) return undefined
+  if (!isSealedReasoning(sealed)) return undefined
   const state = parsed(Buffer.from(sealed.slice(prefix.length), 'base64url').toString())
   const model = nonEmptyText(state?.['model'])
   if (state === undefined || model === undefined) return undefined

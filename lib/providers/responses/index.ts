@@ -53,7 +53,8 @@ export function withResponses (
   }
 }
 
-function needsResponses (
+/** Returns true for chat that only this API serves. */
+export function needsResponses (
   { tools = [], functions = [], reasoning_effort: wish }: ChatInput,
   { traits = {} }: Route
 ): boolean {

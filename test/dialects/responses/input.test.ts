@@ -197,7 +197,6 @@ t.test('what a provider needs back comes back where it was', async t => {
     ]
   })
   for (const foreign of [
-    'gAAAAABo',
     'hg1.',
     'hg1.bm90IGpzb24',
     `hg1.${Buffer.from('{"model":"m","blocks":[{"type":"thinking"},3]}').toString('base64url')}`

@@ -49,6 +49,24 @@ t.test('neighbouring items of the model are one message, results follow it', asy
   )
 })
 
+t.test('encrypted reasoning goes to a provider that gets a translation as well, with its id', async t => {
+  t.match(
+    read([
+      { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' },
+      said('ok'),
+      { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'hga1.account.gBBB' }
+    ]),
+    [
+      {
+        thinking_blocks: [
+          { type: 'redacted_thinking', data: 'oai1:rs_1:gAAA' },
+          { type: 'redacted_thinking', data: 'oai1:rs_2:hga1.account.gBBB' }
+        ]
+      }
+    ]
+  )
+})
+
 t.test('reasoning goes back to the turn it belongs to', async t => {
   const block = { type: 'thinking', thinking: 'hm', signature: 's' } as const
   const sealed = sealReasoning({ model: 'one/m', blocks: [block], callFields: { extra: 1 } })
