@@ -1,10 +1,11 @@
 /**
  * Reads a multipart form within limits: fields as texts, files into memory or onto disk as they arrive.
  *
- * koa-body and formidable under it are loaded with the first form. They read the context of the request with
- * a bounded stream in place of its body, because they notice neither a deadline nor a body that never ends.
+ * koa-body and formidable under it are loaded with the first form. They find a bounded stream in place of the
+ * request: no option of theirs ends a body at a deadline, or one that never comes to a part.
  */
 
+import { StringDecoder } from 'node:string_decoder'
 import { join } from 'node:path'
 import { GatewayError, ValidationError } from '../core/errors.ts'
 import { property } from '../json/guards.ts'
@@ -156,25 +157,28 @@ async function parse (
     await Promise.race([middleware(bounded, async () => undefined), source.failed])
     parts.check()
   } catch (error) {
-    throw explained(error, errors, parts.files.at(-1)?.name, limits)
+    throw explained(error, errors, parts, limits)
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
     body.unpipe(source)
     source.destroy()
   }
-  // As koa-body types them, but for the values it takes from JSON bodies.
-  return await formOf(context.request.body as UploadForm['fields'], parts.files)
+  return await formOf(parts.fields, parts.files)
 }
 
 /** The parts of a form as the parser finds them: counted, bounded, and files handed to their writers. */
 class FormParts {
+  readonly fields: Record<string, string | string[]> = Object.create(null) // any name is only a name
   /** In the order of the form: the parser hands files over as they finish. */
   readonly files: NamedFile[] = []
   /** Bytes of parts that the parser has handed over. */
   bytes = 0
   #count = 0
-  #refused: unknown
+  #fieldCount = 0
+  #fieldBytes = 0
+  /** Why no more parts are read. */
+  refused: unknown
   readonly #limits: FormLimits
   readonly #newWriter: () => UploadWriter
   readonly #end: (error: Error) => void
@@ -187,10 +191,8 @@ class FormParts {
   }
 
   parserOptions (): ExtendedFormidableOptions {
-    const { maxBytes, maxFields, maxFiles } = this.#limits
+    const { maxBytes, maxFiles } = this.#limits
     return {
-      maxFields,
-      maxFieldsSize: fieldBytes,
       maxFiles,
       maxFileSize: maxBytes,
       maxTotalFileSize: maxBytes,
@@ -210,7 +212,7 @@ class FormParts {
 
   /** @throws the reason of a refusal, or the error of a file: formidable drops it after the last boundary */
   check (): void {
-    if (this.#refused !== undefined) throw this.#refused
+    if (this.refused !== undefined) throw this.refused
     for (const { writer } of this.files) if (writer.errored !== null) throw writer.errored
   }
 
@@ -230,24 +232,41 @@ class FormParts {
     })
     if (part.name === null) return
     // The parser takes a part for a file when it has a type. It is one when it has a file name.
-    part.mimetype = part.originalFilename === null ? null : part.mimetype ?? 'application/octet-stream'
-    if (part.mimetype === null) part.on('data', (bytes: Buffer) => this.#holdField(bytes))
-    // The parser decodes a field by this name, and knows neither `8bit` nor `7bit`.
-    Object.assign(part, { transferEncoding: undefined })
+    if (part.originalFilename === null) return this.#readField(part, part.name)
+    part.mimetype ??= 'application/octet-stream'
     const handled: unknown = handlePart(part)
     Promise.resolve(handled).catch((error: unknown) => this.#refuse(error))
   }
 
-  #holdField (bytes: Buffer): void {
+  /** Reads a field as UTF-8: the parser would decode it by its transfer encoding, and fail at `8bit`. */
+  #readField (part: FormPart, name: string): void {
+    if (++this.#fieldCount > this.#limits.maxFields) return this.#refuse(tooManyParts(this.#limits))
+    const decoder = new StringDecoder()
+    let text = ''
+    part.on('data', (bytes: Buffer) => {
+      if (this.refused !== undefined) return
+      this.#holdField(bytes)
+      text += decoder.write(bytes)
+    })
+    part.on('end', () => {
+      text += decoder.end()
+      const earlier = this.fields[name]
+      this.fields[name] = earlier === undefined ? text : [earlier, text].flat()
+    })
+  }
+
+  #holdField ({ length }: Buffer): void {
+    this.#fieldBytes += length
     try {
-      this.#limits.memory.take(bytes.length)
+      this.#limits.memory.take(length)
+      if (this.#fieldBytes > fieldBytes) throw fieldsTooLarge()
     } catch (error) {
       this.#refuse(error)
     }
   }
 
   #refuse (error: unknown): void {
-    this.#refused ??= error
+    this.refused ??= error
     this.#end(asError(error))
   }
 }
@@ -255,23 +274,20 @@ class FormParts {
 function explained (
   error: unknown,
   errors: FormidableErrors,
-  field: string | undefined,
+  parts: FormParts,
   limits: FormLimits
 ): unknown {
-  if (error instanceof GatewayError && error.code !== 'file_too_large') return error
+  // that a body is too large does not say which file is
+  const isExplained = error === parts.refused || property(error, 'code') !== 'file_too_large'
+  if (error instanceof GatewayError && isExplained) return error
   switch (property(error, 'code')) {
     case 'file_too_large':
     case errors.biggerThanMaxFileSize:
     case errors.biggerThanTotalMaxFileSize:
       return new GatewayError('file_too_large', {
         message: `The file is larger than ${formatMegabytes(limits.maxBytes)}.`,
-        param: field
+        param: parts.files.at(-1)?.name
       })
-    case errors.maxFieldsSizeExceeded:
-      return new GatewayError('file_too_large', {
-        message: `The fields of the form are larger than ${formatMegabytes(fieldBytes)}.`
-      })
-    case errors.maxFieldsExceeded:
     case errors.maxFilesExceeded:
       return tooManyParts(limits)
     case errors.malformedMultipart:
@@ -279,6 +295,12 @@ function explained (
       return malformed('The body is not a well-formed multipart form.')
     default: return error
   }
+}
+
+function fieldsTooLarge (): GatewayError {
+  return new GatewayError('file_too_large', {
+    message: `The fields of the form are larger than ${formatMegabytes(fieldBytes)}.`
+  })
 }
 
 function tooManyParts ({ maxFields, maxFiles }: FormLimits): GatewayError {

@@ -5,10 +5,13 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import Koa from 'koa'
+import { koaBody } from 'koa-body'
 import t from 'tap'
 import { asGatewayError, GatewayError } from '../../lib/core/errors.ts'
 import { readForm, type FormLimits, type OpenForm } from '../../lib/http/read-form.ts'
 import { sweepUploads } from '../../lib/http/upload-directory.ts'
+import { httpServer } from '../support/http-server.ts'
 import { koaContext } from '../support/koa-context.ts'
 import { scarce, unbounded } from '../support/holding.ts'
 import { keptUploads } from '../support/uploads.ts'
@@ -243,6 +246,22 @@ t.test('a body that comes one byte a chunk is read as any other', async t => {
   await remove()
 })
 
+t.test('koa-body alone reads a body that never comes to a part, with all its options set', async t => {
+  const app = new Koa().use(
+    koaBody({
+      multipart: true,
+      formidable: { maxFields: 1, maxFieldsSize: 1000, maxFiles: 1, maxFileSize: 1000, maxTotalFileSize: 1000 }
+    })
+  )
+  const handle = app.use(context => { context.status = 204 }).callback()
+  const { url } = await httpServer(t, (request, response) => void handle(request, response))
+  const preamble = `${'x'.repeat(3_000_000)}\r\n`
+  t.equal(await send(url, preamble + written([])), 204)
+  const { url: bounded, next } = await reader(t)
+  await send(bounded, preamble + written([]))
+  t.match(await next(), { code: 'invalid_value', message: /512 KB/ })
+})
+
 t.test('forms that cannot be taken leave nothing behind', async t => {
   const { url, next } = await reader(t)
   const field = ['Content-Disposition: form-data; name="a"', 'b'] as const
@@ -331,7 +350,7 @@ t.test('forms that cannot be taken leave nothing behind', async t => {
       [
         'a large field',
         written([[field[0], 'x'.repeat(1_050_000)]]),
-        { status: 413, code: 'file_too_large', param: null }
+        { status: 413, code: 'file_too_large', param: null, message: /fields of the form/ }
       ],
       [
         'a header without end',
