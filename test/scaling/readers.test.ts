@@ -15,6 +15,7 @@ import { readEvents } from '../support/read-events.ts'
 import { responsesStart } from '../support/responses.ts'
 import { providerSettings } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
+import { sseReader } from '../../lib/wire/sse.ts'
 import { streamOf } from '../support/adapters.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { DirectDialect } from '../../lib/core/direct-request.ts'
@@ -225,6 +226,19 @@ function formatOf ({ kinds, responsesOnly }: Reading): Format {
       ? formats.fragments
       : formats.chunks
 }
+
+t.test('lines of a stream are read in linear time, however they end', async t => {
+  for (const lines of ['x: y\r', ':\r', '\r', ':\n\r']) {
+    const run = (bytes: Buffer): unknown => {
+      try {
+        return sseReader(Infinity).push(bytes)
+      } catch {
+        return undefined // lines that are no fields have a bound
+      }
+    }
+    scalesWith(t, JSON.stringify(lines), { from: 8192, input: size => Buffer.from(lines.repeat(size)), run })
+  }
+})
 
 for (const reading of readings.values()) {
   const { kinds, adapter, responsesOnly } = reading

@@ -21,6 +21,40 @@ t.test('any cut of a stream gives the same messages', async t => {
   for (const size of cutSizes) t.strictSame(read(Buffer.from(text), size), expected, String(size))
 })
 
+t.test('lines end with a carriage return, a line feed or both, wherever they are cut', async t => {
+  const expected = [['a', '1'], [undefined, '2\n3'], [undefined, 'last']]
+  for (const end of ['\r', '\n', '\r\n']) {
+    const text = `event: a\ndata: 1\n\ndata: 2\ndata: 3\n\n: x\n\n\ndata: last`.replaceAll('\n', end)
+    for (const size of cutSizes) t.strictSame(read(Buffer.from(text), size), expected, `${size} ${end.length}`)
+  }
+})
+
+t.test('a message is there with the carriage return that ends it', async t => {
+  t.match(sseReader(100).push(Buffer.from('data: a\r\r')), [{ data: 'a' }])
+})
+
+t.test('time and memory of a stream are bounded by its bytes, whatever its lines are', async t => {
+  const invalid = { code: 'upstream_invalid_response' }
+  for (const line of ['x\n', 'x: y\n', 'retry: x\n', 'error: x\n']) {
+    const reader = sseReader(10_000_000)
+    t.throws(() => reader.push(Buffer.from(line.repeat(2000))), invalid, line)
+  }
+  const open = sseReader(10_000_000)
+  const lines = Buffer.from('data:\n'.repeat(20_000))
+  t.throws(() => { for (let read = 0; read < 10; read++) open.push(lines) }, invalid)
+
+  const long = sseReader(10_000_000)
+  const message = Buffer.from(`${'data: x\n'.repeat(20_000)}\n`)
+  for (let read = 0; read < 10; read++) t.equal(long.push(message)[0]?.data.length, 39_999)
+})
+
+t.test('a server says when it wants to be asked again', async t => {
+  const retries: number[] = []
+  const reader = sseReader(100, ms => retries.push(ms))
+  reader.push(Buffer.from('retry: 3000\rdata: a\n\n'))
+  t.same(retries, [3000])
+})
+
 t.test('a byte order mark is not part of the first message, wherever it is cut', async t => {
   for (const size of cutSizes) t.strictSame(read(Buffer.from('\ufeffdata: a\n\n'), size), [[undefined, 'a']])
   t.strictSame(
