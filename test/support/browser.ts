@@ -20,11 +20,11 @@ export interface Visit {
   readonly loaded: ReadonlyMap<string, number>
 }
 
-/** Starts Chromium, with a microphone that hears beeps. */
-export async function launch (t: Test): Promise<Browser> {
+/** Starts Chromium, with a microphone that hears beeps. @param more arguments of its command line */
+export async function launch (t: Test, more: readonly string[] = []): Promise<Browser> {
   const browser = await chromium.launch({
     ...executablePath !== undefined && { executablePath },
-    args: ['--no-sandbox', '--use-fake-device-for-media-stream']
+    args: ['--no-sandbox', '--use-fake-device-for-media-stream', ...more]
   })
   t.teardown(async () => await browser.close())
   return browser
