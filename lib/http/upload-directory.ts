@@ -33,10 +33,11 @@ export async function removeUploadDirectory (directory: string): Promise<void> {
 /** Deletes the directories of processes that no longer run. */
 export async function sweepUploads (): Promise<void> {
   const ownPath = await own
-  const names = await readdir(tmpdir())
+  const parent = tmpdir()
+  const names = await readdir(parent)
   await Promise.all(names.map(async name => {
     const pid = Number(/^headgate-uploads-(\d+)-/.exec(name)?.[1])
-    const path = join(tmpdir(), name)
+    const path = join(parent, name)
     // A process with our own number and another directory was an earlier one, as in a container.
     if (Number.isNaN(pid) || path === ownPath || (pid !== process.pid && isProcessAlive(pid))) return
     await rm(path, { recursive: true, force: true })
