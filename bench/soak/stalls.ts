@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { dimensions } from '../../test/scaling/chat-bodies.ts'
-import { ValueCounter } from '../../lib/json/value-counter.ts'
+import { ValueCounter } from '../../lib/json/parse-bounded.ts'
 import { loadFactor } from './liveness.ts'
 import { send, type Input } from './input.ts'
 import { fakeProvider } from './provider.ts'

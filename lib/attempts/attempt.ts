@@ -11,8 +11,14 @@ import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { sseReader } from '../wire/sse.ts'
 import { readErrorAnswer } from '../providers/error-body.ts'
-import { AnswerMemory, bufferedAttempt, type OpenAttempt } from './open-attempt.ts'
-import { asInterrupted, parseResponseBytes, readOrRefuse } from './read-response.ts'
+import {
+  AnswerMemory,
+  bufferedAttempt,
+  type OpenAttempt,
+  asInterrupted,
+  parseResponseBytes,
+  readOrRefuse
+} from './open-attempt.ts'
 import { StreamAttempt } from './stream-attempt.ts'
 import type { SlowStreamGuard } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'

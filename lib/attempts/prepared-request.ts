@@ -14,7 +14,7 @@ import type { AnswerEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import type { Usage } from '../core/usage.ts'
 import type { Adapter, AdapterInput, Provider } from '../providers/provider.ts'
-import type { MissingApis } from '../routing/missing-apis.ts'
+import type { MissingApis } from '../routing/route-health.ts'
 
 /** Holds what the requests of one stage share. */
 export interface SharedByRequests {

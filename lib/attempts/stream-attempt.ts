@@ -2,9 +2,8 @@ import { GatewayError } from '../core/errors.ts'
 import { invalidResponse, pageInstead } from '../providers/provider-failure.ts'
 import { sseReader, type SseReader } from '../wire/sse.ts'
 import { startTimer, StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
-import { asInterrupted, readOrRefuse } from './read-response.ts'
+import { asInterrupted, readOrRefuse, type AnswerMemory, type OpenAttempt } from './open-attempt.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
-import type { AnswerMemory, OpenAttempt } from './open-attempt.ts'
 import type { StreamReader, UpstreamBody } from '../providers/provider.ts'
 
 export interface StreamOptions<E> {

@@ -1,6 +1,6 @@
 /** The captures of one call: a project may keep its bodies, and its spans may have them. */
 
-import { presentedKeys } from '../core/presented-keys.ts'
+import { presentedKeys } from '../core/key.ts'
 import { CallCapture } from './call-capture.ts'
 import type { BodyCapture, CaptureBodies } from '../core/body-capture.ts'
 import type { Call } from '../core/call.ts'

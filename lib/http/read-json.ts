@@ -7,7 +7,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { ValueCounter, maxParseCost, valueBytes } from '../json/value-counter.ts'
+import { ValueCounter, maxParseCost, valueBytes } from '../json/parse-bounded.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
 import { parseBody, type ParsedBody } from './parse-body.ts'
 import { SmallPieces, bytesPerPiece } from './small-pieces.ts'

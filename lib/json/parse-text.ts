@@ -1,6 +1,6 @@
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseInTurns } from './parse-in-turns.ts'
-import { ValueCounter, valueBytes } from './value-counter.ts'
+import { ValueCounter, valueBytes } from './parse-bounded.ts'
 
 /** Larger texts are parsed in turns of the event loop. */
 const parsedAtOnceBytes = 256 * 1024

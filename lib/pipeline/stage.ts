@@ -1,5 +1,5 @@
 /**
- * The two shapes a pipeline is made of, and the three ways to make a stage.
+ * The two shapes a pipeline is made of, the three ways to make a stage, and the run that neighbours become.
  *
  * A stage is created once, at start-up, from what it depends on; what belongs to one call lives
  * inside the iterator it returns. Any function from source to source is a stage:
@@ -15,9 +15,6 @@
  */
 
 import { done } from '../async/peek.ts'
-import { StageRun, type RunParts, type Transformer } from './stage-run.ts'
-
-export type { Transformer }
 
 /** Takes a source, returns a source. Leaving early calls `return()` of its source. */
 export type Stage<In, Out = In> = (source: AsyncIterable<In>) => AsyncIterable<Out>
@@ -66,31 +63,214 @@ export function partsOf (stage: Stage<never, unknown>): RunParts | undefined {
   return knownParts.get(stage)
 }
 
-/** Returns a source of exactly one value: how a call enters its pipeline. */
+/**
+ * Returns a source of exactly one value: how a call enters its pipeline. Not a generator, which would be
+ * suspended for as long as the answer to the value takes.
+ */
 export function once<T> (value: T): AsyncIterableIterator<T, undefined> {
-  return new Once(value)
+  let result: IteratorResult<T, undefined> = { done: false, value }
+  return {
+    next: () => {
+      const given = result
+      result = done
+      return Promise.resolve(given)
+    },
+    return: () => {
+      result = done
+      return Promise.resolve(done)
+    },
+    [Symbol.asyncIterator] () {
+      return this
+    }
+  }
 }
 
-/** Not a generator, which would be suspended for as long as the answer to the value takes. */
-class Once<T> implements AsyncIterableIterator<T, undefined> {
-  #result: IteratorResult<T, undefined>
+/** Keeps the state of one run of a stage. */
+export interface Transformer<In, Out> {
+  /** Returns the value for this one, or `undefined` for none. */
+  readonly push: (value: In) => Out | undefined
+  /** Returns the last value once the source has ended, or `undefined` for none. */
+  readonly end?: () => Out | undefined
+  /**
+   * Returns the last value of a source that failed, or `undefined` for none.
+   * @throws the error, or another, to fail as the source did
+   */
+  readonly fail?: (error: unknown) => Out | undefined
+  /** Yields what follows the value of `end` or `fail`, for what has to wait. */
+  readonly last?: () => AsyncIterable<Out>
+}
 
-  constructor (value: T) {
-    this.#result = { done: false, value }
+type AnyTransformer = Transformer<unknown, unknown>
+
+/** The functions of the stages of a run, in the order in which a value meets them. */
+export interface RunParts {
+  /** Steps on one value. A promise is awaited, anything else is not. */
+  readonly steps: ReadonlyArray<(value: unknown) => unknown>
+  /** Returns the source of a value. Absent: each value is read as it is. */
+  readonly open?: ((value: unknown) => AsyncIterable<unknown>) | undefined
+  /** Make the transformers of one run. */
+  readonly begins: ReadonlyArray<() => AnyTransformer>
+}
+
+type Result<T> = IteratorResult<T, undefined>
+
+/**
+ * Reads a source through the functions of neighbouring stages: steps on each value, a source for each, and
+ * transformers of what that gives. `next` must not be called before the last one has settled.
+ *
+ * A waiting stream holds one promise for each iterator between the socket and its caller, allocated anew for
+ * every event. With thousands of streams their number, not that of the stages, decides memory and latency. So
+ * the waiting path is one `then`; what happens once per call is written plainly.
+ */
+export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
+  readonly #source: AsyncIterator<unknown>
+  readonly #parts: RunParts
+  readonly #transformers: readonly AnyTransformer[]
+  /**
+   * The source that is read: that of the present value, or the source of the run where its values are read as
+   * they are.
+   */
+  #inner: AsyncIterator<unknown> | undefined
+  /** The last values; set once the source has ended or failed. */
+  #rest: AsyncIterator<Out, undefined> | undefined
+  #left = false
+
+  constructor (source: AsyncIterable<unknown>, parts: RunParts) {
+    this.#source = source[Symbol.asyncIterator]()
+    this.#parts = parts
+    this.#transformers = parts.begins.map(begin => begin())
+    if (parts.open === undefined && parts.steps.length === 0) this.#inner = this.#source
   }
 
-  next (): Promise<IteratorResult<T, undefined>> {
-    const result = this.#result
-    this.#result = done
-    return Promise.resolve(result)
+  next (): Promise<Result<Out>> {
+    if (this.#rest !== undefined) return this.#rest.next()
+    if (this.#left) return Promise.resolve(done)
+    return this.#inner === undefined
+      ? this.#advance()
+      : this.#inner.next().then(this.#onResult, this.#onFailure)
   }
 
-  return (): Promise<IteratorResult<T, undefined>> {
-    this.#result = done
-    return Promise.resolve(done)
+  /** Calls `return()` of the sources at once, even during a pending read. */
+  async return (): Promise<Result<Out>> {
+    this.#left = true
+    await (this.#rest === undefined ? this.#close() : this.#rest.return?.())
+    return done
   }
 
   [Symbol.asyncIterator] (): this {
     return this
   }
+
+  readonly #onResult = (result: IteratorResult<unknown>): Result<Out> | Promise<Result<Out>> =>
+    this.#take(result) ?? this.#advance()
+
+  readonly #onFailure = async (error: unknown): Promise<Result<Out>> => await this.#end(0, { error })
+
+  /** Reads until there is a value. */
+  async #advance (): Promise<Result<Out>> {
+    for (;;) {
+      let result: IteratorResult<unknown> | undefined
+      try {
+        result = await (this.#inner === undefined ? this.#openNext() : this.#inner.next())
+      } catch (error) {
+        return await this.#end(0, { error })
+      }
+      const out = result && this.#take(result)
+      if (out !== undefined) return out instanceof Promise ? await out : out
+    }
+  }
+
+  /**
+   * Takes the next value of the source through the steps. Returns it; `undefined` where it has a source of
+   * its own now.
+   */
+  async #openNext (): Promise<IteratorResult<unknown> | undefined> {
+    const result = await this.#source.next()
+    if (result.done === true || this.#left) return done
+    let { value } = result
+    for (const step of this.#parts.steps) {
+      value = step(value)
+      if (value instanceof Promise) value = await value
+      if (this.#left) return done
+    }
+    if (this.#parts.open === undefined) return { done: false, value }
+    this.#inner = this.#parts.open(value)[Symbol.asyncIterator]()
+    return undefined
+  }
+
+  /** Takes what was read through the transformers; `undefined` where nothing comes of it. */
+  #take (result: IteratorResult<unknown>): Result<Out> | Promise<Result<Out>> | undefined {
+    if (this.#left) return done
+    if (result.done === true) {
+      if (this.#inner === undefined || this.#inner === this.#source) return this.#end(0)
+      this.#inner = undefined
+      return undefined
+    }
+    let { value } = result
+    for (let at = 0; at < this.#transformers.length; at++) {
+      try {
+        value = this.#transformers[at]?.push(value)
+      } catch (error) {
+        return this.#end(at, { error })
+      }
+      if (value === undefined) return undefined
+    }
+    return { done: false, value: value as Out } // the last one gives it
+  }
+
+  /** Ends the transformers from one on, by an error or without. Returns the first of their last values. */
+  async #end (from: number, failure?: Failure): Promise<Result<Out>> {
+    if (this.#left) return done
+    this.#rest = this.#lastValues(from, failure)
+    if (failure !== undefined) await this.#close()
+    return await this.#rest.next()
+  }
+
+  /**
+   * Yields the last values of each transformer, taken through those after it. An error of one, or of the
+   * source, is the next one's.
+   */
+  async * #lastValues (from: number, failure: Failure | undefined): AsyncGenerator<Out, undefined> {
+    let failed = failure
+    for (let at = from; at < this.#transformers.length; at++) {
+      const transformer = this.#transformers[at] as AnyTransformer // `at` is below the length
+      let called = at
+      const taken = (value: unknown): unknown => {
+        let out = value
+        for (called = at + 1; called < this.#transformers.length && out !== undefined; called++) {
+          out = this.#transformers[called]?.push(out)
+        }
+        called = at
+        return out
+      }
+      try {
+        const last = taken(failed === undefined ? transformer.end?.() : lastOfFailed(transformer, failed))
+        failed = undefined
+        if (last !== undefined) yield last as Out // the last one gives it
+        if (transformer.last === undefined) continue
+        for await (const value of transformer.last()) {
+          const out = taken(value)
+          if (out !== undefined) yield out as Out // as above
+        }
+      } catch (error) {
+        failed = { error }
+        if (called > at) at = called - 1 // it failed for a value of this one
+      }
+    }
+    if (failed !== undefined) throw failed.error
+  }
+
+  async #close (): Promise<void> {
+    const inner = this.#inner === this.#source ? undefined : this.#inner
+    await Promise.all([inner?.return?.(), this.#source.return?.()])
+  }
+}
+
+interface Failure {
+  readonly error: unknown
+}
+
+function lastOfFailed (transformer: AnyTransformer, { error }: Failure): unknown {
+  if (transformer.fail === undefined) throw error
+  return transformer.fail(error)
 }

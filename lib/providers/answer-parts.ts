@@ -1,7 +1,7 @@
 /**
  * Reads the parts of an answer as servers write them. What a server leaves out it may leave out in any way;
  * what stands there and cannot be read is an error: to pass over it would lose a text or a tool call without
- * a word.
+ * a word. What is kept until the answer ends is bounded.
  */
 
 import { isList, isObject, type JsonObject } from '../json/guards.ts'
@@ -61,4 +61,20 @@ export function objectArguments (value: unknown): string {
 export function memberType (part: JsonObject, members: Readonly<Record<string, string>>): string | undefined {
   const member = Object.keys(members).find(name => part[name] !== undefined && part[name] !== null)
   return member === undefined ? undefined : members[member]
+}
+
+/** More than any answer has that is kept until it ends: arguments, thinking, citations. */
+const maxCharacters = 16 * 1024 * 1024
+/** What a part takes beside its text. */
+const partCharacters = 64
+
+/** Bounds what the reader of one answer keeps until the answer ends: a provider may go on for ever. */
+export class Retained {
+  #characters = 0
+
+  /** @throws GatewayError `upstream_invalid_response` for more than 16 million characters */
+  add (characters: number): void {
+    this.#characters += characters + partCharacters
+    if (this.#characters > maxCharacters) throw invalidResponse('an answer without an end')
+  }
 }

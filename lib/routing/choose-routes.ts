@@ -24,10 +24,16 @@ import { tooLong } from '../validation/too-long.ts'
 import type { Limits, Settings } from '../core/settings.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import type { Provider, Providers } from '../providers/provider.ts'
-import { inCallerOrder, applyPreferences, readPreferences } from './preferences.ts'
+import {
+  inCallerOrder,
+  applyPreferences,
+  readPreferences,
+  checkOneProvider,
+  providerChoice,
+  routesByChoice
+} from './provider-choice.ts'
 import type { RouteHealth } from './route-health.ts'
 import { historyFirst, originFirst, skipUnfit, type Requirements } from './requirements.ts'
-import { checkOneProvider, providerChoice, routesByChoice } from './provider-choice.ts'
 
 /** Any request that may name its model. */
 export interface ModelRequest {

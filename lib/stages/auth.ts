@@ -1,11 +1,10 @@
 /** Finds out who is calling, before the body is read. */
 
 import { GatewayError } from '../core/errors.ts'
-import { presentedKeys } from '../core/presented-keys.ts'
+import { presentedKeys, type ApiKey } from '../core/key.ts'
 import { hintOf } from '../keys/key-text.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import { refine, type AuthedCall, type Call } from '../core/call.ts'
-import type { ApiKey } from '../core/key.ts'
 import type { Services } from '../services.ts'
 
 type AuthServices = Pick<
@@ -19,7 +18,7 @@ export interface AuthOptions {
 }
 
 /**
- * Authenticates a call: one in, the same one with its key out (`core/presented-keys` has the headers). Some
+ * Authenticates a call: one in, the same one with its key out (`presentedKeys` of `core/key` has the headers). Some
  * clients fill several: one good key is enough.
  *
  * @throws GatewayError `invalid_api_key` alike for a missing, wrong, disabled or expired key;

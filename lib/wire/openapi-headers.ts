@@ -27,7 +27,7 @@ export const attributionHeaders: Json[] = [
   schema: { type: 'string' }
 }))
 
-/** The headers by which a caller narrows and orders the models of a call (`lib/routing/preferences`). */
+/** The headers by which a caller narrows and orders the models of a call (`lib/routing/provider-choice`). */
 export const preferenceHeaders: Json[] = [
   [
     'X-Headgate-Only',

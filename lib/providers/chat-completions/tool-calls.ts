@@ -10,9 +10,8 @@
  */
 
 import { uniqueCallId } from '../../chat/call-ids.ts'
-import { argumentsText, partsOf } from '../answer-parts.ts'
+import { argumentsText, partsOf, Retained } from '../answer-parts.ts'
 import { invalidResponse } from '../provider-failure.ts'
-import { Retained } from '../retained.ts'
 import { isObject, numberOf, objectOf, nonEmptyText } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import type { WireToolCall } from './wire.ts'

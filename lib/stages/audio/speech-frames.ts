@@ -1,7 +1,6 @@
 /** Pieces of sound to the frames of an event stream: unnamed, each saying in `type` what it is. */
 
-import { endOfStream, sseData } from '../../wire/sse.ts'
-import { sseFrames } from '../../wire/sse-frames.ts'
+import { endOfStream, sseData, sseFrames } from '../../wire/sse.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { SpeechEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
