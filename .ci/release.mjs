@@ -7,7 +7,7 @@
  * (`.provenance.json`), `SHA256SUMS` and, with the private key of `--key`, its signature by `ssh-keygen`.
  *
  * A release is of a clean clone at the tag of its version, and is built twice, the second time in a clone elsewhere: both packages must
- * be the same. `--dry-run` lists what is missing for a release instead of failing, and packs what is built.
+ * be the same. Packages with native code must have it for both platforms of the image (`platforms.mjs`). `--dry-run` lists what is missing for a release instead of failing, and packs what is built.
  * Exits with 1 when something is missing or differs. See docs/releases.md.
  */
 
@@ -42,7 +42,10 @@ for (const sentence of missing) process.stderr.write(`release: ${sentence}\n`)
 if (missing.length > 0 && !isDryRun) process.exit(1)
 
 mkdirSync(out, { recursive: true })
-if (!isDryRun) run(root, 'npm', 'run', '--silent', 'build')
+if (!isDryRun) {
+  run(root, process.execPath, '.ci/platforms.mjs')
+  run(root, 'npm', 'run', '--silent', 'build')
+}
 const archive = pack(root, out)
 const again = isDryRun ? packedAgain(root) : builtElsewhere()
 if (digestOf(join(out, archive)) !== again) stop(`release: packed again, ${archive} is another file.`)

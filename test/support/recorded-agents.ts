@@ -1,6 +1,6 @@
 /**
- * Sessions of coding agents, grown from their recorded requests (`test/fixtures/agents`): headers, fields, ids
- * and the sizes of texts are those of the recording, the texts are made here.
+ * Sessions of coding agents, grown from their recorded requests (`test/fixtures/agents`). Headers, fields,
+ * ids and the sizes of texts are those of the recording; the texts are made here.
  */
 
 import { hash } from 'node:crypto'
