@@ -1,23 +1,33 @@
 /**
- * Measures what callers notice of a mirror: `npm run bench:mirror`. Two routes lead to the same simulated
- * provider, and all calls of one of them go to another model as well. Four callers use them in turn, a few
- * hundred calls at a time.
+ * Measures what callers notice of a mirror: `npm run bench:mirror -- [CALLS_A_SECOND]`. Routes lead to the same
+ * simulated provider, and a share of the calls of each is mirrored. Calls are sent at a fixed rate that leaves
+ * the gateway time, in slices of a few seconds, to one route after the other.
  */
 
-import { once } from 'node:events'
-import { request, type IncomingMessage } from 'node:http'
-import { equal } from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { completeText } from '../lib/load/answers.ts'
-import { percentile } from '../lib/load/percentile.ts'
+import { httpLanes, type HttpLane } from '../lib/load/http-lanes.ts'
+import { openLoop } from '../lib/load/open-loop.ts'
+import { costOfProcess } from '../lib/load/process-cost.ts'
+import { openTarget } from '../lib/load/send-call.ts'
 import { startSimulatedProvider } from '../lib/load/simulated-provider.ts'
 import { cores, freePort, start } from './support/processes.ts'
 import { scratchFolder } from './support/scratch-folder.ts'
+import { median } from './support/statistics.ts'
 
-const [slices, callsOfSlice, callers] = [20, 250, 4]
-const routes = ['plain', 'mirrored'] as const
+const shares = [0, 0.1, 1] as const
+const [rounds, secondsOfSlice] = [16, 2.5]
+const perSecond = Number(process.argv[2] ?? 300)
+if (!(perSecond >= 1 && perSecond <= 2000)) throw new Error('name a rate between 1 and 2000 calls a second')
 const key = 'hg_bench_0123456789abcdef0123456789abcdef'
+
+const nameOf = (share: number): string => `mirrored-${share * 100}`
+const [plainLane] = httpLanes
+if (plainLane === undefined) throw new Error('there is no lane')
+const lane: HttpLane = {
+  ...plainLane,
+  body: model => JSON.stringify({ ...JSON.parse(plainLane.body('mock')) as object, model })
+}
 
 const provider = await startSimulatedProvider({ host: '127.0.0.1', port: 0 })
 const folder = scratchFolder('mirror')
@@ -31,14 +41,15 @@ writeFileSync(
         list_models: false
       }
     },
-    routes: {
-      plain: { models: ['mock/json'] },
-      mirrored: { models: ['mock/json'], mirror: { model: 'mock/json', share: 1, max_in_flight: callers } }
-    },
+    routes: Object.fromEntries(shares.map(share => [
+      nameOf(share),
+      { models: ['mock/json'], ...share > 0 && { mirror: { model: 'mock/json', share } } }
+    ])),
     keys: [{ name: 'bench', key: 'env:BENCH_KEY' }]
   })
 )
 const port = await freePort()
+const target = openTarget(new URL(`http://127.0.0.1:${port}`), key)
 const gateway = await start(
   {
     file: process.execPath,
@@ -48,61 +59,47 @@ const gateway = await start(
     output: join(folder, 'log')
   },
   async () =>
-    await call('plain').then(
-      () => true,
-      () => false
-    )
+    (await openLoop(target, lane, { provider: nameOf(0), count: 1, perSecond: 1 })).answered === 1
 )
 
-/** Makes a call and returns how long it took. */
-async function call (model: string): Promise<number> {
-  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] })
-  const began = performance.now()
-  const sent = request({
-    port,
-    host: '127.0.0.1',
-    path: '/v1/chat/completions',
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      'content-length': body.length
-    }
-  })
-  sent.end(body)
-  const [response] = await once(sent, 'response') as [IncomingMessage]
-  const pieces: Buffer[] = []
-  for await (const piece of response as AsyncIterable<Buffer>) pieces.push(piece) // no encoding is set
-  const ms = performance.now() - began
-  equal(Buffer.concat(pieces).toString().includes(completeText), true)
-  return ms
+interface Slice {
+  readonly p50Ms: number
+  readonly p99Ms: number
+  /** CPU time of the gateway, as a part of one core. */
+  readonly core: number
+  /** Requests to the provider for each call. */
+  readonly asked: number
 }
 
-async function slice (model: string): Promise<number[]> {
-  const all: number[] = []
-  await Promise.all(Array.from({ length: callers }, async () => {
-    while (all.length < callsOfSlice) all.push(await call(model))
-  }))
-  return all
+async function slice (share: number): Promise<Slice> {
+  const readCost = costOfProcess(gateway.pid)
+  const count = perSecond * secondsOfSlice
+  const [asked, before, startMs] = [provider.calls(), await readCost(), performance.now()]
+  const load = { provider: nameOf(share), count, perSecond }
+  const { answered, p50Ms, p99Ms } = await openLoop(target, lane, load)
+  if (answered !== count) throw new Error(`${count - answered} calls failed`)
+  const core = ((await readCost()).cpuUs - before.cpuUs) / 1000 / (performance.now() - startMs)
+  return { p50Ms, p99Ms, core, asked: (provider.calls() - asked) / count }
 }
 
 try {
-  const took = { plain: [] as number[], mirrored: [] as number[] }
-  const before = provider.calls()
-  for (let round = -1; round < slices; round++) {
-    for (const route of round % 2 === 0 ? routes : routes.toReversed()) {
-      const all = await slice(route)
-      if (round >= 0) took[route].push(...all)
+  const slices = new Map<number, Slice[]>(shares.map(share => [share, []]))
+  for (let round = -1; round < rounds; round++) {
+    for (const share of round % 2 === 0 ? shares : shares.toReversed()) {
+      const measured = await slice(share)
+      if (round >= 0) slices.get(share)?.push(measured)
     }
   }
-  const mirrored = provider.calls() - before - 2 * (slices + 1) * callsOfSlice
-  for (const route of routes) {
-    const sorted = took[route].toSorted((a, b) => a - b)
-    const [p50, p99] = [0.5, 0.99].map(part => percentile(sorted, part).toFixed(2))
-    console.log(`${route}: ${sorted.length} calls of ${callers} callers, ms: p50 ${p50}, p99 ${p99}`)
+  console.log(`${perSecond} calls a second, medians of ${rounds} slices of ${secondsOfSlice} s`)
+  for (const [share, all] of slices) {
+    const of = (field: keyof Slice): string => median(all.map(each => each[field])).toFixed(2)
+    console.log(
+      `share ${share}: p50 ${of('p50Ms')} ms, p99 ${of('p99Ms')} ms, ` +
+      `${of('core')} of a core, ${of('asked')} requests to the provider for each call`
+    )
   }
-  console.log(`about ${mirrored} calls were mirrored`)
 } finally {
+  target.agent.destroy()
   await gateway.stop()
   await provider.close()
 }
