@@ -48,7 +48,10 @@ export async function redactJson (text: string, options: JsonRedaction, depth = 
     const start = text.indexOf('"', at)
     if (start !== at) {
       const end = Math.min(start === -1 ? text.length : start, at + room)
-      result += await redactedBetween(text.slice(at, end), redaction.hasPatterns, redacted)
+      const between = text.slice(at, end)
+      result += hasWords(between) || redaction.hasPatterns
+        ? await redactedBetween(between, redaction.hasPatterns, redacted)
+        : between
       at = end
       continue
     }
@@ -136,13 +139,18 @@ function decoded (written: string): string {
   }
 }
 
+/** True for more than the punctuation, numbers and constants of JSON. */
+function hasWords (between: string): boolean {
+  return /[A-Za-z]/.test(between.replace(/true|false|null|\d[eE]/g, ''))
+}
+
 /** Redacts what stands between strings: numbers, and anything in a text that is no JSON. */
 async function redactedBetween (
   between: string,
   hasPatterns: boolean,
   redacted: (part: string) => Promise<string>
 ): Promise<string> {
-  if (/[A-Za-z]/.test(between.replace(/true|false|null|\d[eE]/g, ''))) return await redacted(between)
+  if (hasWords(between)) return await redacted(between)
   if (!hasPatterns || !/\d/.test(between)) return between
   let result = ''
   for (const part of between.split(/(-?\d[\d.eE+-]*)/)) {

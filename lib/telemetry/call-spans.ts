@@ -91,23 +91,21 @@ export function callSpans (
 }
 
 /**
- * Returns the spans with further attributes.
+ * Adds attributes to spans.
  *
  * @param content the texts of the call: passed with the attempt that answered it where there is one, else
  *   with the span of the call
  */
-export function withAttributes (
+export function addAttributes (
   { server, children }: CallSpans,
   content: Content | undefined,
   attributesOf: (span: CallSpan, content: Content | undefined) => Attributes
-): CallSpans {
+): void {
   const answers = children.filter(({ isAnswer }) => isAnswer)
   const target = answers.length === 1 ? answers[0] : server
-  const added = (span: CallSpan): CallSpan => {
-    const more = attributesOf(span, span === target ? content : undefined)
-    return { ...span, attributes: { ...span.attributes, ...more } }
+  for (const span of [server, ...children]) {
+    Object.assign(span.attributes, attributesOf(span, span === target ? content : undefined))
   }
-  return { server: added(server), children: children.map(added) }
 }
 
 /** Returns the texts of a call under the names of OpenTelemetry's conventions. */

@@ -8,37 +8,25 @@
 
 import {
   createTraceState,
-  ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
-  trace,
   TraceFlags,
   type Attributes,
-  type Context,
-  type Tracer
+  type SpanContext
 } from '@opentelemetry/api'
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
-import {
-  AlwaysOnSampler,
-  BasicTracerProvider,
-  BatchSpanProcessor,
-  type IdGenerator,
-  type ReadableSpan,
-  type SpanExporter,
-  type SpanProcessor
-} from '@opentelemetry/sdk-trace-base'
+import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace-base'
 import { loggableError } from '../text/describe-error.ts'
 import { version } from '../text/version.ts'
-import { randomHex } from '../text/ids.ts'
-import { callSpans, contentAttributes, withAttributes, type CallSpan, type CallSpans } from './call-spans.ts'
+import { addAttributes, callSpans, contentAttributes, type CallSpan, type CallSpans } from './call-spans.ts'
 import type { KindOf } from './gen-ai.ts'
 import { ExportCounter } from './export-counter.ts'
-import { exporterOptions, flushAtStop, serviceResource } from './otlp-target.ts'
+import { exporterOptions, flushAtStop, hrTime, serviceResource } from './otlp-target.ts'
 import { openInference } from './open-inference.ts'
 import { recoveredSpan } from './recovered-span.ts'
 import { SpanContent, type CaptureContent, type Content, type TakenContent } from './span-content.ts'
-import { beginTrace } from './trace-context.ts'
+import { beginTrace, newSpanId } from './trace-context.ts'
 import { TraceSampler } from './trace-sampler.ts'
 import type { Call } from '../core/call.ts'
 import type { CallTrace } from '../core/call-trace.ts'
@@ -46,8 +34,7 @@ import type { OtlpSettings } from '../core/settings.ts'
 import type { Log } from '../log/log.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
-/** Messages in OpenInference have many of them; the SDK would drop those beyond 128. */
-const maxAttributes = 1000
+const instrumentationScope = { name: 'headgate', version }
 
 export interface CallTracerOptions {
   readonly log: Log
@@ -57,11 +44,10 @@ export interface CallTracerOptions {
 
 export class CallTracer {
   readonly #options: CallTracerOptions
-  readonly #provider: BasicTracerProvider
+  readonly #batches: BatchSpanProcessor
   readonly #counter: ExportCounter
-  readonly #ids = new GivenIds()
+  readonly #resource = serviceResource()
   readonly #sampler: TraceSampler
-  readonly #tracer: Tracer
   readonly #content: SpanContent | undefined
   readonly #hasOpenInference: boolean
   /** Texts are read one call after the other. */
@@ -85,15 +71,16 @@ export class CallTracer {
       options.log,
       'spans were dropped: the queue was full, or the collector refused them'
     )
-    this.#provider = new BasicTracerProvider({
-      spanProcessors: [new SpanQueue(exporter, maxQueuedSpans, this.#counter)],
-      // Whether a call is sent was decided when it began.
-      sampler: new AlwaysOnSampler(),
-      idGenerator: this.#ids,
-      spanLimits: { attributeCountLimit: maxAttributes },
-      resource: serviceResource()
-    })
-    this.#tracer = this.#provider.getTracer('headgate', version)
+    this.#batches = new BatchSpanProcessor(
+      {
+        export: (spans, onResult) => {
+          this.#counter.send<ReadableSpan[]>(exporter, spans, spans.length, onResult)
+        },
+        shutdown: async () => await exporter.shutdown(),
+        forceFlush: async () => await exporter.forceFlush?.()
+      },
+      { maxQueueSize: maxQueuedSpans, maxExportBatchSize: Math.min(512, maxQueuedSpans) }
+    )
   }
 
   /** Begins the trace of a call, or goes on with that of its caller. */
@@ -140,16 +127,16 @@ export class CallTracer {
   /** Adds what the configuration has in spans besides. */
   #completed (spans: CallSpans, content?: Content): CallSpans {
     if (content === undefined && !this.#hasOpenInference) return spans
-    return withAttributes(spans, content, (span, texts) => ({
+    addAttributes(spans, content, (span, texts) => ({
       ...texts && contentAttributes(texts),
       ...this.#hasOpenInference && openInference(span, texts)
     }))
+    return spans
   }
 
   #sendAll ({ server, children }: CallSpans, epochMs: number, callTrace: CallTrace): void {
-    const { traceId, spanId, parentId } = callTrace
-    this.#send(server, epochMs, callTrace, parentId)
-    for (const child of children) this.#send(child, epochMs, { traceId, state: callTrace.state }, spanId)
+    this.#send(server, epochMs, callTrace, callTrace.parentId)
+    for (const child of children) this.#send(child, epochMs, callTrace, callTrace.spanId)
   }
 
   /** Queues the spans of calls that were interrupted with their process. */
@@ -181,28 +168,47 @@ export class CallTracer {
   async close (): Promise<void> {
     await flushAtStop(async () => {
       await this.#reading
-      await this.#provider.shutdown()
+      await this.#batches.shutdown()
     }, this.#options.log, 'spans')
     this.#counter.dropWaiting()
   }
 
   /** @param parentId the span above it; absent for the first of a trace */
   #send (
-    { name, kind, spanId, startedAtMs, endedAtMs, attributes, events, failed }: CallSpan,
+    { name, kind, spanId = newSpanId(), startedAtMs, endedAtMs, attributes, events, failed }: CallSpan,
     epochMs: number,
-    within: Pick<CallTrace, 'traceId' | 'state'>,
+    { traceId, state }: Pick<CallTrace, 'traceId' | 'state'>,
     parentId: string | undefined
   ): void {
-    const { traceId } = within
-    this.#ids.next = { traceId, spanId }
-    const span = this.#tracer.startSpan(
+    if (!this.#counter.add()) return
+    const traceState = state === undefined ? undefined : createTraceState(state)
+    const context = { traceId, traceFlags: TraceFlags.SAMPLED, ...traceState !== undefined && { traceState } }
+    const spanContext: SpanContext = { ...context, spanId }
+    const durationMs = Math.max(0, endedAtMs - startedAtMs)
+    this.#batches.onEnd({
       name,
-      { kind: kinds[kind], startTime: startedAtMs + epochMs, attributes: known(attributes) },
-      parentId === undefined ? ROOT_CONTEXT : parentContext(within, parentId)
-    )
-    for (const event of events) span.addEvent(event.name, known(event.attributes ?? {}), event.atMs + epochMs)
-    if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
-    span.end(endedAtMs + epochMs)
+      kind: kinds[kind],
+      spanContext: () => spanContext,
+      ...parentId !== undefined && { parentSpanContext: { ...context, spanId: parentId, isRemote: true } },
+      startTime: hrTime(startedAtMs + epochMs),
+      endTime: hrTime(startedAtMs + epochMs + durationMs),
+      duration: hrTime(durationMs),
+      ended: true,
+      status: { code: failed ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
+      attributes: known(attributes),
+      links: [],
+      events: events.map(event => ({
+        name: event.name,
+        time: hrTime(event.atMs + epochMs),
+        attributes: known(event.attributes ?? {}),
+        droppedAttributesCount: 0
+      })),
+      resource: this.#resource,
+      instrumentationScope,
+      droppedAttributesCount: 0,
+      droppedEventsCount: 0,
+      droppedLinksCount: 0
+    })
   }
 }
 
@@ -212,65 +218,13 @@ const kinds: Readonly<Record<CallSpan['kind'], SpanKind>> = {
   internal: SpanKind.INTERNAL
 }
 
-function parentContext ({ traceId, state }: Pick<CallTrace, 'traceId' | 'state'>, spanId: string): Context {
-  return trace.setSpanContext(ROOT_CONTEXT, {
-    traceId,
-    spanId,
-    traceFlags: TraceFlags.SAMPLED,
-    isRemote: true,
-    ...state !== undefined && { traceState: createTraceState(state) }
-  })
-}
-
-/** Gives the next span the ids that servers got while the call ran. */
-class GivenIds implements IdGenerator {
-  next: { readonly traceId: string, readonly spanId: string | undefined } | undefined
-
-  generateTraceId (): string {
-    return this.next?.traceId ?? randomHex()
-  }
-
-  generateSpanId (): string {
-    return this.next?.spanId ?? randomHex().slice(0, 16)
-  }
-}
-
 function known (attributes: CallSpan['attributes']): Attributes {
-  return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
-}
-
-/** Queues spans when they end. */
-class SpanQueue implements SpanProcessor {
-  readonly #batches: BatchSpanProcessor
-  readonly #counter: ExportCounter
-
-  constructor (exporter: SpanExporter, maxSpans: number, counter: ExportCounter) {
-    this.#counter = counter
-    this.#batches = new BatchSpanProcessor(
-      {
-        export: (spans, onResult) => {
-          counter.send<ReadableSpan[]>(exporter, spans, spans.length, onResult)
-        },
-        shutdown: async () => await exporter.shutdown(),
-        forceFlush: async () => await exporter.forceFlush?.()
-      },
-      { maxQueueSize: maxSpans, maxExportBatchSize: Math.min(512, maxSpans) }
-    )
+  const result: Attributes = {}
+  for (const name in attributes) {
+    const value = attributes[name]
+    if (value !== undefined) result[name] = value
   }
-
-  onStart (): void { /* spans are queued when they end */ }
-
-  onEnd (span: ReadableSpan): void {
-    if (this.#counter.add()) this.#batches.onEnd(span)
-  }
-
-  async forceFlush (): Promise<void> {
-    await this.#batches.forceFlush()
-  }
-
-  async shutdown (): Promise<void> {
-    await this.#batches.shutdown()
-  }
+  return result
 }
 
 const exporters: Readonly<Record<OtlpSettings['protocol'], typeof ProtobufExporter>> = {

@@ -43,13 +43,16 @@ export function openInference ({ kind, attributes }: SpanFacts, content?: Conten
     ? 'GUARDRAIL'
     : kinds[String(attributes['gen_ai.operation.name'])] ?? 'CHAIN'
   const { 'gen_ai.request.model': model, 'gen_ai.conversation.id': session } = attributes
-  return {
-    'openinference.span.kind': spanKind,
-    'session.id': session,
-    [spanKind === 'EMBEDDING' ? 'embedding.model_name' : 'llm.model_name']: model,
-    ...Object.fromEntries(renamed.map(([from, to]) => [to, attributes[from]])),
-    ...content && contentAttributes(content)
+  const result: Attributes = { 'openinference.span.kind': spanKind }
+  if (session !== undefined) result['session.id'] = session
+  if (model !== undefined) {
+    result[spanKind === 'EMBEDDING' ? 'embedding.model_name' : 'llm.model_name'] = model
   }
+  for (const [from, to] of renamed) {
+    const value = attributes[from]
+    if (value !== undefined) result[to] = value
+  }
+  return content === undefined ? result : Object.assign(result, contentAttributes(content))
 }
 
 function contentAttributes ({ system, input, output }: Content): Attributes {

@@ -20,7 +20,7 @@ import {
 } from '@opentelemetry/sdk-metrics'
 import { version } from '../text/version.ts'
 import { ExportCounter, exportFailed } from './export-counter.ts'
-import { exporterOptions, flushAtStop, serviceResource } from './otlp-target.ts'
+import { exporterOptions, flushAtStop, hrTime, serviceResource } from './otlp-target.ts'
 import type { Family, Sample } from './metric-families.ts'
 import type { HistogramValue } from '../core/histogram.ts'
 import type { OtlpSettings } from '../core/settings.ts'
@@ -83,10 +83,6 @@ export function openOtlpMetrics (
       counter.dropWaiting()
     }
   }
-}
-
-function hrTime (ms: number): HrTime {
-  return [Math.floor(ms / 1000), (ms % 1000) * 1e6]
 }
 
 /** Converts a metric, with its name and labels as Prometheus has them or with dots, as a convention has. */

@@ -7,6 +7,7 @@ import {
   resourceFromAttributes,
   type Resource
 } from '@opentelemetry/resources'
+import type { HrTime } from '@opentelemetry/api'
 import { hostname } from 'node:os'
 import { withTimeout } from '../async/with-timeout.ts'
 import { loggableError } from '../text/describe-error.ts'
@@ -38,6 +39,12 @@ export function exporterOptions (
     url: `${withoutTrailingSlashes(endpoint)}/v1/${signal}`,
     headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()]))
   }
+}
+
+/** Returns a time in seconds and nanoseconds, as OpenTelemetry's packages have it. */
+export function hrTime (ms: number): HrTime {
+  const seconds = Math.floor(ms / 1000)
+  return [seconds, Math.floor((ms - seconds * 1000) * 1e6)]
 }
 
 /** Sends what waits, for up to two seconds. */

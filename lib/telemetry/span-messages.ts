@@ -185,7 +185,8 @@ function streamedMessages (events: readonly JsonObject[]): Message[] {
 export function cutMessages (
   messages: readonly Message[],
   maxBytes: number
-): { readonly messages: Message[], readonly isCut: boolean } {
+): { readonly messages: readonly Message[], readonly isCut: boolean } {
+  if (bytesOf(messages) <= maxBytes) return { messages, isCut: false }
   const kept: Message[] = []
   let room = maxBytes
   for (const message of messages) {
@@ -207,6 +208,6 @@ export function cutMessages (
   return { messages: kept, isCut: false }
 }
 
-function bytesOf (value: Message | Part): number {
+function bytesOf (value: readonly Message[] | Message | Part): number {
   return Buffer.byteLength(JSON.stringify(value))
 }

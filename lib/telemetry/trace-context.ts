@@ -103,7 +103,7 @@ class BegunTrace implements CallTrace {
   }
 }
 
-/** A random id is all zeros once in the life of the universe. */
-function newSpanId (): string {
+/** Returns a random id, which is all zeros once in the life of the universe. */
+export function newSpanId (): string {
   return randomHex().slice(0, 16)
 }

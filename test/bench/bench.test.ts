@@ -9,6 +9,7 @@ import { scenarios as guards } from '../../bench/guards.bench.ts'
 import { scenarios as pipelines } from '../../bench/pipelines.bench.ts'
 import { scenarios as providers } from '../../bench/providers.bench.ts'
 import { scenarios as records } from '../../bench/records.bench.ts'
+import { scenarios as spans } from '../../bench/spans.bench.ts'
 import { scenarios as stages } from '../../bench/stages.bench.ts'
 import { scenarios as streams } from '../../bench/streams.bench.ts'
 import { contenders } from '../../bench/support/contenders.ts'
@@ -24,6 +25,7 @@ const all = [
   ...callers,
   ...endpoints,
   ...records,
+  ...spans,
   ...stages,
   ...streams
 ]

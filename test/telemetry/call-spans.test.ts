@@ -4,7 +4,7 @@ import { StageFindings } from '../../lib/core/stage-findings.ts'
 import {
   callSpans,
   contentAttributes,
-  withAttributes,
+  addAttributes,
   type CallSpans
 } from '../../lib/telemetry/call-spans.ts'
 import { providerKinds } from '../../schemas/providers.ts'
@@ -333,7 +333,8 @@ t.test('texts of a call are on the attempt that answered, else on the span of th
     'headgate.content_truncated': true
   }
   const places = (requests: SentRequest[]): boolean[] => {
-    const { server, children } = withAttributes(spansOf({ requests }), content, (_, texts) =>
+    const { server, children } = spansOf({ requests })
+    addAttributes({ server, children }, content, (_, texts) =>
       texts === undefined ? {} : contentAttributes(texts)
     )
     return [server, ...children].map(({ attributes }) => {
