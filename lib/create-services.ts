@@ -174,12 +174,18 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   }
 }
 
-/** Creates services that answer no calls: to look up models and providers. They must be closed as well. */
+/**
+ * Creates services that answer no calls: to look up models and providers. They must be closed as well. They
+ * have no stages, which may run modules.
+ */
 export function createLookupServices (
   settings: Settings,
   parts: Pick<ServiceParts, 'log' | 'discoverModels'>
 ): OwnedServices {
-  return createServices(settings, { ...parts, keys: { check: () => undefined }, ready: () => false })
+  return createServices(
+    { ...settings, stages: [] },
+    { ...parts, keys: { check: () => undefined }, ready: () => false }
+  )
 }
 
 /** Opens the health of routes; what the last configuration knew of the same providers is kept. */

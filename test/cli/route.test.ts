@@ -63,3 +63,20 @@ t.test('route sends no request, not even for the models of a provider', async t 
   t.match(await headgate(t, ['route', 'm'], directory), { code: 1, error: /does not exist/ })
   t.equal(requests, 0)
 })
+
+t.test('commands that look up models run no stage', async t => {
+  const directory = t.testdir({
+    'headgate.yaml': [
+      'providers: {sandbox: {}}',
+      'stages:',
+      '  - {name: own, use: ./own.mjs, at: [request]}',
+      '  - {name: remote, use: webhook, url: https://guard.example.com/look}',
+      '  - {name: mails, use: pattern, patterns: [email]}',
+      ''
+    ].join('\n'),
+    'own.mjs': "throw new Error('it ran')\n"
+  })
+  t.match(await headgate(t, ['route', 'echo'], directory), { code: 0, out: /sandbox\/echo/ })
+  t.match(await headgate(t, ['models'], directory), { code: 0, out: /sandbox\/echo/ })
+  t.match(await headgate(t, ['doctor'], directory), { out: /sandbox/, error: /^(?![^]*it ran)/ })
+})

@@ -49,6 +49,38 @@ t.test('a worker that hangs is replaced', async t => {
   t.match(await gateway.ended, { code: 0 })
 })
 
+t.test('a worker in which a module of stages loops without end is replaced', async t => {
+  const directory = directoryOf(t, {
+    'headgate.yaml': [
+      'server: {port: 0, worker_timeout_ms: 1500}',
+      'providers: {sandbox: {}}',
+      'stages: [{name: loop, use: ./loop.mjs, at: [request]}]',
+      ''
+    ].join('\n'),
+    'loop.mjs':
+      "export default { request: texts => { while (texts.some(text => text.includes('loop'))) {} } }\n"
+  })
+  const key = 'a-key-of-24-characters-00'
+  const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2', PORT: '' })
+  const before = await childrenOf(gateway.child.pid ?? 0)
+  const looping = request(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'sandbox/echo', messages: [{ role: 'user', content: 'loop' }] })
+  }).then(
+    ({ statusCode }) => statusCode,
+    () => 'the connection ended'
+  )
+  await gateway.line(/worker not responding; killing it/)
+  await gateway.line(/worker exited; restarting/)
+  t.equal(await looping, 'the connection ended')
+  const pids = await twoChildrenOf(gateway.child.pid ?? 0)
+  t.equal(pids.filter(pid => before.includes(pid)).length, 1, 'the other one goes on')
+  for (let call = 0; call < 4; call++) t.match(await ask(gateway.url, key), { status: 200 })
+  gateway.child.kill('SIGTERM')
+  t.match(await gateway.ended, { code: 0 })
+})
+
 t.test('a stop ends in time, though a worker hangs', async t => {
   const { directory } = await slowProvider(t, 'shutdown_delay_ms: 0, drain_ms: 100')
   const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
