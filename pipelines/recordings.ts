@@ -104,7 +104,7 @@ function recording (
 ): Handler<Call> {
   const { textStages } = services
   const admitted = limits<RecordingInput>(services, { estimate: estimateRecording })
-  const texts = { ...formTextsAt<RecordingInput>(['prompt']), asTextAnswer: asPlainTranscript }
+  const texts = { ...formTextsAt<RecordingInput>(['prompt', 'language']), asTextAnswer: asPlainTranscript }
   const answer = chain(providerCall(services, capability), recordUsage())
   return pipeline(
     auth(services),

@@ -1,14 +1,14 @@
 /** Where requests for speech, whose answers are sound, and transcripts hold text. */
 
 import { modelTexts } from '../chat/model-texts.ts'
-import { PlaceTable, text, unseen, type ReplaceText } from '../json/place-table.ts'
+import { PlaceTable, fixed, text, unseen, type ReplaceText } from '../json/place-table.ts'
 import type { Transcript } from '../core/events.ts'
 
 export const speechRequestTexts = new PlaceTable({
   ...modelTexts,
   input: text,
   instructions: text,
-  voice: unseen('names a voice'),
+  voice: fixed,
   response_format: unseen('one of a few words'),
   stream_format: unseen('one of a few words')
 })

@@ -38,6 +38,18 @@ export function replaceImageTexts (event: ImageEvent, replace: ReplaceText): Ima
 }
 
 const field = 'revised_prompt'
+const image = 'b64_json'
+
+const eventTexts = new PlaceTable({
+  [field]: text,
+  [image]: unseen('an image'),
+  url: unseen('the address of an image'),
+  type: word,
+  size: word,
+  quality: word,
+  background: word,
+  output_format: word
+})
 
 function replaceIn (image: ImageData, replace: ReplaceText): ImageData {
   const prompt = image[field]
@@ -45,13 +57,18 @@ function replaceIn (image: ImageData, replace: ReplaceText): ImageData {
   return other === prompt || other === undefined ? image : { ...image, [field]: other }
 }
 
-/** The line holds megabytes of an image, which are not parsed. */
+/**
+ * The line holds megabytes of an image, which are not parsed. Of one that has a field twice only what a
+ * parser takes is left.
+ */
 function replaceInText (json: string, replace: ReplaceText): string {
   const outline = readObjectText(json)
-  const range = outline?.fields.get(field)
-  if (outline === undefined || range === undefined) return json
-  const prompt: unknown = JSON.parse(json.slice(range.start, range.end))
-  if (typeof prompt !== 'string') return json
-  const other = replace(prompt, text)
-  return other === prompt ? json : replaceFields(json, outline, new Map([[field, JSON.stringify(other)]]))
+  if (outline === undefined) return JSON.stringify(eventTexts.replace(JSON.parse(json), replace))
+  const fields = [...outline.fields].filter(([name]) => name !== image)
+  const event = Object.fromEntries(
+    fields.map(([name, { start, end }]) => [name, JSON.parse(json.slice(start, end)) as unknown])
+  )
+  const other = eventTexts.replace(event, replace)
+  if (other === event) return json
+  return replaceFields(json, outline, new Map([[field, JSON.stringify(other[field])]]))
 }

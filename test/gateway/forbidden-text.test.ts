@@ -7,8 +7,19 @@
 import t from 'tap'
 import { ChatRequest } from '../../schemas/chat.ts'
 import { endpointsWhere, type EndpointName } from '../../schemas/endpoints.ts'
+import { endpointDocs } from '../../pipelines/index.ts'
+import { EmbeddingsRequest } from '../../schemas/embeddings.ts'
+import { ImageEditRequest, ImageRequest, ImageVariationRequest } from '../../schemas/images.ts'
+import { OcrRequest } from '../../schemas/ocr.ts'
+import { SpeechRequest } from '../../schemas/speech.ts'
+import { TranscriptionRequest } from '../../schemas/transcription.ts'
+import { TranslationRequest } from '../../schemas/translation.ts'
+import { embeddingsRequestTexts } from '../../lib/embeddings/text-places.ts'
+import { imageRequestTexts } from '../../lib/images/text-places.ts'
+import { speechRequestTexts } from '../../lib/audio/text-places.ts'
+import { PlaceTable, text as textPlace } from '../../lib/json/place-table.ts'
 import { CountTokensRequest, MessagesRequest } from '../../schemas/messages-request.ts'
-import { ResponsesRequest } from '../../schemas/responses.ts'
+import { CompactRequest, ResponsesRequest } from '../../schemas/responses.ts'
 import { TextCompletionRequest } from '../../schemas/text-completions.ts'
 import { chatRequestTexts } from '../../lib/dialects/chat-completions/text-places.ts'
 import { messagesRequestTexts } from '../../lib/dialects/messages/text-places.ts'
@@ -38,7 +49,6 @@ import { word } from '../support/word-stages.ts'
 import type { SharedTexts } from '../../lib/cache/entries.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { GatewayParts } from '../../lib/gateway.ts'
-import type { PlaceTable } from '../../lib/json/place-table.ts'
 import type { Tables } from '../../lib/stores/tables.ts'
 import type { StageAction } from '../../schemas/config/stages.ts'
 import type { TSchema } from 'typebox'
@@ -316,17 +326,32 @@ const png = Buffer.from(
   'base64'
 )
 const image = (name: string): File => new File([png], `${name}.png`, { type: 'image/png' })
-const recording = (here: string): Json => ({
-  model: 'openai/whisper-1',
+const recording = (here: string, model = 'openai/whisper-1'): Json => ({
+  model,
   prompt: `in ${here}`,
   file: new File([new Uint8Array(wav)], `${here}.wav`)
+})
+const spoken = (here: string): Json => ({
+  model: 'openai/gpt-4o-mini-tts',
+  input: `in ${here}`,
+  voice: 'alloy',
+  instructions: here
+})
+const edit = (here: string): Json => ({
+  model: 'openai/gpt-image-1',
+  prompt: `in ${here}`,
+  image: image(here)
 })
 const asks = (model: string, here: string): Json => ({
   model,
   messages: [{ role: 'user', content: `in ${here}` }]
 })
 
-/** Requests of the other endpoints, and whether their answers hold text. */
+function formOf ({ stream, stream_format: format }: Json): 'streamed' | 'complete' {
+  return stream === true || format === 'sse' ? 'streamed' : 'complete'
+}
+
+/** Requests of the other endpoints, complete and streamed, and whether their answers hold text. */
 const others: Readonly<
   Record<
     Exclude<
@@ -345,13 +370,17 @@ const others: Readonly<
     ['/v1/embeddings', here => ({ model: 'openai/m', input: [`in ${here}`], user: here }), false]
   ],
   speech: [
+    ['/v1/audio/speech', spoken, false],
+    ['/v1/audio/speech', here => ({ ...spoken(here), stream_format: 'sse' }), false]
+  ],
+  transcriptions: [
+    ['/v1/audio/transcriptions', recording, true],
     [
-      '/v1/audio/speech',
-      here => ({ model: 'openai/tts-1', input: `in ${here}`, voice: 'alloy', instructions: here }),
-      false
+      '/v1/audio/transcriptions',
+      here => ({ ...recording(here, 'openai/gpt-4o-transcribe'), stream: true }),
+      true
     ]
   ],
-  transcriptions: [['/v1/audio/transcriptions', recording, true]],
   translations: [['/v1/audio/translations', recording, true]],
   images: [
     [
@@ -360,10 +389,12 @@ const others: Readonly<
       true
     ],
     [
-      '/v1/images/edits',
-      here => ({ model: 'openai/gpt-image-1', prompt: `in ${here}`, image: image(here) }),
+      '/v1/images/generations',
+      here => ({ model: 'openai/gpt-image-1', prompt: `in ${here}`, stream: true, partial_images: 1 }),
       true
     ],
+    ['/v1/images/edits', edit, true],
+    ['/v1/images/edits', here => ({ ...edit(here), stream: true, partial_images: 1 }), true],
     ['/v1/images/variations', here => ({ model: 'openai/dall-e-2', user: here, image: image(here) }), true]
   ],
   ocr: [
@@ -378,7 +409,45 @@ const others: Readonly<
   ]
 }
 
-function otherAnswers ({ path }: SeenRequest): Script {
+/** The events of a transcript that is cut in its words, and of images of which one is not finished. */
+const streamedAnswers: ReadonlyArray<readonly [path: RegExp, events: readonly Json[]]> = [
+  [/speech$/, [{ type: 'speech.audio.delta', audio: 'aGk=' }, { type: 'speech.audio.done' }]],
+  [
+    /transcriptions$/,
+    [
+      ...['I went to ', word.slice(0, 3), word.slice(3), '.'].map(delta => ({
+        type: 'transcript.text.delta',
+        delta
+      })),
+      { type: 'transcript.text.done', text: `I went to ${word}.` }
+    ]
+  ],
+  [
+    /images\/generations$/,
+    ['partial_image', 'completed'].map(kind => ({
+      type: `image_generation.${kind}`,
+      b64_json: 'aGk=',
+      revised_prompt: `A drawing of ${word}`
+    }))
+  ],
+  [
+    /images\/edits$/,
+    ['partial_image', 'completed'].map(kind => ({
+      type: `image_edit.${kind}`,
+      b64_json: 'aGk=',
+      revised_prompt: `A drawing of ${word}`
+    }))
+  ]
+]
+
+function otherAnswers ({ path, text }: SeenRequest): Script {
+  const [, events] = streamedAnswers.find(([pattern]) => pattern.test(path)) ?? []
+  if (events !== undefined && /"stream":true|"sse"|name="stream"\r\n\r\ntrue/.test(text)) {
+    return {
+      headers: { 'content-type': 'text/event-stream' },
+      pieces: events.map(event => `data: ${JSON.stringify(event)}\n\n`)
+    }
+  }
   const answers: ReadonlyArray<readonly [RegExp, object]> = [
     [/input_tokens$/, { object: 'response.input_tokens', input_tokens: 3 }],
     [
@@ -419,6 +488,21 @@ function otherAnswers ({ path }: SeenRequest): Script {
 
 t.test('the endpoints of this table are those with texts', async t => {
   t.same(['chat', 'completions', ...Object.keys(others)].toSorted(), endpointsWhere('hasTexts').toSorted())
+})
+
+t.test('each address that takes a request has its rows, complete, and streamed where it has streams', async t => {
+  const rows = [
+    ...Object.values(dialects).flatMap(({ path }) => [`${path} complete`, `${path} streamed`]),
+    ...Object.values(others)
+      .flat()
+      .map(([path, request]) => `${path} ${formOf(request('there'))}`)
+  ]
+  const expected = endpointDocs.flatMap(({ method, path, request, answers }) => {
+    if (method !== 'POST' || !path.startsWith('/v1/') || request === undefined) return []
+    const hasStream = answers.some(({ mediaType }) => mediaType === 'text/event-stream')
+    return [`${path} complete`, ...hasStream ? [`${path} streamed`] : []]
+  })
+  t.same([...new Set(rows)].toSorted(), expected.toSorted())
 })
 
 for (const [kind, stageOf] of Object.entries(kinds)) {
@@ -490,10 +574,20 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
       t.equal(response.status, 400, `${path}: ${text.slice(0, 300)}`)
       t.match(text, /The stage `islands` refused this call: it holds island\./, path)
     }
+    t.equal(upstreams['others']?.requests.length, 0)
+    for (const [path, request, answers] of Object.values(others).flat()) {
+      const body = request('there')
+      const title = `${path}, ${formOf(body)}, answer`
+      const response = await send(path, body)
+      const text = await response.text()
+      calls++
+      t.notOk(holdsWord(text), `${title}: ${text.slice(0, 500)}`)
+      if (answers) t.match(text, /The stage `islands` refused this call: it holds island\./, title)
+      else t.equal(response.status, 200, title)
+    }
     calls += await askLater(t, started, 'refuse')
     calls += await sayWhose(t, started, kind)
     t.notOk(holdsWord(seen(upstreams)), 'not upstream')
-    t.equal(upstreams['others']?.requests.length, 0)
     await searchWhatIsKept(t, started, calls)
   })
 }
@@ -604,13 +698,17 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
 const unseen =
   /name$|server_label$|tool_use_id$|file_data$|redacted_thinking\)\.data$|encrypted_content$|tool_choice\(allowed_tools\)/
 
+const everyText = new PlaceTable({ '**': textPlace })
+const compacts = ['others', 'openai/m-codex'] as const
+
 const minimal: ReadonlyArray<
   readonly [
     path: string,
     schema: TSchema,
     places: PlaceTable,
     base: Json,
-    ids: ReadonlyArray<keyof typeof protocols>
+    /** The providers that are asked. */
+    ids: ReadonlyArray<keyof typeof protocols> | readonly ['others', model: string]
   ]
 > = [
   [
@@ -641,13 +739,79 @@ const minimal: ReadonlyArray<
     responsesRequestTexts,
     { input: 'hi', store: false },
     ['responses', 'chat']
+  ],
+  ['/v1/responses/input_tokens', ResponsesRequest, responsesRequestTexts, { input: 'hi' }, compacts],
+  ['/v1/responses/compact', CompactRequest, responsesRequestTexts, { input: 'hi' }, compacts],
+  ['/v1/embeddings', EmbeddingsRequest, embeddingsRequestTexts, { input: 'hi' }, ['others', 'openai/m']],
+  [
+    '/v1/audio/speech',
+    SpeechRequest,
+    speechRequestTexts,
+    { input: 'hi', voice: 'alloy' },
+    ['others', 'openai/gpt-4o-mini-tts']
+  ],
+  [
+    '/v1/images/generations',
+    ImageRequest,
+    imageRequestTexts,
+    { prompt: 'hi' },
+    ['others', 'openai/gpt-image-1']
+  ],
+  [
+    '/v1/ocr',
+    OcrRequest,
+    everyText,
+    { document: { document_url: 'https://example.com/a.pdf' } },
+    ['others', 'mistral/mistral-ocr-latest']
+  ],
+  [
+    '/v1/audio/transcriptions',
+    TranscriptionRequest,
+    everyText,
+    { file: new File([new Uint8Array(wav)], 'a.wav') },
+    ['others', 'openai/whisper-1']
+  ],
+  [
+    '/v1/audio/translations',
+    TranslationRequest,
+    everyText,
+    { file: new File([new Uint8Array(wav)], 'a.wav') },
+    ['others', 'openai/whisper-1']
+  ],
+  [
+    '/v1/images/edits',
+    ImageEditRequest,
+    everyText,
+    { prompt: 'hi', image: image('a') },
+    ['others', 'openai/gpt-image-1']
+  ],
+  [
+    '/v1/images/variations',
+    ImageVariationRequest,
+    everyText,
+    { image: image('a') },
+    ['others', 'openai/dall-e-2']
   ]
 ]
+
+t.test('each request of the documentation is among those', async t => {
+  const documented = endpointDocs.filter(
+    ({ method, path, request }) => method === 'POST' && path.startsWith('/v1/') && request !== undefined
+  )
+  for (const { path, request } of documented) {
+    t.equal(minimal.find(([to]) => to === path)?.[1], request?.schema, path)
+  }
+  t.equal(minimal.length, documented.length)
+})
 
 t.test('a word in any string of the schemas is not sent, unless it is a name, an id or a file', async t => {
   const started = await start(t, await kinds.pattern(t, 'mask'))
   for (const [path, schema, places, base, ids] of minimal) {
-    for (const id of ids) {
+    const asked: ReadonlyArray<readonly [string, string]> =
+      ids[0] === 'others'
+        ? [[ids[0], ids[1] ?? '']]
+        : ids.map(id => [id, modelAt(id, protocols[id as keyof typeof protocols])]) // its own key
+    for (const [id, model] of asked) {
       let sent = 0
       for (const { path: place, value, isSeen } of valuesWith(word, schema, places)) {
         const upstream = started.upstreams[id]
@@ -655,7 +819,7 @@ t.test('a word in any string of the schemas is not sent, unless it is a name, an
         const response = await started.send(path, {
           ...base,
           ...(value as Json),
-          ...!place.startsWith('.model') && { model: modelAt(id, protocols[id]) }
+          ...!place.startsWith('.model') && { model }
         })
         const text = await response.text()
         const requests = upstream?.requests.slice(before) ?? []
@@ -670,7 +834,7 @@ t.test('a word in any string of the schemas is not sent, unless it is a name, an
         }
         t.not(response.status, 500, `${path} at ${id}: ${place}: ${text.slice(0, 300)}`)
       }
-      t.ok(sent > 5, `${path} at ${id}: ${sent} sent`)
+      t.ok(sent > (id === 'others' ? 0 : 5), `${path} at ${id}: ${sent} sent`)
     }
   }
 })

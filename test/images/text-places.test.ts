@@ -21,7 +21,7 @@ t.test('of images only what the model made of the prompt is text', async t => {
     },
     { type: 'image-end', json: '{"b64_json":"Zoë","revised_prompt" : "of Zo\\u00eb", "n":1.0}' },
     { type: 'image-partial', json: '{"b64_json":"Zoë"}' },
-    { type: 'image-end', json: 'Zoë' },
+    { type: 'image-end', json: '{"size":"Zoë","url":"https://x.example/Zoë"}' },
     { type: 'image-end', json: '{"revised_prompt":null}' },
     { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
   ]
@@ -32,4 +32,19 @@ t.test('of images only what the model made of the prompt is text', async t => {
   t.match(end, { json: '{"b64_json":"Zoë","revised_prompt" : "of (a name)", "n":1.0}' })
   for (const [index, event] of same.entries()) t.equal(event, events[index + 2])
   for (const event of events) t.equal(replaceImageTexts(event, text => text), event)
+})
+
+t.test('of an event that has a field twice nothing hides, and unknown fields are looked at', async t => {
+  const twice = '{"b64_json":"aGk=","revised_prompt":"of Zoë","revised_prompt":"of Zoë, again"}'
+  t.same(replaceImageTexts({ type: 'image-end', json: twice }, replace), {
+    type: 'image-end',
+    json: '{"b64_json":"aGk=","revised_prompt":"of (a name), again"}'
+  })
+  const looked: Array<readonly [string, string]> = []
+  const event: ImageEvent = { type: 'image-partial', json: '{"b64_json":"Zoë","type":"Zoë","x_new":["Zoë"]}' }
+  t.equal(replaceImageTexts(event, (text, { kind }) => {
+    looked.push([text, kind])
+    return text
+  }), event)
+  t.same(looked, [['x_new', 'fixed'], ['Zoë', 'fixed']])
 })
