@@ -45,6 +45,10 @@ export interface ConnectOptions {
   readonly listTtlMs: number
 }
 
+/** Bounds of the time after which a stream that has ended is opened again. */
+const minReconnectMs = 1000
+const maxReconnectMs = 3_600_000
+
 export type Connect = (target: ToolServerTarget, signal: AbortSignal) => Promise<Session>
 
 /**
@@ -87,7 +91,8 @@ async function connectRemote (
     fetch: sessionFetch(fetchOptions),
     requestInit: { headers: reveal(via.headers) },
     reconnectionScheduler: (reconnect, delayMs) => {
-      const timer = setTimeout(reconnect, delayMs)
+      // the server says how long, and may say zero
+      const timer = setTimeout(reconnect, Math.min(maxReconnectMs, Math.max(minReconnectMs, delayMs)))
       timer.unref()
       return () => clearTimeout(timer)
     }

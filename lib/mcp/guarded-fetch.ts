@@ -16,6 +16,7 @@ import { lookup as resolveName, type LookupAddress, type LookupOptions } from 'n
 import { isIP } from 'node:net'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
 import { maxDepth, ValueCounter } from '../json/parse-bounded.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import { version } from '../text/version.ts'
 import type { Agent, Dispatcher, Response } from 'undici'
@@ -232,6 +233,21 @@ class MessageValues {
   }
 }
 
+/** Bytes that are handed on in one turn of the event loop: what reads their messages takes time for each. */
+const sliceBytes = 16 * 1024
+
+/** Yields a body in slices. What has arrived together would else be read without a pause. */
+async function * slicesOf (source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
+  let isFirst = true
+  for await (const piece of source) {
+    for (let at = 0; at < piece.byteLength; at += sliceBytes) {
+      if (!isFirst) await yieldFairly()
+      isFirst = false
+      yield piece.subarray(at, at + sliceBytes)
+    }
+  }
+}
+
 /** Returns the answer with a body that fails once it is too long, or takes too long to parse. */
 async function toResponse (
   { statusCode, headers, body: source }: Dispatcher.ResponseData,
@@ -243,7 +259,7 @@ async function toResponse (
   }: Required<Pick<GuardedFetchOptions, 'maxBytes' | 'maxParseCost' | 'onEnd'>>
 ): Promise<Response> {
   const { Headers, Response } = loadUndici()
-  const pieces: AsyncIterator<Uint8Array> = source[Symbol.asyncIterator]()
+  const pieces = slicesOf(source)
   let bytes = 0
   const end = (): void => {
     onEnd(bytes)
@@ -254,8 +270,8 @@ async function toResponse (
     {
       async pull (controller) {
         try {
-          const { done = false, value } = await pieces.next()
-          if (done) {
+          const { done, value } = await pieces.next()
+          if (done === true) {
             end()
             controller.close()
             return

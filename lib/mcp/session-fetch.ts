@@ -10,6 +10,7 @@ import { setMaxListeners } from 'node:events'
 import { guardedFetch, type GuardedRequest } from './guarded-fetch.ts'
 import { tolerantAnswer } from './tolerant-answer.ts'
 import { idText } from './repair-message.ts'
+import { loadUndici } from '../net/load-undici.ts'
 import type { SentRequest } from './repair-message.ts'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher } from 'undici'
@@ -21,10 +22,13 @@ import type { Dispatcher } from 'undici'
 const maxParseCost = 250_000
 
 /**
- * The time a server has to take a notification, which no caller waits for: its socket would stay open as long
- * as the session.
+ * The time a server has to take a notification or a reply, which no caller waits for: its socket would stay
+ * open as long as the session.
  */
-const defaultNotificationMs = 5000
+const defaultOneWayMs = 5000
+
+/** Replies that are on their way at once: a server that requests more without taking any gets no more. */
+const maxOpenReplies = 4
 
 export interface SessionFetchOptions {
   /** That of the server, which may announce other addresses to the client library. */
@@ -38,7 +42,7 @@ export interface SessionFetchOptions {
   readonly answersInBody?: boolean
   /** Takes the names of tools that cannot be offered. */
   readonly onLeftOut?: (names: readonly string[]) => void
-  readonly notificationMs?: number
+  readonly oneWayMs?: number
 }
 
 export function sessionFetch ({
@@ -48,15 +52,17 @@ export function sessionFetch ({
   maxBytes,
   answersInBody = true,
   onLeftOut = () => {},
-  notificationMs = defaultNotificationMs
+  oneWayMs = defaultOneWayMs
 }: SessionFetchOptions): FetchLike {
   const openRequests = new Map<unknown, AbortController>()
   /** By the id as text. */
   const unanswered = new Map<string, SentRequest>()
   const requestOf = (id: unknown): SentRequest | undefined => unanswered.get(idText(id))
   let listBytesLeft = maxBytes
+  let openReplies = 0
   return async (url, init) => {
-    const { id, method, cancels, page, isNotification } = readMessage(init?.body)
+    const { id, method, cancels, page, oneWay } = readMessage(init?.body)
+    if (oneWay === 'reply' && openReplies === maxOpenReplies) return accepted()
     const sent = id === undefined || method === undefined ? undefined : { id, method }
     if (sent !== undefined) unanswered.set(idText(sent.id), sent)
     unanswered.delete(idText(cancels))
@@ -70,8 +76,12 @@ export function sessionFetch ({
       session.addEventListener('abort', forward)
     }
     if (id !== undefined) openRequests.set(id, request)
-    const timer = isNotification === true ? setTimeout(() => request.abort(), notificationMs) : undefined
+    const timer = oneWay === undefined ? undefined : setTimeout(() => request.abort(), oneWayMs)
+    if (oneWay === 'reply') openReplies++
+    let hasEnded = false
     const onEnd = (bytes: number): void => {
+      if (oneWay === 'reply' && !hasEnded) openReplies--
+      hasEnded = true
       if (page !== undefined) listBytesLeft = Math.max(0, listBytesLeft - bytes)
       clearTimeout(timer)
       session?.removeEventListener('abort', forward)
@@ -104,6 +114,12 @@ export function sessionFetch ({
   }
 }
 
+/** Returns what a server answers to a message that it has taken. */
+function accepted (): Response {
+  const { Response } = loadUndici()
+  return new Response(null, { status: 202 })
+}
+
 /** Returns what the client library passes in plain values. */
 function plain ({ method = 'GET', headers, body }: RequestInit = {}): GuardedRequest {
   const common = {
@@ -118,7 +134,8 @@ function plain ({ method = 'GET', headers, body }: RequestInit = {}): GuardedReq
 interface SentMessage {
   readonly id?: unknown
   readonly method?: string
-  readonly isNotification?: boolean
+  /** Set for what a server has nothing to say to. */
+  readonly oneWay?: 'notification' | 'reply' | undefined
   /** The id of the request that it cancels. */
   readonly cancels?: unknown
   /** Set where it requests a page of tools. */
@@ -128,12 +145,12 @@ interface SentMessage {
 function readMessage (body: unknown): SentMessage {
   if (typeof body !== 'string') return {}
   const { id, method, params } = JSON.parse(body) // written by the client library a moment ago
-  if (method === 'notifications/cancelled') return { isNotification: true, cancels: params?.requestId }
-  if (method === undefined) return {}
+  if (method === 'notifications/cancelled') return { oneWay: 'notification', cancels: params?.requestId }
+  if (method === undefined) return { oneWay: 'reply' }
   return {
     id,
     method,
-    isNotification: id === undefined,
+    oneWay: id === undefined ? 'notification' : undefined,
     page: method !== 'tools/list' ? undefined : params?.cursor === undefined ? 'first' : 'next'
   }
 }

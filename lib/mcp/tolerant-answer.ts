@@ -3,10 +3,11 @@
  * has them: with the content type of what is in them, each message repaired, and an answer to every request.
  */
 
-import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import type { EventSourceMessage } from 'eventsource-parser'
 import { isList, isObject } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { loadUndici } from '../net/load-undici.ts'
+import { sseReader } from '../wire/sse.ts'
 import { answers, noAnswer, repairMessage, type SentRequest } from './repair-message.ts'
 
 export interface TolerantAnswerOptions {
@@ -17,6 +18,7 @@ export interface TolerantAnswerOptions {
   readonly onLeftOut: (names: readonly string[]) => void
 }
 
+const nothing = new Uint8Array()
 const jsonType = 'application/json'
 const streamType = 'text/event-stream'
 
@@ -105,57 +107,63 @@ function isNotification (message: unknown): boolean {
  */
 const maxServerRequests = { besideAnswer: 1000, onItsOwn: 10_000 }
 
-/** Repairs the messages of a stream. One that ends without its answer says so, unless it can be resumed. */
+/**
+ * Repairs the messages of a stream. One that ends without its answer says so, unless it can be resumed; so
+ * does one that breaks off, that is no event stream, or whose server requests too much.
+ */
 function repairedStream (
   source: ReadableStream<Uint8Array> | null,
   options: TolerantAnswerOptions
 ): ReadableStream<Uint8Array> {
   const { request } = options
-  const decoder = new TextDecoder()
   const encoder = new TextEncoder()
   const reader = source?.getReader()
   let frames = ''
+  const hasNone = (): boolean => frames === ''
   let isAnswered = request === undefined
   let isResumable = false
   let requestsLeft = request === undefined ? maxServerRequests.onItsOwn : maxServerRequests.besideAnswer
-  const parser = createParser({
-    onEvent: message => {
-      const data = repairedData(message, options)
-      requestsLeft -= data.filter(isServerRequest).length
-      if (requestsLeft < 0) return
-      if (message.id !== undefined) isResumable = true
-      if (request !== undefined && data.some(message => answers(message, request))) isAnswered = true
-      for (const one of data.length === 0 ? [message.data] : data) {
-        frames += frameOf(message, typeof one === 'string' ? one : JSON.stringify(one))
-      }
-    },
-    onRetry: ms => {
-      frames += `retry: ${ms}\n`
-    }
+  const messages = sseReader(Infinity, ms => { // the answer has a bound
+    frames += `retry: ${ms}\n`
   })
+  const read = (message: EventSourceMessage): void => {
+    const data = repairedData(message, options)
+    requestsLeft -= data.filter(isServerRequest).length
+    if (requestsLeft < 0) throw new Error('the server sends requests without end')
+    if (message.id !== undefined) isResumable = true
+    if (request !== undefined && data.some(message => answers(message, request))) isAnswered = true
+    // The older transport names its address in an event of its own. Else what is no message has but an id.
+    const isOther = message.event !== undefined && message.event !== 'message'
+    if (data.length === 0) frames += frameOf(message, isOther ? message.data : '')
+    for (const one of data) frames += frameOf(message, JSON.stringify(one))
+  }
+  const end = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+    if (!isAnswered && !isResumable && request !== undefined) {
+      frames += frameOf({ data: '' }, JSON.stringify(noAnswer(request)))
+    }
+    if (frames !== '') controller.enqueue(encoder.encode(frames))
+    controller.close()
+  }
   return new ReadableStream<Uint8Array>(
     {
       async pull (controller) {
-        while (frames === '') {
-          const { done = true, value } = (await reader?.read()) ?? {}
-          if (done) {
-            parser.feed(`${decoder.decode()}\n\n`) // the last message may lack its end
-            if (!isAnswered && !isResumable && request !== undefined) {
-              frames += frameOf({ data: '' }, JSON.stringify(noAnswer(request)))
-            }
-            if (frames !== '') controller.enqueue(encoder.encode(frames))
-            controller.close()
-            return
+        while (hasNone()) {
+          let piece: { readonly done: boolean, readonly value?: Uint8Array | undefined } | undefined
+          try {
+            piece = await reader?.read()
+          } catch (error) {
+            if (isAnswered || isResumable) throw error
+            return end(controller)
           }
-          parser.feed(decoder.decode(value, { stream: true }))
-          if (requestsLeft < 0) {
-            if (!isAnswered && request !== undefined) {
-              frames += frameOf({ data: '' }, JSON.stringify(noAnswer(request)))
-            }
-            controller.enqueue(encoder.encode(frames))
-            controller.close()
+          try {
+            const { done = true, value = nothing } = piece ?? {}
+            for (const message of done ? messages.end() : messages.push(value)) read(message)
+            if (done) return end(controller)
+          } catch (error) {
             await reader?.cancel()
-            return
+            if (isAnswered) throw error
+            isResumable = false
+            return end(controller)
           }
         }
         controller.enqueue(encoder.encode(frames))

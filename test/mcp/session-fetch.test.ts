@@ -13,7 +13,7 @@ async function start (
   t: Test,
   script: Script | ((request: SeenRequest) => Script),
   maxBytes = 1000,
-  notificationMs?: number
+  oneWayMs?: number
 ) {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
@@ -24,7 +24,7 @@ async function start (
     agent,
     elsewhere: agent,
     maxBytes,
-    ...notificationMs !== undefined && { notificationMs }
+    ...oneWayMs !== undefined && { oneWayMs }
   })
   return {
     upstream,
@@ -65,6 +65,22 @@ t.test(
     await slow
   }
 )
+
+t.test('a server that requests much and takes no reply costs a few sockets, for a while', async t => {
+  const { upstream, send } = await start(t, { silent: true }, 1000, 1500)
+  const reply = (id: number): string => JSON.stringify({ jsonrpc: '2.0', id, result: {} })
+  const sent = Array.from({ length: 1000 }, async (_, id) => await send(reply(id)).then(
+    ({ status }) => status,
+    () => 'ended'
+  ))
+  const outcomes = await Promise.all(sent)
+  t.equal(outcomes.filter(outcome => outcome === 202).length, 996, 'as if they had been taken')
+  t.equal(upstream.requests.length, 4)
+  await until(() => upstream.sockets() === 0, 'the sockets of the replies to close')
+  const again = send(reply(1)).catch(() => undefined)
+  await until(() => upstream.requests.length === 5, 'there to be room again')
+  await again
+})
 
 t.test('the end of the session ends its requests', async t => {
   const { upstream, send } = await start(t, { silent: true })

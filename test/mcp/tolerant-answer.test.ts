@@ -4,6 +4,7 @@
  */
 
 import { createServer } from 'node:http'
+import { performance } from 'node:perf_hooks'
 import { json } from 'node:stream/consumers'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
@@ -20,6 +21,8 @@ interface Answer {
   readonly status?: number
   readonly type?: string
   readonly body: string
+  /** True: the connection is cut behind the body. */
+  readonly breaksOff?: boolean
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -65,9 +68,11 @@ async function start (t: Test, behaviour: Behaviour) {
         status = 200,
         type = 'application/json',
         body,
+        breaksOff = false,
         headers
       } = behaviour(message, usual, number) ?? { body: JSON.stringify(usual) }
-      return response.writeHead(status, { 'content-type': type, ...headers }).end(body)
+      response.writeHead(status, { 'content-type': type, ...headers })
+      return breaksOff ? response.write(body, () => request.socket.destroy()) : response.end(body)
     })()
   })
   await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
@@ -292,6 +297,42 @@ t.test('tools without a name are named by their place, and the others are offere
   t.match(Object.values(tools.errors), [
     { code: 'list', message: 'Tools of the server have no name, and are left out: number 1, number 3.' }
   ])
+})
+
+t.test('a stream that breaks off, is too long or is none fails its call at once', async t => {
+  const long = frame({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(40_000) } })
+  for (const body of ['x\n'.repeat(5000), long.repeat(500)]) {
+    const behaviour: Behaviour = ({ method }) =>
+      method === 'tools/call' ? { type: streamType, body } : undefined
+    t.match(await call(await (await start(t, behaviour)).open(), 'count'), {
+      failure: { code: 'call', message: 'The tool server ended its answer without a result.' }
+    })
+  }
+  const cut = frame({ jsonrpc: '2.0', method: 'notifications/message', params: {} })
+  const behaviour: Behaviour = ({ method }) =>
+    method === 'tools/call' ? { type: streamType, body: cut, breaksOff: true } : undefined
+  t.match(await call(await (await start(t, behaviour)).open(), 'count'), {
+    failure: { code: 'call', message: 'The tool server ended its answer without a result.' }
+  })
+})
+
+t.test('messages without end hold up nobody else', async t => {
+  const text = frame({ jsonrpc: '2.0', id: 'other', result: {} }).repeat(8000)
+  const behaviour: Behaviour = ({ method }, usual) =>
+    method === 'tools/call' ? { type: streamType, body: text + frame(usual) } : undefined
+  const tools = await (await start(t, behaviour)).open()
+  const turns = performance.eventLoopUtilization()
+  let count = 0
+  let isOver = false
+  const next = (): void => {
+    count++
+    if (!isOver) setImmediate(next)
+  }
+  next()
+  await call(tools, 'count')
+  isOver = true
+  const { active } = performance.eventLoopUtilization(turns)
+  t.ok(count >= text.length / 16_384, `${text.length} bytes in ${count} turns, ${active} ms of work`)
 })
 
 t.test('a server that sends requests without an end beside its answer is given up', async t => {
