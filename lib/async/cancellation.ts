@@ -4,39 +4,27 @@
  */
 
 import { setMaxListeners } from 'node:events'
-import { withLast } from '../core/with-last.ts'
 import type { AbortListener, CallSignal } from '../core/call-signal.ts'
 
 /** A signal, and what aborts it: each listener is called once, in the order in which they were added. */
 export class CallCancellation implements CallSignal {
-  #aborted = false
-  #reason: unknown = undefined
-  #listeners: AbortListener[] = []
+  aborted = false
+  reason: unknown = undefined
+  readonly #listeners: AbortListener[] = []
   #controller: AbortController | undefined = undefined
-
-  get aborted (): boolean {
-    return this.#aborted
-  }
-
-  get reason (): unknown {
-    return this.#reason
-  }
 
   /** A standard signal, made when it is first requested. */
   get standard (): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
       setMaxListeners(0, this.#controller.signal) // everything the call does depends on it
-      if (this.#aborted) this.#controller.abort(this.#reason)
+      if (this.aborted) this.#controller.abort(this.reason)
     }
     return this.#controller.signal
   }
 
   addEventListener (_type: 'abort', listener: AbortListener): void {
-    // A list that grows has room for 16.
-    if (!this.#aborted && !this.#listeners.includes(listener)) {
-      this.#listeners = withLast(this.#listeners, listener)
-    }
+    if (!this.aborted && !this.#listeners.includes(listener)) this.#listeners.push(listener)
   }
 
   removeEventListener (_type: 'abort', listener: AbortListener): void {
@@ -45,14 +33,14 @@ export class CallCancellation implements CallSignal {
   }
 
   throwIfAborted (): void {
-    if (this.#aborted) throw this.#reason
+    if (this.aborted) throw this.reason
   }
 
   /** Only the first reason counts. */
   abort (reason: unknown): void {
-    if (this.#aborted) return
-    this.#aborted = true
-    this.#reason = reason
+    if (this.aborted) return
+    this.aborted = true
+    this.reason = reason
     while (this.#listeners.length > 0) run(this.#listeners.shift())
     this.#controller?.abort(reason)
   }

@@ -71,46 +71,94 @@ const maxPauseMs = 1000
  *   `insufficient_quota` when the budget is used up; `insufficient_permissions` for a model without a price
  */
 export function limits<R = unknown> (
-  { limiter, models, settings, textStages, namedBudgets }: LimitsServices,
-  { estimate, waitForCapacity = false, onlyStageCosts = false }: LimitsOptions<R> = {}
+  services: LimitsServices,
+  options: LimitsOptions<R> = {}
 ): PassThroughStage<RoutedCall<R>> {
-  const waits = (decision: LimitDecision): decision is Refused =>
-    !decision.admitted && waitForCapacity && decision.waitMs > 0
-  const reserve = <C extends RoutedCall<R>>(
+  const callLimits = new CallLimits(services, options)
+  return map(call => callLimits.admit(call))
+}
+
+/** What a call counts in and spends on, and what it wants of each unit. */
+interface ReservationPlan<R> {
+  readonly accounts: readonly Account[]
+  readonly budgets: readonly Budget[]
+  readonly hasSoft: boolean
+  readonly isStrict: boolean
+  /** Those that its budgets allow. */
+  readonly routes: RoutedCall<R>['routes']
+  readonly request: ReservationRequest
+}
+
+class CallLimits<R> {
+  readonly #services: LimitsServices
+  readonly #options: LimitsOptions<R>
+
+  constructor (services: LimitsServices, options: LimitsOptions<R>) {
+    this.#services = services
+    this.#options = options
+  }
+
+  admit<C extends RoutedCall<R>> (call: C): C | Promise<C> {
+    const { settings, namedBudgets } = this.#services
+    const { estimate, onlyStageCosts = false } = this.#options
+    if (onlyStageCosts && this.#spendingOf(call).length === 0) return call
+    const estimated = new RequestEstimate(call, estimate)
+    if (estimate !== undefined && !onlyStageCosts) call.record.estimate = estimated
+    const own = limitedParties(call.key, settings.limits.defaultKeyLimits)
+    const named = namedBudgets?.partiesOf(call, steadyNow(), { mayBeAnonymous: onlyStageCosts }) ?? []
+    return named instanceof Promise
+      ? named.then(found => this.#reserve(call, estimated, own, found))
+      : this.#reserve(call, estimated, own, named)
+  }
+
+  /** @param named the parties that the call names */
+  #reserve<C extends RoutedCall<R>> (
     call: C,
     estimated: RequestEstimate<R>,
-    parties: readonly Party[]
-  ): C | Promise<C> => {
+    own: readonly Party[],
+    named: readonly Party[]
+  ): C | Promise<C> {
+    const parties = [...own, ...named]
+    if (parties.length === 0) return call
+    if (named.length > 0) {
+      call.record.parties = named.map(({ kind, id }) => partyName({ party: kind, partyId: id }))
+    }
+    const plan = this.#plan(call, estimated.made, parties)
+    const decision = this.#services.limiter.reserve(plan.request)
+    // Without a promise where this process decides: most do.
+    return decision instanceof Promise || this.#waits(decision)
+      ? this.#reserveLater(plan.request, decision, call.signal)
+        .then(later => this.#decided(call, estimated, plan, later))
+      : this.#decided(call, estimated, plan, decision)
+  }
+
+  #plan (call: RoutedCall<R>, tokens: Estimate, parties: readonly Party[]): ReservationPlan<R> {
+    const { models, settings } = this.#services
+    const { estimate, onlyStageCosts = false } = this.#options
     const { record } = call
-    const tokens = estimated.made
     const units = onlyStageCosts ? {} : wantedUnits(tokens)
-    const spending = textStages === undefined ? [] : spendingOn(textStages, call)
+    const spending = this.#spendingOf(call)
     // Stages use the gateway's own keys, whoever pays for the call.
     const paysProvider = !onlyStageCosts && record.ownProviderKey !== true
     const accounts = accountsOf(parties, paysProvider || spending.length > 0).filter(
       ({ unit }) => !isInsteadOfTokens(unit) || units[unit] !== undefined
     )
-    let hasSoft = false
-    const budgets = accounts.flatMap(account => {
-      if (account.counting !== 'sum') return []
-      hasSoft ||= account.soft !== undefined
-      return account.budget ?? account.soft ?? []
-    })
+    const sums = accounts.filter(account => account.counting === 'sum')
+    const budgets = sums.flatMap(({ budget, soft }) => budget ?? soft ?? [])
     const routes = paysProvider
       ? budgets.reduce<RoutedCall<R>['routes']>(
           (left, budget) => pricedRoutes({ ...call, routes: left }, models, budget, tokens),
           call.routes
         )
       : call.routes
-    const isStrict =
-      estimate !== undefined &&
-      accounts.some(account => account.counting === 'sum' && account.unit === 'nanoUsd' && account.strict)
-    const beside = budgets.length === 0 ? 0 : costOfStages(spending, requestBytes(record), tokens, budgets)
+    const isStrict = estimate !== undefined && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
+    const bodyBytes = requestBytes(record)
+    const beside = budgets.length === 0 ? 0 : this.#costOfStages(spending, bodyBytes, tokens, budgets)
     const request: ReservationRequest = {
       accounts,
       ...record.parties !== undefined && { withoutStore: settings.limits.withoutStore },
       // Where it counts in a sum, its record settles the reservation should this process be killed.
-      ...accounts.some(({ counting }) => counting === 'sum') && { rowId: (record.rowId ??= rowId()) },
+      ...sums.length > 0 && { rowId: (record.rowId ??= rowId()) },
       wanted: {
         tokens: {
           most: tokens.units === undefined && !onlyStageCosts ? tokens.prompt + tokens.completion : 0
@@ -118,68 +166,81 @@ export function limits<R = unknown> (
         ...units,
         ...budgets.length > 0 && {
           nanoUsd: withExtra(
-            paysProvider ? costsOf(tokens, routes, isStrict, requestBytes(record)) : noCost,
+            paysProvider ? this.#costsOf(tokens, routes, isStrict, bodyBytes) : noCost,
             beside
           )
         }
       }
     }
-    const admit = (decision: LimitDecision): C => {
-      record.limitHeaders = decision.admitted
-        ? rateLimitHeaders(decision.rateLimits)
-        : refusalHeaders(decision, accounts)
-      const left = record.hidesCost || budgets.length === 0 ? undefined : budgetLeft(accounts, decision.used)
-      if (left !== undefined) {
-        record.budgetLeftNanoUsd = left
-        record.limitHeaders = { ...record.limitHeaders, [budgetLeftHeader]: usdText(left) }
-      }
-      if (!decision.admitted) {
-        record.refusedBy = decision.reason
-        throw refusal(decision, accounts)
-      }
-      record.reservation = decision.reservation
-      if (decision.isUnread === true) record.budgetUnread = true
-      if (hasSoft) record.exceededBudgets = exceededBudgets(accounts, decision.used)
-      if (budgets.length > 0) {
-        record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : request.wanted.nanoUsd?.usual
-      }
-      if (isStrict) {
-        record.maxCostNanoUsd = decision.granted.nanoUsd
-        const media = { counts: tokens.media ?? noMedia, bodyBytes: requestBytes(record), prompts: 1 }
-        estimated.mediaTokens = Math.max(
-          ...routes.map(({ modelId }) => maxMediaTokens(media, models.find(modelId)))
-        )
-      }
-      return routes.length === call.routes.length ? call : { ...call, routes }
-    }
-    const decision = limiter.reserve(request)
-    // Without a promise where this process decides: most do.
-    return decision instanceof Promise || waits(decision)
-      ? reserveLater(request, decision, call.signal).then(admit)
-      : admit(decision)
+    return { accounts, budgets, hasSoft: sums.some(({ soft }) => soft !== undefined), isStrict, routes, request }
   }
-  const reserveLater = async (
+
+  /** Notes a decision in the record. @throws GatewayError for a refusal */
+  #decided<C extends RoutedCall<R>> (
+    call: C,
+    estimated: RequestEstimate<R>,
+    { accounts, budgets, hasSoft, isStrict, routes, request }: ReservationPlan<R>,
+    decision: LimitDecision
+  ): C {
+    const { record } = call
+    record.limitHeaders = decision.admitted
+      ? rateLimitHeaders(decision.rateLimits)
+      : refusalHeaders(decision, accounts)
+    const left = record.hidesCost || budgets.length === 0 ? undefined : budgetLeft(accounts, decision.used)
+    if (left !== undefined) {
+      record.budgetLeftNanoUsd = left
+      record.limitHeaders = { ...record.limitHeaders, [budgetLeftHeader]: usdText(left) }
+    }
+    if (!decision.admitted) {
+      record.refusedBy = decision.reason
+      throw refusal(decision, accounts)
+    }
+    record.reservation = decision.reservation
+    if (decision.isUnread === true) record.budgetUnread = true
+    if (hasSoft) record.exceededBudgets = exceededBudgets(accounts, decision.used)
+    if (budgets.length > 0) {
+      record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : request.wanted.nanoUsd?.usual
+    }
+    if (isStrict) {
+      record.maxCostNanoUsd = decision.granted.nanoUsd
+      const { media: counts = noMedia } = estimated.made
+      const media = { counts, bodyBytes: requestBytes(record), prompts: 1 }
+      estimated.mediaTokens = Math.max(
+        ...routes.map(({ modelId }) => maxMediaTokens(media, this.#services.models.find(modelId)))
+      )
+    }
+    return routes.length === call.routes.length ? call : { ...call, routes }
+  }
+
+  async #reserveLater (
     request: ReservationRequest,
     first: LimitDecision | Promise<LimitDecision>,
     signal: CallSignal
-  ): Promise<LimitDecision> => {
+  ): Promise<LimitDecision> {
+    const { limiter } = this.#services
     let decision = await untilAborted(limiter, first, signal)
-    while (waits(decision)) {
+    while (this.#waits(decision)) {
       await sleep(Math.min(decision.waitMs, maxPauseMs), signal)
       decision = await untilAborted(limiter, limiter.reserve(request), signal)
     }
     return decision
   }
+
+  #waits (decision: LimitDecision): decision is Refused {
+    return !decision.admitted && this.#options.waitForCapacity === true && decision.waitMs > 0
+  }
+
+  #spendingOf (call: RoutedCall<R>): readonly JudgeSpending[] {
+    const { textStages } = this.#services
+    return textStages === undefined ? [] : spendingOn(textStages, call)
+  }
+
   /**
    * Returns what a call may cost: usually, and for strict budgets the most it can cost and the least that is
    * of use.
    */
-  const costsOf = (
-    tokens: Estimate,
-    routes: readonly Route[],
-    isStrict: boolean,
-    bodyBytes: number
-  ): Wanted => {
+  #costsOf (tokens: Estimate, routes: readonly Route[], isStrict: boolean, bodyBytes: number): Wanted {
+    const { models, settings } = this.#services
     const {
       prompt,
       maxPrompt = prompt,
@@ -215,50 +276,24 @@ export function limits<R = unknown> (
       usual
     }
   }
+
   /**
    * Returns what stages may spend on models: for a look at the request, and one at the results of each turn,
    * each with a token for every character of the request. `checkLookAffordable` holds them to it.
    */
-  const costOfStages = (
+  #costOfStages (
     spending: readonly JudgeSpending[],
     bodyBytes: number,
     { prompt, maxPrompt = prompt, answers = 1, units }: Estimate,
     budgets: readonly Budget[]
-  ): number => {
+  ): number {
+    const { models } = this.#services
     const textTokens = units === undefined ? Math.max(maxPrompt, charactersPerToken * prompt) : bodyBytes
     checkStagesPriced(spending.map(({ route }) => route), models, budgets)
     return spending.reduce((sum, { route, promptTokens, answerTokens }) => sum + maxCostOf(
       [route], models, { prompt: answers * (promptTokens + textTokens), completion: answers * answerTokens }
     ), 0)
   }
-  /** Reserves in the parties that a call names as well. */
-  const reserveNamed = <C extends RoutedCall<R>>(
-    call: C,
-    estimated: RequestEstimate<R>,
-    parties: readonly Party[],
-    named: readonly Party[]
-  ): C | Promise<C> => {
-    const all = [...parties, ...named]
-    if (all.length === 0) return call
-    if (named.length > 0) {
-      call.record.parties = named.map(({ kind, id }) => partyName({ party: kind, partyId: id }))
-    }
-    return reserve(call, estimated, all)
-  }
-  return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {
-    const { key, record } = call
-    if (onlyStageCosts && (textStages === undefined || spendingOn(textStages, call).length === 0)) return call
-    const estimated = new RequestEstimate(call, estimate)
-    if (estimate !== undefined && !onlyStageCosts) record.estimate = estimated
-    const parties = limitedParties(key, settings.limits.defaultKeyLimits)
-    if (namedBudgets !== undefined) {
-      const named = namedBudgets.partiesOf(call, steadyNow(), { mayBeAnonymous: onlyStageCosts })
-      return named instanceof Promise
-        ? named.then(found => reserveNamed(call, estimated, parties, found))
-        : reserveNamed(call, estimated, parties, named)
-    }
-    return parties.length === 0 ? call : reserve(call, estimated, parties)
-  })
 }
 
 /**

@@ -5,7 +5,6 @@
  */
 
 import type { ChatEvent, FinishReason, Logprobs, ToolResult, ToolServerError } from '../../core/events.ts'
-import { withLast } from '../../core/with-last.ts'
 import type { AnswerHead } from '../dialect.ts'
 import { costFields, type Usage, type UsageCost } from '../../core/usage.ts'
 import { serviceTiers } from '../../../schemas/completion.ts'
@@ -30,7 +29,7 @@ export class ChunkBuilder {
   readonly #template: Chunk
   readonly #withUsage: boolean
   /** The choices whose role has come. A list: a set takes 0.15 KB for as long as a stream is open. */
-  #begun: readonly number[] = []
+  readonly #begun: number[] = []
   readonly #finishes: Array<[number, FinishReason]> = []
   readonly #costOf: (() => UsageCost | undefined) | undefined
   #usage: Usage | undefined
@@ -146,7 +145,7 @@ export class ChunkBuilder {
       { index, delta, logprobs: logprobs as ChoiceLogprobs | null, finish_reason: null }
     ])
     if (this.#begun.includes(index)) return [chunk]
-    this.#begun = withLast(this.#begun, index)
+    this.#begun.push(index)
     const first = this.#chunk([
       { index, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }
     ])

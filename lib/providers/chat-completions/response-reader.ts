@@ -10,7 +10,6 @@
 
 import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import { withLast } from '../../core/with-last.ts'
 import { finishReasonOf, namesFullContext } from './finish-reason.ts'
 import { textDelta, textLogprobs } from './text-choice.ts'
 import { ToolCalls, toolCallPieces } from './tool-calls.ts'
@@ -75,7 +74,7 @@ export class ResponseReader {
    * In the order they began. A list: most responses have one choice, for which a map takes 0.2 KB for as long
    * as a stream is open.
    */
-  #choices: readonly Choice[] = []
+  readonly #choices: Choice[] = []
   #seen: Map<string, string> | undefined
   /** Indexes of choices that were not requested. */
   #spare: Set<number> | undefined
@@ -252,7 +251,7 @@ export class ResponseReader {
       legacyCall: false,
       thinking: undefined
     }
-    this.#choices = withLast(this.#choices, choice)
+    this.#choices.push(choice)
     return choice
   }
 
