@@ -144,6 +144,12 @@ function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Repo
   if (tools.registry_url !== undefined && !URL.canParse(tools.registry_url)) {
     report.add(['tools', 'registry_url'], 'is not a valid URL')
   }
+  if (tools.proxy !== undefined && !URL.canParse(tools.proxy)) {
+    report.add(['tools', 'proxy'], 'is not a valid URL')
+  }
+  if (tools.proxy_credentials !== undefined && tools.proxy === undefined) {
+    report.add(['tools', 'proxy_credentials'], 'only together with proxy', { part: 'name' })
+  }
   for (const [slug, { url, command, args, env, headers }] of Object.entries(servers)) {
     const path = ['mcp_servers', slug]
     checkHeaders([...path, 'headers'], headers, report)

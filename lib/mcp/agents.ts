@@ -5,7 +5,7 @@ import { loadUndici } from '../net/load-undici.ts'
 
 /** Holds the connections to tool servers and registries. Created when the first is needed. */
 export interface Agents {
-  /** Connects to servers of callers: public addresses only. */
+  /** Connects to servers of callers: public addresses only, through the proxy of the tools if there is one. */
   readonly checked: () => Agent
   /** Connects to servers of the operator, wherever they are. */
   readonly open: () => Agent
@@ -14,12 +14,17 @@ export interface Agents {
 
 export function createAgents ({
   allowedHosts,
-  connectMs
-}: Pick<ToolSettings, 'allowedHosts' | 'connectMs'>): Agents {
+  connectMs,
+  proxy: url,
+  proxyCredentials: credentials
+}: Pick<ToolSettings, 'allowedHosts' | 'connectMs' | 'proxy' | 'proxyCredentials'>): Agents {
+  const proxy = url === undefined
+    ? undefined
+    : { url: new URL(url).origin, ...credentials !== undefined && { credentials } }
   let checked: Agent | undefined
   let open: Agent | undefined
   return {
-    checked: () => checked ??= createGuardedAgent({ allowed: allowedHosts, connectMs }),
+    checked: () => checked ??= createGuardedAgent({ allowed: allowedHosts, connectMs, proxy }),
     open: () => open ??= new (loadUndici().Agent)({ bodyTimeout: 0, connect: { timeout: connectMs } }),
     destroy: async () => { await Promise.all([checked?.destroy(), open?.destroy()]) }
   }

@@ -18,13 +18,18 @@ import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-addre
 import { maxDepth, ValueCounter } from '../json/parse-bounded.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { loadUndici } from '../net/load-undici.ts'
+import { isNeverProxiedHost } from '../net/proxy-for.ts'
 import { version } from '../text/version.ts'
-import type { Agent, Dispatcher, Response } from 'undici'
+import { tunnelsThrough, type OpenTunnel } from './tunnels.ts'
+import type { Agent, Dispatcher, Response, buildConnector } from 'undici'
+import type { ProxySettings } from '../core/settings.ts'
 
 export interface GuardedAgentOptions {
   /** Exceptions: `host`, `host:port`, an address or a CIDR range. */
   readonly allowed?: readonly string[]
   readonly connectMs?: number
+  /** Carries the connections, except to this machine, link-local addresses and metadata services. */
+  readonly proxy?: ProxySettings | undefined
 }
 
 /** Marks a refused address: `AddressRefused.code`, also at the end of the `cause` chain of a failed fetch. */
@@ -82,9 +87,12 @@ class AnswerTooLarge extends Error {
  * signal allows: each tool session keeps one open for notifications.
  * Requests fail with `AddressRefused` as their cause, before anything is sent.
  */
-export function createGuardedAgent ({ allowed = [], connectMs = 5000 }: GuardedAgentOptions = {}): Agent {
+export function createGuardedAgent (
+  { allowed = [], connectMs = 5000, proxy }: GuardedAgentOptions = {}
+): Agent {
   const { Agent, buildConnector } = loadUndici()
   const exceptions = new AllowedAddresses(allowed)
+  const openTunnel = proxy === undefined ? undefined : tunnelsThrough(proxy, connectMs)
   return new Agent({
     bodyTimeout: 0,
     connect: (options, callback) => {
@@ -96,8 +104,51 @@ export function createGuardedAgent ({ allowed = [], connectMs = 5000 }: GuardedA
         return
       }
       // One connector per connection: the lookup has to know the port that was requested.
-      buildConnector({ timeout: connectMs, lookup: checkedLookup(admits) })(options, callback)
+      const lookup = checkedLookup(admits)
+      const connect = buildConnector({ timeout: connectMs, lookup })
+      if (openTunnel === undefined || isNeverProxiedHost(host.toLowerCase())) connect(options, callback)
+      else tunnelled({ lookup, openTunnel, connect }, options, callback)
     }
+  })
+}
+
+interface Tunnelling {
+  readonly lookup: Lookup
+  readonly openTunnel: OpenTunnel
+  /** Connects directly, or speaks TLS over a tunnel. */
+  readonly connect: buildConnector.connector
+}
+
+/**
+ * Connects through a proxy to the first checked address that it reaches; the name of the server is used in
+ * TLS alone.
+ */
+function tunnelled (
+  { lookup, openTunnel, connect }: Tunnelling,
+  options: buildConnector.Options,
+  callback: buildConnector.Callback
+): void {
+  const isSecure = options.protocol === 'https:'
+  const port = Number(options.port) || (isSecure ? 443 : 80)
+  const open = async (addresses: readonly LookupAddress[]): Promise<void> => {
+    let failure = new Error('no address')
+    for (const { address } of addresses) {
+      try {
+        const httpSocket = await openTunnel(address, port)
+        if (isSecure) connect({ ...options, httpSocket }, callback)
+        else callback(null, httpSocket)
+        return
+      } catch (error) {
+        failure = error instanceof Error ? error : new Error(String(error))
+      }
+    }
+    callback(failure, null)
+  }
+  lookup(bareHost(options.hostname), { all: true }, (error, found) => {
+    const addresses = Array.isArray(found) ? found : []
+    if (error !== null) callback(error, null)
+    else if (addresses.some(({ address }) => isNeverProxiedHost(address))) connect(options, callback)
+    else void open(addresses)
   })
 }
 
@@ -307,13 +358,15 @@ async function toResponse (
   return response
 }
 
+type Lookup = (
+  name: string,
+  options: LookupOptions,
+  callback: (error: Error | null, address: string | LookupAddress[], family?: number) => void
+) => void
+
 /** Returns a `dns.lookup` that fails when any address of the name is refused. */
-function checkedLookup (admits: (address: string) => boolean) {
-  return (
-    name: string,
-    options: LookupOptions,
-    callback: (error: Error | null, address: string | LookupAddress[], family?: number) => void
-  ): void => {
+function checkedLookup (admits: (address: string) => boolean): Lookup {
+  return (name, options, callback) => {
     resolveName(name, { ...options, all: true }, (error, addresses) => {
       const [first] = addresses ?? []
       if (error !== null || first === undefined) callback(error ?? new Error('no address'), '')

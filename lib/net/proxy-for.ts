@@ -29,12 +29,15 @@ const metadataHosts: ReadonlySet<string> = new Set([
  * its own, or nothing.
  */
 export function isNeverProxied (server: URL): boolean {
-  const host = hostOf(server)
-  return (
-    isLoopback(host) ||
-    metadataHosts.has(host) ||
-    (isIP(host) !== 0 && ipaddr.process(host).range() === 'linkLocal')
-  )
+  return isNeverProxiedHost(hostOf(server))
+}
+
+/** @param host a name in lower case or an address, without brackets */
+export function isNeverProxiedHost (host: string): boolean {
+  if (isIP(host) === 0) return isLoopback(host) || metadataHosts.has(host)
+  const address = ipaddr.process(host)
+  const range = address.range()
+  return range === 'loopback' || range === 'linkLocal' || metadataHosts.has(address.toString())
 }
 
 /**

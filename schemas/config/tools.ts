@@ -74,6 +74,15 @@ export const ToolsConfig = Section(
           'Hosts or address ranges that URLs in requests may reach although they are not public: tool servers, images and documents.'
       }
     ),
+    proxy: Type.Optional(
+      Type.String({
+        pattern: '^https?://[^\\s/?#@]+$',
+        patternErrorMessage: 'must be an http:// or https:// address without user and path',
+        description:
+          'Proxy (HTTP `CONNECT`) to tool servers whose URL is in a request. It gets addresses that were checked, never names. Default: none, also with `HTTPS_PROXY`.'
+      })
+    ),
+    proxy_credentials: Type.Optional(Secret('User and password for `proxy`, with a colon between them.')),
     registry_url: Type.Optional(HttpUrl('Registry for slugs that are not in `mcp_servers`.'))
   },
   'The tool loop.'

@@ -1,9 +1,6 @@
-import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
 import { createServer as createSecureServer, type Server } from 'node:https'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
-import { join } from 'node:path'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
 import t, { type Test } from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
@@ -13,8 +10,9 @@ import { noOpenSsl } from '../support/certificate.ts'
 import { startConnectProxy } from '../support/connect-proxy.ts'
 import { freePort } from '../support/free-port.ts'
 import { readSlowly } from '../support/read-slowly.ts'
+import { noTinyproxy, startTinyproxy } from '../support/tinyproxy.ts'
 import { fakeUpstream } from '../support/upstream.ts'
-import { eventually, until } from '../support/until.ts'
+import { until } from '../support/until.ts'
 import type { SendOptions } from '../../lib/providers/provider.ts'
 
 const timeouts = {
@@ -254,52 +252,18 @@ t.test('a call that ends while its connection comes about closes it at once', as
   await until(() => mute.connections() === 0, 'the connection to the proxy to be closed')
 })
 
-const tinyproxy = ['/usr/bin/tinyproxy', '/usr/sbin/tinyproxy'].find(
-  file => spawnSync(file, ['-v']).status === 0
-)
-
-t.test(
-  'requests go through tinyproxy',
-  { skip: tinyproxy === undefined ? 'tinyproxy is not installed' : noOpenSsl },
-  async t => {
-    const authority = authorityIn(t)
-    const { url } = await strictServer(t, authority)
-    const port = await freePort()
-    const file = join(t.testdir({}), 'tinyproxy.conf')
-    writeFileSync(
-      file,
-      `Port ${port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 10\nLogLevel Error\nBasicAuth me secret\n`
-    )
-    const proxy = spawn(tinyproxy ?? '', ['-d', '-c', file], { stdio: 'ignore' })
-    t.teardown(() => {
-      proxy.kill()
+t.test('requests go through tinyproxy', { skip: noTinyproxy || noOpenSsl }, async t => {
+  const authority = authorityIn(t)
+  const { url } = await strictServer(t, authority)
+  const proxy = await startTinyproxy(t)
+  const through = (credentials: string): HttpTransport =>
+    transportTo(t, url, {
+      tls: secrets(authority),
+      proxy: { url: `http://${proxy.host}`, credentials: new Secret(credentials) }
     })
-    await eventually(
-      async () => await isListening(port),
-      listening => listening,
-      'tinyproxy to listen'
-    )
-    const through = (credentials: string): HttpTransport =>
-      transportTo(t, url, {
-        tls: secrets(authority),
-        proxy: { url: `http://127.0.0.1:${port}`, credentials: new Secret(credentials) }
-      })
-    const transport = through('me:secret')
-    for (let round = 0; round < 2; round++) {
-      t.equal(await send(transport, {}, 'x'.repeat(300_000)), '200 hello gateway')
-    }
-    await t.rejects(send(through('me:wrong')), { code: 'upstream_unreachable' })
+  const transport = through('me:secret')
+  for (let round = 0; round < 2; round++) {
+    t.equal(await send(transport, {}, 'x'.repeat(300_000)), '200 hello gateway')
   }
-)
-
-async function isListening (port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  try {
-    await once(socket, 'connect')
-    return true
-  } catch {
-    return false
-  } finally {
-    socket.destroy()
-  }
-}
+  await t.rejects(send(through('me:wrong')), { code: 'upstream_unreachable' })
+})

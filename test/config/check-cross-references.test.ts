@@ -2,6 +2,20 @@ import t from 'tap'
 import { readSettings } from '../../lib/config/read-settings.ts'
 import { lines, load } from '../support/config.ts'
 
+t.test('a proxy of the tools is an address, and has its credentials beside it', async t => {
+  const text = 'headgate.yaml:1:16  tools.proxy  must be an http:// or https:// address without user and path'
+  for (const proxy of ['none', 'http://me:secret@proxy', 'proxy:3128']) {
+    t.same(lines(t, `tools: {proxy: "${proxy}"}`), [text], proxy)
+  }
+  t.same(lines(t, 'tools: {proxy: "http://a:b"}'), ['headgate.yaml:1:16  tools.proxy  is not a valid URL'])
+  t.same(lines(t, 'tools: {proxy_credentials: env:C}', { C: 'me:secret' }), [
+    'headgate.yaml:1:9  tools.proxy_credentials  only together with proxy'
+  ])
+  const { tools } = load(t, 'tools: {proxy: "http://proxy:1", proxy_credentials: env:C}', { C: 'me:secret' })
+  t.equal(tools.proxy, 'http://proxy:1')
+  t.equal(tools.proxyCredentials?.reveal(), 'me:secret')
+})
+
 t.test('hosts that allow nothing are refused', async t => {
   const good = [
     'tools.internal',

@@ -250,7 +250,13 @@ t.test('koa-body alone reads a body that never comes to a part, with all its opt
   const app = new Koa().use(
     koaBody({
       multipart: true,
-      formidable: { maxFields: 1, maxFieldsSize: 1000, maxFiles: 1, maxFileSize: 1000, maxTotalFileSize: 1000 }
+      formidable: {
+        maxFields: 1,
+        maxFieldsSize: 1000,
+        maxFiles: 1,
+        maxFileSize: 1000,
+        maxTotalFileSize: 1000
+      }
     })
   )
   const handle = app.use(context => { context.status = 204 }).callback()

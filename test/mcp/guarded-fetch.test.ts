@@ -1,4 +1,10 @@
+import dns, { type LookupAddress, type LookupAllOptions } from 'node:dns'
+import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
+import { syncBuiltinESMExports } from 'node:module'
+import { connect, isIP } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import t, { type Test } from 'tap'
 import {
   createGuardedAgent,
@@ -6,9 +12,13 @@ import {
   type GuardedAgentOptions,
   type GuardedRequest
 } from '../../lib/mcp/guarded-fetch.ts'
+import { Secret } from '../../lib/core/secret.ts'
+import { makeCertificate, noOpenSsl } from '../support/certificate.ts'
+import { startConnectProxy } from '../support/connect-proxy.ts'
+import { noTinyproxy, startTinyproxy } from '../support/tinyproxy.ts'
 import { turns } from '../support/turns.ts'
 import { until } from '../support/until.ts'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 t.test('every way to write an internal address is refused before anything is sent', async t => {
@@ -219,6 +229,102 @@ t.test('an answer that its connection ends with is read to its end, however slow
   }
 })
 
+/** Gives names addresses while a test runs. */
+function resolveNames (t: Test, names: Readonly<Record<string, readonly string[]>>): void {
+  const { lookup } = dns
+  type Callback = (error: Error | null, addresses: LookupAddress[]) => void
+  Reflect.set(dns, 'lookup', (name: string, ...rest: [LookupAllOptions, Callback]) => {
+    const addresses = names[name]?.map(address => ({ address, family: isIP(address) }))
+    if (addresses === undefined) lookup(name, ...rest)
+    else rest[1](null, addresses)
+  })
+  syncBuiltinESMExports()
+  t.teardown(() => {
+    dns.lookup = lookup
+    syncBuiltinESMExports()
+  })
+}
+
+t.test('a proxy is asked for a checked address, and only TLS has the name', { skip: noOpenSsl }, async t => {
+  resolveNames(t, { 'tools.example': ['93.184.215.14'], 'two.example': ['93.184.215.15', '10.0.0.1'] })
+  const { certificate, key } = makeCertificate(t.testdir({}))
+  const names: unknown[] = []
+  const server = createSecureServer({ key: readFileSync(key), cert: readFileSync(certificate) })
+  server.on('tlsClientError', (_error, socket) => names.push(socket.servername))
+  const securePort = await listen(t, () => undefined, '127.0.0.1', server)
+  const secure = await startConnectProxy(t, undefined, `127.0.0.1:${securePort}`)
+  t.match(
+    await failure(t, 'https://tools.example/', { proxy: { url: secure.url } }),
+    /SELF_SIGNED/,
+    'its certificate is checked'
+  )
+  await until(() => names.length === 1, 'the server to see the name')
+  t.same(names, ['tools.example'])
+  t.same(secure.requests.map(({ target }) => target), ['93.184.215.14:443'])
+  const hosts: unknown[] = []
+  const port = await listen(t, ({ headers }, response) => response.end(hosts.push(headers.host) && 'ok'))
+  const plain = await startConnectProxy(t, undefined, `127.0.0.1:${port}`)
+  t.equal(await failure(t, 'http://tools.example:8080/', { proxy: { url: plain.url } }), 'ok')
+  t.same(hosts, ['tools.example:8080'])
+  t.equal(await failure(t, 'http://two.example/', { proxy: { url: plain.url } }), 'ADDRESS_REFUSED')
+  t.same(plain.requests.map(({ target }) => target), ['93.184.215.14:8080'])
+})
+
+t.test('a proxy that reaches one address of a server is enough', async t => {
+  resolveNames(t, { 'tools.example': ['2606:2800:21f:cb07::1', '93.184.215.14'] })
+  const port = await listen(t, (_, response) => response.end('ok'))
+  const targets: unknown[] = []
+  const proxy = createServer().on('connect', ({ url }, socket: Socket) => {
+    targets.push(url)
+    if (targets.length === 1) return socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n')
+    const upstream = connect(port, '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'))
+    upstream.pipe(socket).pipe(upstream).on('error', () => socket.destroy())
+    socket.on('error', () => upstream.destroy())
+  })
+  const url = `http://127.0.0.1:${await listen(t, () => undefined, '127.0.0.1', proxy)}`
+  t.equal(await failure(t, 'http://tools.example/', { proxy: { url } }), 'ok')
+  t.same(targets, ['[2606:2800:21f:cb07::1]:80', '93.184.215.14:80'])
+})
+
+t.test('this machine, link-local addresses and metadata services are never proxied', async t => {
+  resolveNames(t, { 'here.example': ['127.0.0.1'], 'metadata.google.internal': ['127.0.0.1'] })
+  const port = await listen(t, (_, response) => response.end('here'))
+  const beyond = await listen(t, (_, response) => response.end('through the proxy'))
+  const proxy = await startConnectProxy(t, undefined, `127.0.0.1:${beyond}`)
+  const allowed = ['127.0.0.0/8', 'localhost', 'metadata.google.internal', '169.254.0.0/16']
+  const options = { allowed, connectMs: 50, proxy: { url: proxy.url } }
+  for (const host of ['127.0.0.1', 'here.example', 'METADATA.google.internal', '[::ffff:127.0.0.1]']) {
+    t.equal(await failure(t, `http://${host}:${port}/`, options), 'here', host)
+  }
+  await failure(t, `http://169.254.169.254:${port}/`, options)
+  t.same(proxy.requests, [])
+  t.equal(await failure(t, 'http://10.0.0.1/', options), 'ADDRESS_REFUSED', 'checked as without a proxy')
+})
+
+/** An address of this machine that others know it by. */
+const ownAddress = Object.values(networkInterfaces())
+  .flat()
+  .find(one => one?.internal === false && one.family === 'IPv4')?.address
+
+t.test(
+  'tool servers are reached through tinyproxy',
+  { skip: noTinyproxy || (ownAddress === undefined && 'this machine has no address but its own') },
+  async t => {
+    const host = ownAddress ?? ''
+    resolveNames(t, { 'tools.example': [host] })
+    const port = await listen(t, (_, response) => response.end('ok'), host)
+    const proxy = await startTinyproxy(t)
+    const through = async (credentials: string): Promise<string> =>
+      await failure(t, `http://tools.example:${port}/`, {
+        allowed: [host],
+        proxy: { url: `http://${proxy.host}`, credentials: new Secret(credentials) }
+      })
+    t.equal(await through('me:secret'), 'ok')
+    t.match(await through('me:wrong'), /the proxy answered 40[17]/)
+    t.same(proxy.targets().slice(0, 1), [`${host}:${port}`])
+  }
+)
+
 async function failure (t: Test, url: string, options: GuardedAgentOptions = {}): Promise<string> {
   const agent = safeAgent(t, options)
   try {
@@ -236,9 +342,12 @@ function safeAgent (t: Test, options: GuardedAgentOptions) {
 }
 
 async function listen (
-  t: Test, handle: (request: IncomingMessage, response: ServerResponse) => unknown, host = '127.0.0.1'
+  t: Test,
+  handle: (request: IncomingMessage, response: ServerResponse) => unknown,
+  host = '127.0.0.1',
+  server: Server | SecureServer = createServer()
 ): Promise<number> {
-  const server: Server = createServer((request, response) => { handle(request, response) })
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => { handle(request, response) })
   await new Promise<void>(resolve => { server.listen(0, host, resolve) })
   t.teardown(() => {
     server.closeAllConnections()

@@ -1,6 +1,8 @@
 import t from 'tap'
+import { Secret } from '../../lib/core/secret.ts'
+import { startConnectProxy } from '../support/connect-proxy.ts'
 import { startToolServer } from '../support/tool-server.ts'
-import { open, remoteServer, toolServers } from '../support/tool-servers.ts'
+import { call, open, remoteServer, toolServers } from '../support/tool-servers.ts'
 
 t.test('a version is checked against the one the server reports', async t => {
   const server = await startToolServer(t)
@@ -12,6 +14,28 @@ t.test('a version is checked against the one the server reports', async t => {
       recommendation: 'Leave out the version, or send 1.'
     }
   })
+})
+
+t.test('servers that callers name are reached through the proxy of the tools', async t => {
+  const server = await startToolServer(t)
+  const proxy = await startConnectProxy(t, undefined, new URL(server.url).host)
+  const proxyCredentials = new Secret('me:secret')
+  const servers = toolServers(
+    t,
+    { proxy: proxy.url, proxyCredentials },
+    [remoteServer('org/test', server.url)]
+  )
+  const named = await open(servers, { mcp_servers: 'http://93.184.215.14/mcp' })
+  t.ok(named.offered.length > 0)
+  t.match((await call(named, 'echo', { text: 'hello' })).text, /hello/)
+  t.ok(proxy.requests.length > 0)
+  for (const { target, authorization } of proxy.requests) {
+    t.equal(target, '93.184.215.14:80')
+    t.equal(authorization, `Basic ${Buffer.from('me:secret').toString('base64')}`)
+  }
+  const tunnels = proxy.requests.length
+  t.ok((await open(servers, { mcp_servers: 'org/test' })).offered.length > 0)
+  t.equal(proxy.requests.length, tunnels, 'a server of the operator is reached directly')
 })
 
 t.test('tools that only run as tasks are not offered', async t => {

@@ -17,8 +17,11 @@ export interface ConnectProxy {
   readonly resetTunnels: () => void
 }
 
-/** @param answer a response in place of a tunnel; 'nothing' for none at all */
-export async function startConnectProxy (t: Test, answer?: string): Promise<ConnectProxy> {
+/**
+ * @param answer a response in place of a tunnel; 'nothing' for none at all
+ * @param local where all tunnels lead, whatever was asked for
+ */
+export async function startConnectProxy (t: Test, answer?: string, local?: string): Promise<ConnectProxy> {
   const requests: ConnectProxy['requests'] = []
   const sockets = new Set<Socket>()
   const tunnels = new Set<Socket>()
@@ -31,7 +34,7 @@ export async function startConnectProxy (t: Test, answer?: string): Promise<Conn
     requests.push({ target: url, authorization: headers['proxy-authorization'] })
     if (answer === 'nothing') return socket.on('end', () => socket.destroy()).resume()
     if (answer !== undefined) return socket.end(answer)
-    const { hostname, port } = new URL(`http://${url}`)
+    const { hostname, port } = new URL(`http://${local ?? url}`)
     const upstream = connect(Number(port), hostname, () => {
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
       upstream.write(head)

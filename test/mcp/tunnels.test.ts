@@ -1,0 +1,43 @@
+import t, { type Test } from 'tap'
+import { Secret } from '../../lib/core/secret.ts'
+import { tunnelsThrough } from '../../lib/mcp/tunnels.ts'
+import { startConnectProxy } from '../support/connect-proxy.ts'
+import { freePort } from '../support/free-port.ts'
+import { httpServer } from '../support/http-server.ts'
+
+/** A server that no tunnel would lead to, and a proxy that leads there whatever it is asked for. */
+async function setUp (t: Test): Promise<Awaited<ReturnType<typeof startConnectProxy>>> {
+  const { url } = await httpServer(t, (_request, response) => { response.end('ok') })
+  return await startConnectProxy(t, undefined, new URL(url).host)
+}
+
+t.test('a tunnel leads to an address, with the credentials of the proxy', async t => {
+  const proxy = await setUp(t)
+  const credentials = new Secret('me:p@ss')
+  const open = tunnelsThrough({ url: proxy.url, credentials }, 5000)
+  const sockets = await Promise.all([open('93.184.215.14', 443), open('2606:2800:21f:cb07::1', 80)])
+  t.same(proxy.requests.map(({ target }) => target).toSorted(), [
+    '93.184.215.14:443',
+    '[2606:2800:21f:cb07::1]:80'
+  ])
+  t.equal(proxy.requests[0]?.authorization, `Basic ${Buffer.from('me:p@ss').toString('base64')}`)
+  t.equal(proxy.open(), 2)
+  for (const socket of sockets) socket.destroy()
+})
+
+t.test('a proxy that refuses, is not there or says nothing fails, without its credentials', async t => {
+  const refusing = await startConnectProxy(t, 'HTTP/1.1 403 Forbidden\r\n\r\n')
+  const mute = await startConnectProxy(t, 'nothing')
+  for (const [url, message] of [
+    [refusing.url, /the proxy answered 403/],
+    [`http://127.0.0.1:${await freePort()}`, /ECONNREFUSED/],
+    [mute.url, /Headers Timeout/]
+  ] as const) {
+    const failure = await tunnelsThrough({ url, credentials: new Secret('me:very-secret') }, 100)(
+      '93.184.215.14',
+      443
+    ).catch((error: unknown) => String(error))
+    t.match(failure, message)
+    t.notMatch(failure, /secret|Basic/)
+  }
+})
