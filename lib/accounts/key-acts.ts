@@ -52,10 +52,10 @@ export async function updateKey (
 export async function rotateKey (
   { keys, accounts }: Admin,
   actor: Actor,
-  id: string,
+  key: Key,
   overlapMs: number
 ): Promise<CreatedKey> {
-  const created = await keys.rotate(id, overlapMs)
+  const created = await keys.rotate(key, overlapMs)
   await accounts.audit.add(actor, {
     action: 'key.rotate',
     subject: created.key,

@@ -423,10 +423,11 @@ function rotate ({ overlap = '0h', json }: Values, [idOrName]: readonly string[]
     })
   }
   return async ({ store, admin }, { out }) => {
+    const before = await admin.keys.require(await activeId({ store, admin }, idOrName))
     const {
       key: { id, name },
       secret: key
-    } = await rotateKey(admin, commandLineActor, await activeId({ store, admin }, idOrName), overlapMs)
+    } = await rotateKey(admin, commandLineActor, before, overlapMs)
     out(
       json
         ? JSON.stringify({ id, name, key }, null, 2)

@@ -96,7 +96,8 @@ export class StoredKeys {
    * Changes a key; every process notices within a second.
    *
    * @param byAdmin true when members may not change these fields afterwards; those that are `null` they may
-   * @throws GatewayError `conflict` when an active key has the name, `invalid_value` for an unknown owner
+   * @throws GatewayError `conflict` when an active key has the name, when the key is temporary, or when
+   *   somebody else changes it meanwhile; `invalid_value` for an unknown owner
    */
   async update (key: Key, change: KeyChange, byAdmin: boolean): Promise<Key> {
     const { id } = key
@@ -114,7 +115,8 @@ export class StoredKeys {
     } = change
     await this.#checkOwner(ownerId)
     if (name !== undefined && (await this.#isTaken(name, id))) throw nameTaken()
-    await this.#change(id, {
+    const row = await this.#changeable(key)
+    await this.#change(row, {
       ...name !== undefined && { name },
       ...ownerId !== undefined && { owner_id: ownerId },
       ...endpoints !== undefined && { endpoints: printed(endpoints) },
@@ -130,10 +132,16 @@ export class StoredKeys {
     return await this.require(id)
   }
 
-  /** Gives a key a new text; the one before works for `overlapMs` more. */
-  async rotate (id: string, overlapMs: number): Promise<CreatedKey> {
+  /**
+   * Gives a key a new text; the one before works for `overlapMs` more.
+   *
+   * @throws GatewayError `conflict` as `update`
+   */
+  async rotate (key: Key, overlapMs: number): Promise<CreatedKey> {
     const secret = newKeyText()
-    await this.#change(id, {
+    const { id } = key
+    const row = await this.#changeable(key)
+    await this.#change(row, {
       digest: digestOf(secret),
       hint: hintOf(secret),
       previous_digest: overlapMs === 0 ? null : sql<string>`digest`,
@@ -143,7 +151,7 @@ export class StoredKeys {
   }
 
   async revoke (id: string): Promise<Key> {
-    await this.#change(id, { revoked_at_ms: Date.now() })
+    await this.#change({ id }, { revoked_at_ms: Date.now() })
     return await this.require(id)
   }
 
@@ -202,9 +210,7 @@ export class StoredKeys {
   /** @throws GatewayError `not_found` */
   async require (id: string): Promise<Key> {
     const found = await this.find(id)
-    if (found === undefined) {
-      throw new GatewayError('not_found', { param: 'key_id', message: 'There is no such key.' })
-    }
+    if (found === undefined) throw noSuchKey()
     return found
   }
 
@@ -221,15 +227,43 @@ export class StoredKeys {
       )
   }
 
-  async #change (id: string, values: Readonly<Record<string, unknown>>): Promise<void> {
-    await this.#use(
+  /**
+   * Reads a key once more, before it is changed.
+   *
+   * @throws GatewayError `not_found`; `conflict` where its rights or its owner have changed since it was
+   *   read, and for a temporary key, which no list shows
+   */
+  async #changeable (key: Key): Promise<KeyRow> {
+    const { id } = key
+    const row = await this.#use(
+      async () => await this.#query.selectFrom('keys').selectAll().where('id', '=', id).executeTakeFirst()
+    )
+    if (row === undefined) throw noSuchKey()
+    if (!isAsRead(row, key)) throw changedMeanwhile()
+    if (row.temporary === null) return row
+    throw new GatewayError('conflict', {
+      message: 'A key of the playground ends after an hour, and is not changed. Create a key.'
+    })
+  }
+
+  /**
+   * @param key with `changes`, the key is changed only if it has had no others
+   * @throws GatewayError `conflict` if it has
+   */
+  async #change (
+    { id, changes }: Pick<KeyRow, 'id'> & Partial<Pick<KeyRow, 'changes'>>,
+    values: Readonly<Record<string, unknown>>
+  ): Promise<void> {
+    const { numUpdatedRows } = await this.#use(
       async () =>
         await this.#query
           .updateTable('keys')
           .set({ ...values, changes: sql`changes + 1` })
           .where('id', '=', id)
-          .execute()
+          .$if(changes !== undefined, rows => rows.where('changes', '=', changes ?? 0))
+          .executeTakeFirst()
     )
+    if (numUpdatedRows === 0n) throw changedMeanwhile()
     await this.#use(async () => await this.#keys.refresh())
   }
 
@@ -300,8 +334,7 @@ export class StoredKeys {
       provider_objects: row.provider_objects === 1,
       stages: list(row.stages),
       limits: limits === undefined ? null : fromKeyLimits(limits),
-      set_by_admin:
-        row.set_by_admin === null ? setFieldsOfRow(row) : (JSON.parse(row.set_by_admin) as LimitingField[]),
+      set_by_admin: setByAdmin(row),
       spent_usd: spentUsd,
       exhausted: isExhausted,
       created_by: row.created_by,
@@ -312,6 +345,30 @@ export class StoredKeys {
       last_used_at_ms: lastUsed
     }
   }
+}
+
+/** Returns true for a row with the rights and the owner that were looked at before it is changed. */
+function isAsRead (row: KeyRow, key: Pick<Key, 'set_by_admin' | 'owner_id' | 'provider_objects'>): boolean {
+  return (
+    String(setByAdmin(row)) === String(key.set_by_admin) &&
+    row.owner_id === key.owner_id &&
+    (row.provider_objects === 1) === key.provider_objects
+  )
+}
+
+function setByAdmin (row: KeyRow): LimitingField[] {
+  // written by us
+  return row.set_by_admin === null ? setFieldsOfRow(row) : JSON.parse(row.set_by_admin) as LimitingField[]
+}
+
+function noSuchKey (): GatewayError {
+  return new GatewayError('not_found', { param: 'key_id', message: 'There is no such key.' })
+}
+
+function changedMeanwhile (): GatewayError {
+  return new GatewayError('conflict', {
+    message: 'The key was changed at the same time. Read it again, and send the change once more.'
+  })
 }
 
 function nameTaken (): GatewayError {

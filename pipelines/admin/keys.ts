@@ -63,8 +63,9 @@ export const keyHandlers: AdminHandlers<
   'POST /admin/v1/keys/:key_id/rotate': async call => {
     const key = await changeableKey(call)
     checkObjectRights(call, key)
+    checkOwned(call, key)
     const { overlap_ms: overlapMs = 0 } = call.request
-    return await rotateKey(call.admin, actorOf(call), key.id, overlapMs)
+    return await rotateKey(call.admin, actorOf(call), key, overlapMs)
   },
 
   'DELETE /admin/v1/keys/:key_id': async call => {
@@ -161,6 +162,17 @@ function checkOwner (
       message: 'Giving a key to another owner needs the role `admin`.'
     })
   }
+}
+
+/**
+ * @throws GatewayError `insufficient_permissions` for members who would get the text of a key that counts in
+ *   the limits of somebody else
+ */
+function checkOwned (call: AdminCall, { owner_id: ownerId }: Key): void {
+  if (ownerId === null || ownerId === principalOf(call).id || isAdmin(call)) return
+  throw new GatewayError('insufficient_permissions', {
+    message: 'A key that somebody else owns gets a new text from its owner or an admin. Create a key of your own.'
+  })
 }
 
 /** @throws GatewayError `insufficient_permissions` for a field that an admin has set */

@@ -1,8 +1,11 @@
 /** Keys of callers, as the admin API makes and changes them. */
 
 import t from 'tap'
+import { sql } from 'kysely'
+import { openDatabase } from '../../../lib/stores/open-database.ts'
 import { adminGateway } from '../../support/admin.ts'
 import { modelSettings, providerSettings } from '../../support/settings.ts'
+import { testPlace } from '../../support/stores.ts'
 import { usageRowOf } from '../../support/usage.ts'
 import type { Key } from '../../../schemas/admin/keys.ts'
 import type { Settings } from '../../../lib/core/settings.ts'
@@ -181,7 +184,72 @@ t.test('members neither get nor change a key that may use what is stored at prov
     { provider_objects: false },
     'a key without that right is like others'
   )
+  await admin.send(path, { owner_id: member.user.id })
   t.equal((await member.send(`${path}/rotate`, {})).status, 200)
+})
+
+t.test('members get no text of a key that counts in the limits of somebody else', async t => {
+  const { user, keys, admin } = await adminGateway(t)
+  const owner = await user('owner')
+  const { id } = (await owner.send('POST /admin/v1/projects', { name: 'p' })).body
+  const [member, other] = [await user('member', [id]), await user('member', [id])]
+  const { key, secret } = (await member.send('POST /admin/v1/keys', { name: 'hers', project_id: id })).body
+  const rotate = `POST /admin/v1/keys/${key.id}/rotate`
+  t.match(await other.send(rotate, { overlap_ms: 60_000 }), {
+    status: 403,
+    body: { error: { code: 'insufficient_permissions' } }
+  })
+  t.ok(keys.check(secret), 'it is as it was')
+  t.equal((await member.send(rotate, {})).status, 200)
+  t.equal((await owner.send(rotate, {})).status, 200)
+  const nobodys = await admin.keys.create({ name: 'service', project_id: id }, { id: null, name: 'apply' })
+  t.equal((await other.send(`POST /admin/v1/keys/${nobodys.key.id}/rotate`, {})).status, 200, "nobody's")
+})
+
+t.test('a key of the playground, which no list shows, cannot be made to last', async t => {
+  const { user } = await adminGateway(t)
+  const owner = await user('owner')
+  const made = await owner.send('POST /admin/v1/playground/key', { project_id: 'default' })
+  const { key_id: id } = made.body
+  const before = (await owner.send(`GET /admin/v1/keys/${id}`)).body
+  for (const [route, body] of [
+    [`POST /admin/v1/keys/${id}`, { expires_at_ms: null }],
+    [`POST /admin/v1/keys/${id}`, { name: 'x' }],
+    [`POST /admin/v1/keys/${id}/rotate`, { overlap_ms: 60_000 }]
+  ] as const) {
+    t.match(await owner.send(route, body), { status: 409, body: { error: { message: /playground/ } } }, route)
+  }
+  t.same((await owner.send(`GET /admin/v1/keys/${id}`)).body, before)
+  t.equal((await owner.send(`DELETE /admin/v1/keys/${id}`)).body.status, 'revoked')
+})
+
+t.test('a change of a key is refused where its rights have changed since they were looked at', async t => {
+  const place = await testPlace(t)
+  const beside = await openDatabase(place)
+  t.teardown(async () => await beside.close())
+  const { user, afterRead } = await adminGateway(t, {}, {}, place)
+  const owner = await user('owner')
+  const { id: project } = (await owner.send('POST /admin/v1/projects', { name: 'p' })).body
+  const member = await user('member', [project])
+  const { key } = (await member.send('POST /admin/v1/keys', { name: 'hers', project_id: project })).body
+  const path = `POST /admin/v1/keys/${key.id}`
+  const set = async (values: object): Promise<unknown> =>
+    await beside.query
+      .updateTable('keys')
+      .set({ ...values, changes: sql<number>`changes + 1` })
+      .where('id', '=', key.id)
+      .execute()
+  const narrow = async (): Promise<unknown> =>
+    await set({ limits: '{"requestsPerMinute":5}', set_by_admin: '["limits"]' })
+  for (const reads of [1, 2]) {
+    afterRead('keys', async () => reads === 1 ? await narrow() : afterRead('keys', narrow))
+    t.equal((await member.send(path, { limits: null, models: ['*'] })).status, 409, `after read ${reads}`)
+    const after = (await owner.send(`GET /admin/v1/keys/${key.id}`)).body
+    t.match(after, { limits: { requests_per_minute: 5 }, set_by_admin: ['limits'], models: null })
+    await set({ limits: null, set_by_admin: '[]' })
+  }
+  afterRead('keys', async () => await set({ owner_id: owner.user.id }))
+  t.equal((await member.send(`${path}/rotate`, {})).status, 409, 'nor is its text given to who owned it')
 })
 
 t.test('no time is later than a date can be, and texts of any characters are stored', async t => {
