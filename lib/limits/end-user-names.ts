@@ -32,14 +32,22 @@ export class EndUserNames {
     this.#months = new PrunedMap(({ endMs }) => endMs <= this.#nowMs)
   }
 
-  /** Returns the name, or the one for all others. Waits for the store at the first call of a month. */
-  place (project: string, name: string, nowMs: number): string | Promise<string> {
-    this.#nowMs = nowMs
+  /**
+   * Returns the name, or the one for all others. Takes no place. Waits for the store at the first call of a
+   * month.
+   */
+  find (project: string, name: string, nowMs: number): string | Promise<string> {
     const month = this.#monthOf(project, nowMs)
-    return month.reading === undefined ? placed(month, name) : month.reading.then(() => placed(month, name))
+    return month.reading === undefined ? found(month, name) : month.reading.then(() => found(month, name))
+  }
+
+  /** Gives a name its place, once a call under it is admitted: refused calls take none. */
+  take (project: string, name: string, nowMs: number): void {
+    if (name !== otherEndUsers) this.#monthOf(project, nowMs).names.add(name)
   }
 
   #monthOf (project: string, nowMs: number): Month {
+    this.#nowMs = nowMs
     const known = this.#months.get(project)
     if (known !== undefined && known.endMs > nowMs) return known
     const now = new Date(nowMs)
@@ -58,9 +66,6 @@ export class EndUserNames {
   }
 }
 
-function placed ({ names }: Month, name: string): string {
-  if (names.has(name)) return name
-  if (names.size >= maxEndUsers) return otherEndUsers
-  names.add(name)
-  return name
+function found ({ names }: Month, name: string): string {
+  return names.has(name) || names.size < maxEndUsers ? name : otherEndUsers
 }

@@ -13,7 +13,7 @@ import type { Database } from '../stores/database.ts'
 import { endUserDigest, type EndUserDigest } from '../stores/end-user-digests.ts'
 import { endUsersSince } from '../stores/party-spending.ts'
 import { ownTags, routeTags } from '../usage/own-tags.ts'
-import { budgetsIn, type Party, type PartyKind } from './call-accounts.ts'
+import { budgetsIn, type Account, type Party, type PartyKind } from './call-accounts.ts'
 import { EndUserNames, maxEndUsers, type ReadEndUsers } from './end-user-names.ts'
 
 /** The parts of a call that say what it names. */
@@ -78,7 +78,8 @@ export class NamedBudgets {
   }
 
   /**
-   * Lists the parties whose budgets hold for a call. Waits where the end users of its project are read first.
+   * Lists the parties whose budgets hold for a call, and counts nothing. Waits where the end users of its
+   * project are read first.
    *
    * @param options.mayBeAnonymous true for a call to no model. Default: false
    * @throws GatewayError `invalid_value` for a call without the end user that the configuration requires
@@ -96,10 +97,19 @@ export class NamedBudgets {
     }
     if (this.#ofEndUser === undefined) return parties
     const project = projectIdOf(key)
-    const place = this.#names.place(project, this.#digest(project, endUser), nowMs)
-    return place instanceof Promise
-      ? place.then(name => this.#withEndUser(parties, project, name))
-      : this.#withEndUser(parties, project, place)
+    const found = this.#names.find(project, this.#digest(project, endUser), nowMs)
+    return found instanceof Promise
+      ? found.then(name => this.#withEndUser(parties, project, name))
+      : this.#withEndUser(parties, project, found)
+  }
+
+  /** Notes that a call is admitted: from now on its end user has a place. */
+  noteAdmitted (accounts: ReadonlyArray<Pick<Account, 'party' | 'partyId'>>, nowMs: number): void {
+    for (const { party, partyId } of accounts) {
+      if (party !== 'end_user') continue
+      const nameAt = partyId.lastIndexOf('/') + 1
+      this.#names.take(partyId.slice(0, nameAt - 1), partyId.slice(nameAt), nowMs)
+    }
   }
 
   /** Lists the budgets of what a call names. It counts nothing and waits for nothing. */

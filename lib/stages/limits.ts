@@ -196,6 +196,7 @@ class CallLimits<R> {
       throw refusal(decision, accounts)
     }
     record.reservation = decision.reservation
+    this.#services.namedBudgets?.noteAdmitted(accounts, steadyNow())
     if (decision.isUnread === true) record.budgetUnread = true
     if (hasSoft) record.exceededBudgets = exceededBudgets(accounts, decision.used)
     if (budgets.length > 0) {

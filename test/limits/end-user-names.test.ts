@@ -7,11 +7,15 @@ t.test(
   'so many end users of a project have sums of their own in a month, and all others one together',
   async t => {
     const names = new EndUserNames(undefined)
-    for (let number = 0; number < maxEndUsers; number++) names.place('p', `user-${number}`, month)
-    t.equal(names.place('p', 'one-more', month), otherEndUsers)
-    t.equal(names.place('p', 'user-7', month), 'user-7', 'known ones keep theirs')
-    t.equal(names.place('q', 'one-more', month), 'one-more', 'another project has its own')
-    t.equal(names.place('p', 'one-more', Date.UTC(2026, 5, 1)), 'one-more', 'the next month begins anew')
+    for (let number = 0; number < maxEndUsers; number++) {
+      names.find('p', `looked-${number}`, month)
+      names.take('p', `user-${number}`, month)
+    }
+    t.equal(names.find('p', 'one-more', month), otherEndUsers, 'looks took no place')
+    names.take('p', otherEndUsers, month)
+    t.equal(names.find('p', 'user-7', month), 'user-7', 'known ones keep theirs')
+    t.equal(names.find('q', 'one-more', month), 'one-more', 'another project has its own')
+    t.equal(names.find('p', 'one-more', Date.UTC(2026, 5, 1)), 'one-more', 'the next month begins anew')
   }
 )
 
@@ -22,11 +26,11 @@ t.test(
       t.same([project, sinceMs], ['p', month])
       return Array.from({ length: maxEndUsers }, (_, number) => `user-${number}`)
     })
-    t.equal(await known.place('p', 'one-more', month + 5), otherEndUsers)
-    t.equal(known.place('p', 'user-3', month + 5), 'user-3', 'without a wait')
+    t.equal(await known.find('p', 'one-more', month + 5), otherEndUsers)
+    t.equal(known.find('p', 'user-3', month + 5), 'user-3', 'without a wait')
     const failing = new EndUserNames(async () => await Promise.reject(new Error('gone')))
-    t.equal(await failing.place('p', 'a', month), 'a')
+    t.equal(await failing.find('p', 'a', month), 'a')
     const silent = new EndUserNames(async () => await new Promise(() => undefined))
-    t.equal(await silent.place('p', 'a', month), 'a')
+    t.equal(await silent.find('p', 'a', month), 'a')
   }
 )

@@ -2,7 +2,9 @@ import { setImmediate as turnOfLoop } from 'node:timers/promises'
 import { requestOf } from '../support/limits.ts'
 import t from 'tap'
 import { once } from '../../lib/pipeline/stage.ts'
+import { maxEndUsers } from '../../lib/limits/end-user-names.ts'
 import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
+import { NamedBudgets } from '../../lib/limits/named-budgets.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { countOnly, limits } from '../../lib/stages/limits.ts'
 import { settings } from '../support/settings.ts'
@@ -185,3 +187,34 @@ t.test(
     t.equal(local.counters.open, 1)
   }
 )
+
+t.test('only calls that are admitted take a place among the end users of a project', async t => {
+  const defaultBudget = { usd: 1, per: 'day', unpriced: 'allow' } as const
+  const given = settings({ endUsers: { required: false, defaultBudget } })
+  const namedBudgets = new NamedBudgets(given, { secret: Buffer.alloc(32, 1) })
+  const stage = limits({ limiter: new LocalLimiter(), models, settings: given, namedBudgets })
+  const callOf = (endUser: string, requestsPerMinute: number) => {
+    const named = call({ requestsPerMinute })
+    named.record.endUser = endUser
+    return named
+  }
+  const partyOf = async (endUser: string) => {
+    const [party] = await namedBudgets.partiesOf(callOf(endUser, 1), Date.now())
+    return party?.id
+  }
+  await collect(stage(once(callOf('first', 1))))
+  let refused = 0
+  for (let number = 0; number < maxEndUsers; number++) {
+    await partyOf(`looked-${number}`)
+    await collect(stage(once(callOf(`refused-${number}`, 1)))).catch(() => refused++)
+  }
+  t.equal(refused, maxEndUsers)
+  t.match(await partyOf('one more'), /^default\/[\w-]{22}$/)
+  for (let number = 2; number < maxEndUsers; number++) {
+    namedBudgets.noteAdmitted([{ party: 'end_user', partyId: `default/${number}` }], Date.now())
+  }
+  t.not(await partyOf('one more'), 'default/(other)', 'a place is left')
+  await collect(stage(once(callOf('last', 1e9))))
+  t.equal(await partyOf('one more'), 'default/(other)')
+  t.match(await partyOf('first'), /^default\/[\w-]{22}$/)
+})
