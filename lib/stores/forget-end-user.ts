@@ -12,7 +12,7 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { CallBodyStore } from './call-body-store.ts'
 import { LongTexts } from './long-texts.ts'
 import { recordedNames } from './end-user-digests.ts'
-import { daysOf, namesOf, periodOf } from './name-rollups.ts'
+import { daysOf, namesOf, otherNames, periodOf } from './name-rollups.ts'
 import { ResponseRoom } from './response-room.ts'
 import { retryWhenLocked } from './retry-when-locked.ts'
 import type { Database } from './database.ts'
@@ -111,7 +111,9 @@ async function forgetUnused (query: Kysely<Tables>, rows: readonly UsageRow[]): 
 }
 
 /** Deletes the sums of an end user whose records are gone: they are sums of calls for nobody now. */
-async function forgetSums (query: Kysely<Tables>, names: readonly string[]): Promise<void> {
+async function forgetSums (query: Kysely<Tables>, recorded: readonly string[]): Promise<void> {
+  const names = recorded.filter(name => name !== otherNames) // has those of others as well
+  if (names.length === 0) return
   await query.deleteFrom('name_rollups').where('kind', '=', 'end_user').where('name', 'in', names).execute()
   await query.deleteFrom('counted_names').where('kind', '=', 'end_user').where('name', 'in', names).execute()
 }

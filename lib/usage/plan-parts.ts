@@ -79,7 +79,7 @@ async function summedKind (
   query: Kysely<Tables>,
   { period, origin, by, smallestMs }: PartsRequest
 ): Promise<AttributionName | undefined> {
-  const { keys, models, providers, endpoints, endUsers, sessions, tags } = origin
+  const { projects, keys, models, providers, endpoints, endUsers, sessions, tags } = origin
   const wanted = { end_user: endUsers, session: sessions, tag: tags }
   const [kind, ...others] = attributionNames.filter(name => by.includes(name) || wanted[name] !== undefined)
   if (kind === undefined || others.length > 0 || smallestMs < dayMs) return undefined
@@ -90,18 +90,23 @@ async function summedKind (
   if (by.some(name => !summed.has(name))) return undefined
   if (wanted[kind] === undefined) return kind
   if (kind === 'tag' && (by.includes('tag') || wanted[kind].length > 1)) return undefined
-  return await hasOthers(query, kind, period) ? undefined : kind
+  return await hasOthers(query, kind, period, projects) ? undefined : kind
 }
 
-/** Returns true where not all names of a period are distinguished: that of a filter may be another one. */
+/**
+ * Returns true where not all names that projects have in a period are distinguished: that of a filter may be
+ * another one.
+ */
 async function hasOthers (
   query: Kysely<Tables>,
   kind: AttributionName,
-  { fromMs, untilMs }: Period
+  { fromMs, untilMs }: Period,
+  projects: CallOrigin['projects']
 ): Promise<boolean> {
+  const ofProjects = isOneOf(sql.ref('project_id'), projects) ?? sql<boolean>`1 = 1`
   const other = await query.selectFrom('counted_names').select('name').where('kind', '=', kind)
     .where('from_ms', '>=', periodOf(kind, fromMs)).where('from_ms', '<', untilMs)
-    .where('name', '=', otherNames).limit(1).executeTakeFirst()
+    .where('name', '=', otherNames).where(ofProjects).limit(1).executeTakeFirst()
   return other !== undefined
 }
 

@@ -1,5 +1,6 @@
 import { nameBounds, otherNames } from '../../lib/stores/name-rollups.ts'
 import { forgetEndUser } from '../../lib/stores/forget-end-user.ts'
+import { rollupSums } from '../../lib/stores/usage-rollups.ts'
 import { dayMs } from '../../lib/core/day.ts'
 import { storeTest } from '../support/stores.ts'
 import { sumsOfRows, sumsOfStore } from '../support/summed-rows.ts'
@@ -9,6 +10,7 @@ import type { Database } from '../../lib/stores/database.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
 const filters = { end_user: 'endUsers', session: 'sessions', tag: 'tags' } as const
+const sumColumns = [...rollupSums, 'latencies', 'first_bytes'] as const
 const firstMs = Date.UTC(2025, 9, 30)
 
 async function insertAll ({ insertUsage, maxBatchRows }: Database, rows: readonly UsageRow[]): Promise<void> {
@@ -81,6 +83,41 @@ for (const kind of ['end_user', 'session', 'tag'] as const) {
     }
   )
 }
+
+storeTest(
+  'a caller that chooses the name of the others neither ends what is distinguished nor mixes it up',
+  async (t, open) => {
+    const database = await open()
+    const rowOf = (number: number, name: string): UsageRow => usageRowOf(number, {
+      at_ms: firstMs + number, end_user: name, session: name, tags: JSON.stringify([name])
+    })
+    await database.insertUsage([rowOf(1, otherNames)])
+    await database.insertUsage([rowOf(2, 'ada'), rowOf(3, otherNames)])
+    for (const kind of ['end_user', 'session', 'tag'] as const) {
+      const calls = await callsBy(database, kind, firstMs)
+      t.same([calls.get(otherNames), calls.get('ada')], [2, 1], kind)
+      for (const [name, count] of [[otherNames, 2], ['ada', 1]] as const) {
+        const period = { fromMs: firstMs, untilMs: firstMs + dayMs }
+        const { sums, plan } = await sumsOfStore(database, {
+          period, origin: { [filters[kind]]: [name] }, by: [], nowMs: period.untilMs
+        })
+        t.equal(plan.kind, kind, 'by sums')
+        t.match(sums, { '': [count] })
+      }
+    }
+    await forgetEndUser(database, otherNames)
+    t.equal((await callsBy(database, 'end_user', firstMs)).get('ada'), 1)
+    await database.query
+      .insertInto('name_rollups')
+      .columns(['kind', 'from_ms', 'project_id', 'name', 'model', ...sumColumns])
+      .expression(sums => sums.selectFrom('name_rollups').select(row => [
+        'kind', 'from_ms', 'project_id', row.val(otherNames).as('name'), 'model', ...sumColumns
+      ]).where('kind', '=', 'end_user').where('name', '=', 'ada'))
+      .execute()
+    await forgetEndUser(database, otherNames)
+    t.equal((await callsBy(database, 'end_user', firstMs)).get(otherNames), 1, 'sums of others stay')
+  }
+)
 
 storeTest(
   'one that is forgotten leaves room, unless the names of its month were all taken',

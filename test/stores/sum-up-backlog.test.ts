@@ -1,9 +1,12 @@
+import t from 'tap'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { dayMs } from '../../lib/core/day.ts'
 import { forgetEndUser } from '../../lib/stores/forget-end-user.ts'
 import { sumUpStep } from '../../lib/stores/sum-up-backlog.ts'
 import { withoutNameSums } from '../support/earlier-store.ts'
-import { storeTest } from '../support/stores.ts'
+import { noPostgres, postgresPlace, storeTest } from '../support/stores.ts'
 import { sumsOfRows, sumsOfStore } from '../support/summed-rows.ts'
+import { until } from '../support/until.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { Database } from '../../lib/stores/database.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
@@ -116,5 +119,36 @@ storeTest(
     t.same(await sums(), [])
     while ((await sumUpStep(database)) !== undefined);
     t.same(await sums(), written)
+  }
+)
+
+t.test(
+  'records that are stored in a transaction and a step of the backlog never wait for each other for ever',
+  { skip: noPostgres },
+  async t => {
+    const place = await postgresPlace(t)
+    const database = await openDatabase(place)
+    t.teardown(database.close)
+    await database.insertUsage(rows(0, 10))
+    await withoutNameSums(database)
+    const { Client } = await import('pg')
+    const other = new Client(place.store.url?.reveal())
+    await other.connect()
+    t.teardown(async () => await other.end())
+    const waiting = async (count: number): Promise<void> => {
+      const query = `
+        select distinct pid from pg_locks as waiting join pg_locks as lock using (pid) where not waiting.granted
+          and lock.relation in ('rollup_backlog'::regclass, 'counted_names'::regclass)`
+      await until(async () => (await other.query(query)).rowCount === count, `${count} to wait`)
+    }
+    await other.query('begin; select pg_advisory_xact_lock(7403652)') // the lock of names
+    const row = rowOf(1, { id: 'new', at_ms: firstMs + 5 * dayMs, end_user: 'new' })
+    const stored = database.transaction([row.at_ms], async within => await within.insertUsage([row]))
+    await waiting(1)
+    const step = sumUpStep(database)
+    await waiting(2)
+    await other.query('commit')
+    await t.resolves(Promise.all([stored, step]))
+    t.equal((await database.query.selectFrom('usage').select('id').where('id', '=', 'new').execute()).length, 1)
   }
 )

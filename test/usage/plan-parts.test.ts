@@ -1,5 +1,5 @@
 import { attributionNames } from '../../schemas/admin/usage.ts'
-import { dayMs } from '../../lib/core/day.ts'
+import { dayMs, monthOf } from '../../lib/core/day.ts'
 import { forgetEndUser } from '../../lib/stores/forget-end-user.ts'
 import { planParts } from '../../lib/usage/plan-parts.ts'
 import { randomFrom } from '../support/limits.ts'
@@ -214,6 +214,12 @@ storeTest('sums answer what is by one kind of name and by days, and records all 
   t.equal(await kindOf({ tags: ['a'] }, ['tag']), undefined, 'its calls may have others')
   t.equal(await kindOf({ endUsers: ['a'] }, ['end_user']), 'end_user')
   t.equal(await kindOf({ endUsers: ['a'] }, ['session']), undefined)
+  const from_ms = monthOf(firstMs)
+  await query.insertInto('counted_names').values({ kind: 'end_user', from_ms, project_id: 'b', name: '(other)' })
+    .execute()
+  t.equal(await kindOf({ endUsers: ['a'] }, ['end_user']), undefined, 'may be one of the others')
+  t.equal(await kindOf({ endUsers: ['a'], projects: ['a', 'b'] }, ['end_user']), undefined)
+  t.equal(await kindOf({ endUsers: ['a'], projects: ['a'] }, ['end_user']), 'end_user', 'of another project')
 })
 
 storeTest('of records so many days and so many calls are read, the newest', async (t, open) => {

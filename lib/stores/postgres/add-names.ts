@@ -84,24 +84,34 @@ export const addingNames = (rows: string, times: string): string => `
         .join(', ')}
   )`
 
+/** A caller may choose the name of the others as well: that says nothing of the period. */
 const missing = `
   select distinct kind, period_ms, project_id, given_name from (${namesOf('given')}) as named
-  where kind <> 'tagged' and not exists (
+  where kind <> 'tagged' and given_name <> '${otherNames}' and not exists (
     select 1 from counted_names as known where ${isOfPeriod('known')} and known.name in (given_name, '${otherNames}')
   )`
 const hasMissing = `with given as (${givenRows}) select 1 from (${missing}) as missing limit 1`
-/** Ends with its transaction. */
+/**
+ * Each ends with its transaction. That of the backlog comes first, as a step of the backlog has it already when
+ * it notes names.
+ */
+const lockBacklog = 'select 1 from rollup_backlog for share'
 const lockNames = 'select pg_advisory_xact_lock(7403652)'
+/** Counts the names that a period has once, however many are new. */
 const noteMissing = `
-  with given as (${givenRows})
+  with given as (${givenRows}), missing as materialized (${missing}), taken as (
+    select named.kind, named.period_ms, named.project_id, count(known.name) as taken
+    from (select distinct kind, period_ms, project_id from missing) as named
+    left join counted_names as known on ${isOfPeriod('known')}
+    group by 1, 2, 3
+  )
   insert into counted_names (kind, from_ms, project_id, name)
     select distinct kind, period_ms, project_id,
       case when taken + number <= ${maxNamesSql} then given_name else '${otherNames}' end
     from (
-      select *, row_number() over (partition by kind, period_ms, project_id order by given_name) as number,
-        (select count(*) from counted_names as known where ${isOfPeriod('known')}) as taken
-      from (${missing}) as named
-    ) as numbered
+      select *, row_number() over (partition by kind, period_ms, project_id order by given_name) as number
+      from missing
+    ) as numbered join taken using (kind, period_ms, project_id)
   on conflict do nothing`
 
 /**
@@ -113,6 +123,7 @@ const noteMissing = `
  */
 export async function noteNames (run: RunSql, json: string): Promise<void> {
   if ((await run(hasMissing, [json])).length === 0) return
+  await run(lockBacklog, [])
   await run(lockNames, [])
   await run(noteMissing, [json])
 }

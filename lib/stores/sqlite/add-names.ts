@@ -93,6 +93,7 @@ class CountedNames {
    * further name, so the answer stays the same, also when some are forgotten.
    */
   nameOf (kind: AttributionName, atMs: number, projectId: string, name: string): string {
+    if (name === otherNames) return otherNames // a caller chose it, so it says nothing of the period
     const period = [kind, periodOf(kind, atMs), projectId] as const
     const known = this.#prepare(findNames).all(...period, name, otherNames).map(row => row['name'])
     if (known.includes(name)) return name
