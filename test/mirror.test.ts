@@ -121,6 +121,7 @@ const elsewhere: Reasons = {
     'pipelines/chat',
     'the stages that chat, messages and responses have in common: their tests'
   ],
+  'stores/migrations/budget-steps': ['stores/migrations', 'a list of steps'],
   'stores/migrations/usage-steps': ['stores/migrations', 'a list of steps'],
   'stores/response-frames': ['stores/response-store', 'a part of the store of responses'],
   'stores/stored-conversations': ['stores/response-store', 'as above'],

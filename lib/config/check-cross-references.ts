@@ -1,6 +1,7 @@
 /** Rules that need more than one entry: names that must differ, and names that must exist. */
 
 import { dayMs } from '../core/day.ts'
+import { quarterMs } from '../stores/party-spending.ts'
 import { budgetProblems } from '../keys/check-budgets.ts'
 import { lengthMs } from '../limits/windows.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
@@ -245,20 +246,51 @@ function checkNamedBudgets ({ limits, end_users: endUsers }: Config, report: Rep
     'model',
     report
   )
+  for (const [field, entries] of [['tags', limits.tags], ['models', limits.models]] as const) {
+    for (const [index, { budget, budgets }] of entries.entries()) {
+      checkQuarters(['limits', field, index], { budget, budgets }, report)
+    }
+  }
   const { default_budget: budget, budgets } = endUsers
   const given = { ...budget !== undefined && { budget }, ...budgets !== undefined && { budgets } }
   for (const { path: [first, ...rest], message } of budgetProblems(given)) {
     const path = ['end_users', first === 'budget' ? 'default_budget' : 'budgets', ...rest]
     report.add(path, message.replace('`budget`', '`default_budget`'))
   }
-  const all = [
-    ...budget === undefined ? [] : [{ path: ['default_budget'], each: budget }],
-    ...(budgets ?? []).map((each, place) => ({ path: ['budgets', place], each }))
-  ]
-  for (const { path, each: { per, every } } of all) {
+  checkQuarters(['end_users'], { default_budget: budget, budgets }, report)
+  for (const { path, each: { per, every } } of entriesOf({ default_budget: budget, budgets })) {
     if (per === 'total') report.add(['end_users', ...path, 'per'], 'must end: hour, day, week or month')
     if (every !== undefined && lengthMs(every) > maxEndUserDays * dayMs) {
       report.add(['end_users', ...path, 'every'], `must be at most ${maxEndUserDays}d`)
+    }
+  }
+}
+
+type Budgets = NonNullable<Config['end_users']['budgets']>
+type BudgetFields = Readonly<Record<string, Budgets | Budgets[number] | undefined>>
+
+/** Lists budgets with where they are written: single ones, and those of lists. */
+function entriesOf (fields: BudgetFields): Array<{ readonly path: Path, readonly each: Budgets[number] }> {
+  return Object.entries(fields).flatMap(([name, value]) => {
+    if (value === undefined) return []
+    return Array.isArray(value)
+      ? value.map((each, index) => ({ path: [name, index], each }))
+      : [{ path: [name], each: value }]
+  })
+}
+
+/** Checks that windows of what calls name begin with a quarter of an hour: there are no shorter sums. */
+function checkQuarters (path: Path, fields: BudgetFields, report: Report): void {
+  const reason = 'what counts here is summed by quarter of an hour'
+  for (const { path: at, each: { every, from } } of entriesOf(fields)) {
+    if (every !== undefined && lengthMs(every) % quarterMs > 0) {
+      report.add([...path, ...at, 'every'], `must be a multiple of 15m, such as 15m, 6h or 30d: ${reason}`)
+    }
+    if (from !== undefined && Date.parse(from) % quarterMs > 0) {
+      report.add(
+        [...path, ...at, 'from'],
+        `must be at a quarter of an hour, such as 2030-01-31T00:15:00Z: ${reason}`
+      )
     }
   }
 }

@@ -12,8 +12,8 @@ export const maxEndUsers = 10_000
 /** The name that all others have together. */
 export const otherEndUsers = '(other)'
 
-/** Lists the end users of a project that have spent something since a moment, at most `maxEndUsers`. */
-export type ReadEndUsers = (project: string, sinceMs: number) => Promise<readonly string[]>
+/** Lists the end users of a project that have spent something in a month of UTC, at most `maxEndUsers`. */
+export type ReadEndUsers = (project: string, monthFromMs: number) => Promise<readonly string[]>
 
 interface Month {
   readonly endMs: number

@@ -11,7 +11,7 @@ import type { CallRecord } from '../core/record.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
 import { endUserDigest, type EndUserDigest } from '../stores/end-user-digests.ts'
-import { endUsersSince } from '../stores/party-spending.ts'
+import { endUsersOfMonth } from '../stores/party-spending.ts'
 import { ownTags, routeTags } from '../usage/own-tags.ts'
 import { budgetsIn, type Account, type Party, type PartyKind } from './call-accounts.ts'
 import { EndUserNames, maxEndUsers, type ReadEndUsers } from './end-user-names.ts'
@@ -30,7 +30,7 @@ type NamedSettings = Pick<Settings, 'endUsers' | 'routes'> & {
 export interface NamedBudgetsParts {
   /** Of the store: names of end users are digests with it wherever they are counted. */
   readonly secret: Buffer
-  /** Lists the end users of a project with spending since a moment. Default: there is no store. */
+  /** Lists the end users of a project with spending in a month. Default: there is no store. */
   readonly readEndUsers?: ReadEndUsers | undefined
 }
 
@@ -42,8 +42,8 @@ export function openNamedBudgets (
 ): NamedBudgets {
   return new NamedBudgets(settings, {
     secret,
-    readEndUsers: usageDatabase && (async (project, sinceMs) => (
-      await endUsersSince(usageDatabase.query, project, sinceMs, maxEndUsers)
+    readEndUsers: usageDatabase && (async (project, monthFromMs) => (
+      await endUsersOfMonth(usageDatabase.query, project, monthFromMs, maxEndUsers)
     ))
   })
 }

@@ -4,8 +4,9 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { sql, type Kysely } from 'kysely'
+import { sql, type Kysely, type SelectQueryBuilder } from 'kysely'
 import { dayMs } from '../core/day.ts'
+import { daysOf } from './name-rollups.ts'
 import type { Tables } from './tables.ts'
 
 export const quarterMs = 15 * 60_000
@@ -40,22 +41,34 @@ export async function prunePartySpending (query: Kysely<Tables>, nowMs: number):
   }
 }
 
-/** Lists the end users of a project that have spent something since a day began. @param most of them */
-export async function endUsersSince (
+/** Lists the end users of a project that have spent something in a month of UTC. @param most of them */
+export async function endUsersOfMonth (
   query: Kysely<Tables>,
   project: string,
-  dayFromMs: number,
+  monthFromMs: number,
   most: number
 ): Promise<string[]> {
-  const prefix = `${endUserPrefix}${project}/`
-  const rows = await query
+  const names = new Set<string>()
+  for (const fromMs of daysOf('end_user', monthFromMs)) {
+    const rows = await endUsersQuery(query, project, fromMs).limit(most).execute()
+    for (const { party } of rows) names.add(party.slice(`${endUserPrefix}${project}/`.length))
+    if (names.size >= most) break
+  }
+  return [...names].slice(0, most)
+}
+
+/** Begins the query for those of one day, by an index that has no row of another project between them. */
+export function endUsersQuery (
+  query: Kysely<Tables>,
+  project: string,
+  dayFromMs: number
+): SelectQueryBuilder<Tables, 'party_spending', { party: string }> {
+  const prefix = `${endUserPrefix}${project}`
+  return query
     .selectFrom('party_spending')
     .select('party')
-    .distinct()
     .where('span_ms', '=', dayMs)
-    .where('from_ms', '>=', dayFromMs)
-    .where(sql<boolean>`substr(party, 1, ${prefix.length}) = ${prefix}`)
-    .limit(most)
-    .execute()
-  return rows.map(({ party }) => party.slice(prefix.length))
+    .where('from_ms', '=', dayFromMs)
+    .where('party', '>', `${prefix}/`)
+    .where('party', '<', `${prefix}0`) // the character after the slash
 }

@@ -130,7 +130,10 @@ function piecesOfKeys (
   return pieces
 }
 
-/** Such parties have budgets and no other sums. */
+/**
+ * Such parties have budgets and no other sums. Their windows begin at a quarter of an hour:
+ * `config/check-cross-references`.
+ */
 function piecesOfNamed (
   unit: SummedUnit,
   party: string,
@@ -138,21 +141,9 @@ function piecesOfNamed (
   untilMs: number
 ): RawBuilder<unknown>[] {
   if (unit !== 'nanoUsd') return [sql`select 0 as amount`]
-  const firstQuarter = Math.ceil(fromMs / quarterMs) * quarterMs
   const firstDay = Math.ceil(fromMs / dayMs) * dayMs
   const sums = sql`select cost_nano_usd as amount from party_spending where party = ${party}`
-  const pieces = [
-    sql`${sums} and span_ms = ${dayMs} and from_ms >= ${firstDay} and from_ms <= ${dayOf(untilMs)}`
-  ]
-  if (firstDay > firstQuarter) {
-    pieces.push(
-      sql`${sums} and span_ms = ${quarterMs} and from_ms >= ${firstQuarter} and from_ms < ${firstDay}`
-    )
-  }
-  if (firstQuarter > fromMs) {
-    pieces.push(
-      sql`select coalesce(cost_nano_usd, 0) as amount from usage where at_ms >= ${fromMs} and at_ms < ${firstQuarter} and exists (select 1 from json_each(usage.parties) as party where party.value = ${party})`
-    )
-  }
-  return pieces
+  const days = sql`${sums} and span_ms = ${dayMs} and from_ms >= ${firstDay} and from_ms <= ${dayOf(untilMs)}`
+  const quarters = sql`${sums} and span_ms = ${quarterMs} and from_ms >= ${fromMs} and from_ms < ${firstDay}`
+  return firstDay > fromMs ? [days, quarters] : [days]
 }

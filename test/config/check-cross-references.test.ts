@@ -422,3 +422,31 @@ usage: { routes: [{ route: r, tags: [] }, { route: r, tags: [] }] }
     )
   }
 )
+
+t.test('budgets of what calls name begin at quarters of an hour', async t => {
+  const [at, off] = ['2030-01-01T05:45:00+02:00', '2030-01-01T00:05:00Z']
+  const reason = 'what counts here is summed by quarter of an hour'
+  const [every, from] = [
+    `every  must be a multiple of 15m, such as 15m, 6h or 30d: ${reason}`,
+    `from  must be at a quarter of an hour, such as 2030-01-31T00:15:00Z: ${reason}`
+  ]
+  t.same(
+    lines(
+      t,
+      `
+keys: [{ name: k, key: env:K, limits: { budget: { usd: 1, every: 10m, from: '${off}' } } }]
+limits:
+  tags: [{ tag: a, budget: { usd: 1, every: 45m, from: '${at}' } }, { tag: b, budget: { usd: 1, every: 10m, from: '${at}' } }]
+  models: [{ model: m, budgets: [{ usd: 1, per: day }, { usd: 1, every: 1h, from: '${off}' }] }]
+end_users: { budgets: [{ usd: 1, every: 20s, from: '${off}' }] }
+`,
+      { K: 'k' }
+    ).map(line => line.replace(/^\S+ +/, '')),
+    [
+      `limits.tags[1].budget.${every}`,
+      `limits.models[0].budgets[1].${from}`,
+      `end_users.budgets[0].${every}`,
+      `end_users.budgets[0].${from}`
+    ]
+  )
+})

@@ -1,5 +1,7 @@
+import { CompiledQuery, sql } from 'kysely'
 import { dayMs } from '../../lib/core/day.ts'
-import { endUsersSince, prunePartySpending } from '../../lib/stores/party-spending.ts'
+import { isSqlite } from '../../lib/stores/database.ts'
+import { endUsersOfMonth, endUsersQuery, prunePartySpending } from '../../lib/stores/party-spending.ts'
 import { usedSince } from '../../lib/usage/spending.ts'
 import { storeTest } from '../support/stores.ts'
 import { usageRowOf } from '../support/usage.ts'
@@ -7,18 +9,33 @@ import { usageRowOf } from '../support/usage.ts'
 const month = Date.UTC(2026, 4, 1)
 
 storeTest(
-  'the end users of a project are those that have spent something since a moment',
+  'the end users of a project are those that have spent something in a month, and no others are read',
   async (t, open) => {
-    const { query, insertUsage } = await open()
+    const database = await open()
+    const { query, insertUsage } = database
     const rowOf = (number: number, atMs: number, party: string) =>
       usageRowOf(number, { at_ms: atMs, parties: JSON.stringify([party]) })
     await insertUsage([
       rowOf(0, month + 1, 'end_user:p/now'),
       rowOf(1, month - 1, 'end_user:p/before'),
       rowOf(2, month + 1, 'end_user:pq/other'),
-      rowOf(3, month + 1, 'tag:p/tag')
+      rowOf(3, month + 1, 'end_user:p-q/other'),
+      rowOf(4, month + 1, 'tag:p/tag'),
+      rowOf(5, month + 30 * dayMs, 'end_user:p/Last'),
+      rowOf(6, month + 31 * dayMs, 'end_user:p/after')
     ])
-    t.same(await endUsersSince(query, 'p', month, 5), ['now'])
+    t.same((await endUsersOfMonth(query, 'p', month, 5)).toSorted(), ['Last', 'now'])
+    t.equal((await endUsersOfMonth(query, 'p', month, 1)).length, 1)
+    // a table of few rows is read faster without an index
+    const plan = await query.transaction().execute(async transaction => {
+      const { sql: text, parameters } = endUsersQuery(transaction, 'p', month).compile()
+      if (!isSqlite(database)) await sql`set local enable_seqscan = off`.execute(transaction)
+      const explain = isSqlite(database) ? 'explain query plan' : 'explain'
+      return (await transaction.executeQuery(CompiledQuery.raw(`${explain} ${text}`, [...parameters]))).rows
+    })
+    t.match(JSON.stringify(plan), isSqlite(database)
+      ? /party_spending_by_age \(span_ms=\? AND from_ms=\? AND party>\? AND party<\?\)/
+      : /Index Cond: .*span_ms = .*from_ms = .*party > 'end_user:p\/'.*party < 'end_user:p0'/)
   }
 )
 

@@ -28,5 +28,13 @@ export const budgetSteps: readonly Migration[] = [
         primary key (span_ms, party, from_ms)
       ) without rowid;
       create index party_spending_by_age on party_spending (span_ms, from_ms)`
+  },
+  {
+    // End users of a project are a range of parties: in the order of bytes, which SQLite has.
+    number: 37,
+    sql: `
+      drop index party_spending_by_age;
+      create index party_spending_by_age on party_spending (span_ms, from_ms, party)`,
+    postgres: sql => `alter table party_spending alter column party type text collate "C"; ${sql}`
   }
 ]
