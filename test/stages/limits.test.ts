@@ -190,7 +190,7 @@ t.test(
 
 t.test('only calls that are admitted take a place among the end users of a project', async t => {
   const defaultBudget = { usd: 1, per: 'day', unpriced: 'allow' } as const
-  const given = settings({ endUsers: { required: false, defaultBudget } })
+  const given = settings({ endUsers: { required: false, defaultBudget, store: 'as_given' } })
   const namedBudgets = new NamedBudgets(given, { secret: Buffer.alloc(32, 1) })
   const stage = limits({ limiter: new LocalLimiter(), models, settings: given, namedBudgets })
   const callOf = (endUser: string, requestsPerMinute: number) => {

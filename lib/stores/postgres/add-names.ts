@@ -84,29 +84,33 @@ export const addingNames = (rows: string, times: string): string => `
         .join(', ')}
   )`
 
-/** A caller may choose the name of the others as well: that says nothing of the period. */
+/**
+ * A caller may choose the name of the others as well: that says nothing of the period. Each name is looked up
+ * by itself, as PostgreSQL may compare all with each other for a join.
+ */
+const found = (name: string): string => `
+  select 1 from counted_names as known where ${isOfPeriod('known')} and known.name = ${name}`
 const missing = `
   select distinct kind, period_ms, project_id, given_name from (${namesOf('given')}) as named
-  where kind <> 'tagged' and given_name <> '${otherNames}' and not exists (
-    select 1 from counted_names as known where ${isOfPeriod('known')} and known.name in (given_name, '${otherNames}')
-  )`
+  where kind <> 'tagged' and given_name <> '${otherNames}'
+    and (${found('given_name')}) is null and (${found(`'${otherNames}'`)}) is null`
 const hasMissing = `with given as (${givenRows}) select 1 from (${missing}) as missing limit 1`
 /**
- * Each ends with its transaction. That of the backlog comes first, as a step of the backlog has it already when
- * it notes names.
+ * Each ends with its transaction. That of the backlog comes first, as a step of the backlog has it already
+ * when it notes names.
  */
 const lockBacklog = 'select 1 from rollup_backlog for share'
 const lockNames = 'select pg_advisory_xact_lock(7403652)'
 /** Counts the names that a period has once, however many are new. */
 const noteMissing = `
-  with given as (${givenRows}), missing as materialized (${missing}), taken as (
+  with given as (${givenRows}), missing as materialized (${missing}), taken as materialized (
     select named.kind, named.period_ms, named.project_id, count(known.name) as taken
     from (select distinct kind, period_ms, project_id from missing) as named
     left join counted_names as known on ${isOfPeriod('known')}
     group by 1, 2, 3
   )
   insert into counted_names (kind, from_ms, project_id, name)
-    select distinct kind, period_ms, project_id,
+    select kind, period_ms, project_id,
       case when taken + number <= ${maxNamesSql} then given_name else '${otherNames}' end
     from (
       select *, row_number() over (partition by kind, period_ms, project_id order by given_name) as number
