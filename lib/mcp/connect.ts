@@ -13,7 +13,7 @@ import { version } from '../text/version.ts'
 import { httpStatus, timedOut } from './failure.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import { repairTransport } from './repair-transport.ts'
-import { Session } from './session.ts'
+import { Session, type Listing } from './session.ts'
 import { sessionFetch } from './session-fetch.ts'
 import type {
   Client,
@@ -78,14 +78,13 @@ async function connectRemote (
 ): Promise<Session> {
   const { StreamableHTTPClientTransport, SSEClientTransport } = await import('@modelcontextprotocol/client')
   const url = new URL(via.url)
-  const leftOut = new Set<string>()
-  const onLeftOut = (names: readonly string[]): void => { for (const name of names) leftOut.add(name) }
+  const listing: Listing = { leftOut: new Set(), bytes: 0 }
   const fetchOptions = {
     origin: url.origin,
     agent: via.checkAddress ? options.agents.checked() : options.agents.open(),
     elsewhere: options.agents.checked(),
     maxBytes: options.maxBytes,
-    onLeftOut
+    listing
   }
   const transportOptions: StreamableHTTPClientTransportOptions = {
     fetch: sessionFetch(fetchOptions),
@@ -103,13 +102,13 @@ async function connectRemote (
       transport,
       options,
       signal,
-      leftOut,
+      listing,
       async () => await transport.terminateSession()
     )
   } catch (error) {
     if (!mayUseSse(error)) throw error
     const sseOptions = { ...transportOptions, fetch: sessionFetch({ ...fetchOptions, answersInBody: false }) }
-    return await connectOver(new SSEClientTransport(url, sseOptions), options, signal, leftOut)
+    return await connectOver(new SSEClientTransport(url, sseOptions), options, signal, listing)
   }
 }
 
@@ -135,10 +134,10 @@ async function connectLocal (
     stderr: 'ignore',
     maxBufferSize: options.maxBytes
   })
-  const leftOut = new Set<string>()
-  repairTransport(transport, names => { for (const name of names) leftOut.add(name) })
+  const listing: Listing = { leftOut: new Set(), bytes: 0 }
+  repairTransport(transport, listing)
   // One that does not answer the question for its revision is taken for one of an earlier revision.
-  return await connectOver(transport, { ...options, probeMs: options.timeoutMs / 3 }, signal, leftOut)
+  return await connectOver(transport, { ...options, probeMs: options.timeoutMs / 3 }, signal, listing)
 }
 
 interface SessionOptions extends ConnectOptions {
@@ -150,7 +149,7 @@ async function connectOver (
   transport: Transport,
   { timeoutMs, listTtlMs, probeMs = timeoutMs }: SessionOptions,
   signal: AbortSignal,
-  leftOut: Set<string>,
+  listing: Listing,
   terminate: () => Promise<void> = async () => {}
 ): Promise<Session> {
   const { Client } = await import('@modelcontextprotocol/client')
@@ -166,7 +165,7 @@ async function connectOver (
   try {
     signal.throwIfAborted()
     await client.connect(transport, { signal, timeout: timeoutMs })
-    session = new Session(client, { listTtlMs, listTimeoutMs: timeoutMs, leftOut, terminate })
+    session = new Session(client, { listTtlMs, listTimeoutMs: timeoutMs, listing, terminate })
     return session
   } catch (error) {
     await close(client)

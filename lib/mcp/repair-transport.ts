@@ -6,15 +6,19 @@
 
 import { isList, isObject, type JsonObject } from '../json/guards.ts'
 import { brokenAnswer, idText, repairMessage, type SentRequest } from './repair-message.ts'
+import type { Listing } from './session.ts'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 
 /**
  * Has each message repaired before the client library checks it. The transport stays what it is: the client
  * library starts a second process of its class, to negotiate the version with.
  *
- * @param onLeftOut takes the names of tools that cannot be offered
+ * @param listing gets what lists of tools have
  */
-export function repairTransport (transport: Transport, onLeftOut: (names: readonly string[]) => void): void {
+export function repairTransport (transport: Transport, listing: Listing): void {
+  const onLeftOut = (names: readonly string[]): void => {
+    for (const name of names) listing.leftOut.add(name)
+  }
   /** By the id as text. */
   const unanswered = new Map<string, SentRequest>()
   const send = transport.send.bind(transport)
@@ -61,6 +65,7 @@ export function repairTransport (transport: Transport, onLeftOut: (names: readon
     const id = idText(message.id)
     const request = unanswered.get(id)
     unanswered.delete(id)
+    if (request?.method === 'tools/list') listing.bytes += JSON.stringify(message).length
     return repairMessage(message, request, onLeftOut)
   }
 }

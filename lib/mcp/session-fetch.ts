@@ -12,6 +12,7 @@ import { tolerantAnswer } from './tolerant-answer.ts'
 import { idText } from './repair-message.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import type { SentRequest } from './repair-message.ts'
+import type { Listing } from './session.ts'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher } from 'undici'
 
@@ -40,8 +41,8 @@ export interface SessionFetchOptions {
   readonly maxBytes: number
   /** False for the older transport, which answers on a stream of its own. */
   readonly answersInBody?: boolean
-  /** Takes the names of tools that cannot be offered. */
-  readonly onLeftOut?: (names: readonly string[]) => void
+  /** Notes what lists of tools have. */
+  readonly listing: Listing
   readonly oneWayMs?: number
 }
 
@@ -51,14 +52,16 @@ export function sessionFetch ({
   elsewhere,
   maxBytes,
   answersInBody = true,
-  onLeftOut = () => {},
+  listing,
   oneWayMs = defaultOneWayMs
 }: SessionFetchOptions): FetchLike {
   const openRequests = new Map<unknown, AbortController>()
   /** By the id as text. */
   const unanswered = new Map<string, SentRequest>()
   const requestOf = (id: unknown): SentRequest | undefined => unanswered.get(idText(id))
-  let listBytesLeft = maxBytes
+  const onLeftOut = (names: readonly string[]): void => {
+    for (const name of names) listing.leftOut.add(name)
+  }
   let openReplies = 0
   return async (url, init) => {
     const { id, method, cancels, page, oneWay } = readMessage(init?.body)
@@ -66,7 +69,7 @@ export function sessionFetch ({
     const sent = id === undefined || method === undefined ? undefined : { id, method }
     if (sent !== undefined) unanswered.set(idText(sent.id), sent)
     unanswered.delete(idText(cancels))
-    if (page === 'first') listBytesLeft = maxBytes
+    if (page === 'first') listing.bytes = 0
     const request = new AbortController()
     const session = init?.signal
     const forward = (): void => request.abort(session?.reason)
@@ -82,7 +85,7 @@ export function sessionFetch ({
     const onEnd = (bytes: number): void => {
       if (oneWay === 'reply' && !hasEnded) openReplies--
       hasEnded = true
-      if (page !== undefined) listBytesLeft = Math.max(0, listBytesLeft - bytes)
+      if (page !== undefined) listing.bytes += bytes
       clearTimeout(timer)
       session?.removeEventListener('abort', forward)
       openRequests.delete(id)
@@ -95,7 +98,7 @@ export function sessionFetch ({
         {
           agent: new URL(url).origin === origin ? agent : elsewhere,
           elsewhere,
-          maxBytes: page === undefined ? maxBytes : listBytesLeft,
+          maxBytes: page === undefined ? maxBytes : Math.max(0, maxBytes - listing.bytes),
           maxParseCost,
           onEnd
         }

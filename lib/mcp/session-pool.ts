@@ -17,6 +17,8 @@ export interface SessionPoolOptions {
   readonly capacity: number
   /** Sessions of one gateway key, those beyond the capacity included. */
   readonly maxPerKey: number
+  /** Bytes of the lists of tools that all sessions keep; idle ones are closed beyond that. */
+  readonly maxListBytes: number
 }
 
 interface Entry {
@@ -28,6 +30,10 @@ interface Entry {
   pooled: boolean
   ended: boolean
   timer?: NodeJS.Timeout
+}
+
+function hasList ({ session }: Entry): boolean {
+  return session !== undefined && session.listBytes > 0
 }
 
 export class SessionPool {
@@ -135,6 +141,12 @@ export class SessionPool {
     return this.#entries.size < this.#options.capacity || this.#dropIdle(() => true)
   }
 
+  #listBytes (): number {
+    let bytes = 0
+    for (const { session } of this.#entries.values()) bytes += session?.listBytes ?? 0
+    return bytes
+  }
+
   /** Counts a session of the key; at its maximum, its idle ones make room. */
   #addSession (keyId: string): void {
     const { maxPerKey } = this.#options
@@ -170,6 +182,7 @@ export class SessionPool {
     if (entry.pooled) {
       entry.timer = setTimeout(() => this.#drop(key, entry), this.#options.idleMs)
       entry.timer.unref()
+      while (this.#listBytes() > this.#options.maxListBytes && this.#dropIdle(hasList)) { /* the next */ }
     } else {
       this.#end(entry)
     }

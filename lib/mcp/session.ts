@@ -22,11 +22,18 @@ export interface SessionCall {
 /** What a request says beside its parameters: the headers of a trace. */
 export type RequestMeta = Readonly<Record<string, string>>
 
+/** What is known of the last list of tools beside the tools; what reads answers adds to it. */
+export interface Listing {
+  /** Tools that cannot be offered. */
+  readonly leftOut: Set<string>
+  /** Size of the list as it came. */
+  bytes: number
+}
+
 export interface SessionOptions {
   readonly listTtlMs: number
   readonly listTimeoutMs: number
-  /** Tools of the last list that cannot be offered; what reads answers adds to it. */
-  readonly leftOut: Set<string>
+  readonly listing: Listing
   /** Ends the session at the server; afterwards the client is closed. */
   readonly terminate: () => Promise<void>
 }
@@ -61,7 +68,12 @@ export class Session {
 
   /** Names the tools of the list that cannot be offered, by their place in it. */
   get leftOut (): ReadonlySet<string> {
-    return this.#options.leftOut
+    return this.#options.listing.leftOut
+  }
+
+  /** Returns the size of the last list in bytes. */
+  get listBytes (): number {
+    return this.#options.listing.bytes
   }
 
   /**
@@ -71,9 +83,10 @@ export class Session {
    */
   async tools (onRequest?: () => RequestMeta | undefined): Promise<readonly ServerTool[]> {
     if (this.#tools === undefined || performance.now() > this.#toolsUntilMs) {
-      const { listTtlMs, listTimeoutMs } = this.#options
+      const { listTtlMs, listTimeoutMs, listing: last } = this.#options
       this.#toolsUntilMs = performance.now() + listTtlMs
-      this.#options.leftOut.clear()
+      last.leftOut.clear()
+      last.bytes = 0
       const meta = onRequest?.()
       const listing = this.#client
         .listTools(meta && { _meta: { ...meta } }, { timeout: listTimeoutMs, cacheMode: 'refresh' })

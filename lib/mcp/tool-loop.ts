@@ -4,6 +4,7 @@
  */
 
 import { startDeadline } from '../async/start-deadline.ts'
+import { GatewayError } from '../core/errors.ts'
 import { once, type Stage } from '../pipeline/stage.ts'
 import { beginTurn, endTurn } from '../core/record.ts'
 import { estimateChat } from '../limits/estimate.ts'
@@ -39,6 +40,29 @@ export interface LoopOptions {
 
 /** Characters of data URLs in one answer: every turn sends all of them again. */
 const maxImageCharacters = 20_000_000
+
+/** Copies of tools and of results while a call runs: as they came, as a request, and printed for a provider. */
+const copies = 3
+
+/**
+ * Counts what tool servers add to the requests of a call in its memory (`limits.body_memory_bytes`), until
+ * the call ends.
+ *
+ * @throws GatewayError `overloaded` where other calls use the memory; `file_too_large` where one key may
+ *   never have so much
+ */
+export function holdToolMemory (bytes: number, takeMemory: RoutedChatCall['takeMemory']): void {
+  try {
+    takeMemory?.(copies * bytes)
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== 'file_too_large') throw error
+    throw new GatewayError('file_too_large', {
+      message:
+        'The tools, or their results, need more memory than one API key may use. Name fewer tool servers.',
+      param: 'mcp_servers'
+    })
+  }
+}
 
 export class ToolLoop {
   readonly #call: RoutedChatCall
@@ -161,7 +185,7 @@ export class ToolLoop {
     const emitProgress = stream === true && options?.include_tool_events === true
     const startedAtMs = performance.now()
     const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
-    const { record, verdict } = this.#call
+    const { record, verdict, takeMemory } = this.#call
     await verdict // before a tool does something
     record.toolRuns ??= []
     const { toolRuns } = record
@@ -187,7 +211,8 @@ export class ToolLoop {
       record.upstreamWaitMs += performance.now() - startedAtMs
       const ran = await this.#texts.returned(step.value)
       const outcomes = ran.flatMap(({ outcome }) => outcome ?? [])
-      for (const { result, failure, images = [] } of outcomes) {
+      for (const { text, result, failure, images = [] } of outcomes) {
+        holdToolMemory(images.reduce((sum, image) => sum + image.length, text.length), takeMemory)
         if (failure !== undefined) this.#errors[result.serverName] = failure
         for (const image of images) this.#imageCharacters += image.length
       }

@@ -9,6 +9,7 @@
  * ```
  */
 
+import { getHeapStatistics } from 'node:v8'
 import { startDeadline } from '../async/start-deadline.ts'
 import { createAgents } from './agents.ts'
 import { abortable } from '../async/cancellation.ts'
@@ -70,6 +71,8 @@ export interface OpenTools {
   readonly byName: ReadonlyMap<string, OfferedTool>
   /** The same tools as they are offered to the model. */
   readonly tools: readonly FunctionTool[]
+  /** Size of the lists of tools, as they came. */
+  readonly listBytes: number
   /** Servers that failed, by name. */
   readonly errors: Readonly<Record<string, ToolServerError>>
   /** Runs a tool by the name it was offered under. Rejects with the signal's reason only. */
@@ -140,6 +143,9 @@ interface Pools {
   readonly remote: SessionPool
 }
 
+/** A list is in memory four times: as it came, parsed by the client library, as it is offered, and as read. */
+const maxListShare = 16
+
 /** Lets the servers of one call fit however small the pool is. */
 const minSessionsPerKey = 32
 
@@ -148,7 +154,8 @@ function createPools (
   connect: Connect
 ): Pools {
   const maxPerKey = Math.max(minSessionsPerKey, Math.floor(capacity / 4))
-  const pool = (): SessionPool => new SessionPool({ connect, idleMs, capacity, maxPerKey })
+  const maxListBytes = Math.floor(getHeapStatistics().heap_size_limit / maxListShare)
+  const pool = (): SessionPool => new SessionPool({ connect, idleMs, capacity, maxPerKey, maxListBytes })
   return { command: pool(), remote: pool() }
 }
 
@@ -166,6 +173,7 @@ async function openTools (
   const servers = requestedServers(request)
   checkServers(servers, key)
   const errors: Record<string, ToolServerError> = {}
+  let listBytes = 0
   const timeout = startDeadline(settings.connectMs, signal)
   const listed = await Promise.all(servers.map(async requested => {
     let phase: Phase = 'resolve'
@@ -184,6 +192,7 @@ async function openTools (
           isRequested = true
           return metaOf(target, span)
         })
+        listBytes += session.listBytes
         if (session.leftOut.size > 0) errors[requested.name] = leftOutError(session.leftOut)
         return tools
       })
@@ -215,6 +224,7 @@ async function openTools (
     offered,
     byName: new Map(offered.map(tool => [tool.name, tool])),
     tools: [...named].map(([name, { tool }]) => toFunctionTool(name, tool)),
+    listBytes,
     errors,
     call: async (name, args, options) => await callTool(named.get(name), name, args, options, settings, pools)
   }

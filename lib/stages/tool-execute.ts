@@ -18,7 +18,7 @@ import { forbidsTools } from '../chat/tool-choice.ts'
 import { GatewayError } from '../core/errors.ts'
 import { once, flatMap } from '../pipeline/stage.ts'
 import { affordableTokens } from '../limits/prices.ts'
-import { ToolLoop, failureReport, type AnswerTurn, type LoopOptions } from '../mcp/tool-loop.ts'
+import { holdToolMemory, ToolLoop, failureReport, type AnswerTurn, type LoopOptions } from '../mcp/tool-loop.ts'
 import { ownFunctions, withTools } from '../mcp/turn-requests.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
@@ -139,8 +139,12 @@ async function* answerWithTools (
   }
 }
 
+/**
+ * @throws GatewayError `overloaded` where other calls use the memory that the tools need, `file_too_large`
+ *   where one key may never have it
+ */
 async function openTools (
-  { request, key, signal, record }: RoutedChatCall,
+  { request, key, signal, record, takeMemory }: RoutedChatCall,
   tools: ToolServers
 ): Promise<OpenTools> {
   const startedAtMs = performance.now()
@@ -156,5 +160,6 @@ async function openTools (
     }
   })
   record.upstreamWaitMs += performance.now() - startedAtMs
+  holdToolMemory(open.listBytes, takeMemory)
   return open
 }

@@ -4,6 +4,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
@@ -196,5 +197,76 @@ t.test(
       headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' }
     })
     t.equal(response.status, 200, 'a small call is answered')
+  }
+)
+
+/** A tool server that lists 15 MB of tools at any path, and a provider at `/v1`. */
+async function wordyToolServer (t: Test): Promise<string> {
+  const description = 'x'.repeat(15_000)
+  const inputSchema = { type: 'object' }
+  const results: Readonly<Record<string, object>> = {
+    'initialize': {
+      protocolVersion: '2025-06-18',
+      capabilities: { tools: {} },
+      serverInfo: { name: 'x', version: '1' }
+    },
+    'tools/list': {
+      tools: Array.from({ length: 1000 }, (_, index) => ({ name: `t${index}`, description, inputSchema }))
+    }
+  }
+  const completion = JSON.stringify({
+    choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }]
+  })
+  const server = createServer((request, response) => {
+    if (request.method !== 'POST') return response.writeHead(405).end()
+    void text(request).then(body => {
+      if (request.url?.startsWith('/v1') === true) {
+        response.writeHead(200, { 'content-type': 'application/json' })
+        return response.end(completion)
+      }
+      const { id, method } = JSON.parse(body) as { readonly id?: number, readonly method: string }
+      if (id === undefined) return response.writeHead(202).end()
+      const result = results[method]
+      const answer = result === undefined ? { error: { code: -32601, message: 'unknown' } } : { result }
+      response.writeHead(200, { 'content-type': 'application/json' })
+      return response.end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close().closeAllConnections())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}` // of TCP
+}
+
+t.test(
+  'lists of tools fit into memory, or their calls are refused, and those that wait are closed',
+  { timeout: 180_000 },
+  async t => {
+    const server = await wordyToolServer(t)
+    const child = fork(program, [`${server}/v1`], {
+      execArgv: ['--max-old-space-size=512'],
+      env: { ...process.env, NODE_OPTIONS: '' }
+    })
+    t.teardown(() => {
+      child.kill('SIGKILL')
+    })
+    const [url] = (await once(child, 'message')) as [string]
+    const post = async (servers: readonly string[]): Promise<string> => {
+      const body = { model: 'upstream/m', messages: 'x', mcp_servers: servers }
+      const response = await fetch(url + path, {
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' }
+      }).catch(() => undefined) // the process is gone
+      const answer = await response?.json() as { readonly mcp_server_errors?: object } | undefined
+      return `${response?.status}${answer?.mcp_server_errors === undefined ? '' : ' without tools'}`
+    }
+    const oneByOne: string[] = []
+    for (let number = 0; number < 30; number++) oneByOne.push(await post([`${server}/${number}`]))
+    t.same([...new Set(oneByOne)], ['200'], 'thirty servers, one after the other')
+    const atOnce = await Promise.all(Array.from({ length: 30 }, async () => await post([`${server}/one`])))
+    t.same([...new Set(atOnce)].toSorted(), ['200', '503'], 'thirty calls at once')
+    t.equal(await post([]), '200', 'a call without tools')
+    t.equal(child.exitCode ?? child.signalCode, null, 'the process lives')
   }
 )

@@ -27,6 +27,7 @@ function servers (answer: OpenTools['call']): OpenTools {
   }))
   return {
     tools: [],
+    listBytes: 0,
     errors: {},
     call: answer,
     offered,

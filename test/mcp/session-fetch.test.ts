@@ -24,6 +24,7 @@ async function start (
     agent,
     elsewhere: agent,
     maxBytes,
+    listing: { leftOut: new Set(), bytes: 0 },
     ...oneWayMs !== undefined && { oneWayMs }
   })
   return {
@@ -124,7 +125,8 @@ t.test(
         origin: server.url,
         agent: agents.open(),
         elsewhere: agents.checked(),
-        maxBytes: 1000
+        maxBytes: 1000,
+        listing: { leftOut: new Set(), bytes: 0 }
       })
       await t.rejects(fetch(server.url, { method: 'GET' }), { code: 'ADDRESS_REFUSED' }, `${status}`)
       t.equal(server.requests.length, 2, 'a redirect within the server is followed')

@@ -50,6 +50,7 @@ function tools (errors: OpenTools['errors'] = {}): OpenTools & { readonly called
     tools: [{ type: 'function', function: { name: 'look' } }],
     offered: [look],
     byName: new Map([['look', look]]),
+    listBytes: 0,
     errors,
     call: async name => {
       called.push(name)

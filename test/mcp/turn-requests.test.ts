@@ -7,6 +7,7 @@ const own = { type: 'function', function: { name: 'own' } } as const
 const offeredTool = { type: 'function', function: { name: 'srv__add' } } as const
 const open: OpenTools = {
   tools: [offeredTool],
+  listBytes: 0,
   errors: {},
   byName: new Map(),
   offered: [{ name: 'srv__add', serverName: 'srv', tool: { name: 'add', inputSchema: { type: 'object' } } }],

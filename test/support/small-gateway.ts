@@ -5,12 +5,13 @@ import { createLog } from '../../lib/log/log.ts'
 import { loadSettings } from '../../lib/config/read-settings.ts'
 import { testKey } from './gateway.ts'
 
-/** The address of a provider, `upstream`, beside the sandbox. Default: none. */
+/** The address of a provider, `upstream`, beside the sandbox and tool servers of this machine. Default: none. */
 const [, , upstream] = process.argv
 const config =
   upstream === undefined
     ? {}
     : {
+        tools: { allowed_hosts: ['127.0.0.1'] },
         providers: {
           upstream: { kind: 'openai', base_url: upstream, api_key: 'env:UPSTREAM_KEY', list_models: false },
           sandbox: { enabled: true }
