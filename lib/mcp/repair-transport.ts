@@ -9,6 +9,9 @@ import { brokenAnswer, idText, repairMessage, type SentRequest } from './repair-
 import type { Listing } from './session.ts'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 
+/** Replies that a process has not read: one that requests more without reading any gets no more. */
+const maxOpenReplies = 100
+
 /**
  * Has each message repaired before the client library checks it. The transport stays what it is: the client
  * library starts a second process of its class, to negotiate the version with.
@@ -22,6 +25,7 @@ export function repairTransport (transport: Transport, listing: Listing): void {
   /** By the id as text. */
   const unanswered = new Map<string, SentRequest>()
   const send = transport.send.bind(transport)
+  let openReplies = 0
   let handler: Transport['onmessage']
   let errorHandler: Transport['onerror']
 
@@ -31,7 +35,10 @@ export function repairTransport (transport: Transport, listing: Listing): void {
       if ('id' in message) unanswered.set(idText(message.id), { id: message.id, method })
       else if (method === 'notifications/cancelled') unanswered.delete(idText(params?.['requestId']))
     }
-    await send(message, options)
+    if ('method' in message) return await send(message, options)
+    if (openReplies === maxOpenReplies) return
+    openReplies++
+    await send(message, options).finally(() => openReplies--)
   }
   Object.defineProperty(transport, 'onmessage', {
     get: () => handler,

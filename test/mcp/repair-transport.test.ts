@@ -3,7 +3,9 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { call, open, toolServers } from '../support/tool-servers.ts'
+import { repairTransport } from '../../lib/mcp/repair-transport.ts'
 import type { OpenTools } from '../../lib/mcp/tool-servers.ts'
+import type { Transport } from '@modelcontextprotocol/client'
 import type { Test } from 'tap'
 
 /** Answers as its argument says: results, as JavaScript, by method. */
@@ -141,3 +143,22 @@ t.test(
     t.equal((await call(tools, 'count')).text, 'counted')
   }
 )
+
+t.test('a process that sends requests and reads no reply makes nobody keep them', async t => {
+  let sent = 0
+  let taken = (): void => {}
+  const transport: Transport = {
+    start: async () => {},
+    close: async () => {},
+    send: async () => {
+      sent++
+      await new Promise<void>(resolve => { taken = resolve })
+    }
+  }
+  repairTransport(transport, { leftOut: new Set(), bytes: 0 })
+  for (let id = 0; id < 1000; id++) void transport.send({ jsonrpc: '2.0', id, result: {} })
+  t.equal(sent, 100)
+  void transport.send({ jsonrpc: '2.0', id: 1, method: 'tools/call' })
+  t.equal(sent, 101, 'requests of ours are sent')
+  taken()
+})
