@@ -9,10 +9,10 @@
 import { createHash, hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { httpTransport } from '../client/transport.ts'
+import { httpTransport, type HttpTransport } from '../client/transport.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { encodePath, printQuery, signAws } from '../wire/sign-aws.ts'
-import type { Settings } from '../core/settings.ts'
+import type { Settings, Timeouts } from '../core/settings.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
 import type { Destination } from './destination.ts'
 
@@ -52,102 +52,124 @@ const connectMs = 10_000
 /** Longest answer that is read. */
 const maxAnswerBytes = 64 * 1024
 
-export function s3Destination (
-  { endpoint, bucket, region, prefix, ...secrets }: S3Settings,
-  { workFolder, requestMs, partBytes = 64 * 1024 * 1024 }: S3Options
-): Destination {
-  const base = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`)
-  const root = `${withoutTrailingSlashes(base.pathname)}/${bucket}`
-  const keyOf = (name: string): string => `/${prefix}${name}`
-  const timeouts = {
-    connectMs,
-    firstByteMs: requestMs,
-    responseMs: requestMs,
-    idleBytesMs: requestMs,
-    idleEventsMs: requestMs
-  }
-  const transport = httpTransport({ baseUrl: base.origin, connections: 8, connectMs })
+/** Puts files into a bucket. @throws TypeError for an endpoint that is no URL */
+export function s3Destination (settings: S3Settings, options: S3Options): Destination {
+  return new S3Destination(settings, options)
+}
 
-  const send = async (
+class S3Destination implements Destination {
+  readonly place: string
+  readonly workFolder: string
+  readonly #settings: S3Settings
+  readonly #host: string
+  /** The path of the bucket. */
+  readonly #root: string
+  readonly #partBytes: number
+  readonly #timeouts: Timeouts
+  readonly #transport: HttpTransport
+
+  constructor (settings: S3Settings, { workFolder, requestMs, partBytes = 64 * 1024 * 1024 }: S3Options) {
+    const { endpoint, bucket, region, prefix } = settings
+    const base = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`)
+    this.workFolder = workFolder
+    this.#settings = settings
+    this.#host = base.host
+    this.#root = `${withoutTrailingSlashes(base.pathname)}/${bucket}`
+    this.place = `${base.origin}${this.#root}/${prefix}`
+    this.#partBytes = partBytes
+    this.#timeouts = {
+      connectMs,
+      firstByteMs: requestMs,
+      responseMs: requestMs,
+      idleBytesMs: requestMs,
+      idleEventsMs: requestMs
+    }
+    this.#transport = httpTransport({ baseUrl: base.origin, connections: 8, connectMs })
+  }
+
+  async publish (file: string, name: string, signal: AbortSignal): Promise<void> {
+    const { size: bytes } = await stat(file)
+    const key = `/${this.#settings.prefix}${name}`
+    if (bytes > this.#partBytes) return await this.#sendParts(file, bytes, key, signal)
+    await this.#send(key, { method: 'PUT', body: { file, from: 0, bytes }, headers: typeOf(key) }, signal)
+  }
+
+  async check (signal: AbortSignal): Promise<void> {
+    const query = { 'list-type': '2', 'max-keys': '1', prefix: this.#settings.prefix }
+    try {
+      await this.#send('', { method: 'GET', query }, signal)
+    } catch (error) {
+      // A key may be allowed to put files and not to list them.
+      if (!(error instanceof Refusal && error.code === 'AccessDenied')) throw error
+    }
+  }
+
+  async close (): Promise<void> {
+    await this.#transport.close()
+  }
+
+  async #send (
     key: string,
     { method, query = {}, body = '', headers = {} }: BucketRequest,
     signal: AbortSignal
-  ): Promise<BucketAnswer> => {
-    const path = encodePath(root + key)
+  ): Promise<BucketAnswer> {
+    const path = encodePath(this.#root + key)
     const signed = signAws(
-      { method, host: base.host, path, query, headers, bodyDigest: await digestOf(body, signal) },
-      { ...secrets, region },
+      { method, host: this.#host, path, query, headers, bodyDigest: await digestOf(body, signal) },
+      this.#settings,
       Date.now()
     )
     const search = printQuery(query)
-    const answer = await transport.send(
+    const answer = await this.#transport.send(
       {
         method,
         path: search === '' ? path : `${path}?${search}`,
         headers: { ...signed, 'content-length': String(lengthOf(body)) },
         body: typeof body === 'string' ? body : () => readPiece(body)
       },
-      { signal, credential: {}, timeouts, streamed: false }
+      { signal, credential: {}, timeouts: this.#timeouts, streamed: false }
     )
     const text = (await answer.body.buffer(maxAnswerBytes)).toString()
     if (answer.status !== 200 && answer.status !== 204) throw new Refusal(answer.status, text)
     return { headers: answer.headers, text }
   }
 
-  const sendParts = async (file: string, bytes: number, key: string, signal: AbortSignal): Promise<void> => {
-    const begun = await send(key, { method: 'POST', query: { uploads: '' }, headers: typeOf(key) }, signal)
+  async #sendParts (file: string, bytes: number, key: string, signal: AbortSignal): Promise<void> {
+    const begun = await this.#send(
+      key, { method: 'POST', query: { uploads: '' }, headers: typeOf(key) }, signal
+    )
     const uploadId = elementOf(begun.text, 'uploadId')
     if (uploadId === undefined) throw new Error('the bucket answered without the id of an upload')
     try {
       const parts: string[] = []
-      for (let from = 0; from < bytes; from += partBytes) {
+      for (let from = 0; from < bytes; from += this.#partBytes) {
         const partNumber = parts.length + 1
-        const { headers } = await send(key, {
+        const { headers } = await this.#send(key, {
           method: 'PUT',
           query: { partNumber: String(partNumber), uploadId },
-          body: { file, from, bytes: Math.min(partBytes, bytes - from) }
+          body: { file, from, bytes: Math.min(this.#partBytes, bytes - from) }
         }, signal)
         const { etag } = headers
         if (typeof etag !== 'string') throw new Error('the bucket answered to a part without an ETag')
         parts.push(`<Part><PartNumber>${partNumber}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`)
       }
       const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`
-      const { text } = await send(key, { method: 'POST', query: { uploadId }, body }, signal)
+      const { text } = await this.#send(key, { method: 'POST', query: { uploadId }, body }, signal)
       // It may fail after its status was sent.
       if (elementOf(text, 'etag') === undefined) throw new Refusal(200, text)
     } catch (error) {
-      await abandon(key, uploadId, error)
+      await this.#abandon(key, uploadId, error)
       throw error
     }
   }
 
   /** Has the bucket delete the parts that it got. */
-  const abandon = async (key: string, uploadId: string, cause: unknown): Promise<void> => {
+  async #abandon (key: string, uploadId: string, cause: unknown): Promise<void> {
     try {
-      await send(key, { method: 'DELETE', query: { uploadId } }, AbortSignal.timeout(connectMs))
+      await this.#send(key, { method: 'DELETE', query: { uploadId } }, AbortSignal.timeout(connectMs))
     } catch {
       throw new Error('a part failed, and the bucket keeps those before', { cause })
     }
-  }
-
-  return {
-    place: `${base.origin}${root}/${prefix}`,
-    workFolder,
-    publish: async (file, name, signal) => {
-      const { size: bytes } = await stat(file)
-      const key = keyOf(name)
-      if (bytes > partBytes) await sendParts(file, bytes, key, signal)
-      else await send(key, { method: 'PUT', body: { file, from: 0, bytes }, headers: typeOf(key) }, signal)
-    },
-    check: async signal => {
-      try {
-        await send('', { method: 'GET', query: { 'list-type': '2', 'max-keys': '1', prefix } }, signal)
-      } catch (error) {
-        // A key may be allowed to put files and not to list them.
-        if (!(error instanceof Refusal && error.code === 'AccessDenied')) throw error
-      }
-    },
-    close: transport.close
   }
 }
 

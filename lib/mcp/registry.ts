@@ -20,25 +20,76 @@ export interface RegisteredServer {
   readonly requiredHeaders: readonly string[]
 }
 
-export interface Registry {
-  /** @throws ToolServerFailure of phase `resolve` */
-  readonly find: (slug: string, version: string | undefined, signal: AbortSignal) => Promise<RegisteredServer>
-}
-
 const maxBytes = 1024 * 1024
 const foundTtlMs = 600_000
 /** Short: a server that was not found may be published at any moment. */
 const notFoundTtlMs = 30_000
 
-export function createRegistry (baseUrl: string, dispatcher: () => Dispatcher): Registry {
-  const base = /\/v0(\.\d+)?\/?$/.test(baseUrl)
-    ? baseUrl.replace(/\/$/, '')
-    : `${baseUrl.replace(/\/$/, '')}/v0`
-  const known = new ExpiringMap<RegisteredServer | ToolServerFailure>(1000)
+export class Registry {
+  readonly #base: string
+  readonly #dispatcher: () => Dispatcher
+  readonly #known = new ExpiringMap<RegisteredServer | ToolServerFailure>(1000)
 
-  async function input (path: string, signal: AbortSignal): Promise<unknown> {
-    const { statusCode, body } = await loadUndici().request(`${base}${path}`, {
-      dispatcher: dispatcher(),
+  /** @param dispatcher carries the requests to the registry */
+  constructor (baseUrl: string, dispatcher: () => Dispatcher) {
+    const base = baseUrl.replace(/\/$/, '')
+    this.#base = /\/v0(\.\d+)?$/.test(base) ? base : `${base}/v0`
+    this.#dispatcher = dispatcher
+  }
+
+  /** @throws ToolServerFailure of phase `resolve` */
+  async find (slug: string, version: string | undefined, signal: AbortSignal): Promise<RegisteredServer> {
+    const key = `${slug}@${version ?? ''}`
+    const remembered = this.#known.get(key)
+    if (remembered instanceof ToolServerFailure) throw remembered
+    if (remembered !== undefined) return remembered
+    try {
+      const found = await this.#lookUp(slug, version, signal)
+      this.#known.set(key, found, foundTtlMs)
+      return found
+    } catch (error) {
+      if (signal.aborted) throw error
+      if (!(error instanceof ToolServerFailure)) {
+        throw new ToolServerFailure('resolve', 'The registry of tool servers could not be reached.', {
+          recommendation: 'Try again later, or send the URL of the server.', cause: error
+        })
+      }
+      this.#known.set(key, error, notFoundTtlMs)
+      throw error
+    }
+  }
+
+  async #lookUp (slug: string, version: string | undefined, signal: AbortSignal): Promise<RegisteredServer> {
+    const name = slug.split('/')[0]?.includes('.') === true ? slug : await this.#fullName(slug, signal)
+    const found =
+      name === undefined
+        ? undefined
+        : await this.#get(
+            `/servers/${encodeURIComponent(name)}/versions/${encodeURIComponent(version ?? 'latest')}`,
+            signal
+          )
+    if (found === undefined) throw notFound(slug, version)
+    return remoteOf(found, slug)
+  }
+
+  async #fullName (slug: string, signal: AbortSignal): Promise<string | undefined> {
+    const listed = await this.#get(
+      `/servers?search=${encodeURIComponent(slug)}&version=latest&limit=100`,
+      signal
+    )
+    const names = list(property(listed, 'servers')).map(entry => String(property(serverOf(entry), 'name')))
+    if (names.includes(slug)) return slug
+    const candidates = [...new Set(names.filter(name => name.endsWith(`.${slug}`)))]
+    if (candidates.length < 2) return candidates[0]
+    throw new ToolServerFailure('resolve', `Several registered tool servers match \`${slug}\`.`, {
+      recommendation: `Use the full name: ${candidates.slice(0, 5).join(', ')}.`
+    })
+  }
+
+  /** Returns the JSON at a path; `undefined` for 404. */
+  async #get (path: string, signal: AbortSignal): Promise<unknown> {
+    const { statusCode, body } = await loadUndici().request(`${this.#base}${path}`, {
+      dispatcher: this.#dispatcher(),
       signal,
       headers: { accept: 'application/json' }
     })
@@ -55,57 +106,6 @@ export function createRegistry (baseUrl: string, dispatcher: () => Dispatcher): 
     }
     if (statusCode !== 200) throw new Error(`the registry responded with HTTP ${statusCode}`)
     return JSON.parse(Buffer.concat(parts).toString()) // three fields are read
-  }
-
-  async function lookUp (
-    slug: string,
-    version: string | undefined,
-    signal: AbortSignal
-  ): Promise<RegisteredServer> {
-    const name = slug.split('/')[0]?.includes('.') === true ? slug : await fullName(slug, signal)
-    const found =
-      name === undefined
-        ? undefined
-        : await input(
-            `/servers/${encodeURIComponent(name)}/versions/${encodeURIComponent(version ?? 'latest')}`,
-            signal
-          )
-    if (found === undefined) throw notFound(slug, version)
-    return remoteOf(found, slug)
-  }
-
-  async function fullName (slug: string, signal: AbortSignal): Promise<string | undefined> {
-    const listed = await input(`/servers?search=${encodeURIComponent(slug)}&version=latest&limit=100`, signal)
-    const names = list(property(listed, 'servers')).map(entry => String(property(serverOf(entry), 'name')))
-    if (names.includes(slug)) return slug
-    const candidates = [...new Set(names.filter(name => name.endsWith(`.${slug}`)))]
-    if (candidates.length < 2) return candidates[0]
-    throw new ToolServerFailure('resolve', `Several registered tool servers match \`${slug}\`.`, {
-      recommendation: `Use the full name: ${candidates.slice(0, 5).join(', ')}.`
-    })
-  }
-
-  return {
-    find: async (slug, version, signal) => {
-      const key = `${slug}@${version ?? ''}`
-      const remembered = known.get(key)
-      if (remembered instanceof ToolServerFailure) throw remembered
-      if (remembered !== undefined) return remembered
-      try {
-        const found = await lookUp(slug, version, signal)
-        known.set(key, found, foundTtlMs)
-        return found
-      } catch (error) {
-        if (signal.aborted) throw error
-        if (!(error instanceof ToolServerFailure)) {
-          throw new ToolServerFailure('resolve', 'The registry of tool servers could not be reached.', {
-            recommendation: 'Try again later, or send the URL of the server.', cause: error
-          })
-        }
-        known.set(key, error, notFoundTtlMs)
-        throw error
-      }
-    }
   }
 }
 

@@ -33,7 +33,10 @@ export type Resolve = (
  *
  * @throws ToolServerFailure of phase `resolve`
  */
-export function createResolve (configured: readonly ToolServerSettings[], registry?: Registry): Resolve {
+export function createResolve (
+  configured: readonly ToolServerSettings[],
+  registry?: Pick<Registry, 'find'>
+): Resolve {
   const bySlug = new Map(configured.map(server => [server.slug, server]))
   return async (requested, keyId, signal) => {
     const { slug, version, url } = requested

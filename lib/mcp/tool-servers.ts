@@ -15,7 +15,7 @@ import { createAgents } from './agents.ts'
 import { abortable } from '../async/cancellation.ts'
 import { createConnect, loadClient, type Connect } from './connect.ts'
 import { asFailure, isJsonRpcError, timedOut, ToolServerFailure, type Phase } from './failure.ts'
-import { createRegistry } from './registry.ts'
+import { Registry } from './registry.ts'
 import { createResolve, type Resolve } from './resolve.ts'
 import { SessionPool } from './session-pool.ts'
 import { nameTools } from '../chat/tool-names.ts'
@@ -123,7 +123,7 @@ export function createToolServers (settings: ToolServersSettings): ToolServers {
     })
   )
   const registry =
-    tools.registryUrl === undefined ? undefined : createRegistry(tools.registryUrl, agents.open)
+    tools.registryUrl === undefined ? undefined : new Registry(tools.registryUrl, agents.open)
   const resolve = createResolve(settings.toolServers, registry)
   return {
     warmUp: async () => {

@@ -20,7 +20,7 @@ function destinationIn (
 ): Destination {
   const { requestMs = 5000, ...more } = parts
   const destination = s3Destination({ ...s3, ...more }, { workFolder: t.testdirName, requestMs, partBytes })
-  t.teardown(destination.close)
+  t.teardown(async () => await destination.close())
   return destination
 }
 
@@ -130,7 +130,7 @@ void t.test(
     const s3 = { endpoint, bucket, prefix: 'usage/year=2026/', ...key }
     const smallestPart = 5 * 1024 * 1024
     const destination = s3Destination(s3, { workFolder: '', requestMs: 30_000, partBytes: smallestPart })
-    t.teardown(destination.close)
+    t.teardown(async () => await destination.close())
     await destination.check(never)
     for (const size of [0, 1000, 2 * smallestPart + 1]) {
       const bytes = randomBytes(size)

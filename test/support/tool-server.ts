@@ -6,7 +6,7 @@
  * `progress` (reported once or `times`).
  */
 
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Test } from 'tap'
@@ -41,138 +41,159 @@ export interface ToolServerBehaviour {
   descriptionLength?: number
 }
 
-export interface TestToolServer {
-  readonly url: string
-  readonly behaviour: ToolServerBehaviour
-  /** The `clientInfo` of each session. */
-  readonly clients: unknown[]
-  /** Requests by method: JSON-RPC methods, and `DELETE`. */
-  readonly counts: Readonly<Record<string, number>>
-  readonly headers: ReadonlyArray<IncomingMessage['headers']>
-  /** `_meta` of each request, with its method. */
-  readonly metas: ReadonlyArray<{
-    readonly method: string
-    readonly meta: Readonly<Record<string, unknown>> | undefined
-  }>
-  /** The arguments of each call of a tool. */
-  readonly calls: unknown[]
-  /** Ids of calls that were cancelled. */
-  readonly cancelled: unknown[]
-  /** Sessions that are known now. */
-  readonly sessions: Set<string>
-  readonly sockets: Set<Socket>
-  /** Calls of `slow` whose connection is still open. */
-  readonly waiting: ReadonlySet<ServerResponse>
-  /** Sessions that listen for notifications. */
-  readonly streams: ReadonlySet<ServerResponse>
-  /** Notifies every open session that the list of tools has changed. */
-  readonly announceChange: () => void
-  /** Forgets all sessions: the next request of each is 404. */
-  readonly forget: () => void
-}
-
 const ownTools = ['echo', 'slow', 'fail', 'image', 'flood', 'counted', 'drop', 'refuse', 'progress']
 
 export async function startToolServer (
   t: Test,
   behaviour: ToolServerBehaviour = {}
 ): Promise<TestToolServer> {
-  const counts: Record<string, number> = {}
-  const clients: unknown[] = []
-  const headers: Array<IncomingMessage['headers']> = []
-  const calls: unknown[] = []
-  const metas: Array<TestToolServer['metas'][number]> = []
-  const cancelled: unknown[] = []
-  const sessions = new Set<string>()
-  const sockets = new Set<Socket>()
-  const streams = new Set<ServerResponse>()
-  const waiting = new Set<ServerResponse>()
-  let opened = 0
+  const toolServer = new TestToolServer(behaviour)
+  await toolServer.listen()
+  t.teardown(() => toolServer.close())
+  return toolServer
+}
 
-  async function handle (request: IncomingMessage, response: ServerResponse): Promise<void> {
-    headers.push(request.headers)
-    if (behaviour.status !== undefined) {
-      count(`HTTP ${behaviour.status}`)
-      response.writeHead(behaviour.status).end('secret words of the server')
+export class TestToolServer {
+  /** Set once it listens. */
+  url = ''
+  readonly behaviour: ToolServerBehaviour
+  /** The `clientInfo` of each session. */
+  readonly clients: unknown[] = []
+  /** Requests by method: JSON-RPC methods, and `DELETE`. */
+  readonly counts: Record<string, number> = {}
+  readonly headers: Array<IncomingMessage['headers']> = []
+  /** `_meta` of each request, with its method. */
+  readonly metas: Array<{
+    readonly method: string
+    readonly meta: Readonly<Record<string, unknown>> | undefined
+  }> = []
+  /** The arguments of each call of a tool. */
+  readonly calls: unknown[] = []
+  /** Ids of calls that were cancelled. */
+  readonly cancelled: unknown[] = []
+  /** Sessions that are known now. */
+  readonly sessions = new Set<string>()
+  readonly sockets = new Set<Socket>()
+  /** Calls of `slow` whose connection is still open. */
+  readonly waiting = new Set<ServerResponse>()
+  /** Sessions that listen for notifications. */
+  readonly streams = new Set<ServerResponse>()
+  readonly #server: Server
+  #opened = 0
+
+  constructor (behaviour: ToolServerBehaviour) {
+    this.behaviour = behaviour
+    this.#server = createServer((request, response) => {
+      this.#handle(request, response).catch(() => { response.destroy() })
+    })
+    this.#server.on('connection', socket => {
+      this.sockets.add(socket)
+      socket.on('close', () => this.sockets.delete(socket))
+    })
+  }
+
+  async listen (): Promise<void> {
+    await new Promise<void>(resolve => { this.#server.listen(0, '127.0.0.1', resolve) })
+    const { port } = this.#server.address() as AddressInfo // listening on TCP
+    this.url = `http://127.0.0.1:${port}/mcp`
+  }
+
+  close (): void {
+    this.#server.closeAllConnections()
+    this.#server.close()
+  }
+
+  /** Forgets all sessions: the next request of each is 404. */
+  forget (): void {
+    this.sessions.clear()
+  }
+
+  /** Notifies every open session that the list of tools has changed. */
+  announceChange (): void {
+    const notice = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+    for (const stream of this.streams) stream.write(`data: ${notice}\n\n`)
+  }
+
+  async #handle (request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.headers.push(request.headers)
+    const { status } = this.behaviour
+    if (status !== undefined) {
+      this.#count(`HTTP ${status}`)
+      response.writeHead(status).end('secret words of the server')
       return
     }
     const session = request.headers['mcp-session-id']
-    const known = typeof session === 'string' && sessions.has(session)
     if (request.method === 'DELETE') {
-      count('DELETE')
-      sessions.delete(String(session))
+      this.#count('DELETE')
+      this.sessions.delete(String(session))
       response.writeHead(204).end()
-      return
-    }
-    if (request.method === 'GET') {
-      streams.add(response)
-      response.on('close', () => streams.delete(response))
+    } else if (request.method === 'GET') {
+      this.streams.add(response)
+      response.on('close', () => this.streams.delete(response))
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.flushHeaders()
-      return
+    } else {
+      const message = await json(request) as RpcMessage // written by the client library
+      this.#read(message, typeof session === 'string' && this.sessions.has(session), response)
     }
-    const message = await json(request) as RpcMessage // written by the client library
-    count(message.method)
-    metas.push({ method: message.method, meta: message.params?._meta })
-    if (behaviour.silent?.includes(message.method) === true) return
-    if (message.method === 'initialize') {
-      const id = `session-${++opened}`
-      sessions.add(id)
-      clients.push(message.params?.clientInfo)
+  }
+
+  /** @param isKnown true for a message of a session that was opened here */
+  #read (message: RpcMessage, isKnown: boolean, response: ServerResponse): void {
+    const { lies, silent } = this.behaviour
+    const { method, params } = message
+    this.#count(method)
+    this.metas.push({ method, meta: params?._meta })
+    if (silent?.includes(method) === true) return
+    if (method === 'initialize') {
+      const id = `session-${++this.#opened}`
+      this.sessions.add(id)
+      this.clients.push(params?.clientInfo)
       response.setHeader('mcp-session-id', id)
       answer(
         response,
         message,
-        behaviour.lies?.['initialize'] ?? {
+        lies?.['initialize'] ?? {
           protocolVersion: '2025-06-18',
           capabilities: { tools: { listChanged: true } },
           serverInfo: { name: 'test', version: '1' }
         }
       )
-      return
-    }
-    if (message.method === 'server/discover') {
+    } else if (method === 'server/discover') {
       answerWith(response, message, { error: { code: -32601, message: 'Method not found' } })
-      return
-    }
-    if (!known) {
+    } else if (!isKnown) {
       response.writeHead(404).end()
-      return
-    }
-    if (message.id === undefined) {
-      if (message.method === 'notifications/cancelled') cancelled.push(message.params?.requestId)
+    } else if (message.id === undefined) {
+      if (method === 'notifications/cancelled') this.cancelled.push(params?.requestId)
       response.writeHead(202).end()
-      return
-    }
-    if (message.method === 'tools/list') {
-      answer(response, message, behaviour.lies?.['tools/list'] ?? listPage(message))
-      return
-    }
-    callTool(message, response)
+    } else if (method === 'tools/list') {
+      answer(response, message, lies?.['tools/list'] ?? this.#listPage(message))
+    } else this.#callTool(message, response)
   }
 
-  function listPage ({ params }: RpcMessage): unknown {
-    const names = [...ownTools, ...behaviour.more ?? []]
+  #listPage ({ params }: RpcMessage): unknown {
+    const { more = [], pageSize, descriptionLength = 0 } = this.behaviour
+    const names = [...ownTools, ...more]
     const from = Number(params?.cursor ?? 0)
-    const size = behaviour.pageSize ?? names.length
+    const size = pageSize ?? names.length
     const tools = names.slice(from, from + size).map(name => ({
       name,
-      description: `Tool ${name}.`.padEnd(behaviour.descriptionLength ?? 0, '.'),
+      description: `Tool ${name}.`.padEnd(descriptionLength, '.'),
       inputSchema: { type: 'object' },
       annotations: { readOnlyHint: name === 'echo' }
     }))
     return { tools, ...from + size < names.length && { nextCursor: String(from + size) } }
   }
 
-  function callTool (message: RpcMessage, response: ServerResponse): void {
+  #callTool (message: RpcMessage, response: ServerResponse): void {
     const { name = '', arguments: args = {}, _meta: meta } = message.params ?? {}
-    calls.push(args)
-    count(`tool ${name}`)
+    this.calls.push(args)
+    this.#count(`tool ${name}`)
     const text = (words: string): unknown => ({ content: [{ type: 'text', text: words }] })
     switch (name) {
       case 'slow':
-        waiting.add(response)
-        response.on('close', () => waiting.delete(response))
+        this.waiting.add(response)
+        response.on('close', () => this.waiting.delete(response))
         return
       case 'drop':
         response.destroy()
@@ -189,7 +210,7 @@ export async function startToolServer (
       case 'counted':
         answer(response, message, {
           ...Object(text('')),
-          structuredContent: { times: counts['tool counted'] }
+          structuredContent: { times: this.counts['tool counted'] }
         })
         return
       case 'image':
@@ -215,48 +236,12 @@ export async function startToolServer (
         response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id: message.id, result: text('done') })}\n\n`)
         return
       default:
-        answer(response, message, text(`${name}: ${JSON.stringify(args)}${behaviour.says ?? ''}`))
+        answer(response, message, text(`${name}: ${JSON.stringify(args)}${this.behaviour.says ?? ''}`))
     }
   }
 
-  function count (method: string): void {
-    counts[method] = (counts[method] ?? 0) + 1
-  }
-
-  const server = createServer((request, response) => {
-    handle(request, response).catch(() => { response.destroy() })
-  })
-  server.on('connection', socket => {
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
-  })
-  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo // listening on TCP
-  return {
-    url: `http://127.0.0.1:${port}/mcp`,
-    behaviour,
-    clients,
-    counts,
-    headers,
-    calls,
-    metas,
-    cancelled,
-    sessions,
-    sockets,
-    waiting,
-    streams,
-    forget: () => sessions.clear(),
-    announceChange: () => {
-      for (const stream of streams) {
-        stream.write(
-          `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })}\n\n`
-        )
-      }
-    }
+  #count (method: string): void {
+    this.counts[method] = (this.counts[method] ?? 0) + 1
   }
 }
 
