@@ -1,7 +1,7 @@
 /**
- * Measures what callers notice of a mirror: `npm run bench:mirror -- [CALLS_A_SECOND]`. Routes lead to the same
+ * Measures what callers notice of a mirror: `npm run bench:mirror -- [CALLS_A_SECOND]`. Routes lead to one
  * simulated provider, and a share of the calls of each is mirrored. Calls are sent at a fixed rate that leaves
- * the gateway time, in slices of a few seconds, to one route after the other.
+ * time to the gateway, in slices of a few seconds, to one route after the other.
  */
 
 import { writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { scratchFolder } from './support/scratch-folder.ts'
 import { median } from './support/statistics.ts'
 
 const shares = [0, 0.1, 1] as const
-const [rounds, secondsOfSlice] = [16, 2.5]
+const [rounds, secondsOfSlice] = [12, 2]
 const perSecond = Number(process.argv[2] ?? 300)
 if (!(perSecond >= 1 && perSecond <= 2000)) throw new Error('name a rate between 1 and 2000 calls a second')
 const key = 'hg_bench_0123456789abcdef0123456789abcdef'
