@@ -12,6 +12,7 @@ import {
   type ReplaceText,
   type TextPlace
 } from '../json/place-table.ts'
+import { withoutRepeatedKeys } from '../json/object-text.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { isObject } from '../json/guards.ts'
 import { spliceStrings } from '../json/splice-strings.ts'
@@ -193,7 +194,7 @@ function readFrame (event: Frame, replace: ReplaceText, direct: DirectTexts): Re
     found = { text, place }
     return text
   })
-  const json = spliceStrings(event.json, value, changed)
+  const json = spliceStrings(withoutRepeatedKeys(event.json, parsed), value, changed)
   const frame = json === event.json ? event : { ...event, json }
   const { key, ends } = direct.textOf(event.name ?? '', value)
   if (found === undefined) return { event: frame, queue: 0, ends }

@@ -61,8 +61,8 @@ export async function judgeTexts<T> (
   replaceTexts: (value: T, replace: ReplaceText) => T
 ): Promise<T> {
   const found = new FoundTexts(judge)
-  replaceTexts(value, found.collect)
-  if (found.seen.length === 0) return value
+  const seen = replaceTexts(value, found.collect) // of JSON without what nobody sees
+  if (found.seen.length === 0) return seen
   const replace = found.putBack(await judge.judge(found.seen))
-  return replace === undefined ? value : replaceTexts(value, replace)
+  return replace === undefined ? seen : replaceTexts(value, replace)
 }

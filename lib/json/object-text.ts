@@ -122,6 +122,25 @@ export function countKeys (value: unknown): number {
 }
 
 /**
+ * Returns a JSON text as it was written; printed anew where an object has a key twice, of which another
+ * parser may take the one that nobody has seen here.
+ *
+ * @param value the text, parsed
+ */
+export function withoutRepeatedKeys (text: string, value: unknown): string {
+  return countKeysIn(text) === countKeys(value) ? text : JSON.stringify(value)
+}
+
+function countKeysIn (text: string): number {
+  let keys = 0
+  for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {
+    at = endOfString(text, at)
+    if (text.charCodeAt(nextOf(text, at)) === colon) keys++
+  }
+  return keys
+}
+
+/**
  * Returns the place behind the string that begins at `start`, with its quotes; the end of the text where it
  * has no closing quote.
  */

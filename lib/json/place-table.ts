@@ -18,6 +18,7 @@
  */
 
 import { isContainer, type JsonObject } from './guards.ts'
+import { withoutRepeatedKeys } from './object-text.ts'
 import { parseBounded } from './parse-bounded.ts'
 import { spliceStrings } from './splice-strings.ts'
 
@@ -102,10 +103,10 @@ export class PlaceTable {
     return this.#replace(value, [this.#root], undefined, replace) as T
   }
 
-  /** Returns the text of a JSON value with other strings in its places. */
+  /** Returns the text of a JSON value with other strings in its places, and no key twice. */
   replaceIn (json: string, replace: ReplaceText): string {
     const value = parseBounded(json)
-    return spliceStrings(json, value, this.replace(value, replace))
+    return spliceStrings(withoutRepeatedKeys(json, value), value, this.replace(value, replace))
   }
 
   #replace (
@@ -212,7 +213,7 @@ export function replaceInJson (json: string, { part }: TextPlace, replace: Repla
     return replace(json, place)
   }
   if (!isContainer(value)) return replace(json, place)
-  return spliceStrings(json, value, everywhere(part).replace(value, replace))
+  return spliceStrings(withoutRepeatedKeys(json, value), value, everywhere(part).replace(value, replace))
 }
 
 /** Returns the places of a value all of whose strings are texts. */

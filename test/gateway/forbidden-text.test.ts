@@ -1032,3 +1032,56 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
     )
   }
 }
+
+t.test('an answer that has a member twice is given without the one that nobody has seen', async t => {
+  const hidden = (text: string): string => `"${text}":"Zanzibar","${text}":"there"`
+  const message = `{"id":"m","type":"message","role":"assistant","model":"m",${hidden('x_new')},"content":[{"type":"text",${hidden('text')}}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`
+  const output = `[{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],${hidden('text')}}]}]`
+  const response = `{"id":"resp_1","object":"response","created_at":1,"model":"m","status":"completed",${hidden('x_new')},"output":${output},"usage":{"input_tokens":1,"input_tokens_details":{"cached_tokens":0},"output_tokens":1,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":2}}`
+  const events: Readonly<Record<'messages' | 'responses', readonly string[]>> = {
+    messages: [
+      '{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}}',
+      '{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}',
+      `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta",${hidden('text')}}}`,
+      '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Zanzibar"},"delta":{"type":"text_delta","text":"there"}}',
+      '{"type":"content_block_stop","index":0}',
+      '{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":1}}',
+      '{"type":"message_stop"}'
+    ],
+    responses: [
+      '{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","created_at":1,"model":"m","status":"in_progress","output":[]}}',
+      `{"type":"response.output_text.delta","sequence_number":1,"item_id":"msg_1","output_index":0,"content_index":0,${hidden('delta')}}`,
+      `{"type":"response.completed","sequence_number":2,"response":${response}}`
+    ]
+  }
+  const upstream = await fakeUpstream(({ path, json }) => {
+    const name = path.includes('messages') ? 'messages' : 'responses'
+    return (json as Json)['stream'] === true
+      ? {
+          headers: { 'content-type': 'text/event-stream' },
+          pieces: events[name].map(data => `event: ${String((JSON.parse(data) as Json)['type'])}\ndata: ${data}\n\n`)
+        }
+      : {
+          headers: { 'content-type': 'application/json' },
+          pieces: [name === 'messages' ? message : response]
+        }
+  })
+  t.teardown(upstream.close)
+  const providers = [upstreamAt(upstream.url), upstreamAt(upstream.url, 'anthropic', 'anthropic')]
+  for (const [kind, stageOf] of Object.entries(kinds)) {
+    const api = await testGateway(t, { providers, stages: [await stageOf(t, 'mask')] })
+    for (const stream of [false, true]) {
+      for (const [path, body] of Object.entries({
+        '/v1/messages': { ...asks('anthropic/m', 'there'), max_tokens: 9 },
+        '/v1/responses': { model: 'openai/m-codex', input: 'in there', store: false }
+      })) {
+        const title = `${kind}, ${path}, ${stream ? 'streamed' : 'complete'}`
+        const answer = await api.post(path, { ...body, stream })
+        const text = await answer.text()
+        t.equal(answer.status, 200, title)
+        t.notOk(holdsWord(text), `${title}: ${text.slice(0, 800)}`)
+        t.match(text, 'there', title)
+      }
+    }
+  }
+})

@@ -194,3 +194,19 @@ t.test('in data whose members have any names, no name hides a text', t => {
   })
   t.end()
 })
+
+t.test('of a member that comes twice the one that a parser passes over is left out', t => {
+  const places = new PlaceTable({ '**': text })
+  const seen: string[] = []
+  const note = (found: string): string => {
+    seen.push(found)
+    return found
+  }
+  t.equal(places.replaceIn('{"a":[{"b":"x", "b":"y"}]}', note), '{"a":[{"b":"y"}]}')
+  t.equal(replaceInJson('{"a":"x","a":"y"}', toolArguments, note), '{"a":"y"}')
+  t.notOk(seen.includes('x'))
+  for (const json of ['{"a" : [ "\\":", {"a":1.0} ]}', '["a:", ":"]', '"a:"', '1.0']) {
+    t.equal(places.replaceIn(json, note), json, 'all else is as it was written')
+  }
+  t.end()
+})
