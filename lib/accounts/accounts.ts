@@ -3,6 +3,7 @@
  * audit log.
  */
 
+import { roleNames, type Role } from '../../schemas/admin/common.ts'
 import type { Database } from '../stores/database.ts'
 import type { UserRow } from '../stores/tables.ts'
 import { storeUser } from '../stores/use-store.ts'
@@ -60,7 +61,8 @@ export class Accounts {
   /**
    * Changes a user, and ends what must not outlive that: a link with another role or password, which someone
    * else may have, and sessions with a higher role or another password, as such a link may have begun them. A
-   * user who is disabled has neither.
+   * user who is disabled has neither. Of an admin or owner who is that no more, so does what they could make
+   * for others and may have kept.
    *
    * @param user as they were when it was checked that they may be changed
    * @returns the row as it is now; `undefined` for a user who is gone
@@ -74,6 +76,22 @@ export class Accounts {
     const endsAll = changes.password !== undefined || changes.disabled === true
     if (endsAll || changed.role !== user.role) await links.endSignIn(user.id)
     if (endsAll || !isAtLeast(user.role, changed.role)) await sessions.endAll(user.id)
+    await this.#endIssued(user.role, changes.disabled === true ? undefined : changed.role)
     return changed
+  }
+
+  /** Deletes a user, and what they may have kept. @returns false for one who is gone, or has another role */
+  async removeUser ({ id, role }: UserRow): Promise<boolean> {
+    const removed = await this.users.remove(id, role)
+    if (removed) await this.#endIssued(role, undefined)
+    return removed
+  }
+
+  /** @param now the role that someone has instead. Default: none */
+  async #endIssued (before: Role, now: Role | undefined): Promise<void> {
+    const given = (by: Role | undefined): readonly Role[] =>
+      by === undefined || !isAtLeast(by, 'admin') ? [] : roleNames.filter(role => isAtLeast(by, role))
+    const lost = given(before).filter(role => !given(now).includes(role))
+    if (lost.length > 0) await this.links.endIssued(lost)
   }
 }

@@ -73,6 +73,19 @@ export class Links {
     )
   }
 
+  /**
+   * Ends what someone may have kept who could make links for others: open links of all users, and open
+   * invitations.
+   *
+   * @param roles of these invitations
+   */
+  async endIssued (roles: readonly Role[]): Promise<void> {
+    await this.#use(async () => await this.#query.deleteFrom('sign_in_links').execute())
+    await this.#use(
+      async () => await this.#query.deleteFrom('invitations').where('role', 'in', roles).execute()
+    )
+  }
+
   async createInvitation ({
     role,
     email,

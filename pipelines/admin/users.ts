@@ -55,7 +55,7 @@ export const userHandlers: AdminHandlers<
 
   'DELETE /admin/v1/users/:user_id': async call => {
     const user = await changeableUser(call)
-    if (!await call.admin.accounts.users.remove(user.id, user.role)) throw notFound('user_id', 'user')
+    if (!await call.admin.accounts.removeUser(user)) throw notFound('user_id', 'user')
     await audit(call, { action: 'user.delete', subject: user, before: publicPart(user) })
     return { id: user.id, deleted: true }
   },

@@ -185,6 +185,43 @@ t.test(
   }
 )
 
+t.test('what an admin made for others, and may have kept, ends with that role', async t => {
+  const { user, send } = await adminGateway(t)
+  const [owner, other] = [await user('owner'), await user('admin')]
+  const accept = async (url: string): Promise<number> =>
+    (await send('POST /admin/v1/sign-in/invitation', { token: url.split('/').at(-1), name: 'New' })).status
+  const signIn = async (url: string): Promise<number> =>
+    (await send('POST /admin/v1/sign-in/link', { token: url.split('/').at(-1) })).status
+  for (const [change, lost] of [
+    [{ role: 'member' }, ['admin', 'viewer']],
+    [{ disabled: true }, ['admin', 'viewer']],
+    [{ role: 'owner' }, []],
+    [{ name: 'Renamed' }, []],
+    ['deleted', ['admin', 'viewer']]
+  ] as const) {
+    const admin = await user('admin')
+    const path = `/admin/v1/users/${admin.user.id}`
+    const invited: Array<readonly [role: string, url: string]> = []
+    for (const role of ['admin', 'viewer']) {
+      invited.push([role, (await admin.send('POST /admin/v1/invitations', { role })).body.url])
+    }
+    const link = (await admin.send(`POST /admin/v1/users/${other.user.id}/link`)).body.url
+    const done = change === 'deleted'
+      ? await owner.send(`DELETE ${path}`)
+      : await owner.send(`POST ${path}`, change)
+    t.equal(done.status, 200)
+    const ended: string[] = []
+    for (const [role, url] of invited) if (await accept(url) === 401) ended.push(role)
+    t.same(ended, lost, JSON.stringify(change))
+    t.equal(await signIn(link), lost.length > 0 ? 401 : 200)
+  }
+  const second = await user('owner')
+  const kept = (await owner.send('POST /admin/v1/invitations', { role: 'admin' })).body.url
+  const higher = (await owner.send('POST /admin/v1/invitations', { role: 'owner' })).body.url
+  t.equal((await second.send(`POST /admin/v1/users/${owner.user.id}`, { role: 'admin' })).status, 200)
+  t.same([await accept(higher), await accept(kept)], [401, 200], 'an admin may still invite admins')
+})
+
 t.test('a one-time link ends with a new password', async t => {
   const { user, send } = await adminGateway(t)
   const [owner, member] = [await user('owner'), await user('member')]
