@@ -33,8 +33,8 @@ export interface TextPlace {
   readonly isName?: true
   /** True of data whose members callers or models name: lines `**.name` do not apply below it. */
   readonly isFree?: true
-  /** True where base64 in a `data:` URL may stand, which is not looked at. */
-  readonly mayBeData?: true
+  /** Where base64 may stand, which is not looked at: in a `data:` URL alone, or also by itself. */
+  readonly base64?: 'in_url' | 'anywhere'
 }
 
 export const text: TextPlace = { kind: 'text' }
@@ -46,7 +46,9 @@ export const memberName: TextPlace = { kind: 'fixed', isName: true }
 /** A word of the provider's, which could be any text: nothing here knows all of them. */
 export const anyWord: TextPlace = { kind: 'fixed', isName: true }
 /** An address of the web, or data in its place. */
-export const address: TextPlace = { kind: 'text', mayBeData: true }
+export const address: TextPlace = { kind: 'text', base64: 'in_url' }
+/** A file in base64. What is something else there could be text. */
+export const media: TextPlace = { kind: 'fixed', base64: 'anywhere' }
 /** Data with arbitrary member names, such as a schema. */
 export const freeText: TextPlace = { kind: 'text', isFree: true }
 export const toolCall: TextPlace = { kind: 'text', part: 'tool_call', isFree: true }
@@ -179,7 +181,7 @@ function membersOf (nodes: readonly Node[], name: string): readonly Node[] {
 }
 
 function replaceString (string: string, place: TextPlace, replace: ReplaceText): string {
-  if (string === '' || (place.mayBeData === true && /^data:/i.test(string))) return string
+  if (string === '' || (place.base64 !== undefined && isBase64(string, place.base64))) return string
   switch (place.kind) {
     case 'text':
       return replace(string, place)
@@ -191,6 +193,12 @@ function replaceString (string: string, place: TextPlace, replace: ReplaceText):
     case 'unseen':
       return string
   }
+}
+
+/** Looks at the beginning: nobody could read as text what follows after some base64. */
+function isBase64 (string: string, where: 'in_url' | 'anywhere'): boolean {
+  const head = string.slice(0, 4096)
+  return /^data:[^,]*;base64,/i.test(head) || (where === 'anywhere' && /^[\w+/=\r\n-]*$/.test(head))
 }
 
 /** Has a number looked at as the text that it is, where members are free: other fields count and measure. */

@@ -5,6 +5,7 @@ import {
   everywhere,
   fixed,
   freeText,
+  media,
   memberName,
   pieceOf,
   replaceInJson,
@@ -165,6 +166,25 @@ t.test('data in place of an address is not looked at', t => {
   })
   t.same(value, { urls: ['data:image/png;base64,eA==', 'HTTPS://A.EXAMPLE'] })
   t.same(Object.keys(seen), ['https://a.example'])
+  t.end()
+})
+
+t.test('what is not base64 where a file is expected, or in a `data:` URL, is text like any other', t => {
+  const files = [
+    'ZmlsZQ==',
+    'Zm\r\nls_-',
+    'data:text/plain;base64,ZmlsZQ==',
+    'DATA:;charset=x;BASE64,ZmlsZQ==',
+    'data:text/plain,words',
+    'data:text/plain;base64;x,words',
+    'data:,words;base64,ZmlsZQ==',
+    'some words',
+    '{"a":1}'
+  ]
+  const places = new PlaceTable({ 'files[]': media, 'urls[]': address })
+  const { value, seen } = shout(places, { files, urls: files })
+  t.same(value, { files, urls: files.map((file, at) => [2, 3].includes(at) ? file : file.toUpperCase()) })
+  t.same(Object.keys(seen), [...files.slice(4), ...files.slice(0, 2)])
   t.end()
 })
 

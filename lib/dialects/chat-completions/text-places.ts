@@ -11,6 +11,7 @@ import {
   anyWord,
   fixed,
   freeText,
+  media,
   pieceOf,
   text,
   toolArguments,
@@ -24,7 +25,6 @@ import type { DirectTexts } from '../dialect.ts'
 
 const id = unseen('pairs a call with its result')
 const name = unseen('the name of a tool, by which its calls are found')
-const base64 = unseen('a file in base64')
 const word = unseen('one of a few words')
 const secret = unseen('a secret of the tool server')
 const idle = unseen('has no effect')
@@ -37,9 +37,9 @@ function parts (path: string, said: TextPlace): Places {
     [`${path}[].refusal`]: said,
     [`${path}[](image_url).image_url.url`]: address,
     [`${path}[](image_url).image_url.detail`]: word,
-    [`${path}[](input_audio).input_audio.data`]: base64,
+    [`${path}[](input_audio).input_audio.data`]: media,
     [`${path}[](input_audio).input_audio.format`]: word,
-    [`${path}[](file).file.file_data`]: base64,
+    [`${path}[](file).file.file_data`]: media,
     [`${path}[](file).file.file_id`]: unseen('the id of a file at the provider'),
     [`${path}[](file).file.filename`]: said
   }

@@ -5,6 +5,7 @@ import {
   address,
   fixed,
   freeText,
+  media,
   pieceOf,
   text,
   toolArguments,
@@ -20,7 +21,6 @@ import type { DirectTexts } from '../dialect.ts'
 
 const id = unseen('pairs a call with its result')
 const name = unseen('the name of a tool, by which its calls are found')
-const base64 = unseen('a file in base64')
 
 /** What belongs to others in any part of a request or an answer. */
 const marks: Places = {
@@ -38,12 +38,12 @@ function blocks (path: string, said: TextPlace): Places {
   return {
     [path]: said,
     [`${path}[].text`]: said,
-    [`${path}[](image|document).source.data`]: base64,
+    [`${path}[](image|document).source.data`]: media,
     [`${path}[](image|document).source.url`]: address,
     [`${path}[](document).source(text).data`]: said,
     [`${path}[](document).source.content`]: said,
     [`${path}[](document).source.content[].text`]: said,
-    [`${path}[](document).source.content[].source.data`]: base64,
+    [`${path}[](document).source.content[].source.data`]: media,
     [`${path}[](document).source.content[].source.url`]: address,
     [`${path}[](document).title`]: said,
     [`${path}[](document).context`]: said,
