@@ -74,6 +74,8 @@ export interface JudgedRequest {
   readonly modelId: string
   readonly usage: Usage
   readonly estimated: boolean
+  /** Of one that is open: the most that it can use. */
+  readonly mostUsage?: Usage
 }
 
 /** Estimates what a request uses: for what is reserved, and for usage that its provider has not reported. */

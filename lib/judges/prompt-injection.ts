@@ -44,11 +44,14 @@ export function openPromptInjection ({
       const words = { found: randomWord(), none: randomWord() }
       const request: ChatInput = { model, ...requestFor(prompt, texts, words) }
       const { models } = services()
-      checkLookAffordable(call, models, route, {
-        prompt: maxTokensOf(request.messages),
-        completion: maxTokens
-      })
-      const begun: JudgedRequest = { modelId: model, usage: estimate(request.messages, ''), estimated: true }
+      const most = maxTokensOf(request.messages)
+      checkLookAffordable(call, models, route, { prompt: most, completion: maxTokens })
+      const begun: JudgedRequest = {
+        modelId: model,
+        usage: estimate(request.messages, ''),
+        estimated: true,
+        mostUsage: { promptTokens: most, completionTokens: maxTokens, totalTokens: most + maxTokens }
+      }
       const judged = call.record.judged ??= []
       // Its provider bills a look that is given up.
       judged.push(begun)

@@ -23,7 +23,7 @@ import {
 } from './estimate.ts'
 import type { NamedBudgets } from './named-budgets.ts'
 import { costOfJudged } from '../usage/usage-row.ts'
-import { requestBytes } from '../core/record.ts'
+import { requestBytes, type CallRecord } from '../core/record.ts'
 import type { ChatInput } from '../chat/input.ts'
 
 /** Stands for "no bound": above any budget, and still exact when added up or sent as JSON. */
@@ -248,8 +248,7 @@ export function affordableTokens<R extends ChatInput> (
   const media = { counts, bodyBytes: requestBytes(record), prompts: choices }
   const prompt = promptTokens + maxPrompt * choices
   const amounts = { prompt, media, completion: completionTokens, writesCache, searches: searched + searches }
-  const judgedNanoUsd = costOfJudged(record.judged ?? [], models)
-  const left = record.maxCostNanoUsd - judgedNanoUsd - maxCostOf(routes, models, amounts)
+  const left = record.maxCostNanoUsd - maxCostOfJudged(record, models) - maxCostOf(routes, models, amounts)
   // One token may cost less than a billionth of a dollar.
   const perMillion = maxAnswerCostOf(routes, models, { prompt, media })
   return {
@@ -276,10 +275,18 @@ export function checkLookAffordable (
   const { promptTokens = 0, completionTokens = 0, searches } = record.usage ?? {}
   const answered = { prompt: promptTokens, completion: completionTokens, searches }
   const used =
-    costOfJudged(record.judged ?? [], models) +
+    maxCostOfJudged(record, models) +
     (record.ownProviderKey === true ? 0 : maxCostOf(routes, models, answered))
   if (used + maxCostOf([route], models, amounts) <= record.maxCostNanoUsd) return
   throw new GatewayError('insufficient_quota', {
     message: 'The remaining budget of this API key is too small for a stage to look at this call.'
   })
+}
+
+/** Stages may look at a request while it is answered: of an open look its whole answer is still to be paid. */
+function maxCostOfJudged (
+  { judged = [] }: Pick<CallRecord, 'judged'>,
+  models: Pick<ModelRegistry, 'find'>
+): number {
+  return costOfJudged(judged.map(look => ({ ...look, usage: look.mostUsage ?? look.usage })), models)
 }
