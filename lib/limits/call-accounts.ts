@@ -131,6 +131,18 @@ export function inLimitUnit ({ unit }: Pick<Account, 'unit'>, amount: number): n
   return amount / partsOfOne(unit)
 }
 
+/** A budget, with whose it is. */
+export interface PartyBudget extends Pick<Account, 'party' | 'partyId'> {
+  readonly budget: Budget
+}
+
+/** Lists the budgets of parties. */
+export function budgetsOfParties (parties: readonly Party[]): PartyBudget[] {
+  return parties.flatMap(({ kind, id, limits }) => (
+    budgetsIn(limits).map(budget => ({ party: kind, partyId: id, budget }))
+  ))
+}
+
 /** Lists the budgets of limits. */
 export function budgetsIn ({
   budget,

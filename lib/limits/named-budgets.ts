@@ -4,7 +4,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { projectIdOf, type ApiKey, type Budget, type KeyLimits } from '../core/key.ts'
+import { projectIdOf, type ApiKey, type KeyLimits } from '../core/key.ts'
 import { idsOf } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
@@ -13,8 +13,10 @@ import type { Database } from '../stores/database.ts'
 import { endUserDigest, type EndUserDigest } from '../stores/end-user-digests.ts'
 import { endUsersOfMonth } from '../stores/party-spending.ts'
 import { ownTags, routeTags } from '../usage/own-tags.ts'
-import { budgetsIn, type Account, type Party, type PartyKind } from './call-accounts.ts'
-import { EndUserNames, maxEndUsers, type ReadEndUsers } from './end-user-names.ts'
+import {
+  budgetsOfParties, type Account, type Party, type PartyBudget, type PartyKind
+} from './call-accounts.ts'
+import { EndUserNames, maxEndUsers, otherEndUsers, type ReadEndUsers } from './end-user-names.ts'
 
 /** The parts of a call that say what it names. */
 export interface NamingCall extends Partial<Pick<RoutedCall<unknown>, 'requestedNames' | 'routes'>> {
@@ -113,10 +115,12 @@ export class NamedBudgets {
   }
 
   /** Lists the budgets of what a call names. It counts nothing and waits for nothing. */
-  budgetsOf (call: NamingCall): readonly Budget[] {
+  budgetsOf (call: NamingCall): readonly PartyBudget[] {
     const parties = [...this.#among('tag', this.#tagsOf(call)), ...this.#among('model', this.#modelsOf(call))]
-    const ofEndUser = call.record.endUser === undefined ? undefined : this.#ofEndUser
-    return [...parties.map(({ limits }) => limits), ofEndUser ?? {}].flatMap(budgetsIn)
+    const { record: { endUser }, key } = call
+    return budgetsOfParties(
+      endUser === undefined ? parties : this.#withEndUser(parties, projectIdOf(key), otherEndUsers)
+    )
   }
 
   /** Lists the parties that a usage record names, those whose budgets the configuration still has. */

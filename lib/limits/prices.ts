@@ -6,13 +6,12 @@
 import { GatewayError } from '../core/errors.ts'
 import { costNanoUsd, maxUnitCostOf } from '../usage/cost.ts'
 import type { RoutedCall } from '../core/call.ts'
-import type { Budget } from '../core/key.ts'
 import type { ModelEntry, Price } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Units } from '../core/usage.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
-import { budgetsIn, limitedParties } from './call-accounts.ts'
+import { budgetsOfParties, limitedParties, partyText, type PartyBudget } from './call-accounts.ts'
 import {
   type Estimate,
   estimateChat,
@@ -50,15 +49,20 @@ export function budgetsOf (
   call: RoutedCall<unknown>,
   { limits: { defaultKeyLimits } }: Pick<Settings, 'limits'>,
   namedBudgets: Pick<NamedBudgets, 'budgetsOf'> | undefined
-): readonly Budget[] {
+): readonly PartyBudget[] {
   if (call.record.ownProviderKey === true) return []
-  const own = limitedParties(call.key, defaultKeyLimits).flatMap(({ limits }) => budgetsIn(limits))
+  const own = budgetsOfParties(limitedParties(call.key, defaultKeyLimits))
   return namedBudgets === undefined ? own : [...own, ...namedBudgets.budgetsOf(call)]
 }
 
 /** A budget that refuses nothing refuses no model either. */
-function allowsUnpriced ({ unpriced, soft }: Budget): boolean {
+function allowsUnpriced ({ budget: { unpriced, soft } }: PartyBudget): boolean {
   return unpriced === 'allow' || soft === true
+}
+
+/** Returns the first budget that allows nothing without a price. */
+function onlyPriced (budgets: readonly PartyBudget[]): PartyBudget | undefined {
+  return budgets.find(budget => !allowsUnpriced(budget))
 }
 
 /**
@@ -66,10 +70,12 @@ function allowsUnpriced ({ unpriced, soft }: Budget): boolean {
  *
  * @throws GatewayError `insufficient_permissions` for a budget that does not allow what has no price
  */
-export function checkPriced (param: string | undefined, budgets: readonly Budget[]): void {
-  if (param === undefined || budgets.every(allowsUnpriced)) return
+export function checkPriced (param: string | undefined, budgets: readonly PartyBudget[]): void {
+  const refusing = onlyPriced(budgets)
+  if (param === undefined || refusing === undefined) return
   throw new GatewayError('insufficient_permissions', {
-    message: `This API key has a budget, and no price is known for \`${param}\`. Leave it out, or set \`unpriced: allow\` on the budget.`,
+    message: `No price is known for \`${param}\`, and ${partyText(refusing)} has a budget. ` +
+      'Leave it out, or set `unpriced: allow` on the budget.',
     param
   })
 }
@@ -82,14 +88,16 @@ export function checkPriced (param: string | undefined, budgets: readonly Budget
 export function checkStagesPriced (
   routes: readonly Route[],
   models: Pick<ModelRegistry, 'find'>,
-  budgets: readonly Budget[]
+  budgets: readonly PartyBudget[]
 ): void {
-  if (budgets.every(allowsUnpriced)) return
+  const refusing = onlyPriced(budgets)
+  if (refusing === undefined) return
   const unpriced = routes.find(({ modelId }) => models.find(modelId)?.price === undefined)
   if (unpriced === undefined) return
   throw new GatewayError('insufficient_permissions', {
     message:
-      `A stage asks the model \`${unpriced.modelId}\` about calls of this API key, which has a budget, and no price is known for that model. ` +
+      `A stage asks the model \`${unpriced.modelId}\` about this call. No price is known for that model, and ` +
+      `${partyText(refusing)} has a budget. ` +
       'Set its price in the configuration, or `unpriced: allow` on the budget.'
   })
 }
@@ -104,7 +112,7 @@ export function checkStagesPriced (
 export function pricedRoutes (
   { routes, record }: Pick<RoutedCall<unknown>, 'routes' | 'record'>,
   models: Pick<ModelRegistry, 'find'>,
-  budget: Budget,
+  budget: PartyBudget,
   estimate?: Estimate
 ): RoutedCall<unknown>['routes'] {
   if (allowsUnpriced(budget)) return routes
@@ -120,7 +128,8 @@ export function pricedRoutes (
     return [first, ...others]
   }
   throw new GatewayError('insufficient_permissions', {
-    message: `This API key has a budget, and no price is known for the model \`${routes[0].modelId}\`. ` +
+    message:
+      `No price is known for the model \`${routes[0].modelId}\`, and ${partyText(budget)} has a budget. ` +
       'Set its price in the configuration, or `unpriced: allow` on the budget.',
     param: 'model'
   })

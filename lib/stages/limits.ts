@@ -3,7 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { countedLimits, type CountedLimit } from '../../schemas/config/counted-limits.ts'
 import { steadyNow } from '../async/steady-clock.ts'
-import { budgetText, nanoUsdOf, type Budget } from '../core/key.ts'
+import { budgetText, nanoUsdOf } from '../core/key.ts'
 import { usageLimits } from '../limits/limit-table.ts'
 import {
   accountsOf,
@@ -14,6 +14,7 @@ import {
   partyText,
   type Account,
   type Party,
+  type PartyBudget,
   type PartyKind
 } from '../limits/call-accounts.ts'
 import { requestBytes, type ExceededBudget, type RecordedEstimate } from '../core/record.ts'
@@ -81,7 +82,7 @@ export function limits<R = unknown> (
 /** What a call counts in and spends on, and what it wants of each unit. */
 interface ReservationPlan<R> {
   readonly accounts: readonly Account[]
-  readonly budgets: readonly Budget[]
+  readonly budgets: readonly PartyBudget[]
   readonly hasSoft: boolean
   readonly isStrict: boolean
   /** Those that its budgets allow. */
@@ -144,7 +145,9 @@ class CallLimits<R> {
       ({ unit }) => !isInsteadOfTokens(unit) || units[unit] !== undefined
     )
     const sums = accounts.filter(account => account.counting === 'sum')
-    const budgets = sums.flatMap(({ budget, soft }) => budget ?? soft ?? [])
+    const budgets = sums.flatMap(({ party, partyId, budget, soft = [] }) => (
+      (budget === undefined ? soft : [budget]).map(each => ({ party, partyId, budget: each }))
+    ))
     const routes = paysProvider
       ? budgets.reduce<RoutedCall<R>['routes']>(
           (left, budget) => pricedRoutes({ ...call, routes: left }, models, budget, tokens),
@@ -286,7 +289,7 @@ class CallLimits<R> {
     spending: readonly JudgeSpending[],
     bodyBytes: number,
     { prompt, maxPrompt = prompt, answers = 1, units }: Estimate,
-    budgets: readonly Budget[]
+    budgets: readonly PartyBudget[]
   ): number {
     const { models } = this.#services
     const textTokens = units === undefined ? Math.max(maxPrompt, charactersPerToken * prompt) : bodyBytes

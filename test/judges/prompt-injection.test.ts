@@ -190,7 +190,7 @@ t.test('a model without a price looks at no call of a key with a budget that for
   const more = { model: 'openai/unpriced' }
   t.match(await (await start(t, { more, limits: { budget } })).ask('Hello'), {
     status: 403,
-    body: /no price is known for that model/
+    body: /No price is known for that model/
   })
   t.match(
     await (await start(t, { more, limits: { budget: { ...budget, unpriced: 'allow' } } })).ask('Hello'),

@@ -648,7 +648,7 @@ t.test('a model without a known price is refused under a budget, unless it is al
   const refused = await refusing.ask({ model: 'openai/unpriced' })
   t.equal(refused.status, 403)
   t.match(await refused.json(), {
-    error: { code: 'insufficient_permissions', param: 'model', message: /no price is known/ }
+    error: { code: 'insufficient_permissions', param: 'model', message: /No price is known/ }
   })
   const priority = await refusing.ask({ service_tier: 'priority' })
   t.match(

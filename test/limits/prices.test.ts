@@ -4,6 +4,8 @@ import {
   maxCompletionOf,
   maxCostOf,
   outputLimitOf,
+  checkPriced,
+  checkStagesPriced,
   pricedRoutes,
   affordableTokens
 } from '../../lib/limits/prices.ts'
@@ -11,6 +13,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { route } from '../support/routes.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
+import type { PartyKind } from '../../lib/limits/call-accounts.ts'
 import type { Route } from '../../lib/core/route.ts'
 import { estimateChat } from '../../lib/limits/estimate.ts'
 import { routedCall } from '../support/stages.ts'
@@ -44,6 +47,9 @@ const [cheap, expensive, cached, input, free] = ['cheap', 'expensive', 'cached',
   ReturnType<typeof route>
 ] // as many as there are names
 
+const ofKey = { party: 'key', partyId: 'k', budget: { usd: 1, per: 'day' } } as const
+const allowing = { ...ofKey, budget: { ...ofKey.budget, unpriced: 'allow' } } as const
+
 function call (routes: readonly [Route, ...Route[]]): {
   readonly routes: readonly [Route, ...Route[]]
   readonly record: CallRecord
@@ -55,7 +61,7 @@ t.test('models without a price are skipped, and the record says so', async t => 
   const { routes, record } = call([free, cheap, input])
   record.failedAttempts = [{ route: expensive, reason: 'not_in_only' }]
   t.strictSame(
-    pricedRoutes({ routes, record }, models, { usd: 1, per: 'day' }, { prompt: 1, completion: 1 }),
+    pricedRoutes({ routes, record }, models, ofKey, { prompt: 1, completion: 1 }),
     [cheap]
   )
   t.strictSame(record.failedAttempts, [
@@ -66,22 +72,39 @@ t.test('models without a price are skipped, and the record says so', async t => 
 })
 
 t.test('models without a price are left out, unless the budget allows them', async t => {
-  const budget = { usd: 1, per: 'day' } as const
-  t.strictSame(pricedRoutes(call([free, cheap]), models, budget), [cheap])
-  t.strictSame(pricedRoutes(call([free, cheap]), models, { ...budget, unpriced: 'allow' }), [free, cheap])
-  t.throws(() => pricedRoutes(call([free]), models, budget), {
+  t.strictSame(pricedRoutes(call([free, cheap]), models, ofKey), [cheap])
+  t.strictSame(pricedRoutes(call([free, cheap]), models, allowing), [free, cheap])
+  t.throws(() => pricedRoutes(call([free]), models, ofKey), {
     code: 'insufficient_permissions',
     param: 'model',
     message:
-      'This API key has a budget, and no price is known for the model `one/unpriced`. Set its price in the configuration, or `unpriced: allow` on the budget.'
+      'No price is known for the model `one/unpriced`, and this API key has a budget. ' +
+      'Set its price in the configuration, or `unpriced: allow` on the budget.'
   })
 })
 
+t.test('what has no price is refused with the name of whose budget it is', async t => {
+  const parties = {
+    key: 'this API key',
+    project: 'this project',
+    member: 'this member',
+    end_user: 'this end user',
+    tag: 'the tag `one`',
+    model: 'the model `one`'
+  }
+  for (const [party, text] of Object.entries(parties)) {
+    const owned = { ...ofKey, party: party as PartyKind, partyId: 'one' } // they are its keys
+    const refusing = { message: new RegExp(`, and ${text} has a budget\\. `) }
+    t.throws(() => pricedRoutes(call([free]), models, owned), refusing)
+    t.throws(() => checkPriced('speed', [allowing, owned]), refusing)
+    t.throws(() => checkStagesPriced([free], models, [allowing, owned]), refusing)
+  }
+})
+
 t.test('a field without a price is refused by name, unless the budget allows it', async t => {
-  const budget = { usd: 1, per: 'day' } as const
   const estimate = { prompt: 1, completion: 1, unpriced: 'service_tier' }
-  t.strictSame(pricedRoutes(call([cheap]), models, { ...budget, unpriced: 'allow' }, estimate), [cheap])
-  t.throws(() => pricedRoutes(call([cheap]), models, budget, estimate), {
+  t.strictSame(pricedRoutes(call([cheap]), models, allowing, estimate), [cheap])
+  t.throws(() => pricedRoutes(call([cheap]), models, ofKey, estimate), {
     code: 'insufficient_permissions',
     param: 'service_tier',
     message: /Leave it out/
@@ -89,14 +112,13 @@ t.test('a field without a price is refused by name, unless the budget allows it'
 })
 
 t.test('a price has to cover what the call may use', async t => {
-  const budget = { usd: 1, per: 'day' } as const
   t.strictSame(
-    pricedRoutes(call([input, cheap]), models, budget, { prompt: 1, completion: 1 }),
+    pricedRoutes(call([input, cheap]), models, ofKey, { prompt: 1, completion: 1 }),
     [cheap],
     'an answer costs something'
   )
   t.strictSame(
-    pricedRoutes(call([input]), models, budget, { prompt: 1, completion: 0 }),
+    pricedRoutes(call([input]), models, ofKey, { prompt: 1, completion: 0 }),
     [input],
     'where there is none it does not'
   )

@@ -114,7 +114,7 @@ t.test('what has no price needs a budget that allows it', async t => {
     t.ok(await check(speaking, [use], budget('allow')), use.kind)
     await t.rejects(
       check(speaking, [use], budget()),
-      refusal('speed', /no price is known for `speed`/),
+      refusal('speed', /No price is known for `speed`/),
       use.kind
     )
   }
