@@ -3,7 +3,8 @@
  * it.
  */
 
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { adminGateway, type AdminGateway, type Person } from '../support/admin.ts'
@@ -20,6 +21,7 @@ import {
 import { client, identityProvider } from '../support/identity-provider.ts'
 import { hashPassword } from '../../lib/accounts/passwords.ts'
 import { Secret } from '../../lib/core/secret.ts'
+import { ExportStore } from '../../lib/exports/export-store.ts'
 import { CallBodyStore } from '../../lib/stores/call-body-store.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { httpServer } from '../support/http-server.ts'
@@ -726,6 +728,47 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('an admin sees the files of exports: what was written, what failed and what comes next', async t => {
+    const folder = t.testdirName
+    const how = { format: 'csv', gzip: false, every: 'hour' } as const
+    const place = await adminGateway(t, {
+      providers: [sandbox],
+      usage: {
+        ...settings().usage,
+        exports: {
+          accounting: { ...how, directory: join(folder, 'files') },
+          warehouse: { ...how, directory: join(folder, 'gone') }
+        }
+      }
+    })
+    mkdirSync(join(folder, 'files'), { recursive: true })
+    const hourMs = 3_600_000
+    const fromMs = Date.now() - Date.now() % hourMs - 2 * hourMs
+    const store = new ExportStore(place.database)
+    for (const target of ['accounting', 'warehouse']) {
+      await store.add(target, { fromMs, untilMs: fromMs + hourMs }, 0)
+    }
+    await place.database.insertUsage([usageRowOf(1, { at_ms: fromMs + 5 })])
+    await place.api.gateway.services.usageExports?.run()
+    const { page, faults } = await visit(browser, place.api.url)
+    await enter(page, place)
+    await page.getByRole('link', { name: 'Exports' }).click()
+    const rows = page.getByRole('table', { name: 'Exports' }).locator('tbody tr')
+    const texts = await eventually(
+      async () => await rows.allTextContents(),
+      found => found.length > 3 && found[0] !== '',
+      'the files and the next ones'
+    )
+    const has = (...patterns: readonly RegExp[]): boolean =>
+      texts.some(text => patterns.every(pattern => pattern.test(text)))
+    t.ok(has(/^accounting/, /\.csv1 records, /, /just now/, /written$/), texts.join(' | '))
+    t.ok(has(/^warehouse/, /not written yet/, /failed1 attempt: .*ENOENT/, /next \w+ \d+, /), 'a failure')
+    t.ok(has(/^accounting/, /not written yet/, /waitingnext /), 'what comes next')
+    t.same(await accessibilityFaults(page), [])
+    t.same(faults, [])
+    await page.context().close()
+  })
+
   t.test('a call leads to its trace where that is shown, if it was sent', async t => {
     const place = await adminGateway(t, {
       providers: [sandbox],
@@ -1305,8 +1348,8 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   })
 
   const refused = {
-    viewer: ['keys', 'calls', 'playground', 'tools', 'configuration', 'members', 'audit'],
-    member: ['configuration', 'members', 'audit']
+    viewer: ['keys', 'calls', 'playground', 'tools', 'exports', 'configuration', 'members', 'audit'],
+    member: ['exports', 'configuration', 'members', 'audit']
   } as const
   for (const role of ['viewer', 'member'] as const) {
     t.test(`a ${role} has the pages of the role, and no others`, async t => {
@@ -1357,6 +1400,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
           'models',
           'tools',
           'alerts',
+          'exports',
           'configuration',
           'projects',
           'projects/default',

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { adminGateway, type AdminGateway } from '../support/admin.ts'
 import { launch, noBrowser, overflow, visit } from '../support/browser.ts'
-import { providerSettings } from '../support/settings.ts'
+import { providerSettings, settings } from '../support/settings.ts'
 import { addLongNames, fillGateway, longest, longStages } from './sample-data.ts'
 
 const widths = [360, 768, 1024, 1280, 1366, 1536]
@@ -18,6 +18,7 @@ const pages = [
   'calls/long-1',
   `sessions/${longest.session}`,
   'stages',
+  'exports',
   'models',
   'models?tab=providers',
   'projects',
@@ -60,10 +61,17 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       },
       providerSettings('anthropic', 'anthropic')
     ],
-    stages: longStages
+    stages: longStages,
+    usage: {
+      ...settings().usage,
+      exports: {
+        [longest.key]: { format: 'csv', gzip: false, every: 'hour', directory: t.testdirName }
+      }
+    }
   })
   await fillGateway(gateway)
   await addLongNames(gateway)
+  await addExports(gateway)
   const browser = await launch(t)
   for (const dark of [false, true]) {
     t.test(`nothing is out of sight ${dark ? 'in dark' : 'in light'}`, async t => {
@@ -125,4 +133,37 @@ async function enter (page: Page, { api, admin }: AdminGateway): Promise<void> {
   await page.goto(`${api.url}/dashboard/#/link/${token}`)
   await page.getByRole('button', { name: 'Continue' }).click()
   await page.locator('main#content').waitFor()
+}
+
+/** Adds a file that was written and one that fails, with names and an error as long as they may be. */
+async function addExports ({ database }: AdminGateway): Promise<void> {
+  const row = { target: longest.key, calls: 1e6, sums: null, next_at_ms: Date.now() }
+  await database.query.insertInto('usage_exports').values([
+    {
+      ...row,
+      from_ms: 0,
+      until_ms: 3_600_000,
+      state: 'written',
+      file: 'usage-2026-11-27T00-00-00Z-2026-11-28T00-00-00Z.jsonl.gz',
+      revision: 12,
+      rows: 123_456_789,
+      bytes: 98_765_432_100,
+      attempts: 0,
+      error: null,
+      written_at_ms: Date.now()
+    },
+    {
+      ...row,
+      from_ms: 3_600_000,
+      until_ms: 7_200_000,
+      state: 'waiting',
+      file: null,
+      revision: 0,
+      rows: 0,
+      bytes: 0,
+      attempts: 1234,
+      error: `the bucket answered with status 403: ${'AccessDenied '.repeat(20)}`,
+      written_at_ms: null
+    }
+  ]).execute()
 }

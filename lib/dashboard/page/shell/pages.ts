@@ -73,6 +73,13 @@ export const menu: readonly MenuGroup[] = [
         load: async () => (await import('../alerts/alerts-page.tsx')).AlertsPage
       },
       {
+        path: '/exports',
+        label: 'Exports',
+        icon: 'download',
+        role: 'admin',
+        load: async () => (await import('../exports/exports-page.tsx')).ExportsPage
+      },
+      {
         path: '/configuration',
         label: 'Configuration',
         icon: 'settings',
