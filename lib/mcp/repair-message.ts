@@ -253,9 +253,11 @@ function blockOf (block: unknown): JsonObject {
     case 'text':
       return { ...common, type, text: textOf(text ?? '') }
     case 'image':
-    case 'audio':
-      if (typeof data !== 'string') return { type: 'text', text: `[${type} without data]` }
-      return { ...common, type, data, mimeType: nonEmptyText(mimeType) ?? mediaTypeOf(data) }
+    case 'audio': {
+      const media = base64Of(data)
+      if (media === undefined) return { type: 'text', text: `[${type} without data]` }
+      return { ...common, type, data: media, mimeType: nonEmptyText(mimeType) ?? mediaTypeOf(media) }
+    }
     case 'resource': {
       if (!isObject(resource)) return { type: 'text', text: '[resource without content]' }
       const {
@@ -271,18 +273,28 @@ function blockOf (block: unknown): JsonObject {
         uri: nonEmptyText(address) ?? 'unknown:',
         ...typeof mediaType === 'string' && { mimeType: mediaType }
       }
-      if (typeof blob === 'string') return { ...common, type, resource: { ...inside, blob } }
+      const media = base64Of(blob)
+      if (media !== undefined) return { ...common, type, resource: { ...inside, blob: media } }
       return { ...common, type, resource: { ...inside, text: textOf(words ?? '') } }
     }
-    case 'resource_link':
-      if (nonEmptyText(uri) === undefined) return { type: 'text', text: '[resource without an address]' }
+    case 'resource_link': {
+      const label = nonEmptyText(name)
+      if (nonEmptyText(uri) === undefined) {
+        return { type: 'text', text: `[resource without an address${label === undefined ? '' : `: ${label}`}]` }
+      }
+      const { title, description, size, ...facts } = common
+      const bytes = numberOf(size)
       return {
-        ...common,
+        ...facts,
         type,
         uri,
-        name: nonEmptyText(name) ?? uri,
+        name: label ?? uri,
+        ...typeof title === 'string' && { title },
+        ...typeof description === 'string' && { description },
+        ...bytes !== undefined && { size: bytes },
         ...typeof mimeType === 'string' && { mimeType }
       }
+    }
     case undefined:
     case null:
       return { type: 'text', text: typeof text === 'string' ? text : textOf(block) }
@@ -292,6 +304,18 @@ function blockOf (block: unknown): JsonObject {
         text: typeof text === 'string' ? text : `[content of the unknown type ${String(type).slice(0, 64)}]`
       }
   }
+}
+
+/**
+ * Returns media as base64 of the usual alphabet, also of a data URL, of lines or of the alphabet of URLs;
+ * `undefined` for what is none.
+ */
+function base64Of (data: unknown): string | undefined {
+  if (typeof data !== 'string') return undefined
+  const text = data.replace(/^data:[^,]{0,100};base64,/, '')
+  if (/^[A-Za-z\d+/]*$/.test(text) && text.length % 4 !== 1) return text
+  if (!/^[\w+/\s-]*=?=?\s*$/.test(text)) return undefined
+  return Buffer.from(text, 'base64').toString('base64')
 }
 
 function mediaTypeOf (data: string): string {

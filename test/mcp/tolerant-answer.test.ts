@@ -10,6 +10,7 @@ import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
 import { call, open, toolServers } from '../support/tool-servers.ts'
+import { at, changed as changedAt, changes, pathsOf, skip } from '../support/sloppy-changes.ts'
 import type { Test } from 'tap'
 
 interface Message {
@@ -175,6 +176,55 @@ t.test(
     )
   }
 )
+
+t.test('a result with one member of a block changed is read, and no other block is lost', async t => {
+  const pixel = Buffer.from('GIF89a\u0001').toString('base64')
+  const result = {
+    content: [
+      { type: 'text', text: 'first words', annotations: { audience: ['user'], priority: 1 } },
+      { type: 'image', data: pixel, mimeType: 'image/gif' },
+      { type: 'audio', data: pixel, mimeType: 'audio/wav' },
+      { type: 'resource', resource: { uri: 'a:b', mimeType: 'text/plain', text: 'inside words' } },
+      { type: 'resource', resource: { uri: 'a:c', mimeType: 'a/b', blob: pixel } },
+      { type: 'resource_link', uri: 'a:d', name: 'linked words', title: 'a', description: 'b', mimeType: 'a/b', size: 5 },
+      { type: 'text', text: 'last words' }
+    ],
+    structuredContent: { structured: 'structured words' },
+    isError: false,
+    _meta: { a: 1 }
+  }
+  const words = ['first words', 'inside words', 'linked words', 'last words', 'structured words']
+  let current: unknown = result
+  const server = await start(t, ({ method, id }) =>
+    method === 'tools/call'
+      ? { body: JSON.stringify({ jsonrpc: '2.0', id, result: current }) }
+      : undefined
+  )
+  const tools = await server.open()
+  const more = {
+    'no base64': () => '<svg>&',
+    'base64 of URLs': (before: unknown) => before === pixel ? '-_-_-w' : skip,
+    'a data URL': (before: unknown) => before === pixel ? `data:image/gif;base64,${pixel}` : skip,
+    'in lines': (before: unknown) => before === pixel ? `${pixel.slice(0, 4)}\r\n${pixel.slice(4)}\n` : skip
+  }
+  const faults: string[] = []
+  for (const path of pathsOf(result)) {
+    const before = at(result, path)
+    for (const [name, change] of Object.entries({ ...changes, ...more })) {
+      const member = change(before)
+      if (member === skip) continue
+      current = changedAt(result, path, member)
+      const { text, failure } = await call(tools, 'count')
+      const destroyed = JSON.stringify(before) ?? ''
+      if (path.at(-1) === 'type' && member !== null && member !== undefined) continue // which nobody knows
+      const lost = words.filter(word => !destroyed.includes(word) && !text.includes(word))
+      if (failure !== undefined || lost.length > 0) {
+        faults.push(`${path.join('.')}: ${name}: ${failure?.message ?? `without ${lost.join()} in ${text}`}`)
+      }
+    }
+  }
+  t.same(faults, [])
+})
 
 t.test('a session that is gone is opened anew, however the server says so', async t => {
   for (const [name, gone] of [
