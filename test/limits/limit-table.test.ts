@@ -1,4 +1,17 @@
+import { EventEmitter } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { partsOfOne } from '../../schemas/billed-units.ts'
+import { KeyLimitsConfig, KeyLimitsRequest } from '../../schemas/config/keys.ts'
+import { LimitStatus } from '../../schemas/key-status.ts'
+import { accountsOf } from '../../lib/limits/call-accounts.ts'
+import { limitStatuses } from '../../lib/limits/key-status.ts'
+import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
+import { RedisLimiter } from '../../lib/limits/redis-limiter.ts'
+import { answerLimitMessages, workerLimiter } from '../../lib/limits/shared-limiter.ts'
+import { directoryOf, launch } from '../support/headgate.ts'
+import { connectTo, noRedis, startRedis } from '../support/redis.ts'
 import { limitFields, refusals, usageLimits } from '../../lib/limits/limit-table.ts'
 
 t.test(
@@ -21,4 +34,57 @@ t.test('each limit has a name of its own for each place', async t => {
     ['concurrent_calls', 'concurrentCalls']
   ])
   t.equal(new Set(refusals).size, refusals.length)
+})
+
+/** Uses each limit up and reads what is left of it. @returns what the second call was refused by */
+async function refusedBy (limiter: Limiter): Promise<unknown> {
+  return await Promise.all(limitFields.map(async ({ name, member, row: { unit } }) => {
+    const parties = [{ kind: 'key', id: `key-${name}`, limits: { [member]: 1 } }] as const
+    const request = { accounts: accountsOf(parties), wanted: { [unit]: { most: partsOfOne(unit) } } }
+    const first = await limiter.reserve(request)
+    const second = await limiter.reserve(request)
+    const [status] = await limitStatuses(limiter, parties, false)
+    return [status?.name, first.admitted, second.admitted ? 'admitted' : second.reason]
+  }))
+}
+
+const expected = limitFields.map(({ name, row }) => [
+  name, true, row.counting === 'sum' ? `${row.refusal}_reserved` : row.refusal
+])
+
+t.test('each limit is counted, refused by name and described in one process and by workers', async t => {
+  t.same(await refusedBy(new LocalLimiter()), expected)
+  const [primary, worker] = [new EventEmitter(), new EventEmitter()]
+  const end = (own: EventEmitter, other: EventEmitter) => Object.assign(own, {
+    connected: true,
+    send: (message: unknown) => {
+      queueMicrotask(() => other.emit('message', structuredClone(message)))
+    }
+  })
+  const [atPrimary, atWorker] = [end(primary, worker), end(worker, primary)]
+  answerLimitMessages(atPrimary, new LocalLimiter(), 'worker-1')
+  t.same(await refusedBy(workerLimiter(atWorker)), expected)
+})
+
+t.test('each limit is counted, refused by name and described by Redis', { skip: noRedis }, async t => {
+  const { url } = await startRedis(t)
+  const limiter = new RedisLimiter(await connectTo(t, url, { timeoutMs: 5000 }), {
+    without: () => 'refuse', onFailure: error => t.error(error)
+  })
+  t.teardown(() => limiter.close())
+  t.same(await refusedBy(limiter), expected)
+})
+
+t.test('each limit is in the configuration, the admin API, metrics, the command line and its page', async t => {
+  const help = await launch(t, ['keys', '--help'], directoryOf(t)).ended
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/limits.md'), 'utf8')
+  const statusNames = JSON.stringify(LimitStatus.properties.name)
+  for (const { name, row } of limitFields) {
+    t.ok(name in KeyLimitsConfig.properties, `${name} in the configuration`)
+    t.ok(name in KeyLimitsRequest.properties, `${name} in the admin API`)
+    t.match(statusNames, `"${name}"`, 'GET /v1/key')
+    t.ok(refusals.some(refusal => refusal === row.refusal), `${name} in metrics`)
+    t.match(help.out, `--${name.replaceAll('_', '-')} N`)
+    t.match(page, `${name}: `)
+  }
 })
