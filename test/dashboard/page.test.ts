@@ -980,6 +980,37 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     }
   )
 
+  t.test('the overview shows what came from the caches of providers, and what that saved or cost', async t => {
+    const price = { input: 2, cachedInput: 0.5, cacheWrite: 2.5, output: 8, asOf: '2026-01-01' }
+    const ids = ['sandbox/echo', 'sandbox/story']
+    const place = await adminGateway(t, {
+      providers: [sandbox],
+      models: ids.map(id => ({ id, hidden: false, price }))
+    })
+    const row = { at_ms: Date.now() - 1000, provider: 'sandbox', prompt_tokens: 1_000_000 }
+    await place.database.insertUsage([
+      usageRowOf(1, { ...row, model: 'sandbox/echo', cached_tokens: 800_000 }),
+      usageRowOf(2, { ...row, model: 'sandbox/story', cache_write_tokens: 600_000 })
+    ])
+    const { page, faults } = await visit(browser, place.api.url)
+    await enter(page, place)
+    await page.goto(`${place.api.url}/dashboard/?group=model`)
+    const breakdown = page.getByRole('table', { name: 'Breakdown' })
+    for (const [name, shown] of [
+      ['sandbox/echo', /80 ?%.*\$1\.20 saved by the cache/],
+      ['sandbox/story', /0 ?%.*Writing to the cache has cost \$0\.30 more than it saved/]
+    ] as const) {
+      const line = breakdown.getByRole('row').filter({ hasText: name })
+      await eventually(
+        async () => await line.textContent() ?? '',
+        text => shown.test(text),
+        `${name}: ${shown}`
+      )
+    }
+    t.same(faults, [])
+    await page.context().close()
+  })
+
   t.test('an error is said once, beside its field where there is one', async t => {
     const { page } = await visit(browser, url)
     await enter(page, gateway)
