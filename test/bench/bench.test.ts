@@ -101,10 +101,10 @@ t.test(
       [],
       'lib/README.md names each'
     )
-    t.match(printed, /^ {2}lib\/pipeline\/stage-run\.js: .*next/m, 'by name')
+    t.match(printed, /^ {2}lib\/pipeline\/stage\.js: .*StageRun/m, 'by name')
     t.notMatch(
       printed.slice(0, printed.indexOf('stream:')),
-      /sse-frames/,
+      /wire\/sse\.js/,
       'a complete answer prints no frames'
     )
   }
