@@ -308,7 +308,7 @@ const ownAddress = Object.values(networkInterfaces())
 
 t.test(
   'tool servers are reached through tinyproxy',
-  { skip: noTinyproxy || (ownAddress === undefined && 'this machine has no address but its own') },
+  { skip: noTinyproxy || (ownAddress === undefined && 'this machine has no address beyond loopback') },
   async t => {
     const host = ownAddress ?? ''
     resolveNames(t, { 'tools.example': [host] })

@@ -11,13 +11,13 @@ export interface Pair {
 
 export interface CertificateAuthority {
   readonly ca: string
-  /** For `localhost` and `127.0.0.1`. */
+  /** For `localhost`, `127.0.0.1` and the other addresses. */
   readonly server: Pair
   readonly client: Pair
 }
 
-/** Makes them in a directory. */
-export function makeAuthority (directory: string): CertificateAuthority {
+/** Makes them in a directory. @param addresses that the server has besides */
+export function makeAuthority (directory: string, addresses: readonly string[] = []): CertificateAuthority {
   const file = (name: string): string => join(directory, name)
   const openssl = (...args: string[]): void => { execFileSync('openssl', args, { stdio: 'ignore' }) }
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
@@ -32,7 +32,8 @@ export function makeAuthority (directory: string): CertificateAuthority {
     '-out',
     file('ca.pem')
   )
-  writeFileSync(file('names'), 'subjectAltName=DNS:localhost,IP:127.0.0.1')
+  const names = ['DNS:localhost', ...['127.0.0.1', ...addresses].map(address => `IP:${address}`)]
+  writeFileSync(file('names'), `subjectAltName=${names.join(',')}`)
   const pairOf = (name: string): Pair => {
     openssl(
       'req',

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import { eventually } from './until.ts'
 
 /** Returns a port that was free a moment ago, for programs that cannot choose one themselves. */
 export async function freePort (): Promise<number> {
@@ -9,4 +10,21 @@ export async function freePort (): Promise<number> {
   server.close()
   await once(server, 'close')
   return port
+}
+
+/** Resolves when something listens on a port of loopback. */
+export async function untilListening (port: number): Promise<void> {
+  await eventually(async () => await isListening(port), listening => listening, `port ${port} to listen`)
+}
+
+async function isListening (port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
 }

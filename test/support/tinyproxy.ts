@@ -2,11 +2,10 @@
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from './free-port.ts'
-import { eventually } from './until.ts'
+import { freePort, untilListening } from './free-port.ts'
 import type { Test } from 'tap'
 
 const program = ['/usr/bin/tinyproxy', '/usr/sbin/tinyproxy'].find(
@@ -26,32 +25,29 @@ export interface Tinyproxy {
 /** Starts one that wants the credentials `me:secret`. */
 export async function startTinyproxy (t: Test): Promise<Tinyproxy> {
   const port = await freePort()
-  const directory = t.testdir({ log: '' })
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-tinyproxy-')) // a test has one `testdir`
   const [file, log] = [join(directory, 'tinyproxy.conf'), join(directory, 'log')]
-  writeFileSync(
-    file,
-    `Port ${port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 20\nBasicAuth me secret\nLogFile "${log}"\nLogLevel Connect\n`
-  )
+  const lines = [
+    `Port ${port}`,
+    'Listen 127.0.0.1',
+    'Timeout 60',
+    'MaxClients 20',
+    'BasicAuth me secret',
+    `LogFile "${log}"`,
+    'LogLevel Connect'
+  ]
+  writeFileSync(file, `${lines.join('\n')}\n`)
   const proxy = spawn(program ?? '', ['-d', '-c', file], { stdio: 'ignore' })
-  t.teardown(() => {
+  const exit = once(proxy, 'exit')
+  t.teardown(async () => {
     proxy.kill()
+    await exit
+    rmSync(directory, { recursive: true })
   })
-  await eventually(async () => await isListening(port), listening => listening, 'tinyproxy to listen')
+  await untilListening(port)
   return {
     host: `127.0.0.1:${port}`,
     targets: () =>
       [...readFileSync(log, 'utf8').matchAll(/CONNECT (\S+) HTTP/g)].map(([, target = '']) => target)
-  }
-}
-
-async function isListening (port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  try {
-    await once(socket, 'connect')
-    return true
-  } catch {
-    return false
-  } finally {
-    socket.destroy()
   }
 }
