@@ -13,6 +13,7 @@ import { openTarget } from '../lib/load/send-call.ts'
 import { startSimulatedProvider } from '../lib/load/simulated-provider.ts'
 import { cores, freePort, start } from './support/processes.ts'
 import { scratchFolder } from './support/scratch-folder.ts'
+import { benchLimits, benchPrices } from './support/settings.ts'
 import { median } from './support/statistics.ts'
 
 const shares = [0, 0.1, 1] as const
@@ -45,7 +46,8 @@ writeFileSync(
       nameOf(share),
       { models: ['mock/json'], ...share > 0 && { mirror: { model: 'mock/json', share } } }
     ])),
-    keys: [{ name: 'bench', key: 'env:BENCH_KEY' }]
+    models: benchPrices,
+    keys: [{ name: 'bench', key: 'env:BENCH_KEY', ...benchLimits }]
   })
 )
 const port = await freePort()
