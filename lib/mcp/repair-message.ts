@@ -314,7 +314,7 @@ function base64Of (data: unknown): string | undefined {
   if (typeof data !== 'string') return undefined
   const text = data.replace(/^data:[^,]{0,100};base64,/, '')
   if (/^[A-Za-z\d+/]*$/.test(text) && text.length % 4 !== 1) return text
-  if (!/^[\w+/\s-]*=?=?\s*$/.test(text)) return undefined
+  if (!/^[\w+/=\s-]*$/.test(text)) return undefined
   return Buffer.from(text, 'base64').toString('base64')
 }
 
