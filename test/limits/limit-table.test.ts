@@ -75,7 +75,7 @@ t.test('each limit is counted, refused by name and described by Redis', { skip: 
   t.same(await refusedBy(limiter), expected)
 })
 
-t.test('each limit is in the configuration, the admin API, metrics, the command line and its page', async t => {
+t.test('each limit is in the configuration, the admin API, metrics, the command line and docs', async t => {
   const help = await launch(t, ['keys', '--help'], directoryOf(t)).ended
   const page = readFileSync(join(import.meta.dirname, '../../../docs/limits.md'), 'utf8')
   const statusNames = JSON.stringify(LimitStatus.properties.name)
