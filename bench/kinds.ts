@@ -1,0 +1,130 @@
+/**
+ * Measures how much later an answer comes where a stage of each kind looks at the request first: `npm run
+ * bench:kinds`.
+ *
+ * Services and models answer after a millisecond, as they measure it; what is more is added by the gateway,
+ * the sockets and the event loop that all share here.
+ */
+
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { equal } from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import type { AddressInfo } from 'node:net'
+import { ConfiguredStages } from '../lib/guards/configured-stages.ts'
+import { openJudges } from '../lib/judges/open-judges.ts'
+import { httpTransport } from '../lib/client/transport.ts'
+import { closeJudges } from '../lib/judges/close-judges.ts'
+import { completeAnswer, completeText } from '../lib/load/answers.ts'
+import { createProvider } from '../lib/providers/index.ts'
+import { chat } from '../pipelines/chat.ts'
+import { callOf } from './stages.bench.ts'
+import { scratchFolder } from './support/scratch-folder.ts'
+import { servicesTo, textOf } from './support/services.ts'
+import { median } from './support/statistics.ts'
+import type { Settings } from '../lib/core/settings.ts'
+import type { Services } from '../lib/services.ts'
+import type { StageKind } from '../schemas/config/stages.ts'
+
+const calls = 400
+const serviceMs = 1
+
+let took: number[] = []
+let asked = 0
+
+/** What a service, or the API of a provider, says when it finds nothing. */
+function verdictOn (path: string, text: string): unknown {
+  if (path.endsWith('/analyze')) return []
+  if (path.endsWith('/moderations')) {
+    const { input } = JSON.parse(text) as { readonly input: readonly string[] }
+    const results = input.map(() => ({ flagged: false, categories: {}, category_scores: {} }))
+    return { id: 'm', model: 'm', results }
+  }
+  if (path.endsWith('/chat/completions')) {
+    const [, passes = ''] = /else with the word ([\da-f]+)/.exec(text) ?? []
+    const choice = { index: 0, finish_reason: 'stop', message: { role: 'assistant', content: passes } }
+    return { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices: [choice] }
+  }
+  return {}
+}
+
+const service = createServer((request, response) => {
+  void (async () => {
+    const text = (await buffer(request)).toString()
+    const began = performance.now()
+    setTimeout(() => {
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify(verdictOn(request.url ?? '', text)))
+      took.push(performance.now() - began)
+      asked++
+    }, serviceMs)
+  })()
+})
+service.listen(0, '127.0.0.1')
+await once(service, 'listening')
+const { port } = service.address() as AddressInfo // listening on TCP
+const url = `http://127.0.0.1:${port}`
+
+const ownModule = join(scratchFolder('stage'), 'own.mjs')
+writeFileSync(ownModule, 'export default { request: async texts => texts }\n')
+
+type StageSettings = Settings['stages'][number]
+const kinds: Readonly<Record<StageKind, Omit<StageSettings, 'name' | 'at'>>> = {
+  pattern: { use: 'pattern', patterns: ['card_number', 'iban', 'email'] },
+  module: { use: ownModule },
+  webhook: { use: 'webhook', url: `${url}/look` },
+  presidio: { use: 'presidio', analyzerUrl: url, anonymizerUrl: url },
+  moderation: { use: 'moderation', model: 'mock/m' },
+  prompt_injection: { use: 'prompt_injection', model: 'mock/m' }
+}
+
+async function latencies (more: Partial<Services>): Promise<number[]> {
+  const handle = chat({ ...servicesTo([Buffer.from(completeAnswer)]), ...more })
+  const all: number[] = []
+  for (let call = 0; call < calls; call++) {
+    const began = performance.now()
+    const text = await textOf(await handle(callOf('1 KB')))
+    all.push(performance.now() - began)
+    equal(text.includes(completeText), true)
+  }
+  return all.slice(calls / 4)
+}
+
+const transport = httpTransport({ baseUrl: `${url}/v1`, connectMs: 10_000 })
+
+/** Requests of judges go to the service. */
+const judging = servicesTo([])
+const judgeServices: Services = {
+  ...judging,
+  providers: new Map(judging.settings.providers.map(entry => [entry.id, createProvider(entry, transport)]))
+}
+
+try {
+  console.log(`Median of ${calls} calls one after the other, ms more than without a stage:`)
+  for (const [kind, settings] of Object.entries(kinds)) {
+    const stage = { ...settings, name: kind, at: ['request' as const] }
+    const judges = await openJudges({ ...judging.settings, stages: [stage] }, () => judgeServices)
+    const textStages = new ConfiguredStages([stage], {
+      judges,
+      onUnavailable: (_stage, _call, cause) => {
+        throw cause
+      }
+    })
+    const without = median(await latencies({}))
+    took = []
+    asked = 0
+    const looked = median(await latencies({ textStages }))
+    const own = took.length === 0 ? 0 : median(took)
+    const each = (asked / calls).toFixed(1)
+    console.log(
+      `${kind}: ${(looked - without).toFixed(2)}, ${each} requests a call of ${own.toFixed(2)} each, ` +
+        `${(looked - without - own).toFixed(2)} beyond one`
+    )
+    await closeJudges(judges)
+  }
+} finally {
+  await transport.close()
+  service.close()
+}
