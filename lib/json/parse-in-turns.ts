@@ -6,8 +6,8 @@
  * in pieces; lists and objects that are larger than a run are put together from them. Each byte is looked at
  * once and parsed once, so the time is linear, about a third more than that of `JSON.parse` alone.
  *
- * Parsed at once, the largest bodies take more than the 50 ms that a turn may (`bench/history.md`). It accepts
- * what `JSON.parse` accepts, but for keys of more than a megabyte.
+ * Parsed at once, the largest bodies take more than the 50 ms that a turn may (`bench/history.md`).
+ * It accepts what `JSON.parse` accepts, but for keys of more than a megabyte.
  */
 
 import { isUtf8 } from 'node:buffer'

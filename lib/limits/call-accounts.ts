@@ -3,7 +3,11 @@
  * them iterates over this list, in memory, in Redis and in the messages between processes.
  */
 
-import { partsOfOne, recordedInsteadOfTokens, type ColumnInsteadOfTokens } from '../../schemas/billed-units.ts'
+import {
+  partsOfOne,
+  recordedInsteadOfTokens,
+  type ColumnInsteadOfTokens
+} from '../../schemas/billed-units.ts'
 import type { Counting, CountedUnit } from '../../schemas/config/counted-limits.ts'
 import {
   nanoUsdOf,
@@ -126,7 +130,9 @@ export function accountsOf (parties: readonly Party[], withBudgets = true): Acco
   return accounts
 }
 
-/** Returns an amount of an account in the unit of its limit: seconds of audio, of which it counts milliseconds. */
+/**
+ * Returns an amount of an account in the unit of its limit: seconds of audio, of which it counts milliseconds.
+ */
 export function inLimitUnit ({ unit }: Pick<Account, 'unit'>, amount: number): number {
   return amount / partsOfOne(unit)
 }

@@ -449,8 +449,8 @@ export function embeddingsUsage ({ input }: EmbeddingsRequest): Usage {
 }
 
 /**
- * Returns the most tokens that media can take at a model, 0 without media: the text that stands for one does not
- * say how many. A provider reads no more than the input limit of the model in any case.
+ * Returns the most tokens that media can take at a model, 0 without media: the text that stands for one does
+ * not say how many. A provider reads no more than the input limit of the model in any case.
  */
 export function maxMediaTokens (media: SentMedia | undefined, model: ModelEntry | undefined): number {
   if (media === undefined) return 0

@@ -175,7 +175,8 @@ class CallLimits<R> {
         }
       }
     }
-    return { accounts, budgets, hasSoft: sums.some(({ soft }) => soft !== undefined), isStrict, routes, request }
+    const hasSoft = sums.some(({ soft }) => soft !== undefined)
+    return { accounts, budgets, hasSoft, isStrict, routes, request }
   }
 
   /** Notes a decision in the record. @throws GatewayError for a refusal */

@@ -18,7 +18,13 @@ import { forbidsTools } from '../chat/tool-choice.ts'
 import { GatewayError } from '../core/errors.ts'
 import { once, flatMap } from '../pipeline/stage.ts'
 import { affordableTokens } from '../limits/prices.ts'
-import { holdToolMemory, ToolLoop, failureReport, type AnswerTurn, type LoopOptions } from '../mcp/tool-loop.ts'
+import {
+  failureReport,
+  holdToolMemory,
+  ToolLoop,
+  type AnswerTurn,
+  type LoopOptions
+} from '../mcp/tool-loop.ts'
 import { ownFunctions, withTools } from '../mcp/turn-requests.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'

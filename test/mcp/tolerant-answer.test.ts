@@ -186,7 +186,15 @@ t.test('a result with one member of a block changed is read, and no other block 
       { type: 'audio', data: pixel, mimeType: 'audio/wav' },
       { type: 'resource', resource: { uri: 'a:b', mimeType: 'text/plain', text: 'inside words' } },
       { type: 'resource', resource: { uri: 'a:c', mimeType: 'a/b', blob: pixel } },
-      { type: 'resource_link', uri: 'a:d', name: 'linked words', title: 'a', description: 'b', mimeType: 'a/b', size: 5 },
+      {
+        type: 'resource_link',
+        uri: 'a:d',
+        name: 'linked words',
+        title: 'a',
+        description: 'b',
+        mimeType: 'a/b',
+        size: 5
+      },
       { type: 'text', text: 'last words' }
     ],
     structuredContent: { structured: 'structured words' },
@@ -350,7 +358,11 @@ t.test('tools without a name are named by their place, and the others are offere
 })
 
 t.test('a stream that breaks off, is too long or is none fails its call at once', async t => {
-  const long = frame({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(40_000) } })
+  const long = frame({
+    jsonrpc: '2.0',
+    method: 'notifications/message',
+    params: { level: 'info', data: 'x'.repeat(40_000) }
+  })
   for (const body of ['x\n'.repeat(5000), long.repeat(500)]) {
     const behaviour: Behaviour = ({ method }) =>
       method === 'tools/call' ? { type: streamType, body } : undefined

@@ -149,6 +149,7 @@ t.test(
     await waiting(2)
     await other.query('commit')
     await t.resolves(Promise.all([stored, step]))
-    t.equal((await database.query.selectFrom('usage').select('id').where('id', '=', 'new').execute()).length, 1)
+    const added = await database.query.selectFrom('usage').select('id').where('id', '=', 'new').execute()
+    t.equal(added.length, 1)
   }
 )

@@ -215,7 +215,9 @@ storeTest('sums answer what is by one kind of name and by days, and records all 
   t.equal(await kindOf({ endUsers: ['a'] }, ['end_user']), 'end_user')
   t.equal(await kindOf({ endUsers: ['a'] }, ['session']), undefined)
   const from_ms = monthOf(firstMs)
-  await query.insertInto('counted_names').values({ kind: 'end_user', from_ms, project_id: 'b', name: '(other)' })
+  await query
+    .insertInto('counted_names')
+    .values({ kind: 'end_user', from_ms, project_id: 'b', name: '(other)' })
     .execute()
   t.equal(await kindOf({ endUsers: ['a'] }, ['end_user']), undefined, 'may be one of the others')
   t.equal(await kindOf({ endUsers: ['a'], projects: ['a', 'b'] }, ['end_user']), undefined)

@@ -27,7 +27,9 @@ t.test('lines end with a carriage return, a line feed or both, wherever they are
   const expected = [['a', '1'], [undefined, '2\n3'], [undefined, 'last']]
   for (const end of ['\r', '\n', '\r\n']) {
     const text = `event: a\ndata: 1\n\ndata: 2\ndata: 3\n\n: x\n\n\ndata: last`.replaceAll('\n', end)
-    for (const size of cutSizes) t.strictSame(read(Buffer.from(text), size), expected, `${size} ${end.length}`)
+    for (const size of cutSizes) {
+      t.strictSame(read(Buffer.from(text), size), expected, `${size} ${end.length}`)
+    }
   }
 })
 
