@@ -131,7 +131,8 @@ export function accountsOf (parties: readonly Party[], withBudgets = true): Acco
 }
 
 /**
- * Returns an amount of an account in the unit of its limit: seconds of audio, of which it counts milliseconds.
+ * Returns an amount of an account in the unit of its limit: seconds of audio, of which it counts
+ * milliseconds.
  */
 export function inLimitUnit ({ unit }: Pick<Account, 'unit'>, amount: number): number {
   return amount / partsOfOne(unit)
