@@ -42,26 +42,8 @@ export function isTimeZone (name: string): boolean {
   }
 }
 
-/**
- * The period found last of each kind of window: every call of a key with a budget looks for one, and the
- * calendar of a time zone takes 33 µs.
- */
-const latest = new Map<string, Period>()
-const maxKinds = 1000
-
-/** Returns the period of a window that holds a moment, as `computePeriod` does. */
+/** Returns the period of a window that holds a moment. */
 export function periodOf (window: Window, nowMs: number): Period {
-  const name = windowName(window)
-  const known = latest.get(name)
-  if (known !== undefined && nowMs >= known.fromMs && nowMs < known.endMs) return known
-  const period = computePeriod(window, nowMs)
-  if (latest.size >= maxKinds) latest.clear()
-  latest.set(name, period)
-  return period
-}
-
-/** Computes the period of a window that holds a moment. */
-export function computePeriod (window: Window, nowMs: number): Period {
   return { name: windowName(window), ...boundsOf(window, nowMs) }
 }
 
@@ -134,30 +116,20 @@ function firstAfterGap (beforeMs: number, afterMs: number, wanted: number, timeZ
 
 /** Formatters by time zone: making one takes longer than all that a period needs of it. */
 const formats = new Map<string, Intl.DateTimeFormat>()
+const maxFormats = 1000
 
 /** Returns how far clocks of a zone are ahead of UTC at a moment, in milliseconds. */
 function offsetMs (ms: number, timeZone: string): number {
   if (timeZone === 'UTC') return 0
   let format = formats.get(timeZone)
   if (format === undefined) {
-    format = new Intl.DateTimeFormat('en-US', {
-      timeZone,
-      hourCycle: 'h23',
-      era: 'short',
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-      second: 'numeric'
-    })
-    if (formats.size >= maxKinds) formats.clear()
+    format = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' })
+    if (formats.size >= maxFormats) formats.clear()
     formats.set(timeZone, format)
   }
-  const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]))
-  const part = (name: string): number => parts.get(name as Intl.DateTimeFormatPartTypes) ?? 0
-  return (
-    Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second')) -
-    Math.floor(ms / 1000) * 1000
-  )
+  // such as `1/1/2026, GMT+05:30`; `GMT` alone is UTC, and seconds are of earlier centuries
+  const [, sign, hours = 0, minutes = 0, seconds = 0] =
+    /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(format.format(ms)) ?? []
+  const length = Number(hours) * unitMs.h + Number(minutes) * unitMs.m + Number(seconds) * unitMs.s
+  return sign === '-' ? -length : length
 }

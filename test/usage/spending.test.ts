@@ -1,6 +1,6 @@
 import t from 'tap'
 import { dayMs } from '../../lib/core/day.ts'
-import { computePeriod, type Window } from '../../lib/limits/windows.ts'
+import { periodOf, type Window } from '../../lib/limits/windows.ts'
 import { quarterMs } from '../../lib/stores/party-spending.ts'
 import { isSummed, usedSince } from '../../lib/usage/spending.ts'
 import { usageRowOf } from '../support/usage.ts'
@@ -148,7 +148,7 @@ storeTest(
     for (let look = 0; look < 400; look++) {
       const window = windows[random(windows.length)] ?? { per: 'day' }
       const nowMs = (changes[random(3)] ?? 0) + random(3 * dayMs) - dayMs
-      const { fromMs, endMs } = computePeriod(window, nowMs)
+      const { fromMs, endMs } = periodOf(window, nowMs)
       const member = random(3)
       // those of what calls name begin at a quarter of an hour
       const isOff = fromMs % quarterMs > 0
