@@ -56,58 +56,14 @@ export function readEvent (
   switch (event.type) {
     case 'text-delta':
     case 'refusal-delta':
-      return {
-        event,
-        queue: event.choice,
-        piece: {
-          key: event.type,
-          text: event.text,
-          place: text,
-          with: changed => withoutLogprobs({ ...event, text: changed })
-        }
-      }
     case 'reasoning-delta':
-      return {
-        event,
-        queue: event.choice,
-        piece: {
-          key: event.type,
-          text: event.text,
-          place: text,
-          with: changed => ({ ...event, text: changed })
-        }
-      }
-    case 'tool-call-delta': {
-      const place = event.kind === 'custom' ? toolCall : toolArguments
-      return {
-        event,
-        queue: event.choice,
-        piece: {
-          key: callKey(event.call),
-          text: event.text,
-          place,
-          with: changed => ({ ...event, text: changed })
-        }
-      }
-    }
+    case 'tool-call-delta':
+    case 'audio-delta':
+      return { event, queue: event.choice, piece: pieceOf(event) }
     case 'tool-call-end':
       return { event, queue: event.choice, ends: callKey(event.call) }
     case 'choice-end':
       return { event, queue: event.choice, ends: '' }
-    case 'audio-delta': {
-      const { transcript } = event.audio
-      if (typeof transcript !== 'string') return { event, queue: event.choice }
-      return {
-        event,
-        queue: event.choice,
-        piece: {
-          key: event.type,
-          text: transcript,
-          place: text,
-          with: changed => ({ ...event, audio: { ...event.audio, transcript: changed } })
-        }
-      }
-    }
     case 'thinking-block':
       if (event.block.type === 'thinking') replace(event.block.thinking, fixed)
       return { event, queue: event.choice }
@@ -121,28 +77,11 @@ export function readEvent (
         event: changedIn(event, 'fields', extraFields, replace),
         queue: event.scope === 'answer' ? 0 : event.choice
       }
-    case 'tool-result': {
-      const result = changedIn(
-        changedIn(event.result, 'arguments', ofTools, replace),
-        'result',
-        ofTools,
-        replace
-      )
-      return { event: result === event.result ? event : { ...event, result }, queue: 0 }
-    }
+    case 'tool-result':
     case 'tool-approval-needed':
-      return { event: changedIn(event, 'arguments', everywhere('tool_call'), replace), queue: 0 }
     case 'tool-servers-failed':
-      return { event: changedIn(event, 'errors', ofTools, replace), queue: 0 }
-    case 'tools-listed': {
-      const tools = event.tools.map(tool =>
-        changedIn(changedIn(tool, 'description', ofTools, replace), 'inputSchema', ofTools, replace)
-      )
-      return {
-        event: tools.every((tool, index) => tool === event.tools[index]) ? event : { ...event, tools },
-        queue: 0
-      }
-    }
+    case 'tools-listed':
+      return { event: changedToolServerEvent(event, replace), queue: 0 }
     case 'direct-answer':
       return { event: changedJson(event, direct?.answer ?? everywhere(undefined), replace), queue: 0 }
     case 'direct-frame':
@@ -152,6 +91,82 @@ export function readEvent (
     case 'usage':
     case 'response-start':
       return { event, queue: undefined }
+    default:
+      return event satisfies never
+  }
+}
+
+type Delta = ChatEvent & {
+  readonly type: 'text-delta' | 'refusal-delta' | 'reasoning-delta' | 'tool-call-delta' | 'audio-delta'
+}
+
+/** Returns the text of a delta; `undefined` for audio without a transcript. */
+function pieceOf (event: Delta): TextPiece | undefined {
+  switch (event.type) {
+    case 'text-delta':
+    case 'refusal-delta':
+      return {
+        key: event.type,
+        text: event.text,
+        place: text,
+        with: changed => withoutLogprobs({ ...event, text: changed })
+      }
+    case 'reasoning-delta':
+      return {
+        key: event.type,
+        text: event.text,
+        place: text,
+        with: changed => ({ ...event, text: changed })
+      }
+    case 'tool-call-delta':
+      return {
+        key: callKey(event.call),
+        text: event.text,
+        place: event.kind === 'custom' ? toolCall : toolArguments,
+        with: changed => ({ ...event, text: changed })
+      }
+    case 'audio-delta': {
+      const { transcript } = event.audio
+      return typeof transcript !== 'string'
+        ? undefined
+        : {
+            key: event.type,
+            text: transcript,
+            place: text,
+            with: changed => ({ ...event, audio: { ...event.audio, transcript: changed } })
+          }
+    }
+    default:
+      return event satisfies never
+  }
+}
+
+type ToolServerEvent = ChatEvent & {
+  readonly type: 'tool-result' | 'tool-approval-needed' | 'tool-servers-failed' | 'tools-listed'
+}
+
+/** Replaces the texts of an event about tool servers. */
+function changedToolServerEvent (event: ToolServerEvent, replace: ReplaceText): ChatEvent {
+  switch (event.type) {
+    case 'tool-result': {
+      const result = changedIn(
+        changedIn(event.result, 'arguments', ofTools, replace),
+        'result',
+        ofTools,
+        replace
+      )
+      return result === event.result ? event : { ...event, result }
+    }
+    case 'tool-approval-needed':
+      return changedIn(event, 'arguments', everywhere('tool_call'), replace)
+    case 'tool-servers-failed':
+      return changedIn(event, 'errors', ofTools, replace)
+    case 'tools-listed': {
+      const tools = event.tools.map(tool =>
+        changedIn(changedIn(tool, 'description', ofTools, replace), 'inputSchema', ofTools, replace)
+      )
+      return tools.every((tool, index) => tool === event.tools[index]) ? event : { ...event, tools }
+    }
     default:
       return event satisfies never
   }
