@@ -154,31 +154,9 @@ export class ResponseReader {
     const isAnnounced = !isOnly || wire.message !== undefined || property(wire.delta, 'role') !== undefined
     const choice = this.#choice(numberOf(wire.index) ?? position, isAnnounced)
     if (choice === undefined) return
-    const { index } = choice
     const delta = deltaOf(wire, choice)
-    const logprobs = wire.logprobs === undefined ? undefined : logprobsOf(wire.logprobs)
-
-    const reasoning = nonEmptyText(delta.reasoning_content) ?? nonEmptyText(delta.reasoning)
-    if (reasoning !== undefined) events.push({ type: 'reasoning-delta', choice: index, text: reasoning })
-    if (reasoning !== undefined && wire.delta !== undefined) choice.hasReasoning = true
-    if (delta.thinking_blocks !== undefined) {
-      readThinking(choice, wire, delta.thinking_blocks, events, this.#retained)
-    }
-    const refusal = nonEmptyText(delta.refusal)
-    const text = this.#readContent(index, delta.content, events)
-    if (choice.thinking !== undefined && (text !== '' || refusal !== undefined || hasCalls(delta))) {
-      endThinking(choice, events)
-    }
-    if (text !== '' || refusal !== undefined) choice.hasOutput = true
-    if (text !== '' && wire.delta !== undefined) choice.hasText = true
-    const place = refusal !== undefined && text === '' ? 'refusal' : 'text'
-    if (text !== '' || (logprobs !== undefined && place === 'text')) {
-      events.push({ type: 'text-delta', choice: index, text, ...logprobs !== undefined && { logprobs } })
-    }
-    if (refusal !== undefined) {
-      const withLogprobs = place === 'refusal' && logprobs !== undefined
-      events.push({ type: 'refusal-delta', choice: index, text: refusal, ...withLogprobs && { logprobs } })
-    }
+    this.#readTexts(choice, wire, delta, events)
+    const { index } = choice
     const audio = objectOf(delta.audio)
     if (audio !== undefined) {
       events.push({ type: 'audio-delta', choice: index, audio })
@@ -204,6 +182,37 @@ export class ResponseReader {
     if (inChoice !== undefined) {
       events.push({ type: 'extra', scope: 'choice', choice: index, fields: inChoice })
     }
+    this.#readFinish(choice, wire)
+  }
+
+  /** Reads reasoning, then text or a refusal. Log probabilities go with the text if there is any. */
+  #readTexts (choice: Choice, wire: WireChoice, delta: WireDelta, events: ChatEvent[]): void {
+    const { index } = choice
+    const logprobs = wire.logprobs === undefined ? undefined : logprobsOf(wire.logprobs)
+    const reasoning = nonEmptyText(delta.reasoning_content) ?? nonEmptyText(delta.reasoning)
+    if (reasoning !== undefined) events.push({ type: 'reasoning-delta', choice: index, text: reasoning })
+    if (reasoning !== undefined && wire.delta !== undefined) choice.hasReasoning = true
+    if (delta.thinking_blocks !== undefined) {
+      readThinking(choice, wire, delta.thinking_blocks, events, this.#retained)
+    }
+    const refusal = nonEmptyText(delta.refusal)
+    const text = this.#readContent(index, delta.content, events)
+    if (choice.thinking !== undefined && (text !== '' || refusal !== undefined || hasCalls(delta))) {
+      endThinking(choice, events)
+    }
+    if (text !== '' || refusal !== undefined) choice.hasOutput = true
+    if (text !== '' && wire.delta !== undefined) choice.hasText = true
+    const place = refusal !== undefined && text === '' ? 'refusal' : 'text'
+    if (text !== '' || (logprobs !== undefined && place === 'text')) {
+      events.push({ type: 'text-delta', choice: index, text, ...logprobs !== undefined && { logprobs } })
+    }
+    if (refusal !== undefined) {
+      const withLogprobs = place === 'refusal' && logprobs !== undefined
+      events.push({ type: 'refusal-delta', choice: index, text: refusal, ...withLogprobs && { logprobs } })
+    }
+  }
+
+  #readFinish (choice: Choice, wire: WireChoice): void {
     const reason = finishReasonOf(wire.finish_reason)
     choice.finish = laterReason(choice.finish, reason)
     if (reason === 'length' && namesFullContext(wire.finish_reason)) choice.isContextFull = true
