@@ -47,32 +47,16 @@ export function buildIndex (
   enabled: ReadonlySet<string>
 ): ModelIndex {
   const kinds = kindsById(settings)
-  const { families } = catalogueOf(settings)
-  const marking = new Set(
-    settings.providers.filter(({ cacheMarks }) => cacheMarks === 'auto').map(({ id }) => id)
-  )
-  const disabled = new Set<string>()
-  for (const { id, providerId, model, status } of entries.values()) {
-    if (status === 'disabled') disabled.add(id).add(`${providerId}/${model}`)
-  }
+  const disabled = disabledIds(entries)
   const usable = [...entries.values()]
     .filter(({ id, providerId }) => enabled.has(providerId) && !disabled.has(id))
   const idsByName = groupIdsByName(byPreference(usable, settings, kinds))
-  const routes = new Map<string, readonly Route[]>()
-
-  const idByLetters = new Map([...entries.keys()].map(id => [id.toLowerCase(), id]))
-  /** Some servers take a name in any letters. */
-  const variantOf = (id: string): string | undefined => {
-    const same = entries.has(id) ? undefined : idByLetters.get(id.toLowerCase())
-    const undated = withoutDate(id)
-    if (same !== undefined || undated === undefined) return same
-    return entries.has(undated) ? undated : idByLetters.get(undated.toLowerCase())
-  }
-  const snapshot = memoized((id: string): ModelEntry | undefined => {
-    const base = modelOfSnapshot(id, entries)
-    return base === undefined ? undefined : snapshotOf(base, id)
-  })
-  const find = (id: string): ModelEntry | undefined => entries.get(id) ?? snapshot(id)
+  const variantOf = variantFinder(entries)
+  const find = modelFinder(entries)
+  const routeOf = routeMaker(settings, variantOf)
+  const ownerOf = ownerFinder(kinds, enabled)
+  const patternOf = patternFinder(aliasPatterns(settings))
+  const { families } = catalogueOf(settings)
   const routeTo = (providerId: string, model: string): Route | undefined => {
     const modelId = `${providerId}/${model}`
     const entry = find(modelId)
@@ -84,29 +68,7 @@ export function buildIndex (
     const traits = familyTraits(families, kinds.get(providerId), model)
     return routeOf(entry ?? { id: modelId, providerId, model, traits })
   }
-  const routeOf = ({ id, providerId, model, traits }: RoutedModel): Route => {
-    const variant = variantOf(id)
-    return {
-      providerId, model, modelId: id,
-      ...variant !== undefined && { variantOf: variant },
-      ...traits !== undefined && { traits },
-      ...traits?.minCachedTokens !== undefined && marking.has(providerId) &&
-        { minMarkedTokens: traits.minCachedTokens }
-    }
-  }
-  /**
-   * Returns the provider whose models alone have names like this one, also those the catalogue does not know
-   * yet.
-   */
-  const ownerOf = (name: string): string | undefined => {
-    const owners = [...kinds].filter(
-      ([id, kind]) => enabled.has(id) && kindTable[kind].ownNames?.test(name) === true
-    )
-    return (owners.find(([id, kind]) => id === kind) ?? owners[0])?.[0]
-  }
-  const patternOf = patternFinder(
-    settings.models.filter(({ alias, id }) => alias !== undefined && isPattern(id)).map(({ id }) => id)
-  )
+  const routes = new Map<string, readonly Route[]>()
   const withoutPatterns = (id: string): readonly Route[] => {
     const known = routes.get(id)
     if (known !== undefined) return known
@@ -134,20 +96,102 @@ export function buildIndex (
     if (targets.length > 0) routes.set(name, targets)
     else routes.delete(name)
   }
+  for (const name of unaliased(idsByName.keys(), settings)) {
+    if (patternOf(name) !== undefined) routes.delete(name)
+  }
+
+  const names = () => [...routes.keys()].filter(name => !isPattern(name))
+  return { resolve, routeTo, find, names, listed: listedModels(usable, settings), idsByName }
+}
+
+/** Returns the ids of models that the operator disabled, also as their providers write them. */
+function disabledIds (entries: ReadonlyMap<string, ModelEntry>): ReadonlySet<string> {
+  const disabled = new Set<string>()
+  for (const { id, providerId, model, status } of entries.values()) {
+    if (status === 'disabled') disabled.add(id).add(`${providerId}/${model}`)
+  }
+  return disabled
+}
+
+/**
+ * Returns a function that finds the known id of a model under another spelling: in other letter case, which
+ * some servers accept, or with a date.
+ */
+function variantFinder (entries: ReadonlyMap<string, ModelEntry>): (id: string) => string | undefined {
+  const idByLetters = new Map([...entries.keys()].map(id => [id.toLowerCase(), id]))
+  return id => {
+    const same = entries.has(id) ? undefined : idByLetters.get(id.toLowerCase())
+    const undated = withoutDate(id)
+    if (same !== undefined || undated === undefined) return same
+    return entries.has(undated) ? undated : idByLetters.get(undated.toLowerCase())
+  }
+}
+
+/** Returns a function that finds models by id, snapshots included. */
+function modelFinder (entries: ReadonlyMap<string, ModelEntry>): ModelIndex['find'] {
+  const snapshot = memoized((id: string): ModelEntry | undefined => {
+    const base = modelOfSnapshot(id, entries)
+    return base === undefined ? undefined : snapshotOf(base, id)
+  })
+  return id => entries.get(id) ?? snapshot(id)
+}
+
+/** What a route says of its model. */
+type RoutedModel = Pick<ModelEntry, 'id' | 'providerId' | 'model' | 'traits'>
+
+/** Returns a function that makes the route to a model. */
+function routeMaker (
+  { providers }: Settings,
+  variantOf: (id: string) => string | undefined
+): (model: RoutedModel) => Route {
+  const marking = new Set(providers.filter(({ cacheMarks }) => cacheMarks === 'auto').map(({ id }) => id))
+  return ({ id, providerId, model, traits }) => {
+    const variant = variantOf(id)
+    return {
+      providerId, model, modelId: id,
+      ...variant !== undefined && { variantOf: variant },
+      ...traits !== undefined && { traits },
+      ...traits?.minCachedTokens !== undefined && marking.has(providerId) &&
+        { minMarkedTokens: traits.minCachedTokens }
+    }
+  }
+}
+
+/**
+ * Returns a function that finds the provider whose models alone have names like the given one, even if the
+ * catalogue does not know it yet.
+ */
+function ownerFinder (
+  kinds: ReadonlyMap<string, ProviderKind>,
+  enabled: ReadonlySet<string>
+): (name: string) => string | undefined {
+  return name => {
+    const owners = [...kinds].filter(
+      ([id, kind]) => enabled.has(id) && kindTable[kind].ownNames?.test(name) === true
+    )
+    return (owners.find(([id, kind]) => id === kind) ?? owners[0])?.[0]
+  }
+}
+
+function aliasPatterns ({ models }: Settings): readonly string[] {
+  return models.filter(({ alias, id }) => alias !== undefined && isPattern(id)).map(({ id }) => id)
+}
+
+/** Returns the names that no alias or route of the configuration has. */
+function unaliased (names: Iterable<string>, settings: Settings): readonly string[] {
   const aliases = new Set([
     ...settings.models.map(({ id }) => id),
     ...settings.routes.map(({ name }) => name)
   ])
-  for (const name of idsByName.keys()) {
-    if (!aliases.has(name) && patternOf(name) !== undefined) routes.delete(name)
-  }
+  return [...names].filter(name => !aliases.has(name))
+}
 
-  const hidden = new Set(settings.models.filter(model => model.hidden).map(model => model.id))
-  const listed = usable
+/** Returns the models that lists show, by id. */
+function listedModels (usable: readonly ModelEntry[], { models }: Settings): readonly ModelEntry[] {
+  const hidden = new Set(models.filter(model => model.hidden).map(model => model.id))
+  return usable
     .filter(entry => !hidden.has(entry.id))
     .toSorted((a, b) => a.id < b.id ? -1 : 1)
-  const names = () => [...routes.keys()].filter(name => !isPattern(name))
-  return { resolve, routeTo, find, names, listed, idsByName }
 }
 
 /**
@@ -208,9 +252,6 @@ function resolveAliases (
 function isModelName (name: string): boolean {
   return name.isWellFormed() && !/^\s|\s$|\p{Cc}|\p{Cf}/u.test(name)
 }
-
-/** What a route says of its model. */
-type RoutedModel = Pick<ModelEntry, 'id' | 'providerId' | 'model' | 'traits'>
 
 /**
  * Ids by name. Names that hold a slash themselves (`openai/gpt-oss-120b` at Groq) are left out:
