@@ -2,11 +2,9 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import * as conventions from '@opentelemetry/semantic-conventions/incubating'
 import t from 'tap'
-import { CallRecord, noteUsage } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { StageFindings } from '../../lib/core/stage-findings.ts'
-import { CallMetrics } from '../../lib/telemetry/call-metrics.ts'
 import { callSpans } from '../../lib/telemetry/call-spans.ts'
 import { route } from '../support/routes.ts'
 
@@ -54,34 +52,6 @@ for (const [title, span] of [
     t.same(described.toSorted(), Object.keys(span?.attributes ?? {}).toSorted())
   })
 }
-
-/** Names that are in no convention of the package, or in a later one. */
-const others: ReadonlySet<string> = new Set([
-  'gen_ai.usage.cost', // OpenInference, Langfuse and others read it
-  // `cache_creation` until conventions for generative AI had a repository of their own
-  'gen_ai.usage.cache_write.input_tokens'
-])
-
-t.test('every name that is not ours is in the conventions, those of metrics as well', async t => {
-  const known = new Set<unknown>(Object.values(conventions))
-  const metrics = new CallMetrics(() => true, () => 'openai')
-  const streamed = Object.assign(new CallRecord('chat'), { streamed: true, requests: record.requests })
-  noteUsage(streamed, { promptTokens: 1, completionTokens: 1, totalTokens: 2 }, undefined)
-  metrics.observe({ record: streamed, receivedAtMs: 0 })
-  const families = metrics.families().filter(({ name }) => name.includes('.'))
-  t.equal(families.length, 3)
-  const used = [
-    ...[server, ...children].flatMap(({ attributes }) => Object.keys(attributes)),
-    ...families.flatMap(({ name, samples }) => [
-      name,
-      ...samples.flatMap(({ labels }) => Object.keys(labels))
-    ])
-  ]
-  t.same(
-    [...new Set(used)].filter(name => !name.startsWith('headgate.') && !known.has(name)).toSorted(),
-    [...others].toSorted()
-  )
-})
 
 t.test('the page installs each package that is needed, in the versions that are tested', async t => {
   const { peerDependencies, devDependencies } = JSON.parse(
