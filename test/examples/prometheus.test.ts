@@ -43,14 +43,17 @@ interface Dashboard {
     readonly targets?: ReadonlyArray<{ readonly expr: string, readonly legendFormat: string }>
   }>
   readonly templating: {
-    readonly list: ReadonlyArray<{ readonly name: string, readonly definition?: string }>
+    readonly list: ReadonlyArray<{
+      readonly name: string
+      readonly query: string | { readonly query: string }
+    }>
   }
 }
 
 // our own files
 const rules = (parse(readFileSync(rulesFile, 'utf8')) as Rules).groups.flatMap(group => group.rules)
 const { panels, templating } = JSON.parse(readFileSync(join(examples, 'grafana.json'), 'utf8')) as Dashboard
-const variables = templating.list.flatMap(({ definition }) => definition ?? [])
+const variables = templating.list.flatMap(({ query }) => (typeof query === 'string' ? [] : query.query))
 const queries = [
   ...rules.map(({ expr }) => expr),
   ...panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),

@@ -1,0 +1,47 @@
+/** Compiles the dashboard of examples/ against the types of Grafana's own package. */
+
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+
+const root = join(import.meta.dirname, '../../..')
+const tsc = join(root, 'node_modules/typescript/bin/tsc')
+const dashboard = readFileSync(join(root, 'examples/grafana.json'), 'utf8')
+
+/** Returns what the compiler says of a dashboard: no lines for one that Grafana's types allow. */
+function compile (t: Test, json: string): string[] {
+  const file = join(t.testdir(), 'dashboard.ts')
+  writeFileSync(file, `import type { GrafanaDashboard } from '${root}/test/support/grafana-dashboard.ts'
+export default ${json.trim()} satisfies GrafanaDashboard
+`)
+  const options = '--ignoreConfig --noEmit --strict --skipLibCheck --allowImportingTsExtensions --types node'
+  const resolution = '--module esnext --moduleResolution bundler'
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [tsc, ...options.split(' '), ...resolution.split(' '), file],
+    { encoding: 'utf8', cwd: root }
+  )
+  return status === 0 ? [] : stdout.trimEnd().split('\n')
+}
+
+t.test('the dashboard is one that the types of Grafana allow', async t => {
+  t.same(compile(t, dashboard), [])
+})
+
+for (const [what, from, to, says] of [
+  ['a name that no panel has', '"gridPos"', '"gridPosition"', /'"gridPosition"' does not exist/],
+  ['a place that no legend has', '"placement": "bottom"', '"placement": "under"', /LegendPlacement/],
+  ['a style that no line has', '"drawStyle": "line"', '"drawStyle": "lines"', /'"lines"'/],
+  ['a name that no field has', '"fillOpacity"', '"opacity"', /'"opacity"' does not exist/],
+  ['a query without its expression', '"expr"', '"expression"', /'"expression"' does not exist/],
+  ['a time at which no variable is read', '"refresh": 2', '"refresh": 9', /'9'.*VariableRefresh/],
+  ['a panel of a kind that is not described', '"type": "timeseries"', '"type": "graph"', /'"graph"'/]
+] as const) {
+  t.test(`${what} is an error`, async t => {
+    t.ok(dashboard.includes(from), from)
+    const lines = compile(t, dashboard.replace(from, to))
+    t.match(lines, [says])
+    t.equal(lines.length, 1)
+  })
+}
