@@ -59,6 +59,9 @@ export const toolResult: TextPlace = { kind: 'text', part: 'tool_result' }
 /** The places of a table, by their paths. */
 export type Places = Readonly<Record<string, TextPlace>>
 
+/** Words that say what an object is. A model gets them as marks of its own, not as text. */
+export const kindWords: Places = { '**.type': anyWord, '**.role': anyWord }
+
 /** @param _reason why a stage does not see it */
 export function unseen (_reason: string): TextPlace {
   return { kind: 'unseen' }

@@ -5,6 +5,7 @@ import {
   everywhere,
   fixed,
   freeText,
+  kindWords,
   media,
   memberName,
   pieceOf,
@@ -212,6 +213,25 @@ t.test('in data whose members have any names, no name hides a text', t => {
     schema: { signature: 'X', deep: { signature: 'Y' } },
     block: members
   })
+  t.end()
+})
+
+t.test('words that say what an object is are no sentences, and data may have members of their names', t => {
+  const places = new PlaceTable({ ...kindWords, 'system.**': text, 'schema.**': freeText, 'metadata.*': text })
+  const seen: Array<readonly [string, TextPlace]> = []
+  const value = {
+    role: 'user',
+    system: [{ type: 'text', text: 'a' }],
+    schema: { type: 'b' },
+    metadata: { type: 'c', role: 'd' }
+  }
+  places.replace(value, (string, place) => {
+    seen.push([string, place])
+    return string
+  })
+  const sentences = seen.flatMap(([string, { isName }]) => isName === true ? [] : [string])
+  t.same(sentences, ['a', 'b', 'c', 'd'])
+  t.match(seen.find(([string]) => string === 'user'), ['user', { kind: 'fixed' }], 'a pattern looks at it')
   t.end()
 })
 

@@ -88,7 +88,7 @@ t.test('what the model flags is refused, before it is sent and before its caller
     findings: [{ stage: 'safe', point: 'request', action: 'refuse', count: 1 }]
   })
   t.equal(upstream.requests.length, 1, 'only the moderation')
-  t.match(moderations(upstream)[0], { model: 'mistral-moderation', input: ['user', 'A knife, you fool'] })
+  t.match(moderations(upstream)[0], { model: 'mistral-moderation', input: ['A knife, you fool'] })
   t.equal(upstream.requests[0]?.headers.authorization, 'Bearer key')
   t.match(await ask('Hello'), {
     status: 400,

@@ -141,7 +141,7 @@ t.test('a request that gives orders is refused before it is sent, and others pas
   t.match(judged()[0], {
     messages: [
       { role: 'system', content: /You look for prompt injection/ },
-      { role: 'user', content: `["user","${injection}"]` }
+      { role: 'user', content: `["${injection}"]` }
     ]
   })
   t.match(await ask('What is an injection?'), { status: 200 })

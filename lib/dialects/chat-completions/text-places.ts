@@ -11,6 +11,7 @@ import {
   anyWord,
   fixed,
   freeText,
+  kindWords,
   media,
   pieceOf,
   text,
@@ -88,6 +89,7 @@ function toolServer (path: string): Places {
 }
 
 export const chatRequestTexts = new PlaceTable({
+  ...kindWords,
   '**.cache_control': unseen('marks the end of what is cached'),
   '**.signature': unseen('belongs to the thinking that it signs'),
   ...modelTexts,

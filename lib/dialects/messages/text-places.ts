@@ -5,6 +5,7 @@ import {
   address,
   fixed,
   freeText,
+  kindWords,
   media,
   pieceOf,
   text,
@@ -24,6 +25,7 @@ const name = unseen('the name of a tool, by which its calls are found')
 
 /** What belongs to others in any part of a request or an answer. */
 const marks: Places = {
+  ...kindWords,
   '**.cache_control': unseen('marks the end of what is cached'),
   '**.signature': unseen('belongs to the thinking that it signs'),
   '**.encrypted_content': unseen('only the provider can read it'),

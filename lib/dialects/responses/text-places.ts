@@ -6,6 +6,7 @@ import {
   address,
   fixed,
   freeText,
+  kindWords,
   media,
   pieceOf,
   text,
@@ -25,6 +26,7 @@ const word = unseen('one of a few words')
 const token = unseen('single tokens, which are not asked for where a stage may change the answer')
 
 const anywhere: Places = {
+  ...kindWords,
   '**.encrypted_content': unseen('only the provider can read it'),
   '**.file_id': unseen('the id of a file at the provider'),
   '**.id': id,
