@@ -162,7 +162,7 @@ function readModeration ({ params, parts: { models } }: Guardrail): Made | strin
   return { verdict: 'exact', note, stages: [{ use: 'moderation', model: `${provider}/${model}` }] }
 }
 
-function readGeneric ({ params, path, name, parts: { secrets } }: Guardrail): Made | string {
+function readGeneric ({ params, path, name, parts: { plan, secrets } }: Guardrail): Made | string {
   const base = textOf(params['api_base'])
   if (base === undefined || !isPlainAddress(base)) return 'add it by hand, with the address of its service'
   const url = base.endsWith(genericPath) ? base : `${base}${genericPath}`
@@ -171,6 +171,11 @@ function readGeneric ({ params, path, name, parts: { secrets } }: Guardrail): Ma
     ...secrets.referAll(params['headers'], name, `${path}.litellm_params.headers`),
     ...key !== undefined && { 'x-api-key': key }
   }
+  if (!isEmpty(objectOf(params['additional_provider_specific_params']))) {
+    const where = `${path}.litellm_params.additional_provider_specific_params`
+    plan.note(where, 'manual', 'add it to the stage as `options`, without secrets')
+  }
+  const passes = params['unreachable_fallback'] === 'fail_open' || params['fail_on_error'] === false
   return {
     verdict: 'exact',
     note: '',
@@ -179,7 +184,7 @@ function readGeneric ({ params, path, name, parts: { secrets } }: Guardrail): Ma
       format: 'litellm',
       url,
       ...!isEmpty(headers) && { headers },
-      ...params['unreachable_fallback'] === 'fail_open' && { when_unavailable: 'pass' }
+      ...passes && { when_unavailable: 'pass' }
     }]
   }
 }

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { callFacts } from './call-facts.ts'
+import { projectNamesOf } from '../core/key.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
 import { signWebhook } from '../wire/sign-webhook.ts'
 import { judgeClient } from './judge-client.ts'
@@ -13,16 +14,21 @@ import type { WebhookFormat } from '../../schemas/config/stages.ts'
 type StageSettings = Settings['stages'][number]
 
 interface Form {
-  readonly request: (texts: readonly PointedText[], call: RoutedCall<unknown>, stage: string) => object
+  readonly request: (
+    texts: readonly PointedText[],
+    call: RoutedCall<unknown>,
+    stage: Pick<StageSettings, 'name' | 'options'>
+  ) => object
   /** @throws TypeError for an answer of another form */
   readonly verdict: (answer: JsonObject) => Verdict
 }
 
 const forms: Readonly<Record<WebhookFormat, Form>> = {
   headgate: {
-    request: (texts, call, stage) => ({
+    request: (texts, call, { name, options }) => ({
       version: 1,
-      stage,
+      stage: name,
+      ...options !== undefined && { options },
       call: callFacts(call),
       texts: texts.map(({ point, text }) => ({ point, text }))
     }),
@@ -40,15 +46,24 @@ const forms: Readonly<Record<WebhookFormat, Form>> = {
   },
   // https://docs.litellm.ai/docs/adding_provider/generic_guardrail_api
   litellm: {
-    request: (texts, { id, key, routes }) => ({
-      texts: texts.map(({ text }) => text),
-      input_type: texts.some(({ point }) => point === 'answer' || point === 'tool_call')
-        ? 'response'
-        : 'request',
-      litellm_call_id: id,
-      model: routes[0].modelId,
-      request_data: { user_api_key_hash: key.id, user_api_key_alias: key.name }
-    }),
+    request: (texts, { id, key, routes }, { options = {} }) => {
+      const [project, projectName] = projectNamesOf(key)
+      return {
+        texts: texts.map(({ text }) => text),
+        input_type: texts.some(({ point }) => point === 'answer' || point === 'tool_call')
+          ? 'response'
+          : 'request',
+        litellm_call_id: id,
+        model: routes[0].modelId,
+        request_data: {
+          user_api_key_hash: key.id,
+          user_api_key_alias: key.name,
+          user_api_key_team_id: project,
+          user_api_key_team_alias: projectName
+        },
+        additional_provider_specific_params: options
+      }
+    },
     verdict: ({ action, texts, blocked_reason: reason }) => {
       switch (action) {
         case 'NONE': return {}
@@ -62,12 +77,12 @@ const forms: Readonly<Record<WebhookFormat, Form>> = {
 
 /** @throws Error for a settings without an address, which a configuration does not have */
 export function openWebhook (settings: StageSettings): Judge {
-  const { name, url = '', format = 'headgate', secret } = settings
+  const { url = '', format = 'headgate', secret } = settings
   const client = judgeClient(url, settings)
   const { request, verdict } = forms[format]
   return {
     look: async (texts, { call, signal }) => {
-      const answer = await client.post('', request(texts, call, name), signal, body =>
+      const answer = await client.post('', request(texts, call, settings), signal, body =>
         signWebhook({ id: `msg_${randomUUID()}`, sentAtMs: Date.now(), body }, secret))
       if (!isObject(answer)) throw new TypeError('the answer of the service is no JSON object')
       return verdict(answer)

@@ -50,7 +50,7 @@ export const stageKinds = {
   },
   webhook: {
     needs: ['url'],
-    takes: ['format', 'secret', ...serviceEntries, ...judgeEntries],
+    takes: ['format', 'secret', 'options', ...serviceEntries, ...judgeEntries],
     actions: ['mask', 'refuse', 'report']
   },
   module: { needs: [], takes: ['options', ...judgeEntries], actions: ['mask', 'refuse', 'report'] }
@@ -129,7 +129,7 @@ const kindEntries = {
   ),
   options: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), {
-      description: 'Of a module: passed to it.'
+      description: 'Of a module: passed to it. Of `webhook`: sent with each request, in the form of LiteLLM as `additional_provider_specific_params`.'
     })
   ),
   model: Type.Optional(Text('Of `moderation` and `prompt_injection`: the model, as `provider/model`.')),

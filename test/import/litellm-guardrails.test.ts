@@ -14,6 +14,7 @@ function made (...guardrails: ReadonlyArray<readonly [name: string, params: Json
   return {
     stages: config['stages'],
     rows: rows.filter(({ path }) => /^guardrails\[\d+\]$/.test(path)),
+    fields: new Map(rows.map(({ path, verdict, note }) => [path, { verdict, note }])),
     secrets
   }
 }
@@ -63,7 +64,7 @@ t.test('presidio: what is masked and what refuses a call are stages of their own
 })
 
 t.test('moderation with the account of the models, and a service of the generic form', async t => {
-  const { stages, rows, secrets } = made(
+  const { stages, rows, fields, secrets } = made(
     ['Moderated', { guardrail: 'openai_moderation', mode: 'during_call' }],
     [
       'own',
@@ -74,7 +75,8 @@ t.test('moderation with the account of the models, and a service of the generic 
         api_base: 'http://guard:8000',
         api_key: 'in-clear',
         headers: { 'x-team': 'os.environ/TEAM' },
-        unreachable_fallback: 'fail_open'
+        unreachable_fallback: 'fail_open',
+        additional_provider_specific_params: { threshold: 0.5 }
       }
     ],
     [
@@ -82,7 +84,8 @@ t.test('moderation with the account of the models, and a service of the generic 
       {
         guardrail: 'generic_guardrail_api',
         mode: 'pre_mcp_call',
-        api_base: 'http://guard:8000/beta/litellm_basic_guardrail_api'
+        api_base: 'http://guard:8000/beta/litellm_basic_guardrail_api',
+        fail_on_error: false
       }
     ]
   )
@@ -109,11 +112,16 @@ t.test('moderation with the account of the models, and a service of the generic 
       when: 'asked',
       use: 'webhook',
       format: 'litellm',
-      url: 'http://guard:8000/beta/litellm_basic_guardrail_api'
+      url: 'http://guard:8000/beta/litellm_basic_guardrail_api',
+      when_unavailable: 'pass'
     }
   ])
   t.same(rows.map(({ verdict }) => verdict), ['approximate', 'exact', 'approximate'])
   t.match(rows[0]?.note, /before the call, not beside it; its name is moderated/)
+  t.match(fields.get('guardrails[1].litellm_params.additional_provider_specific_params'), {
+    verdict: 'manual',
+    note: /`options`/
+  })
   t.equal(secrets.get('LITELLM_OWN_KEY'), 'in-clear')
 })
 

@@ -1,11 +1,16 @@
+/** With `HEADGATE_TEST_LITELLM=python` (one that has `litellm[proxy]`) also beside LiteLLM's own proxy. */
+
 import { createHmac } from 'node:crypto'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
+import { isObject, objectOf } from '../../lib/json/guards.ts'
 import { openWebhook } from '../../lib/judges/webhook.ts'
 import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import { chatUpstreamAt, testGateway, testKey } from '../support/gateway.ts'
+import { startLitellm } from '../support/litellm-proxy.ts'
 import { routedCall } from '../support/stages.ts'
 import type { PointedText, Verdict } from '../../lib/guards/text-judge.ts'
 import type { Settings } from '../../lib/core/settings.ts'
@@ -43,10 +48,8 @@ t.test(
   async t => {
     const secret = new Secret(`whsec_${Buffer.from('the key').toString('base64')}`)
     const { url, requests } = await service(t, json({ texts: ['a', 'x'], findings: 2, other: 'ignored' }))
-    t.same(await look(t, `${url}/guard`, { secret, headers: { 'X-Team': new Secret('blue') } }), {
-      texts: ['a', 'x'],
-      findings: 2
-    })
+    const given = { secret, headers: { 'X-Team': new Secret('blue') }, options: { policy: 'strict' } }
+    t.same(await look(t, `${url}/guard`, given), { texts: ['a', 'x'], findings: 2 })
     const [request] = requests as [SeenRequest]
     t.match(request, {
       method: 'POST',
@@ -56,6 +59,7 @@ t.test(
     t.match(request.json, {
       version: 1,
       stage: 'mine',
+      options: { policy: 'strict' },
       call: { id: 'call-1', endpoint: 'chat', key: { id: String }, project: 'default', models: [String] },
       texts: [
         { point: 'request', text: 'a' },
@@ -99,7 +103,8 @@ t.test('the guardrail API of LiteLLM is spoken as it is', async t => {
         texts: ['a', 'b'],
         input_type: 'request',
         litellm_call_id: 'call-1',
-        request_data: { user_api_key_alias: String }
+        request_data: { user_api_key_alias: String, user_api_key_team_id: 'default' },
+        additional_provider_specific_params: {}
       }
     })
   }
@@ -192,3 +197,254 @@ t.test('a slow service is left when the time is over', async t => {
     await (await request(0)).aborted
   }
 })
+
+const { HEADGATE_TEST_LITELLM: python = '' } = process.env
+const genericPath = '/beta/litellm_basic_guardrail_api'
+
+interface Guarded {
+  readonly texts: readonly string[]
+  readonly input_type: unknown
+  readonly model: unknown
+  readonly litellm_call_id: unknown
+  readonly request_data: object
+  readonly additional_provider_specific_params: unknown
+  readonly tool_calls?: readonly ToolCall[] | null
+}
+
+interface ToolCall {
+  readonly function: { readonly arguments: string }
+}
+
+interface Answer {
+  readonly choices?: ReadonlyArray<{
+    readonly message: { readonly content: string, readonly tool_calls?: readonly ToolCall[] }
+  }>
+  readonly error?: { readonly message: string }
+}
+
+interface Effect {
+  /** The messages that the provider got. */
+  readonly provided: readonly unknown[]
+  readonly status: number
+  readonly content: unknown
+  readonly arguments: unknown
+}
+
+interface Outcome {
+  readonly looks: readonly SeenRequest[]
+  readonly effect: Effect
+  readonly reason: string
+}
+
+const documentedData = new Set([
+  'user_api_key_hash',
+  'user_api_key_alias',
+  'user_api_key_user_id',
+  'user_api_key_user_email',
+  'user_api_key_team_id',
+  'user_api_key_team_alias',
+  'user_api_key_end_user_id',
+  'user_api_key_org_id'
+])
+
+/** Refuses what the documented server would refuse, texts with `Atlantis`, and masks `Alice`. */
+function guard ({ method, path, headers, json: body }: SeenRequest): Script {
+  if (method !== 'POST' || path !== genericPath) return json({}, 404)
+  if (headers['x-api-key'] !== 'guard-key') return json({}, 401)
+  const { texts, input_type: type, request_data: data, ...other } = body as Guarded
+  const isDocumented =
+    Array.isArray(texts) && texts.every(text => typeof text === 'string') &&
+    (type === 'request' || type === 'response') &&
+    isObject(data) && isObject(other.additional_provider_specific_params)
+  if (!isDocumented) return json({ detail: 'not of the documented form' }, 422)
+  if (texts.some(text => text.includes('Atlantis'))) {
+    return json({ action: 'BLOCKED', blocked_reason: 'a secret project' })
+  }
+  const masked = texts.map(text => text.replaceAll('Alice', '[name]'))
+  return json(
+    texts.some((text, at) => text !== masked[at])
+      ? { action: 'GUARDRAIL_INTERVENED', texts: masked }
+      : { action: 'NONE', blocked_reason: null, texts: null }
+  )
+}
+
+const toolCall = { id: 'call_1', type: 'function', function: { name: 'find', arguments: '{"q":"Bob"}' } }
+const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
+const dialogs: ReadonlyArray<{
+  readonly name: string
+  readonly messages: readonly object[]
+  /** The message of the provider. */
+  readonly answer: object
+  readonly effect: Partial<Effect>
+}> = [
+  {
+    name: 'nothing found',
+    messages: [{ role: 'user', content: 'Hello' }],
+    answer: { content: 'Hi' },
+    effect: { status: 200, content: 'Hi' }
+  },
+  {
+    name: 'a conversation with tools and an image',
+    messages: [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: [{ type: 'text', text: 'Who is it?' }, image, { type: 'text', text: 'Say.' }] },
+      { role: 'assistant', tool_calls: [toolCall] },
+      { role: 'tool', tool_call_id: 'call_1', content: 'Alice and Bob' }
+    ],
+    answer: { content: 'It is Alice.' },
+    effect: { status: 200, content: 'It is [name].' }
+  },
+  {
+    name: 'a refused request',
+    messages: [{ role: 'user', content: 'Project Atlantis' }],
+    answer: { content: 'Hi' },
+    effect: { status: 400, provided: [] }
+  },
+  {
+    name: 'a refused answer',
+    messages: [{ role: 'user', content: 'Hello' }],
+    answer: { content: 'Project Atlantis' },
+    effect: { status: 400, content: undefined }
+  },
+  {
+    name: 'a masked request',
+    messages: [
+      { role: 'user', content: 'I am Alice. Alice!' },
+      { role: 'user', content: 'Hello' }
+    ],
+    answer: { content: 'Hi' },
+    effect: {
+      status: 200,
+      provided: [[
+        { role: 'user', content: 'I am [name]. [name]!' },
+        { role: 'user', content: 'Hello' }
+      ]]
+    }
+  },
+  {
+    name: 'an answer with text and a call of a tool',
+    messages: [{ role: 'user', content: 'Find Bob' }],
+    answer: { content: 'I look for Alice.', tool_calls: [toolCall] },
+    effect: { status: 200, content: 'I look for [name].', arguments: ['{"q":"Bob"}'] }
+  }
+]
+
+t.test(
+  'a service for LiteLLM gets the same requests from its proxy and from here, and both do what it says',
+  {
+    skip: python === '' && 'HEADGATE_TEST_LITELLM is no Python with litellm[proxy]',
+    timeout: 240_000
+  },
+  async t => {
+    const params = { threshold: 0.5 }
+    let answer: object = {}
+    const guardService = await service(t, guard)
+    const provider = await service(t, () => json({
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', ...answer } }],
+      usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+    }))
+    const litellm = await startLitellm(t, python, {
+      model_list: [{
+        model_name: 'openai/m',
+        litellm_params: { model: 'openai/m', api_key: 'key', api_base: provider.url }
+      }],
+      guardrails: [{
+        guardrail_name: 'guard',
+        litellm_params: {
+          guardrail: 'generic_guardrail_api',
+          mode: ['pre_call', 'post_call'],
+          default_on: true,
+          api_base: guardService.url,
+          api_key: 'guard-key',
+          additional_provider_specific_params: params
+        }
+      }]
+    })
+    const headgate = await testGateway(t, {
+      providers: [chatUpstreamAt(provider.url)],
+      stages: [{
+        name: 'guard',
+        use: 'webhook',
+        format: 'litellm',
+        at: ['request', 'tool_result', 'answer'],
+        url: guardService.url + genericPath,
+        headers: { 'x-api-key': new Secret('guard-key') },
+        options: params
+      }]
+    })
+
+    async function call (url: string, key: string, messages: readonly object[]): Promise<Outcome> {
+      const [guarded, provided] = [guardService.requests.length, provider.requests.length]
+      const response = await fetch(`${url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'openai/m', messages })
+      })
+      const { choices, error } = await response.json() as Answer
+      return {
+        looks: guardService.requests.slice(guarded),
+        effect: {
+          provided: provider.requests.slice(provided).map(({ json: body }) => objectOf(body)?.['messages']),
+          status: response.status,
+          content: choices?.[0]?.message.content,
+          arguments: choices?.[0]?.message.tool_calls?.map(({ function: { arguments: given } }) => given)
+        },
+        reason: error?.message ?? ''
+      }
+    }
+
+    for (const { name, messages, answer: given, effect } of dialogs) {
+      answer = given
+      const theirs = await call(litellm.url, litellm.key, messages)
+      const ours = await call(headgate.url, testKey, messages)
+      t.match(ours.effect, effect, name)
+      t.same(ours.effect, theirs.effect, `${name}: the same effect`)
+      if (ours.effect.status !== 200) {
+        t.match(theirs.reason, 'a secret project')
+        t.match(ours.reason, 'a secret project', `${name}: the caller reads the reason`)
+      }
+      t.equal(ours.looks.length, theirs.looks.length, `${name}: as many looks`)
+      for (const [at, their] of theirs.looks.entries()) {
+        const our = ours.looks[at]
+        t.same(our && sharedFields(our), sharedFields(their), `${name}: look ${at}`)
+        t.ok(guarded(our).litellm_call_id)
+        const data = Object.keys(guarded(our).request_data)
+        t.ok(data.includes('user_api_key_hash') && data.every(field => documentedData.has(field)), name)
+      }
+      t.equal(new Set(ours.looks.map(look => guarded(look).litellm_call_id)).size, 1, 'one call, one id')
+    }
+  }
+)
+
+/** Returns what both send: theirs have arguments of tools in `tool_calls`, ours among the texts. */
+function sharedFields (request: SeenRequest): object {
+  const {
+    texts,
+    input_type: type,
+    model,
+    additional_provider_specific_params: params,
+    tool_calls: calls
+  } = guarded(request)
+  const strings = (calls ?? []).flatMap(({ function: { arguments: given } }) =>
+    Object.values(JSON.parse(given) as Record<string, string>)
+  )
+  return {
+    method: request.method,
+    path: request.path,
+    contentType: request.headers['content-type'],
+    key: request.headers['x-api-key'],
+    texts: [...texts, ...strings].toSorted(),
+    type,
+    params,
+    // Theirs is the provider's name once there is an answer.
+    model: type === 'request' && model
+  }
+}
+
+function guarded (request: SeenRequest | undefined): Guarded {
+  return request?.json as Guarded // the service has checked it
+}

@@ -12,9 +12,9 @@ export async function freePort (): Promise<number> {
   return port
 }
 
-/** Resolves when something listens on a port of loopback. */
-export async function untilListening (port: number): Promise<void> {
-  await eventually(async () => await isListening(port), listening => listening, `port ${port} to listen`)
+/** Resolves when something listens on a port of loopback. @throws Error when the time is over */
+export async function untilListening (port: number, ms?: number): Promise<void> {
+  await eventually(async () => await isListening(port), listening => listening, `port ${port} to listen`, ms)
 }
 
 async function isListening (port: number): Promise<boolean> {
