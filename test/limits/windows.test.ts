@@ -107,7 +107,8 @@ t.test('in every time zone, a period holds its moment, and the next one begins a
       if (!(fromMs <= ms && ms < endMs && next.fromMs === endMs)) throw new Error(`${fromMs} to ${endMs}`)
       const shows = new Intl.DateTimeFormat('en-GB', { timeZone, timeStyle: 'medium' })
       const [before, at] = [shows.format(endMs - 1000), shows.format(endMs)]
-      // Where clocks change at midnight, the day begins at the first moment that they show, or before they go back.
+      // Where clocks change at midnight, the day begins at the first moment that they show, or before they go
+      // back.
       if (at !== '00:00:00' && before.slice(0, 2) !== '23') throw new Error(`${before} to ${at}`)
     }),
     { numRuns: rounds(300) }
