@@ -53,16 +53,11 @@ export function createTokenCounter ({
   let timer: NodeJS.Timeout | undefined
 
   const startWorker = (): Worker => {
-    const started = new Worker(new URL('./token-worker.js', import.meta.url), {
-      resourceLimits: { maxOldGenerationSizeMb: heapMb }, env: {}, stdout: true, stderr: true
-    })
-    started.unref()
+    const started = newWorker()
     // One that was given up may have sent its last message already.
     started.on('message', ({ excess }: { excess: Excess | undefined }) => {
       if (worker === started) settle(excess)
     })
-    // After an error it exits; by then there may be another one at work.
-    started.on('error', () => undefined)
     started.on('exit', () => { if (worker === started) stop() })
     return started
   }
@@ -92,23 +87,9 @@ export function createTokenCounter ({
     excess: async (job, signal) => {
       signal.throwIfAborted()
       if (queue.length >= queueLength) return undefined
-      return await new Promise((resolve, reject) => {
-        const onAbort = (): void => {
-          const position = queue.indexOf(waiting)
-          if (position !== -1) queue.splice(position, 1)
-          reject(signal.reason) // a `GatewayError`, as every reason of a call's signal
-        }
-        const waiting: Waiting = {
-          job,
-          settle: excess => {
-            signal.removeEventListener('abort', onAbort)
-            resolve(excess)
-          }
-        }
-        signal.addEventListener('abort', onAbort, { once: true })
-        queue.push(waiting)
-        next()
-      })
+      const result = enqueue(job, queue, signal)
+      next()
+      return await result
     },
     close: async () => {
       clearTimeout(timer)
@@ -120,4 +101,35 @@ export function createTokenCounter ({
       await ending?.terminate()
     }
   }
+}
+
+/** Starts a thread, which does not keep the process alive. */
+function newWorker (): Worker {
+  const worker = new Worker(new URL('./token-worker.js', import.meta.url), {
+    resourceLimits: { maxOldGenerationSizeMb: heapMb }, env: {}, stdout: true, stderr: true
+  })
+  worker.unref()
+  // After an error it exits; by then there may be another one at work.
+  worker.on('error', () => undefined)
+  return worker
+}
+
+/** Puts a job at the end of the queue and waits for its result. When its caller leaves, so does the job. */
+async function enqueue (job: CountJob, queue: Waiting[], signal: CallSignal): Promise<Excess | undefined> {
+  return await new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      const position = queue.indexOf(waiting)
+      if (position !== -1) queue.splice(position, 1)
+      reject(signal.reason) // a `GatewayError`, as every reason of a call's signal
+    }
+    const waiting: Waiting = {
+      job,
+      settle: excess => {
+        signal.removeEventListener('abort', onAbort)
+        resolve(excess)
+      }
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
+    queue.push(waiting)
+  })
 }
