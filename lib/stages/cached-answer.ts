@@ -141,19 +141,8 @@ async function* answerAndRecord<R extends ChatInput> (
     }
   }
   let reading: ReturnType<typeof read> | undefined
-  const readOn = async (): Promise<void> => {
-    try {
-      let batch = await reading
-      while (batch !== undefined) batch = await read()
-    } catch (error) {
-      call.record.cause ??= error // one of the calls that wait tries again
-    }
-  }
   const leave = (): void => {
-    if (flight === undefined) return
-    // Its row is complete once the answer is.
-    if (flight.isAwaited) call.record.whenUsageKnown = flight.ended.then(() => undefined)
-    flight.leave(call.signal.reason ?? new GatewayError('client_closed_request'))
+    if (flight !== undefined) leaveFlight(flight, call)
   }
   if (flight !== undefined) call.signal.addEventListener('abort', leave, { once: true })
   if (call.signal.aborted) leave()
@@ -169,12 +158,33 @@ async function* answerAndRecord<R extends ChatInput> (
     call.signal.removeEventListener('abort', leave)
     if (!isOver && flight?.isAwaited === true) {
       leave()
-      void readOn()
+      void readToEnd(reading, read, call)
     } else {
       if (!isOver) end(false)
       // Under a budget it goes on to its end without its caller: the row waits for what it used.
       await reading?.catch(() => undefined)
       await batches?.return?.()
     }
+  }
+}
+
+/** Lets the answer go on for the calls that wait for it, without the caller of this one. */
+function leaveFlight (flight: Flight, { record, signal }: RoutedCall<ChatInput>): void {
+  // Its row is complete once the answer is.
+  if (flight.isAwaited) record.whenUsageKnown = flight.ended.then(() => undefined)
+  flight.leave(signal.reason ?? new GatewayError('client_closed_request'))
+}
+
+/** @param reading the read that was begun for the caller */
+async function readToEnd<R extends ChatInput> (
+  reading: Promise<Batch<R, ChatEvent> | undefined> | undefined,
+  read: () => Promise<Batch<R, ChatEvent> | undefined>,
+  { record }: RoutedCall<R>
+): Promise<void> {
+  try {
+    let batch = await reading
+    while (batch !== undefined) batch = await read()
+  } catch (error) {
+    record.cause ??= error // one of the calls that wait tries again
   }
 }
