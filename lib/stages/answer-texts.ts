@@ -81,74 +81,20 @@ function lookAt (
 async function* looked<R> (
   answer: Stage<RoutedCall<R>, Batch<R, ChatEvent>>,
   call: RoutedCall<R>,
-  { held, holds, replaceWords }: AnswerLook
+  look: AnswerLook
 ): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
-  const { takeMemory } = call
   // A provider whose answer is refused may have nothing to say for minutes: it is given up at once.
   const signal = new CallCancellation()
   const follow = (): void => signal.abort(call.signal.reason)
   if (call.signal.aborted) follow()
   else call.signal.addEventListener('abort', follow, { once: true })
   const batches = answer(once(extend(call, { signal })))[Symbol.asyncIterator]()
-  let last: Batch<R, ChatEvent> | undefined
-  let events: ChatEvent[] = []
-  let isBegun = false
-  let countedBytes = 0
-  let failure: { readonly error: unknown } | undefined
-  const taken = (batch: Batch<R, ChatEvent>): Batch<R, ChatEvent> => {
-    const decided = events
-    events = []
-    isBegun = true
-    return { ...batch, events: decided }
-  }
-  const decidedSoFar = (): boolean => isBegun ? events.length > 0 : events.some(isSeen)
+  let end: End
   try {
-    let reading: Promise<Step<R>> | undefined
-    while (failure === undefined) {
-      reading ??= read(batches)
-      const step = await stepOf(reading, held)
-      if (step === undefined) {
-        await held.decide?.(events)
-        if (!holds) events = [] // they were passed on before
-        if (last !== undefined && holds && decidedSoFar()) yield taken(last)
-        continue
-      }
-      reading = undefined
-      if ('error' in step) failure = step
-      if (step.batch === undefined) break
-      last = step.batch
-      if (!holds) yield last
-      // What was passed on before is not refused for its size, and not looked at beyond it.
-      if (!holds && held.characters * 2 > maxHeldBytes) continue
-      try {
-        for (const event of last.events) held.push(event, events)
-        if (!holds) events = []
-      } catch (error) {
-        // What is decided goes out first, as what is read does before any other error.
-        if (isBegun && events.length > 0) yield taken(last)
-        throw error
-      }
-      const heldBytes = held.characters * 2
-      if (holds && heldBytes > maxHeldBytes) {
-        throw new GatewayError('upstream_invalid_response', {
-          message: "The provider's answer is too large."
-        })
-      }
-      if (heldBytes > countedBytes + uncountedBytes) {
-        takeMemory?.(heldBytes - countedBytes)
-        countedBytes = heldBytes
-      }
-      if (holds && decidedSoFar()) yield taken(last)
-    }
-    await held.end(events)
-    if (
-      holds &&
-      last !== undefined &&
-      events.length > 0 &&
-      (isBegun || failure === undefined || events.some(isSeen))
-    ) {
-      yield taken(last)
-    }
+    const countHeld = heldMemory(look, call.takeMemory)
+    end = look.holds
+      ? yield * heldBatches(batches, look.held, countHeld)
+      : yield * passedBatches(batches, look.held, countHeld)
   } catch (error) {
     signal.abort(error)
     throw error
@@ -156,22 +102,114 @@ async function* looked<R> (
     call.signal.removeEventListener('abort', follow)
     await batches.return?.()
   }
-  if (failure !== undefined) {
-    const { error } = failure
-    throw error instanceof GatewayError ? await replaceWords(error) : error
+  if ('error' in end) throw end.error instanceof GatewayError ? await look.replaceWords(end.error) : end.error
+}
+
+/** Passes on what is decided, and what was decided before an answer failed. Returns how the answer ended. */
+async function* heldBatches<R> (
+  batches: AsyncIterator<Batch<R, ChatEvent>>,
+  held: HeldAnswer,
+  countHeld: () => void
+): AsyncGenerator<Batch<R, ChatEvent>, End, undefined> {
+  let last: Batch<R, ChatEvent> | undefined
+  let events: ChatEvent[] = []
+  let isBegun = false
+  const taken = (batch: Batch<R, ChatEvent>): Batch<R, ChatEvent> => {
+    const decided = events
+    events = []
+    isBegun = true
+    return { ...batch, events: decided }
+  }
+  const decidedSoFar = (): boolean => isBegun ? events.length > 0 : events.some(isSeen)
+  let reading: Promise<Step<R>> | undefined
+  for (;;) {
+    reading ??= read(batches)
+    const step = await stepOf(reading, held)
+    if (step === undefined) {
+      await held.decide?.(events)
+      if (last !== undefined && decidedSoFar()) yield taken(last)
+      continue
+    }
+    reading = undefined
+    if (step.batch === undefined) {
+      await held.end(events)
+      const hasSomething = 'error' in step ? decidedSoFar() : events.length > 0
+      if (last !== undefined && hasSomething) yield taken(last)
+      return step
+    }
+    last = step.batch
+    try {
+      for (const event of last.events) held.push(event, events)
+    } catch (error) {
+      // What is decided goes out first, as what is read does before any other error.
+      if (isBegun && events.length > 0) yield taken(last)
+      throw error
+    }
+    countHeld()
+    if (decidedSoFar()) yield taken(last)
   }
 }
 
-/** A batch, or the end of the answer without one, or why it failed. */
-type Step<R> =
-  | { readonly batch: Batch<R, ChatEvent> | undefined }
+/** Passes batches on at once, and looks at them meanwhile. Returns how the answer ended. */
+async function* passedBatches<R> (
+  batches: AsyncIterator<Batch<R, ChatEvent>>,
+  held: HeldAnswer,
+  countHeld: () => void
+): AsyncGenerator<Batch<R, ChatEvent>, End, undefined> {
+  let reading: Promise<Step<R>> | undefined
+  for (;;) {
+    const decided: ChatEvent[] = [] // they were passed on before
+    reading ??= read(batches)
+    const step = await stepOf(reading, held)
+    if (step === undefined) {
+      await held.decide?.(decided)
+      continue
+    }
+    reading = undefined
+    if (step.batch === undefined) {
+      await held.end(decided)
+      return step
+    }
+    yield step.batch
+    // What was passed on before is not refused for its size, and not looked at beyond it.
+    if (held.characters * 2 > maxHeldBytes) continue
+    for (const event of step.batch.events) held.push(event, decided)
+    countHeld()
+  }
+}
+
+/**
+ * Returns a function that counts the memory of what is held. It throws for an answer that is too large and
+ * not passed on before.
+ */
+function heldMemory ({ held, holds }: AnswerLook, takeMemory: RoutedCall<unknown>['takeMemory']): () => void {
+  let countedBytes = 0
+  return () => {
+    const heldBytes = held.characters * 2
+    if (holds && heldBytes > maxHeldBytes) {
+      throw new GatewayError('upstream_invalid_response', {
+        message: "The provider's answer is too large."
+      })
+    }
+    if (heldBytes > countedBytes + uncountedBytes) {
+      takeMemory?.(heldBytes - countedBytes)
+      countedBytes = heldBytes
+    }
+  }
+}
+
+/** The end of an answer, or why it failed. */
+type End =
+  | { readonly batch: undefined }
   | { readonly batch: undefined, readonly error: unknown }
+
+type Step<R> = { readonly batch: Batch<R, ChatEvent> } | End
 
 /** It never rejects: what it resolves to may be read later. */
 async function read<R> (batches: AsyncIterator<Batch<R, ChatEvent>>): Promise<Step<R>> {
   try {
     const { done, value } = await batches.next()
-    return { batch: done === true ? undefined : value }
+    return done === true ? { batch: undefined } : { batch: value }
   } catch (error) {
     return { batch: undefined, error }
   }
