@@ -1,4 +1,7 @@
-/** Reserves what a call may use of the limits of its key. */
+/**
+ * Reserves what a call may use of all limits that hold for it: those of its key, its project, the owner of
+ * its key, its tags, its models and its end user.
+ */
 
 import { GatewayError } from '../core/errors.ts'
 import { countedLimits, type CountedLimit } from '../../schemas/config/counted-limits.ts'
@@ -40,7 +43,7 @@ import {
 import { spendingOn } from '../guards/text-filter.ts'
 import type { JudgeSpending } from '../guards/text-judge.ts'
 import type { Limiter } from '../limits/limiter.ts'
-import type { LimitDecision, ReservationRequest, Wanted } from '../limits/counters.ts'
+import { noUse, type LimitDecision, type ReservationRequest, type Wanted } from '../limits/counters.ts'
 import type { Services } from '../services.ts'
 
 export interface LimitsOptions<R> {
@@ -63,10 +66,10 @@ const maxPauseMs = 1000
 
 /**
  * Admits calls: one in, the same call out, with what it may use reserved; its actual usage is settled when it
- * has ended (`limits/call-recorder`). Calls of keys without limits pass.
+ * has ended (`limits/call-recorder`). Calls for which no limits hold pass.
  *
- * A key with a budget uses priced models only, and unless `strict` is false its call gets what is left of the
- * budget or the most it can cost, whichever is less: `capAnswer` keeps it within that.
+ * A call with a budget uses priced models only. Unless `strict` is false it is granted the most it can cost
+ * or what is left of the budget, whichever is less: `capAnswer` keeps it within that.
  *
  * @throws GatewayError `rate_limit_exceeded`, with the time after which to try again;
  *   `insufficient_quota` when the budget is used up; `insufficient_permissions` for a model without a price
@@ -315,7 +318,7 @@ async function untilAborted (
   } catch (error) {
     decision.then(
       late => {
-        if (late.admitted) limiter.settle(late.reservation, { used: {} })
+        if (late.admitted) limiter.settle(late.reservation, noUse)
       },
       () => {
         /* nothing is reserved */

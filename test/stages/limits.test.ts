@@ -173,7 +173,7 @@ t.test(
     const leaving = new AbortController()
     const left = collect(
       limits({ limiter, models, settings: settings() })(
-        once(call({ concurrentCalls: 1 }, { signal: leaving.signal }))
+        once(call({ concurrentCalls: 1, requestsPerMinute: 1 }, { signal: leaving.signal }))
       )
     )
     leaving.abort(new Error('left'))
@@ -181,7 +181,9 @@ t.test(
     decide()
     await turnOfLoop() // the late decision is made and given back
     const [next] = await collect(
-      limits({ limiter, models, settings: settings() })(once(call({ concurrentCalls: 1 })))
+      limits({ limiter, models, settings: settings() })(
+        once(call({ concurrentCalls: 1, requestsPerMinute: 1 }))
+      )
     )
     t.match(next?.record, { reservation: Number })
     t.equal(local.counters.open, 1)
