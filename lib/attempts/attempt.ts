@@ -1,6 +1,6 @@
 /**
- * Makes one request to one provider, up to the point where its response is real: the head, and for
- * streams the first output a caller could see. Until then a failure can become another attempt or a
+ * Makes one request to one provider, up to the head of its response, and for streams up to the
+ * first visible output. Until then a failure can become another attempt or a
  * proper status.
  */
 
@@ -36,9 +36,9 @@ import type {
 export interface ProviderCallOptions {
   /** Bytes of a complete response. */
   readonly answerBytes: number
-  /** Bytes of one event of a stream. */
+  /** The largest event of a stream, in UTF-16 code units: never more than its bytes. */
   readonly eventBytes: number
-  /** The time to wait for real output before other events go out without it; default 10 s. */
+  /** The time to wait for visible output before other events go out without it; default 10 s. */
   readonly holdMs?: number
   /**
    * Decides about streams that are slower than their provider's `slow_stream` allows. Default: they go on.
@@ -68,7 +68,7 @@ export interface UpstreamPart<R, E = unknown> {
 }
 
 /**
- * Sends the request and reads until the first real event.
+ * Sends the request and reads until the first visible output.
  *
  * @throws ProviderFailure when the provider says that it failed
  * @throws GatewayError when it cannot be reached, or says nothing that can be read: `acceptedByProvider`
@@ -202,7 +202,7 @@ async function openBody<E extends { readonly type: string }> (
             ? undefined
             : { ...provider.slowStream, mayGiveUp }
       })
-      await attempt.untilReal(holdMs)
+      await attempt.untilVisible(holdMs)
       return attempt
     }
   }

@@ -32,7 +32,7 @@ const partsGraceMs = 2000
 /**
  * Opens the answer to all parts.
  *
- * A streamed answer is open when the first of them gives something real, any other when all have
+ * A streamed answer is open with the first visible output of any part, any other when all have
  * ended: until then a failure is one of all, and another route may be tried.
  *
  * @throws what `openAttempt` throws

@@ -45,7 +45,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   #sizeBytes = 0
   #finished = false
   /**
-   * True when the hold ended without real output: the next read may be empty, so that the caller gets a head.
+   * True when the hold ended without visible output: the next read may be empty, so that the caller gets a
+   * head.
    */
   #overdue = false
   #failure: unknown
@@ -63,12 +64,12 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   }
 
   /**
-   * Reads on until something real has come, the response is over, or `holdMs` have passed; longer where the
+   * Reads until there is visible output, the response is over, or `holdMs` have passed; longer where the
    * guard allows more for the first output.
    *
-   * @throws what the response failed with before anything real came
+   * @throws what the response failed with before any visible output
    */
-  async untilReal (holdMs: number): Promise<void> {
+  async untilVisible (holdMs: number): Promise<void> {
     const slow = this.#slow
     const slowMs = slow?.firstOutputMs ?? Infinity
     const over = startTimer(slowMs === Infinity ? holdMs : Math.max(holdMs, slowMs), 'over' as const)
@@ -94,7 +95,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
         const events = await this.#read()
         if (events === undefined) return
         for (const event of events) this.#buffered.push(event)
-        if (events.some(isReal)) return
+        if (events.some(isVisible)) return
         if (this.#failure !== undefined) throw this.#failure
       }
     } finally {
@@ -274,8 +275,8 @@ function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return start === '' ? Buffer.from(buffer, byteOffset, byteLength).toString().trimStart() : start
 }
 
-/** Returns whether a caller could see the event; heads and empty deltas are not real. */
-function isReal (
+/** Returns whether a caller could see the event: not a head or an empty delta. */
+function isVisible (
   event: { readonly type: string, readonly text?: string, readonly isHead?: boolean } | undefined
 ): boolean {
   return (

@@ -26,7 +26,7 @@ export interface FailedAttempt {
 export interface SentRequest {
   readonly route: Route
   readonly startedAtMs: number
-  /** The time of its first real output or of its failure; absent while it waits. */
+  /** The time of its first visible output or of its failure; absent while it waits. */
   endedAtMs: number | undefined
   /** The time at which its answer was read to its end or given up; absent where it gave none. */
   completedAtMs: number | undefined
@@ -251,7 +251,7 @@ export class CallRecord {
    */
   units: Units | undefined = undefined
 
-  // The limits of its key.
+  // The limits that hold for it.
   /** The rest of them, as headers of the answer. */
   limitHeaders: Readonly<Record<string, string>> | undefined = undefined
   /** True where the project of its key is not to see costs. */
@@ -267,13 +267,12 @@ export class CallRecord {
   /** The id that its usage record will have, where the reservation names it. */
   rowId: string | undefined = undefined
   /**
-   * The most that the call may cost, in billionths of a dollar, where its key has a budget with `strict`
-   * limits.
+   * The most that the call may cost, in billionths of a dollar, where a budget with `strict` limits holds
+   * for it.
    */
   maxCostNanoUsd: number | undefined = undefined
   /**
-   * The amount reserved of the budget of its key or else of its project, in billionths of a dollar; absent
-   * where it counts against neither.
+   * The amount reserved of its budgets, in billionths of a dollar; absent where no budget holds for it.
    */
   reservedNanoUsd: number | undefined = undefined
   /** The charge for a receipt until its answer is fetched. */

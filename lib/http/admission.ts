@@ -27,7 +27,7 @@ export interface AdmissionLimits {
 /** Bytes that a call holds, of one kind. */
 export interface Reservation {
   /**
-   * True when half of the budget, and half of what the key may hold, would be left after so many bytes more.
+   * True when half of the total, and half of what the key may hold, would be left after so many bytes more.
    */
   readonly isCheap: (bytes: number) => boolean
   /** @throws GatewayError `overloaded`; `file_too_large` for more than there can ever be for one key */
@@ -52,12 +52,12 @@ class StalledCallers {
     this.#patienceMs = patienceMs
   }
 
-  add (reader: StalledCaller): void {
-    if (!this.#sinceMs.has(reader)) this.#sinceMs.set(reader, performance.now())
+  add (caller: StalledCaller): void {
+    if (!this.#sinceMs.has(caller)) this.#sinceMs.set(caller, performance.now())
   }
 
-  delete (reader: StalledCaller): void {
-    this.#sinceMs.delete(reader)
+  delete (caller: StalledCaller): void {
+    this.#sinceMs.delete(caller)
   }
 
   /**
@@ -68,11 +68,11 @@ class StalledCallers {
    */
   endLongest (keyId?: string): boolean {
     const nowMs = performance.now()
-    for (const [reader, sinceMs] of this.#sinceMs) {
+    for (const [caller, sinceMs] of this.#sinceMs) {
       if (nowMs - sinceMs < this.#patienceMs) return false
-      if (reader.heldBytes === 0 || (keyId !== undefined && reader.keyId !== keyId)) continue
-      this.delete(reader)
-      reader.endAsTooSlow()
+      if (caller.heldBytes === 0 || (keyId !== undefined && caller.keyId !== keyId)) continue
+      this.delete(caller)
+      caller.endAsTooSlow()
       return true
     }
     return false
@@ -147,28 +147,28 @@ export class AdmittedCall {
   readonly #diskShare: FairShare
   /** Made with the first use: few calls upload anything. */
   #disk: ShareReservation | undefined
-  #left = false
+  #hasLeft = false
 
   constructor (
     keyId: string,
     calls: FairShare,
     { memory, disk }: Readonly<Record<'memory' | 'disk', FairShare>>,
-    readers: StalledCallers
+    stalled: StalledCallers
   ) {
-    this.memory = new ShareReservation(keyId, memory, 'memory', false, readers)
+    this.memory = new ShareReservation(keyId, memory, 'memory', false, stalled)
     this.#keyId = keyId
     this.#calls = calls
     this.#diskShare = disk
   }
 
   get disk (): Reservation {
-    return this.#disk ??= new ShareReservation(this.#keyId, this.#diskShare, 'disk space', this.#left)
+    return this.#disk ??= new ShareReservation(this.#keyId, this.#diskShare, 'disk space', this.#hasLeft)
   }
 
   /** Gives back everything; more than once does nothing. */
   leave (): void {
-    if (this.#left) return
-    this.#left = true
+    if (this.#hasLeft) return
+    this.#hasLeft = true
     this.#calls.give(this.#keyId, 1)
     this.memory.giveBack()
     this.#disk?.giveBack()
@@ -177,37 +177,37 @@ export class AdmittedCall {
 
 class ShareReservation implements Reservation {
   readonly #keyId: string
-  readonly #budget: FairShare
+  readonly #share: FairShare
   readonly #what: string
   readonly #stalled: StalledCallers | undefined
   #bytes = 0
   #closed: boolean
 
-  /** @param readers whose end makes room. Default: nothing does */
-  constructor (keyId: string, budget: FairShare, what: string, closed = false, readers?: StalledCallers) {
+  /** @param stalled callers whose calls can be ended to make room. Default: none */
+  constructor (keyId: string, share: FairShare, what: string, closed = false, stalled?: StalledCallers) {
     this.#closed = closed
-    this.#stalled = readers
+    this.#stalled = stalled
     this.#keyId = keyId
-    this.#budget = budget
+    this.#share = share
     this.#what = what
   }
 
   isCheap (bytes: number): boolean {
-    return this.#budget.leavesHalf(this.#keyId, bytes)
+    return this.#share.leavesHalf(this.#keyId, bytes)
   }
 
   take (bytes: number): void {
     // A body may still be arriving when its call has ended: nothing would give back what it takes.
     if (this.#closed || bytes === 0) return
-    while (!this.#budget.take(this.#keyId, bytes)) {
-      if (this.#bytes + bytes > this.#budget.maxAlone) {
+    while (!this.#share.take(this.#keyId, bytes)) {
+      if (this.#bytes + bytes > this.#share.maxAlone) {
         throw new GatewayError('file_too_large', {
           message: `The body needs more ${this.#what} than one API key may use.`
         })
       }
       // Others make room only for what this key may have.
-      const isShortForAll = this.#budget.used + bytes > this.#budget.total
-      const mayHave = this.#budget.amountOf(this.#keyId) + bytes <= this.#budget.maxAlone
+      const isShortForAll = this.#share.used + bytes > this.#share.total
+      const mayHave = this.#share.amountOf(this.#keyId) + bytes <= this.#share.maxAlone
       if (this.#stalled?.endLongest(isShortForAll && mayHave ? undefined : this.#keyId) !== true) {
         throw new GatewayError('overloaded', {
           message: `The gateway is out of ${this.#what}. Try again later.`
@@ -223,7 +223,7 @@ class ShareReservation implements Reservation {
 
   giveBack (): void {
     this.#closed = true
-    if (this.#bytes > 0) this.#budget.give(this.#keyId, this.#bytes)
+    if (this.#bytes > 0) this.#share.give(this.#keyId, this.#bytes)
     this.#bytes = 0
   }
 }

@@ -2,7 +2,7 @@
  * The edge: a Koa app that turns requests into calls and replies into responses.
  *
  * A request passes, in this order: middleware of the program that embeds the gateway, CORS, the bound on
- * pipelining, the guards, paths without parameters, paths with parameters, and the refusal of everything
+ * pipelining, request checks, paths without parameters, paths with parameters, and the refusal of everything
  * else. Every request that can be parsed goes through Koa.
  */
 

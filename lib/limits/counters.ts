@@ -187,7 +187,7 @@ export class LimitCounters {
   readonly #sums = new PrunedMap<Sum>(({ period, reserved }) => reserved === 0 && this.#now() >= period.endMs)
   readonly #reservations = new Map<number, Reservation>()
   /** What is left reserved of sums for processes that have exited. */
-  readonly #left = new Map<number, Reservation>()
+  readonly #leftover = new Map<number, Reservation>()
   #last = 0
 
   /** @param now milliseconds of Unix time */
@@ -279,10 +279,10 @@ export class LimitCounters {
    * @returns the parts of the reservation that counted in sums
    */
   settle (reservation: number, { used }: ActualUsage): SumPart[] {
-    const reserved = this.#reservations.get(reservation) ?? this.#left.get(reservation)
+    const reserved = this.#reservations.get(reservation) ?? this.#leftover.get(reservation)
     if (reserved === undefined) return []
     this.#reservations.delete(reservation)
-    this.#left.delete(reservation)
+    this.#leftover.delete(reservation)
     const nowMs = this.#now()
     for (const { counter, amount } of reserved.parts) {
       const { account, name, period } = counter
@@ -315,7 +315,7 @@ export class LimitCounters {
         if (period === undefined) this.#change(counter, releasedChange(account, amount), nowMs)
       }
       const left = parts.filter(({ counter: { period }, amount }) => period !== undefined && amount > 0)
-      if (left.length > 0) this.#left.set(id, { ...reservation, parts: left })
+      if (left.length > 0) this.#leftover.set(id, { ...reservation, parts: left })
       for (const sum of sumParts(left)) sums.set(sum.name, sum)
     }
     return [...sums.values()]
@@ -323,14 +323,14 @@ export class LimitCounters {
 
   /** Releases what `release` has left reserved and no usage record has settled. */
   releaseSums (holder: string): void {
-    for (const [id, { holder: by }] of this.#left) if (by === holder) this.settle(id, { used: {} })
+    for (const [id, { holder: by }] of this.#leftover) if (by === holder) this.settle(id, { used: {} })
   }
 
   /** Lists the reservations whose calls will have one of these usage records, with its id. */
   *withRecords (
     rowIds: ReadonlySet<string>
   ): Generator<readonly [rowId: string, reservation: number], void, undefined> {
-    for (const reservations of [this.#reservations, this.#left]) {
+    for (const reservations of [this.#reservations, this.#leftover]) {
       for (const [reservation, { rowId }] of reservations) {
         if (rowId !== undefined && rowIds.has(rowId)) yield [rowId, reservation]
       }

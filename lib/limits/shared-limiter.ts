@@ -201,7 +201,7 @@ export function answerLimitMessages (
       const wanted = { ...listed, accounts: accountsAt(listed.accounts) }
       const decision = limiter.reserve(wanted, holder)
       // While the ledger is read for one key, or a place is waited for, others do not wait.
-      if (decision instanceof Promise || hasNoPlace(wanted, decision))
+      if (decision instanceof Promise || hasNoSlot(wanted, decision))
         void answerLater(request, wanted, decision)
       else decisions.push({ request, decision })
     }
@@ -219,7 +219,7 @@ export function answerLimitMessages (
     pending: LimitDecision | Promise<LimitDecision>
   ): Promise<void> => {
     let decision = await pending
-    if (hasNoPlace(wanted, decision)) {
+    if (hasNoSlot(wanted, decision)) {
       await delay(placeWaitMs)
       decision = await limiter.reserve(wanted, holder)
     }
@@ -230,7 +230,7 @@ export function answerLimitMessages (
   }
 }
 
-function hasNoPlace ({ accounts }: ReservationRequest, decision: LimitDecision): boolean {
+function hasNoSlot ({ accounts }: ReservationRequest, decision: LimitDecision): boolean {
   return !decision.admitted && accounts[decision.account]?.counting === 'open'
 }
 

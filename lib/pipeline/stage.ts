@@ -133,7 +133,7 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
   #inner: AsyncIterator<unknown> | undefined
   /** The last values; set once the source has ended or failed. */
   #rest: AsyncIterator<Out, undefined> | undefined
-  #left = false
+  #hasLeft = false
 
   constructor (source: AsyncIterable<unknown>, parts: RunParts) {
     this.#source = source[Symbol.asyncIterator]()
@@ -144,7 +144,7 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
 
   next (): Promise<Result<Out>> {
     if (this.#rest !== undefined) return this.#rest.next()
-    if (this.#left) return Promise.resolve(done)
+    if (this.#hasLeft) return Promise.resolve(done)
     return this.#inner === undefined
       ? this.#advance()
       : this.#inner.next().then(this.#onResult, this.#onFailure)
@@ -152,7 +152,7 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
 
   /** Calls `return()` of the sources at once, even during a pending read. */
   async return (): Promise<Result<Out>> {
-    this.#left = true
+    this.#hasLeft = true
     await (this.#rest === undefined ? this.#close() : this.#rest.return?.())
     return done
   }
@@ -186,12 +186,12 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
    */
   async #openNext (): Promise<IteratorResult<unknown> | undefined> {
     const result = await this.#source.next()
-    if (result.done === true || this.#left) return done
+    if (result.done === true || this.#hasLeft) return done
     let { value } = result
     for (const step of this.#parts.steps) {
       value = step(value)
       if (value instanceof Promise) value = await value
-      if (this.#left) return done
+      if (this.#hasLeft) return done
     }
     if (this.#parts.open === undefined) return { done: false, value }
     this.#inner = this.#parts.open(value)[Symbol.asyncIterator]()
@@ -200,7 +200,7 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
 
   /** Takes what was read through the transformers; `undefined` where nothing comes of it. */
   #take (result: IteratorResult<unknown>): Result<Out> | Promise<Result<Out>> | undefined {
-    if (this.#left) return done
+    if (this.#hasLeft) return done
     if (result.done === true) {
       if (this.#inner === undefined || this.#inner === this.#source) return this.#end(0)
       this.#inner = undefined
@@ -220,7 +220,7 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
 
   /** Ends the transformers from one on, by an error or without. Returns the first of their last values. */
   async #end (from: number, failure?: Failure): Promise<Result<Out>> {
-    if (this.#left) return done
+    if (this.#hasLeft) return done
     this.#rest = this.#lastValues(from, failure)
     if (failure !== undefined) await this.#close()
     return await this.#rest.next()

@@ -80,7 +80,7 @@ export type BodyReader<E> =
   | { readonly as: 'text', readonly read: (text: string) => E[] }
   /** All bytes at once: a response too large to be parsed. */
   | { readonly as: 'bytes', readonly read: (bytes: Buffer) => E[] }
-  /** Bytes as they arrive; the first piece counts as real output. */
+  /** Bytes as they arrive; the first piece counts as visible output. */
   | { readonly as: 'pieces', readonly read: (piece: Uint8Array, into: E[]) => void }
   /** An event stream. One JSON text in its place goes to `json`. */
   | { readonly as: 'sse', readonly reader: StreamReader<E>, readonly json: (value: unknown) => E[] }
@@ -180,7 +180,7 @@ export interface TransportLoad {
 }
 
 /**
- * Carries requests to a provider: over HTTP (`lib/client`), or inside the process (sandbox).
+ * Carries requests to a provider: over HTTP (`client/`), or inside the process (`sandbox/`, `local/`).
  *
  * @throws GatewayError `upstream_unreachable`, `upstream_timeout`, `upstream_invalid_response` for a head
  *   that cannot be read, or the signal's reason.

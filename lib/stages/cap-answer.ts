@@ -1,4 +1,4 @@
-/** Keeps the answer of a call within what was reserved of its key's budget. */
+/** Keeps the answer of a call within what was reserved of its budgets. */
 
 import { GatewayError } from '../core/errors.ts'
 import { limitAnswer, limitConfig, limitsAnswer, mayLimitAnswer } from '../chat/limit-answer.ts'
@@ -17,8 +17,8 @@ export interface CapAnswerOptions<R> {
 
 /**
  * Caps the answer. One call in, one out: the same, or one whose answer has at most the tokens that the
- * reservation pays for after the prompt and the turns before. Only calls of keys with a budget and `strict`
- * limits are changed (`limits`).
+ * reservation pays for after the prompt and the turns before. Only calls with a budget and `strict` limits
+ * are changed (`limits`).
  *
  * @throws GatewayError `insufficient_quota` when not even a short answer can be paid
  */
@@ -30,7 +30,7 @@ export function capAnswer<R extends ChatInput = ChatInput> (
     if (answer === undefined || answer.bound <= answer.affordable) return call
     if (answer.affordable < answer.min) {
       throw new GatewayError('insufficient_quota', {
-        message: 'The remaining budget of this API key is too small for this call.'
+        message: 'A budget of this call has too little left for it.'
       })
     }
     call.record.maxTokens = answer.affordable

@@ -42,13 +42,13 @@ import { nowSeconds, toJsonReply } from '../core/reply.ts'
  */
 export function defer (
   services: DeferServices,
-  input: AskLater,
+  ask: AskLater,
   finish: Stage<ChatBatch>
 ): Stage<RoutedChatCall> {
   const { deferrals } = services
   if (deferrals === undefined) return map(call => call)
   return map(call =>
-    call.request.deferred === true ? deferOrPass(call, deferrals, services, { ask: input, finish }) : call
+    call.request.deferred === true ? deferOrPass(call, deferrals, services, { ask, finish }) : call
   )
 }
 
@@ -65,7 +65,7 @@ async function deferOrPass (
   call: RoutedChatCall,
   deferrals: Deferrals,
   { providers, settings, textStages }: DeferServices,
-  { ask: input, finish }: DeferStages
+  { ask, finish }: DeferStages
 ): Promise<RoutedChatCall> {
   const [first, ...others] = call.routes
   const canDefer = ({ providerId }: Route): boolean =>
@@ -84,7 +84,7 @@ async function deferOrPass (
   call.record.deferred = true
   if (!native) throw receipt(await storeTask(call, deferrals, settings.deferred), first.modelId)
 
-  for await (const { route, events } of input(
+  for await (const { route, events } of ask(
     once(extend(call, { routes: [first, ...others.filter(canDefer)] as const }))
   )) {
     const [event] = events

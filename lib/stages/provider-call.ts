@@ -1,7 +1,7 @@
 /**
  * Asks the providers of a call's routes, in order, until one answers; after that the route is final.
  *
- * The head of the answer, the role and whatever else comes before real output is kept back: an
+ * The head of the answer, the role and anything else before visible output are held back: an
  * error among it can still become an attempt at another provider or with a proper status. The hold is
  * bounded in time, so that a model that thinks for minutes does not leave the caller without a
  * sign of life.
@@ -31,8 +31,8 @@ export interface ProviderCallServices
 }
 
 /**
- * Calls the provider and yields its answer: at least one batch, the first of which holds visible output or
- * the end of the answer. A complete answer is one batch.
+ * Calls the provider and yields its answer: at least one batch. The first has visible output or the end of
+ * the answer, or is empty where `holdMs` have passed without either. A complete answer is one batch.
  *
  * @param services `abandonedAnswers` reads answers to their end after the caller has left, for providers with
  *   `on_disconnect: drain`; `routeHealth` is what is known of the gateway's own credentials: calls with

@@ -109,11 +109,11 @@ function runsTools (
 async function* offerTools (
   call: RoutedChatCall,
   tools: ToolServers,
-  input: AnswerTurn
+  answerTurn: AnswerTurn
 ): AsyncGenerator<ChatBatch> {
   const open = await openTools(call, tools)
   let report = failureReport(open.errors)
-  for await (const batch of input(once({ ...call, request: withTools(call.request, open) }))) {
+  for await (const batch of answerTurn(once({ ...call, request: withTools(call.request, open) }))) {
     const [first, ...rest] = batch.events
     const events =
       first?.type === 'response-start' ? [first, ...report, ...rest] : [...report, ...batch.events]
@@ -125,7 +125,7 @@ async function* offerTools (
 async function* answerWithTools (
   call: RoutedChatCall,
   tools: ToolServers,
-  input: AnswerTurn,
+  answerTurn: AnswerTurn,
   options: LoopOptions
 ): AsyncGenerator<ChatBatch> {
   const { request, routes } = call
@@ -137,7 +137,7 @@ async function* answerWithTools (
     })
   }
   const open = await openTools(call, tools)
-  const loop = new ToolLoop(call, open, input, options)
+  const loop = new ToolLoop(call, open, answerTurn, options)
   try {
     yield* loop.turns()
   } finally {

@@ -1,5 +1,5 @@
 /**
- * Makes the spans of a call from its record, once it has ended: nothing is traced while it runs.
+ * Makes the spans of a call from its record, once it has ended. While it runs only ids are made.
  *
  * Names are those of OpenTelemetry's conventions for HTTP, generative AI and MCP. What they have no name for
  * is `headgate.…`. Prompts and answers are added where the configuration says so (`contentAttributes`).

@@ -31,7 +31,7 @@ export interface SseReader {
 /**
  * Creates a reader of one stream.
  *
- * @param maxLength characters of the largest message
+ * @param maxLength the largest message, in UTF-16 code units: never more than its bytes
  * @param onRetry takes the milliseconds after which the server wants to be asked again
  */
 export function sseReader (maxLength: number, onRetry?: (ms: number) => void): SseReader {

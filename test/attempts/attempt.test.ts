@@ -145,7 +145,7 @@ async function isWaiting (attempt: Promise<unknown>): Promise<boolean> {
   return await Promise.race([attempt, turn]) === waiting
 }
 
-t.test('a stream is open when something real has come, and what came before it goes out with it', async t => {
+t.test('a stream is open with its first visible output, and what came before it goes out with it', async t => {
   const { body, attempt } = start()
   body.push(sse('head'))
   t.ok(await isWaiting(attempt), 'a head is nothing')
@@ -166,7 +166,7 @@ t.test('the hold is over in time: one read may then be empty', async t => {
   t.same(await wordsOf(open), [['late']])
 })
 
-t.test('an error before anything real is thrown, after it by the read that follows', async t => {
+t.test('an error before any visible output is thrown, after it by the read that follows', async t => {
   const before = start()
   before.body.push(sse('head', '?'))
   await t.rejects(before.attempt, { name: 'ProviderFailure', failure: { kind: 'overloaded' } })

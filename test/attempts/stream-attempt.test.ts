@@ -51,10 +51,10 @@ function start (options: Partial<StreamOptions<Event>> = {}) {
 
 const data = (...words: string[]): string => words.map(word => `data: ${word}\n\n`).join('')
 
-t.test('what came before the first real event goes out with it, then read by read to the end', async t => {
+t.test('what came before the first visible output goes out with it, then read by read to the end', async t => {
   const { attempt, texts, send, body } = start()
   send(data('head'))
-  const open = attempt.untilReal(60_000)
+  const open = attempt.untilVisible(60_000)
   send(data('a'))
   await open
   t.same(await texts(), ['response-start', 'a'])
@@ -69,7 +69,7 @@ t.test('what came before the first real event goes out with it, then read by rea
 
 t.test('when the hold is over one read may be empty', async t => {
   const { attempt, texts, send } = start()
-  await attempt.untilReal(1)
+  await attempt.untilVisible(1)
   t.same(await texts(), [])
   send(data('a'))
   t.same(await texts(), ['a'])
@@ -78,15 +78,15 @@ t.test('when the hold is over one read may be empty', async t => {
 t.test('a failure after events is thrown by the read that follows', async t => {
   const { attempt, texts, send } = start()
   send(data('a', 'bad', 'b'))
-  await attempt.untilReal(60_000)
+  await attempt.untilVisible(60_000)
   t.same(await texts(), ['a'])
   await t.rejects(texts(), { code: 'upstream_invalid_response' })
 })
 
-t.test('a failure before anything real is thrown while it is opened', async t => {
+t.test('a failure before any visible output is thrown while it is opened', async t => {
   const { attempt, send } = start()
   send(data('head', 'bad'))
-  await t.rejects(attempt.untilReal(60_000), { code: 'upstream_invalid_response' })
+  await t.rejects(attempt.untilVisible(60_000), { code: 'upstream_invalid_response' })
 })
 
 t.test('an end or a break without the last message is an interruption', async t => {

@@ -477,7 +477,7 @@ t.test('a stream that ends in the middle of an event was interrupted', async t =
   })
 })
 
-t.test('before real output a failure is still a status, or another attempt', async t => {
+t.test('before visible output a failure is still a status, or another attempt', async t => {
   const error = 'data: {"error":{"message":"busy","code":503}}\n\n'
   const [head = ''] = chatFrames([])
   const twice = await start(t, (_request, number) => number === 0

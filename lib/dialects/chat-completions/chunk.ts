@@ -1,5 +1,5 @@
 /**
- * Maps events to the wire, to `chat.completion.chunk` objects: the only mapping there is.
+ * Maps events to the wire, to `chat.completion.chunk` objects: the only mapping of this dialect.
  *
  * Streams print these objects and complete answers are folded from them, so the two cannot disagree.
  */
