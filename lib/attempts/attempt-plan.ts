@@ -1,7 +1,7 @@
 /**
  * Decides which route a call asks next, and after how long a wait.
  *
- * First every route is tried once, in order, without a wait; then those that failed for a moment are
+ * First every route is tried once, in order, without a wait; then those that failed transiently are
  * tried again, in rounds, the one with the shortest wait first. Every attempt after the first has to be
  * paid for by the retry budget of its provider, unless the last failure says nothing about load: a
  * refused credential, an unknown model.
@@ -111,18 +111,18 @@ export class AttemptPlan {
         ? this.#nextCredential(last)
         : undefined
     if (another !== undefined) return another
-    const isMomentary = fault === 'transient' || fault === 'rate_limit'
+    const isTransient = fault === 'transient' || fault === 'rate_limit'
     // A provider that has accepted a request will charge for it: the same is not sent again.
     if (
       last !== undefined &&
-      isMomentary &&
+      isTransient &&
       !acceptedByProvider &&
       last.attempts <= this.#options.retries(last.route)
     ) {
       this.#failed.push(last)
     }
     if (this.#attempts >= maxAttempts) return undefined
-    return this.#fallback(isMomentary) ?? this.#retry()
+    return this.#fallback(isTransient) ?? this.#retry()
   }
 
   /**

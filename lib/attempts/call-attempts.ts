@@ -68,10 +68,10 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
 
   credential ({ providerId }: Route): number | undefined {
     const { origin, reasoningAccount: account } = this.#call
-    if (origin?.providerId === providerId) return this.#placeOf(origin)
-    const place = account === undefined ? undefined : this.#placeOf({ providerId, account })
-    return place !== undefined && this.#health.credentials(providerId)?.isReady(place, this.keyId) === true
-      ? place
+    if (origin?.providerId === providerId) return this.#indexOfAccount(origin)
+    const index = account === undefined ? undefined : this.#indexOfAccount({ providerId, account })
+    return index !== undefined && this.#health.credentials(providerId)?.isReady(index, this.keyId) === true
+      ? index
       : undefined
   }
 
@@ -79,12 +79,12 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
     noteAttempt(this.#call, route, reason)
   }
 
-  /** Returns the place of the credential of an account; `undefined` when it is not configured any more. */
-  #placeOf ({ providerId, account }: ProviderAccount): number | undefined {
+  /** Returns the index of the credential of an account; `undefined` when it is not configured any more. */
+  #indexOfAccount ({ providerId, account }: ProviderAccount): number | undefined {
     const provider = this.#requests.find(request => request.provider.id === providerId)?.provider
     const { size = 0 } = this.#health.credentials(providerId) ?? {}
-    for (let place = 0; place < size; place++) {
-      if (provider !== undefined && accountDigest(provider, undefined, place) === account) return place
+    for (let index = 0; index < size; index++) {
+      if (provider !== undefined && accountDigest(provider, undefined, index) === account) return index
     }
     return undefined
   }

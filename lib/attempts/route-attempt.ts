@@ -45,7 +45,7 @@ export interface RouteRequest<A> {
   /** True when the answer is read to its end even if no caller waits for it: giving it up saves nothing. */
   readonly readsToEnd: boolean
   readonly send: (options: RouteSendOptions) => Promise<A>
-  /** Returns the usage of the parts that succeeded, of a request in parts of which not all did. */
+  /** Returns the usage of the parts that succeeded, of a split request that partly failed. */
   readonly billed: () => readonly Usage[]
 }
 

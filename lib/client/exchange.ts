@@ -61,7 +61,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     options.signal.addEventListener('abort', this, { once: true })
   }
 
-  /** Ends with the call. */
+  /** Called when the call aborts. */
   handleEvent (): void {
     this.#stop(this.#options.signal.reason)
   }
@@ -217,7 +217,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     this.#queue?.fail(reason)
   }
 
-  /** Gives its place up when undici has let go of the request as well. */
+  /** Releases its slot once undici has let go of the request as well. */
   #leave (): void {
     if (!this.#isLeaving) return
     this.#isLeaving = false

@@ -49,7 +49,7 @@ export interface TextFilter {
   /** True for one that does not look at what cannot be changed. Default: a finding there refuses the call. */
   readonly skipsFixed?: true
   /**
-   * Finds what begins at `from` or behind it and before `until`: in order, without overlaps. What stands
+   * Finds what begins at or after `from` and before `until`: in order, without overlaps. What stands
    * before `from` is context.
    *
    * @param reported what was found in earlier parts of the same text. Default: it is all of the text

@@ -46,8 +46,8 @@ export interface AnswerOptions {
 }
 
 /**
- * Answers a request and resolves once its call has ended. Never rejects: a fault beyond the answer itself
- * ends the connection.
+ * Answers a request and resolves once its call has ended. Never rejects: an error while answering ends the
+ * connection.
  *
  * @param target the endpoint, or why none serves the request
  */

@@ -56,8 +56,8 @@ export interface AcceptedCall {
 }
 
 /**
- * Bytes of a string that is not media: millions of tokens. A longer one would keep the process from others
- * for too long.
+ * Bytes of a string that is not media: millions of tokens. A longer one would block the event loop for
+ * too long.
  */
 const maxStringBytes = 16 * 1024 * 1024
 

@@ -34,7 +34,7 @@ export interface JsonLimits {
   readonly maxTextBytes: number
   /** Bytes of a string that is not media. */
   readonly maxStringBytes: number
-  /** Values; keys, strings, objects and lists weigh eight. */
+  /** Values; keys, strings, objects and lists count as eight. */
   readonly maxValues: number
   readonly maxDepth: number
   /** Bytes that a large body may become for each byte received. */

@@ -1,4 +1,4 @@
-/** Writes replies of the app; requests that cannot be parsed are refused by `refuse-malformed`. */
+/** Writes replies to the socket; requests that cannot be parsed are refused by `refuse-malformed`. */
 
 import { explainRoute } from '../core/explain-route.ts'
 import { writeChunk } from './node-internals.ts'

@@ -1,6 +1,5 @@
 /**
- * Makes one budget of those of all gateways that share a store, such as the old and the new one of a rolling
- * restart.
+ * Lets gateways on one store share a budget, such as the old and the new one of a rolling restart.
  *
  * Each gateway that has keys with budgets shows itself in the store once a second. While there is another, a
  * reservation is a transaction of the store that reads what all have spent and hold, and writes what this one

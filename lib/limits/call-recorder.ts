@@ -21,7 +21,7 @@ export interface CallRecorderParts {
   readonly models: () => Pick<ModelRegistry, 'find'>
 }
 
-/** A request that has been sent for so long is journaled again, with what its answer has used so far. */
+/** A request that has been open for this long is journaled again, with what its answer has used so far. */
 const inFlightMs = 150
 const interrupted = 'interrupted'
 

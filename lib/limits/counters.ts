@@ -177,7 +177,7 @@ interface Rate {
   readonly limit: number
 }
 
-/** The time after which open calls may have ended. */
+/** Suggested retry when open calls hold the rest of a limit. */
 export const retryAfterMs = 1000
 
 export class LimitCounters {

@@ -2,8 +2,8 @@
  * A provider as the pipelines see it: a transport that carries requests to it, and one adapter
  * per capability that translates both ways.
  *
- * Adapters are synchronous and pure, so they are tested from files, run at loop speed and cannot
- * leak a connection. `stages/provider-call` does the input and output for all of them.
+ * Adapters are synchronous and pure, so they are tested from files, never wait and cannot leak a
+ * connection. `stages/provider-call` does the input and output for all of them.
  */
 
 import type { EventSourceMessage } from 'eventsource-parser'

@@ -52,7 +52,7 @@ export class RouteHealth {
   readonly #circuits = new Map<string, ModelCircuit>()
   /** Holds the findings of other processes. */
   readonly #learned: LearnedCooldowns
-  /** The same of models for the calls of one key: its id, a space, the model. */
+  /** Findings per key and model; names are `<key id> <model>`. */
   readonly #learnedOfKeys: LearnedCooldowns
   /** By model, requests of `balanced` routes that wait for their first byte. */
   readonly #waiting = new Map<string, number>()
@@ -108,7 +108,7 @@ export class RouteHealth {
     return this.#pools.get(providerId)
   }
 
-  /** Milliseconds for which a provider is better not called, whichever model. */
+  /** Milliseconds for which a provider should not be called, whichever model. */
   pauseMs (providerId: string): number {
     return Math.max(this.#ownPauseMs(providerId), this.#learned.forMs(providerId))
   }

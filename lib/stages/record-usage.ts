@@ -14,9 +14,9 @@ export interface RecordUsageOptions<R> {
 /**
  * Writes what an answer used into the record of its call: tokens as the provider reports them, added to
  * those of earlier turns; the length of its text so far; images, pages, seconds of audio, characters that
- * were spoken. Batches pass unchanged. In the first place of a `chain`, name what it passes:
- * `recordUsage<ChatInput, ChatEvent>()`. `usage/usage-meter` is the definition, for answers that are read on
- * without their caller as well.
+ * were spoken. Batches pass unchanged. As first stage of a `chain`, give its type arguments:
+ * `recordUsage<ChatInput, ChatEvent>()`. `usage/usage-meter` does the counting, also for answers that are
+ * read on after their caller has left.
  */
 export function recordUsage<R = unknown, E extends AnswerEvent = AnswerEvent> (
   { estimate }: RecordUsageOptions<R> = {}
