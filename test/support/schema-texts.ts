@@ -55,6 +55,16 @@ export function valuesWith (
   })
 }
 
+/** Returns the texts of a value that stages see which read for sense. */
+export function sentencesOf (value: object, places: PlaceTable): string[] {
+  const sentences: string[] = []
+  places.replace(value, (text, { isName }) => {
+    if (isName !== true) sentences.push(text)
+    return text
+  })
+  return sentences
+}
+
 /** Counts the strings that a stage sees, so that a test of a table without any fails. */
 export function countSeen (schema: TSchema, places: PlaceTable): number {
   let seen = 0

@@ -96,6 +96,8 @@ function message (path: string): Places {
   return {
     [`${path}id`]: unseen('names the answer'),
     [`${path}model`]: unseen('the model that answers'),
+    [`${path}stop_reason`]: anyWord,
+    [`${path}usage.service_tier`]: anyWord,
     ...blocks(`${path}content`, text)
   }
 }
@@ -123,6 +125,7 @@ export const messagesFrameTexts = new PlaceTable({
   [`${delta}(thinking_delta).thinking`]: pieceOf(fixed),
   [`${delta}(input_json_delta).partial_json`]: pieceOf(toolArguments),
   [`${delta}(citations_delta).citation.**`]: text,
+  '(message_delta).delta.stop_reason': anyWord,
   '(message_delta).delta.stop_sequence': text,
   '(message_delta).delta.stop_details.explanation': text,
   '(message_delta).delta.stop_details.category': unseen('one of a few words'),

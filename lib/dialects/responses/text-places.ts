@@ -66,6 +66,7 @@ function item (path: string): Places {
     [`${path}(reasoning).summary[].text`]: text,
     [`${path}(reasoning).content.**`]: text,
     [`${path}(mcp_approval_response).reason`]: text,
+    [`${path}.phase`]: anyWord,
     [`${path}.name`]: name,
     [`${path}.namespace`]: name,
     [`${path}.server_label`]: name,
@@ -127,7 +128,8 @@ const repeated: Places = {
   'cache.**': unseen('compared here, and not sent'),
   'fallbacks.**': unseen('names of models'),
   'tags.**': unseen('seen where the call has them'),
-  service_tier: word
+  service_tier: word,
+  truncation: anyWord
 }
 
 export const responsesRequestTexts = new PlaceTable({

@@ -7,7 +7,7 @@ import {
 } from '../../../lib/dialects/messages/text-places.ts'
 import { MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
 import { CountTokensRequest, MessagesRequest } from '../../../schemas/messages-request.ts'
-import { countSeen, forgottenTexts } from '../../support/schema-texts.ts'
+import { countSeen, forgottenTexts, sentencesOf } from '../../support/schema-texts.ts'
 
 t.test('every string of the schemas is seen, or not seen for a reason', t => {
   const rows = [
@@ -33,5 +33,23 @@ t.test('a text ends with its block, and all with the message', t => {
     messagesTextOf('content_block_delta', { index: 11, delta: { type: 'text_delta' } }).key.startsWith(ends)
   )
   t.equal(messagesTextOf('message_delta', {}).ends, '')
+  t.end()
+})
+
+t.test('what reads for sense sees of an answer what the model says', t => {
+  const message = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'claude',
+    content: [{ type: 'text', text: 'Hello' }],
+    stop_reason: 'end_turn',
+    stop_sequence: null,
+    usage: { input_tokens: 1, output_tokens: 1, service_tier: 'standard' }
+  }
+  t.same(sentencesOf(message, messagesAnswerTexts), ['Hello'])
+  t.same(sentencesOf({ type: 'message_start', message }, messagesFrameTexts), ['Hello'])
+  const delta = { stop_reason: 'end_turn', stop_sequence: null }
+  t.same(sentencesOf({ type: 'message_delta', delta }, messagesFrameTexts), [])
   t.end()
 })

@@ -13,7 +13,7 @@ import {
   ResponseStreamEvent
 } from '../../../schemas/responses.ts'
 import { Type } from 'typebox'
-import { countSeen, forgottenTexts } from '../../support/schema-texts.ts'
+import { countSeen, forgottenTexts, sentencesOf } from '../../support/schema-texts.ts'
 
 const { answer, frames, textOf } = responsesDirectTexts
 
@@ -53,5 +53,31 @@ t.test('a text ends with its part, its item and the response', t => {
       )
     }
   }
+  t.end()
+})
+
+t.test('what reads for sense sees of an answer what the model says', t => {
+  const content = [{ type: 'output_text', text: 'Hello', annotations: [], logprobs: [] }]
+  const item = {
+    type: 'message',
+    id: 'msg_1',
+    status: 'completed',
+    role: 'assistant',
+    phase: 'final_answer',
+    content
+  }
+  const response = {
+    id: 'resp_1',
+    object: 'response',
+    status: 'completed',
+    model: 'm',
+    output: [item],
+    text: { format: { type: 'text' }, verbosity: 'medium' },
+    truncation: 'disabled',
+    service_tier: 'default'
+  }
+  t.same(sentencesOf(response, answer), ['Hello'])
+  t.same(sentencesOf({ type: 'response.completed', response }, frames), ['Hello'])
+  t.same(sentencesOf({ type: 'response.output_item.done', item }, frames), ['Hello'])
   t.end()
 })
