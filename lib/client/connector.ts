@@ -32,19 +32,36 @@ export function connector ({ timeoutMs, protocol, tls }: ConnectorOptions): Conn
   return (to, onConnected) => {
     const leaving = new AbortController()
     const { signal } = leaving
-    const timer = setTimeout(() => leaving.abort(connectTimeout(timeoutMs)), timeoutMs)
     const connect = loadUndici().buildConnector({ ...tls, timeout: 0, allowH2, session, signal })
-    connect(to, (...[error, socket]) => {
-      clearTimeout(timer)
-      if (error !== null) return onConnected(signal.aborted ? signal.reason : error, null)
+    connect(to, inTime(timeoutMs, leaving, (...[error, socket]) => {
+      if (error !== null) return onConnected(error, null)
       if (allowH2 && !('alpnProtocol' in socket && socket.alpnProtocol === 'h2')) {
         socket.destroy()
         return onConnected(new Error('the server does not offer HTTP/2'), null)
       }
       socket.on('session', latest => { session = latest })
       onConnected(null, socket)
-    })
+    }))
     return () => leaving.abort(new Error('the connection was closed before it was made'))
+  }
+}
+
+/**
+ * Starts the clock of a connection: aborts what connects when the time is up. The callback gets the reason
+ * of an abort in place of the error that it causes.
+ */
+export function inTime (
+  timeoutMs: number,
+  leaving: AbortController,
+  onConnected: buildConnector.Callback
+): buildConnector.Callback {
+  const { signal } = leaving
+  const timer = setTimeout(() => leaving.abort(connectTimeout(timeoutMs)), timeoutMs)
+  return (...result) => {
+    clearTimeout(timer)
+    const [error] = result
+    if (error !== null && signal.aborted) onConnected(signal.reason, null)
+    else onConnected(...result)
   }
 }
 

@@ -1,7 +1,7 @@
 /** Makes undici's clients of one connection, over HTTP/1.1: direct, or through a proxy. */
 
 import type { Client as UndiciClient, buildConnector } from 'undici'
-import { connector, type ConnectorOptions } from './connector.ts'
+import { connector, inTime, type ConnectorOptions } from './connector.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import type { CreateClient } from './clients.ts'
 import type { ProxySettings } from '../core/settings.ts'
@@ -59,7 +59,7 @@ export function proxiedClients (
   return ({ onDisconnect, onEnd }) => {
     const { Client, ProxyAgent } = loadUndici()
     const leaving = new AbortController()
-    const connecting = { timeout: timeoutMs, signal: leaving.signal }
+    const connecting = { timeout: 0, signal: leaving.signal }
     const dispatcher = new ProxyAgent({
       ...options,
       uri: url,
@@ -68,10 +68,11 @@ export function proxiedClients (
       },
       proxyTls: connecting,
       requestTls: { ...tls, ...connecting },
-      clientFactory: (proxy, given) => new Client(proxy, { ...given, headersTimeout: timeoutMs }),
+      clientFactory: (proxy, given) => new Client(proxy, { ...given, headersTimeout: 0 }),
       factory: (server, given: ConnectingOptions) => {
         const connect: buildConnector.connector = (to, onConnected) => {
-          given.connect(to, prepared(onConnected, onEnd))
+          // one clock for the proxy, its answer and TLS
+          given.connect(to, inTime(timeoutMs, leaving, prepared(onConnected, onEnd)))
         }
         return new Client(server, { ...given, connect }).on('disconnect', onDisconnect)
       }

@@ -207,6 +207,35 @@ t.test(
   }
 )
 
+t.test('a tunnel that does not come about in time ends the call, by one clock for all its steps', async t => {
+  const silent = createServer(socket => {
+    socket.on('error', () => socket.destroy()).resume()
+  }).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => {
+    silent.close()
+  })
+  const host = `127.0.0.1:${(silent.address() as AddressInfo).port}` // a port, not a path
+  const connectMs = 1200 // from a second on, undici measures time in steps
+  for (const [step, url] of [
+    ['the answer of the proxy', `http://${host}`],
+    ['TLS with the provider', (await startConnectProxy(t)).url]
+  ] as const) {
+    const transport = transportTo(t, `https://${host}`, { connectMs, proxy: { url } })
+    let isLate = false
+    const timer = setTimeout(() => { isLate = true }, connectMs + 100)
+    const startMs = performance.now()
+    await t.rejects(send(transport), {
+      code: 'upstream_unreachable',
+      mayBeBilled: false,
+      cause: { code: 'ETIMEDOUT', message: `no connection within ${connectMs} ms` }
+    }, step)
+    clearTimeout(timer)
+    t.notOk(isLate, `${step}: in time`)
+    t.ok(performance.now() - startMs > connectMs - 100, `${step}: not early`)
+  }
+})
+
 t.test('a call that ends while the tunnel comes about is never sent', async t => {
   const upstream = await fakeUpstream({ pieces: ['ok'] })
   t.teardown(upstream.close)
