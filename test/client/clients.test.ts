@@ -1,12 +1,14 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import t from 'tap'
 import { Clients } from '../../lib/client/clients.ts'
 import { directClients } from '../../lib/client/create-client.ts'
 import { httpServer } from '../support/http-server.ts'
-import { until } from '../support/until.ts'
+import { settles, until } from '../support/until.ts'
 import type { Connection } from '../../lib/client/connections.ts'
 
-const clientsOf = (url: string): Clients =>
-  new Clients(new URL(url).origin, directClients(new URL(url), { timeoutMs: 2000 }))
+const clientsOf = (url: string, timeoutMs = 2000): Clients =>
+  new Clients(new URL(url).origin, directClients(new URL(url), { timeoutMs }))
 
 /** Sends a request, and resolves when its answer is complete, or with the error. */
 async function use (connection: Connection): Promise<Error | undefined> {
@@ -75,13 +77,20 @@ t.test('one that never came about is not kept', async t => {
 })
 
 t.test('a connection that is given up while it comes about is closed at once', async t => {
-  const { url, server } = await httpServer(t, (_request, response) => { response.end('ok') })
-  const open = new Set<object>()
-  server.on('connection', socket => {
-    open.add(socket)
-    socket.on('close', () => open.delete(socket))
+  const open = new Set<Socket>()
+  let hellos = 0
+  const silent = createServer(socket => {
+    open.add(socket.on('error', () => socket.destroy()).on('close', () => open.delete(socket)))
+    socket.once('data', () => hellos++).resume()
+  }).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => {
+    silent.close()
+    for (const socket of open) socket.destroy()
   })
-  const clients = clientsOf(url)
+  // without an answer to its greeting TLS would come about for ever
+  const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}` // a port, not a path
+  const clients = clientsOf(url, 60_000)
   const connection = clients.acquire()
   const failed = new Promise(resolve => {
     connection.send({ method: 'GET', path: '/', headers: {}, body: null }, {
@@ -89,10 +98,9 @@ t.test('a connection that is given up while it comes about is closed at once', a
       onResponseError: (_controller, error) => resolve(error)
     })
   })
+  await until(() => hellos === 1, 'the connection')
   connection.cancel(undefined)
   t.equal(clients.open, 0)
-  t.ok(await failed instanceof Error)
-  await use(clients.acquire())
-  await until(() => open.size === 1, 'the first one to be closed')
-  clients.close()
+  t.ok(await settles(failed, 'the request to fail') instanceof Error)
+  await until(() => open.size === 0, 'it to be closed')
 })
