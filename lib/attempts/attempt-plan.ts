@@ -126,7 +126,8 @@ export class AttemptPlan {
   }
 
   /**
-   * The same model with another credential, which says nothing about the load of the provider: it is free.
+   * Plans the same model with another credential. It takes nothing from the retry budget: a credential that
+   * failed says nothing about the load of the provider.
    */
   #nextCredential (last: Failed): PlannedAttempt | undefined {
     const { providerId } = last.route

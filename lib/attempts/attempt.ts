@@ -58,7 +58,7 @@ export interface AttemptCall extends Pick<
 }
 
 /**
- * A part of a call. Its request is made anew for each attempt: if it were kept for the next one, it would be
+ * A part of a call. Attempts share the adapter's input, but each prints the body again: a kept body would be
  * a copy of all text for as long as the call waits.
  */
 export interface UpstreamPart<R, E = unknown> {

@@ -26,8 +26,8 @@ export interface SharedByRequests {
 }
 
 /**
- * The request of a call to one route. Its parts are built once and reused for retries; they are rebuilt for
- * another account, which may not be able to read what this one gets.
+ * The request of a call to one route. The adapter's input is built once and reused for retries; it is rebuilt
+ * for another account, which may not be able to read what this one gets.
  */
 export class PreparedRequest<
   R extends { readonly stream?: boolean | undefined },

@@ -29,7 +29,7 @@ every entry in place. Without a file, every entry has its default.
 - \`<name>\` is a name of your choice, \`[]\` an item of a list.
 - Entries in \`_ms\` are milliseconds, entries in \`_bytes\` bytes, prices USD per million tokens.
 - A *secret* is \`env:NAME\` or \`file:PATH\`, never the secret itself.
-- Variables of the environment win over the file: ${variableTexts.join(', ')}. \`.env.example\` lists all variables.
+- Variables of the environment win over the file: ${variableTexts.join(', ')}. \`.env.example\` lists all of Headgate's variables.
 
 ${sections.join('\n')}`
 }

@@ -105,7 +105,8 @@ function reversibleStages (
 }
 
 /**
- * Requests and results of tools may hold text that looks like a placeholder; an answer repeats placeholders.
+ * Builds the layer that replaces what looks like a placeholder in requests and results of tools: answers
+ * would repeat it, and it would be restored.
  */
 function lookalikeLayer ({ placeholdersOf }: ReversibleStages): FilterLayer {
   return {

@@ -136,7 +136,10 @@ function seenPoints (point: TextPoint): readonly StagePoint[] {
   }
 }
 
-/** Names of members are no sentences: what reads for sense would find in them what is not there. */
+/**
+ * Returns the point at which a text is judged. Names of properties have none: they are not prose, and a judge
+ * of meaning would report what they do not say.
+ */
 function pointOf (
   { part, isName }: TextPlace,
   point: TextPoint,

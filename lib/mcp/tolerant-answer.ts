@@ -50,7 +50,7 @@ function isStream ({ headers }: Response): boolean {
   return headers.get('content-type')?.startsWith(streamType) === true
 }
 
-/** A refusal in JSON-RPC is an answer, whatever the status. */
+/** Reads a refusal. One in JSON-RPC is an answer, whatever the status. */
 async function refusal (
   response: Response,
   request: SentRequest,

@@ -171,7 +171,7 @@ export class ToolLoop {
     }
   }
 
-  /** Tools the model calls that are not the caller's; a name it made up gets its result here too. */
+  /** Returns true for a tool that is not the caller's. A name the model invented gets its result here too. */
   #isServerTool (name: string): boolean {
     return this.#open.tools.length > 0 && !this.#callerFunctions.has(name)
   }

@@ -205,7 +205,7 @@ type End =
 
 type Step<R> = { readonly batch: Batch<R, ChatEvent> } | End
 
-/** It never rejects: what it resolves to may be read later. */
+/** Reads the next batch. It never rejects, since its result may be awaited only later. */
 async function read<R> (batches: AsyncIterator<Batch<R, ChatEvent>>): Promise<Step<R>> {
   try {
     const { done, value } = await batches.next()
@@ -228,7 +228,7 @@ function isSeen (event: ChatEvent): boolean {
   return event.type !== 'response-start' && !(event.type === 'direct-frame' && event.isHead === true)
 }
 
-/** Providers may repeat in an error what they were sent, or have said. */
+/** Replaces the texts of an error: providers may quote the request or their answer in it. */
 export function replaceWords (error: GatewayError, replace: ReplaceText): GatewayError {
   const message = replace(error.message, text)
   const { original } = error

@@ -93,7 +93,7 @@ async function find<R extends ChatInput> (
   }
 }
 
-/** No provider was called: nothing was used. */
+/** Records an answer from the cache, for which no provider was paid. */
 function noteHit ({ call: { record, request }, route, events }: Batch<ChatInput, ChatEvent>): void {
   record.streamed = request.stream === true
   record.modelId = route.modelId

@@ -108,13 +108,16 @@ async function passed<R> (
   throw new Error('a stage of a module let no call through')
 }
 
-/** A project that keeps bodies keeps none that was refused. */
+/** Drops the captured request of a refused call, and throws the error. */
 function refuse ({ record }: RoutedCall<unknown>, error: unknown): never {
   record.bodies?.takeRequest([])
   throw error
 }
 
-/** A long text without spaces may be taken for media, of which only the beginning is a string. */
+/**
+ * Returns a function that replaces a text in full. A long text without spaces may be held as media, of which
+ * only the beginning is a string.
+ */
 function inWhole ({ media }: RoutedCall<unknown>, replace: ReplaceText): ReplaceText {
   return (text, place) => {
     const bytes = standsForMedia(text) ? media?.()?.bytesOf(text) : undefined

@@ -39,7 +39,7 @@ const WebhookConfig = Closed({
   secret: Secret('Signs alerts, as Standard Webhooks says: `whsec_` and a key in base64.'),
   headers: Headers('Sent with every alert.'),
   events: Events
-})
+}, { description: 'A service that alerts are posted to.' })
 
 const address = {
   pattern: '^[^\\s@<>",;]+@[^\\s@<>",;]+$',
@@ -62,7 +62,7 @@ const EmailConfig = Closed({
   from: Type.String({ ...address, description: 'The sender.' }),
   to: Type.Array(Type.String(address), { minItems: 1, maxItems: 50, description: 'The recipients.' }),
   events: Events
-})
+}, { description: 'Mail to one list of recipients.' })
 
 export const AlertsConfig = Section(
   {

@@ -46,7 +46,7 @@ export const countedLimits = {
     refusal: 'requests',
     allows: 'requests to providers per minute',
     note: 'Retries and further tool turns of a call count too.',
-    description: 'Calls to providers per minute; a full minute\'s amount may be used at once.',
+    description: 'Requests to providers per minute; a full minute\'s amount may be used at once.',
     help: 'provider requests per minute',
     label: 'Requests per minute'
   },
@@ -66,7 +66,7 @@ export const countedLimits = {
     maximum: 1_000_000,
     refusal: 'concurrent_calls',
     allows: 'concurrent calls',
-    description: 'Concurrent calls.',
+    description: 'Calls open at the same time; further ones are refused with 429.',
     help: 'concurrent calls',
     label: 'Concurrent calls'
   },

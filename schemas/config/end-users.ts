@@ -1,15 +1,16 @@
 /** `end_users` of `headgate.yaml`: the users of callers' applications. */
 
 import { Type } from 'typebox'
+import { OneOf } from '../nullable.ts'
 import { Section } from './entries.ts'
 import { BudgetConfig } from './keys.ts'
 
 export const EndUsersConfig = Section(
   {
-    store: Type.Union([Type.Literal('as_given'), Type.Literal('hashed')], {
+    store: OneOf(['as_given', 'hashed'], {
       default: 'as_given',
       description:
-        'Whether records, logs, spans and exports have the names as callers give them, or digests of these.'
+        'Whether records, logs, spans and exports have the names of end users as callers give them, or digests.'
     }),
     required: Type.Boolean({
       default: false,

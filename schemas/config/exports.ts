@@ -53,7 +53,7 @@ const UsageExportConfig = Closed({
         'Columns of the records, in this order. Default: all, as `headgate usage export` prints them.'
     })
   )
-})
+}, { description: 'An export, to `directory` or `s3`.' })
 
 export const UsageExportsConfig = Named(
   UsageExportConfig,

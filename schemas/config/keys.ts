@@ -55,7 +55,8 @@ const from = Type.Optional(
 const unpriced = Type.Optional(
   OneOf(['allow', 'refuse'], {
     description:
-      'Whether the key may use models and fields without a known price, which count as free. Default: refuse.'
+      'Whether calls that count in it may use models and fields without a known price, which count as free. ' +
+      'Default: refuse.'
   })
 )
 const soft = Type.Optional(
@@ -67,7 +68,7 @@ const soft = Type.Optional(
 const strict = Type.Optional(
   Type.Boolean({
     description:
-      'Limit the length of each answer to what is left of the budget. Default: true for a key with a budget.'
+      'Limit the length of each answer to what is left of the budget. Default: true where there is a budget.'
   })
 )
 const limitsNotes = { description: 'Limits of a key; without an entry there is no limit.' }
@@ -151,7 +152,7 @@ export const KeyConfig = Closed(
       Type.String({
         pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2}))?$',
         patternErrorMessage: 'must be a date (2030-12-31) or a time (2030-12-31T18:00:00Z)',
-        description: 'A date, from its first second in UTC, or a time.'
+        description: 'When the key expires: a time, or a date, which means 00:00 UTC of that day.'
       })
     ),
     limits: Type.Optional(KeyLimitsConfig)

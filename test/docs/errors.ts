@@ -119,7 +119,8 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Send `application/json`, or `multipart/form-data` where the endpoint takes files.'
   },
   rate_limit_exceeded: {
-    when: 'The key or the provider has reached a limit of requests or tokens.',
+    when: 'The key has reached a limit of requests, tokens, concurrent calls or images, open calls have reserved ' +
+      'its budget, or the provider has reached a limit.',
     action: 'Retry after the seconds in `retry-after`.'
   },
   client_closed_request: {
@@ -194,7 +195,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Retry, or stream the answer.'
   },
   timeout: {
-    when: 'The call took longer than `limits.call_ms`.',
+    when: 'The call took longer than `limits.call_ms`, or than the `timeout` of the request.',
     action: 'Ask for a shorter answer, or use `deferred` or `background` where they are available.'
   }
 }
