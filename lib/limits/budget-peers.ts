@@ -21,6 +21,7 @@ import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { SqliteDatabase } from '../stores/database.ts'
 import type { Statement } from '../stores/sqlite/statement-cache.ts'
 import { UnrecordedSpending } from './unrecorded-spending.ts'
+import { lastMsOf } from './windows.ts'
 import type { Holding, SumKey, UsageRowKey } from './counters.ts'
 
 /** The state of a sum in the store. */
@@ -137,9 +138,9 @@ export class BudgetPeers {
     })
   }
 
-  #recordedOf (prepare: Prepare, { party, unit, period: { fromMs } }: SumKey): number {
+  #recordedOf (prepare: Prepare, { party, unit, period }: SumKey): number {
     if (!isSummed(unit)) return 0
-    const { sql, parameters } = usedSinceStatement(unit, party, fromMs, this.#options.now())
+    const { sql, parameters } = usedSinceStatement(unit, party, period.fromMs, lastMsOf(period))
     return (prepare(sql).get(...parameters) as { used: number }).used
   }
 

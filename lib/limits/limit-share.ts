@@ -18,7 +18,9 @@ import {
 import { SpendingReader, type SpendingReaderOptions } from './spending-reader.ts'
 import type { Account } from './call-accounts.ts'
 
-export interface LimitShareOptions extends Pick<SpendingReaderOptions, 'readUsed' | 'onFailure' | 'now'> {
+export interface LimitShareOptions extends Pick<SpendingReaderOptions, 'readUsed' | 'onFailure'> {
+  /** Returns Unix milliseconds. */
+  readonly now: () => number
   /** The number of processes. */
   readonly processes: number
   /** Returns what is known to be used of a sum, and what the open calls of this process hold of it. */

@@ -18,6 +18,7 @@ import {
 import { isSqlite, type Database } from '../stores/database.ts'
 import type { Log } from '../log/log.ts'
 import { BudgetPeers, type SharedStore } from './budget-peers.ts'
+import { lastMsOf } from './windows.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import { SpendingReader, type ReadUsed } from './spending-reader.ts'
 
@@ -110,7 +111,6 @@ export class LocalLimiter implements Limiter {
     this.counters = new LimitCounters(now)
     this.#reader = new SpendingReader({
       readUsed,
-      now,
       rereadMs,
       onFailure,
       onRead: (sum, used) => {
@@ -268,6 +268,6 @@ export function createLimiter (usageDatabase: Database | undefined, log: Log): L
 
 /** Returns the reader of what the usage ledger has. */
 export function readUsedFrom ({ query }: Pick<Database, 'query'>): ReadUsed {
-  return async ({ party, unit, period: { fromMs } }, untilMs) =>
-    isSummed(unit) ? await usedSince(query, unit, party, fromMs, untilMs) : 0
+  return async ({ party, unit, period }) =>
+    isSummed(unit) ? await usedSince(query, unit, party, period.fromMs, lastMsOf(period)) : 0
 }

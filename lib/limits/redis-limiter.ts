@@ -148,8 +148,7 @@ export class RedisLimiter implements Limiter {
       return unreadRefusal(request.accounts, unread)
     }
     // Each try of a call has an id of its own: the late settlement of one must not end the next.
-    const suffix = request.rowId === undefined ? '' : `-${request.rowId}`
-    const id = `${this.#server.id}-${++this.#last}${suffix}`
+    const id = this.#newId(request)
     const held: RedisReservation[] = []
     let { wanted } = request
     let granted: Granted = mostOf(wanted)
@@ -214,7 +213,7 @@ export class RedisLimiter implements Limiter {
     // What refills is not shown to Redis when it is back.
     const heldOf = (granted: Granted): RedisReservation[] =>
       partiesOf(request.accounts).map(({ accounts }) => {
-        const plan = this.#counters.plan(`${this.#server.id}-${++this.#last}`, {
+        const plan = this.#counters.plan(this.#newId(request), {
           ...request,
           accounts,
           wanted: Object.fromEntries(Object.entries(granted).map(([unit, most]) => [unit, { most }]))
@@ -239,6 +238,11 @@ export class RedisLimiter implements Limiter {
       ...decision,
       reservation: this.#admit({ held: heldOf(granted), isShared: false, share: { of: share, reservation } })
     }
+  }
+
+  /** Names a reservation in Redis, and the usage record that settles it after a kill. */
+  #newId ({ rowId }: ReservationRequest): string {
+    return `${this.#server.id}-${++this.#last}${rowId === undefined ? '' : `-${rowId}`}`
   }
 
   #admit (open: Open): number {
@@ -304,7 +308,6 @@ export class RedisLimiter implements Limiter {
       readUsed,
       onFailure,
       rereadMs,
-      now: () => this.#server.now(),
       onRead: (sum, recorded) => this.#note(sum, { recorded })
     })
   }

@@ -3,8 +3,8 @@ import { withTimeout } from '../async/with-timeout.ts'
 import { endUserPrefix } from '../stores/party-spending.ts'
 import type { SumKey } from './counters.ts'
 
-/** Returns what a party used in a period up to a moment, as the usage ledger has it. */
-export type ReadUsed = (sum: SumKey, untilMs: number) => Promise<number>
+/** Returns what a party used in a period, as the usage ledger has it. */
+export type ReadUsed = (sum: SumKey) => Promise<number>
 
 export interface SpendingReaderOptions {
   /** Reads the usage ledger. Default: no ledger, nothing was used before. */
@@ -13,7 +13,6 @@ export interface SpendingReaderOptions {
   readonly onRead: (sum: SumKey, used: number) => void
   /** Called when the ledger cannot be read: sums then count what is known. */
   readonly onFailure: (error: unknown) => void
-  readonly now: () => number
   /** The time for which a reading is used. */
   readonly rereadMs: number
 }
@@ -86,10 +85,10 @@ export class SpendingReader {
   }
 
   async #load (sum: SumKey, reading: Reading): Promise<void> {
-    const { now, readUsed, onRead, onFailure } = this.#options
+    const { readUsed, onRead, onFailure } = this.#options
     try {
       if (readUsed === undefined) return
-      onRead(sum, await readUsed(sum, now()))
+      onRead(sum, await readUsed(sum))
       reading.isKnown = true
     } catch (error) {
       onFailure(error)

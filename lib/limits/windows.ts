@@ -47,6 +47,14 @@ export function periodOf (window: Window, nowMs: number): Period {
   return { name: windowName(window), ...boundsOf(window, nowMs) }
 }
 
+/**
+ * Returns the last millisecond of a period, an integer. Records may be later than now: clocks differ, and one
+ * that was ahead may have been set right.
+ */
+export function lastMsOf ({ endMs }: Pick<Period, 'endMs'>): number {
+  return Math.min(endMs - 1, Number.MAX_SAFE_INTEGER)
+}
+
 /** Names a kind of window: two of one name have the same periods. */
 export function windowName (window: Window): string {
   if ('everyMs' in window) return `every${window.everyMs}:${window.fromMs % window.everyMs}`

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { lengthMs, periodOf, windowOfBudget, type Window } from '../../lib/limits/windows.ts'
+import { lastMsOf, lengthMs, periodOf, windowOfBudget, type Window } from '../../lib/limits/windows.ts'
 import { rounds } from '../support/rounds.ts'
 
 const hour = 3_600_000
@@ -114,4 +114,9 @@ t.test('in every time zone, a period holds its moment, and the next one begins a
     { numRuns: rounds(300) }
   )
   t.pass('at random moments')
+})
+
+t.test('the last millisecond of a period is an integer, also of one without an end', async t => {
+  t.equal(lastMsOf({ endMs: 86_400_000 }), 86_399_999)
+  t.ok(Number.isSafeInteger(lastMsOf(periodOf({ per: 'total' }, 0))))
 })
