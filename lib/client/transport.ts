@@ -1,7 +1,7 @@
 /**
  * Sends requests to providers: the only module that sends them over HTTP. undici speaks HTTP; this module
- * adds what a gateway needs around it: a bounded and fair queue, cancellation by the call, timeouts, and bodies
- * with back-pressure (`exchange`).
+ * adds what a gateway needs around it: a bounded and fair queue, cancellation by the call, timeouts, and
+ * bodies with back-pressure (`exchange`).
  *
  * Redirects are never followed, so a credential cannot travel to another host. Requests wait for a connection
  * in a queue of the gateway, so that the clock of an answer does not run before its request is sent.

@@ -217,7 +217,9 @@ t.test('in data whose members have any names, no name hides a text', t => {
 })
 
 t.test('words that say what an object is are no sentences, and data may have members of their names', t => {
-  const places = new PlaceTable({ ...kindWords, 'system.**': text, 'schema.**': freeText, 'metadata.*': text })
+  const places = new PlaceTable({
+    ...kindWords, 'system.**': text, 'schema.**': freeText, 'metadata.*': text
+  })
   const seen: Array<readonly [string, TextPlace]> = []
   const value = {
     role: 'user',

@@ -287,7 +287,10 @@ const dialogs: ReadonlyArray<{
     name: 'a conversation with tools and an image',
     messages: [
       { role: 'system', content: 'Be brief.' },
-      { role: 'user', content: [{ type: 'text', text: 'Who is it?' }, image, { type: 'text', text: 'Say.' }] },
+      {
+        role: 'user',
+        content: [{ type: 'text', text: 'Who is it?' }, image, { type: 'text', text: 'Say.' }]
+      },
       { role: 'assistant', tool_calls: [toolCall] },
       { role: 'tool', tool_call_id: 'call_1', content: 'Alice and Bob' }
     ],
