@@ -105,38 +105,46 @@ export class CallTracer {
     }
     const nowMs = performance.now()
     const spans = callSpans(call, row, nowMs, kindOf)
+    // Counted before texts are read: a collector that is away must not let calls pile up there either.
+    const queued = [spans.server, ...spans.children].filter(() => this.#counter.add())
+    if (queued.length === 0) {
+      content?.release()
+      return
+    }
     // `performance.timeOrigin` would not know that the clock has been set since the process began.
     const epochMs = Date.now() - nowMs
-    if (content === undefined) this.#sendAll(this.#completed(spans), epochMs, callTrace)
-    else this.#reading = this.#reading.then(async () => {
-      this.#sendAll(await this.#withContent(spans, content), epochMs, callTrace)
+    const send = (): void => {
+      for (const span of queued) {
+        this.#send(span, epochMs, callTrace, span === spans.server ? callTrace.parentId : callTrace.spanId)
+      }
+    }
+    if (content === undefined) {
+      this.#complete(spans)
+      send()
+    } else this.#reading = this.#reading.then(async () => {
+      await this.#addContent(spans, content)
+      send()
     })
   }
 
   /** Never rejects: without its texts a call has its spans all the same. */
-  async #withContent (spans: CallSpans, content: TakenContent): Promise<CallSpans> {
+  async #addContent (spans: CallSpans, content: TakenContent): Promise<void> {
     try {
-      return this.#completed(spans, await content.read())
+      this.#complete(spans, await content.read())
     } catch (error) {
       const cause = loggableError(error)
       this.#options.log.warn({ cause }, 'failed to read the texts of a call for its spans')
-      return this.#completed(spans)
+      this.#complete(spans)
     }
   }
 
   /** Adds what the configuration has in spans besides. */
-  #completed (spans: CallSpans, content?: Content): CallSpans {
-    if (content === undefined && !this.#hasOpenInference) return spans
+  #complete (spans: CallSpans, content?: Content): void {
+    if (content === undefined && !this.#hasOpenInference) return
     addAttributes(spans, content, (span, texts) => ({
       ...texts && contentAttributes(texts),
       ...this.#hasOpenInference && openInference(span, texts)
     }))
-    return spans
-  }
-
-  #sendAll ({ server, children }: CallSpans, epochMs: number, callTrace: CallTrace): void {
-    this.#send(server, epochMs, callTrace, callTrace.parentId)
-    for (const child of children) this.#send(child, epochMs, callTrace, callTrace.spanId)
   }
 
   /** Queues the spans of calls that were interrupted with their process. */
@@ -155,7 +163,7 @@ export class CallTracer {
         events: [],
         failed: true
       } as const
-      this.#send(span, 0, { traceId, state: undefined }, parentId)
+      if (this.#counter.add()) this.#send(span, 0, { traceId, state: undefined }, parentId)
     }
   }
 
@@ -173,14 +181,17 @@ export class CallTracer {
     this.#counter.dropWaiting()
   }
 
-  /** @param parentId the span above it; absent for the first of a trace */
+  /**
+   * Queues a span that the counter has room for.
+   *
+   * @param parentId the span above it; absent for the first of a trace
+   */
   #send (
     { name, kind, spanId = newSpanId(), startedAtMs, endedAtMs, attributes, events, failed }: CallSpan,
     epochMs: number,
     { traceId, state }: Pick<CallTrace, 'traceId' | 'state'>,
     parentId: string | undefined
   ): void {
-    if (!this.#counter.add()) return
     const traceState = state === undefined ? undefined : createTraceState(state)
     const context = { traceId, traceFlags: TraceFlags.SAMPLED, ...traceState !== undefined && { traceState } }
     const spanContext: SpanContext = { ...context, spanId }

@@ -1,9 +1,16 @@
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { toJsonReply } from '../../lib/core/reply.ts'
 import { Secret } from '../../lib/core/secret.ts'
+import { createLog } from '../../lib/log/log.ts'
+import { openCallTracer, type CallTracer } from '../../lib/telemetry/call-tracer.ts'
+import { collectAll } from '../support/collect-young.ts'
 import { collector, resourceOf, type Collector, type SeenSpan } from '../support/collector.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
+import { route } from '../support/routes.ts'
 import { otlpSettings } from '../support/settings.ts'
+import { receivedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { OtlpSettings, Settings } from '../../lib/core/settings.ts'
@@ -216,13 +223,84 @@ t.test(
 t.test('a full queue drops what comes, and a collector that never answers holds up no stop', async t => {
   const seen = await collector(t, { silent: true })
   const { api, calls } = await traced(t, seen.url, fine, {}, { maxQueuedSpans: 3 })
-  for (let number = 0; number < 5; number++) t.equal((await api.post(path, hello)).status, 200)
-  await until(() => calls.length === 5, 'the ends of the calls')
-  t.equal(api.gateway.load().spansDropped, 7, 'ten spans, and room for three')
+  for (let round = 1; round <= 10; round++) {
+    const answers = await Promise.all(Array.from({ length: 50 }, async () => await api.post(path, hello)))
+    t.same([...new Set(answers.map(({ status }) => status))], [200])
+    await until(() => calls.length === 50 * round, 'the ends of the calls')
+  }
+  t.equal(api.gateway.load().spansDropped, 1000 - 3, 'two spans a call, and room for three')
   const startedAtMs = performance.now()
   await api.gateway.close()
   t.ok(performance.now() - startedAtMs < 8000)
 })
+
+const content: OtlpSettings['content'] = {
+  projects: ['*'],
+  maxBytes: 8192,
+  redact: { fields: [], patterns: [] }
+}
+
+for (const [what, parts] of [
+  ['spans', {}],
+  ['spans with texts', { content }]
+] as const) {
+  t.test(`memory for ${what} is bounded while no collector answers, however many calls end`, async t => {
+    const seen = await collector(t, { silent: true })
+    const room = 100
+    const lines: string[] = []
+    const log = createLog('info', { write: line => { lines.push(line) } })
+    const tracer = openCallTracer(otlpSettings(seen.url, { ...parts, maxQueuedSpans: room }), {
+      log,
+      maxSampledPerSecond: 1
+    })
+    let ended = 0
+    const endCalls = async (turns: number): Promise<void> => {
+      for (let turn = 0; turn < turns; turn++) {
+        for (let number = 0; number < 100; number++) {
+          tracer.observe(endedCall(++ended, tracer), undefined, () => 'groq')
+        }
+        await setImmediate()
+      }
+    }
+    await endCalls(10)
+    const before = heapBytes()
+    await endCalls(50)
+    const grown = heapBytes() - before
+    // 10,000 spans that wait take twice as much, without their texts
+    t.ok(grown < 4 * 1024 * 1024, `grew by ${grown} bytes`)
+    t.ok(tracer.dropped >= 2 * ended - room && tracer.dropped <= 2 * ended, `dropped ${tracer.dropped}`)
+    t.equal(lines.length, 1)
+    await tracer.close()
+    t.equal(tracer.dropped, 2 * ended)
+  })
+}
+
+function heapBytes (): number {
+  collectAll()
+  return process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers
+}
+
+/** Returns a call with one request to a provider, and a text that no other has. */
+function endedCall (number: number, { begin, captureContent }: CallTracer): Call {
+  const call = receivedCall({ receivedAtMs: performance.now() })
+  const startedAtMs = performance.now()
+  const request = {
+    route: route('one/m'),
+    startedAtMs,
+    endedAtMs: startedAtMs,
+    completedAtMs: startedAtMs,
+    reason: undefined,
+    status: undefined
+  }
+  Object.assign(call.record, { trace: begin({}), requests: [request] })
+  const bodies = captureContent?.([], undefined)?.({ id: 'key', name: 'key' }, 'chat')
+  bodies?.takeRequest([
+    Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: `${number} `.repeat(20_000) }] }))
+  ])
+  bodies?.watch(toJsonReply({}))
+  call.record.bodies = bodies
+  return call
+}
 
 t.test('without the setting nothing is sent, and no count is there', async t => {
   const { gateway } = await testGateway(t)

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { createLog } from '../../lib/log/log.ts'
 import { logRecordOf, openOtlpLogs } from '../../lib/telemetry/otlp-logs.ts'
+import { collectAll } from '../support/collect-young.ts'
 import { collector } from '../support/collector.ts'
 import { otlpSettings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
@@ -59,11 +60,17 @@ for (const [what, script] of [
       )
       for (let number = 0; number < 10; number++) logs.write(line())
       t.equal(logs.dropped(), 6, 'room for four')
+      collectAll()
+      const before = process.memoryUsage().heapUsed
+      for (let number = 0; number < 10_000; number++) logs.write(line())
+      collectAll()
+      // 10,000 records that wait take several times as much
+      t.ok(process.memoryUsage().heapUsed - before < 1024 * 1024)
       await until(() => seen.requests.length > 0, 'a full batch')
       const startedAtMs = performance.now()
       await logs.close()
       t.ok(performance.now() - startedAtMs < 8000)
-      t.equal(logs.dropped(), 10)
+      t.equal(logs.dropped(), 10_010)
       t.equal(lines.filter(text => text.includes('log records were dropped')).length, 1)
     }
   )
