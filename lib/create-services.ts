@@ -27,6 +27,7 @@ import type { SharedCooldown } from './coordination/cooldown-exchange.ts'
 import { providerDigests, sameProviders } from './routing/same-provider.ts'
 import { describeError, loggableError } from './text/describe-error.ts'
 import { httpTransport } from './client/transport.ts'
+import type { HoldMemory } from './core/call.ts'
 import type { Alerts } from './alerts/alerts.ts'
 import type { UsageExports } from './exports/usage-exports.ts'
 import type { BodyRecorder } from './bodies/body-recorder.ts'
@@ -64,6 +65,8 @@ export interface ServiceParts extends LastingServices {
   readonly log: Log
   /** Default: a new one, for services that answer no calls. */
   readonly limiter?: Limiter
+  /** Bounds what arrives from tool servers together with the calls. Default: nothing does. */
+  readonly holdMemory?: HoldMemory
   readonly admin?: Services['admin']
   /** Keeps the bodies that the configuration says. Default: none are kept. */
   readonly bodyRecorder?: BodyRecorder | undefined
@@ -97,6 +100,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   const {
     log,
     limiter = new LocalLimiter(),
+    holdMemory,
     admin,
     bodyRecorder,
     captureContent,
@@ -119,7 +123,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   const models = openModels(settings, providers, routeHealth)
   const enabled = settings.providers.filter(({ id }) => providers.get(id)?.enabled)
   const listed = learnModels(enabled, { providers, models, log, discoverModels, signal: lifetime.signal })
-  const toolServers = createToolServers(settings)
+  const toolServers = createToolServers(settings, holdMemory)
   const mirrors = settings.routes.some(({ mirror }) => mirror !== undefined) ? new Mirrors() : undefined
   const tokenCounter = createTokenCounter()
   closing.push(toolServers.close, tokenCounter.close)

@@ -176,7 +176,10 @@ async function openGateway (
     ...(usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : []),
     ...((services().usageExports?.failures.size ?? 0) > 0 ? ['exports'] : [])
   ]
-  const lasting = lastingParts(given, { limiter, stop, records, work, admin, tracer, degraded })
+  const lasting: ServiceParts = {
+    ...lastingParts(given, { limiter, stop, records, work, admin, tracer, degraded }),
+    holdMemory: keyId => app.admission.holdMemory(keyId)
+  }
   const live = await LiveServices.open(settings, {
     log,
     parts: async settings => ({

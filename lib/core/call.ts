@@ -67,6 +67,17 @@ export interface Call {
   readonly record: CallRecord
 }
 
+/** Memory of one answer that arrives, in `limits.body_memory_bytes`. */
+export interface HeldMemory {
+  /** @throws GatewayError `overloaded`, `file_too_large` */
+  readonly take: (bytes: number) => void
+  /** Gives back some of what was taken. */
+  readonly give: (bytes: number) => void
+}
+
+/** Returns memory in the share of a key; without an id, in the share of what all keys use together. */
+export type HoldMemory = (keyId: string | undefined) => HeldMemory
+
 export interface Connection {
   /** The other end of it, which may be a proxy. */
   readonly address: string | undefined

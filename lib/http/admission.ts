@@ -7,6 +7,7 @@
 
 import { getHeapStatistics } from 'node:v8'
 import { GatewayError } from '../core/errors.ts'
+import type { HeldMemory } from '../core/call.ts'
 
 export interface AdmissionLimits {
   readonly openCalls: number
@@ -125,6 +126,10 @@ export class Admission {
     return new AdmittedCall(keyId, calls, { memory: this.#memory, disk: this.#disk }, this.#stalled)
   }
 
+  /** Returns memory for what arrives on connections that several calls use. */
+  readonly holdMemory = (keyId = sharedByKeys): HeldMemory =>
+    new ShareReservation(keyId, this.#memory, 'memory', false, this.#stalled)
+
   /**
    * Notes whether bytes wait for a caller; called anew when it has taken some. While memory is short, the
    * calls whose callers have taken none for longest are ended.
@@ -134,6 +139,9 @@ export class Admission {
     else this.#stalled.delete(caller)
   }
 }
+
+/** Stands for all keys together: no key has this id. */
+const sharedByKeys = ''
 
 function defaultMemoryBytes (): number {
   return Math.floor(getHeapStatistics().heap_size_limit / 4)
@@ -175,7 +183,7 @@ export class AdmittedCall {
   }
 }
 
-class ShareReservation implements Reservation {
+class ShareReservation implements Reservation, HeldMemory {
   readonly #keyId: string
   readonly #share: FairShare
   readonly #what: string
@@ -221,10 +229,15 @@ class ShareReservation implements Reservation {
     return this.#bytes
   }
 
+  give (bytes: number): void {
+    const given = Math.min(bytes, this.#bytes)
+    if (given > 0) this.#share.give(this.#keyId, given)
+    this.#bytes -= given
+  }
+
   giveBack (): void {
     this.#closed = true
-    if (this.#bytes > 0) this.#share.give(this.#keyId, this.#bytes)
-    this.#bytes = 0
+    this.give(this.#bytes)
   }
 }
 

@@ -50,7 +50,7 @@ export interface App {
   /** Open calls, including those of callers without a key. */
   readonly openCalls: () => number
   /** The amounts that open calls hold of the bounded resources. */
-  readonly admission: Pick<Admission, 'openCalls' | 'inUse'>
+  readonly admission: Pick<Admission, 'openCalls' | 'inUse' | 'holdMemory'>
   /** Applies the limits of a new configuration from the next call on. */
   readonly applyLimits: (limits: AppLimits) => void
   /** Ends every open call with `reason`. */

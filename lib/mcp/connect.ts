@@ -23,6 +23,7 @@ import type {
   StreamableHTTPClientTransportOptions,
   Transport
 } from '@modelcontextprotocol/client'
+import type { HeldMemory, HoldMemory } from '../core/call.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Agents } from './agents.ts'
 import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-target.ts'
@@ -41,6 +42,8 @@ export interface ConnectOptions {
   readonly agents: Agents
   /** Bounds one answer of a server, and all pages of its tool list together. */
   readonly maxBytes: number
+  /** Gives memory for answers that arrive over HTTP. A command has one at most: its pipe is read in order. */
+  readonly holdMemory: HoldMemory
   readonly timeoutMs: number
   readonly listTtlMs: number
 }
@@ -57,12 +60,12 @@ export type Connect = (target: ToolServerTarget, signal: AbortSignal) => Promise
  * @throws an error of the client library, after at most about `timeoutMs`, with nothing left open
  */
 export function createConnect (options: ConnectOptions): Connect {
-  return async ({ connection: via }, signal) => {
+  return async ({ connection: via, keyId }, signal) => {
     const timeout = startDeadline(options.timeoutMs, signal, new Error('timed out while connecting'))
     try {
       return via.kind === 'command'
         ? await connectLocal(via, options, timeout.signal)
-        : await connectRemote(via, options, timeout.signal)
+        : await connectRemote(via, () => options.holdMemory(keyId), options, timeout.signal)
     } catch (error) {
       throw timeout.passed() ? timedOut('connect', error) : error
     } finally {
@@ -73,6 +76,7 @@ export function createConnect (options: ConnectOptions): Connect {
 
 async function connectRemote (
   via: RemoteServer,
+  hold: () => HeldMemory,
   options: ConnectOptions,
   signal: AbortSignal
 ): Promise<Session> {
@@ -84,6 +88,7 @@ async function connectRemote (
     agent: via.checkAddress ? options.agents.checked() : options.agents.open(),
     elsewhere: options.agents.checked(),
     maxBytes: options.maxBytes,
+    hold,
     listing
   }
   const transportOptions: StreamableHTTPClientTransportOptions = {

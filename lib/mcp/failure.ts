@@ -4,7 +4,7 @@
  */
 
 import { isContainer, property } from '../json/guards.ts'
-import { brokenAnswerCode, noAnswerCode } from './repair-message.ts'
+import { brokenAnswerCode, noAnswerCode, noMemoryCode } from './repair-message.ts'
 import { addressRefused, answerTooLarge, portRefused } from './guarded-fetch.ts'
 import type { ToolServerError } from '../core/events.ts'
 
@@ -60,6 +60,12 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
   }
   if (codes.has(answerTooLarge)) {
     return new ToolServerFailure(phase, 'The answer of the tool server is too large.', { cause: error })
+  }
+  if (codes.has(noMemoryCode)) {
+    return new ToolServerFailure(phase, 'The gateway has no memory for the answer of the tool server.', {
+      recommendation: 'Try again later, or have the tool return less.',
+      cause: error
+    })
   }
   if (codes.has(portRefused)) {
     return new ToolServerFailure(
@@ -174,7 +180,8 @@ export function sessionBroken (error: unknown): boolean {
  * library, at the first session.
  */
 export function isJsonRpcError (error: unknown): error is Error {
-  return error instanceof Error && error.name === 'ProtocolError' && !gaveNoAnswer(error)
+  return error instanceof Error && error.name === 'ProtocolError' && !gaveNoAnswer(error) &&
+    property(error, 'code') !== noMemoryCode
 }
 
 /** Returns true when the server ended its answer without a result or an error, or with what is neither. */

@@ -14,14 +14,18 @@
 
 import { lookup as resolveName, type LookupAddress, type LookupOptions } from 'node:dns'
 import { isIP } from 'node:net'
+import { pipeline, Transform, type Readable } from 'node:stream'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
+import { GatewayError } from '../core/errors.ts'
 import { maxDepth, ValueCounter } from '../json/parse-bounded.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
+import { noMemoryCode } from './repair-message.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import { isNeverProxiedHost } from '../net/proxy-for.ts'
 import { version } from '../text/version.ts'
 import { tunnelsThrough, type OpenTunnel } from './tunnels.ts'
 import type { Agent, Dispatcher, Response, buildConnector } from 'undici'
+import type { HeldMemory } from '../core/call.ts'
 import type { ProxySettings } from '../core/settings.ts'
 
 export interface GuardedAgentOptions {
@@ -77,6 +81,15 @@ class AnswerTooLarge extends Error {
   constructor (message: string) {
     super(message)
     this.name = 'AnswerTooLarge'
+  }
+}
+
+class NoMemory extends Error {
+  readonly code = noMemoryCode
+
+  constructor () {
+    super('there is no memory for the answer')
+    this.name = 'NoMemory'
   }
 }
 
@@ -152,6 +165,9 @@ function tunnelled (
   })
 }
 
+/** Memory for anything. */
+export const unbounded: HeldMemory = { take: () => undefined, give: () => undefined }
+
 export interface GuardedFetchOptions {
   readonly agent: Dispatcher
   /** Connects to other origins that the answer redirects to. Default: the same */
@@ -165,6 +181,11 @@ export interface GuardedFetchOptions {
    * Default: any.
    */
   readonly maxParseCost?: number
+  /**
+   * Memory for what has arrived and was not read; reading the body fails with code `noMemoryCode` where there
+   * is none. Default: any.
+   */
+  readonly memory?: HeldMemory
   /** Called with the bytes read once the body was read, failed or was cancelled. */
   readonly onEnd?: (bytes: number) => void
 }
@@ -197,6 +218,7 @@ export async function guardedFetch (
     maxBytes,
     maxParseCost = Infinity,
     maxRedirects = 3,
+    memory = unbounded,
     onEnd = () => {}
   }: GuardedFetchOptions
 ): Promise<Response> {
@@ -217,7 +239,9 @@ export async function guardedFetch (
       signal: signal ?? null
     })
     const next = followed < maxRedirects ? redirectOf(answer, current, method) : undefined
-    if (next === undefined) return await toResponse(answer, current, { maxBytes, maxParseCost, onEnd })
+    if (next === undefined) {
+      return await toResponse(answer, current, { maxBytes, maxParseCost, memory, onEnd, signal })
+    }
     await answer.body.dump()
     if (next.origin !== current.origin) headers = harmless(headers)
     current = next
@@ -250,27 +274,37 @@ function harmless (headers: Readonly<Record<string, string>>): Record<string, st
   )
 }
 
-/** Counts the values of the message that arrives: in an event stream, each is a JSON text of its own. */
+/** Counts the values of the message that is read: in an event stream, each is a JSON text of its own. */
 class MessageValues {
   readonly #inStream: boolean
   #counter = new ValueCounter(Infinity)
+  #openBytes = 0
 
   constructor (inStream: boolean) {
     this.#inStream = inStream
   }
 
+  /** Returns the bytes so far of the message that is open. */
+  get openBytes (): number {
+    return this.#openBytes
+  }
+
   /** Returns the cost of the most expensive message so far in this piece, the one that is open included. */
   costWith (piece: Uint8Array): number {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+    const blankLine = bytes.includes('\r\n\r\n') ? '\r\n\r\n' : '\n\n'
+    const endFrom = (at: number): number => this.#inStream ? bytes.indexOf(blankLine, at) : -1
     let cost = 0
     let from = 0
-    for (let end = this.#endOfMessage(bytes, 0); end !== -1; end = this.#endOfMessage(bytes, from)) {
+    for (let end = endFrom(0); end !== -1; end = endFrom(from)) {
       this.#counter.push(bytes.subarray(from, end))
       cost = Math.max(cost, this.#cost())
       this.#counter = new ValueCounter(Infinity)
-      from = end + 2
+      this.#openBytes = 0
+      from = end + blankLine.length
     }
     this.#counter.push(bytes.subarray(from))
+    this.#openBytes += bytes.length - from
     return Math.max(cost, this.#cost())
   }
 
@@ -278,9 +312,46 @@ class MessageValues {
   #cost (): number {
     return this.#counter.deepest > maxDepth ? Infinity : this.#counter.parseCost
   }
+}
 
-  #endOfMessage (bytes: Buffer, from: number): number {
-    return this.#inStream ? bytes.indexOf('\n\n', from) : -1
+/** A message is in memory as it arrives, and as its text. */
+const copies = 2
+
+/** Counts what has arrived of a body in memory, until its message was read. */
+class Arrival {
+  readonly #memory: HeldMemory
+  #heldBytes = 0
+
+  constructor (memory: HeldMemory) {
+    this.#memory = memory
+  }
+
+  /**
+   * Returns what arrives of a body, taken from its source at once: that keeps what is not read.
+   *
+   * @param maxBytes is kept without a pause
+   */
+  of (source: Readable, maxBytes: number): Readable {
+    const arrived = new Transform({
+      highWaterMark: maxBytes + 1,
+      transform: (piece: Buffer, _, callback) => {
+        try {
+          this.#memory.take(copies * piece.length)
+          this.#heldBytes += piece.length
+          callback(null, piece)
+        } catch (error) {
+          callback(error instanceof GatewayError ? new NoMemory() : error as Error) // thrown by `take`
+        }
+      }
+    })
+    pipeline(source, arrived, () => undefined) // whoever reads it gets its error
+    return arrived
+  }
+
+  /** Gives back what was read. */
+  release (bytes = this.#heldBytes): void {
+    this.#heldBytes -= bytes
+    this.#memory.give(copies * bytes)
   }
 }
 
@@ -299,23 +370,35 @@ async function * slicesOf (source: AsyncIterable<Uint8Array>): AsyncGenerator<Ui
   }
 }
 
+interface ResponseOptions
+  extends Required<Pick<GuardedFetchOptions, 'maxBytes' | 'maxParseCost' | 'memory' | 'onEnd'>> {
+  readonly signal: AbortSignal | undefined
+}
+
 /** Returns the answer with a body that fails once it is too long, or takes too long to parse. */
 async function toResponse (
   { statusCode, headers, body: source }: Dispatcher.ResponseData,
   url: URL,
-  {
-    maxBytes,
-    maxParseCost,
-    onEnd
-  }: Required<Pick<GuardedFetchOptions, 'maxBytes' | 'maxParseCost' | 'onEnd'>>
+  { maxBytes, maxParseCost, memory, onEnd, signal }: ResponseOptions
 ): Promise<Response> {
   const { Headers, Response } = loadUndici()
-  const pieces = slicesOf(source)
+  const arrival = new Arrival(memory)
+  const hasBody = ![204, 205, 304].includes(statusCode)
+  const arrived = hasBody ? arrival.of(source, maxBytes) : source
+  const pieces = slicesOf(arrived)
   let bytes = 0
+  let hasEnded = false
   const end = (): void => {
+    if (hasEnded) return
+    hasEnded = true
+    signal?.removeEventListener('abort', end)
     onEnd(bytes)
-    source.on('error', () => undefined).destroy() // its error says that it was not read to the end
+    for (const stream of [arrived, source]) {
+      stream.on('error', () => undefined).destroy() // its error says that it was not read to the end
+    }
+    arrival.release()
   }
+  signal?.addEventListener('abort', end) // also of a body that nobody reads
   const values = new MessageValues(String(headers['content-type']).startsWith('text/event-stream'))
   const body = new ReadableStream<Uint8Array>(
     {
@@ -329,11 +412,13 @@ async function toResponse (
           }
           bytes += value.byteLength
           if (bytes > maxBytes) throw new AnswerTooLarge(`the answer is longer than ${maxBytes} bytes`)
-          if (maxParseCost < Infinity && values.costWith(value) > maxParseCost) {
+          const openBytes = values.openBytes + value.byteLength
+          if (values.costWith(value) > maxParseCost) {
             throw new AnswerTooLarge(
               `the answer has too many values, or is nested deeper than ${maxDepth} levels`
             )
           }
+          arrival.release(openBytes - values.openBytes)
           controller.enqueue(value)
         } catch (error) {
           end()
@@ -351,8 +436,7 @@ async function toResponse (
     end()
     throw new TypeError(`${statusCode} is no status of HTTP`) // nor may a Response have it
   }
-  const hasBody = ![204, 205, 304].includes(statusCode)
-  if (!hasBody) await source.dump().finally(() => onEnd(0))
+  if (!hasBody) await source.dump().finally(end)
   const response = new Response(hasBody ? body : null, { status: statusCode, headers: new Headers(names) })
   Object.defineProperty(response, 'url', { value: url.href })
   return response

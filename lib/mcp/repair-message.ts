@@ -19,6 +19,8 @@ const serverError = -32000
 export const noAnswerCode = -32099
 /** Says that an answer was no JSON-RPC: another code of ours. */
 export const brokenAnswerCode = -32098
+/** Says that the gateway had no memory for an answer: a third one. */
+export const noMemoryCode = -32097
 
 /**
  * Returns a message as the protocol has it.
@@ -47,8 +49,8 @@ export function repairMessage (
 }
 
 /** Returns a message that says that a request got no answer. */
-export function noAnswer ({ id }: SentRequest): JsonObject {
-  return { jsonrpc: '2.0', id, error: { code: noAnswerCode, message: 'no answer' } }
+export function noAnswer ({ id }: SentRequest, code = noAnswerCode): JsonObject {
+  return { jsonrpc: '2.0', id, error: { code, message: 'no answer' } }
 }
 
 /** Returns a message that says that the answer to a request could not be read. */

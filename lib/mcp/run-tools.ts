@@ -27,6 +27,8 @@ export interface RunOptions {
   readonly sentArguments?: SentArguments | undefined
   /** The trace of the call. */
   readonly trace?: CallTrace | undefined
+  /** Takes the result of each call as soon as it has one; what it throws ends them all. */
+  readonly onOutcome?: (outcome: ToolOutcome) => void
   /** Takes each call that has ended. */
   readonly onEnd?: (run: ToolRun) => void
 }
@@ -39,7 +41,7 @@ export interface RunOptions {
 export async function* runTools (
   calls: readonly TurnToolCall[],
   open: OpenTools,
-  { signal, emitProgress, seesImages, refusals, sentArguments, trace, onEnd }: RunOptions
+  { signal, emitProgress, seesImages, refusals, sentArguments, trace, onOutcome, onEnd }: RunOptions
 ): AsyncGenerator<ChatEvent[], FinishedToolCall[]> {
   const buffer = new EventBuffer()
   const options = { signal, seesImages, sentArguments }
@@ -58,6 +60,7 @@ export async function* runTools (
     const startedAtMs = performance.now()
     const span = trace?.child()
     const finished = await runOrRefuse(call, index, span)
+    if (finished.outcome !== undefined) onOutcome?.(finished.outcome)
     onEnd?.({
       ...namesOf(call, open),
       startedAtMs,

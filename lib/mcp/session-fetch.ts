@@ -12,6 +12,7 @@ import { tolerantAnswer } from './tolerant-answer.ts'
 import { idText } from './repair-message.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import type { SentRequest } from './repair-message.ts'
+import type { HeldMemory } from '../core/call.ts'
 import type { Listing } from './session.ts'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher } from 'undici'
@@ -39,6 +40,8 @@ export interface SessionFetchOptions {
   /** Connects to other origins: wherever the server may be, it redirects to public addresses only. */
   readonly elsewhere: Dispatcher
   readonly maxBytes: number
+  /** Returns memory for one answer that arrives. */
+  readonly hold: () => HeldMemory
   /** False for the older transport, which answers on a stream of its own. */
   readonly answersInBody?: boolean
   /** Notes what lists of tools have. */
@@ -51,6 +54,7 @@ export function sessionFetch ({
   agent,
   elsewhere,
   maxBytes,
+  hold,
   answersInBody = true,
   listing,
   oneWayMs = defaultOneWayMs
@@ -100,6 +104,7 @@ export function sessionFetch ({
           elsewhere,
           maxBytes: page === undefined ? maxBytes : Math.max(0, maxBytes - listing.bytes),
           maxParseCost,
+          memory: hold(),
           onEnd
         }
       )

@@ -4,11 +4,13 @@
  */
 
 import type { EventSourceMessage } from 'eventsource-parser'
-import { isList, isObject } from '../json/guards.ts'
+import { isList, isObject, property } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import { sseReader } from '../wire/sse.ts'
-import { answers, noAnswer, repairMessage, type SentRequest } from './repair-message.ts'
+import {
+  answers, noAnswer, noAnswerCode, noMemoryCode, repairMessage, type SentRequest
+} from './repair-message.ts'
 
 export interface TolerantAnswerOptions {
   /** The request that the answer must hold; absent where answers come on a stream of their own. */
@@ -137,9 +139,9 @@ function repairedStream (
     if (data.length === 0) frames += frameOf(message, isOther ? message.data : '')
     for (const one of data) frames += frameOf(message, JSON.stringify(one))
   }
-  const end = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+  const end = (controller: ReadableStreamDefaultController<Uint8Array>, code = noAnswerCode): void => {
     if (!isAnswered && !isResumable && request !== undefined) {
-      frames += frameOf({ data: '' }, JSON.stringify(noAnswer(request)))
+      frames += frameOf({ data: '' }, JSON.stringify(noAnswer(request, code)))
     }
     if (frames !== '') controller.enqueue(encoder.encode(frames))
     controller.close()
@@ -152,8 +154,10 @@ function repairedStream (
           try {
             piece = await reader?.read()
           } catch (error) {
-            if (isAnswered || isResumable) throw error
-            return end(controller)
+            const hasMemory = property(error, 'code') !== noMemoryCode
+            if (isAnswered || (isResumable && hasMemory)) throw error
+            isResumable = false
+            return end(controller, hasMemory ? noAnswerCode : noMemoryCode)
           }
           try {
             const { done = true, value = nothing } = piece ?? {}

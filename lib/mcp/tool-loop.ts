@@ -199,6 +199,8 @@ export class ToolLoop {
         refusals,
         sentArguments: this.#texts.sentArguments,
         trace: record.trace,
+        onOutcome: ({ text, images = [] }) =>
+          holdToolMemory(images.reduce((sum, image) => sum + image.length, text.length), takeMemory),
         onEnd: run => toolRuns.push(run)
       }
     )
@@ -211,8 +213,7 @@ export class ToolLoop {
       record.upstreamWaitMs += performance.now() - startedAtMs
       const ran = await this.#texts.returned(step.value)
       const outcomes = ran.flatMap(({ outcome }) => outcome ?? [])
-      for (const { text, result, failure, images = [] } of outcomes) {
-        holdToolMemory(images.reduce((sum, image) => sum + image.length, text.length), takeMemory)
+      for (const { result, failure, images = [] } of outcomes) {
         if (failure !== undefined) this.#errors[result.serverName] = failure
         for (const image of images) this.#imageCharacters += image.length
       }

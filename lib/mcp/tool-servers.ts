@@ -15,6 +15,7 @@ import { createAgents } from './agents.ts'
 import { abortable } from '../async/cancellation.ts'
 import { createConnect, loadClient, type Connect } from './connect.ts'
 import { asFailure, isJsonRpcError, timedOut, ToolServerFailure, type Phase } from './failure.ts'
+import { unbounded } from './guarded-fetch.ts'
 import { Registry } from './registry.ts'
 import { createResolve, type Resolve } from './resolve.ts'
 import { SessionPool } from './session-pool.ts'
@@ -27,6 +28,7 @@ import type { ChatInput } from '../chat/input.ts'
 import type { ToolResult, ToolServerError } from '../core/events.ts'
 import type { Settings, ToolSettings } from '../core/settings.ts'
 import type { CallTrace, ChildSpan } from '../core/call-trace.ts'
+import type { HoldMemory } from '../core/call.ts'
 import type { ToolListing } from '../core/record.ts'
 import type { CallToolResult, Progress, RequestMeta, ServerTool } from './session.ts'
 import type { ToolServerTarget } from './tool-server-target.ts'
@@ -109,8 +111,15 @@ const minAnswerBytes = 16 * 1024 * 1024
 
 type ToolServersSettings = Pick<Settings, 'toolServers'> & { readonly tools: ToolSettings }
 
-/** Creates the service; it connects and starts nothing before the first call that names a server. */
-export function createToolServers (settings: ToolServersSettings): ToolServers {
+/**
+ * Creates the service; it connects and starts nothing before the first call that names a server.
+ *
+ * @param holdMemory bounds the answers that arrive. Default: nothing does
+ */
+export function createToolServers (
+  settings: ToolServersSettings,
+  holdMemory: HoldMemory = () => unbounded
+): ToolServers {
   const { tools } = settings
   const agents = createAgents(tools)
   const pools = createPools(
@@ -118,6 +127,7 @@ export function createToolServers (settings: ToolServersSettings): ToolServers {
     createConnect({
       agents,
       maxBytes: Math.max(minAnswerBytes, 4 * tools.resultBytes),
+      holdMemory,
       timeoutMs: tools.connectMs,
       listTtlMs: tools.listTtlMs
     })

@@ -68,7 +68,8 @@ export const LimitsConfig = Section(
         description:
           'Memory for the bodies and the answers of all calls in flight, per process. What needs more ends calls whose callers have read nothing for a second, who has waited longest first, or is refused with 503. A JSON body takes ' +
           'two bytes for each byte received and 128 for each value; uploaded files take their size, and only while half of the memory is free. ' +
-          'A complete answer, or an event of a stream, takes two bytes for each byte above 64 KiB until its call ends. Default: a quarter of the ' +
+          'A complete answer, or an event of a stream, takes two bytes for each byte above 64 KiB until its call ends; ' +
+          'that of a tool server two for each byte until it is read. Default: a quarter of the ' +
           'heap limit (`--max-old-space-size`).'
       })
     ),

@@ -1,6 +1,6 @@
 /** Shows what callers cannot do to a process with 512 MB of heap, and the settings that it has by default. */
 
-import { fork } from 'node:child_process'
+import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -200,7 +200,40 @@ t.test(
   }
 )
 
-/** A tool server that lists 15 MB of tools at any path, and a provider at `/v1`. */
+interface Received {
+  readonly id?: number
+  readonly method: string
+  readonly tools?: ReadonlyArray<{ readonly function: { readonly name: string } }>
+  readonly messages?: ReadonlyArray<{ readonly role: string }>
+}
+
+/** Answers of a provider: one turn with 32 calls where a tool returns much, then text. */
+function completionOf ({ messages = [], tools = [] }: Received): string {
+  const name = tools.find(tool => tool.function.name.endsWith('big'))?.function.name
+  const calls = name !== undefined && !messages.some(({ role }) => role === 'tool')
+  const message = calls
+    ? {
+        role: 'assistant',
+        content: null,
+        tool_calls: Array.from({ length: 32 }, (_, index) => ({
+          id: `call${index}`,
+          type: 'function',
+          function: { name, arguments: `{"index":${index}}` }
+        }))
+      }
+    : { role: 'assistant', content: 'hi' }
+  return JSON.stringify({
+    choices: [{ index: 0, message, finish_reason: calls ? 'tool_calls' : 'stop' }],
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+  })
+}
+
+const much = Buffer.alloc(15e6, 'x')
+
+/**
+ * A provider at `/v1`, and tool servers: at `/json` and `/events` one whose tool returns 15 MB, at any other
+ * path one that lists 15 MB of tools.
+ */
 async function wordyToolServer (t: Test): Promise<string> {
   const description = 'x'.repeat(15_000)
   const inputSchema = { type: 'object' }
@@ -214,22 +247,32 @@ async function wordyToolServer (t: Test): Promise<string> {
       tools: Array.from({ length: 1000 }, (_, index) => ({ name: `t${index}`, description, inputSchema }))
     }
   }
-  const completion = JSON.stringify({
-    choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }]
-  })
   const server = createServer((request, response) => {
     if (request.method !== 'POST') return response.writeHead(405).end()
+    const { url = '' } = request
     void text(request).then(body => {
-      if (request.url?.startsWith('/v1') === true) {
+      const received = JSON.parse(body) as Received
+      if (url.startsWith('/v1')) {
         response.writeHead(200, { 'content-type': 'application/json' })
-        return response.end(completion)
+        return response.end(completionOf(received))
       }
-      const { id, method } = JSON.parse(body) as { readonly id?: number, readonly method: string }
+      const { id, method } = received
       if (id === undefined) return response.writeHead(202).end()
-      const result = results[method]
+      const isStream = url.startsWith('/events')
+      const returnsMuch = isStream || url.startsWith('/json')
+      response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
+      if (isStream) response.write('data: ')
+      const end = isStream ? '\n\n' : ''
+      if (method === 'tools/call') {
+        response.write(`{"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"`)
+        response.write(much)
+        return response.end(`"}]}}${end}`)
+      }
+      const result = method === 'tools/list' && returnsMuch
+        ? { tools: [{ name: 'big', inputSchema }] }
+        : results[method]
       const answer = result === undefined ? { error: { code: -32601, message: 'unknown' } } : { result }
-      response.writeHead(200, { 'content-type': 'application/json' })
-      return response.end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
+      return response.end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }) + end)
     })
   })
   server.listen(0, '127.0.0.1')
@@ -238,35 +281,86 @@ async function wordyToolServer (t: Test): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}` // of TCP
 }
 
+interface ToolAnswer {
+  readonly mcp_server_errors?: Readonly<Record<string, { readonly message: string }>>
+}
+
+interface SmallGateway {
+  readonly child: ChildProcess
+  /** Calls a model with these servers; the status and the answer. */
+  readonly post: (servers: readonly string[]) => Promise<[number | undefined, ToolAnswer | undefined]>
+}
+
+/** Starts a gateway with 512 MB of heap whose provider is at `server`. */
+async function smallGateway (t: Test, server: string): Promise<SmallGateway> {
+  const child = fork(program, [`${server}/v1`], {
+    execArgv: ['--max-old-space-size=512'],
+    env: { ...process.env, NODE_OPTIONS: '' }
+  })
+  t.teardown(() => {
+    child.kill('SIGKILL')
+  })
+  const [url] = (await once(child, 'message')) as [string]
+  return {
+    child,
+    post: async servers => {
+      const response = await fetch(url + path, {
+        method: 'POST',
+        body: JSON.stringify({ model: 'upstream/m', messages: 'x', mcp_servers: servers }),
+        headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' }
+      }).catch(() => undefined) // the process is gone
+      return [response?.status, await response?.json() as ToolAnswer | undefined]
+    }
+  }
+}
+
 t.test(
   'lists of tools fit into memory, or their calls are refused, and those that wait are closed',
   { timeout: 180_000 },
   async t => {
     const server = await wordyToolServer(t)
-    const child = fork(program, [`${server}/v1`], {
-      execArgv: ['--max-old-space-size=512'],
-      env: { ...process.env, NODE_OPTIONS: '' }
-    })
-    t.teardown(() => {
-      child.kill('SIGKILL')
-    })
-    const [url] = (await once(child, 'message')) as [string]
-    const post = async (servers: readonly string[]): Promise<string> => {
-      const body = { model: 'upstream/m', messages: 'x', mcp_servers: servers }
-      const response = await fetch(url + path, {
-        method: 'POST',
-        body: JSON.stringify(body),
-        headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' }
-      }).catch(() => undefined) // the process is gone
-      const answer = await response?.json() as { readonly mcp_server_errors?: object } | undefined
-      return `${response?.status}${answer?.mcp_server_errors === undefined ? '' : ' without tools'}`
+    const { child, post } = await smallGateway(t, server)
+    const outcome = async (servers: readonly string[]): Promise<string> => {
+      const [status, answer] = await post(servers)
+      return `${status}${answer?.mcp_server_errors === undefined ? '' : ' without tools'}`
     }
     const oneByOne: string[] = []
-    for (let number = 0; number < 30; number++) oneByOne.push(await post([`${server}/${number}`]))
+    for (let number = 0; number < 30; number++) oneByOne.push(await outcome([`${server}/${number}`]))
     t.same([...new Set(oneByOne)], ['200'], 'thirty servers, one after the other')
-    const atOnce = await Promise.all(Array.from({ length: 30 }, async () => await post([`${server}/one`])))
+    const atOnce = await Promise.all(
+      Array.from({ length: 30 }, async () => await outcome([`${server}/one`]))
+    )
     t.same([...new Set(atOnce)].toSorted(), ['200', '503'], 'thirty calls at once')
-    t.equal(await post([]), '200', 'a call without tools')
+    t.equal(await outcome([]), '200', 'a call without tools')
     t.equal(child.exitCode ?? child.signalCode, null, 'the process lives')
+  }
+)
+
+t.test(
+  'answers of tools fit into memory as they arrive, or are refused',
+  { timeout: 180_000, skip: hasProc ? false : 'no /proc here' },
+  async t => {
+    const server = await wordyToolServer(t)
+    const { child, post } = await smallGateway(t, server)
+    for (const form of ['json', 'events']) {
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, async (_, number) => await post([`${server}/${form}/${number}`]))
+      )
+      const statuses = new Set(answers.map(([status]) => status))
+      t.same(
+        [...statuses].filter(status => status !== 200 && status !== 503),
+        [],
+        `${form}: ${[...statuses].join()}`
+      )
+      const errors = answers.flatMap(([, answer]) => Object.values(answer?.mcp_server_errors ?? {}))
+      t.same(
+        [...new Set(errors.map(({ message }) => message))],
+        ['The gateway has no memory for the answer of the tool server.'],
+        `${form}: the reason`
+      )
+      t.equal(child.exitCode ?? child.signalCode, null, `${form}: the process lives`)
+      t.ok(rssOf(child.pid) < 1.2e9, `${form}: ${Math.round(rssOf(child.pid) / 1e6)} MB`)
+    }
+    t.equal((await post([]))[0], 200, 'a call without tools')
   }
 )

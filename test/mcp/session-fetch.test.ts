@@ -1,9 +1,13 @@
 import t from 'tap'
 import { Agent } from 'undici'
+import { GatewayError } from '../../lib/core/errors.ts'
 import { createAgents } from '../../lib/mcp/agents.ts'
+import { asFailure } from '../../lib/mcp/failure.ts'
+import { unbounded } from '../../lib/mcp/guarded-fetch.ts'
 import { sessionFetch } from '../../lib/mcp/session-fetch.ts'
 import { fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
+import type { HeldMemory } from '../../lib/core/call.ts'
 import type { Test } from 'tap'
 
 const message = (method: string, id: number | undefined, params: object = {}): string =>
@@ -13,7 +17,8 @@ async function start (
   t: Test,
   script: Script | ((request: SeenRequest) => Script),
   maxBytes = 1000,
-  oneWayMs?: number
+  oneWayMs?: number,
+  hold: () => HeldMemory = () => unbounded
 ) {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
@@ -24,6 +29,7 @@ async function start (
     agent,
     elsewhere: agent,
     maxBytes,
+    hold,
     listing: { leftOut: new Set(), bytes: 0 },
     ...oneWayMs !== undefined && { oneWayMs }
   })
@@ -126,6 +132,7 @@ t.test(
         agent: agents.open(),
         elsewhere: agents.checked(),
         maxBytes: 1000,
+        hold: () => unbounded,
         listing: { leftOut: new Set(), bytes: 0 }
       })
       await t.rejects(fetch(server.url, { method: 'GET' }), { code: 'ADDRESS_REFUSED' }, `${status}`)
@@ -139,3 +146,97 @@ t.test(
     t.same(inner.requests, [])
   }
 )
+
+/** Memory that counts what is held of it. */
+class CountedMemory implements HeldMemory {
+  held = 0
+  most = 0
+  readonly #max: number
+
+  constructor (max = Infinity) {
+    this.#max = max
+  }
+
+  take (bytes: number): void {
+    if (this.held + bytes > this.#max) throw new GatewayError('overloaded')
+    this.held += bytes
+    this.most = Math.max(this.most, this.held)
+  }
+
+  give (bytes: number): void {
+    this.held -= bytes
+  }
+}
+
+t.test('an answer is counted in memory as it arrives, until it is read', async t => {
+  const answer = JSON.stringify({ jsonrpc: '2.0', id: 1, result: { text: 'x'.repeat(5000) } })
+  const json = { 'content-type': 'application/json' }
+  const events = { 'content-type': 'text/event-stream' }
+  const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
+  const scripts: Readonly<Record<string, Script>> = {
+    'JSON': { headers: json, pieces: [answer] },
+    'an event': { headers: events, pieces: [`data: ${answer}\n\n`] },
+    'no body': { status: 202 }
+  }
+  for (const [title, script] of Object.entries(scripts)) {
+    const memory = new CountedMemory()
+    const { send } = await start(t, script, 1e6, undefined, () => memory)
+    await (await send(message('tools/call', 1))).text()
+    t.equal(memory.held, 0, `${title}: all is given back`)
+    if (title !== 'no body') t.ok(memory.most >= 10_000, `${title}: ${memory.most}`)
+  }
+  for (const end of ['\n\n', '\r\n\r\n']) {
+    const memory = new CountedMemory()
+    const pieces = [...Array.from({ length: 20 }, () => `data: ${progress}${end}`), 'data: {"open']
+    const { send } = await start(t, { headers: events, pieces, then: 'stall' }, 1e6, undefined, () => memory)
+    const left = new AbortController()
+    const { body } = await send(message('tools/call', 1), { signal: left.signal })
+    const reader = body?.getReader()
+    let text = ''
+    while (text.split('progress').length <= 20) {
+      text += Buffer.from((await reader?.read())?.value ?? []).toString()
+    }
+    void reader?.read().catch(() => undefined) // reads on, as the client library does
+    await until(() => memory.held === 2 * 'data: {"open'.length, 'the open message alone to be held')
+    left.abort()
+    t.equal(memory.held, 0, 'nothing is held of a session that has ended')
+  }
+})
+
+t.test('an answer that nobody reads is given back with its session', async t => {
+  const memory = new CountedMemory()
+  const { send } = await start(t, { pieces: ['x'.repeat(5000)] }, 1e6, undefined, () => memory)
+  const session = new AbortController()
+  await send(message('notifications/initialized', undefined), { signal: session.signal })
+  await until(() => memory.held === 10_000, 'the answer to arrive')
+  session.abort()
+  t.equal(memory.held, 0)
+})
+
+t.test('an answer that there is no memory for says so', async t => {
+  const answer = JSON.stringify({ jsonrpc: '2.0', id: 1, result: { text: 'x'.repeat(5000) } })
+  const expected = {
+    message: 'The gateway has no memory for the answer of the tool server.',
+    code: 'call',
+    recommendation: 'Try again later, or have the tool return less.'
+  }
+  const memory = new CountedMemory(9000)
+  const json = await start(t, { pieces: [answer] }, 1e6, undefined, () => memory)
+  const error = await json.send(message('tools/call', 1)).then(() => undefined, (error: unknown) => error)
+  t.same(asFailure(error, 'call').toError(), expected)
+  t.equal(memory.held, 0)
+  for (const id of ['', 'id: 7\n']) {
+    let isOpen = false
+    async function * pieces (): AsyncGenerator<string> {
+      yield `${id}data: {"jsonrpc":"2.0","method":"notifications/progress","params":{}}\n\n`
+      await until(() => isOpen, 'the stream to be read')
+      yield `data: ${answer}\n\n`
+    }
+    const headers = { 'content-type': 'text/event-stream' }
+    const stream = await start(t, { headers, pieces: pieces() }, 1e6, undefined, () => memory)
+    const response = await stream.send(message('tools/call', 1))
+    isOpen = true
+    t.match(await response.text(), '"error":{"code":-32097', 'the answer in its place')
+    t.equal(memory.held, 0)
+  }
+})
