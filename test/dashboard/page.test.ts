@@ -23,6 +23,7 @@ import { hashPassword } from '../../lib/accounts/passwords.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { ExportStore } from '../../lib/exports/export-store.ts'
 import { CallBodyStore } from '../../lib/stores/call-body-store.ts'
+import { countedLimitNames, countedLimits } from '../../schemas/config/counted-limits.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { httpServer } from '../support/http-server.ts'
 import { startToolServer } from '../support/tool-server.ts'
@@ -491,6 +492,29 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       await page.context().close()
     }
   )
+
+  t.test('the form of keys has each limit of the table, and the page of a key shows it', async t => {
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    await page.goto(`${url}/dashboard/keys?new`)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('Counted')
+    const limits = countedLimitNames.map((name, place) => [name, 11 + place] as const)
+    for (const [name, amount] of limits) {
+      await dialog.getByLabel(countedLimits[name].label).fill(String(amount))
+    }
+    await dialog.getByRole('button', { name: 'Create key' }).click()
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    const { send } = await gateway.user('owner')
+    const stored = (await send('GET /admin/v1/keys?search=Counted')).body.data[0]
+    t.same(stored.limits, Object.fromEntries(limits))
+    await page.getByRole('link', { name: 'Counted' }).click()
+    await page.getByText(countedLimits.requests_per_minute.label).first().waitFor()
+    const facts = (await page.locator('.facts').allTextContents()).join('')
+    for (const [name, amount] of limits) t.ok(facts.includes(`${countedLimits[name].label}${amount}`), name)
+    t.same(faults, [])
+    await page.context().close()
+  })
 
   t.test('a key has several budgets, each with its window, and a mistake is shown at its field', async t => {
     const { page, faults } = await visit(browser, url)
