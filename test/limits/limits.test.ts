@@ -554,8 +554,17 @@ t.test(
         {},
         { database, usageDatabase: database }
       )
-    const ask = async ({ post }: TestGateway, body: object): Promise<Response> =>
-      await post(path, { ...question, max_completion_tokens: 1, ...body })
+    const ask = async (
+      { post }: TestGateway,
+      body: object,
+      more: Record<string, string> = {}
+    ): Promise<Response> =>
+      await post(path, { ...question, max_completion_tokens: 1, ...body }, { headers: more })
+    const dryRun = async (gateway: TestGateway, body: object): Promise<void> => {
+      const answer = await ask(gateway, body, { 'x-headgate-dry-run': 'true' })
+      t.equal(answer.status, 200)
+      t.match(await answer.json(), { object: 'route.decision' })
+    }
     const { limits, usage } = settings()
     const tagged = { keys: [], projects: [], routes: [{ route: 'smart', tags: ['nightly'] }] }
     const cases = [
@@ -590,8 +599,10 @@ t.test(
       await until(() => first.lines.length === 1, 'one line in the log')
       await first.gateway.close()
       const second = await open(parts)
-      t.equal((await ask(second, spending)).status, 200, 'half of it is left after a restart')
-      await until(() => second.lines.length === 1, 'one line in the log')
+      await Promise.all([dryRun(second, spending), dryRun(second, spending)])
+      t.equal((await ask(second, spending)).status, 200, 'half of it is left after a restart and two dry runs')
+      await until(() => second.lines.length === 3, 'three lines in the log')
+      await dryRun(second, spending) // used up by now
       const refused = await ask(second, spending)
       t.equal(refused.status, 402)
       t.match(refused.headers.get('x-headgate-budget-reset'), /^\d{10}$/)
