@@ -1528,10 +1528,9 @@ t.test('fields that only the gateway sets change no estimate, and break no call'
   t.equal((await ask({ messages: long })).status, 402, 'the counters are numbers still')
 })
 
-t.test(
-  'an end user and a tag with $1 an hour each spend no more, by 250 calls at once over two nodes with Redis',
-  { skip: noRedis },
-  async t => {
+for (const nodeCount of [2, 8]) {
+  const title = 'an end user and a tag with $1 an hour each spend no more, by 250 calls at once over'
+  t.test(`${title} ${nodeCount} nodes with Redis`, { skip: noRedis }, async t => {
     const redis = await startRedis(t)
     const database = await openDatabase(t.testdir())
     t.teardown(database.close)
@@ -1554,7 +1553,8 @@ t.test(
     ] as const) {
       const provider = await greedyProvider(t)
       const nodes = await Promise.all(
-        [1, 2].map(
+        Array.from(
+          { length: nodeCount },
           async () =>
             await testGateway(
               t,
@@ -1583,7 +1583,7 @@ t.test(
         )
       )
       const ask = async (call: number): Promise<number> => {
-        const answer = await nodes[call % 2]?.post(
+        const answer = await nodes[call % nodeCount]?.post(
           path,
           { model: 'openai/priced', messages: 'hello', ...body },
           { headers: { authorization: 'Bearer limited' } }
@@ -1601,5 +1601,5 @@ t.test(
       )
       for (const { gateway } of nodes) await gateway.close()
     }
-  }
-)
+  })
+}
