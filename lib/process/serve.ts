@@ -14,7 +14,7 @@ import { Metrics } from '../telemetry/metrics.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Address } from '../http/listen.ts'
 import type { AppliedConfiguration, ConfigSources } from '../config/read-settings.ts'
-import type { OtlpSettings, ServerSettings, Settings } from '../core/settings.ts'
+import type { ServerSettings, Settings } from '../core/settings.ts'
 import type { Family } from '../telemetry/metric-families.ts'
 import { copyLines, type Log } from '../log/log.ts'
 import type { OtlpLogs } from '../telemetry/otlp-logs.ts'
@@ -68,18 +68,9 @@ export interface Serving {
  *
  * @throws StoreError, or CommandError when the address cannot be used; nothing is left open
  */
-export async function serve ({
-  sources,
-  started,
-  current = started,
-  onReload,
-  log,
-  prepare,
-  prepareLink,
-  limiter,
-  waitToListen,
-  publishMetrics
-}: ServeOptions): Promise<Serving> {
+export async function serve (
+  { sources, started, current = started, log, limiter, ...options }: ServeOptions
+): Promise<Serving> {
   const inEffect = (configuration: AppliedConfiguration): Settings =>
     keepRestartOnly(started.settings, configuration.settings)
   const settings = inEffect(current)
@@ -88,30 +79,14 @@ export async function serve ({
     for (const end of closing.splice(0).toReversed()) await end()
   }
   try {
-    const database = await openDatabase(settings)
-    closing.push(database.close)
-    const usageDatabase = await openDatabase(settings, { busyTimeoutMs: 0, maxConnections: 2 })
-    closing.push(usageDatabase.close)
-    const coordination = await coordinationOf(settings, {
-      usageDatabase,
+    const { database, usageDatabase, coordination, keys } = await openStores(settings, closing, {
       log,
       without: () => gateway.services.settings.limits.withoutCoordination
     })
-    if (coordination !== undefined) closing.push(coordination.close)
-    const keys = await openKeys(database, settings, coordination, log)
-    closing.push(keys.close)
-    const key = await prepare?.(keys)
-    const linkToken = await prepareLink?.(database)
-    const { otlp } = settings.telemetry
-    const logs = otlp?.logs === true ? await exportLogs(otlp, log, closing) : undefined
-    let exported: OtlpMetrics | undefined
-    const metrics =
-      settings.metrics === undefined && otlp?.metrics !== true
-        ? undefined
-        : new Metrics(
-            () => gateway,
-            () => ({ logsDropped: logs?.dropped(), metricsFailed: exported?.failed() })
-          )
+    const key = await options.prepare?.(keys)
+    const linkToken = await options.prepareLink?.(database)
+    const exports: Exports = { logs: await exportLogs(settings, log, closing) }
+    const metrics = createMetrics(settings, () => gateway, exports)
     let isInvalid = false
     const configuration = new LiveConfiguration(sources, started, current)
     const gateway: Gateway = await createGateway(settings, {
@@ -132,18 +107,11 @@ export async function serve ({
         : { limiter: coordination.limiter, coordination })
     })
     closing.push(gateway.close)
-    if (metrics !== undefined && settings.metrics !== undefined) {
-      const families = (): Family[] => metrics.families()
-      // Closed last, so that the drain can be observed.
-      if (publishMetrics === undefined) closing.unshift(await startMetrics(settings.metrics, families, log))
-      else publishMetrics(families)
+    if (metrics !== undefined) {
+      await serveFamilies(settings, () => metrics.families(), { log, closing, ...options })
+      exports.metrics = await exportFamilies(settings, () => metrics.families(), log, closing)
     }
-    if (metrics !== undefined && otlp?.metrics === true) {
-      exported = await openMetricsExport(otlp, () => metrics.families(), log)
-      // After the calls that a stop waits for.
-      closing.unshift(exported.close)
-    }
-    const address = await listen(gateway, settings.server, waitToListen)
+    const address = await listen(gateway, settings.server, options.waitToListen)
     const reload = async (next: AppliedConfiguration): Promise<void> => {
       keys.replaceConfigured(next.settings.keys) // first, so that removed keys are refused at once
       await gateway.reload(inEffect(next))
@@ -151,7 +119,7 @@ export async function serve ({
       const { changed, needs_restart: entries } = configuration.reloaded(next)
       isInvalid = false
       metrics?.noteReload('ok')
-      onReload?.(next)
+      options.onReload?.(next)
       log.info({ changed, pid: process.pid }, 'configuration reloaded')
       if (entries.length > 0) log.warn({ entries }, 'these settings require a restart')
     }
@@ -172,6 +140,30 @@ export async function serve ({
     await close()
     throw error
   }
+}
+
+interface Stores {
+  readonly database: Database
+  readonly usageDatabase: Database
+  readonly coordination: Coordination | undefined
+  readonly keys: KeyStore
+}
+
+/** Opens the database, usage, what machines share, and keys; each is closed with the rest. */
+async function openStores (
+  settings: Settings,
+  closing: Closing,
+  { log, without }: Pick<CoordinationParts, 'log' | 'without'>
+): Promise<Stores> {
+  const database = await openDatabase(settings)
+  closing.push(database.close)
+  const usageDatabase = await openDatabase(settings, { busyTimeoutMs: 0, maxConnections: 2 })
+  closing.push(usageDatabase.close)
+  const coordination = await coordinationOf(settings, { usageDatabase, log, without })
+  if (coordination !== undefined) closing.push(coordination.close)
+  const keys = await openKeys(database, settings, coordination, log)
+  closing.push(keys.close)
+  return { database, usageDatabase, coordination, keys }
 }
 
 /**
@@ -219,8 +211,19 @@ async function openKeys (
   return keys
 }
 
-/** Copies the log to a collector until everything else is closed. */
-async function exportLogs (otlp: OtlpSettings, log: Log, closing: Closing): Promise<OtlpLogs> {
+/** What is sent to a collector; each is set once it is open. */
+interface Exports {
+  logs?: OtlpLogs | undefined
+  metrics?: OtlpMetrics | undefined
+}
+
+/** Copies the log to a collector, where one is configured, until everything else is closed. */
+async function exportLogs (
+  { telemetry: { otlp } }: Settings,
+  log: Log,
+  closing: Closing
+): Promise<OtlpLogs | undefined> {
+  if (otlp?.logs !== true) return undefined
   const logs = await openLogsExport(otlp, log)
   copyLines(log, logs.write)
   closing.unshift(async () => {
@@ -228,6 +231,49 @@ async function exportLogs (otlp: OtlpSettings, log: Log, closing: Closing): Prom
     await logs.close()
   })
   return logs
+}
+
+/** Counts calls, unless metrics are neither served nor sent. */
+function createMetrics (
+  settings: Settings,
+  gateway: () => Gateway,
+  exports: Readonly<Exports>
+): Metrics | undefined {
+  if (settings.metrics === undefined && settings.telemetry.otlp?.metrics !== true) return undefined
+  return new Metrics(
+    gateway,
+    () => ({ logsDropped: exports.logs?.dropped(), metricsFailed: exports.metrics?.failed() })
+  )
+}
+
+interface ServeFamiliesOptions extends Pick<ServeOptions, 'publishMetrics' | 'log'> {
+  readonly closing: Closing
+}
+
+/** Serves metrics at their address, or passes them on to the process that does. */
+async function serveFamilies (
+  { metrics }: Settings,
+  families: () => Family[],
+  { publishMetrics, log, closing }: ServeFamiliesOptions
+): Promise<void> {
+  if (metrics === undefined) return
+  // Closed last, so that the drain can be observed.
+  if (publishMetrics === undefined) closing.unshift(await startMetrics(metrics, families, log))
+  else publishMetrics(families)
+}
+
+/** Sends metrics to a collector, where one is configured. */
+async function exportFamilies (
+  { telemetry: { otlp } }: Settings,
+  families: () => Family[],
+  log: Log,
+  closing: Closing
+): Promise<OtlpMetrics | undefined> {
+  if (otlp?.metrics !== true) return undefined
+  const exported = await openMetricsExport(otlp, families, log)
+  // After the calls that a stop waits for.
+  closing.unshift(exported.close)
+  return exported
 }
 
 interface Watching {
