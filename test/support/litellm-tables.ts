@@ -114,31 +114,46 @@ function daily (token: string, day: Date, row: JsonObject): JsonObject {
   }
 }
 
+type Tables = Record<string, JsonObject[]>
+
 /** @param address of the provider of every model */
-export function litellmTables (
-  { hash, encrypt, encryptGcm }: LitellmFunctions,
-  address: string,
-  nowMs: number
-): Record<string, JsonObject[]> {
-  const ends = periodEnds(nowMs)
-  const made = at(nowMs - 100 * dayMs)
-  const key = (token: string, row: JsonObject): JsonObject => ({
-    token: hash(token),
-    key_name: `sk-...${token.slice(-4)}`,
-    key_alias: token.slice(3),
-    created_at: made,
-    spend: 0,
-    models: [],
-    ...row
-  })
-  const monthly = { budget_duration: '30d', budget_reset_at: at(ends.month) }
+export function litellmTables (functions: LitellmFunctions, address: string, nowMs: number): Tables {
+  return {
+    ...users(nowMs),
+    ...teams(nowMs),
+    ...models(functions, address, nowMs),
+    LiteLLM_EndUserTable: [{ user_id: 'customer-7', spend: 3, blocked: false }],
+    ...keys(functions, nowMs),
+    ...spending(functions, nowMs),
+    LiteLLM_DeprecatedVerificationToken: [
+      {
+        id: 'd1',
+        token: functions.hash('sk-before'),
+        active_token_id: functions.hash('sk-plain'),
+        revoke_at: at(nowMs + dayMs)
+      }
+    ]
+  }
+}
+
+/** When most rows were made. */
+function madeAt (nowMs: number): string {
+  return at(nowMs - 100 * dayMs)
+}
+
+function monthly (nowMs: number): JsonObject {
+  return { budget_duration: '30d', budget_reset_at: at(periodEnds(nowMs).month) }
+}
+
+function users (nowMs: number): Tables {
+  const made = madeAt(nowMs)
   return {
     LiteLLM_BudgetTable: [
       {
         budget_id: 'shared',
         max_budget: 3,
         budget_duration: '1d',
-        budget_reset_at: at(ends.day),
+        budget_reset_at: at(periodEnds(nowMs).day),
         rpm_limit: 50,
         created_by: 'admin',
         updated_by: 'admin',
@@ -162,10 +177,16 @@ export function litellmTables (
         user_role: 'internal_user',
         max_budget: 5,
         spend: 5.5,
-        ...monthly
+        ...monthly(nowMs)
       },
       { user_id: 'cyd', user_role: 'customer', max_budget: 7, spend: 0.1 }
-    ],
+    ]
+  }
+}
+
+function teams (nowMs: number): Tables {
+  const made = madeAt(nowMs)
+  return {
     LiteLLM_TeamTable: [
       {
         team_id: 'team-1',
@@ -178,7 +199,7 @@ export function litellmTables (
         max_budget: 100,
         spend: 40,
         tpm_limit: 1_000_000,
-        ...monthly,
+        ...monthly(nowMs),
         updated_at: made,
         created_at: made,
         metadata: { guardrails: ['pii'], cost_center: 7 }
@@ -189,7 +210,7 @@ export function litellmTables (
         models: [],
         max_budget: 10,
         spend: 10,
-        ...monthly,
+        ...monthly(nowMs),
         updated_at: made,
         created_at: made
       },
@@ -202,7 +223,13 @@ export function litellmTables (
         created_at: made
       }
     ],
-    LiteLLM_TeamMembership: [{ user_id: 'bob', team_id: 'team-1', spend: 2, budget_id: 'of-a-member' }],
+    LiteLLM_TeamMembership: [{ user_id: 'bob', team_id: 'team-1', spend: 2, budget_id: 'of-a-member' }]
+  }
+}
+
+function models ({ encrypt, encryptGcm }: LitellmFunctions, address: string, nowMs: number): Tables {
+  const made = madeAt(nowMs)
+  return {
     LiteLLM_AccessGroupTable: [
       {
         access_group_id: 'group-1',
@@ -257,8 +284,23 @@ export function litellmTables (
         static_headers: { Authorization: encrypt('Bearer tools') },
         allow_all_keys: true
       }
-    ],
-    LiteLLM_EndUserTable: [{ user_id: 'customer-7', spend: 3, blocked: false }],
+    ]
+  }
+}
+
+function keys ({ hash }: LitellmFunctions, nowMs: number): Tables {
+  const ends = periodEnds(nowMs)
+  const made = madeAt(nowMs)
+  const key = (token: string, row: JsonObject): JsonObject => ({
+    token: hash(token),
+    key_name: `sk-...${token.slice(-4)}`,
+    key_alias: token.slice(3),
+    created_at: made,
+    spend: 0,
+    models: [],
+    ...row
+  })
+  return {
     LiteLLM_VerificationToken: [
       key('sk-plain', { user_id: 'ada', metadata: { tags: ['web'] }, last_active: made }),
       key('sk-team', {
@@ -267,7 +309,7 @@ export function litellmTables (
         models: ['all-team-models'],
         max_budget: 50,
         spend: 12.5,
-        ...monthly,
+        ...monthly(nowMs),
         total_spend: 99
       }),
       key('sk-team-other', {
@@ -280,7 +322,7 @@ export function litellmTables (
       }),
       key('sk-team-spent', { team_id: 'team-2' }),
       key('sk-personal', { user_id: 'bob' }),
-      key('sk-spent', { max_budget: 2, spend: 2, ...monthly }),
+      key('sk-spent', { max_budget: 2, spend: 2, ...monthly(nowMs) }),
       key('sk-left', { max_budget: 2, spend: 2, budget_duration: '7d', budget_reset_at: at(nowMs - 1000) }),
       key('sk-total', { max_budget: 20, spend: 7 }),
       key('sk-rate', { rpm_limit: 1, max_parallel_requests: 3 }),
@@ -305,7 +347,14 @@ export function litellmTables (
         aliases: { fast: 'gpt' },
         model_max_budget: { gpt: { max_budget: 1 } }
       })
-    ],
+    ]
+  }
+}
+
+function spending ({ hash }: LitellmFunctions, nowMs: number): Tables {
+  const ends = periodEnds(nowMs)
+  const made = madeAt(nowMs)
+  return {
     LiteLLM_DailyUserSpend: [
       daily(hash('sk-plain'), new Date(nowMs - 40 * dayMs), { id: 'day-1', user_id: 'ada', spend: 1.5 }),
       daily(hash('sk-plain'), new Date(nowMs - 40 * dayMs), {
@@ -315,9 +364,6 @@ export function litellmTables (
         endpoint: '/embeddings'
       }),
       daily(hash('sk-deleted'), new Date(nowMs - 40 * dayMs), { id: 'day-3', user_id: 'ada', spend: 8 })
-    ],
-    LiteLLM_DeprecatedVerificationToken: [
-      { id: 'd1', token: hash('sk-before'), active_token_id: hash('sk-plain'), revoke_at: at(nowMs + dayMs) }
     ],
     LiteLLM_BudgetWindowSpend: [
       {
