@@ -41,8 +41,7 @@ export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 
  * `response-start`, one `choice-end` per choice, at most one `usage`, which is the sum over the turns where
  * all report theirs. All turns after the first go to the route that served it.
  *
- * @param answerTurn the provider-call stage, with `recordUsage` after it: limits of tokens count what is
- *   recorded
+ * @param answerTurn the provider-call stage, with `recordUsage` after it: token limits read the record
  * @throws GatewayError `unsupported_parameter` when `n` is greater than 1 while tools are to be
  *   run: only one conversation can be continued. Else what `answerTurn` throws.
  */
