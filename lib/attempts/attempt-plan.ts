@@ -44,7 +44,7 @@ export interface AttemptPlanOptions {
   readonly onSkip: (route: Route, reason: Cooldown['reason'] | 'retry_budget_exhausted') => void
 }
 
-interface Failed {
+interface RouteTries {
   readonly route: Route
   readonly attempts: number
 }
@@ -54,8 +54,8 @@ export class AttemptPlan {
   readonly #options: AttemptPlanOptions
   readonly #candidates: Iterator<Route, void, undefined>
   /** To be tried again, or for the first time where the budget did not allow it. */
-  readonly #failed: Failed[] = []
-  #last: Failed | undefined
+  readonly #failed: RouteTries[] = []
+  #last: RouteTries | undefined
   /** Models whose stale socket has been replaced. */
   #reconnected: Set<string> | undefined
   /** Credentials that were used, by provider. */
@@ -129,7 +129,7 @@ export class AttemptPlan {
    * Plans the same model with another credential. It takes nothing from the retry budget: a credential that
    * failed says nothing about the load of the provider.
    */
-  #nextCredential (last: Failed): PlannedAttempt | undefined {
+  #nextCredential (last: RouteTries): PlannedAttempt | undefined {
     const { providerId } = last.route
     const credential = this.#health
       .credentials(providerId)
@@ -187,7 +187,7 @@ export class AttemptPlan {
   }
 
   /** Returns what `retry-after` said, or an exponential backoff with jitter. */
-  #waitFor ({ route, attempts }: Failed): number {
+  #waitFor ({ route, attempts }: RouteTries): number {
     const backoffMs = Math.min(
       initialBackoffMs * 2 ** (attempts - 1) * (0.75 + Math.random() / 4),
       maxBackoffMs
@@ -195,7 +195,7 @@ export class AttemptPlan {
     return Math.max(this.#health.pauseMs(route.providerId), backoffMs)
   }
 
-  #start (attempt: Failed, waitMs: number, another?: number): PlannedAttempt {
+  #start (attempt: RouteTries, waitMs: number, another?: number): PlannedAttempt {
     const { route, attempts } = attempt
     this.#last = attempt
     this.#attempts++

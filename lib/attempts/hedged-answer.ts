@@ -16,8 +16,7 @@ export interface SecondAttempt<A> {
 }
 
 /**
- * Notes the outcome of the second request; that of the first, where it fails and no other succeeded, is left
- * to the caller.
+ * Notes the outcome of the second request. The caller notes that of the first if both fail.
  *
  * @param afterMs the time to wait for the first
  * @param startBeside begins the second request; `undefined` when there is none to make

@@ -88,14 +88,14 @@ export class StageJudge implements JudgeLayer {
     const { refusal, texts: other = given } = verdict
     const changed = texts.filter(({ text }, at) => text !== other[at])
     if (refusal === undefined && changed.length === 0) return given
-    const deed = refusal !== undefined && action === 'mask' ? 'refuse' : action
+    const effect = refusal !== undefined && action === 'mask' ? 'refuse' : action
     if (verdict.findings === undefined && changed.length > 0) {
-      for (const { point } of changed) findings.note(name, point, deed)
+      for (const { point } of changed) findings.note(name, point, effect)
     } else {
-      findings.note(name, (changed[0] ?? texts[0])?.point ?? 'request', deed, verdict.findings ?? 1)
+      findings.note(name, (changed[0] ?? texts[0])?.point ?? 'request', effect, verdict.findings ?? 1)
     }
-    if (deed === 'refuse') throw this.#refusal(refusal)
-    return deed === 'mask' ? other : given
+    if (effect === 'refuse') throw this.#refusal(refusal)
+    return effect === 'mask' ? other : given
   }
 
   #unavailable (

@@ -41,7 +41,8 @@ export class ReportedEnds {
 
 export interface TextFilter {
   /**
-   * Characters of the longest finding, and one more: so many after its beginning decide whether there is one.
+   * Characters of the longest finding, and one more for lookahead: so many after a place decide whether a
+   * finding begins there.
    */
   readonly reach: number
   /** False for one that only reports. */

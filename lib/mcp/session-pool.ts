@@ -52,7 +52,7 @@ export class SessionPool {
 
   /**
    * Runs `work` with a session of the target. If the server no longer knows a session that was opened
-   * earlier, it did nothing: `work` runs once more, with a new session.
+   * earlier, the request had no effect: `work` runs once more, with a new session.
    *
    * @throws what connecting or `work` throws, or the signal's reason; ToolServerFailure when the key
    *   of the target has too many sessions

@@ -15,7 +15,7 @@ import type { Batch } from '../core/batch.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
 
-/** Text that is held by any stream: the arguments of a tool may be longer. */
+/** Bytes of held text that each stream has free; more is charged to memory. */
 const uncountedBytes = 64 * 1024
 /** The most that may be held; arguments that are longer are a fault of the provider. */
 const maxHeldBytes = 32 * 1024 * 1024

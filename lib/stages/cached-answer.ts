@@ -58,8 +58,8 @@ async function* answerWithLookup<R extends ChatInput> (
 }
 
 /**
- * Looks for the answer, and waits for one that is in flight. Where there is neither, the call begins a
- * flight, before another one can.
+ * Looks for the answer, and waits for one that is in flight. Where there is neither, the call registers its
+ * own in-flight answer, before another call can.
  */
 async function find<R extends ChatInput> (
   call: RoutedCall<R>,
@@ -82,7 +82,7 @@ async function find<R extends ChatInput> (
       }
       const flight = cache.flight(digest, request.stream === true)
       if (flight === undefined) return begin()
-      // Waiting again could go on for as many answers as there are equal calls.
+      // Wait once only: otherwise equal calls could queue forever.
       if (isKept) return undefined
       const end = await flight.wait(signal)
       if (end === 'uncached') return undefined

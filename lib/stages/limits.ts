@@ -52,7 +52,7 @@ export interface LimitsOptions<R> {
   /** Waits for capacity instead of refusing: for calls without a waiting caller. */
   readonly waitForCapacity?: boolean
   /**
-   * Admits only calls that stages spend on, and reserves nothing but that: for endpoints that use nothing
+   * Reserves only the cost of guards, and admits only calls that have one: for endpoints that use nothing
    * themselves. Default: false.
    */
   readonly onlyStageCosts?: boolean
@@ -159,7 +159,7 @@ class CallLimits<R> {
       : call.routes
     const isStrict = estimate !== undefined && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
     const bodyBytes = requestBytes(record)
-    const beside = budgets.length === 0 ? 0 : this.#costOfStages(spending, bodyBytes, tokens, budgets)
+    const guardCost = budgets.length === 0 ? 0 : this.#costOfStages(spending, bodyBytes, tokens, budgets)
     const request: ReservationRequest = {
       accounts,
       ...record.parties !== undefined && { withoutStore: settings.limits.withoutStore },
@@ -173,7 +173,7 @@ class CallLimits<R> {
         ...budgets.length > 0 && {
           nanoUsd: withExtra(
             paysProvider ? this.#costsOf(tokens, routes, isStrict, bodyBytes) : noCost,
-            beside
+            guardCost
           )
         }
       }

@@ -15,7 +15,7 @@ export type ReplaceTexts<R> = (call: RoutedCall<R>, replace: ReplaceText) => Rou
 
 export interface RequestTexts<R> {
   readonly replaceTexts: ReplaceTexts<R>
-  /** Returns the call without what its answer would have beside its text. Default: the same call. */
+  /** Returns the call without log probabilities and audio in its answer. Default: the same call. */
   readonly asTextAnswer?: ((call: RoutedCall<R>) => RoutedCall<R>) | undefined
   /** Returns true for a call whose answer waits for its `verdict` (`answerTexts`). Default: none does. */
   readonly awaitsVerdict?: ((call: RoutedCall<R>) => boolean) | undefined

@@ -66,9 +66,9 @@ const connections = `
 | present a certificate | \`tls: { cert: file:gateway.pem, key: file:gateway.key }\` |
 | share connections | \`http2: true\`: up to 100 requests on each. The server must offer HTTP/2; not through a proxy |
 
-Proxies are HTTP proxies that allow \`CONNECT\`: TLS is spoken with the provider, so a proxy sees its host and no more. They hold for requests to
-configured providers. Addresses that callers name, tool servers and sign-in are reached directly, and so are this machine, link-local addresses
-and the metadata services of clouds, whatever the variables say.
+Proxies are HTTP proxies that allow \`CONNECT\`: TLS is spoken with the provider, so a proxy sees its host and no more. They are used for
+requests to configured providers only. Addresses that callers name, tool servers and sign-in are reached directly. This machine, link-local
+addresses and the metadata services of clouds bypass the proxy, whatever the variables say; callers who name one are refused unless it is allowed.
 
 Over HTTP/1.1 an answer that breaks off is noticed, unless it has neither a length nor chunks and its connection ends in order.
 
@@ -87,9 +87,9 @@ const rules = `
 Translated requests keep to these rules of the providers; a request in a provider's own dialect goes there as its caller wrote it. Rules that depend on
 the model are traits of its family in the catalogue (\`efforts\`, \`default_effort\`, \`sampling\`, \`penalties\`, \`thinking\`, \`thinking_budget\`, \`tools_at_responses\`,
 \`min_output_tokens\`), which a file under \`catalogue:\` or \`models:\` in the configuration changes. Rules of servers are \`quirks\` of their entries.
-Each row of the catalogue names its source and the day on which it was read. Where that says *by way of*, the page of the provider was not read
-itself, but reports that agree about it: of Grok 4.5 (low, medium and high) and of Gemini 3 Pro (low and high), both on 2026-11-26, and of the
-thinking budgets of Gemini 2.5, for which they quote its table, on 2026-11-27. The provider decides: change the row where it refuses what is sent.
+Each row of the catalogue names its source and the day on which it was read. *By way of* a page means that the provider's own page was not read, only reports that agree about it. This holds for
+Grok 4.5 (low, medium and high) and Gemini 3 Pro (low and high), both on 2026-11-26, and for the thinking budgets of Gemini 2.5,
+whose table the reports quote, on 2026-11-27. The provider decides: change the row if it refuses a request.
 `
 
 const decisions = `
@@ -105,9 +105,9 @@ const decisions = `
 | Thinking without a signature, to a server of kind \`anthropic\` at another address | sent back, as most such servers sign nothing and some want it; a proxy in front of Anthropic needs \`quirks.unsigned_thinking: false\` |
 | A tool-call id that repeats in a conversation | kept in the first call, replaced in later ones and their results |
 | Pieces of a tool call that belong to no call | an error, unless the answer was cut: a call without its arguments would be run |
-| Content that stands there and cannot be read, a tool call without a name | an error: to pass over it would lose a text or a call without a word |
+| Content that cannot be read, a tool call without a name | an error: skipping it would silently lose a text or a call |
 | An answer that ends for a tool call, or for a call that Gemini could not read, and has none | an error where it is empty, and else \`stop\` |
-| Half a report of usage | what is missing is taken from the total; without one, tokens are estimated |
+| Partial usage | missing counts are taken from the total; without one, tokens are estimated |
 | The label of a call or an item that comes twice, or at another place | recognised by the id of the call, then its own, then its place |
 | Reasoning that a server of kind \`openai-compatible\` wants back, as Kimi and GLM do | left out, as strict servers refuse it, unless \`quirks.keep_in_history: [extra_content, reasoning_content]\` |
 | Two finish reasons | the one that says the answer was cut or filtered |
