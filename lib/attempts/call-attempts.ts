@@ -124,7 +124,7 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
     }
   }
 
-  /** Notes parts that succeeded: they belong to the answer of their route, or to none. */
+  /** Records as wasted what was billed for routes that do not answer. */
   #recordUnusedParts (answering: Route | undefined): void {
     for (const [index, route] of this.#routes.entries()) {
       if (route !== answering) {

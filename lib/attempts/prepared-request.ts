@@ -27,14 +27,14 @@ export interface SharedByRequests {
 
 /**
  * The request of a call to one route. The adapter's input is built once and reused for retries; it is rebuilt
- * for another account, which may not be able to read what this one gets.
+ * for another account, which cannot read reasoning that this one encrypted.
  */
 export class PreparedRequest<
   R extends { readonly stream?: boolean | undefined },
   E extends AnyEvent & AnswerEvent
 > implements RouteRequest<OpenAttempt<E>> {
   readonly provider: Provider
-  /** A provider bills what it has written although the caller left, and a budget must count that. */
+  /** True: the answer is read to its end after the caller left, because the provider bills it. */
   readonly readsToEnd: boolean
   readonly #call: RoutedCall<R>
   readonly #route: Route

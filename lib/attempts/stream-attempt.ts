@@ -1,3 +1,5 @@
+/** An attempt whose response is an event stream: its bytes become events, one batch per read. */
+
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse, pageInstead } from '../providers/provider-failure.ts'
 import { sseReader, type SseReader } from '../wire/sse.ts'
@@ -33,10 +35,10 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   readonly #reader: StreamReader<E>
   readonly #messages: SseReader
   readonly #memory: StreamOptions<E>['memory']
-  /** Reads a response that turns out to be one JSON text; released once it does not. */
+  /** Reads a response that turns out to be one JSON text; absent once it does not. */
   #json: Pick<StreamOptions<E>, 'json' | 'jsonBytes'> | undefined
   readonly #slow: SlowStreamGuard | undefined
-  /** Events that were read before the first real one. */
+  /** Events that were read before the first visible one. */
   #buffered: E[] = []
   /** The next read, once it has begun. */
   #pending: Promise<IteratorResult<Uint8Array>> | undefined
@@ -163,7 +165,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       }
       this.#started = true
       const json = this.#json
-      this.#json = undefined // it has the request, and a stream may be open for long
+      this.#json = undefined // its closure keeps the request, and a stream may be open for long
       if (json !== undefined && (start.startsWith('{') || start.startsWith('['))) {
         return this.#readJson(bytes, into, json)
       }

@@ -1,8 +1,9 @@
 /**
  * One API request in flight, free of any HTTP framework.
  *
- * Each stage before the provider adds what it knows and returns a more precise call, so that a stage in the
- * wrong place does not compile: `Call` → `AuthedCall` → `ValidCall<R>` → `RoutedCall<R>`.
+ * Each stage before the provider adds what it knows and returns a more precise call, so that a stage that
+ * needs what an earlier one adds does not compile before it: `Call` → `AuthedCall` → `ValidCall<R>` →
+ * `RoutedCall<R>`.
  */
 
 import type { CallerBody } from './caller-body.ts'
@@ -27,7 +28,7 @@ export interface Call {
   readonly params: Readonly<Record<string, string>>
   /**
    * Reads the body: parsed JSON, or an `UploadForm` for multipart. Nothing is read before the
-   * first use, so a caller without a key never gets to send one. At most once per call.
+   * first use, so that of a caller without a key is never parsed. At most once per call.
    *
    * @throws GatewayError `invalid_json`, `file_too_large`, `unsupported_media_type`,
    *   `request_timeout`, `client_closed_request`.
@@ -137,7 +138,7 @@ export interface RoutedCall<R> extends ValidCall<R> {
   readonly requestedNames?: readonly string[]
   /** Absent where calls of a session have nothing to gain from the same provider. */
   readonly session?: CallSession | undefined
-  /** Digest of the account that encrypted reasoning of the history: it is asked first while it is ready. */
+  /** Digest of the account that encrypted reasoning of the history; preferred while it is available. */
   readonly reasoningAccount?: string
   /**
    * Resolves once the stages that look at the request while it is sent let it pass; rejects with what refuses

@@ -252,7 +252,7 @@ export class CallRecord {
   units: Units | undefined = undefined
 
   // The limits that hold for it.
-  /** The rest of them, as headers of the answer. */
+  /** What remains of them, as headers of the answer. */
   limitHeaders: Readonly<Record<string, string>> | undefined = undefined
   /** True where the project of its key is not to see costs. */
   hidesCost = false

@@ -21,7 +21,7 @@ const maxLoggedTarget = 200
 /** Milliseconds in which a caller may finish sending a body that was not read. */
 const discardMs = 2000
 
-export interface CallLimits extends EdgeLimits {
+export interface AnswerLimits extends EdgeLimits {
   /** The longest that a call may take. */
   readonly callMs: number
 }
@@ -60,7 +60,7 @@ export type AnswerCall = (
 export interface AnswerParts {
   readonly options: AnswerOptions
   /** Limits of calls that begin now. */
-  readonly limits: () => CallLimits
+  readonly limits: () => AnswerLimits
   readonly admission: Admission
   readonly open: OpenCalls
 }

@@ -8,7 +8,7 @@
 
 import Koa, { type Middleware } from 'koa'
 import { Admission, type AdmissionLimits } from './admission.ts'
-import { answerCalls, type AnswerOptions, type CallLimits } from './answer-call.ts'
+import { answerCalls, type AnswerOptions, type AnswerLimits } from './answer-call.ts'
 import { allowOrigins } from './cors.ts'
 import { endpointRoutes } from './endpoint-routes.ts'
 import { boundPipelining, guardRequest, Pipelining } from './request-guards.ts'
@@ -19,7 +19,7 @@ import type { GatewayError } from '../core/errors.ts'
 
 export type { Middleware } from 'koa'
 
-export interface AppLimits extends CallLimits, AdmissionLimits {
+export interface AppLimits extends AnswerLimits, AdmissionLimits {
   /** Requests of one connection that may wait for an answer. */
   readonly pipelinedRequests: number
 }

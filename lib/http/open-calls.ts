@@ -46,7 +46,7 @@ export class OpenCalls implements Iterable<OpenCall> {
   shorten (call: OpenCall, deadlineMs: number): void {
     if (deadlineMs >= call.deadlineMs) return
     call.deadlineMs = deadlineMs
-    // A caller chooses it: thousands of them would each have all open calls gone through.
+    // Callers set it: without the minimum, thousands could each force a sweep of all open calls.
     const atMs = Math.max(deadlineMs, performance.now() + minSweepMs)
     if (atMs < this.#sweepAtMs) this.#sweepAt(atMs)
   }

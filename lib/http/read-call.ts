@@ -75,7 +75,7 @@ const noEndpoint: Pick<Endpoint, ReadFields> & Partial<Pick<Endpoint, 'path'>> =
  * Opens a call. Its signal aborts when the connection closes before the answer is complete.
  *
  * @param endpoint absent for a request that is for none
- * @param admission gives a place when the body is requested, or memory, and gets it back with `close`
+ * @param admission gives a slot or memory when the body is first requested; `close` gives it back
  */
 export function readCall (
   context: Context,

@@ -98,7 +98,7 @@ function inflaterOf (encoding: string): Inflater | undefined {
   })
 }
 
-/** Waits for more of a body that did not come with its head. */
+/** Set while more of a body is awaited. */
 interface Listeners {
   readonly data: (bytes: Buffer) => void
   readonly end: () => void

@@ -1,4 +1,4 @@
-/** Writes replies to the socket; requests that cannot be parsed are refused by `refuse-malformed`. */
+/** Writes replies to the socket. */
 
 import { explainRoute } from '../core/explain-route.ts'
 import { writeChunk } from './node-internals.ts'
@@ -8,8 +8,8 @@ import type { CallSignal } from '../core/call-signal.ts'
 import type { Call, RecordAnswer } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
 
-/** A longer body is written in pieces of this size. */
-const pieceBytes = 64 * 1024
+/** A longer body is written in pieces of this size: bytes, or characters of a text. */
+const pieceLength = 64 * 1024
 
 /** Adds headers of a call to those that its answer has. */
 export type AddHeaders = (headers: Record<string, string>, call: Call) => void
@@ -57,7 +57,7 @@ async function writeComplete (
     ...headersOf(reply, call, options),
     'content-length': String(Buffer.byteLength(body))
   })
-  if (body.length > pieceBytes) {
+  if (body.length > pieceLength) {
     await writeInPieces(body, piece => response.write(piece), { response, call, ...options })
     if (response.destroyed) return
     response.end()
@@ -80,8 +80,8 @@ async function writeInPieces (
   }: Pick<StreamWriterOptions, 'call' | 'onWait'> & { readonly response: ServerResponse }
 ): Promise<void> {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  for (let from = 0; from < bytes.length && !response.destroyed; from += pieceBytes) {
-    if (write(bytes.subarray(from, from + pieceBytes)) || signal.aborted) continue
+  for (let from = 0; from < bytes.length && !response.destroyed; from += pieceLength) {
+    if (write(bytes.subarray(from, from + pieceLength)) || signal.aborted) continue
     onWait?.(true)
     await drained(response, signal)
     onWait?.(false)
@@ -196,7 +196,7 @@ class StreamWriter extends TimedMember {
     if (given.done === true || response.destroyed) return this.#settle(this.#finish())
     if (call.record.streamed === true) call.record.firstByteMs ??= performance.now() - call.receivedAtMs
     try {
-      if (given.value.length > pieceBytes) {
+      if (given.value.length > pieceLength) {
         void writeInPieces(given.value, this.#send, { response, ...this.#options }).then(
           this.#read,
           this.#onFailure

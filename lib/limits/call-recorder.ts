@@ -55,7 +55,7 @@ export class CallRecorder {
   /**
    * Journals a call just before its last byte is sent, and sets the cost headers of a complete answer. The
    * last byte must wait for the returned promise: the journal is written once for all calls of a turn of the
-   * event loop. A call that has been journaled as it is, is not again.
+   * event loop. A row that is up to date is not journaled twice.
    */
   recordBeforeLastByte (call: Call): Promise<void> | undefined {
     const { ledger, models } = this.#parts

@@ -1,5 +1,5 @@
 /**
- * The two shapes a pipeline is made of, the three ways to make a stage, and how adjacent stages are fused.
+ * The types `Stage` and `Sink`, three ways to make a stage, and `StageRun`, which runs adjacent stages as one.
  *
  * A stage is created once, at start-up, from what it depends on; what belongs to one call lives
  * inside the iterator it returns. Any function from source to source is a stage:

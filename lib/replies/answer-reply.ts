@@ -91,7 +91,7 @@ export function answerStart<C> ({ call, route, events }: ChatBatch): AnswerStart
 /**
  * Makes a reply of the frames of an event stream.
  *
- * @param silence what to write after a while of it. Default: a comment
+ * @param silence returns what keeps a quiet stream alive. Default: a comment
  */
 export function eventStream (frames: AsyncIterable<string | Uint8Array>, silence?: () => string): Reply {
   return {

@@ -47,7 +47,7 @@ import { noUse, type LimitDecision, type ReservationRequest, type Wanted } from 
 import type { Services } from '../services.ts'
 
 export interface LimitsOptions<R> {
-  /** Estimates what a request may use. Default: nothing is reserved. */
+  /** Estimates what a request may use. Default: no tokens and no money are reserved. */
   readonly estimate?: EstimateRequest<R>
   /** Waits for capacity instead of refusing: for calls without a waiting caller. */
   readonly waitForCapacity?: boolean
@@ -65,8 +65,8 @@ type LimitsServices =
 const maxPauseMs = 1000
 
 /**
- * Admits calls: one in, the same call out, with what it may use reserved; its actual usage is settled when it
- * has ended (`limits/call-recorder`). Calls for which no limits hold pass.
+ * Admits calls: one in, and out again, perhaps with fewer routes, with what it may use reserved; its actual
+ * usage is settled when it has ended (`limits/call-recorder`). Calls for which no limits hold pass.
  *
  * A call with a budget uses priced models only. Unless `strict` is false it is granted the most it can cost
  * or what is left of the budget, whichever is less: `capAnswer` keeps it within that.

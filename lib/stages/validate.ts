@@ -21,7 +21,7 @@ import { isObject, type JsonObject } from '../json/guards.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 
 const maxDetails = 20
-/** The largest request has fewer than a hundred. Stages that change a request copy its fields. */
+/** The largest schema has fewer than a hundred. Stages that change a request copy its fields. */
 const maxFields = 1000
 
 /**
