@@ -93,10 +93,14 @@ export function replaceNames ({ headers, record }: AttributedCall, replace: Repl
   if (session !== undefined && byHeaders.session !== undefined) record.session = replace(session, text)
 }
 
-/** Returns what is kept of the name of an end user; `undefined` where nothing is left of it. */
 function nameOf (text: string, digest = (name: string) => name): string | undefined {
-  const name = plainText(cutName(withoutSession(text)))
+  const name = keptName(text)
   return name === '' ? undefined : digest(name)
+}
+
+/** Returns what is kept of the name of an end user, as a caller gives it; empty where nothing is left. */
+export function keptName (text: string): string {
+  return plainText(cutName(withoutSession(text)))
 }
 
 /**

@@ -3,8 +3,8 @@
  *
  * Every provider's answer, streamed or complete, becomes these events, and every answer of ours is
  * made from them (`dialects`). `choice` is the choice index, `call` the index of a tool call within its
- * choice. After `normalise` an answer holds, in this order: one `response-start`; all other events; one `choice-end`
- * per choice; `usage`, at most once and last.
+ * choice. After `normalise` an answer holds, in this order: one `response-start`; all other events; one
+ * `choice-end` per choice; `usage`, at most once and last.
  */
 
 import type { Vector } from './vector.ts'

@@ -1,5 +1,6 @@
 /**
- * The types `Stage` and `Sink`, three ways to make a stage, and `StageRun`, which runs adjacent stages as one.
+ * The types `Stage` and `Sink`, three ways to make a stage, and `StageRun`, which runs adjacent stages as
+ * one.
  *
  * A stage is created once, at start-up, from what it depends on; what belongs to one call lives
  * inside the iterator it returns. Any function from source to source is a stage:

@@ -18,7 +18,8 @@ export interface AuthOptions {
 }
 
 /**
- * Authenticates a call and adds its key (`presentedKeys` of `core/key` has the headers). Some clients fill several: one good key is enough.
+ * Authenticates a call and adds its key (`presentedKeys` of `core/key` has the headers). Some clients fill
+ * several: one good key is enough.
  *
  * @throws GatewayError `invalid_api_key` alike for a missing, wrong, disabled or expired key;
  *   `insufficient_permissions` for one that may not use this endpoint

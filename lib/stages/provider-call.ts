@@ -2,9 +2,9 @@
  * Asks the providers of a call's routes, in order, until one answers; after that the route is final.
  *
  * The head of the answer, the role and anything else before visible output are held back: an
- * error among it can still lead to an attempt at another provider, or be sent with a proper status. The hold is
- * bounded in time, so that a model that thinks for minutes does not leave the caller without a
- * sign of life.
+ * error among it can still lead to an attempt at another provider, or be sent with a proper status. The hold
+ * is bounded in time, so that a model that thinks for minutes does not leave the caller without a sign of
+ * life.
  */
 
 import { AbandonedAnswers } from '../attempts/abandoned-answers.ts'

@@ -3,6 +3,7 @@
  */
 
 import { createHmac, hkdfSync } from 'node:crypto'
+import { keptName } from '../chat/attribution.ts'
 import { defaultProject } from '../core/key.ts'
 import { storeSecret } from './store-secret.ts'
 import type { Kysely } from 'kysely'
@@ -19,10 +20,14 @@ export function endUserDigest (secret: Buffer): EndUserDigest {
   )
 }
 
-/** Lists the names that records may have of an end user: the given one, and its digest in each project. */
+/**
+ * Lists the names that records may have of an end user: the given one, what is kept of it, and the digest of
+ * that in each project.
+ */
 export async function recordedNames (query: Kysely<Tables>, endUser: string): Promise<string[]> {
   const digest = endUserDigest(await storeSecret(query))
   const projects = await query.selectFrom('projects').select('id').execute()
   const ids = new Set([defaultProject, ...projects.map(({ id }) => id)])
-  return [endUser, ...[...ids].map(id => digest(id, endUser))]
+  const kept = keptName(endUser)
+  return [...new Set([endUser, kept]), ...[...ids].map(id => digest(id, kept))].filter(name => name !== '')
 }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { keptName } from '../../lib/chat/attribution.ts'
 import { endUserDigest, recordedNames } from '../../lib/stores/end-user-digests.ts'
 import { storeSecret } from '../../lib/stores/store-secret.ts'
 import { storeTest } from '../support/stores.ts'
@@ -22,4 +23,19 @@ storeTest('records may have the name, and its digest in each project', async (t,
     new Set(await recordedNames(query, 'ada')),
     new Set(['ada', digest('default', 'ada'), digest('p', 'ada')])
   )
+})
+
+storeTest('a name that is kept in part is found as its caller gives it', async (t, open) => {
+  const { query } = await open()
+  const digest = endUserDigest(await storeSecret(query))
+  for (const [given, kept] of [
+    ['user_ab_account__session_0f3c9c1e-0000-4000-8000-1234567890ab', 'user_ab_account_'],
+    ['ada\u0007', 'ada'],
+    ['a'.repeat(300), keptName('a'.repeat(300))]
+  ] as const) {
+    const names = await recordedNames(query, given)
+    t.ok(names.includes(digest('default', kept)), kept)
+    t.ok(names.includes(kept) && names.includes(given), given)
+  }
+  t.same(await recordedNames(query, ''), [digest('default', '')], 'no name finds no records that have none')
 })
