@@ -26,7 +26,7 @@ const slow = {
   package: /^package\/(package|release)/,
   'small-heap': /^gateway\/small-heap/,
   slices: /^text\/copy-string/,
-  'long-rows': /^pipeline\/stage-run/,
+  'long-rows': /^pipeline\/stage\.test/,
   ledger: /^cluster\/ledger/,
   'hostile-callers': /^gateway\/hostile-callers/,
   dashboard: /^dashboard\//,

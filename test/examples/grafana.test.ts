@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { plainNode } from '../support/plain-node.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const tsc = join(root, 'node_modules/typescript/bin/tsc')
@@ -17,12 +18,9 @@ export default ${json.trim()} satisfies GrafanaDashboard
 `)
   const options = '--ignoreConfig --noEmit --strict --skipLibCheck --allowImportingTsExtensions --types node'
   const resolution = '--module esnext --moduleResolution bundler'
-  const { status, stdout } = spawnSync(
-    process.execPath,
-    [tsc, ...options.split(' '), ...resolution.split(' '), file],
-    { encoding: 'utf8', cwd: root }
-  )
-  return status === 0 ? [] : stdout.trimEnd().split('\n')
+  const [command, parameters] = plainNode(tsc, ...options.split(' '), ...resolution.split(' '), file)
+  const { status, stdout, stderr } = spawnSync(command, parameters, { encoding: 'utf8', cwd: root })
+  return status === 0 ? [] : `${stdout}${stderr}`.trimEnd().split('\n')
 }
 
 t.test('the dashboard is one that the types of Grafana allow', async t => {

@@ -150,7 +150,7 @@ void t.test(
       { ...s3, secretKey: new Secret('another') },
       { workFolder: '', requestMs: 30_000 }
     )
-    t.teardown(stranger.close)
+    t.teardown(async () => await stranger.close())
     await t.rejects(stranger.publish(fileOf(t, Buffer.from('x')), 'b.csv', never), {
       message: 'the bucket answered with status 403 (SignatureDoesNotMatch)'
     })

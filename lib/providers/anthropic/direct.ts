@@ -112,7 +112,7 @@ class MessageReader extends DirectReader {
       type: 'direct-frame',
       name: name ?? nonEmptyText(type),
       json,
-      ...type === 'message_start' && { isHead: true }
+      ...(type === 'message_start' || isEmptyText(block)) && { isHead: true }
     })
     into.push(...calls)
     switch (type) {
@@ -140,4 +140,10 @@ class MessageReader extends DirectReader {
     this.noteCall(id, name, into)
     return id === given ? block : { ...objectOf(block), id }
   }
+}
+
+/** Returns whether a block begins without output: its text comes in deltas. */
+function isEmptyText (block: unknown): boolean {
+  const { type, text, thinking } = objectOf(block) ?? {}
+  return (type === 'text' && text === '') || (type === 'thinking' && thinking === '')
 }
