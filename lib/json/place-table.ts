@@ -8,9 +8,13 @@
  * `tool_use`
  *   'messages[].content[](thinking).thinking': fixed,
  *   'metadata.*': text,                                // the strings of any member
- *   '**.signature': unseen('belongs to what it signs') // wherever no other line says something
+ *   '**.signature': unseen('belongs to what it signs'), // wherever no other line says something
+ *   '**.cache_control.**': unseen('a mark')             // every string below as well
  * })
  * ```
+ *
+ * A line `**.name` is for a string of that name alone. An object or a list in its place can hold any text,
+ * such as a property `type` of a schema, and is looked at like what it is in.
  *
  * The line with the longest path counts. A string that no line is for is looked at and never changed, and so
  * are names of members that no line has, and numbers in what callers and models name themselves: to a model
@@ -55,6 +59,8 @@ export const toolCall: TextPlace = { kind: 'text', part: 'tool_call', isFree: tr
 /** Arguments of a tool, as a text that holds JSON. */
 export const toolArguments: TextPlace = { kind: 'json', part: 'tool_call' }
 export const toolResult: TextPlace = { kind: 'text', part: 'tool_result' }
+/** Data with arbitrary member names in the result of a tool. */
+export const freeResult: TextPlace = { ...toolResult, isFree: true }
 
 /** The places of a table, by their paths. */
 export type Places = Readonly<Record<string, TextPlace>>
@@ -87,15 +93,19 @@ interface Node {
 
 const token = /\.?(\*\*|[^.[\]()]{1,80})|(\[\])|\(([^()]{1,400})\)/g
 const anywherePrefix = '**.'
+const belowSuffix = '.**'
 
 export class PlaceTable {
   readonly #root = emptyNode()
   readonly #anywhere = new Map<string, TextPlace>()
+  readonly #belowAnywhere = new Map<string, TextPlace>()
 
   constructor (table: Places) {
     for (const [path, place] of Object.entries(table)) {
-      if (path.startsWith(anywherePrefix)) this.#anywhere.set(path.slice(anywherePrefix.length), place)
-      else add([this.#root], path, place)
+      if (!path.startsWith(anywherePrefix)) add([this.#root], path, place)
+      else if (path.endsWith(belowSuffix))
+        this.#belowAnywhere.set(path.slice(anywherePrefix.length, -belowSuffix.length), place)
+      else this.#anywhere.set(path.slice(anywherePrefix.length), place)
     }
   }
 
@@ -163,8 +173,8 @@ export class PlaceTable {
       const named = membersOf(nodes, name)
       const others = named.length > 0 ? named : membersOf(nodes, '*')
       const isOwnName = named.length > 0 || under?.isFree === true
-      const anywhere = isOwnName ? undefined : this.#anywhere.get(name)
-      const place = anywhere ?? under
+      const word = isOwnName || isContainer(member) ? undefined : this.#anywhere.get(name)
+      const place = word ?? (isOwnName ? undefined : this.#belowAnywhere.get(name)) ?? under
       if (named.length === 0 && place?.kind !== 'unseen') replace(name, memberName)
       const replaced = this.#replace(member, others, place, replace)
       if (replaced !== member) (result ??= { ...object })[name] = replaced

@@ -237,6 +237,38 @@ t.test('words that say what an object is are no sentences, and data may have mem
   t.end()
 })
 
+t.test('a word for strings of a name hides no text of an object or a list of that name', t => {
+  const hidden = unseen('a word')
+  const places = new PlaceTable({ ...kindWords, '**.id': hidden, '**.status': hidden, 'tools[].**': text })
+  for (const name of ['type', 'role', 'id', 'status']) {
+    const of = (own: unknown, below: string): unknown => ({
+      tools: [
+        { [name]: own },
+        { properties: { [name]: { type: 'string', description: below } } },
+        { [name]: [below, { deep: [{ text: below }] }] }
+      ]
+    })
+    const { value, seen } = shout(places, of('word', 'a text'))
+    t.match(value, of('word', 'A TEXT'), name)
+    t.equal(seen['a text'], text, name)
+    t.not(seen['word']?.kind, 'text', name)
+    t.equal(seen[name], memberName, name)
+  }
+  t.end()
+})
+
+t.test('a line for all below a name has the strings of an object and of a list, and one in its place', t => {
+  const places = new PlaceTable({ '**.mark.**': unseen('a mark'), 'blocks[].**': text, 'free.**': freeText })
+  for (const mark of ['x', ['x'], { type: 'x', deep: [{ ttl: 'x' }] }]) {
+    const given = { blocks: [{ text: 'said', mark }] }
+    const { value, seen } = shout(places, given)
+    t.same(value, { blocks: [{ text: 'SAID', mark }] })
+    t.same(Object.keys(seen), ['text', 'said'])
+  }
+  t.same(shout(places, { free: { mark: { a: 'x' } } }).value, { free: { mark: { a: 'X' } } })
+  t.end()
+})
+
 t.test('of a member that comes twice the one that a parser passes over is left out', t => {
   const places = new PlaceTable({ '**': text })
   const seen: string[] = []

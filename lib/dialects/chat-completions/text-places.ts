@@ -90,7 +90,7 @@ function toolServer (path: string): Places {
 
 export const chatRequestTexts = new PlaceTable({
   ...kindWords,
-  '**.cache_control': unseen('marks the end of what is cached'),
+  '**.cache_control.**': unseen('marks the end of what is cached'),
   '**.signature': unseen('belongs to the thinking that it signs'),
   ...modelTexts,
   ...messages('messages'),
@@ -119,6 +119,10 @@ export const chatRequestTexts = new PlaceTable({
   ...toolServer('mcp_servers[]'),
   'credentials.**': secret,
   'generation_config.**': text,
+  'generation_config.response_schema.**': freeText,
+  'generation_config.responseSchema.**': freeText,
+  'generation_config.response_json_schema.**': freeText,
+  'generation_config.responseJsonSchema.**': freeText,
   'safety_settings.**': anyWord,
   'tool_config.**': anyWord,
   cached_content: unseen('the id of content at the provider'),
@@ -139,7 +143,7 @@ export const chatRequestTexts = new PlaceTable({
 
 /** In any part of an answer. */
 const printed: Places = {
-  '**.thinking_blocks': fixed,
+  '**.thinking_blocks.**': fixed,
   '**.signature': unseen('belongs to the thinking that it signs'),
   '**': text
 }

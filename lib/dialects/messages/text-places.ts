@@ -26,7 +26,7 @@ const name = unseen('the name of a tool, by which its calls are found')
 /** What belongs to others in any part of a request or an answer. */
 const marks: Places = {
   ...kindWords,
-  '**.cache_control': unseen('marks the end of what is cached'),
+  '**.cache_control.**': unseen('marks the end of what is cached'),
   '**.signature': unseen('belongs to the thinking that it signs'),
   '**.encrypted_content': unseen('only the provider can read it'),
   '**.encrypted_index': unseen('only the provider can read it'),
@@ -73,6 +73,7 @@ export const messagesRequestTexts = new PlaceTable({
   'tools[].name': name,
   'tools[].description': text,
   'tools[].input_schema.**': freeText,
+  'tools[].input_examples.**': freeText,
   'tool_choice.name': name,
   'thinking.display': anyWord,
   'output_config.effort': anyWord,

@@ -53,3 +53,14 @@ t.test('what reads for sense sees of an answer what the model says', t => {
   t.same(sentencesOf({ type: 'message_delta', delta }, messagesFrameTexts), [])
   t.end()
 })
+
+t.test('no name of a property hides a text of a tool', t => {
+  const tool = {
+    name: 'f',
+    input_schema: { properties: { type: { description: 'a type' } } },
+    input_examples: [{ type: 'an example', role: { id: 'another' } }],
+    cache_control: { type: 'ephemeral', ttl: '1h' }
+  }
+  t.same(sentencesOf({ tools: [tool] }, messagesRequestTexts), ['a type', 'an example', 'another'])
+  t.end()
+})

@@ -81,3 +81,26 @@ t.test('what reads for sense sees of an answer what the model says', t => {
   t.same(sentencesOf({ type: 'response.output_item.done', item }, frames), ['Hello'])
   t.end()
 })
+
+t.test('no name of a property or an attribute hides a text', t => {
+  for (const name of ['type', 'role', 'id', 'status', 'file_id']) {
+    const texts = (said: string): object => ({ [name]: { type: 'string', description: said } })
+    const schema = { type: 'object', properties: texts('a property'), default: { [name]: 'a default' } }
+    const tool = { name: 'f', input_schema: schema, annotations: { [name]: 'a note' } }
+    const own = { type: 'function', name: 'f', parameters: schema }
+    const input = [
+      { type: 'additional_tools', tools: [own, { type: 'namespace', name: 'n', tools: [own] }] },
+      { type: 'mcp_list_tools', tools: [tool] },
+      { type: 'file_search_call', results: [{ file_id: 'file_1', attributes: { [name]: 'a result' } }] }
+    ]
+    const sentences = sentencesOf({ input }, responsesRequestTexts)
+    const ofTool = ['a property', 'a default']
+    t.same(
+      sentences.filter(text => text.startsWith('a ')),
+      [...ofTool, ...ofTool, ...ofTool, 'a note', 'a result'],
+      name
+    )
+    t.notOk(sentences.includes('file_1'), 'an id is none')
+  }
+  t.end()
+})
