@@ -68,7 +68,7 @@ export function adminAuth (
     if (key !== undefined && spec.role !== 'none') {
       const principal = await keyPrincipal(admin, key, settings)
       if (principal === undefined) throw noSession()
-      checkRights(principal, spec)
+      await checkRights(admin, principal, spec, settings.server)
       return extend(call, { admin, origin, principal, credential: key })
     }
     if (spec.redirects !== true) checkSite(call, settings.server)
@@ -79,14 +79,7 @@ export function adminAuth (
     if (!provesOrigin(principal.session.csrfDigest, call.headers['x-headgate-csrf'])) {
       throw method === 'GET' ? noSession() : noProof()
     }
-    checkRights(principal, spec)
-    if (
-      spec.role !== 'self' &&
-      !isLoopback(settings.server.host) &&
-      !await admin.accounts.users.haveCredential(principal.id)
-    ) {
-      throw noCredential()
-    }
+    await checkRights(admin, principal, spec, settings.server)
     return extend(call, { admin, origin, principal, credential: cookie })
   })
 }
@@ -96,15 +89,40 @@ export function adminAuth (
  * has ended, or the role is too low.
  */
 export async function currentPrincipal (
-  { admin, principal, credential }: AdminCall,
+  call: AdminCall,
   least: Role,
   settings: Pick<Settings, 'adminKey'>
 ): Promise<Principal | undefined> {
-  const now =
-    principal?.session === undefined
-      ? await keyPrincipal(admin, credential, settings)
-      : await sessionPrincipal(admin, credential)
+  const now = await principalNow(call, settings)
   return now !== undefined && isAtLeast(now.role, least) ? now : undefined
+}
+
+/**
+ * Authorizes a call again after a wait, as a caller decides how long its body takes: rights that they lost
+ * meanwhile do not count.
+ *
+ * @returns the call with its current principal
+ * @throws GatewayError as `adminAuth` does
+ */
+export async function authorizedAgain (
+  call: AdminCall,
+  spec: AdminRouteSpec,
+  settings: Pick<Settings, 'adminKey' | 'server'>
+): Promise<AdminCall> {
+  if (spec.role === 'none') return call
+  const principal = await principalNow(call, settings)
+  if (principal === undefined) throw noSession()
+  await checkRights(call.admin, principal, spec, settings.server)
+  return extend(call, { principal })
+}
+
+async function principalNow (
+  { admin, principal, credential }: AdminCall,
+  settings: Pick<Settings, 'adminKey'>
+): Promise<Principal | undefined> {
+  return principal?.session === undefined
+    ? await keyPrincipal(admin, credential, settings)
+    : await sessionPrincipal(admin, credential)
 }
 
 function noSession (): GatewayError {
@@ -195,7 +213,12 @@ function hostOf (origin: string | string[]): string | undefined {
   return URL.canParse(String(origin)) ? new URL(String(origin)).host : undefined
 }
 
-function checkRights ({ role, scopes, session }: Principal, { role: least, scope }: AdminRouteSpec): void {
+async function checkRights (
+  { accounts }: Admin,
+  { id, role, scopes, session }: Principal,
+  { role: least, scope }: AdminRouteSpec,
+  { host }: Pick<ServerSettings, 'host'>
+): Promise<void> {
   if (least === 'none') return
   if (least === 'self') {
     if (session === undefined) {
@@ -210,6 +233,9 @@ function checkRights ({ role, scopes, session }: Principal, { role: least, scope
     throw new GatewayError('insufficient_permissions', {
       message: `The admin key does not have the scope \`${scope}\`.`
     })
+  }
+  if (session !== undefined && !isLoopback(host) && !await accounts.users.haveCredential(id)) {
+    throw noCredential()
   }
 }
 

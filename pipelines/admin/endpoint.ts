@@ -4,7 +4,7 @@ import { extend, type Call } from '../../lib/core/call.ts'
 import { map } from '../../lib/pipeline/stage.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import { replyWith } from '../../lib/replies/reply-with.ts'
-import { adminAuth, type AdminCall } from '../../lib/stages/admin-auth.ts'
+import { adminAuth, authorizedAgain, type AdminCall } from '../../lib/stages/admin-auth.ts'
 import { bodyCheck } from '../../lib/stages/validate.ts'
 import type { Services } from '../../lib/services.ts'
 import { adminRoutes, type AdminRoute, type AdminRouteSpec } from '../../schemas/admin/routes.ts'
@@ -20,8 +20,10 @@ export function adminEndpoint (services: Services, route: AdminRoute, method: st
   return pipeline(
     adminAuth(services, spec, method),
     map(async (call: AdminCall) => {
-      const request = check === undefined ? undefined : check(await call.body())
-      return extend(call, { request, search: new URLSearchParams(call.query) }) as AdminRequest // as above
+      const body = check === undefined ? undefined : await call.body()
+      const authorized = check === undefined ? call : await authorizedAgain(call, spec, services.settings)
+      const request = check?.(body)
+      return extend(authorized, { request, search: new URLSearchParams(call.query) }) as AdminRequest // as above
     }),
     replyWith(async (call: AdminRequest) => {
       const { 'idempotency-key': key } = call.headers

@@ -23,6 +23,7 @@ t.test('every stage and reply is public', async t => {
   const internal = [
     'adminAuth',
     'answerStart',
+    'authorizedAgain',
     'bodyCheck',
     'currentPrincipal',
     'lookedAt',

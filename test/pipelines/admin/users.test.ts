@@ -2,7 +2,9 @@
 
 import t from 'tap'
 import { Secret } from '../../../lib/core/secret.ts'
-import { adminGateway, sessionOf } from '../../support/admin.ts'
+import { adminGateway, sessionOf, type Person } from '../../support/admin.ts'
+import { raw, rest } from '../../support/raw.ts'
+import { adminRoutes, type AdminRouteSpec } from '../../../schemas/admin/routes.ts'
 import { usageRowOf } from '../../support/usage.ts'
 
 t.test('no one changes a user above them, or gives more than they have', async t => {
@@ -254,9 +256,10 @@ t.test('no one changes a user who has a higher role by then', async t => {
     [`DELETE ${path}`]
   ] as const) {
     await users.update(member.user.id, { role: 'member' })
-    afterRead('users', async () =>
+    const promote = (): void =>
       afterRead('users', async () => await users.update(member.user.id, { role: 'owner' }))
-    )
+    // who asks is read before the body and after it
+    afterRead('users', async () => body === undefined ? promote() : afterRead('users', async () => promote()))
     t.equal((await admin.send(route, body)).status, 409, route)
     t.match(await users.find(member.user.id), { role: 'owner', disabled_at_ms: null })
   }
@@ -427,3 +430,55 @@ t.test(
     t.same(await status(other.secret), [], 'the limits of someone who is gone hold for nobody')
   }
 )
+
+t.test('someone who loses their rights while their body is on the way has lost them', async t => {
+  const { user, admin, api, afterRead } = await adminGateway(t)
+  const { accounts } = admin
+  const routes = Object.entries<AdminRouteSpec>(adminRoutes).filter(
+    ([, { request, role }]) => request !== undefined && role !== 'none'
+  )
+  t.ok(routes.length > 10, 'they are found')
+  /** Sends all but the last byte, and that after `act`, which runs once the rights were checked. */
+  const held = async (
+    route: string,
+    body: object,
+    { headers }: Person,
+    act: () => Promise<unknown>
+  ): Promise<string> => {
+    const text = JSON.stringify(body)
+    const socket = await raw(t, api.url)
+    const isDone = new Promise<void>((resolve, reject) => {
+      afterRead('users', async () => await act().then(() => resolve(), reject))
+    })
+    socket.write([
+      `${route.replace(/:\w+/g, 'x')} HTTP/1.1`,
+      `host: ${new URL(api.url).host}`,
+      'connection: close',
+      'content-type: application/json',
+      `content-length: ${text.length}`,
+      ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+      '',
+      text.slice(0, -1)
+    ].join('\r\n'))
+    await isDone
+    socket.write(text.slice(-1))
+    return (await rest(socket)).split('\r\n', 1)[0] ?? ''
+  }
+  for (const [route] of routes) {
+    const person = await user('owner')
+    const status = await held(route, {}, person, async () => await accounts.sessions.endAll(person.user.id))
+    t.match(status, / 401 /, route)
+  }
+  for (const [change, refusal] of [[{ role: 'viewer' }, / 403 /], [{ disabled: true }, / 401 /]] as const) {
+    for (const route of ['POST /admin/v1/invitations', 'POST /admin/v1/users/:user_id']) {
+      const person = await user('admin')
+      const path = route.replace(':user_id', person.user.id)
+      const status = await held(path, { role: 'admin' }, person, async () =>
+        await accounts.changeUser(person.user, change))
+      t.match(status, refusal, path)
+      const { role, disabled_at_ms: disabledMs } = (await accounts.users.find(person.user.id)) ?? person.user
+      t.ok(role === 'viewer' || disabledMs !== null, 'the change stays')
+    }
+  }
+  t.same((await accounts.links.listInvitations({ limit: 10 })).data, [])
+})
