@@ -6,6 +6,7 @@
  * Writes wait for locks without blocking the process; reads never wait.
  */
 
+import { GatewayError } from '../core/errors.ts'
 import { isLong, LongTexts, storingMs } from '../stores/long-texts.ts'
 import { storeUser, type UseStore } from '../stores/use-store.ts'
 import { sql, type Kysely } from 'kysely'
@@ -189,6 +190,7 @@ export class DeferredStore {
           .where('id', '=', id)
           .where('owner', '=', owner)
           .where('state', '!=', 'done')
+          .where('expires_at_ms', '>', 0)
           .returning('id')
           .executeTakeFirst()
     )
@@ -218,6 +220,7 @@ export class DeferredStore {
    * that others leave free.
    *
    * @returns false when there is no place left for this key
+   * @throws GatewayError `overloaded` when its row was deleted before all of it was stored
    */
   async add (
     { id, keyId, endUser, task }: OwnedRow & StoredTask,
@@ -262,14 +265,21 @@ export class DeferredStore {
     )
     if (row !== undefined && inPieces) {
       const inRow = await this.#texts.put(id, 'task', task)
-      await this.#use(
+      const completed = await this.#use(
         async () =>
           await this.#query
             .updateTable('deferred')
             .set({ task: inRow, lease_until_ms: 0, expires_at_ms: expiresAtMs })
             .where('id', '=', id)
-            .execute()
+            .where('expires_at_ms', '>', 0)
+            .returning('id')
+            .executeTakeFirst()
       )
+      if (completed === undefined) {
+        throw new GatewayError('overloaded', {
+          message: 'The deferred call could not be stored in time. Try again later.'
+        })
+      }
     }
     return row !== undefined
   }

@@ -228,3 +228,38 @@ storeTest('an answer that is stored while its completion expires leaves nothing'
     }
   }
 })
+
+storeTest('a task that is deleted while it is stored is not accepted', async (t, open) => {
+  const database = await open()
+  const store = new DeferredStore(database)
+  const tables = ['deferred', 'text_pieces'] as const
+  const task = JSON.stringify('x'.repeat(400_000))
+  for (const isMarked of [false, true]) {
+    const lock = lockedAfterFirstPiece()
+    const slow = new DeferredStore({ ...database, query: database.query.withPlugin(lock.plugin) })
+    const adding = slow.add({ ...row, task }, store.now() + later, 10)
+    await lock.reached
+    if (isMarked) {
+      // as a process does that dies before it has deleted the row
+      await database.query.updateTable('deferred').set({ expires_at_ms: 0 }).where('id', '=', 'a').execute()
+    } else {
+      await store.cancel('a')
+    }
+    lock.release()
+    await t.rejects(adding, { code: 'overloaded', message: /could not be stored in time/ })
+    t.equal(await store.find('a', 0), undefined)
+    await store.expire(store.now())
+    for (const table of tables) t.same(await database.query.selectFrom(table).selectAll().execute(), [], table)
+  }
+})
+
+storeTest('an answer does not bring back a completion that is being deleted', async (t, open) => {
+  const database = await open()
+  const store = new DeferredStore(database)
+  await store.claim(row, { owner: 'one', untilMs: 100 }, later, 0)
+  await database.query.updateTable('deferred').set({ expires_at_ms: 0 }).where('id', '=', 'a').execute()
+  t.equal(await store.keep('a', 'one', { status: 200, body: '{}' }, later), false)
+  t.equal(await store.find('a', 0), undefined)
+  await store.expire(0)
+  t.same(await database.query.selectFrom('deferred').selectAll().execute(), [])
+})
