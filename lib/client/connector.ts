@@ -25,6 +25,12 @@ export interface TlsFiles {
 /** Calls back once, with a socket or the reason why there is none. Returns what closes the socket. */
 export type Connect = (to: buildConnector.Options, onConnected: buildConnector.Callback) => () => void
 
+/**
+ * Bytes that a socket reads ahead of a slow reader. With more, a reset that comes behind them is taken for the
+ * end of a body that has no length.
+ */
+const highWaterMark = 16 * 1024
+
 /** Makes sockets to a server, over TLS for `https:`, whose latest session is used again. */
 export function connector ({ timeoutMs, protocol, tls }: ConnectorOptions): Connect {
   const allowH2 = protocol === 'h2'
@@ -32,7 +38,8 @@ export function connector ({ timeoutMs, protocol, tls }: ConnectorOptions): Conn
   return (to, onConnected) => {
     const leaving = new AbortController()
     const { signal } = leaving
-    const connect = loadUndici().buildConnector({ ...tls, timeout: 0, allowH2, session, signal })
+    const options = { ...tls, highWaterMark, timeout: 0, allowH2, session, signal }
+    const connect = loadUndici().buildConnector(options)
     connect(to, inTime(timeoutMs, leaving, (...[error, socket]) => {
       if (error !== null) return onConnected(error, null)
       if (allowH2 && !('alpnProtocol' in socket && socket.alpnProtocol === 'h2')) {
