@@ -21,11 +21,20 @@ export function createAgents ({
   const proxy = url === undefined
     ? undefined
     : { url: new URL(url).origin, ...credentials !== undefined && { credentials } }
+  const ending = new AbortController()
   let checked: Agent | undefined
   let open: Agent | undefined
   return {
-    checked: () => checked ??= createGuardedAgent({ allowed: allowedHosts, connectMs, proxy }),
+    checked: () => checked ??= createGuardedAgent({
+      allowed: allowedHosts,
+      connectMs,
+      proxy,
+      signal: ending.signal
+    }),
     open: () => open ??= new (loadUndici().Agent)({ bodyTimeout: 0, connect: { timeout: connectMs } }),
-    destroy: async () => { await Promise.all([checked?.destroy(), open?.destroy()]) }
+    destroy: async () => {
+      ending.abort()
+      await Promise.all([checked?.destroy(), open?.destroy()])
+    }
   }
 }

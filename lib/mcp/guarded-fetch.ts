@@ -31,9 +31,12 @@ import type { ProxySettings } from '../core/settings.ts'
 export interface GuardedAgentOptions {
   /** Exceptions: `host`, `host:port`, an address or a CIDR range. */
   readonly allowed?: readonly string[]
+  /** Milliseconds to connect, for all addresses of a name together. Default 5000. */
   readonly connectMs?: number
   /** Carries the connections, except to this machine, link-local addresses and metadata services. */
   readonly proxy?: ProxySettings | undefined
+  /** Ends the connections to the proxy that are no tunnels yet. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Marks a refused address: `AddressRefused.code`, also at the end of the `cause` chain of a failed fetch. */
@@ -101,11 +104,11 @@ class NoMemory extends Error {
  * Requests fail with `AddressRefused` as their cause, before anything is sent.
  */
 export function createGuardedAgent (
-  { allowed = [], connectMs = 5000, proxy }: GuardedAgentOptions = {}
+  { allowed = [], connectMs = 5000, proxy, signal }: GuardedAgentOptions = {}
 ): Agent {
   const { Agent, buildConnector } = loadUndici()
   const exceptions = new AllowedAddresses(allowed)
-  const openTunnel = proxy === undefined ? undefined : tunnelsThrough(proxy, connectMs)
+  const openTunnel = proxy === undefined ? undefined : tunnelsThrough(proxy, { connectMs, signal })
   return new Agent({
     bodyTimeout: 0,
     connect: (options, callback) => {
@@ -120,7 +123,7 @@ export function createGuardedAgent (
       const lookup = checkedLookup(admits)
       const connect = buildConnector({ timeout: connectMs, lookup })
       if (openTunnel === undefined || isNeverProxiedHost(host.toLowerCase())) connect(options, callback)
-      else tunnelled({ lookup, openTunnel, connect }, options, callback)
+      else tunnelled({ lookup, openTunnel, connect, connectMs }, options, callback)
     }
   })
 }
@@ -130,24 +133,31 @@ interface Tunnelling {
   readonly openTunnel: OpenTunnel
   /** Connects directly, or speaks TLS over a tunnel. */
   readonly connect: buildConnector.connector
+  /** Milliseconds for the tunnels to all addresses together. */
+  readonly connectMs: number
 }
+
+/** Addresses of one name that are tried through a proxy: a name may have hundreds. */
+const maxTunnelAddresses = 4
 
 /**
  * Connects through a proxy to the first checked address that it reaches; the name of the server is used in
- * TLS alone.
+ * TLS alone. Each address has an equal part of the time that is left: one that hangs leaves some to the next.
  */
 function tunnelled (
-  { lookup, openTunnel, connect }: Tunnelling,
+  { lookup, openTunnel, connect, connectMs }: Tunnelling,
   options: buildConnector.Options,
   callback: buildConnector.Callback
 ): void {
   const isSecure = options.protocol === 'https:'
   const port = Number(options.port) || (isSecure ? 443 : 80)
   const open = async (addresses: readonly LookupAddress[]): Promise<void> => {
+    const endsAtMs = performance.now() + connectMs
     let failure = new Error('no address')
-    for (const { address } of addresses) {
+    for (const [index, { address }] of addresses.entries()) {
       try {
-        const httpSocket = await openTunnel(address, port)
+        const leftMs = Math.max(0, endsAtMs - performance.now())
+        const httpSocket = await openTunnel(address, port, leftMs / (addresses.length - index))
         if (isSecure) connect({ ...options, httpSocket }, callback)
         else callback(null, httpSocket)
         return
@@ -161,7 +171,7 @@ function tunnelled (
     const addresses = Array.isArray(found) ? found : []
     if (error !== null) callback(error, null)
     else if (addresses.some(({ address }) => isNeverProxiedHost(address))) connect(options, callback)
-    else void open(addresses)
+    else void open(addresses.slice(0, maxTunnelAddresses))
   })
 }
 

@@ -286,6 +286,36 @@ t.test('a proxy that reaches one address of a server is enough', async t => {
   t.same(targets, ['[2606:2800:21f:cb07::1]:80', '93.184.215.14:80'])
 })
 
+t.test('the addresses of a server share the time to connect through a proxy', async t => {
+  const hundred = Array.from({ length: 100 }, (_, index) => `93.184.215.${index}`)
+  resolveNames(t, { 'many.example': hundred, 'tools.example': ['93.184.216.1', '93.184.216.2'] })
+  const mute = await startConnectProxy(t, 'nothing')
+  t.equal(
+    await failure(t, 'http://many.example/', { connectMs: 200, proxy: { url: mute.url } }),
+    'ETIMEDOUT'
+  )
+  t.same(
+    mute.requests.map(({ target }) => target),
+    ['93.184.215.0:80', '93.184.215.1:80', '93.184.215.2:80', '93.184.215.3:80']
+  )
+  const port = await listen(t, (_, response) => response.end('ok'))
+  const proxy = createServer().on('connect', ({ url }, socket: Socket) => {
+    if (url === '93.184.216.1:80') return socket.on('end', () => socket.destroy()).resume()
+    const upstream = connect(port, '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'))
+    upstream.pipe(socket).pipe(upstream).on('error', () => socket.destroy())
+    socket.on('error', () => upstream.destroy())
+  })
+  const url = `http://127.0.0.1:${await listen(t, () => undefined, '127.0.0.1', proxy)}`
+  const connectMs = 2000
+  const agent = safeAgent(t, { connectMs, proxy: { url } })
+  const answer = await guardedFetch(
+    'http://tools.example/',
+    { signal: AbortSignal.timeout(connectMs) },
+    { agent, maxBytes: 1000 }
+  )
+  t.equal(await answer.text(), 'ok', 'the first address hangs, and leaves time to the second')
+})
+
 t.test('this machine, link-local addresses and metadata services are never proxied', async t => {
   resolveNames(t, { 'here.example': ['127.0.0.1'], 'metadata.google.internal': ['127.0.0.1'] })
   const port = await listen(t, (_, response) => response.end('here'))

@@ -4,6 +4,7 @@ import { tunnelsThrough } from '../../lib/mcp/tunnels.ts'
 import { startConnectProxy } from '../support/connect-proxy.ts'
 import { freePort } from '../support/free-port.ts'
 import { httpServer } from '../support/http-server.ts'
+import { until } from '../support/until.ts'
 
 /** A server that no tunnel would lead to, and a proxy that leads there whatever it is asked for. */
 async function setUp (t: Test): Promise<Awaited<ReturnType<typeof startConnectProxy>>> {
@@ -14,8 +15,11 @@ async function setUp (t: Test): Promise<Awaited<ReturnType<typeof startConnectPr
 t.test('a tunnel leads to an address, with the credentials of the proxy', async t => {
   const proxy = await setUp(t)
   const credentials = new Secret('me:p@ss')
-  const open = tunnelsThrough({ url: proxy.url, credentials }, 5000)
-  const sockets = await Promise.all([open('93.184.215.14', 443), open('2606:2800:21f:cb07::1', 80)])
+  const open = tunnelsThrough({ url: proxy.url, credentials }, { connectMs: 5000 })
+  const sockets = await Promise.all([
+    open('93.184.215.14', 443, 5000),
+    open('2606:2800:21f:cb07::1', 80, 5000)
+  ])
   t.same(proxy.requests.map(({ target }) => target).toSorted(), [
     '93.184.215.14:443',
     '[2606:2800:21f:cb07::1]:80'
@@ -31,13 +35,31 @@ t.test('a proxy that refuses, is not there or says nothing fails, without its cr
   for (const [url, message] of [
     [refusing.url, /the proxy answered 403/],
     [`http://127.0.0.1:${await freePort()}`, /ECONNREFUSED/],
-    [mute.url, /Headers Timeout/]
+    [mute.url, /no tunnel through the proxy within 100 ms/]
   ] as const) {
-    const failure = await tunnelsThrough({ url, credentials: new Secret('me:very-secret') }, 100)(
-      '93.184.215.14',
-      443
-    ).catch((error: unknown) => String(error))
+    const open = tunnelsThrough({ url, credentials: new Secret('me:very-secret') }, { connectMs: 5000 })
+    const failure = await open('93.184.215.14', 443, 100).catch((error: unknown) => String(error))
     t.match(failure, message)
     t.notMatch(failure, /secret|Basic/)
   }
+})
+
+t.test('a tunnel that is not opened in time closes its connection to the proxy', async t => {
+  const mute = await startConnectProxy(t, 'nothing')
+  const open = tunnelsThrough({ url: mute.url }, { connectMs: 60_000 })
+  await t.rejects(open('93.184.215.14', 443, 50), { code: 'ETIMEDOUT' })
+  t.equal(mute.requests.length, 1)
+  await until(() => mute.connections() === 0, 'the proxy to see it closed')
+})
+
+t.test('the signal ends the connections to the proxy that are no tunnels yet', async t => {
+  const mute = await startConnectProxy(t, 'nothing')
+  const ending = new AbortController()
+  const open = tunnelsThrough({ url: mute.url }, { connectMs: 60_000, signal: ending.signal })
+  const opening = t.rejects(open('93.184.215.14', 443, 60_000), { code: 'UND_ERR_DESTROYED' })
+  await until(() => mute.requests.length === 1, 'the proxy to be asked')
+  ending.abort()
+  await opening
+  await until(() => mute.connections() === 0, 'the proxy to see it closed')
+  await t.rejects(open('93.184.215.14', 443, 60_000), { code: 'UND_ERR_DESTROYED' }, 'and opens no more')
 })
