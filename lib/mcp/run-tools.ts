@@ -1,5 +1,6 @@
 /** Runs the tool calls of one turn concurrently. */
 
+import { setMaxListeners } from 'node:events'
 import type { TurnToolCall } from '../chat/turn.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { CallTrace, ChildSpan } from '../core/call-trace.ts'
@@ -29,7 +30,7 @@ export interface RunOptions {
   readonly trace?: CallTrace | undefined
   /** Takes the result of each call as soon as it has one; what it throws ends them all. */
   readonly onOutcome?: (outcome: ToolOutcome) => void
-  /** Takes each call that has ended. */
+  /** Takes each call that has ended, also one whose failure or outcome ends them all. */
   readonly onEnd?: (run: ToolRun) => void
 }
 
@@ -41,9 +42,12 @@ export interface RunOptions {
 export async function* runTools (
   calls: readonly TurnToolCall[],
   open: OpenTools,
-  { signal, emitProgress, seesImages, refusals, sentArguments, trace, onOutcome, onEnd }: RunOptions
+  { signal: given, emitProgress, seesImages, refusals, sentArguments, trace, onOutcome, onEnd }: RunOptions
 ): AsyncGenerator<ChatEvent[], FinishedToolCall[]> {
   const buffer = new EventBuffer()
+  const failing = new AbortController()
+  const signal = AbortSignal.any([given, failing.signal])
+  setMaxListeners(0, signal) // one listener for each call
   const options = { signal, seesImages, sentArguments }
   const shown = emitProgress ? buffer : undefined
   const runOrRefuse = async (
@@ -59,18 +63,23 @@ export async function* runTools (
   const runAndNote = async (call: TurnToolCall, index: number): Promise<FinishedToolCall> => {
     const startedAtMs = performance.now()
     const span = trace?.child()
-    const finished = await runOrRefuse(call, index, span)
-    if (finished.outcome !== undefined) onOutcome?.(finished.outcome)
-    onEnd?.({
-      ...namesOf(call, open),
-      startedAtMs,
-      endedAtMs: performance.now(),
-      outcome: outcomeNameOf(finished.outcome),
-      span
-    })
-    return finished
+    let outcome: ToolOutcome | undefined
+    try {
+      ({ outcome } = await runOrRefuse(call, index, span))
+    } finally {
+      const endedAtMs = performance.now()
+      onEnd?.({ ...namesOf(call, open), startedAtMs, endedAtMs, outcome: outcomeNameOf(outcome), span })
+    }
+    if (outcome !== undefined) onOutcome?.(outcome)
+    return { call, outcome }
   }
-  const running = Promise.all(calls.map(runAndNote)).finally(() => buffer.end())
+  const tasks = calls.map(runAndNote)
+  const endAll = async (error: unknown): Promise<never> => {
+    failing.abort(error)
+    await Promise.allSettled(tasks) // the end of each is noted
+    throw error
+  }
+  const running = Promise.all(tasks).catch(endAll).finally(() => buffer.end())
   running.catch(() => undefined) // it is awaited below, unless the caller leaves before that
   for (;;) {
     const events = await buffer.next()

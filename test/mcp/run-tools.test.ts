@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import t from 'tap'
 import { runTools, type RunOptions } from '../../lib/mcp/run-tools.ts'
+import { turns } from '../support/turns.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import type { TurnToolCall } from '../../lib/chat/turn.ts'
 import type { OpenTools, ToolCallOptions } from '../../lib/mcp/tool-servers.ts'
@@ -191,4 +193,30 @@ t.test('when the time is up a call has no outcome; any other failure is thrown',
     ),
     { message: 'broken' }
   )
+})
+
+t.test('an outcome that is refused ends the other calls, and the end of each is noted', async t => {
+  const noted: unknown[] = []
+  await t.rejects(
+    run(
+      [call('a'), call('b')],
+      servers(async (name, _args, { signal }) => {
+        if (name === 'srv__b') {
+          await once(signal, 'abort')
+          await turns(3) // it tells its server
+          signal.throwIfAborted()
+        }
+        return { text: name, result: result(name) }
+      }),
+      {
+        onOutcome: () => { throw new Error('no memory') },
+        onEnd: ({ toolName, outcome }) => noted.push([toolName, outcome])
+      }
+    ),
+    { message: 'no memory' }
+  )
+  t.same(noted, [
+    ['a', 'ok'],
+    ['b', 'cancelled']
+  ])
 })
