@@ -17,7 +17,7 @@ export interface SessionPoolOptions {
   readonly capacity: number
   /** Sessions of one gateway key, those beyond the capacity included. */
   readonly maxPerKey: number
-  /** Bytes of the lists of tools that all sessions keep; idle ones are closed beyond that. */
+  /** Bytes of the lists of tools that idle sessions keep; those idle for longest are closed beyond that. */
   readonly maxListBytes: number
 }
 
@@ -141,9 +141,12 @@ export class SessionPool {
     return this.#entries.size < this.#options.capacity || this.#dropIdle(() => true)
   }
 
-  #listBytes (): number {
+  /** Lists in use do not count: they cannot be dropped, and would cost the sessions of others. */
+  #idleListBytes (): number {
     let bytes = 0
-    for (const { session } of this.#entries.values()) bytes += session?.listBytes ?? 0
+    for (const { users, session } of this.#entries.values()) {
+      if (users === 0) bytes += session?.listBytes ?? 0
+    }
     return bytes
   }
 
@@ -182,7 +185,7 @@ export class SessionPool {
     if (entry.pooled) {
       entry.timer = setTimeout(() => this.#drop(key, entry), this.#options.idleMs)
       entry.timer.unref()
-      while (this.#listBytes() > this.#options.maxListBytes && this.#dropIdle(hasList)) { /* the next */ }
+      while (this.#idleListBytes() > this.#options.maxListBytes && this.#dropIdle(hasList)) { /* the next */ }
     } else {
       this.#end(entry)
     }

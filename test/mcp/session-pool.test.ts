@@ -1,10 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { SessionPool } from '../../lib/mcp/session-pool.ts'
 import { version } from '../../lib/text/version.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { call, open, remoteServer, toolServers } from '../support/tool-servers.ts'
 import { eventually, until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import type { Session } from '../../lib/mcp/session.ts'
+import type { ToolServerTarget } from '../../lib/mcp/tool-server-target.ts'
 import type { OpenOptions } from '../../lib/mcp/tool-servers.ts'
 
 t.test('sessions', async t => {
@@ -206,3 +210,37 @@ createInterface(process.stdin).on('line', line => {
   console.log(JSON.stringify({ jsonrpc: '2.0', id, ...result === undefined ? { error: { code: -32601, message: 'no' } } : { result } }))
 })
 `
+
+t.test('beyond the bytes of lists the session idle for longest is closed; lists in use do not count', async t => {
+  const listBytes: Readonly<Record<string, number>> = { busy: 200, first: 60, second: 60 }
+  const closed: string[] = []
+  const pool = new SessionPool({
+    connect: async ({ sessionKey: key }) => {
+      const close = async (): Promise<void> => { closed.push(key) }
+      return { listBytes: listBytes[key], closed: false, close } as unknown as Session // what the pool reads
+    },
+    idleMs: 60_000,
+    capacity: 10,
+    maxPerKey: 10,
+    maxListBytes: 100
+  })
+  const use = async (sessionKey: string, work = async () => {}): Promise<void> => {
+    await pool.use({ sessionKey } as ToolServerTarget, new AbortController().signal, work) // what it reads
+  }
+  const [started, end] = [withResolvers<void>(), withResolvers<void>()]
+  const busy = use('busy', async () => {
+    started.resolve()
+    await end.promise
+  })
+  await started.promise
+  await use('first')
+  t.same(closed, [])
+  await use('second')
+  await until(() => closed.length > 0, 'a session to be closed')
+  t.same(closed, ['first'])
+  end.resolve()
+  await busy
+  await until(() => closed.length > 1, 'another to be closed')
+  t.same(closed, ['first', 'busy'])
+  await pool.close()
+})
