@@ -23,7 +23,8 @@ export function adminEndpoint (services: Services, route: AdminRoute, method: st
       const body = check === undefined ? undefined : await call.body()
       const authorized = check === undefined ? call : await authorizedAgain(call, spec, services.settings)
       const request = check?.(body)
-      return extend(authorized, { request, search: new URLSearchParams(call.query) }) as AdminRequest // as above
+      const search = new URLSearchParams(call.query)
+      return extend(authorized, { request, search }) as AdminRequest // as above
     }),
     replyWith(async (call: AdminRequest) => {
       const { 'idempotency-key': key } = call.headers

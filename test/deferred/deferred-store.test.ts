@@ -249,7 +249,9 @@ storeTest('a task that is deleted while it is stored is not accepted', async (t,
     await t.rejects(adding, { code: 'overloaded', message: /could not be stored in time/ })
     t.equal(await store.find('a', 0), undefined)
     await store.expire(store.now())
-    for (const table of tables) t.same(await database.query.selectFrom(table).selectAll().execute(), [], table)
+    for (const table of tables) {
+      t.same(await database.query.selectFrom(table).selectAll().execute(), [], table)
+    }
   }
 })
 
