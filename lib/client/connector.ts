@@ -26,8 +26,8 @@ export interface TlsFiles {
 export type Connect = (to: buildConnector.Options, onConnected: buildConnector.Callback) => () => void
 
 /**
- * Bytes that a socket reads ahead of a slow reader. With more, a reset that comes behind them is taken for the
- * end of a body that has no length.
+ * Bytes that a socket reads ahead of a slow reader. With more, a reset that comes behind them is taken for
+ * the end of a body that has no length.
  */
 const highWaterMark = 16 * 1024
 
