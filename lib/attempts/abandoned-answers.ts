@@ -82,6 +82,7 @@ export class AbandonedAnswers {
       throw error
     }
     return {
+      isComplete: () => answer.isComplete(),
       sizeBytes: () => answer.sizeBytes(),
       // its own promise: an answer that outlives its caller is read as any other is
       next: () => answer.next(),

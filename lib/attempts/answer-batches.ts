@@ -84,7 +84,10 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     }
     if (events.length === 0 && this.#begun) return undefined
     this.#begun = true
-    return { done: false, value: { call: this.#call, route: this.#open.route, events } }
+    const { answer, route } = this.#open
+    // Closed before its reader sees it: a reader who refuses a complete answer gives nothing up.
+    if (answer.isComplete()) this.#end()
+    return { done: false, value: { call: this.#call, route, events } }
   }
 
   #end (): void {

@@ -229,6 +229,7 @@ async function openPieces<E> (
       read(value, events)
       return events
     },
+    isComplete: () => ended,
     sizeBytes: () => sizeBytes,
     close: () => { if (!ended) body.cancel() }
   }

@@ -10,6 +10,8 @@ import { ProviderFailure, invalidResponse, pageInstead } from '../providers/prov
 export interface OpenAttempt<E> {
   /** Gives the events of the next read; `undefined` after the last. Not before the previous one is back. */
   readonly next: () => Promise<E[] | undefined>
+  /** Returns true once `next` has given all events of a response that is over. */
+  readonly isComplete: () => boolean
   /** Returns the bytes read so far. */
   readonly sizeBytes: () => number
   /** Releases the connection, however far the response has been read. */
@@ -25,6 +27,7 @@ export function bufferedAttempt<E> (events: E[]): OpenAttempt<E> {
       left = undefined
       return Promise.resolve(given)
     },
+    isComplete: () => left === undefined,
     sizeBytes: () => 0,
     close: () => { /* the body has been read to its end */ }
   }

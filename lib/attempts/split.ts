@@ -177,6 +177,10 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
     clearTimeout(timer)
   }
 
+  isComplete (): boolean {
+    return this.#ended
+  }
+
   sizeBytes (): number {
     let size = this.#sizeBytes
     for (const attempt of this.#attempts) size += attempt.sizeBytes()

@@ -115,6 +115,10 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     return Promise.resolve(events)
   }
 
+  isComplete (): boolean {
+    return this.#finished && this.#failure === undefined && this.#buffered.length === 0
+  }
+
   sizeBytes (): number {
     return this.#sizeBytes
   }

@@ -1,12 +1,16 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
+import type { CallSignal } from '../../lib/core/call-signal.ts'
 import type { AnswerEvent } from '../../lib/core/events.ts'
 import { AbandonedAnswers } from '../../lib/attempts/abandoned-answers.ts'
+import { AnswerBatches } from '../../lib/attempts/answer-batches.ts'
+import { bufferedAttempt } from '../../lib/attempts/open-attempt.ts'
+import { CallCancellation } from '../../lib/async/cancellation.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings, settings } from '../support/settings.ts'
-import { routedCall } from '../support/stages.ts'
+import { route, routedCall } from '../support/stages.ts'
 import { settles, until } from '../support/until.ts'
 import { answerReply } from '../../lib/replies/answer-reply.ts'
 import { chatCompletions } from '../../lib/dialects/chat-completions/index.ts'
@@ -205,7 +209,12 @@ t.test(
   'an answer that outlives its caller gives its reads as they are: nothing more waits for a call with a budget',
   async t => {
     const read = new Promise<AnswerEvent[] | undefined>(() => undefined)
-    const open = { next: () => read, sizeBytes: () => 7, close: () => undefined }
+    const open = {
+      next: () => read,
+      isComplete: () => false,
+      sizeBytes: () => 7,
+      close: () => undefined
+    }
     const answer = await new AbandonedAnswers().open(
       { signal: new AbortController().signal, record: new CallRecord('chat') },
       async () => open
@@ -214,6 +223,30 @@ t.test(
     t.equal(answer.sizeBytes(), 7)
   }
 )
+
+t.test('an answer that has been read to its end is not given up by what ends its call', async t => {
+  for (const [isWhole, givenUp] of [[true, undefined], [false, true]] as const) {
+    const caller = new CallCancellation()
+    const call = routedCall({}, { signal: caller })
+    let signal: CallSignal = caller
+    const batches = new AnswerBatches(call, {
+      open: async () => ({
+        route,
+        answer: await new AbandonedAnswers().open(call, async inner => {
+          signal = inner.signal
+          const whole = bufferedAttempt<AnswerEvent>([])
+          return isWhole ? whole : { ...whole, isComplete: () => false }
+        })
+      }),
+      fail: error => error
+    })
+    await batches.next()
+    caller.abort(new GatewayError('content_refused'))
+    await batches.return()
+    t.equal(call.record.answerGivenUp, givenUp)
+    t.equal(signal.aborted, !isWhole)
+  }
+})
 
 t.test('a gateway that closes gives up what it was reading on', async t => {
   const [head = '', first = ''] = chatFrames(['a'])
@@ -265,6 +298,7 @@ async function endless (abandoned: AbandonedAnswers): Promise<Reading> {
             { type: 'usage', usage: { promptTokens: 1, completionTokens: sizeBytes / 1024, totalTokens: 0 } }
           ]
         },
+        isComplete: () => false,
         sizeBytes: () => sizeBytes,
         close: () => undefined
       }

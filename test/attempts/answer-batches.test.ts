@@ -2,8 +2,12 @@ import t from 'tap'
 import { AnswerBatches } from '../../lib/attempts/answer-batches.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
 
-/** An answer that gives these reads, then fails if it has to. */
-function start (reads: ReadonlyArray<readonly string[]>, failure?: Error) {
+/**
+ * An answer that gives these reads, then fails if it has to.
+ *
+ * @param isKnown true: its end is known with its last read
+ */
+function start (reads: ReadonlyArray<readonly string[]>, failure?: Error, isKnown = false) {
   let opened = 0
   let closed = 0
   const left = [...reads]
@@ -18,6 +22,7 @@ function start (reads: ReadonlyArray<readonly string[]>, failure?: Error) {
             if (read === undefined && failure !== undefined) throw failure
             return await Promise.resolve(read === undefined ? undefined : [...read])
           },
+          isComplete: () => isKnown && left.length === 0,
           sizeBytes: () => 0,
           close: () => { closed++ }
         }
@@ -40,6 +45,16 @@ t.test('an answer is opened with the first read, and closed after the last', asy
   )
   t.same(counts(), [1, 1])
   t.same(await batches.next(), { done: true, value: undefined })
+})
+
+t.test('an answer whose last read is known to be the last is closed before it is given', async t => {
+  const { batches, counts } = start([['a'], ['b']], undefined, true)
+  t.same((await batches.next()).value?.events, ['a'])
+  t.same(counts(), [1, 0])
+  t.same((await batches.next()).value?.events, ['b'])
+  t.same(counts(), [1, 1])
+  t.same(await batches.next(), { done: true, value: undefined })
+  t.same(counts(), [1, 1], 'once')
 })
 
 t.test('a first read may be empty, so that there is a batch; later ones are skipped', async t => {

@@ -1249,6 +1249,47 @@ class SpyLimiter extends LocalLimiter {
   }
 }
 
+t.test('a refused answer counts what it cost if it is complete, else all that was reserved', async t => {
+  const frames = chatFrames(['it holds forbidden words'])
+  const costOf = async (stream: boolean, script: Script): Promise<number | undefined> => {
+    const upstream = await fakeUpstream(script)
+    t.teardown(upstream.close)
+    const limiter = new SpyLimiter()
+    const api = await testGateway(
+      t,
+      {
+        providers: [upstreamAt(`${upstream.url}/v1`)],
+        models: [modelSettings('openai/priced', { price })],
+        stages: [
+          {
+            name: 'words',
+            use: 'pattern',
+            at: ['answer'],
+            action: 'refuse',
+            patterns: [{ name: 'forbidden', match: 'forbidden', maxLength: 9 }]
+          }
+        ]
+      },
+      { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } },
+      { limiter }
+    )
+    const response = await api.post(
+      path,
+      { model: 'openai/priced', messages: 'hello', stream, max_completion_tokens: 1000 },
+      { headers: { authorization: 'Bearer limited' } }
+    )
+    t.match(await response.text(), /content_refused/)
+    await until(() => limiter.settled.length === 1, 'the call to be settled')
+    return limiter.settled[0]?.used.nanoUsd
+  }
+  const reported = (3 * price.input + price.output) * 1000
+  t.equal(await costOf(false, { pieces: [chatAnswer('it holds forbidden words')] }), reported)
+  const whole = await costOf(true, { headers: eventStream, pieces: [frames.join('')] })
+  t.equal(whole, reported, 'in its last read')
+  const cut = await costOf(true, { headers: eventStream, pieces: frames.slice(0, 2), then: 'stall' })
+  t.ok((cut ?? 0) >= 1000 * price.output * 1000, 'its provider may go on')
+})
+
 t.test('parts of a call that succeeded are not sent again by another attempt', async t => {
   let failures = 0
   const upstream = await fakeUpstream(async (_request, number) => {
