@@ -74,6 +74,8 @@ Over HTTP/1.1 an answer that breaks off is noticed, unless it has neither a leng
 
 \`http2: true\` has the limits of undici 7:
 
+- It offers HTTP/1.1 first. A server or TLS proxy that follows the client's order picks that, and every request fails with "the server does not
+  offer HTTP/2". Let it follow its own order, with \`h2\` first, or leave \`http2\` out.
 - When a server announces the end of a connection (GOAWAY, which nginx sends every 1,000 requests), it is closed at once. Answers in flight on
   it break off; requests without an answer fail as \`upstream_unreachable\` and may be tried again. Leave it out for such servers.
 - An answer that the server resets is noticed if it named its length or is an event stream or JSON; a recording without a length may end early.
