@@ -165,9 +165,9 @@ function repairedStream (
             if (done) return end(controller)
           } catch (error) {
             await reader?.cancel()
-            if (isAnswered) throw error
+            if (isAnswered && hasNone()) throw error
             isResumable = false
-            return end(controller)
+            return end(controller) // what was read before may hold the answer
           }
         }
         controller.enqueue(encoder.encode(frames))

@@ -378,6 +378,13 @@ t.test('a stream that breaks off, is too long or is none fails its call at once'
   })
 })
 
+t.test('an answer is read though what follows it in the same piece cannot be', async t => {
+  const asks = (count: number): string => 'data: {"id":"s","method":"x"}\n\n'.repeat(count)
+  const behaviour: Behaviour = ({ method }, usual) =>
+    method === 'tools/call' ? { type: streamType, body: asks(990) + frame(usual) + asks(20) } : undefined
+  t.equal((await call(await (await start(t, behaviour)).open(), 'count')).text, text)
+})
+
 t.test('messages without end hold up nobody else', async t => {
   const text = frame({ jsonrpc: '2.0', id: 'other', result: {} }).repeat(8000)
   const behaviour: Behaviour = ({ method }, usual) =>
