@@ -13,8 +13,9 @@ import { version } from '../text/version.ts'
 import { httpStatus, timedOut } from './failure.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import { repairTransport } from './repair-transport.ts'
-import { Session, type Listing } from './session.ts'
+import { Session } from './session.ts'
 import { sessionFetch } from './session-fetch.ts'
+import type { Listing } from './repair-message.ts'
 import type {
   Client,
   ClientOptions,
@@ -82,7 +83,7 @@ async function connectRemote (
 ): Promise<Session> {
   const { StreamableHTTPClientTransport, SSEClientTransport } = await import('@modelcontextprotocol/client')
   const url = new URL(via.url)
-  const listing: Listing = { leftOut: new Set(), bytes: 0 }
+  const listing: Listing = { leftOut: new Set(), bytes: 0, maxBytes: options.maxBytes }
   const fetchOptions = {
     origin: url.origin,
     agent: via.checkAddress ? options.agents.checked() : options.agents.open(),
@@ -139,7 +140,7 @@ async function connectLocal (
     stderr: 'ignore',
     maxBufferSize: options.maxBytes
   })
-  const listing: Listing = { leftOut: new Set(), bytes: 0 }
+  const listing: Listing = { leftOut: new Set(), bytes: 0, maxBytes: options.maxBytes }
   repairTransport(transport, listing)
   // One that does not answer the question for its revision is taken for one of an earlier revision.
   return await connectOver(transport, { ...options, probeMs: options.timeoutMs / 3 }, signal, listing)

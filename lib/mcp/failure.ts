@@ -4,7 +4,7 @@
  */
 
 import { isContainer, property } from '../json/guards.ts'
-import { brokenAnswerCode, noAnswerCode, noMemoryCode } from './repair-message.ts'
+import { brokenAnswerCode, listTooLargeCode, noAnswerCode, noMemoryCode } from './repair-message.ts'
 import { addressRefused, answerTooLarge, portRefused } from './guarded-fetch.ts'
 import type { ToolServerError } from '../core/events.ts'
 
@@ -58,7 +58,7 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
     return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
       `The tool server responded with HTTP ${status}.`, { recommendation: adviceFor(status), cause: error })
   }
-  if (codes.has(answerTooLarge)) {
+  if (codes.has(answerTooLarge) || codes.has(listTooLargeCode)) {
     return new ToolServerFailure(phase, 'The answer of the tool server is too large.', { cause: error })
   }
   if (codes.has(noMemoryCode)) {
@@ -180,8 +180,9 @@ export function sessionBroken (error: unknown): boolean {
  * library, at the first session.
  */
 export function isJsonRpcError (error: unknown): error is Error {
+  const code = property(error, 'code')
   return error instanceof Error && error.name === 'ProtocolError' && !gaveNoAnswer(error) &&
-    property(error, 'code') !== noMemoryCode
+    code !== noMemoryCode && code !== listTooLargeCode
 }
 
 /** Returns true when the server ended its answer without a result or an error, or with what is neither. */

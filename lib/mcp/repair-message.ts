@@ -13,6 +13,16 @@ export interface SentRequest {
   readonly method: string
 }
 
+/** What is known of the last list of tools beside the tools; what reads answers adds to it. */
+export interface Listing {
+  /** Tools that cannot be offered. */
+  readonly leftOut: Set<string>
+  /** Size of all pages so far. */
+  bytes: number
+  /** Maximum size of all pages together. */
+  readonly maxBytes: number
+}
+
 /** JSON-RPC's own code range for errors of servers. */
 const serverError = -32000
 /** Says that the server ended its answer without one: a code of ours, which no server has a reason to use. */
@@ -21,18 +31,17 @@ export const noAnswerCode = -32099
 export const brokenAnswerCode = -32098
 /** Says that the gateway had no memory for an answer: a third one. */
 export const noMemoryCode = -32097
+/** Says that the pages of a tool list are too large together: a fourth one. */
+export const listTooLargeCode = -32096
 
 /**
  * Returns a message as the protocol has it.
  *
  * @param request of which an answer is expected; absent on streams of notifications
- * @param onLeftOut takes the names of tools that cannot be offered
+ * @param listing counts each page of a tool list, on whatever stream it arrives: one above the maximum is
+ *   replaced by an error
  */
-export function repairMessage (
-  value: unknown,
-  request: SentRequest | undefined,
-  onLeftOut: (names: readonly string[]) => void
-): unknown {
+export function repairMessage (value: unknown, request: SentRequest | undefined, listing: Listing): unknown {
   if (!isObject(value) || typeof value['method'] === 'string') return value
   const { id: givenId, error, result, ...rest } = value
   const isError = error !== undefined && error !== null
@@ -40,11 +49,17 @@ export function repairMessage (
   const id = idOf(givenId, request)
   if (isError) return { ...rest, jsonrpc: '2.0', id, error: repairError(error) }
   const isAnswer = request !== undefined && id === request.id
+  if (isAnswer && request.method === 'tools/list') {
+    listing.bytes += Buffer.byteLength(JSON.stringify(result))
+    if (listing.bytes > listing.maxBytes) {
+      return { jsonrpc: '2.0', id, error: { code: listTooLargeCode, message: 'too large' } }
+    }
+  }
   return {
     ...rest,
     jsonrpc: '2.0',
     id,
-    result: isAnswer ? repairResult(request.method, result, onLeftOut) : result
+    result: isAnswer ? repairResult(request.method, result, listing) : result
   }
 }
 
@@ -63,9 +78,14 @@ export function answers (message: unknown, { id }: SentRequest): boolean {
   return isObject(message) && message['id'] === id && ('result' in message || 'error' in message)
 }
 
-/** Returns an id as text: that of a request may come back as another type. */
+/**
+ * Returns an id as text: that of a request may come back as another type. The client library takes any text
+ * of a number for the number.
+ */
 export function idText (id: unknown): string {
-  return typeof id === 'string' ? id : JSON.stringify(id) ?? ''
+  if (typeof id !== 'string') return JSON.stringify(id) ?? ''
+  const number = Number(id)
+  return Number.isNaN(number) ? id : String(number)
 }
 
 /** Servers write the id of a request as text, as a number or not at all. */
@@ -84,14 +104,10 @@ function repairError (error: unknown): JsonObject {
   }
 }
 
-function repairResult (
-  method: string,
-  result: unknown,
-  onLeftOut: (names: readonly string[]) => void
-): unknown {
+function repairResult (method: string, result: unknown, listing: Listing): unknown {
   switch (method) {
     case 'initialize': return isObject(result) ? repairIntroduction(withoutNulls(result)) : result
-    case 'tools/list': return repairList(result, onLeftOut)
+    case 'tools/list': return repairList(result, listing)
     case 'tools/call': return repairToolResult(result)
     default: return isObject(result) ? withoutNulls(result) : result
   }
@@ -123,7 +139,7 @@ function repairCapabilities (given: unknown): JsonObject {
   return { ...others, tools: isObject(tools) ? withoutNulls(tools) : {} }
 }
 
-function repairList (result: unknown, onLeftOut: (names: readonly string[]) => void): unknown {
+function repairList (result: unknown, { leftOut }: Listing): unknown {
   const list = isList(result) ? { tools: result } : isObject(result) ? withoutNulls(result) : {}
   const { tools, nextCursor, ...rest } = list
   const given = isList(tools)
@@ -132,13 +148,11 @@ function repairList (result: unknown, onLeftOut: (names: readonly string[]) => v
       ? Object.entries(tools).map(([name, tool]) => (isObject(tool) ? { name, ...tool } : tool))
       : undefined
   if (given === undefined) return result
-  const leftOut: string[] = []
   const repaired = given.flatMap((tool, index) => {
     const found = repairTool(tool)
-    if (found === undefined) leftOut.push(`number ${index + 1}`)
+    if (found === undefined) leftOut.add(`number ${index + 1}`)
     return found ?? []
   })
-  if (leftOut.length > 0) onLeftOut(leftOut)
   const cursor = typeof nextCursor === 'number' ? String(nextCursor) : nonEmptyText(nextCursor)
   return { ...rest, tools: repaired, ...cursor !== undefined && { nextCursor: cursor } }
 }

@@ -5,8 +5,7 @@
  */
 
 import { isList, isObject, type JsonObject } from '../json/guards.ts'
-import { brokenAnswer, idText, repairMessage, type SentRequest } from './repair-message.ts'
-import type { Listing } from './session.ts'
+import { brokenAnswer, idText, repairMessage, type Listing, type SentRequest } from './repair-message.ts'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 
 /** Replies that a process has not read: one that requests more without reading any gets no more. */
@@ -19,9 +18,6 @@ const maxOpenReplies = 100
  * @param listing gets what lists of tools have
  */
 export function repairTransport (transport: Transport, listing: Listing): void {
-  const onLeftOut = (names: readonly string[]): void => {
-    for (const name of names) listing.leftOut.add(name)
-  }
   /** By the id as text. */
   const unanswered = new Map<string, SentRequest>()
   const send = transport.send.bind(transport)
@@ -72,8 +68,7 @@ export function repairTransport (transport: Transport, listing: Listing): void {
     const id = idText(message.id)
     const request = unanswered.get(id)
     unanswered.delete(id)
-    if (request?.method === 'tools/list') listing.bytes += JSON.stringify(message).length
-    return repairMessage(message, request, onLeftOut)
+    return repairMessage(message, request, listing)
   }
 }
 

@@ -8,12 +8,10 @@
 
 import { setMaxListeners } from 'node:events'
 import { guardedFetch, type GuardedRequest } from './guarded-fetch.ts'
-import { tolerantAnswer } from './tolerant-answer.ts'
-import { idText } from './repair-message.ts'
+import { isStream, tolerantAnswer } from './tolerant-answer.ts'
+import { idText, type Listing, type SentRequest } from './repair-message.ts'
 import { loadUndici } from '../net/load-undici.ts'
-import type { SentRequest } from './repair-message.ts'
 import type { HeldMemory } from '../core/call.ts'
-import type { Listing } from './session.ts'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher } from 'undici'
 
@@ -63,14 +61,13 @@ export function sessionFetch ({
   /** By the id as text. */
   const unanswered = new Map<string, SentRequest>()
   const requestOf = (id: unknown): SentRequest | undefined => unanswered.get(idText(id))
-  const onLeftOut = (names: readonly string[]): void => {
-    for (const name of names) listing.leftOut.add(name)
-  }
+  const onAnswer = ({ id }: SentRequest): void => { unanswered.delete(idText(id)) }
   let openReplies = 0
   return async (url, init) => {
     const { id, method, cancels, page, oneWay } = readMessage(init?.body)
     if (oneWay === 'reply' && openReplies === maxOpenReplies) return accepted()
     const sent = id === undefined || method === undefined ? undefined : { id, method }
+    const expected = answersInBody ? sent : undefined
     if (sent !== undefined) unanswered.set(idText(sent.id), sent)
     unanswered.delete(idText(cancels))
     if (page === 'first') listing.bytes = 0
@@ -86,14 +83,12 @@ export function sessionFetch ({
     const timer = oneWay === undefined ? undefined : setTimeout(() => request.abort(), oneWayMs)
     if (oneWay === 'reply') openReplies++
     let hasEnded = false
-    const onEnd = (bytes: number): void => {
+    const onEnd = (): void => {
       if (oneWay === 'reply' && !hasEnded) openReplies--
       hasEnded = true
-      if (page !== undefined) listing.bytes += bytes
       clearTimeout(timer)
       session?.removeEventListener('abort', forward)
       openRequests.delete(id)
-      if (answersInBody) unanswered.delete(String(id))
     }
     try {
       const response = await guardedFetch(
@@ -108,13 +103,13 @@ export function sessionFetch ({
           onEnd
         }
       )
-      return await tolerantAnswer(response, {
-        request: answersInBody ? sent : undefined,
-        requestOf,
-        onLeftOut
-      })
+      const answer = await tolerantAnswer(response, { request: expected, requestOf, onAnswer, listing })
+      // A stream may end before the answer, which then comes on the one that resumes it.
+      if (expected !== undefined && !isStream(answer)) onAnswer(expected)
+      return answer
     } catch (error) {
-      onEnd(0)
+      onEnd()
+      if (sent !== undefined) onAnswer(sent)
       throw error
     } finally {
       openRequests.get(cancels)?.abort()

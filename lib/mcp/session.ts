@@ -2,6 +2,7 @@
 
 import type { Client, CallToolResult, Tool as ServerTool } from '@modelcontextprotocol/client'
 import { ToolServerFailure } from './failure.ts'
+import type { Listing } from './repair-message.ts'
 
 export type { CallToolResult, ServerTool }
 
@@ -21,14 +22,6 @@ export interface SessionCall {
 
 /** What a request says beside its parameters: the headers of a trace. */
 export type RequestMeta = Readonly<Record<string, string>>
-
-/** What is known of the last list of tools beside the tools; what reads answers adds to it. */
-export interface Listing {
-  /** Tools that cannot be offered. */
-  readonly leftOut: Set<string>
-  /** Size of the list as it came. */
-  bytes: number
-}
 
 export interface SessionOptions {
   readonly listTtlMs: number

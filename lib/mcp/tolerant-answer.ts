@@ -9,7 +9,7 @@ import { parseBounded } from '../json/parse-bounded.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import { sseReader } from '../wire/sse.ts'
 import {
-  answers, noAnswer, noAnswerCode, noMemoryCode, repairMessage, type SentRequest
+  answers, noAnswer, noAnswerCode, noMemoryCode, repairMessage, type Listing, type SentRequest
 } from './repair-message.ts'
 
 export interface TolerantAnswerOptions {
@@ -17,7 +17,9 @@ export interface TolerantAnswerOptions {
   readonly request?: SentRequest | undefined
   /** Finds a request that still waits, by the id in a message. */
   readonly requestOf: (id: unknown) => SentRequest | undefined
-  readonly onLeftOut: (names: readonly string[]) => void
+  /** Called once a request waits no more. */
+  readonly onAnswer: (request: SentRequest) => void
+  readonly listing: Listing
 }
 
 const nothing = new Uint8Array()
@@ -48,7 +50,8 @@ export async function tolerantAnswer (response: Response, options: TolerantAnswe
     : withBody(response, response.headers.get('content-type'), rest)
 }
 
-function isStream ({ headers }: Response): boolean {
+/** Returns true for a stream of events. */
+export function isStream ({ headers }: Response): boolean {
   return headers.get('content-type')?.startsWith(streamType) === true
 }
 
@@ -80,19 +83,36 @@ function jsonAnswer (
   return withBody(response, jsonType, JSON.stringify(complete.length === 1 ? complete[0] : complete), 200)
 }
 
-/** Repairs one message or a list; `undefined` for what is no JSON. */
-function repairedJson (text: string, { request, requestOf, onLeftOut }: TolerantAnswerOptions): unknown {
+/**
+ * Repairs one message or a list; `undefined` for what is no JSON. Answers to no request that waits are left
+ * out: the client library could still wait for one whose first answer it could not read.
+ */
+function repairedJson (
+  text: string,
+  { request, requestOf, onAnswer, listing }: TolerantAnswerOptions
+): unknown {
   let value: unknown
   try {
     value = parseBounded(text)
   } catch {
     return undefined
   }
-  const repaired = (message: unknown): unknown => {
-    const about = request ?? (isObject(message) ? requestOf(message['id']) : undefined)
-    return repairMessage(message, about, onLeftOut)
+  const repaired = (message: unknown): readonly unknown[] => {
+    const about = (isObject(message) ? requestOf(message['id']) : undefined) ?? request
+    const result = repairMessage(message, about, listing)
+    if (!isAnswer(result)) return [result]
+    if (about === undefined || !answers(result, about)) return []
+    onAnswer(about)
+    return [result]
   }
-  return isList(value) ? value.map(repaired) : repaired(value)
+  if (isList(value)) return value.flatMap(repaired)
+  const messages = repaired(value)
+  return messages.length === 1 ? messages[0] : messages
+}
+
+function isAnswer (message: unknown): boolean {
+  return isObject(message) && typeof message['method'] !== 'string' &&
+    ('result' in message || 'error' in message)
 }
 
 function isServerRequest (message: unknown): boolean {
@@ -142,6 +162,7 @@ function repairedStream (
   const end = (controller: ReadableStreamDefaultController<Uint8Array>, code = noAnswerCode): void => {
     if (!isAnswered && !isResumable && request !== undefined) {
       frames += frameOf({ data: '' }, JSON.stringify(noAnswer(request, code)))
+      options.onAnswer(request)
     }
     if (frames !== '') controller.enqueue(encoder.encode(frames))
     controller.close()

@@ -55,6 +55,7 @@ t.test('the reference server is spoken to over every transport', async t => {
       signal
     })
     t.strictSame(open.errors, {}, server)
+    t.ok(open.listBytes > 1000, server)
     t.match(await open.call('echo', { message: 'hé' }, { signal }), {
       text: 'Echo: hé',
       result: { isError: false }

@@ -1,15 +1,15 @@
 import t from 'tap'
-import { answers, noAnswer, noAnswerCode, repairMessage } from '../../lib/mcp/repair-message.ts'
+import { answers, noAnswer, noAnswerCode, repairMessage, type Listing } from '../../lib/mcp/repair-message.ts'
+
+const emptyListing = (): Listing => ({ leftOut: new Set(), bytes: 0, maxBytes: 10_000 })
 
 function repaired (
   method: string,
   result: unknown
 ): { readonly result: unknown, readonly leftOut: readonly string[] } {
-  const leftOut: string[] = []
-  const message = repairMessage({ jsonrpc: '2.0', id: 1, result }, { id: 1, method }, names => {
-    leftOut.push(...names)
-  })
-  return { result: Reflect.get(Object(message), 'result'), leftOut }
+  const listing = emptyListing()
+  const message = repairMessage({ jsonrpc: '2.0', id: 1, result }, { id: 1, method }, listing)
+  return { result: Reflect.get(Object(message), 'result'), leftOut: [...listing.leftOut] }
 }
 
 const list = (...tools: unknown[]): unknown =>
@@ -69,7 +69,7 @@ t.test('a well-formed message stays as it is', async t => {
     t.strictSame(repaired(method, result), { result, leftOut: [] }, method)
   }
   const request = { jsonrpc: '2.0', id: 's', method: 'ping', params: { a: null } }
-  t.equal(repairMessage(request, { id: 1, method: 'tools/call' }, () => t.fail()), request)
+  t.equal(repairMessage(request, { id: 1, method: 'tools/call' }, emptyListing()), request)
 })
 
 t.test(
@@ -205,7 +205,7 @@ t.test('blocks that lack something are named or completed', async t => {
 
 t.test('an answer names its request and its error as JSON-RPC has it', async t => {
   const request = { id: 7, method: 'tools/call' }
-  const repair = (message: unknown): unknown => repairMessage(message, request, () => {})
+  const repair = (message: unknown): unknown => repairMessage(message, request, emptyListing())
   const result = { content: [] }
   for (const message of [
     { jsonrpc: '2.0', id: '7', result },

@@ -155,7 +155,7 @@ t.test('a process that sends requests and reads no reply makes nobody keep them'
       await new Promise<void>(resolve => { taken = resolve })
     }
   }
-  repairTransport(transport, { leftOut: new Set(), bytes: 0 })
+  repairTransport(transport, { leftOut: new Set(), bytes: 0, maxBytes: 1000 })
   for (let id = 0; id < 1000; id++) void transport.send({ jsonrpc: '2.0', id, result: {} })
   t.equal(sent, 100)
   void transport.send({ jsonrpc: '2.0', id: 1, method: 'tools/call' })

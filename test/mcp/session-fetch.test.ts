@@ -18,8 +18,10 @@ async function start (
   script: Script | ((request: SeenRequest) => Script),
   maxBytes = 1000,
   oneWayMs?: number,
-  hold: () => HeldMemory = () => unbounded
+  hold: () => HeldMemory = () => unbounded,
+  answersInBody = true
 ) {
+  const listing = { leftOut: new Set<string>(), bytes: 0, maxBytes }
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
   const agent = new Agent()
@@ -30,11 +32,14 @@ async function start (
     elsewhere: agent,
     maxBytes,
     hold,
-    listing: { leftOut: new Set(), bytes: 0 },
+    listing,
+    answersInBody,
     ...oneWayMs !== undefined && { oneWayMs }
   })
   return {
     upstream,
+    listing,
+    get: async () => await fetch(upstream.url, { method: 'GET' }),
     send: async (body: string, init: RequestInit = {}) =>
       await fetch(upstream.url, { method: 'POST', body, ...init })
   }
@@ -100,18 +105,69 @@ t.test('the end of the session ends its requests', async t => {
   await t.rejects(send(message('ping', 2), { signal: session.signal }))
 })
 
+const pageOf = (id: number | string, bytes: number): string => JSON.stringify({
+  jsonrpc: '2.0', id, result: { tools: [{ name: 'x'.repeat(bytes - '{"tools":[{"name":""}]}'.length) }] }
+})
+const events = { 'content-type': 'text/event-stream' }
+
 t.test('all pages of a list together have the bound of one answer, and a new list begins anew', async t => {
-  const { send } = await start(t, { pieces: ['x'.repeat(600)] })
-  const list = async (cursor?: string): Promise<number> =>
-    (await (await send(message('tools/list', 1, cursor === undefined ? {} : { cursor }))).text()).length
-  t.equal(await list(), 600)
-  await t.rejects(list('next'))
-  t.equal(await list(), 600)
-  t.equal(
-    (await (await send(message('tools/call', 2))).text()).length,
-    600,
-    'answers of calls have their own'
-  )
+  const { send, listing } = await start(t, ({ json }) => ({
+    pieces: [pageOf(Reflect.get(Object(json), 'id'), 600)]
+  }))
+  const list = async (id: number, cursor?: string): Promise<string> =>
+    await (await send(message('tools/list', id, cursor === undefined ? {} : { cursor }))).text()
+  t.match(await list(1), '"tools"')
+  t.equal(listing.bytes, 600)
+  await t.rejects(list(2, 'next'))
+  t.match(await list(3), '"tools"')
+  t.match(await (await send(message('tools/call', 4))).text(), '"tools"', 'answers of calls have their own')
+  t.equal(listing.bytes, 600)
+})
+
+t.test('pages that arrive on another stream than that of their request have the same bound', async t => {
+  for (const [title, answersInBody, script] of [
+    ['the older transport', false, { status: 202 }],
+    ['a stream that is resumed', true, { headers: events, pieces: ['id: 1\ndata:\n\n'] }]
+  ] as const) {
+    // The second page has its id in another spelling, which the client library reads as well.
+    let pages = [pageOf(1, 600), pageOf('02', 600)]
+    const { send, get, listing } = await start(
+      t,
+      ({ method }) => method === 'POST'
+        ? script
+        : {
+            headers: events,
+            pieces: pages.splice(0, 1).map(page => `data: {"id":9,"result":{}}\n\ndata: ${page}\n\n`)
+          },
+      1000,
+      undefined,
+      undefined,
+      answersInBody
+    )
+    await (await send(message('tools/list', 1))).text()
+    const first = await (await get()).text()
+    t.match(first, '"tools"', title)
+    t.notMatch(first, '"id":9', `${title}: an answer to no request is left out`)
+    t.equal(listing.bytes, 600, title)
+    await (await send(message('tools/list', 2, { cursor: 'next' }))).text()
+    t.match(await (await get()).text(), '"error":{"code":-32096', `${title}: too large together`)
+    pages = [pageOf(2, 600), pageOf(3, 600)]
+    t.notMatch(await (await get()).text(), '"tools"', `${title}: nor as a second answer`)
+    await (await send(message('tools/list', 3))).text()
+    t.match(await (await get()).text(), '"tools"', `${title}: a new list begins anew`)
+  }
+})
+
+t.test('a page that arrives beside the answer to another request is counted', async t => {
+  const { send, listing } = await start(t, ({ text }) => ({
+    headers: events,
+    pieces: text.includes('tools/list')
+      ? ['id: 1\ndata:\n\n']
+      : [`data: ${pageOf(1, 600)}\n\ndata: {"id":2,"result":{}}\n\n`]
+  }))
+  await (await send(message('tools/list', 1))).text()
+  t.match(await (await send(message('tools/call', 2))).text(), '"tools"')
+  t.equal(listing.bytes, 600)
 })
 
 t.test(
@@ -133,7 +189,7 @@ t.test(
         elsewhere: agents.checked(),
         maxBytes: 1000,
         hold: () => unbounded,
-        listing: { leftOut: new Set(), bytes: 0 }
+        listing: { leftOut: new Set(), bytes: 0, maxBytes: 1000 }
       })
       await t.rejects(fetch(server.url, { method: 'GET' }), { code: 'ADDRESS_REFUSED' }, `${status}`)
       t.equal(server.requests.length, 2, 'a redirect within the server is followed')
