@@ -196,8 +196,8 @@ export interface GuardedFetchOptions {
    * is none. Default: any.
    */
   readonly memory?: HeldMemory
-  /** Called with the bytes read once the body was read, failed or was cancelled. */
-  readonly onEnd?: (bytes: number) => void
+  /** Called once the body was read, failed or was cancelled. */
+  readonly onEnd?: () => void
 }
 
 export interface GuardedRequest {
@@ -339,18 +339,21 @@ class Arrival {
   /**
    * Returns what arrives of a body, taken from its source at once: that keeps what is not read.
    *
-   * @param maxBytes is kept without a pause
+   * @param maxBytes is kept without a pause; what arrives above it fails at once
    */
   of (source: Readable, maxBytes: number): Readable {
+    let arrivedBytes = 0
     const arrived = new Transform({
-      highWaterMark: maxBytes + 1,
+      readableHighWaterMark: maxBytes + 1, // never full: no piece waits uncounted on the other side
       transform: (piece: Buffer, _, callback) => {
         try {
+          arrivedBytes += piece.length
+          if (arrivedBytes > maxBytes) throw new AnswerTooLarge(`the answer is longer than ${maxBytes} bytes`)
           this.#memory.take(copies * piece.length)
           this.#heldBytes += piece.length
           callback(null, piece)
         } catch (error) {
-          callback(error instanceof GatewayError ? new NoMemory() : error as Error) // thrown by `take`
+          callback(error instanceof GatewayError ? new NoMemory() : error as Error) // thrown above
         }
       }
     })
@@ -396,13 +399,12 @@ async function toResponse (
   const hasBody = ![204, 205, 304].includes(statusCode)
   const arrived = hasBody ? arrival.of(source, maxBytes) : source
   const pieces = slicesOf(arrived)
-  let bytes = 0
   let hasEnded = false
   const end = (): void => {
     if (hasEnded) return
     hasEnded = true
     signal?.removeEventListener('abort', end)
-    onEnd(bytes)
+    onEnd()
     for (const stream of [arrived, source]) {
       stream.on('error', () => undefined).destroy() // its error says that it was not read to the end
     }
@@ -420,8 +422,6 @@ async function toResponse (
             controller.close()
             return
           }
-          bytes += value.byteLength
-          if (bytes > maxBytes) throw new AnswerTooLarge(`the answer is longer than ${maxBytes} bytes`)
           const openBytes = values.openBytes + value.byteLength
           if (values.costWith(value) > maxParseCost) {
             throw new AnswerTooLarge(
