@@ -4,22 +4,29 @@
  */
 
 import { roleNames, type Role } from '../../schemas/admin/common.ts'
+import type { Invitation } from '../../schemas/admin/organisation.ts'
+import { GatewayError } from '../core/errors.ts'
 import type { Database } from '../stores/database.ts'
 import type { UserRow } from '../stores/tables.ts'
-import { storeUser } from '../stores/use-store.ts'
+import { storeUser, type UseStore } from '../stores/use-store.ts'
 import { AdminKeys } from './admin-keys.ts'
 import { AuditLog, gatewayActor, type Actor } from './audit-log.ts'
 import { Challenges } from './challenges.ts'
 import { Idempotency } from './idempotency.ts'
 import { Identities } from './identities.ts'
-import { Links, type NewLink } from './links.ts'
+import { Links, type NewInvitation, type NewLink } from './links.ts'
 import { Passkeys } from './passkeys.ts'
 import { Projects } from './projects.ts'
-import { isAtLeast } from './roles.ts'
+import { isAtLeast, type Principal } from './roles.ts'
 import { Sessions } from './sessions.ts'
 import { FailureQuota } from './failure-quota.ts'
 import { Throttle } from './throttle.ts'
 import { Users, type UserChanges } from './users.ts'
+
+type AccountsDatabase = Pick<Database, 'query' | 'storeFileIntact' | 'lockRows' | 'transaction'>
+
+/** What a change of users, and of links for them, works with. */
+type Parts = Pick<Accounts, 'users' | 'sessions' | 'links'>
 
 export class Accounts {
   readonly users: Users
@@ -35,9 +42,14 @@ export class Accounts {
   readonly throttle = new Throttle()
   readonly failureQuota = new FailureQuota()
 
-  constructor (database: Pick<Database, 'query' | 'storeFileIntact' | 'lockRows'>) {
+  readonly #database: AccountsDatabase
+  readonly #use: UseStore
+
+  constructor (database: AccountsDatabase) {
     const { query, lockRows } = database
     const use = storeUser(database, 'Accounts')
+    this.#database = database
+    this.#use = use
     this.users = new Users(query, use, lockRows)
     this.sessions = new Sessions(query, use)
     this.links = new Links(query, use)
@@ -65,33 +77,98 @@ export class Accounts {
    * for others and may have kept.
    *
    * @param user as they were when it was checked that they may be changed
+   * @param by who does so. Absent: the gateway itself
    * @returns the row as it is now; `undefined` for a user who is gone
    * @throws GatewayError `conflict` when the email is taken, for the last owner losing that role, and when
-   *   their role is another one by now
+   *   their role is another one by now; `insufficient_permissions` when `by` has lost theirs
    */
-  async changeUser (user: UserRow, changes: UserChanges): Promise<UserRow | undefined> {
-    const { users, links, sessions } = this
-    const changed = await users.update(user.id, changes, user.role)
-    if (changed === undefined) return undefined
-    const endsAll = changes.password !== undefined || changes.disabled === true
-    if (endsAll || changed.role !== user.role) await links.endSignIn(user.id)
-    if (endsAll || !isAtLeast(user.role, changed.role)) await sessions.endAll(user.id)
-    await this.#endIssued(user.role, changes.disabled === true ? undefined : changed.role)
-    return changed
+  async changeUser (user: UserRow, changes: UserChanges, by?: Principal): Promise<UserRow | undefined> {
+    return await this.#change(by, user.id, async ({ users, links, sessions }) => {
+      const changed = await users.update(user.id, changes, user.role)
+      if (changed === undefined) return undefined
+      const endsAll = changes.password !== undefined || changes.disabled === true
+      if (endsAll || changed.role !== user.role) await links.endSignIn(user.id)
+      if (endsAll || !isAtLeast(user.role, changed.role)) await sessions.endAll(user.id)
+      await endIssued(links, user.role, changes.disabled === true ? undefined : changed.role)
+      return changed
+    })
   }
 
-  /** Deletes a user, and what they may have kept. @returns false for one who is gone, or has another role */
-  async removeUser ({ id, role }: UserRow): Promise<boolean> {
-    const removed = await this.users.remove(id, role)
-    if (removed) await this.#endIssued(role, undefined)
-    return removed
+  /**
+   * Deletes a user, and what they may have kept. @returns false for one who is gone, or has another role
+   *
+   * @throws GatewayError as `changeUser` does
+   */
+  async removeUser ({ id, role }: UserRow, by: Principal): Promise<boolean> {
+    return await this.#change(by, id, async ({ users, links }) => {
+      const removed = await users.remove(id, role)
+      if (removed) await endIssued(links, role, undefined)
+      return removed
+    })
   }
 
-  /** @param now the role that someone has instead. Default: none */
-  async #endIssued (before: Role, now: Role | undefined): Promise<void> {
-    const given = (by: Role | undefined): readonly Role[] =>
-      by === undefined || !isAtLeast(by, 'admin') ? [] : roleNames.filter(role => isAtLeast(by, role))
-    const lost = given(before).filter(role => !given(now).includes(role))
-    if (lost.length > 0) await this.links.endIssued(lost)
+  /**
+   * Makes a link by which a user signs in; one that was not used before ends.
+   *
+   * @throws GatewayError `insufficient_permissions` when `by` has lost their role
+   */
+  async createSignInLink (userId: string, by: Principal): Promise<NewLink> {
+    return await this.#change(by, userId, async ({ links }) => await links.createSignIn(userId))
   }
+
+  /** @throws GatewayError `insufficient_permissions` when `by` has lost their role */
+  async invite (
+    invitation: Omit<NewInvitation, 'invitedBy'>,
+    by: Principal
+  ): Promise<{ readonly token: string, readonly invitation: Invitation }> {
+    return await this.#change(
+      by,
+      by.id,
+      async ({ links }) => await links.createInvitation({ ...invitation, invitedBy: by.name })
+    )
+  }
+
+  /**
+   * Makes a change in one transaction. It locks the user, the owners and the one who does so, whose role was
+   * checked earlier: what a user makes who is demoted at the same moment is ended with it, or not made.
+   */
+  async #change<T> (
+    by: Principal | undefined,
+    userId: string,
+    work: (parts: Parts) => Promise<T>
+  ): Promise<T> {
+    const { transaction, lockRows } = this.#database
+    return await this.#use(
+      async () =>
+        await transaction([], async ({ query }) => {
+          // in one order, so that no two changes wait for each other
+          const locked = await lockRows(
+            query
+              .selectFrom('users')
+              .select(['id', 'role', 'disabled_at_ms'])
+              .where(user => user('id', 'in', [userId, by?.id ?? userId]).or('role', '=', 'owner'))
+              .orderBy('id')
+          ).execute()
+          const keepsRole = locked.some(({ id, role, disabled_at_ms: disabledMs }) =>
+            id === by?.id && disabledMs === null && isAtLeast(role, by.role))
+          if (by?.session !== undefined && !keepsRole) {
+            throw new GatewayError('insufficient_permissions', { message: 'Your role has changed just now.' })
+          }
+          const use: UseStore = async statement => await statement() // a transaction is repeated as a whole
+          return await work({
+            users: new Users(query, use, lockRows),
+            sessions: new Sessions(query, use),
+            links: new Links(query, use)
+          })
+        })
+    )
+  }
+}
+
+/** @param now the role that someone has instead. Default: none */
+async function endIssued (links: Links, before: Role, now: Role | undefined): Promise<void> {
+  const given = (by: Role | undefined): readonly Role[] =>
+    by === undefined || !isAtLeast(by, 'admin') ? [] : roleNames.filter(role => isAtLeast(by, role))
+  const lost = given(before).filter(role => !given(now).includes(role))
+  if (lost.length > 0) await links.endIssued(lost)
 }

@@ -39,14 +39,15 @@ export const userHandlers: AdminHandlers<
     if (isNewEmail) checkUnscoped(call, 'change emails')
     if (disabled === false && user.disabled_at_ms !== null) checkUnscoped(call, 'enable users')
     const before = await accounts.users.describe(user)
-    const emailByOther = user.id !== principalOf(call).id
-    const changed = await accounts.changeUser(user, {
+    const by = principalOf(call)
+    const changes = {
       name,
       role,
       disabled,
       limits,
-      ...isNewEmail && { email, emailByOther }
-    })
+      ...isNewEmail && { email, emailByOther: user.id !== by.id }
+    }
+    const changed = await accounts.changeUser(user, changes, by)
     if (changed === undefined) throw notFound('user_id', 'user')
     const after = await accounts.users.describe(changed)
     await audit(call, { action: 'user.update', subject: user, before, after })
@@ -55,7 +56,7 @@ export const userHandlers: AdminHandlers<
 
   'DELETE /admin/v1/users/:user_id': async call => {
     const user = await changeableUser(call)
-    if (!await call.admin.accounts.removeUser(user)) throw notFound('user_id', 'user')
+    if (!await call.admin.accounts.removeUser(user, principalOf(call))) throw notFound('user_id', 'user')
     await audit(call, { action: 'user.delete', subject: user, before: publicPart(user) })
     return { id: user.id, deleted: true }
   },
@@ -63,13 +64,13 @@ export const userHandlers: AdminHandlers<
   'POST /admin/v1/users/:user_id/link': async call => {
     checkUnscoped(call, 'create sign-in links')
     const user = await changeableUser(call)
-    const { links } = call.admin.accounts
-    const { token, expiresAtMs } = await links.createSignIn(user.id)
+    const { accounts } = call.admin
+    const { token, expiresAtMs } = await accounts.createSignInLink(user.id, principalOf(call))
     try {
       await changeableUser(call)
     } catch (error) {
       // a promotion at the same moment has ended the links that were there before this one
-      await links.endSignIn(user.id)
+      await accounts.links.endSignIn(user.id)
       throw error
     }
     await audit(call, { action: 'link.create', subject: user })
@@ -81,19 +82,14 @@ export const userHandlers: AdminHandlers<
 
   'POST /admin/v1/invitations': async call => {
     checkUnscoped(call, 'invite people')
-    const { links, users } = call.admin.accounts
+    const { accounts } = call.admin
     const { role, email, projects = [] } = call.request
     checkGivenRole(call, role)
     for (const id of projects) await visibleProject(call, id)
-    if (email !== undefined && (await users.findByEmail(email)) !== undefined) {
+    if (email !== undefined && (await accounts.users.findByEmail(email)) !== undefined) {
       throw new GatewayError('conflict', { param: 'email', message: 'Another user has this email.' })
     }
-    const { token, invitation } = await links.createInvitation({
-      role,
-      email,
-      projects,
-      invitedBy: principalOf(call).name
-    })
+    const { token, invitation } = await accounts.invite({ role, email, projects }, principalOf(call))
     await audit(call, {
       action: 'invitation.create',
       subject: { id: invitation.id, name: email },

@@ -482,3 +482,30 @@ t.test('someone who loses their rights while their body is on the way has lost t
   }
   t.same((await accounts.links.listInvitations({ limit: 10 })).data, [])
 })
+
+t.test('someone who is demoted before what they change is stored changes nothing', async t => {
+  const { user, admin: { accounts }, database, afterRead } = await adminGateway(t)
+  const inRead = (number: number, act: () => Promise<unknown>): void =>
+    afterRead('users', async () => number === 1 ? await act() : inRead(number - 1, act))
+  const other = await user('member')
+  // the number of the read of users after which all that was checked is out of date
+  for (const [route, reads, body] of [
+    ['POST /admin/v1/invitations', 3, { role: 'admin', email: 'new@example.com' }],
+    ['POST /admin/v1/users/:self', 2, { role: 'admin' }],
+    ['POST /admin/v1/users/:self/link', 1],
+    ['POST /admin/v1/users/:other/link', 2],
+    ['POST /admin/v1/users/:other', 3, { role: 'admin' }],
+    ['DELETE /admin/v1/users/:other', 2]
+  ] as const) {
+    const person = await user('admin')
+    inRead(reads, async () => await accounts.changeUser(person.user, { role: 'viewer' }))
+    const path = route.replace(':self', person.user.id).replace(':other', other.user.id)
+    const { status, body: answer } = await person.send(path, body)
+    t.match([status, answer.error], [403, { message: 'Your role has changed just now.' }], route)
+    t.match(await accounts.users.find(person.user.id), { role: 'viewer' }, route)
+    t.match(await accounts.users.find(other.user.id), { role: 'member' }, route)
+    for (const table of ['invitations', 'sign_in_links'] as const) {
+      t.same(await database.query.selectFrom(table).selectAll().execute(), [], `${route}: ${table}`)
+    }
+  }
+})
