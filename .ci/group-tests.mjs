@@ -27,6 +27,7 @@ const slow = {
   'small-heap': /^gateway\/small-heap/,
   slices: /^text\/copy-string/,
   'long-rows': /^pipeline\/stage\.test/,
+  spans: /^telemetry\/(call-tracer|otlp-logs)/,
   ledger: /^cluster\/ledger/,
   'hostile-callers': /^gateway\/hostile-callers/,
   dashboard: /^dashboard\//,
@@ -60,7 +61,7 @@ rmSync(groups, { recursive: true, force: true })
 mkdirSync(groups)
 
 const all = readdirSync(tests, { recursive: true }).filter(name => name.endsWith('.test.js')).sort()
-const alone = ['scaling', 'slices', 'long-rows'].map(name => slow[name])
+const alone = ['scaling', 'slices', 'long-rows', 'spans'].map(name => slow[name])
 const quick = all.filter(file => !alone.some(pattern => pattern.test(file)) && !long.test(file) && isPure(join(tests, file)))
 let rest = all.filter(file => !quick.includes(file))
 for (const [index, [name, pattern]] of Object.entries(slow).entries()) {
