@@ -267,7 +267,9 @@ t.test(
       [402, 401, 401]
     )
     // Chance decides between two accounts of one weight: forty calls of one account alone do not happen.
-    const accounts = (): Set<unknown> => new Set(upstream.requests.map(({ headers }) => headers.authorization))
+    const accounts = (): Set<unknown> => (
+      new Set(upstream.requests.map(({ headers }) => headers.authorization))
+    )
     for (let more = 0; more < 40 && accounts().size < 2; more++) await call('sk-bf-rich', 'gpt-4o')
     t.same(accounts(), new Set(['Bearer sk-in-clear', 'Bearer sk-two']), 'both accounts')
   }
