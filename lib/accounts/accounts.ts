@@ -129,8 +129,8 @@ export class Accounts {
   }
 
   /**
-   * Makes a change in one transaction. It locks the user, the owners and the one who does so, whose role was
-   * checked earlier: what a user makes who is demoted at the same moment is ended with it, or not made.
+   * Makes a change in one transaction. It locks the user, the owners and the actor, and checks the role of
+   * the actor again: someone who is demoted at the same moment leaves no link or invitation behind.
    */
   async #change<T> (
     by: Principal | undefined,
@@ -165,7 +165,11 @@ export class Accounts {
   }
 }
 
-/** @param now the role that someone has instead. Default: none */
+/**
+ * Deletes links and invitations that give a role which the user could give before and no longer can.
+ *
+ * @param now the new role; `undefined` for a user who is disabled or deleted
+ */
 async function endIssued (links: Links, before: Role, now: Role | undefined): Promise<void> {
   const given = (by: Role | undefined): readonly Role[] =>
     by === undefined || !isAtLeast(by, 'admin') ? [] : roleNames.filter(role => isAtLeast(by, role))

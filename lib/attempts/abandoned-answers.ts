@@ -55,8 +55,8 @@ export class AbandonedAnswers {
   }
 
   /**
-   * Opens an answer on a signal that outlives the caller. `close` on it, which for others means to
-   * hang up, reads on when the caller has left, and says so in `record.whenUsageKnown`.
+   * Opens an answer on a signal that outlives the caller. When the caller has left, its `close` reads on
+   * instead of hanging up, and sets `record.whenUsageKnown`.
    *
    * @throws what `open` throws
    */

@@ -74,7 +74,7 @@ export interface JudgedRequest {
   readonly modelId: string
   readonly usage: Usage
   readonly estimated: boolean
-  /** Of one that is open: the most that it can use. */
+  /** The most that it can use, while it is open. */
   readonly mostUsage?: Usage
 }
 

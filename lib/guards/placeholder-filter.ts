@@ -121,7 +121,7 @@ export class PlaceholderFilter implements TextFilter, PlaceFilters {
   }
 }
 
-/** Finds the same in JSON that is not complete: its values are escaped, as in a string. */
+/** Finds placeholders in incomplete JSON; their values are escaped as in a JSON string. */
 class PartOfJson implements TextFilter {
   readonly alters = true
   readonly skipsFixed = true

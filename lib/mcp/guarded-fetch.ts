@@ -324,7 +324,7 @@ class MessageValues {
   }
 }
 
-/** A message is in memory as it arrives, and as its text. */
+/** Each byte counts twice: a message is in memory as bytes and as text. */
 const copies = 2
 
 /** Counts what has arrived of a body in memory, until its message was read. */

@@ -13,7 +13,7 @@ export interface SentRequest {
   readonly method: string
 }
 
-/** What is known of the last list of tools beside the tools; what reads answers adds to it. */
+/** What is known of the latest list of tools besides the tools, filled in as its pages arrive. */
 export interface Listing {
   /** Tools that cannot be offered. */
   readonly leftOut: Set<string>
@@ -29,9 +29,9 @@ const serverError = -32000
 export const noAnswerCode = -32099
 /** Says that an answer was no JSON-RPC: another code of ours. */
 export const brokenAnswerCode = -32098
-/** Says that the gateway had no memory for an answer: a third one. */
+/** Error code of an answer for which the gateway had no memory. */
 export const noMemoryCode = -32097
-/** Says that the pages of a tool list are too large together: a fourth one. */
+/** Error code of a page with which a list of tools is too large. */
 export const listTooLargeCode = -32096
 
 /**

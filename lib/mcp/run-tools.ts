@@ -28,9 +28,9 @@ export interface RunOptions {
   readonly sentArguments?: SentArguments | undefined
   /** The trace of the call. */
   readonly trace?: CallTrace | undefined
-  /** Takes the result of each call as soon as it has one; what it throws ends them all. */
+  /** Called with the result of each call. What it throws ends all calls. */
   readonly onOutcome?: (outcome: ToolOutcome) => void
-  /** Takes each call that has ended, also one whose failure or outcome ends them all. */
+  /** Called when a call has ended, even when its failure ends all of them. */
   readonly onEnd?: (run: ToolRun) => void
 }
 

@@ -27,7 +27,7 @@ const maxParseCost = 250_000
  */
 const defaultOneWayMs = 5000
 
-/** Replies that are on their way at once: a server that requests more without taking any gets no more. */
+/** Replies in flight at once: a server that keeps sending requests and reads no replies gets no more. */
 const maxOpenReplies = 4
 
 export interface SessionFetchOptions {

@@ -171,7 +171,7 @@ async function* passedBatches<R> (
       return step
     }
     yield step.batch
-    // What was passed on before is not refused for its size, and not looked at beyond it.
+    // What was already passed on is not refused for its size; what exceeds the bound is not inspected.
     if (held.characters * 2 > maxHeldBytes) continue
     for (const event of step.batch.events) held.push(event, decided)
     countHeld()

@@ -41,7 +41,7 @@ export function sseReader (maxLength: number, onRetry?: (ms: number) => void): S
 const none: EventSourceMessage[] = []
 /** Lines in one read that are no fields: the parser makes an error of each, which takes microseconds. */
 const maxStrayLines = 1000
-/** Lines without a message: what is kept of an open message costs memory for each of its lines. */
+/** Lines of a message that is not complete: each costs memory besides its text. */
 const maxOpenLines = 100_000
 const byteOrderMark = '\ufeff'
 

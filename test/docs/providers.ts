@@ -67,8 +67,9 @@ const connections = `
 | share connections | \`http2: true\`: up to 100 requests on each. The server must offer HTTP/2; not through a proxy |
 
 Proxies are HTTP proxies that allow \`CONNECT\`: TLS is spoken with the provider, so a proxy sees its host and no more. They are used for
-requests to configured providers only. Addresses that callers name, tool servers and sign-in are reached directly. This machine, link-local
-addresses and the metadata services of clouds bypass the proxy, whatever the variables say; callers who name one are refused unless it is allowed.
+requests to configured providers only. Sign-in and tool servers of the configuration are reached directly, and so are addresses
+that callers name, unless [\`tools.proxy\`](tools.md) is set. This machine, link-local addresses and the metadata services of clouds bypass the
+proxy, whatever the variables say; callers who name one are refused unless it is allowed.
 
 Over HTTP/1.1 an answer that breaks off is noticed, unless it has neither a length nor chunks and its connection ends in order.
 

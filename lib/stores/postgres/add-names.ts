@@ -85,8 +85,8 @@ export const addingNames = (rows: string, times: string): string => `
   )`
 
 /**
- * A caller may choose the name of the others as well: that says nothing of the period. Each name is looked up
- * by itself, as PostgreSQL may compare all with each other for a join.
+ * Looks one name up, since PostgreSQL may compare all names with each other for a join. A caller may send the
+ * name that stands for the others, which must not close the period.
  */
 const found = (name: string): string => `
   select 1 from counted_names as known where ${isOfPeriod('known')} and known.name = ${name}`
