@@ -15,6 +15,7 @@ import {
   chatFrames,
   eventStream,
   fakeUpstream,
+  toolCallAnswer,
   type FakeUpstream,
   type Script
 } from '../support/upstream.ts'
@@ -29,27 +30,7 @@ const path = '/v1/chat/completions'
 const hello = { messages: [{ role: 'user', content: 'to Zanzibar' }], model: 'one/m' }
 const fine: Script = { pieces: [chatAnswer('one')] }
 const stream: Script = { headers: eventStream, pieces: chatFrames(['one', 'two'], { usage: true }) }
-const toolTurn: Script = {
-  pieces: [
-    JSON.stringify({
-      id: 'c1',
-      object: 'chat.completion',
-      created: 1,
-      model: 'm',
-      choices: [
-        {
-          index: 0,
-          message: {
-            role: 'assistant',
-            content: null,
-            tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } }]
-          },
-          finish_reason: 'tool_calls'
-        }
-      ]
-    })
-  ]
-}
+const toolTurn: Script = { pieces: [toolCallAnswer('echo')] }
 const stages: Settings['stages'] = [
   {
     name: 'islands',

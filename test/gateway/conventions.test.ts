@@ -18,7 +18,9 @@ import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { otlpSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { remoteServer } from '../support/tool-servers.ts'
-import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
+import {
+  chatAnswer, chatFrames, eventStream, fakeUpstream, toolCallAnswer, type Script
+} from '../support/upstream.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { Family } from '../../lib/telemetry/metric-families.ts'
 
@@ -91,27 +93,7 @@ interface Seen {
   readonly lines: ReadonlyArray<Record<string, unknown>>
 }
 
-const toolTurn: Script = {
-  pieces: [
-    JSON.stringify({
-      id: 'c1',
-      object: 'chat.completion',
-      created: 1,
-      model: 'm',
-      choices: [
-        {
-          index: 0,
-          message: {
-            role: 'assistant',
-            content: null,
-            tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } }]
-          },
-          finish_reason: 'tool_calls'
-        }
-      ]
-    })
-  ]
-}
+const toolTurn: Script = { pieces: [toolCallAnswer('echo')] }
 const embedding: Script = {
   pieces: [
     JSON.stringify({

@@ -170,3 +170,21 @@ export function chatAnswer (text: string): string {
     usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 }
   })
 }
+
+/** Returns a complete chat completion that calls a tool, without arguments. */
+export function toolCallAnswer (name: string): string {
+  const call = { id: 'call_1', type: 'function', function: { name, arguments: '{}' } }
+  return JSON.stringify({
+    id: 'c1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: null, tool_calls: [call] },
+        finish_reason: 'tool_calls'
+      }
+    ]
+  })
+}
