@@ -13,7 +13,7 @@ import type { Usage, UsageTotals } from '../../schemas/admin/usage.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Command } from './command.ts'
 import { momentOf } from './parse-date.ts'
-import { table } from './table.ts'
+import { percent, table } from './table.ts'
 
 const keyName = 'HEADGATE_ADMIN_KEY'
 const filters = ['model', 'provider', 'endpoint', 'key', 'project'] as const
@@ -207,8 +207,4 @@ function cellsOf (totals: UsageTotals): string[] {
     ms(latency_ms?.p50),
     ms(latency_ms?.p95)
   ]
-}
-
-function percent (part: number, whole: number): string {
-  return whole === 0 ? '-' : `${((100 * part) / whole).toFixed(1)} %`
 }

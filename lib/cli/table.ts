@@ -11,3 +11,8 @@ export function table (rows: ReadonlyArray<readonly string[]>): string {
     .map(row => row.map((text, column) => text.padEnd(widths[column] ?? 0)).join('  ').trimEnd())
     .join('\n')
 }
+
+/** Prints a share, `-` of nothing. */
+export function percent (part: number, whole: number): string {
+  return whole === 0 ? '-' : `${((100 * part) / whole).toFixed(1)} %`
+}

@@ -8,7 +8,7 @@ import { groupings, usageTotals, type Grouping, type Sums, type Total } from '..
 import { CommandError } from '../process/terminal.ts'
 import type { Command } from './command.ts'
 import { momentOf } from './parse-date.ts'
-import { table } from './table.ts'
+import { percent, table } from './table.ts'
 import { usageExport } from './usage-export.ts'
 
 const options = {
@@ -25,8 +25,9 @@ export const usage: Command = {
 
 Reports calls and their cost, even while a gateway runs. Each call is priced at the prices of its time. Calls
 of models without a price are counted as UNPRICED, at no cost. ~ marks a cost that is partly estimated.
-CANCELLED calls ended because the client disconnected. export prints one record per call, ordered by the
-time at which the call was accepted, as JSON Lines or CSV. export --now writes the files of usage.exports
+CANCELLED calls ended because the client disconnected. CACHED is the share of the PROMPT tokens that
+providers read from their caches. export prints one record per call, ordered by the time at which the call
+was accepted, as JSON Lines or CSV. export --now writes the files of usage.exports
 that are due, rather than waiting for a gateway.
 
   --since WHEN    a date (2025-11-01), a time (2025-11-01T18:00:00Z) or a duration (7d, 12h);
@@ -69,7 +70,7 @@ function groupingOf (text: string): Grouping {
   throw new CommandError(`unknown grouping "${text}"; ${hint}`, { exitCode: 2 })
 }
 
-const headings = ['CALLS', 'FAILED', 'CANCELLED', 'PROMPT', 'COMPLETION', 'COST', 'UNPRICED']
+const headings = ['CALLS', 'FAILED', 'CANCELLED', 'PROMPT', 'CACHED', 'COMPLETION', 'COST', 'UNPRICED']
 
 function asTable (totals: readonly Total[], groups: readonly Grouping[]): string {
   const rows = totals.map(({ group, sums }) => [
@@ -85,6 +86,7 @@ function numbersOf (sums: Sums): string[] {
     failed,
     cancelled,
     prompt_tokens: prompt,
+    cached_tokens: cached,
     completion_tokens: completion,
     cost_nano_usd: cost,
     unpriced,
@@ -95,6 +97,7 @@ function numbersOf (sums: Sums): string[] {
     failed,
     cancelled,
     prompt,
+    percent(cached, prompt),
     completion,
     `${estimated > 0 ? '~' : ''}$${(cost / 1e9).toFixed(4)}`,
     unpriced

@@ -1,6 +1,9 @@
+import { join } from 'node:path'
 import t from 'tap'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { headgate } from '../support/command.ts'
 import { directoryOf, ask, startGateway, type Ended } from '../support/headgate.ts'
+import { usageRowOf } from '../support/usage.ts'
 
 t.test('workers share the limits of a key and the usage records', async t => {
   const directory = directoryOf(t, {
@@ -22,7 +25,7 @@ t.test('workers share the limits of a key and the usage records', async t => {
 
   t.match(await usage(), {
     code: 0,
-    out: /^KEY +CALLS +FAILED [^]*\nconfigured:few +12 +11 +0 +\d+ +\d+ +\$0\.\d{4} +0\n/
+    out: /^KEY +CALLS +FAILED [^]*\nconfigured:few +12 +11 +0 +\d+ +0\.0 % +\d+ +\$0\.\d{4} +0\n/
   })
   t.match(
     JSON.parse((await usage('--by', 'day,key', '--since', '1d', '--json')).out),
@@ -36,4 +39,14 @@ t.test('workers share the limits of a key and the usage records', async t => {
   t.match(await usage('--since', '2999-01-01'), { code: 0, out: 'No usage recorded.' })
   t.match(await usage('--by', 'modle'), { code: 2, error: /did you mean "model"/ })
   t.match(await usage('--since', 'long ago'), { code: 2, error: /must be a date/ })
+})
+
+t.test('the share of the prompt that providers read from their caches is shown', async t => {
+  const directory = directoryOf(t)
+  const database = await openDatabase(join(directory, '.headgate'))
+  const rows = [{ prompt_tokens: 3000, cached_tokens: 2500 }, { prompt_tokens: 1000, cached_tokens: 0 }]
+  await database.insertUsage(rows.map((usage, number) => (usageRowOf(number, usage))))
+  await database.close()
+  const { out } = await headgate(t, ['usage', '--since', '2025-11-01'], directory)
+  t.match(out, /^KEY [^\n]* PROMPT +CACHED +COMPLETION [^\n]*\n\S+ +2 +0 +0 +4000 +62\.5 % /)
 })
