@@ -7,12 +7,12 @@
  * `loadClient`.
  */
 
+import { CommandTransport } from './command-transport.ts'
 import { startDeadline } from '../async/start-deadline.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { version } from '../text/version.ts'
 import { httpStatus, timedOut } from './failure.ts'
 import { loadUndici } from '../net/load-undici.ts'
-import { repairTransport } from './repair-transport.ts'
 import { Session } from './session.ts'
 import { sessionFetch } from './session-fetch.ts'
 import type { Listing } from './repair-message.ts'
@@ -43,7 +43,7 @@ export interface ConnectOptions {
   readonly agents: Agents
   /** Bounds one answer of a server, and all pages of its tool list together. */
   readonly maxBytes: number
-  /** Gives memory for answers that arrive over HTTP. A command has one at most: its pipe is read in order. */
+  /** Gives memory for answers that arrive. */
   readonly holdMemory: HoldMemory
   readonly timeoutMs: number
   readonly listTtlMs: number
@@ -65,7 +65,7 @@ export function createConnect (options: ConnectOptions): Connect {
     const timeout = startDeadline(options.timeoutMs, signal, new Error('timed out while connecting'))
     try {
       return via.kind === 'command'
-        ? await connectLocal(via, options, timeout.signal)
+        ? await connectLocal(via, () => options.holdMemory(keyId), options, timeout.signal)
         : await connectRemote(via, () => options.holdMemory(keyId), options, timeout.signal)
     } catch (error) {
       throw timeout.passed() ? timedOut('connect', error) : error
@@ -128,26 +128,35 @@ function mayUseSse (error: unknown): boolean {
 
 async function connectLocal (
   via: LocalServer,
+  hold: () => HeldMemory,
   options: ConnectOptions,
   signal: AbortSignal
 ): Promise<Session> {
-  const { StdioClientTransport, getDefaultEnvironment } = await import('@modelcontextprotocol/client/stdio')
-  const transport = new StdioClientTransport({
+  const { getDefaultEnvironment } = await import('@modelcontextprotocol/client/stdio')
+  const { maxBytes, timeoutMs } = options
+  const listing: Listing = { leftOut: new Set(), bytes: 0, maxBytes }
+  const start = (): CommandTransport => new CommandTransport({
     command: via.command,
-    args: [...via.args],
+    args: via.args,
     // Not the gateway's own environment: there are provider keys in it.
     env: { ...getDefaultEnvironment(), ...reveal(via.env) },
-    stderr: 'ignore',
-    maxBufferSize: options.maxBytes
+    maxBytes,
+    memory: hold(),
+    listing
   })
-  const listing: Listing = { leftOut: new Set(), bytes: 0, maxBytes: options.maxBytes }
-  repairTransport(transport, listing)
-  // One that does not answer the question for its revision is taken for one of an earlier revision.
-  return await connectOver(transport, { ...options, probeMs: options.timeoutMs / 3 }, signal, listing)
+  const first = start()
+  try {
+    // One that does not answer the question for its revision is taken for one of an earlier revision.
+    return await connectOver(first, { ...options, probeMs: timeoutMs / 3 }, signal, listing)
+  } catch (error) {
+    if (signal.aborted || !first.endedByItself) throw error
+    // Some end at a question that they do not know.
+    return await connectOver(start(), { ...options, probeMs: 0 }, signal, listing)
+  }
 }
 
 interface SessionOptions extends ConnectOptions {
-  /** Milliseconds in which a server says which revision it speaks. Default: `timeoutMs`. */
+  /** Milliseconds in which a server says which revision it speaks; zero does not ask. Default: `timeoutMs` */
   readonly probeMs?: number
 }
 
@@ -162,7 +171,7 @@ async function connectOver (
   let session: Session | undefined
   const client = new Client(identity, {
     ...clientOptions,
-    versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeMs } },
+    versionNegotiation: probeMs === 0 ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: probeMs } },
     listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => session?.forgetTools() } }
   })
   // Aborting the handshake is not enough: a server may keep the stream open that was opened first.

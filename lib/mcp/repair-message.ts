@@ -45,11 +45,13 @@ export function repairMessage (value: unknown, request: SentRequest | undefined,
   if (!isObject(value) || typeof value['method'] === 'string') return value
   const { id: givenId, error, result, ...rest } = value
   const isError = error !== undefined && error !== null
-  if (!isError && result === undefined) return value
   const id = idOf(givenId, request)
+  const isExpected = request !== undefined && id === request.id
+  if (!isError && result === undefined) {
+    return isExpected && isAnswer(value) ? noAnswer(request, brokenAnswerCode) : value
+  }
   if (isError) return { ...rest, jsonrpc: '2.0', id, error: repairError(error) }
-  const isAnswer = request !== undefined && id === request.id
-  if (isAnswer && request.method === 'tools/list') {
+  if (isExpected && request.method === 'tools/list') {
     listing.bytes += Buffer.byteLength(JSON.stringify(result))
     if (listing.bytes > listing.maxBytes) {
       return { jsonrpc: '2.0', id, error: { code: listTooLargeCode, message: 'too large' } }
@@ -59,18 +61,19 @@ export function repairMessage (value: unknown, request: SentRequest | undefined,
     ...rest,
     jsonrpc: '2.0',
     id,
-    result: isAnswer ? repairResult(request.method, result, listing) : result
+    result: isExpected ? repairResult(request.method, result, listing) : result
   }
 }
 
-/** Returns a message that says that a request got no answer. */
+/** Returns a message that says that a request got no answer, or none that can be read. */
 export function noAnswer ({ id }: SentRequest, code = noAnswerCode): JsonObject {
   return { jsonrpc: '2.0', id, error: { code, message: 'no answer' } }
 }
 
-/** Returns a message that says that the answer to a request could not be read. */
-export function brokenAnswer ({ id }: SentRequest): JsonObject {
-  return { jsonrpc: '2.0', id, error: { code: brokenAnswerCode, message: 'broken answer' } }
+/** Returns true for a message with a result or an error. */
+export function isAnswer (message: unknown): boolean {
+  return isObject(message) && typeof message['method'] !== 'string' &&
+    ('result' in message || 'error' in message)
 }
 
 /** Returns true for a message that answers the request. */

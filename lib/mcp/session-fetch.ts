@@ -7,19 +7,13 @@
  */
 
 import { setMaxListeners } from 'node:events'
-import { guardedFetch, type GuardedRequest } from './guarded-fetch.ts'
+import { guardedFetch, maxParseCost, type GuardedRequest } from './guarded-fetch.ts'
 import { isStream, tolerantAnswer } from './tolerant-answer.ts'
 import { idText, type Listing, type SentRequest } from './repair-message.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import type { HeldMemory } from '../core/call.ts'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher } from 'undici'
-
-/**
- * The client library parses and checks an answer in one turn of the event loop: this much takes 40 ms, such
- * as 450 tools of 15 properties.
- */
-const maxParseCost = 250_000
 
 /**
  * The time a server has to take a notification or a reply, which no caller waits for: its socket would stay

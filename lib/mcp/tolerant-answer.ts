@@ -9,7 +9,7 @@ import { parseBounded } from '../json/parse-bounded.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import { sseReader } from '../wire/sse.ts'
 import {
-  answers, noAnswer, noAnswerCode, noMemoryCode, repairMessage, type Listing, type SentRequest
+  answers, isAnswer, noAnswer, noAnswerCode, noMemoryCode, repairMessage, type Listing, type SentRequest
 } from './repair-message.ts'
 
 export interface TolerantAnswerOptions {
@@ -108,11 +108,6 @@ function repairedJson (
   if (isList(value)) return value.flatMap(repaired)
   const messages = repaired(value)
   return messages.length === 1 ? messages[0] : messages
-}
-
-function isAnswer (message: unknown): boolean {
-  return isObject(message) && typeof message['method'] !== 'string' &&
-    ('result' in message || 'error' in message)
 }
 
 function isServerRequest (message: unknown): boolean {

@@ -1,0 +1,255 @@
+/**
+ * Speaks with a tool server that is a child process: one JSON-RPC message on each line of its pipes. Lines
+ * that are no message, as of a log, are passed over.
+ *
+ * Each line is bounded as it arrives, in bytes, in values and by the memory of answers, and lines are read in
+ * slices that take turns with all else. The session ends with the process, although a process that it has
+ * started may hold its pipes; nothing that this one writes later is read.
+ */
+
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { once } from 'node:events'
+import { isList, isObject } from '../json/guards.ts'
+import { maxDepth, parseBounded, ValueCounter } from '../json/parse-bounded.ts'
+import { maxParseCost, slicesOf } from './guarded-fetch.ts'
+import {
+  brokenAnswerCode, idText, isAnswer, listTooLargeCode, noAnswer, noMemoryCode, repairMessage,
+  type Listing, type SentRequest
+} from './repair-message.ts'
+import type { Readable, Writable } from 'node:stream'
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
+import type { HeldMemory } from '../core/call.ts'
+
+export interface CommandOptions {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** Bounds one line, and what waits for the process to read it. */
+  readonly maxBytes: number
+  /** Memory for the line that arrives. */
+  readonly memory: HeldMemory
+  /** Gets what lists of tools have. */
+  readonly listing: Listing
+  /** Milliseconds that the process has to end by itself, and again after a SIGTERM. Default 2000. */
+  readonly graceMs?: number
+}
+
+/** Replies that a process has not read: one that requests more without reading any gets no more. */
+const maxOpenReplies = 100
+/** Time to read what a process wrote before it ended, where another one keeps its pipe open. */
+const drainMs = 250
+/** Each byte counts twice: a line is in memory as bytes and as text. */
+const copies = 2
+const lineFeed = 10
+
+export class CommandTransport implements Transport {
+  onclose?: (() => void) | undefined
+  onerror?: ((error: Error) => void) | undefined
+  onmessage?: ((message: JSONRPCMessage) => void) | undefined
+  /** The client library recognises the transport of a process by `stderr` and `pid`. */
+  readonly stderr = null
+  readonly #options: CommandOptions
+  #child: ChildProcessByStdio<Writable, Readable, null> | undefined
+  /** By the id as text. */
+  readonly #unanswered = new Map<string, SentRequest>()
+  #openReplies = 0
+  #closing: Promise<void> | undefined
+  #endedByItself = false
+  /** The line that arrives. */
+  #pieces: Buffer[] = []
+  #lineBytes = 0
+  #heldBytes = 0
+  #counter = new ValueCounter(Infinity)
+  /** True when the rest of the line is passed over. */
+  #isRefused = false
+
+  constructor (options: CommandOptions) {
+    this.#options = options
+  }
+
+  get pid (): number | null {
+    return this.#child?.pid ?? null
+  }
+
+  /** Returns true once the process has ended although nobody has closed the transport. */
+  get endedByItself (): boolean {
+    return this.#endedByItself
+  }
+
+  /** @throws the system's error where the command cannot be started */
+  async start (): Promise<void> {
+    const { command, args, env } = this.#options
+    const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'ignore'] })
+    this.#child = child
+    child.stdin.on('error', error => this.onerror?.(error))
+    let drained: NodeJS.Timeout | undefined
+    child.once('exit', () => { drained = setTimeout(() => child.stdout.destroy(), drainMs) })
+    await once(child, 'spawn')
+    child.on('error', error => this.onerror?.(error))
+    void this.#read(child.stdout).finally(() => clearTimeout(drained))
+  }
+
+  /** @throws Error when the process reads nothing, or has ended */
+  async send (message: JSONRPCMessage): Promise<void> {
+    const { stdin } = this.#child ?? {}
+    if (stdin === undefined || this.#closing !== undefined) throw new Error('the tool server has ended')
+    if (stdin.writableLength > this.#options.maxBytes) {
+      void this.close()
+      throw new Error('the tool server reads nothing')
+    }
+    const isReply = !('method' in message)
+    if (isReply) {
+      if (this.#openReplies === maxOpenReplies) return
+      this.#openReplies++
+    } else {
+      const { method, params } = message
+      if ('id' in message) this.#unanswered.set(idText(message.id), { id: message.id, method })
+      else if (method === 'notifications/cancelled') this.#unanswered.delete(idText(params?.['requestId']))
+    }
+    await new Promise<void>((resolve, reject) => {
+      stdin.write(`${JSON.stringify(message)}\n`, error => {
+        if (isReply) this.#openReplies--
+        if (error == null) resolve()
+        else reject(error)
+      })
+    })
+  }
+
+  /** Resolves when the process has ended; it is asked to by the end of its input, then by signals. */
+  async close (): Promise<void> {
+    await (this.#closing ??= this.#close())
+  }
+
+  async #close (): Promise<void> {
+    this.#endLine()
+    this.#unanswered.clear()
+    const child = this.#child
+    queueMicrotask(() => this.onclose?.()) // once the transport is closed
+    if (child?.pid === undefined) return
+    child.stdin.end()
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      if (await exits(child, this.#options.graceMs ?? 2000)) break
+      child.kill(signal)
+    }
+    child.stdin.destroy()
+    child.stdout.destroy()
+  }
+
+  async #read (stdout: Readable): Promise<void> {
+    try {
+      for await (const slice of slicesOf(stdout)) {
+        if (this.#closing === undefined) this.#take(Buffer.from(slice.buffer, slice.byteOffset, slice.length))
+      }
+    } catch (error) {
+      this.onerror?.(error as Error) // of a stream
+    }
+    this.#endedByItself = this.#closing === undefined
+    await this.close()
+  }
+
+  #take (slice: Buffer): void {
+    let from = 0
+    for (let end = slice.indexOf(lineFeed); end !== -1; end = slice.indexOf(lineFeed, from)) {
+      this.#add(slice.subarray(from, end))
+      if (this.#closing !== undefined) return
+      this.#readLine(Buffer.concat(this.#pieces).toString())
+      this.#endLine()
+      from = end + 1
+    }
+    this.#add(slice.subarray(from))
+  }
+
+  #add (piece: Buffer): void {
+    const { maxBytes, memory } = this.#options
+    this.#lineBytes += piece.length
+    if (this.#lineBytes > maxBytes) {
+      this.#refuse(listTooLargeCode)
+      void this.close() // it may have no end
+      return
+    }
+    if (this.#isRefused || piece.length === 0) return
+    this.#counter.push(piece)
+    if (this.#counter.parseCost > maxParseCost || this.#counter.deepest > maxDepth) {
+      this.#refuse(listTooLargeCode)
+      return
+    }
+    try {
+      memory.take(copies * piece.length)
+      this.#heldBytes += piece.length
+      this.#pieces.push(piece)
+    } catch {
+      this.#refuse(noMemoryCode)
+    }
+  }
+
+  #endLine (): void {
+    this.#options.memory.give(copies * this.#heldBytes)
+    this.#pieces = []
+    this.#lineBytes = 0
+    this.#heldBytes = 0
+    this.#counter = new ValueCounter(Infinity)
+    this.#isRefused = false
+  }
+
+  /** Passes over the rest of a line. What it answers is at its end, or behind it. */
+  #refuse (code: number): void {
+    if (this.#isRefused) return
+    this.#isRefused = true
+    this.#pieces = []
+    this.#failUnanswered(code)
+  }
+
+  #failUnanswered (code: number): void {
+    const requests = [...this.#unanswered.values()]
+    this.#unanswered.clear()
+    for (const request of requests) this.#deliver(noAnswer(request, code))
+  }
+
+  #readLine (line: string): void {
+    if (!/^\s*[{[]/.test(line)) return
+    let value: unknown
+    try {
+      value = parseBounded(line)
+    } catch {
+      return // a line of a log
+    }
+    for (const message of isList(value) ? value : [value]) this.#readMessage(message)
+  }
+
+  #readMessage (message: unknown): void {
+    if (!isObject(message)) return
+    if (!isAnswer(message)) {
+      if (typeof message['method'] === 'string') this.#deliver(message)
+      return
+    }
+    const id = idText(message['id'])
+    const request = this.#unanswered.get(id)
+    this.#unanswered.delete(id)
+    if (request !== undefined) this.#deliver(repairMessage(message, request, this.#options.listing))
+    // An answer that does not say to what; others are late.
+    else if (message['id'] === undefined || message['id'] === null) this.#failUnanswered(brokenAnswerCode)
+  }
+
+  #deliver (message: unknown): void {
+    try {
+      this.onmessage?.(message as JSONRPCMessage) // it checks what it gets
+    } catch (error) {
+      this.onerror?.(error as Error) // of the client library
+    }
+  }
+}
+
+async function exits (child: ChildProcessByStdio<Writable, Readable, null>, ms: number): Promise<boolean> {
+  if (child.exitCode !== null || child.signalCode !== null) return true
+  return await new Promise<boolean>(resolve => {
+    const onExit = (): void => {
+      clearTimeout(timer)
+      resolve(true)
+    }
+    const timer = setTimeout(() => {
+      child.off('exit', onExit)
+      resolve(false)
+    }, ms)
+    child.once('exit', onExit)
+  })
+}
