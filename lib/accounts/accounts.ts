@@ -14,6 +14,7 @@ import { AuditLog, gatewayActor, type Actor } from './audit-log.ts'
 import { Challenges } from './challenges.ts'
 import { Idempotency } from './idempotency.ts'
 import { Identities } from './identities.ts'
+import { KeyQuota } from './key-quota.ts'
 import { Links, type NewInvitation, type NewLink } from './links.ts'
 import { Passkeys } from './passkeys.ts'
 import { Projects } from './projects.ts'
@@ -41,6 +42,7 @@ export class Accounts {
   readonly idempotency: Idempotency
   readonly throttle = new Throttle()
   readonly failureQuota = new FailureQuota()
+  readonly keyQuota = new KeyQuota()
 
   readonly #database: AccountsDatabase
   readonly #use: UseStore
@@ -89,6 +91,8 @@ export class Accounts {
       const endsAll = changes.password !== undefined || changes.disabled === true
       if (endsAll || changed.role !== user.role) await links.endSignIn(user.id)
       if (endsAll || !isAtLeast(user.role, changed.role)) await sessions.endAll(user.id)
+      // of projects that they may not see any more
+      if (!isAtLeast(changed.role, user.role)) await sessions.endPlaygrounds(user.id)
       await endIssued(links, user.role, changes.disabled === true ? undefined : changed.role)
       return changed
     })
@@ -100,9 +104,11 @@ export class Accounts {
    * @throws GatewayError as `changeUser` does
    */
   async removeUser ({ id, role }: UserRow, by: Principal): Promise<boolean> {
-    return await this.#change(by, id, async ({ users, links }) => {
+    return await this.#change(by, id, async ({ users, links, sessions }) => {
       const removed = await users.remove(id, role)
-      if (removed) await endIssued(links, role, undefined)
+      if (!removed) return false
+      await sessions.endAll(id)
+      await endIssued(links, role, undefined)
       return removed
     })
   }

@@ -144,9 +144,30 @@ export class Sessions {
     return ended.numDeletedRows > 0n
   }
 
+  /** Ends all sessions of a user, and the keys that their playgrounds have. */
   async endAll (userId: string): Promise<void> {
     await this.#use(
       async () => await this.#query.deleteFrom('sessions').where('user_id', '=', userId).execute()
+    )
+    await this.endPlaygrounds(userId)
+  }
+
+  /**
+   * Revokes the keys that pages of a user have made for themselves: no list shows them, so nobody else would.
+   *
+   * @param projectId of those of one project. Default: of all
+   */
+  async endPlaygrounds (userId: string, projectId?: string): Promise<void> {
+    await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('keys')
+          .set({ revoked_at_ms: Date.now() })
+          .where('owner_id', '=', userId)
+          .where('temporary', 'is not', null)
+          .where('revoked_at_ms', 'is', null)
+          .$if(projectId !== undefined, keys => keys.where('project_id', '=', projectId ?? ''))
+          .execute()
     )
   }
 

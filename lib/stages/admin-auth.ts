@@ -216,7 +216,7 @@ function hostOf (origin: string | string[]): string | undefined {
 async function checkRights (
   { accounts }: Admin,
   { id, role, scopes, session }: Principal,
-  { role: least, scope }: AdminRouteSpec,
+  { role: least, scope, needsCredential = least !== 'self' }: AdminRouteSpec,
   { host }: Pick<ServerSettings, 'host'>
 ): Promise<void> {
   if (least === 'none') return
@@ -224,9 +224,7 @@ async function checkRights (
     if (session === undefined) {
       throw new GatewayError('insufficient_permissions', { message: 'An admin key has no session.' })
     }
-    return
-  }
-  if (!isAtLeast(role, least)) {
+  } else if (!isAtLeast(role, least)) {
     throw new GatewayError('insufficient_permissions', { message: `This needs the role \`${least}\`.` })
   }
   if (scopes !== undefined && scope !== undefined && !scopes.includes(scope)) {
@@ -234,7 +232,12 @@ async function checkRights (
       message: `The admin key does not have the scope \`${scope}\`.`
     })
   }
-  if (session !== undefined && !isLoopback(host) && !await accounts.users.haveCredential(id)) {
+  if (
+    needsCredential &&
+    session !== undefined &&
+    !isLoopback(host) &&
+    !await accounts.users.haveCredential(id)
+  ) {
     throw noCredential()
   }
 }

@@ -45,6 +45,7 @@ export const keyHandlers: AdminHandlers<
     checkOwner(call, request.owner_id, principalOf(call).id)
     checkStageNames(request.stages, settings)
     await usableProject(call, request.project_id ?? defaultProject)
+    takeQuota(call)
     return await createKey(call.admin, actorOf(call), request, { byAdmin: isAdmin(call) })
   },
 
@@ -81,6 +82,7 @@ export const keyHandlers: AdminHandlers<
     if (role === 'viewer') {
       throw new GatewayError('insufficient_permissions', { message: 'This needs the role `member`.' })
     }
+    takeQuota(call)
     const expiresAtMs = Date.now() + playgroundMs
     const { key, secret } = await createKey(
       call.admin,
@@ -184,6 +186,12 @@ function checkUnprotected (key: Key, change: KeyChange): void {
       message: `An admin has set \`${param}\` of this key: ask one to change it.`
     })
   }
+}
+
+/** Counts a key that a person makes; what an admin key makes is the operator's own program. */
+function takeQuota (call: AdminCall): void {
+  const { id, session } = principalOf(call)
+  if (session !== undefined) call.admin.accounts.keyQuota.take(id)
 }
 
 function isAdmin (call: AdminCall): boolean {

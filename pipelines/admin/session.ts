@@ -51,9 +51,11 @@ export const sessionHandlers: AdminHandlers<
 
   'DELETE /admin/v1/sessions/:session_id': async call => {
     const id = param(call, 'session_id')
-    if (!await call.admin.accounts.sessions.end(principalOf(call).id, id)) {
-      throw notFound('session_id', 'session')
-    }
+    const { id: userId } = principalOf(call)
+    const { sessions } = call.admin.accounts
+    if (!await sessions.end(userId, id)) throw notFound('session_id', 'session')
+    // which session made a key of the playground is not known
+    await sessions.endPlaygrounds(userId)
     await audit(call, { action: 'session.end', subject: { id } })
     return { id, deleted: true }
   },

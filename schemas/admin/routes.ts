@@ -84,6 +84,8 @@ export interface AdminRouteSpec {
   readonly summary: string
   /** The least role that may use it; `none`: no session is needed, `self`: any session, but no admin key. */
   readonly role: Role | 'none' | 'self'
+  /** True where a sign-in link alone is not enough beyond loopback. Default: unless the role is `self`. */
+  readonly needsCredential?: boolean
   /** The scope that an admin key needs. */
   readonly scope?: Scope
   readonly query?: Readonly<Record<string, QueryParameter>>
@@ -401,6 +403,7 @@ export const adminRoutes = {
     operationId: 'createPlaygroundKey',
     summary: 'Make a key of an hour for calls of the page itself.',
     role: 'self',
+    needsCredential: true,
     request: PlaygroundKeyRequest,
     answer: PlaygroundKey
   },

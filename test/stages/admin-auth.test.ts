@@ -7,7 +7,7 @@ import { adminAuth, type AdminCall } from '../../lib/stages/admin-auth.ts'
 import { openSqlite } from '../../lib/stores/sqlite/open.ts'
 import { settings } from '../support/settings.ts'
 import { receivedCall } from '../support/stages.ts'
-import type { AdminRouteSpec } from '../../schemas/admin/routes.ts'
+import { adminRoutes, type AdminRouteSpec } from '../../schemas/admin/routes.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { ServerSettings } from '../../lib/core/settings.ts'
 import { Done } from '../../schemas/admin/common.ts'
@@ -32,6 +32,8 @@ const spec: AdminRouteSpec = {
 
 interface AuthOptions {
   readonly role?: AdminRouteSpec['role']
+  /** Default: one of `role`. */
+  readonly route?: AdminRouteSpec
   readonly method?: string
   readonly encrypted?: boolean
   readonly server?: ServerSettings
@@ -40,7 +42,13 @@ interface AuthOptions {
 async function authed (
   admin: Admin | undefined,
   headers: Call['headers'],
-  { role = 'member', method = 'GET', encrypted = false, server = settings().server }: AuthOptions = {}
+  {
+    role = 'member',
+    route = { ...spec, role },
+    method = 'GET',
+    encrypted = false,
+    server = settings().server
+  }: AuthOptions = {}
 ): Promise<AdminCall | string> {
   const call = receivedCall({
     headers: { host: 'gateway:8080', ...headers },
@@ -51,7 +59,7 @@ async function authed (
     ...admin !== undefined && { admin: async () => admin }
   }
   try {
-    for await (const found of adminAuth(services, { ...spec, role }, method)(once(call))) return found
+    for await (const found of adminAuth(services, route, method)(once(call))) return found
   } catch (error) {
     return asGatewayError(error).code
   }
@@ -128,7 +136,23 @@ t.test('beyond loopback a session without a password or passkey may do nothing b
   const session = { cookie: `headgate_session=${token}`, 'x-headgate-csrf': csrfToken }
   const server = { ...settings().server, host: '0.0.0.0' }
   t.equal(await authed(admin, session, { server }), 'insufficient_permissions')
-  t.match(await authed(admin, session, { server, role: 'self' }), { principal: { id: user.id } })
+  const routes: ReadonlyArray<[string, AdminRouteSpec]> = Object.entries(adminRoutes)
+  const allowed = await Promise.all(routes.map(async ([name, route]) => {
+    if (route.role === 'none') return []
+    return (await authed(admin, session, { server, route })) === 'insufficient_permissions' ? [] : [name]
+  }))
+  t.same(allowed.flat(), [
+    'GET /admin/v1/session',
+    'DELETE /admin/v1/session',
+    'GET /admin/v1/sessions',
+    'DELETE /admin/v1/sessions/:session_id',
+    'POST /admin/v1/profile',
+    'POST /admin/v1/profile/password',
+    'GET /admin/v1/passkeys',
+    'POST /admin/v1/passkeys/options',
+    'POST /admin/v1/passkeys',
+    'DELETE /admin/v1/passkeys/:passkey_id'
+  ])
   await admin.accounts.users.update(user.id, { password: 'its hash' })
   t.match(await authed(admin, session, { server }), { principal: { id: user.id } })
 })

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { sql } from 'kysely'
 import { openDatabase } from '../../../lib/stores/open-database.ts'
-import { adminGateway } from '../../support/admin.ts'
+import { adminGateway, type Person } from '../../support/admin.ts'
 import { modelSettings, providerSettings } from '../../support/settings.ts'
 import { testPlace } from '../../support/stores.ts'
 import { usageRowOf } from '../../support/usage.ts'
@@ -221,6 +221,72 @@ t.test('a key of the playground, which no list shows, cannot be made to last', a
   }
   t.same((await owner.send(`GET /admin/v1/keys/${id}`)).body, before)
   t.equal((await owner.send(`DELETE /admin/v1/keys/${id}`)).body.status, 'revoked')
+})
+
+t.test('a key of the playground ends with what its user may do, as no one else sees it', async t => {
+  const { user, keys } = await adminGateway(t)
+  const owner = await user('owner')
+  const project = async (name: string): Promise<string> =>
+    (await owner.send('POST /admin/v1/projects', { name })).body.id
+  const [mine, other] = [await project('mine'), await project('other')]
+  const playground = async (by: Person, id: string): Promise<string> =>
+    (await by.send('POST /admin/v1/playground/key', { project_id: id })).body.secret
+  const ends: Readonly<Record<string, (member: Person) => Promise<unknown>>> = {
+    'leaving the project': async ({ user: { id } }) =>
+      await owner.send(`DELETE /admin/v1/projects/${mine}/members/${id}`),
+    'a lower role': async ({ user: { id } }) =>
+      await owner.send(`POST /admin/v1/users/${id}`, { role: 'viewer' }),
+    'being disabled': async ({ user: { id } }) =>
+      await owner.send(`POST /admin/v1/users/${id}`, { disabled: true }),
+    'being deleted': async ({ user: { id } }) => await owner.send(`DELETE /admin/v1/users/${id}`),
+    'a new password': async ({ send }) =>
+      await send('POST /admin/v1/profile/password', { new_password: 'correct horse battery' })
+  }
+  for (const [name, end] of Object.entries(ends)) {
+    const [member, bystander] = [await user('member', [mine, other]), await user('member', [mine])]
+    const [ended, untouched] = [await playground(member, mine), await playground(bystander, mine)]
+    const elsewhere = await playground(member, other)
+    await end(member)
+    await keys.refresh()
+    t.equal(keys.check(ended), undefined, name)
+    t.ok(keys.check(untouched), 'the key of another user stays')
+    if (name === 'leaving the project') t.ok(keys.check(elsewhere), 'and that of another project')
+    else t.equal(keys.check(elsewhere), undefined, name)
+  }
+})
+
+t.test('ending another session ends the keys of playgrounds, whichever session made them', async t => {
+  const { user, admin, keys } = await adminGateway(t)
+  const owner = await user('owner')
+  const device = { address: null, userAgent: null }
+  const { row } = await admin.accounts.sessions.create(owner.user.id, device, false)
+  const { secret } = (await owner.send('POST /admin/v1/playground/key', { project_id: 'default' })).body
+  const lasting = (await owner.send('POST /admin/v1/keys', { name: 'lasting' })).body.secret
+  t.equal((await owner.send(`DELETE /admin/v1/sessions/${row.id}`)).status, 200)
+  await keys.refresh()
+  t.equal(keys.check(secret), undefined)
+  t.ok(keys.check(lasting))
+})
+
+t.test('a person makes so many keys in an hour, and an admin key any number', async t => {
+  const { user, admin } = await adminGateway(t)
+  const [member, other] = [await user('owner'), await user('owner')]
+  const make = (n: number) =>
+    n % 2 === 0
+      ? member.send('POST /admin/v1/playground/key', { project_id: 'default' })
+      : member.send('POST /admin/v1/keys', { name: `key ${n}` })
+  const statuses = (await Promise.all(Array.from({ length: 125 }, async (_, n) => await make(n)))).map(
+    ({ status }) => status
+  )
+  t.equal(statuses.filter(status => status === 200).length, 120, 'of all that are sent at once')
+  const refused = await make(200)
+  t.match(refused, { status: 429, body: { error: { code: 'rate_limit_exceeded', message: /120 keys/ } } })
+  const wait = Number(refused.response.headers.get('retry-after'))
+  t.ok(wait > 3500 && wait <= 3600, 'says when')
+  t.equal((await other.send('POST /admin/v1/keys', { name: 'hers' })).status, 200, 'by user')
+  const { secret } = await admin.accounts.adminKeys.create({ name: 'ops', role: 'owner', createdBy: 'test' })
+  const authorization = `Bearer ${secret}`
+  t.equal((await other.send('POST /admin/v1/keys', { name: 'more' }, { authorization })).status, 200)
 })
 
 t.test('a change of a key is refused where its rights have changed since they were looked at', async t => {
