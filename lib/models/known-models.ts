@@ -12,6 +12,7 @@ import type { ModelSettings, Settings } from '../core/settings.ts'
 import { kinds, otherUpstreamApi } from '../providers/kinds.ts'
 import { catalogueOf } from './catalogue.ts'
 import { dateIn, withoutDate } from './dated-names.ts'
+import { serviceAt } from './litellm-providers.ts'
 import { familyTraits, mergeTraits } from './traits.ts'
 
 export interface ModelSources {
@@ -32,12 +33,13 @@ export function kindsById ({ providers }: Pick<Settings, 'providers'>): Readonly
 /** @throws Error when a `models:` entry names a provider that does not exist. */
 export function collectModels ({ settings, extra, discovered }: ModelSources): Map<string, ModelEntry> {
   const providerKinds = kindsById(settings)
+  const services = new Map(settings.providers.map(({ id, baseUrl }) => [id, serviceAt(baseUrl)]))
   const { models: catalogue, families } = catalogueOf(settings)
   const entries = new Map<string, ModelEntry>()
   for (const models of discovered.values()) for (const model of models) entries.set(model.id, model)
   for (const [providerId, kind] of providerKinds) {
     for (const model of catalogue) {
-      if (model.providerId !== kind) continue
+      if (model.providerId !== (services.get(providerId) ?? kind)) continue
       const entry = withProvider(providerId, model)
       entries.set(entry.id, entry)
     }

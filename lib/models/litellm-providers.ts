@@ -72,6 +72,11 @@ const rows: Readonly<Record<string, ProviderRow>> = {
 
 export const litellmProviders: ReadonlyMap<string, ProviderRow> = new Map(Object.entries(rows))
 
+/** Names the service at an address, of those that have no kind of their own. */
+export function serviceAt (baseUrl: string): string | undefined {
+  return [...litellmProviders].find(([, row]) => row.baseUrl === baseUrl)?.[0]
+}
+
 /** Names without a prefix, as LiteLLM reads them. */
 const bareNames: ReadonlyArray<readonly [name: RegExp, provider: string]> = [
   [/^(?:gpt-|chatgpt-|o\d|text-embedding-|whisper|tts-|dall-e|davinci|babbage|omni-moderation)/, 'openai'],

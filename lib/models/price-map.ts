@@ -2,8 +2,9 @@
 
 import { isObject, nonEmptyText, type JsonObject } from '../json/guards.ts'
 import type { Catalogue, CatalogueModel } from '../../schemas/catalogue.ts'
-import { litellmProviders } from './litellm-providers.ts'
+import { litellmProviders, serviceAt } from './litellm-providers.ts'
 import type { Price } from '../../schemas/price.ts'
+import type { ProviderKind } from '../../schemas/providers.ts'
 
 /** USD per unit there, and the field here with the units that its price is of. */
 const tokenFields: ReadonlyArray<readonly [field: string, ours: keyof Price]> = [
@@ -47,7 +48,8 @@ export function isPriceMap (value: unknown): value is JsonObject {
 }
 
 /**
- * Returns the models of a price map that a kind of provider here serves.
+ * Returns the models of a price map that are served here. Those of a service without a kind of its own are
+ * named by the service, and belong to each provider with its address.
  *
  * @param builtIn models whose other facts are kept: the map has prices, limits and little else
  * @param source that the prices are from
@@ -61,11 +63,12 @@ export function catalogueOf (
   for (const [name, entry] of Object.entries(map)) {
     const provider = isObject(entry) ? String(entry['litellm_provider']) : ''
     const { kind, baseUrl } = litellmProviders.get(provider) ?? {}
-    if (!isObject(entry) || kind === undefined || baseUrl !== undefined || /\s/.test(name)) continue
-    const id = `${kind}/${withoutPrefix(name, provider)}`
+    if (!isObject(entry) || kind === undefined || /\s/.test(name)) continue
+    const service = baseUrl === undefined ? kind : serviceAt(baseUrl)
+    const id = `${service}/${withoutPrefix(name, provider)}`
     const own = priceOf(entry)
     const price = own === undefined ? {} : { price: { ...own, source, as_of: asOf } }
-    models.set(id, { ...known.get(id) ?? describe(entry, id), ...price })
+    models.set(id, { ...known.get(id) ?? describe(entry, id, kind), ...price })
   }
   return { families: [], models: [...models.values()] }
 }
@@ -111,7 +114,7 @@ function withoutPrefix (name: string, provider: string): string {
   return name.startsWith(`${provider}/`) ? name.slice(provider.length + 1) : name
 }
 
-function describe (entry: JsonObject, id: string): CatalogueModel {
+function describe (entry: JsonObject, id: string, kind: ProviderKind): CatalogueModel {
   const mode = nonEmptyText(entry['mode']) ?? 'chat'
   const supported = Object.entries(capabilityOf).flatMap(([field, name]) =>
     entry[field] === true ? [name] : []
@@ -122,7 +125,7 @@ function describe (entry: JsonObject, id: string): CatalogueModel {
     display_name: id.slice(id.indexOf('/') + 1),
     description: `From the price map: ${mode}.`,
     status: 'enabled',
-    upstream_api: id.slice(0, id.indexOf('/')),
+    upstream_api: kind,
     can: [...new Set([...modeCapabilities[mode] ?? [], ...supported])],
     ...input !== undefined && { input_token_limit: input },
     ...output !== undefined && { output_token_limit: output }

@@ -6,6 +6,7 @@ import {
   modelOfSnapshot,
   snapshotOf
 } from '../../lib/models/known-models.ts'
+import { catalogueOf as priceMap } from '../../lib/models/price-map.ts'
 import { modelSettings, providerSettings, settings } from '../support/settings.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 import type { Settings } from '../../lib/core/settings.ts'
@@ -47,6 +48,29 @@ t.test('what is said later wins: list, catalogue, what a provider brings, config
     collect({}, { openai: [{ ...entry('new'), id: 'openai/new' }] }).get('openai/new')?.displayName,
     'new'
   )
+})
+
+t.test('models of a service without a kind belong to every provider with its address', async t => {
+  const catalogue = {
+    file: 'prices.json',
+    ...priceMap(
+      { 'moonshot/kimi-k2': { litellm_provider: 'moonshot', input_cost_per_token: 6e-7 } },
+      [],
+      'prices.json',
+      '2026-11-27'
+    )
+  }
+  const at = (id: string, baseUrl: string) => ({ ...providerSettings(id, 'openai-compatible'), baseUrl })
+  const models = collect({
+    catalogue,
+    providers: [
+      at('moonshot-2', 'https://api.moonshot.ai/v1'),
+      at('moonshot', 'https://moonshot.example.com/v1')
+    ]
+  })
+  t.equal(models.get('moonshot-2/kimi-k2')?.price?.input, 0.6)
+  t.equal(models.get('moonshot-2/kimi-k2')?.upstreamApi, 'openai-compatible')
+  t.notOk(models.has('moonshot/kimi-k2'), 'a name says nothing of what is served')
 })
 
 t.test('what the operator says of a model changes that, and leaves the rest', async t => {

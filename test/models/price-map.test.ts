@@ -27,6 +27,7 @@ const map = {
   },
   'whisper-9': { litellm_provider: 'openai', mode: 'audio_transcription', input_cost_per_second: 0.0001 },
   'dall-e-9': { litellm_provider: 'openai', mode: 'image_generation', output_cost_per_image: 0.04 },
+  'command-9': { litellm_provider: 'cohere_chat', mode: 'chat', input_cost_per_token: 1e-6 },
   'bedrock/x': { litellm_provider: 'bedrock', input_cost_per_token: 1 },
   'a b': { litellm_provider: 'openai', input_cost_per_token: 1 }
 }
@@ -50,7 +51,14 @@ t.test(
     const catalogue = catalogueOf(map, builtInModels, 'prices.json', '2026-11-27')
     t.same(
       catalogue.models.map(({ id }) => id),
-      ['openai/gpt-5', 'azure-openai/gpt-4o', 'google/gemini-9', 'openai/whisper-9', 'openai/dall-e-9']
+      [
+        'openai/gpt-5',
+        'azure-openai/gpt-4o',
+        'google/gemini-9',
+        'openai/whisper-9',
+        'openai/dall-e-9',
+        'cohere/command-9'
+      ]
     )
     const [gpt, azure] = catalogue.models
     const known = builtInModels.find(({ id }) => id === 'openai/gpt-5')
