@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createConnection } from 'node:net'
 import { Secret } from '../../lib/core/secret.ts'
 import { cores, freePort, start } from '../support/processes.ts'
-import type { StorePlace } from '../../lib/stores/database.ts'
+import type { StoreLocation } from '../../lib/stores/database.ts'
 
 export interface Servers {
   readonly postgresUrl: string
@@ -64,7 +64,7 @@ export async function startServers (): Promise<Servers> {
 }
 
 /** Returns the store in PostgreSQL as settings name it. @param dataDir where journals go */
-export function postgresStore ({ postgresUrl }: Servers, dataDir: string): StorePlace {
+export function postgresStore ({ postgresUrl }: Servers, dataDir: string): StoreLocation {
   return {
     server: { dataDir },
     store: {

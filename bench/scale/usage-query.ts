@@ -41,7 +41,7 @@ import { attributionNames } from '../../schemas/admin/usage.ts'
 import { dayMs, dayOf } from '../../lib/core/day.ts'
 import { usageTotals } from '../../lib/usage/totals.ts'
 import { usageReport, type UsageReportRequest } from '../../lib/usage/usage-report.ts'
-import type { Database, StorePlace } from '../../lib/stores/database.ts'
+import type { Database, StoreLocation } from '../../lib/stores/database.ts'
 import type { NameRollupRow } from '../../lib/stores/tables.ts'
 
 const days = 90
@@ -74,7 +74,7 @@ const directory = values.directory ?? mkdtempSync(join(tmpdir(), 'headgate-usage
 const isFilled = existsSync(databasePath(directory))
 /** The end of the records: the beginning of the hour in which they are written. */
 const endMs = Math.floor((isFilled ? lastMs() + hourMs : Date.now()) / hourMs) * hourMs
-const place: StorePlace = {
+const place: StoreLocation = {
   server: { dataDir: directory },
   store: {
     poolSize: 4,

@@ -199,8 +199,8 @@ function keySteps (
     return [{
       action: 'create', kind: 'key', name, fields,
       run: async (client, ids) => {
-        const place = project === undefined ? {} : { project_id: idOf(project, ids) }
-        const body: NewKey = { name, ...settings, ...place }
+        const ownership = project === undefined ? {} : { project_id: idOf(project, ids) }
+        const body: NewKey = { name, ...settings, ...ownership }
         const { secret } = await client.send<CreatedKey>('POST /admin/v1/keys', {}, body)
         return { kind: 'key', name, secret }
       }

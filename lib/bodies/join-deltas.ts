@@ -114,15 +114,15 @@ function deltaTexts (event: JsonObject): DeltaText[] {
   for (let objects = 1, next = open.pop(); next !== undefined; objects++, next = open.pop()) {
     if (objects > maxObjects) return []
     const { holder, path, isDelta } = next
-    const place = `${path} ${[...identities].map(name => String(holder[name])).join(' ')}`
+    const prefix = `${path} ${[...identities].map(name => String(holder[name])).join(' ')}`
     for (const [name, value] of Object.entries(holder)) {
       const isOfDelta = isDelta || deltaFields.has(name)
       if (typeof value === 'string' && isOfDelta && !identities.has(name)) {
-        found.push({ key: `${place} ${name}`, holder, name })
+        found.push({ key: `${prefix} ${name}`, holder, name })
       }
       const items = isObject(value) ? [value] : objectsOf(value)
       if (items.length > maxObjects) return []
-      for (const item of items) open.push({ holder: item, path: `${place} ${name}`, isDelta: isOfDelta })
+      for (const item of items) open.push({ holder: item, path: `${prefix} ${name}`, isDelta: isOfDelta })
     }
   }
   return found

@@ -78,8 +78,8 @@ function isMarkable (block: object): boolean {
 }
 
 function markLast (parts: readonly object[], may: (part: object) => boolean): readonly object[] {
-  const place = parts.findLastIndex(may)
-  return parts.map((part, index) => index === place ? { ...part, ...mark } : part)
+  const last = parts.findLastIndex(may)
+  return parts.map((part, index) => index === last ? { ...part, ...mark } : part)
 }
 
 /** Adds up the characters of a prompt until there are enough. */

@@ -15,8 +15,8 @@ import type { ChatInput } from './input.ts'
  */
 export function nearestEffort (wish: Effort, known: readonly string[] | undefined): Effort | undefined {
   if (known === undefined || known.includes(wish)) return wish
-  const place = efforts.indexOf(wish)
-  const distance = (effort: Effort): number => Math.abs(efforts.indexOf(effort) - place)
+  const index = efforts.indexOf(wish)
+  const distance = (effort: Effort): number => Math.abs(efforts.indexOf(effort) - index)
   // Not to think is no lesser effort, unless it was asked for.
   return efforts
     .filter(effort => effort !== 'none' && known.includes(effort))

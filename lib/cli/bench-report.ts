@@ -40,7 +40,7 @@ function percent (value: number | undefined, digits: number): string {
 /** Returns what the table alone would hide: failures, and why cells are empty. */
 export function benchNotes (rows: readonly Row[], gateways: readonly Gateway[]): string[] {
   return [
-    ...rows.flatMap(row => rowNotes(row).map(note => `${place(row)}: ${note}`)),
+    ...rows.flatMap(row => rowNotes(row).map(note => `${rowName(row)}: ${note}`)),
     ...gateways.flatMap(emptyCells),
     ...gateways.filter(({ name }) => saysNoCost(rows, name)).map(({ name }) => (
       `${name}: COST ERROR is empty: not all answers say what they cost (${costHeaders.join(' or ')}).`
@@ -72,7 +72,7 @@ function emptyCells ({ name, readCost, budgetKey }: Gateway): string[] {
   ]
 }
 
-function place ({ gateway, lane, rate }: Row): string {
+function rowName ({ gateway, lane, rate }: Row): string {
   return `${gateway}, ${lane}${rate === undefined ? '' : `, ${rate}/s`}`
 }
 

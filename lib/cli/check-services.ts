@@ -38,9 +38,9 @@ async function usageExports (settings: Settings, timeoutMs: number): Promise<Fin
     const about = `usage.exports.${name}`
     try {
       await destination.check(AbortSignal.timeout(timeoutMs))
-      return { about, state: 'ok', text: destination.place }
+      return { about, state: 'ok', text: destination.location }
     } catch (error) {
-      return { about, state: 'problem', text: `${destination.place}: ${describeError(error)}` }
+      return { about, state: 'problem', text: `${destination.location}: ${describeError(error)}` }
     } finally {
       await destination.close()
     }

@@ -8,7 +8,7 @@ import { nearestWord } from '../text/nearest-word.ts'
 import { copyStore, countRows, type CopyProgress } from '../stores/copy-store.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
-import type { Database, StorePlace } from '../stores/database.ts'
+import type { Database, StoreLocation } from '../stores/database.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
@@ -53,7 +53,7 @@ interface Places { readonly from: string | undefined, readonly to: string | unde
 
 const actions: ReadonlyMap<
   string,
-  (settings: Settings, terminal: Terminal, places: Places) => Promise<ExitCode>
+  (settings: Settings, terminal: Terminal, locations: Places) => Promise<ExitCode>
 > = new Map([
   ['migrate', migrate],
   ['check', check],
@@ -84,11 +84,11 @@ async function copy (
   if (from === undefined || to === undefined) {
     throw new CommandError('--from STORE and --to STORE are required', { exitCode: 2 })
   }
-  const place = (text: string): StorePlace => placeOf(text, settings, { env, cwd })
+  const locate = (text: string): StoreLocation => locationOf(text, settings, { env, cwd })
   return await using(
-    place(from),
+    locate(from),
     async source =>
-      await using(place(to), async target => {
+      await using(locate(to), async target => {
         const differences = await copyStore(source, target, progressPrinter(error))
         if (differences.length === 0) {
           out(`Copied ${source.name} to ${target.name}; numbers of rows and sums are the same.`)
@@ -105,8 +105,8 @@ async function copy (
   )
 }
 
-async function using<T> (place: StorePlace, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = await openDatabase(place)
+async function using<T> (location: StoreLocation, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = await openDatabase(location)
   try {
     return await work(database)
   } finally {
@@ -115,11 +115,11 @@ async function using<T> (place: StorePlace, work: (database: Database) => Promis
 }
 
 /** @throws CommandError for what is no address of a store */
-function placeOf (
+function locationOf (
   text: string,
   { server, store }: Settings,
   { env, cwd }: Pick<Terminal, 'env' | 'cwd'>
-): StorePlace {
+): StoreLocation {
   const [, variable] = /^env:(\w+)$/.exec(text) ?? []
   const address = variable === undefined ? text : env[variable] ?? ''
   const { url: _, ...options } = store

@@ -59,9 +59,9 @@ export class Clients implements Connections {
 
   /** Forgets a client whose connection has closed while it was free. */
   drop (client: PooledClient): void {
-    const place = this.#free.lastIndexOf(client)
-    if (place === -1) return
-    this.#free.splice(place, 1)
+    const index = this.#free.lastIndexOf(client)
+    if (index === -1) return
+    this.#free.splice(index, 1)
     client.destroy()
   }
 }

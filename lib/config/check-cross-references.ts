@@ -367,8 +367,8 @@ function checkStages ({ stages, providers }: Config, report: Report): void {
     names.add(stage.name)
     checkStageKind(path, stage, report)
     checkStageModel(path, stage, providers, report)
-    for (const [place, given] of (stage.patterns ?? []).entries()) {
-      checkStagePattern([...path, 'patterns', place], given, report)
+    for (const [position, given] of (stage.patterns ?? []).entries()) {
+      checkStagePattern([...path, 'patterns', position], given, report)
     }
   }
 }

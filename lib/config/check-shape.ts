@@ -67,11 +67,11 @@ function reportShape (value: Record<string, unknown>, report: Report): ShapeResu
     if (first) reportErrors(errors, values, report)
     for (const path of lastFirst(wrong.map(({ path }) => path))) {
       const item = written(path)
-      const place = item.at(-1)
+      const index = item.at(-1)
       if (path.length === 0) accepted = {}
-      else if (cut(values, path) && typeof place === 'number') {
+      else if (cut(values, path) && typeof index === 'number') {
         const list = formatPath(item.slice(0, -1))
-        gone.set(list, [...gone.get(list) ?? [], place].toSorted((a, b) => a - b))
+        gone.set(list, [...gone.get(list) ?? [], index].toSorted((a, b) => a - b))
       }
     }
   }
@@ -83,8 +83,8 @@ export function reportErrors (errors: readonly ErrorObject[], value: unknown, re
   for (const error of errors) describe(error, pathOf(error, value), report)
 }
 
-function movedBack (place: number, gone: readonly number[] = []): number {
-  return gone.reduce((moved, index) => index <= moved ? moved + 1 : moved, place)
+function movedBack (index: number, gone: readonly number[] = []): number {
+  return gone.reduce((moved, removed) => removed <= moved ? moved + 1 : moved, index)
 }
 
 /**

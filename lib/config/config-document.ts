@@ -78,8 +78,13 @@ export function readDocument (text: string, file: string): ConfigDocument {
   if (flaws.length > 0) throw failure(flaws.slice(0, maxFlaws))
   const value = withoutEmpties(plain.value ?? {})
   if (!isObject(value)) throw failure([{ at: 0, message: 'must be a map of entries' }])
-  const places = new NodePlaces(parser, plain.targets)
-  return { file, text, value, locate: (path, part) => position(lines, places.offset(document, path, part)) }
+  const positions = new NodePositions(parser, plain.targets)
+  return {
+    file,
+    text,
+    value,
+    locate: (path, part) => position(lines, positions.offset(document, path, part))
+  }
 }
 
 function position (lines: LineCounter, offset: number): Position {
@@ -117,7 +122,7 @@ function withoutEmpties (value: unknown, section?: string): unknown {
 }
 
 /** Finds nodes by their path, in time that does not grow with the document. */
-class NodePlaces {
+class NodePositions {
   readonly #yaml: typeof Yaml
   readonly #targets: ReadonlyMap<Node, Node>
   readonly #pairs = new WeakMap<Node, ReadonlyMap<unknown, Entry>>()

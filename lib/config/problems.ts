@@ -42,7 +42,7 @@ export function formatWarnings (warnings: readonly Problem[]): string[] {
 }
 
 function formatProblem ({ file, line, column, path, message, suggestion }: Problem): string {
-  const place = line === 0 ? file : `${file}:${line}:${column}`
+  const location = line === 0 ? file : `${file}:${line}:${column}`
   const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
-  return [place, path, message + hint].filter(part => part !== '').join('  ')
+  return [location, path, message + hint].filter(part => part !== '').join('  ')
 }

@@ -18,7 +18,7 @@ import type { Report } from './report.ts'
 import { valueSchema, isSecretSchema, propertySchemas } from '../validation/schema-parts.ts'
 
 /** The places of secrets; `*` is any name or index. */
-const places = secretPlaces(Config)
+const secretPaths = secretPathsIn(Config)
 
 /** Those of variables, which are not sent in a header. */
 const isVariable = ([section, , entry]: Path): boolean => section === 'mcp_servers' && entry === 'env'
@@ -43,7 +43,7 @@ export function readSecrets (
   value: Record<string, unknown>, sources: SecretSources, report: Report
 ): ReadonlyMap<string, Secret> {
   const secrets = new Map<string, Secret>()
-  for (const { path, reference } of places.flatMap(place => references(value, place))) {
+  for (const { path, reference } of secretPaths.flatMap(steps => references(value, steps))) {
     const secret = secrets.get(reference) ?? read(reference, sources)
     const problem = secret instanceof Secret ? whyUnusable(secret, reference, path) : secret
     if (secret instanceof Secret) secrets.set(reference, secret)
@@ -52,10 +52,10 @@ export function readSecrets (
   return secrets
 }
 
-function secretPlaces (schema: unknown): string[][] {
+function secretPathsIn (schema: unknown): string[][] {
   const entry = valueSchema(schema)
   const steps = Object.entries(propertySchemas(schema) ?? (entry === undefined ? {} : { '*': entry }))
-  const below = steps.flatMap(([step, inner]) => secretPlaces(inner).map(rest => [step, ...rest]))
+  const below = steps.flatMap(([step, inner]) => secretPathsIn(inner).map(rest => [step, ...rest]))
   return isSecretSchema(schema) ? [[], ...below] : below
 }
 
@@ -63,8 +63,8 @@ const isReference = new RegExp(secretReference)
 
 interface Reference { readonly path: Path, readonly reference: string }
 
-function references (value: unknown, place: readonly string[], path: Path = []): Reference[] {
-  const [step, ...rest] = place
+function references (value: unknown, steps: readonly string[], path: Path = []): Reference[] {
+  const [step, ...rest] = steps
   if (step === undefined) {
     return typeof value === 'string' && isReference.test(value) ? [{ path, reference: value }] : []
   }

@@ -8,7 +8,7 @@ import { readRegularFile } from '../net/read-regular-file.ts'
 import type { RedisAddress } from './redis-address.ts'
 import { scripts, type ScriptName } from './scripts.ts'
 
-export interface RedisPlace {
+export interface RedisLocation {
   readonly address: RedisAddress
   /** The name of the primary, where the hosts are Sentinels. */
   readonly sentinel?: string | undefined
@@ -56,17 +56,19 @@ export function nodesOf (client: RedisClient): ReadonlyArray<Pick<Redis, 'scanSt
 }
 
 /** @throws the error of the file system when the file of the authority cannot be read */
-export async function createRedisClient (place: RedisPlace, options: ClientOptions): Promise<RedisClient> {
+export async function createRedisClient (
+  location: RedisLocation, options: ClientOptions
+): Promise<RedisClient> {
   const { Redis, Cluster } = await import('ioredis')
-  const { address: { hosts: [first, ...others] }, isCluster, sentinel } = place
+  const { address: { hosts: [first, ...others] }, isCluster, sentinel } = location
   // The scripts are methods at run time only, which no type of the package says.
   if (isCluster === true) {
     return connectingNodes(
-      new Cluster([first, ...others], clusterOptions(place, options)) as Cluster & Scripts
+      new Cluster([first, ...others], clusterOptions(location, options)) as Cluster & Scripts
     )
   }
-  const at = sentinel === undefined ? first : sentinelOptions(sentinel, place, options)
-  return reportingOnce(new Redis({ ...serverOptions(place, options), ...at })) as Redis & Scripts
+  const at = sentinel === undefined ? first : sentinelOptions(sentinel, location, options)
+  return reportingOnce(new Redis({ ...serverOptions(location, options), ...at })) as Redis & Scripts
 }
 
 /**
@@ -93,10 +95,10 @@ function reportingOnce (redis: Redis): Redis {
   })
 }
 
-function serverOptions (place: RedisPlace, options: ClientOptions) {
+function serverOptions (location: RedisLocation, options: ClientOptions) {
   return {
-    ...nodeOptions(place, options),
-    db: place.address.database,
+    ...nodeOptions(location, options),
+    db: location.address.database,
     scripts,
     retryStrategy: () => options.retryMs,
     // Calls are not kept waiting for a connection, and nothing is sent twice.
@@ -110,7 +112,7 @@ function serverOptions (place: RedisPlace, options: ClientOptions) {
 
 function sentinelOptions (
   name: string,
-  { address, sentinelPassword }: RedisPlace,
+  { address, sentinelPassword }: RedisLocation,
   { timeoutMs, retryMs }: ClientOptions
 ) {
   const tls = tlsOf(address)
@@ -128,9 +130,9 @@ function sentinelOptions (
   } satisfies RedisOptions
 }
 
-function clusterOptions (place: RedisPlace, options: ClientOptions) {
+function clusterOptions (location: RedisLocation, options: ClientOptions) {
   return {
-    redisOptions: nodeOptions(place, options),
+    redisOptions: nodeOptions(location, options),
     lazyConnect: true,
     scripts,
     clusterRetryStrategy: () => options.retryMs,
@@ -140,13 +142,13 @@ function clusterOptions (place: RedisPlace, options: ClientOptions) {
     retryDelayOnClusterDown: 0,
     slotsRefreshTimeout: options.timeoutMs,
     // A certificate is made for a name, not for its address.
-    ...place.address.isSecure && {
+    ...location.address.isSecure && {
       dnsLookup: (host: string, found: (error: null, address: string) => void) => found(null, host)
     }
   } satisfies ClusterOptions
 }
 
-function nodeOptions ({ address }: RedisPlace, { timeoutMs, subscribes = false }: ClientOptions) {
+function nodeOptions ({ address }: RedisLocation, { timeoutMs, subscribes = false }: ClientOptions) {
   const { username, password } = address
   const tls = tlsOf(address)
   return {

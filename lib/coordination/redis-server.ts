@@ -15,13 +15,13 @@ import {
   createRedisClient,
   nodesOf,
   type RedisClient,
-  type RedisPlace,
+  type RedisLocation,
   type ScriptArgument
 } from './connect-redis.ts'
 import { RedisMessages, type MessageListener } from './redis-messages.ts'
 import type { ScriptName } from './scripts.ts'
 
-export interface RedisServerOptions extends RedisPlace {
+export interface RedisServerOptions extends RedisLocation {
   /** Longest wait for a reply. */
   readonly timeoutMs: number
   /** Milliseconds between two signs of life. Default 1000. */

@@ -6,19 +6,19 @@
 import { isLoopback } from '../net/loopback.ts'
 import type { Settings } from '../core/settings.ts'
 
-export interface DashboardPlace {
+export interface DashboardSettings {
   readonly dashboard: Pick<Settings['dashboard'], 'enabled' | 'insecure'>
   readonly server: Pick<Settings['server'], 'host' | 'trustProxy' | 'tls'>
 }
 
-export function isDashboardServed (place: DashboardPlace): boolean {
-  return place.dashboard.enabled && !isDashboardUnsafe(place)
+export function isDashboardServed (settings: DashboardSettings): boolean {
+  return settings.dashboard.enabled && !isDashboardUnsafe(settings)
 }
 
 /** Returns true where it would be served, if that were safe. */
 export function isDashboardUnsafe ({
   dashboard: { enabled, insecure },
   server: { host, trustProxy, tls }
-}: DashboardPlace): boolean {
+}: DashboardSettings): boolean {
   return enabled && !isLoopback(host) && !trustProxy && tls === undefined && !insecure
 }

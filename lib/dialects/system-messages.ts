@@ -18,8 +18,8 @@ export function fitSystemMessages (
   messages: readonly Message[],
   { systemAnywhere = false, systemParts = false, cacheMarks = false }: ProviderTraits
 ): readonly Message[] {
-  const placed = systemAnywhere ? messages : withSystemFirst(messages)
-  return systemParts || cacheMarks || !placed.some(hasSystemParts) ? placed : placed.map(withSystemText)
+  const ordered = systemAnywhere ? messages : withSystemFirst(messages)
+  return systemParts || cacheMarks || !ordered.some(hasSystemParts) ? ordered : ordered.map(withSystemText)
 }
 
 function withSystemFirst (messages: readonly Message[]): readonly Message[] {
@@ -44,18 +44,18 @@ function joined (messages: readonly SystemMessage[]): readonly SystemMessage[] {
  * assistants in turn.
  */
 function withReminders (messages: readonly Message[]): readonly Message[] {
-  const placed: Message[] = []
+  const ordered: Message[] = []
   let isOwn = false
   for (const message of messages) {
     const isReminder = isSystem(message)
     const next = isReminder ? reminderOf(message) : message
-    const last = placed.at(-1)
+    const last = ordered.at(-1)
     if ((isReminder || isOwn) && last?.role === 'user' && next.role === 'user')
-      placed[placed.length - 1] = { ...last, content: joinedContent(last.content, next.content) }
-    else placed.push(next)
+      ordered[ordered.length - 1] = { ...last, content: joinedContent(last.content, next.content) }
+    else ordered.push(next)
     isOwn = isReminder
   }
-  return placed
+  return ordered
 }
 
 type UserContent = UserMessage['content']

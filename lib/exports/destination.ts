@@ -2,7 +2,7 @@
 
 export interface Destination {
   /** The place, as the log and the admin API show it: without credentials. */
-  readonly place: string
+  readonly location: string
   /** The folder in which files are made before they are published. */
   readonly workFolder: string
   /**

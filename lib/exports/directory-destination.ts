@@ -5,7 +5,7 @@ import type { Destination } from './destination.ts'
 /** Files are made in the folder itself, so that a rename suffices. @param folder must exist */
 export function directoryDestination (folder: string): Destination {
   return {
-    place: folder,
+    location: folder,
     workFolder: folder,
     publish: async (file, name) => await rename(file, join(folder, name)),
     check: async () => await access(folder, constants.W_OK),

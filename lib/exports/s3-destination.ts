@@ -58,7 +58,7 @@ export function s3Destination (settings: S3Settings, options: S3Options): Destin
 }
 
 class S3Destination implements Destination {
-  readonly place: string
+  readonly location: string
   readonly workFolder: string
   readonly #settings: S3Settings
   readonly #host: string
@@ -75,7 +75,7 @@ class S3Destination implements Destination {
     this.#settings = settings
     this.#host = base.host
     this.#root = `${withoutTrailingSlashes(base.pathname)}/${bucket}`
-    this.place = `${base.origin}${this.#root}/${prefix}`
+    this.location = `${base.origin}${this.#root}/${prefix}`
     this.#partBytes = partBytes
     this.#timeouts = {
       connectMs,

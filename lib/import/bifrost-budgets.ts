@@ -18,7 +18,7 @@ export interface BifrostBudget {
   readonly spent: ImportedSpending
 }
 
-export interface BudgetPlace {
+export interface BudgetOrigin {
   readonly path: string
   /** True for periods of the calendar. */
   readonly isAligned: boolean
@@ -40,7 +40,7 @@ const someBeginning = '2024-01-01T00:00:00Z'
 /** Returns a budget as it is here; `undefined` where it has no amount or no known length. */
 export function readBifrostBudget (
   row: JsonObject,
-  { path, isAligned, nowMs }: BudgetPlace
+  { path, isAligned, nowMs }: BudgetOrigin
 ): BifrostBudget | undefined {
   const amount = numberOf(row['max_limit'])
   const duration = textOf(row['reset_duration']) ?? ''

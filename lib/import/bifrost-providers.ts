@@ -380,8 +380,8 @@ export class BifrostProviders {
       plan.note(`${path}.auto_inject`, 'exact', 'its models cache prompts without marks')
     } else plan.note(`${path}.auto_inject`, 'exact', 'off')
     plan.note(`${path}.ttl`, 'unsupported', 'marks have the usual lifetime')
-    const places = 'marks stand at the end of tools, system and conversation'
-    plan.note(`${path}.cache_control_injection_points`, 'unsupported', places)
+    const marks = 'marks stand at the end of tools, system and conversation'
+    plan.note(`${path}.cache_control_injection_points`, 'unsupported', marks)
     return isMarked ? { cache_marks: 'auto' } : {}
   }
 

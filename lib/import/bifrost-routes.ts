@@ -102,8 +102,8 @@ interface VirtualProvider {
 
 function virtualProviders (file: JsonObject): readonly VirtualProvider[] {
   const keys = listOf(objectOf(file['governance'])['virtual_keys']).map(objectOf)
-  return keys.flatMap((key, index) => listOf(key['provider_configs']).map((config, place) => ({
-    config: objectOf(config), path: `governance.virtual_keys[${index}].provider_configs[${place}]`
+  return keys.flatMap((key, index) => listOf(key['provider_configs']).map((config, position) => ({
+    config: objectOf(config), path: `governance.virtual_keys[${index}].provider_configs[${position}]`
   })))
 }
 

@@ -26,8 +26,8 @@ export function readCache (file: JsonObject, plan: ImportPlan): JsonObject | und
   const difference = '`cache.answers`: within a project, of conversations only'
   plan.note('litellm_settings.cache', 'approximate', difference)
   const path = 'litellm_settings.cache_params'
-  const place = kind === 'redis' ? 'in Redis with `coordination.url`, else in memory' : 'in memory'
-  plan.note(`${path}.type`, 'exact', place)
+  const where = kind === 'redis' ? 'in Redis with `coordination.url`, else in memory' : 'in memory'
+  plan.note(`${path}.type`, 'exact', where)
   for (const field of ['host', 'port', 'password', 'url', 'ssl', 'username']) {
     plan.note(`${path}.${field}`, 'manual', 'set `coordination.url`')
   }

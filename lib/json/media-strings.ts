@@ -58,8 +58,8 @@ export class MediaStrings implements RequestMedia {
       await yieldFairly()
     }
     const medium = kept?.subarray(0, keptBytes) ?? bytes
-    const place = this.#strings.push(medium) - 1
-    return `${medium.toString('latin1', 0, headBytes)}${mark}${String(place).padStart(placeLength, '0')}`
+    const index = this.#strings.push(medium) - 1
+    return `${medium.toString('latin1', 0, headBytes)}${mark}${String(index).padStart(placeLength, '0')}`
   }
 
   /**
@@ -95,8 +95,8 @@ export class MediaStrings implements RequestMedia {
     yield rest
   }
 
-  async * #tailOf (place: number): AsyncGenerator<Uint8Array, void, undefined> {
-    const bytes = this.#strings[place] ?? Buffer.alloc(0)
+  async * #tailOf (index: number): AsyncGenerator<Uint8Array, void, undefined> {
+    const bytes = this.#strings[index] ?? Buffer.alloc(0)
     for (let at = headBytes; at < bytes.length; at += printedBytes) {
       await yieldFairly()
       yield bytes.subarray(at, at + printedBytes)

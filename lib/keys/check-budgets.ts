@@ -25,7 +25,7 @@ export function budgetProblems ({
   }
   const all = [
     ...(budget === undefined ? [] : [{ path: ['budget'], budget }]),
-    ...(budgets ?? []).map((each, place) => ({ path: ['budgets', place], budget: each }))
+    ...(budgets ?? []).map((each, index) => ({ path: ['budgets', index], budget: each }))
   ]
   for (const {
     path,

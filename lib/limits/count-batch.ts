@@ -109,7 +109,7 @@ export class CountBatch {
       const reply = await this.#server.run('hgCount', keys.flat(), [...this.#leases, JSON.stringify(given)])
       const replies = JSON.parse(String(reply)) as unknown[][] // one of each operation of each list
       for (const [index, { waiting }] of lists.entries()) {
-        waiting.forEach(({ resolve }, place) => resolve(replies[index]?.[place]))
+        waiting.forEach(({ resolve }, position) => resolve(replies[index]?.[position]))
       }
     } catch (error) {
       for (const { waiting } of lists) for (const { reject } of waiting) reject(error)

@@ -344,20 +344,20 @@ export class LimitCounters {
   #refusalOf (
     counters: readonly Counter[], wanted: ReservationRequest['wanted'], nowMs: number
   ): AccountRefusal | undefined {
-    let noPlace: AccountRefusal | undefined
+    let tooManyOpen: AccountRefusal | undefined
     let longest: AccountRefusal | undefined
-    for (const [place, counter] of counters.entries()) {
+    for (const [index, counter] of counters.entries()) {
       const found = this.#refuses(counter, wanted, nowMs)
       if (found === undefined) continue
-      const refusal = { account: place, ...found }
+      const refusal = { account: index, ...found }
       switch (counter.account.counting) {
         case 'sum': return refusal
-        case 'open': noPlace ??= refusal; break
+        case 'open': tooManyOpen ??= refusal; break
         case 'rate': if (longest === undefined || found.waitMs > longest.waitMs) longest = refusal; break
         default: counter.account satisfies never
       }
     }
-    return noPlace ?? longest
+    return tooManyOpen ?? longest
   }
 
   #refuses (

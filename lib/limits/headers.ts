@@ -42,11 +42,11 @@ const names = {
  * is `x-headgate-budget-reset`.
  */
 export function refusalHeaders (
-  { account: place, rateLimits, waitMs, endMs }: Refusal,
+  { account: index, rateLimits, waitMs, endMs }: Refusal,
   accounts: readonly Account[]
 ): Record<string, string> {
   const headers = rateLimitHeaders(rateLimits)
-  const account = accounts[place]
+  const account = accounts[index]
   if (account?.counting === 'sum' && waitMs === 0) {
     return {
       ...headers,
@@ -70,10 +70,10 @@ export function refusalHeaders (
  */
 export function budgetLeft (accounts: readonly Account[], used: readonly number[]): number | undefined {
   let least: number | undefined
-  let place = 0
+  let index = 0
   for (const account of accounts) {
     if (account.counting !== 'sum') continue
-    const usedOf = used[place++]
+    const usedOf = used[index++]
     if (account.budget === undefined || usedOf === undefined) continue
     least = Math.min(least ?? Infinity, Math.max(0, account.amount - usedOf))
   }

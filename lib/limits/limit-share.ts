@@ -54,7 +54,7 @@ export class LimitShare {
       return unreadRefusal(request.accounts, unread)
     }
     const limits = request.accounts.filter(({ counting }) => counting === 'sum').map(({ amount }) => amount)
-    for (const [place, sum] of sums.entries()) this.#divide(sum, limits[place] ?? 0)
+    for (const [index, sum] of sums.entries()) this.#divide(sum, limits[index] ?? 0)
     const decision = this.#counters.reserve({
       ...request,
       accounts: request.accounts.map(account => this.#shareOf(account))

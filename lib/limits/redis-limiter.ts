@@ -155,7 +155,7 @@ export class RedisLimiter implements Limiter {
     let rateLimits: RateLimits = {}
     const amounts: number[] = []
     const release = (): void => { for (const reservation of held) this.#settleSoon(reservation, noUse) }
-    for (const { accounts, places } of partiesOf(request.accounts)) {
+    for (const { accounts, indexes } of partiesOf(request.accounts)) {
       const own = { ...request, accounts, wanted }
       try {
         const { decision, reservation, used } = await this.#counters.reserve(id, own, sum =>
@@ -166,7 +166,7 @@ export class RedisLimiter implements Limiter {
         amounts.push(...decision.used)
         if (!decision.admitted) {
           release()
-          return { ...decision, account: places[decision.account] ?? 0, rateLimits, used: amounts }
+          return { ...decision, account: indexes[decision.account] ?? 0, rateLimits, used: amounts }
         }
         held.push(reservation)
         granted = decision.granted
@@ -361,15 +361,15 @@ export class RedisLimiter implements Limiter {
 /** Lists the accounts of each party, with their places in the list of the call. */
 function partiesOf (
   accounts: readonly Account[]
-): ReadonlyArray<{ readonly accounts: readonly Account[], readonly places: readonly number[] }> {
-  const parties = new Map<string, { accounts: Account[], places: number[] }>()
-  for (const [place, account] of accounts.entries()) {
+): ReadonlyArray<{ readonly accounts: readonly Account[], readonly indexes: readonly number[] }> {
+  const parties = new Map<string, { accounts: Account[], indexes: number[] }>()
+  for (const [index, account] of accounts.entries()) {
     const name = partyName(account)
     const party = parties.get(name)
-    if (party === undefined) parties.set(name, { accounts: [account], places: [place] })
+    if (party === undefined) parties.set(name, { accounts: [account], indexes: [index] })
     else {
       party.accounts.push(account)
-      party.places.push(place)
+      party.indexes.push(index)
     }
   }
   return [...parties.values()]

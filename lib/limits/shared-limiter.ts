@@ -158,17 +158,17 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
 class AccountLists {
   readonly all: Array<readonly Account[]> = []
   /** By the text of each list: calls of one key have equal ones. */
-  readonly #places = new Map<string, number>()
+  readonly #indexes = new Map<string, number>()
 
   /** Replaces a list with its place, and adds it where it is new. */
   list<T extends HasAccounts> (from: T): Listed<T> {
     const text = JSON.stringify(from.accounts)
-    let place = this.#places.get(text)
-    if (place === undefined) {
-      place = this.all.push(from.accounts) - 1
-      this.#places.set(text, place)
+    let index = this.#indexes.get(text)
+    if (index === undefined) {
+      index = this.all.push(from.accounts) - 1
+      this.#indexes.set(text, index)
     }
-    return { ...from, accounts: place }
+    return { ...from, accounts: index }
   }
 }
 
@@ -186,7 +186,7 @@ export function answerLimitMessages (
     if (hasExited || !isMessage(message) || message.limits !== 'count') return
     const { lists } = message
     // A worker sends each list that it names.
-    const accountsAt = (place: number): readonly Account[] => lists[place] as readonly Account[]
+    const accountsAt = (index: number): readonly Account[] => lists[index] as readonly Account[]
     // First, as that makes room.
     for (const { reservation, used } of message.settle) limiter.settle(reservation, used)
     for (const { request, usages } of message.record) {

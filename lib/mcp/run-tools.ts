@@ -108,9 +108,9 @@ class EventBuffer {
 
   /** Adds progress of a call, in place of what is unread of it. */
   pushProgress (call: TurnToolCall, fields: ToolEvent): void {
-    const place = this.#progress.get(call)
-    if (place !== undefined) {
-      this.#events[place] = asEvent(fields)
+    const index = this.#progress.get(call)
+    if (index !== undefined) {
+      this.#events[index] = asEvent(fields)
       return
     }
     this.#progress.set(call, this.#events.length)

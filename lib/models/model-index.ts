@@ -203,10 +203,10 @@ function byPreference (
   { providers }: Pick<Settings, 'providers'>,
   kinds: ReadonlyMap<string, ProviderKind>
 ): readonly ModelEntry[] {
-  const places = new Map(providers.map(({ id }, place) => [id, place]))
-  const placeOf = ({ providerId }: ModelEntry): number =>
-    kinds.get(providerId) === providerId ? -1 : (places.get(providerId) ?? providers.length)
-  return models.toSorted((a, b) => placeOf(a) - placeOf(b))
+  const positions = new Map(providers.map(({ id }, index) => [id, index]))
+  const positionOf = ({ providerId }: ModelEntry): number =>
+    kinds.get(providerId) === providerId ? -1 : (positions.get(providerId) ?? providers.length)
+  return models.toSorted((a, b) => positionOf(a) - positionOf(b))
 }
 
 /**

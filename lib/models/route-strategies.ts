@@ -44,14 +44,14 @@ export function orderRoutes (
   const routes = unique(
     models.flatMap(id =>
       resolved(id).map(({ ranked: _, mirror: __, ...route }): Route => {
-        const place = ranked(route, id)
+        const rank = ranked(route, id)
         const own = defaults[id]
         return {
           ...route,
           ...own !== undefined && { defaults: mergeSettings(route.defaults ?? {}, own) },
           ...hedgeAfterMs !== undefined && { hedgeAfterMs },
           ...mirror !== undefined && { mirror },
-          ...place !== undefined && { ranked: place }
+          ...rank !== undefined && { ranked: rank }
         }
       })
     )

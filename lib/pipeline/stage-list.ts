@@ -6,10 +6,10 @@
 import type { Sink, Stage } from './stage.ts'
 
 /** What the compiler expects in the place of a stage that does not take what the stage before it gives. */
-export interface StageDoesNotFit<Place extends number, Given, Takes> {
+export interface StageDoesNotFit<Index extends number, Given, Takes> {
   readonly 'This stage does not take what the stage before it gives.': {
     /** Counted from 0. */
-    readonly place: Place
+    readonly index: Index
     readonly given: Given
     readonly takes: Takes
   }

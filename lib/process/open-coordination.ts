@@ -12,7 +12,7 @@ import { describeError, loggableError } from '../text/describe-error.ts'
 import { processName, processState, worksIn } from '../async/process-name.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { readUsedFrom } from '../limits/limiter.ts'
-import type { RedisPlace } from '../coordination/connect-redis.ts'
+import type { RedisLocation } from '../coordination/connect-redis.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Limiter } from '../limits/limiter.ts'
@@ -56,7 +56,7 @@ export async function openCoordination (
   // Of a process with another directory, nobody here knows whether its usage records are stored.
   const isGone = (name: string): boolean =>
     processState(name) === 'exited' && worksIn(name, directory) && !hasAbandonedJournal(directory)
-  const server = await connect(placeOf(settings, settings.url), {
+  const server = await connect(locationOf(settings, settings.url), {
     timeoutMs: settings.timeoutMs,
     id: processName(directory),
     isGone
@@ -111,10 +111,10 @@ function createDataDirectory (directory: string): void {
  * Reads where Redis is. @throws CommandError when the address is none of Redis, or of several servers that
  * are neither Sentinels nor a cluster
  */
-function placeOf (
+function locationOf (
   { sentinel, sentinelPassword, cluster }: Settings['coordination'],
   url: Secret
-): RedisPlace {
+): RedisLocation {
   const address = parseRedisAddress(url.reveal(), sentinel === undefined ? 6379 : 26379)
   if (address === undefined) {
     throw new CommandError('`coordination.url` is not an address such as redis://user:password@host:6379.')
@@ -154,7 +154,7 @@ async function useRedis<T> (
   url: Secret,
   work: (server: RedisServer) => Promise<T>
 ): Promise<T> {
-  const server = await connect(placeOf(settings, url), {
+  const server = await connect(locationOf(settings, url), {
     timeoutMs: settings.timeoutMs,
     id: processName(),
     isGone: () => false
@@ -171,11 +171,11 @@ async function useRedis<T> (
 }
 
 async function connect (
-  place: RedisPlace,
+  location: RedisLocation,
   options: Pick<RedisServerOptions, 'timeoutMs' | 'id' | 'isGone'>
 ): Promise<RedisServer> {
   try {
-    return await RedisServer.connect({ ...place, ...options })
+    return await RedisServer.connect({ ...location, ...options })
   } catch (error) {
     throw new CommandError(`\`sslrootcert\` of \`coordination.url\`: ${describeError(error)}.`)
   }

@@ -14,8 +14,8 @@ export function requireNode (version: string = process.versions.node): void {
 /** Compares number by number; the comparison of texts with numbers would load 6 ms of collation tables. */
 function isAtLeast (version: string, wanted: string): boolean {
   const [have, need] = [version, wanted].map(text => text.split('.').map(Number))
-  for (const [place, number] of need?.entries() ?? []) {
-    const difference = (have?.[place] ?? 0) - number
+  for (const [index, number] of need?.entries() ?? []) {
+    const difference = (have?.[index] ?? 0) - number
     if (difference !== 0) return difference > 0
   }
   return true

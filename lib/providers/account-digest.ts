@@ -14,9 +14,9 @@ export function credentialOf (
     return provider.authorize(callerKey.reveal())
   }
   let before: string | undefined
-  for (let place = 0; ; place++) {
-    const credential = provider.authorize(undefined, place)
-    const digest = accountDigest(provider, undefined, place)
+  for (let index = 0; ; index++) {
+    const credential = provider.authorize(undefined, index)
+    const digest = accountDigest(provider, undefined, index)
     if (digest === account) return credential
     // There are no more: none at all, or a custom provider with one credential for every place.
     if (Object.keys(credential).length === 0 || digest === before) return undefined
@@ -28,15 +28,15 @@ export function credentialOf (
  * Returns what identifies an account at a provider: a digest of the credential.
  *
  * @param callerKey the caller's own key there, where the call brings one
- * @param place of one of several configured credentials. Default: the first
+ * @param credential of one of several configured credentials. Default: the first
  */
 export function accountDigest (
   { authorize }: Pick<Provider, 'authorize'>,
   callerKey?: Secret,
-  place?: number
+  credential?: number
 ): string {
   return createHash('sha256')
-    .update(JSON.stringify(authorize(callerKey?.reveal(), place)))
+    .update(JSON.stringify(authorize(callerKey?.reveal(), credential)))
     .digest('hex')
     .slice(0, 16)
 }

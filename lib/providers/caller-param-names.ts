@@ -38,12 +38,12 @@ export function withCallerParamNames (adapter: ChatAdapter): ChatAdapter {
 
 function writtenParam (param: string, { request, quirks }: AdapterInput<ChatInput>): string {
   const { messages, originalInput } = request
-  const place = /^messages\[(\d{1,9})\](.*)$/s.exec(param)
-  if (place === null) return writtenField(param, request, quirks.rename)
-  const message = messages[Number(place[1])]
+  const match = /^messages\[(\d{1,9})\](.*)$/s.exec(param)
+  if (match === null) return writtenField(param, request, quirks.rename)
+  const message = messages[Number(match[1])]
   if (message === undefined || originalInput === undefined) return param
   const index = originalInput.messages.indexOf(message)
-  return index === -1 ? originalInput.systemPromptField : `${originalInput.field}[${index}]${place[2] ?? ''}`
+  return index === -1 ? originalInput.systemPromptField : `${originalInput.field}[${index}]${match[2] ?? ''}`
 }
 
 function writtenField (

@@ -20,8 +20,8 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     enabled: settings.enabled,
     transport,
     secrets: [...keys, ...Object.values(settings.headers)],
-    authorize: (callerKey, place = 0) =>
-      callerKey === undefined ? (own[place] ?? {}) : credential(callerKey),
+    authorize: (callerKey, index = 0) =>
+      callerKey === undefined ? (own[index] ?? {}) : credential(callerKey),
     timeouts: settings.timeouts,
     slowStream: settings.slowStream,
     retries: settings.retries,

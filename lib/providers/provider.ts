@@ -205,9 +205,9 @@ export interface Provider {
   /**
    * Headers that carry the credential: the caller's own key if given, else the configured one.
    *
-   * @param place the index of the key, of several configured ones. Default: the first
+   * @param credential the index of the key, of several configured ones. Default: the first
    */
-  readonly authorize: (callerKey?: string, place?: number) => Readonly<Record<string, string>>
+  readonly authorize: (callerKey?: string, credential?: number) => Readonly<Record<string, string>>
   readonly timeouts: Timeouts
   /** The slowest stream that is accepted. Default: any, within the timeouts. */
   readonly slowStream?: SlowStreamSettings | undefined

@@ -22,9 +22,9 @@ export function redactOriginal (
     original.body
   )
   const error = readObjectText(body)
-  const place = error?.fields.get('error')
-  if (error === undefined || place === undefined) return { ...original, body }
-  const text = body.slice(place.start, place.end)
+  const range = error?.fields.get('error')
+  if (error === undefined || range === undefined) return { ...original, body }
+  const text = body.slice(range.start, range.end)
   const message = objectOf(objectOf(JSON.parse(body))?.['error'])?.['message'] // one field is read
   const fields = readObjectText(text)
   if (typeof message !== 'string' || fields === undefined) return { ...original, body }

@@ -138,9 +138,9 @@ export class Breaker {
   #takeBackSuccess (keyId: string): boolean {
     const seen = this.#ring.length
     for (let back = 1; back <= seen; back++) {
-      const place = (this.#next - back + seen) % seen
-      if (this.#ring[place] !== undefined) continue
-      this.#ring[place] = keyId
+      const index = (this.#next - back + seen) % seen
+      if (this.#ring[index] !== undefined) continue
+      this.#ring[index] = keyId
       this.#failures++
       this.#streak = this.#streakFromNewest()
       return true

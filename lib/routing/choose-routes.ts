@@ -176,7 +176,7 @@ const none: readonly never[] = []
 export function accountsOf (provider: Provider | undefined, credentials = 1): readonly string[] {
   return provider === undefined
     ? []
-    : Array.from({ length: credentials }, (_, place) => accountDigest(provider, undefined, place))
+    : Array.from({ length: credentials }, (_, credential) => accountDigest(provider, undefined, credential))
 }
 
 function isFilled<T> (list: readonly T[]): list is readonly [T, ...T[]] {

@@ -58,17 +58,17 @@ export class CredentialPool {
    * @param session gets the same one as before. Default: it is drawn anew
    */
   choose (keyId: string, session?: CallSession): number {
-    const places = this.#weights.map((_, place) => place)
+    const indexes = this.#weights.map((_, index) => index)
     return (
-      this.#draw(places.filter(place => this.isReady(place, keyId)), session) ??
-      places.toSorted((a, b) => this.#restMs(a, keyId) - this.#restMs(b, keyId))[0] ??
+      this.#draw(indexes.filter(index => this.isReady(index, keyId)), session) ??
+      indexes.toSorted((a, b) => this.#restMs(a, keyId) - this.#restMs(b, keyId))[0] ??
       0
     )
   }
 
   /** True for a credential that is not cooling down for a gateway key. */
-  isReady (place: number, keyId: string): boolean {
-    return this.#restMs(place, keyId) === 0
+  isReady (index: number, keyId: string): boolean {
+    return this.#restMs(index, keyId) === 0
   }
 
   /**
@@ -77,8 +77,8 @@ export class CredentialPool {
   another (tried: ReadonlySet<number>, keyId: string): number | undefined {
     return this.#draw(
       this.#weights
-        .map((_, place) => place)
-        .filter(place => !tried.has(place) && this.isReady(place, keyId))
+        .map((_, index) => index)
+        .filter(index => !tried.has(index) && this.isReady(index, keyId))
     )
   }
 
@@ -89,51 +89,51 @@ export class CredentialPool {
    * @returns milliseconds from now, 0 where it rests for that key alone
    */
   onFailure (
-    place: number,
+    index: number,
     { code, fault, retryAfterSeconds = 0 }: CredentialFailure,
     keyId: string
   ): number {
     const forMs =
       retryAfterSeconds > 0 ? retryAfterSeconds * 1000 : fault === 'rate_limit' ? limitedMs : refusedMs
-    const before = this.#rejected[place]
+    const before = this.#rejected[index]
     const isOfKey =
       code === 'upstream_auth_failed' &&
       (before === undefined || before.keyId === keyId || before.untilMs <= this.#now())
-    if (isOfKey) this.#rejected[place] = { keyId, untilMs: this.#now() + forMs }
-    else this.rest(place, forMs)
-    return this.#restMs(place)
+    if (isOfKey) this.#rejected[index] = { keyId, untilMs: this.#now() + forMs }
+    else this.rest(index, forMs)
+    return this.#restMs(index)
   }
 
   /** Lets a credential cool down for some milliseconds from now at least. */
-  rest (place: number, forMs: number): void {
-    this.#notBeforeMs[place] = Math.max(this.#notBeforeMs[place] ?? 0, this.#now() + forMs)
+  rest (index: number, forMs: number): void {
+    this.#notBeforeMs[index] = Math.max(this.#notBeforeMs[index] ?? 0, this.#now() + forMs)
   }
 
   /** Number of credentials that are ready. */
   get ready (): number {
-    return this.#weights.filter((_, place) => this.#restMs(place) === 0).length
+    return this.#weights.filter((_, index) => this.#restMs(index) === 0).length
   }
 
   /** Milliseconds until one of them is ready. */
   get cooldownMs (): number {
-    return Math.min(...this.#weights.map((_, place) => this.#restMs(place)))
+    return Math.min(...this.#weights.map((_, index) => this.#restMs(index)))
   }
 
   /** @param keyId of a gateway key for whose calls alone it may rest as well */
-  #restMs (place: number, keyId?: string): number {
-    const rejected = this.#rejected[place]
+  #restMs (index: number, keyId?: string): number {
+    const rejected = this.#rejected[index]
     const untilMs = Math.max(
-      this.#notBeforeMs[place] ?? 0,
+      this.#notBeforeMs[index] ?? 0,
       rejected !== undefined && rejected.keyId === keyId ? rejected.untilMs : 0
     )
     return untilMs === 0 ? 0 : Math.max(0, untilMs - this.#now())
   }
 
   /** Draws one by weight; weight 0 comes after all others. */
-  #draw (places: readonly number[], session?: CallSession): number | undefined {
-    const keys = places.map(place =>
-      weightedKey(this.#weights[place] ?? 0, session?.draw(`credential ${place}`) ?? this.#random())
+  #draw (indexes: readonly number[], session?: CallSession): number | undefined {
+    const keys = indexes.map(index =>
+      weightedKey(this.#weights[index] ?? 0, session?.draw(`credential ${index}`) ?? this.#random())
     )
-    return places[keys.indexOf(Math.min(...keys))]
+    return indexes[keys.indexOf(Math.min(...keys))]
   }
 }

@@ -167,7 +167,7 @@ export function applyPreferences (
   const wanted =
     only === undefined
       ? { routes, skipped: [] }
-      : splitByObjection(routes, route => (placeIn(only, route) < 0 ? 'not_in_only' : undefined))
+      : splitByObjection(routes, route => (indexIn(only, route) < 0 ? 'not_in_only' : undefined))
   if (wanted.routes.length === 0) throw nothingLeft('X-Headgate-Only')
   const affordable =
     maxPrice === undefined
@@ -184,19 +184,21 @@ export function applyPreferences (
 /** Puts the routes that the caller names first, in the caller's order; the others stay as they were. */
 export function inCallerOrder (routes: readonly Route[], { order }: Preferences): readonly Route[] {
   if (order === undefined) return routes
-  const places = new Map(routes.map(route => [route, placeIn(order, route)]))
-  const placeOf = (route: Route): number => places.get(route) ?? -1
-  const named = routes.filter(route => placeOf(route) >= 0).toSorted((a, b) => placeOf(a) - placeOf(b))
+  const positions = new Map(routes.map(route => [route, indexIn(order, route)]))
+  const positionOf = (route: Route): number => positions.get(route) ?? -1
+  const named = routes
+    .filter(route => positionOf(route) >= 0)
+    .toSorted((a, b) => positionOf(a) - positionOf(b))
   return [
     ...named.map((route): Route => ({ ...route, preferred: 'caller_order' })),
-    ...routes.filter(route => placeOf(route) < 0)
+    ...routes.filter(route => positionOf(route) < 0)
   ]
 }
 
 /**
  * Returns the place of the first name that means the route: its provider, its id, or its name without prefix.
  */
-function placeIn (names: readonly string[], { providerId, modelId, model }: Route): number {
+function indexIn (names: readonly string[], { providerId, modelId, model }: Route): number {
   return names.findIndex(
     name => name === providerId || name === `${providerId}/*` || name === modelId || name === model
   )

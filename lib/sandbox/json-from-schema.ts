@@ -34,7 +34,7 @@ export function jsonFromSchema (schema: unknown, options: JsonOptions): unknown 
   return new Composer(schema, options).value(schema, { depth: 0, variant: options.variant ?? 0, name: '' })
 }
 
-interface Place {
+interface ValuePosition {
   readonly depth: number
   readonly variant: number
   /** The property the value is for. */
@@ -57,25 +57,25 @@ class Composer {
     this.#numbers = [...options.hints?.numbers ?? []]
   }
 
-  value (given: unknown, place: Place): unknown {
-    if (++this.#values > maxValues || place.depth > deepest) {
+  value (given: unknown, at: ValuePosition): unknown {
+    if (++this.#values > maxValues || at.depth > deepest) {
       throw new Refusal(400, 'The sandbox makes no value as large as this schema asks for.', {
         param: 'schema'
       })
     }
-    const schema = this.#flat(given, place.depth)
+    const schema = this.#flat(given, at.depth)
     if ('const' in schema) return schema['const']
     const { enum: values } = schema
-    if (Array.isArray(values) && values.length > 0) return this.#oneOf(values, place)
-    if ('default' in schema && place.variant === 0) return schema['default']
+    if (Array.isArray(values) && values.length > 0) return this.#oneOf(values, at)
+    if ('default' in schema && at.variant === 0) return schema['default']
     switch (typeOf(schema)) {
-      case 'object': return this.#object(schema, place)
-      case 'array': return this.#array(schema, place)
-      case 'integer': return this.#number(schema, place, true)
-      case 'number': return this.#number(schema, place, false)
-      case 'boolean': return place.variant % 2 === 0
+      case 'object': return this.#object(schema, at)
+      case 'array': return this.#array(schema, at)
+      case 'integer': return this.#number(schema, at, true)
+      case 'number': return this.#number(schema, at, false)
+      case 'boolean': return at.variant % 2 === 0
       case 'null': return null
-      default: return this.#string(schema, place)
+      default: return this.#string(schema, at)
     }
   }
 
@@ -115,11 +115,11 @@ class Composer {
     return merged(a, b)
   }
 
-  #object (schema: Schema, place: Place): Record<string, unknown> {
+  #object (schema: Schema, at: ValuePosition): Record<string, unknown> {
     const properties = objectOf(schema['properties']) ?? {}
     const { required, additionalProperties: others } = schema
     const needed = Array.isArray(required) ? required.filter(name => typeof name === 'string') : []
-    const wanted = this.#options.optional && place.depth < deep ? Object.keys(properties) : []
+    const wanted = this.#options.optional && at.depth < deep ? Object.keys(properties) : []
     const names = new Set<string>([...wanted, ...needed])
     const least = Math.min(numberOf(schema['minProperties']) ?? 0, maxValues)
     for (const name of Object.keys(properties)) if (names.size < least) names.add(name)
@@ -131,32 +131,32 @@ class Composer {
       if (!names.delete(name)) continue
       if (entries.length >= most) break
       const inner = Object.hasOwn(properties, name) ? properties[name] : others
-      entries.push([name, this.value(inner, { depth: place.depth + 1, variant: place.variant, name })])
+      entries.push([name, this.value(inner, { depth: at.depth + 1, variant: at.variant, name })])
     }
     // In the order of the schema, which is the order a model would write them in.
-    const places = new Map<string, number>()
+    const positions = new Map<string, number>()
     for (const name of [...Object.keys(properties), ...entries.map(([name]) => name)]) {
-      if (!places.has(name)) places.set(name, places.size)
+      if (!positions.has(name)) positions.set(name, positions.size)
     }
-    entries.sort(([a], [b]) => (places.get(a) ?? 0) - (places.get(b) ?? 0))
+    entries.sort(([a], [b]) => (positions.get(a) ?? 0) - (positions.get(b) ?? 0))
     return Object.fromEntries(entries)
   }
 
-  #array (schema: Schema, place: Place): unknown[] {
+  #array (schema: Schema, at: ValuePosition): unknown[] {
     const { items, prefixItems } = schema
     const first = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : []
     const most = numberOf(schema['maxItems']) ?? Infinity
-    const usual = this.#options.optional && place.depth < deep ? Math.max(1, first.length) : 0
+    const usual = this.#options.optional && at.depth < deep ? Math.max(1, first.length) : 0
     const count = Math.max(numberOf(schema['minItems']) ?? 0, Math.min(usual, most))
     const list: unknown[] = []
     for (let i = 0; i < count; i++) {
       const inner = first[i] ?? (Array.isArray(items) ? schema['additionalItems'] : items)
-      list.push(this.value(inner, { depth: place.depth + 1, variant: place.variant + i, name: place.name }))
+      list.push(this.value(inner, { depth: at.depth + 1, variant: at.variant + i, name: at.name }))
     }
     return list
   }
 
-  #oneOf (values: readonly unknown[], { variant }: Place): unknown {
+  #oneOf (values: readonly unknown[], { variant }: ValuePosition): unknown {
     const text = this.#options.hints?.text.toLowerCase()
     const said = text === undefined
       ? undefined
@@ -164,14 +164,14 @@ class Composer {
     return said ?? values[variant % values.length]
   }
 
-  #number (schema: Schema, { variant }: Place, integer: boolean): number {
+  #number (schema: Schema, { variant }: ValuePosition, integer: boolean): number {
     const hint = this.#numbers[0]
     const number = numberFor(schema, { integer, variant, hint })
     if (number === hint) this.#numbers.shift()
     return number
   }
 
-  #string (schema: Schema, { variant, name }: Place): string {
+  #string (schema: Schema, { variant, name }: ValuePosition): string {
     const { hints } = this.#options
     const takesText = /^(?:query|question|prompt|text|message|input)$/i.test(name)
     const hint = takesText ? hints?.text : this.#strings[0] ?? hints?.text

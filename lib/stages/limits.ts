@@ -429,10 +429,10 @@ function exceededBudgets (
   used: readonly number[]
 ): readonly ExceededBudget[] | undefined {
   let exceeded: ExceededBudget[] | undefined
-  let place = 0
+  let index = 0
   for (const account of accounts) {
     if (account.counting !== 'sum') continue
-    const usedOf = used[place++] ?? 0
+    const usedOf = used[index++] ?? 0
     for (const budget of account.soft ?? []) {
       if (usedOf < nanoUsdOf(budget)) continue
       const { endMs } = periodOf(account.window, steadyNow())
@@ -443,10 +443,10 @@ function exceededBudgets (
 }
 
 function refusal (
-  { account: place, reason, waitMs, endMs }: Refused,
+  { account: index, reason, waitMs, endMs }: Refused,
   accounts: readonly Account[]
 ): GatewayError {
-  const account = accounts[place] as Account // the limiter counts those it was given
+  const account = accounts[index] as Account // the limiter counts those it was given
   const name = partyText(account)
   const amount = inLimitUnit(account, account.amount)
   const param = params[account.party]

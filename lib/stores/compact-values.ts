@@ -56,7 +56,7 @@ export function printCompact (row: UsageRow): string | undefined {
 export function rowOfValues (values: readonly unknown[]): UsageRow {
   // printed above
   const known = Object.fromEntries(
-    compactColumns.map((column, place) => [column, values[place] ?? null])
+    compactColumns.map((column, index) => [column, values[index] ?? null])
   ) as Pick<UsageRow, CompactColumn>
   return { ...emptyRow, ...known }
 }

@@ -101,7 +101,7 @@ export interface Retention {
 }
 
 /** The settings that say where the store is. */
-export interface StorePlace {
+export interface StoreLocation {
   readonly server: Pick<Settings['server'], 'dataDir'>
   readonly store: Settings['store']
 }

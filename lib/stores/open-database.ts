@@ -1,21 +1,21 @@
 import { openSqlite } from './sqlite/open.ts'
-import type { Database, DatabaseOptions, SqliteDatabase, StorePlace } from './database.ts'
+import type { Database, DatabaseOptions, SqliteDatabase, StoreLocation } from './database.ts'
 
 /**
  * Opens the store, and migrates its tables first: PostgreSQL where `store.url` names one, else SQLite in the
  * data directory. PostgreSQL is loaded only then.
  *
- * @param place a path is the directory of the embedded store
+ * @param location a path is the directory of the embedded store
  * @throws StoreError
  */
-export async function openDatabase (place: string, options?: DatabaseOptions): Promise<SqliteDatabase>
-export async function openDatabase (place: StorePlace, options?: DatabaseOptions): Promise<Database>
+export async function openDatabase (location: string, options?: DatabaseOptions): Promise<SqliteDatabase>
+export async function openDatabase (location: StoreLocation, options?: DatabaseOptions): Promise<Database>
 export async function openDatabase (
-  place: string | StorePlace,
+  location: string | StoreLocation,
   options: DatabaseOptions = {}
 ): Promise<Database> {
-  if (typeof place === 'string') return await openSqlite(place, options)
-  const { server: { dataDir }, store } = place
+  if (typeof location === 'string') return await openSqlite(location, options)
+  const { server: { dataDir }, store } = location
   if (store.url === undefined) return await openSqlite(dataDir, options)
   const { openPostgres } = await import('./postgres/open.ts')
   return await openPostgres(dataDir, { ...store, url: store.url }, options)

@@ -45,12 +45,12 @@ export function beyond (
 /**
  * Makes a page of one entry more than it has.
  *
- * @param place the time and the id of an entry, by which the list is ordered
+ * @param positionOf the time and the id of an entry, by which the list is ordered
  */
 export function pageOf<Row, T> (
   rows: readonly Row[],
   { limit }: PageRequest,
-  place: (row: Row) => { readonly ms: number, readonly id: string },
+  positionOf: (row: Row) => { readonly ms: number, readonly id: string },
   show: (row: Row) => T
 ): PageOf<T> {
   const shown = rows.slice(0, limit)
@@ -58,7 +58,7 @@ export function pageOf<Row, T> (
   return {
     object: 'list',
     data: shown.map(show),
-    next_cursor: last === undefined || rows.length <= limit ? null : printCursor(place(last))
+    next_cursor: last === undefined || rows.length <= limit ? null : printCursor(positionOf(last))
   }
 }
 

@@ -29,7 +29,7 @@ export type ExportFormat = keyof typeof exportFormats
 const pageRows = 1000
 
 /** The columns that say where the next page begins. */
-const place = ['at_ms', 'id'] as const
+const cursorColumns = ['at_ms', 'id'] as const
 
 export interface ExportPage {
   readonly text: string
@@ -77,7 +77,7 @@ export async function exportPage (
   columns = usageColumns
 ): Promise<ExportPage> {
   const rows = await filteredCalls(query, { ...filter, fromMs: after.ms })
-    .select([...new Set([...columns, ...place])].map(column => `record.${column}` as const))
+    .select([...new Set([...columns, ...cursorColumns])].map(column => `record.${column}` as const))
     .where(beyond({ limit: pageRows, after }, 'record.at_ms', 'record.id', 'asc'))
     .orderBy('record.at_ms')
     .orderBy('record.id')

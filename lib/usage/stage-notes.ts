@@ -46,9 +46,9 @@ export interface StageLook {
 export function looksOf (notes: readonly StageNote[]): StageLook[] {
   const looks = new Map<string, StageLook>()
   for (const { stage, point, action, count, took_ms: tookMs = 0 } of notes) {
-    const place = `${stage} ${point}`
-    const look = looks.get(place) ?? { stage, point, tookMs: 0, findings: [] }
-    looks.set(place, {
+    const key = `${stage} ${point}`
+    const look = looks.get(key) ?? { stage, point, tookMs: 0, findings: [] }
+    looks.set(key, {
       ...look,
       tookMs: look.tookMs + tookMs,
       findings: action === 'look' ? look.findings : [...look.findings, { action, count }]

@@ -25,7 +25,7 @@ export const oidcHandlers: AdminHandlers<
     const settings = oidcOf(services)
     const holder = newToken()
     try {
-      const place = await beginOidc(
+      const location = await beginOidc(
         settings,
         `${url}/admin/v1/sign-in/oidc/callback`,
         async kept =>
@@ -37,7 +37,7 @@ export const oidcHandlers: AdminHandlers<
           })
       )
       return redirect(
-        place.href,
+        location.href,
         printCookie({ kind: 'sign_in', value: holder, secure, maxAgeSeconds: challengeMs / 1000 })
       )
     } catch (error) {

@@ -33,7 +33,7 @@ function fileOf (t: Test, bytes: Buffer): string {
 void t.test('a file is one object, signed, with its length and type', async t => {
   const bucket = await openBucket(t)
   const destination = destinationIn(t, bucket)
-  t.equal(destination.place, `${bucket.url}/records/usage/year=2026/`)
+  t.equal(destination.location, `${bucket.url}/records/usage/year=2026/`)
   const bytes = randomBytes(partBytes)
   await destination.publish(fileOf(t, bytes), 'usage-1.csv.gz', never)
   t.strictSame([...bucket.objects], [['/records/usage/year%3D2026/usage-1.csv.gz', bytes]])

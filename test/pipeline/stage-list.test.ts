@@ -41,7 +41,7 @@ const cases: ReadonlyArray<{
     says: []
   },
   {
-    title: 'a stage in the wrong place is named with its place, what it is given and what it takes',
+    title: 'a stage in the wrong position is named with its index, what it is given and what it takes',
     program: 'pipeline(ab, keep, bc, map((value: { readonly z: number }) => value.z), keep, ofA)',
     says: [
       /TS2345: Argument of type 'Stage<.*z: number; }, number>' is not assignable to parameter of type 'StageDoesNotFit<3, C, { readonly z: number; }>'/

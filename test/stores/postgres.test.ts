@@ -8,12 +8,12 @@ import { noPostgres, postgresPlace } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { Test } from 'tap'
-import type { Database, StorePlace } from '../../lib/stores/database.ts'
+import type { Database, StoreLocation } from '../../lib/stores/database.ts'
 
 const march = Date.UTC(2026, 2, 10)
 const month = 31 * dayMs
 
-async function open (t: Test, place: StorePlace): Promise<Database> {
+async function open (t: Test, place: StoreLocation): Promise<Database> {
   const database = await openDatabase(place)
   t.teardown(database.close)
   return database
@@ -177,7 +177,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
 t.test(
   'a PostgreSQL that does not answer, or whose address is none, is named without its password',
   async t => {
-    const place = (url: string): StorePlace => ({
+    const place = (url: string): StoreLocation => ({
       server: { dataDir: t.testdirName },
       store: { url: new Secret(url), poolSize: 1, connectMs: 1000, statementMs: 1000, keysStaleMs: 1000 }
     })

@@ -13,7 +13,7 @@ import type { Settings } from '../../lib/core/settings.ts'
 import type { GatewayParts } from '../../lib/gateway.ts'
 import type { Tables, UserRow } from '../../lib/stores/tables.ts'
 import { TableNode, type KyselyPlugin, type QueryId } from 'kysely'
-import type { StorePlace } from '../../lib/stores/database.ts'
+import type { StoreLocation } from '../../lib/stores/database.ts'
 import type { Test } from 'tap'
 
 const operations = Object.keys(adminRoutes).map(route => {
@@ -91,7 +91,7 @@ export async function adminGateway (
   t: Test,
   parts: Partial<Settings> = {},
   more: Partial<GatewayParts> = {},
-  given?: StorePlace
+  given?: StoreLocation
 ): Promise<AdminGateway> {
   const place = given ?? (await testPlace(t))
   const database = await openDatabase(place)

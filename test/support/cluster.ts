@@ -7,7 +7,7 @@ import { Agent, request } from 'undici'
 import { startGateway, type Running } from './headgate.ts'
 import { chatAnswer, fakeUpstream } from './upstream.ts'
 import type { Test } from 'tap'
-import type { Database, StorePlace } from '../../lib/stores/database.ts'
+import type { Database, StoreLocation } from '../../lib/stores/database.ts'
 
 /** The key of the configuration that every node has. */
 export const clusterKey = 'cluster-key-of-the-tests'
@@ -16,7 +16,7 @@ export type Node = Running & { readonly url: string }
 
 export interface Cluster {
   /** The store of all nodes. */
-  readonly place: StorePlace
+  readonly place: StoreLocation
   /** Starts a node; one of the same name takes over the directory of the one before. */
   readonly start: (name: string, port?: number, own?: OwnOptions) => Promise<Node>
 }
@@ -29,7 +29,7 @@ export interface OwnOptions {
 }
 
 export interface ClusterOptions {
-  readonly place: StorePlace
+  readonly place: StoreLocation
   readonly script?: Parameters<typeof fakeUpstream>[0]
   /** More entries of the configuration. */
   readonly config?: Readonly<Record<string, unknown>>

@@ -15,7 +15,7 @@ import { openDatabase } from '../../lib/stores/open-database.ts'
 import { settings } from './settings.ts'
 import type { KyselyPlugin } from 'kysely'
 import type { Test } from 'tap'
-import type { Database, DatabaseOptions, StorePlace } from '../../lib/stores/database.ts'
+import type { Database, DatabaseOptions, StoreLocation } from '../../lib/stores/database.ts'
 
 /** Opens the store of a test, closed after it. Each time it is opened it is the same one. */
 export type OpenStore = (options?: DatabaseOptions) => Promise<Database>
@@ -26,14 +26,14 @@ const address = process.env['HEADGATE_TEST_POSTGRES']
 export const noPostgres = address === undefined && 'HEADGATE_TEST_POSTGRES is not the address of a PostgreSQL'
 
 /** Returns a store for a test that runs once: on PostgreSQL where there is one. */
-export async function testPlace (t: Test): Promise<StorePlace> {
+export async function testPlace (t: Test): Promise<StoreLocation> {
   return noPostgres === false ? await postgresPlace(t) : sqlitePlace(t)
 }
 
 /** Adds a test of one behaviour, once for each engine. */
 export function storeTest (
   name: string,
-  run: (t: Test, open: OpenStore, place: StorePlace) => Promise<void>
+  run: (t: Test, open: OpenStore, place: StoreLocation) => Promise<void>
 ): void {
   void t.test(name, async t => await run(t, ...opening(t, sqlitePlace(t))))
   void t.test(
@@ -43,7 +43,7 @@ export function storeTest (
   )
 }
 
-function opening (t: Test, place: StorePlace): [OpenStore, StorePlace] {
+function opening (t: Test, place: StoreLocation): [OpenStore, StoreLocation] {
   return [async options => {
     const database = await openDatabase(place, options)
     t.teardown(database.close)
@@ -51,7 +51,7 @@ function opening (t: Test, place: StorePlace): [OpenStore, StorePlace] {
   }, place]
 }
 
-function sqlitePlace (t: Test): StorePlace {
+function sqlitePlace (t: Test): StoreLocation {
   const { server, store } = settings()
   return { server: { ...server, dataDir: t.testdir() }, store }
 }
@@ -62,9 +62,9 @@ function sqlitePlace (t: Test): StorePlace {
  */
 export async function postgresPlace (
   t: Test,
-  parts: Partial<StorePlace['store']> = {},
+  parts: Partial<StoreLocation['store']> = {},
   server = address ?? ''
-): Promise<StorePlace> {
+): Promise<StoreLocation> {
   const { server: at, store } = settings()
   const schema = `test_${randomBytes(8).toString('hex')}`
   await query(server, `create schema ${schema}`)

@@ -18,18 +18,18 @@ export type Refuse = (error: GatewayError) => void
 /**
  * Returns the parts of a block of a user's message; those of Anthropic's own tools give the text they hold.
  *
- * @param place where it stands: `messages.0.content.1`
+ * @param param where it stands: `messages.0.content.1`
  * @param refuse gets what no translation can carry, such as files that only Anthropic has
  */
 export function partsOf (
   block: MessagesBlock | MessagesResultBlock,
-  place: string,
+  param: string,
   refuse: Refuse
 ): UserPart[] {
   switch (block.type) {
     case 'text': return textPart(block)
-    case 'image': return imageParts(block, place, refuse).map(part => marked(part, block))
-    case 'document': return documentParts(block, place, refuse).map(part => marked(part, block))
+    case 'image': return imageParts(block, param, refuse).map(part => marked(part, block))
+    case 'document': return documentParts(block, param, refuse).map(part => marked(part, block))
     case 'tool_reference': return [{ type: 'text', text: `Tool ${block.tool_name} is now available.` }]
     case 'tool_result':
     case 'tool_use':
@@ -53,21 +53,21 @@ function marked<P extends UserPart> (
   return mark === undefined || mark === null ? part : { ...part, cache_control: mark }
 }
 
-function imageParts ({ source }: MessagesImageBlock, place: string, refuse: Refuse): UserPart[] {
+function imageParts ({ source }: MessagesImageBlock, param: string, refuse: Refuse): UserPart[] {
   switch (source.type) {
     case 'base64':
       return [{ type: 'image_url', image_url: { url: `data:${source.media_type};base64,${source.data}` } }]
     case 'url':
       return [{ type: 'image_url', image_url: { url: source.url } }]
     case 'file':
-      refuse(storedFile(place))
+      refuse(storedFile(param))
       return []
   }
 }
 
 function documentParts (
   { source, title, context }: MessagesDocumentBlock,
-  place: string,
+  param: string,
   refuse: Refuse
 ): UserPart[] {
   const about = [title, context].filter(text => typeof text === 'string' && text !== '').join('\n')
@@ -84,25 +84,25 @@ function documentParts (
     case 'text': return introduced(source.data === '' ? [] : [{ type: 'text', text: source.data }])
     case 'content': return introduced(typeof source.content === 'string'
       ? [{ type: 'text', text: source.content }]
-      : source.content.flatMap((block, index) => partsOf(block, `${place}.source.content.${index}`, refuse)))
+      : source.content.flatMap((block, index) => partsOf(block, `${param}.source.content.${index}`, refuse)))
     case 'url':
       refuse(
         new GatewayError('unsupported_parameter', {
           message: 'This model does not fetch documents. Send the document in base64.',
-          param: `${place}.source.url`
+          param: `${param}.source.url`
         })
       )
       return []
     case 'file':
-      refuse(storedFile(place))
+      refuse(storedFile(param))
       return []
   }
 }
 
-function storedFile (place: string): GatewayError {
+function storedFile (param: string): GatewayError {
   return new GatewayError('unsupported_parameter', {
     message: 'This model cannot read files stored at Anthropic. Send the file in base64.',
-    param: `${place}.source.file_id`
+    param: `${param}.source.file_id`
   })
 }
 

@@ -87,10 +87,10 @@ class ConversationReader {
     this.#refuse = refuse
   }
 
-  add (role: MessagesMessage['role'], blocks: readonly MessagesBlock[], place: string): void {
+  add (role: MessagesMessage['role'], blocks: readonly MessagesBlock[], param: string): void {
     switch (role) {
       case 'system': return this.addSystem(blocks)
-      case 'user': return this.#addUser(blocks, place)
+      case 'user': return this.#addUser(blocks, param)
       case 'assistant': return this.#addAssistant(blocks)
     }
   }
@@ -113,23 +113,23 @@ class ConversationReader {
     return this.#messages
   }
 
-  #addUser (blocks: readonly MessagesBlock[], place: string): void {
+  #addUser (blocks: readonly MessagesBlock[], param: string): void {
     this.#endTurn()
     let hasResult = false
     for (const [index, block] of blocks.entries()) {
       if (block.type === 'tool_result') {
         hasResult = true
-        this.#addResult(block, `${place}.${index}`)
+        this.#addResult(block, `${param}.${index}`)
       } else {
-        for (const part of partsOf(block, `${place}.${index}`, this.#refuse)) this.#said.push(part)
+        for (const part of partsOf(block, `${param}.${index}`, this.#refuse)) this.#said.push(part)
       }
     }
     if (!hasResult) this.#openCalls.clear()
   }
 
-  #addResult ({ tool_use_id: id, content, is_error: isError }: MessagesToolResultBlock, place: string): void {
+  #addResult ({ tool_use_id: id, content, is_error: isError }: MessagesToolResultBlock, param: string): void {
     const parts = blocksOf(content ?? []).flatMap((block, index) =>
-      partsOf(block, `${place}.content.${index}`, this.#refuse)
+      partsOf(block, `${param}.content.${index}`, this.#refuse)
     )
     const text = toolResultText(id, parts, this.#shown)
     const callId = providerToolId(id)

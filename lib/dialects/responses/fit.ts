@@ -42,16 +42,16 @@ function replacements (
   given: readonly Message[],
   fitted: readonly Message[]
 ): ReadonlyMap<Message, Message | undefined> {
-  const places = new Map(fitted.map((message, index) => [message, index]))
+  const indexes = new Map(fitted.map((message, index) => [message, index]))
   const kept = new Set(given)
   const fresh = fitted.flatMap((message, index) => kept.has(message) ? [] : [{ message, index }])
   let last = -1
   let at = 0
   return new Map(
     given.map(message => {
-      const place = places.get(message)
-      if (place !== undefined) {
-        last = place
+      const index = indexes.get(message)
+      if (index !== undefined) {
+        last = index
         return [message, message]
       }
       while (at < fresh.length - 1 && (fresh[at]?.index ?? 0) < last) at++

@@ -234,13 +234,13 @@ interface ToolUse { readonly block: ToolUseBlock, readonly open: OpenCall }
 
 function toolUses ({ tool_calls: calls }: AssistantMessage, param: string): ToolUse[] {
   return (calls ?? []).map((call, index) => {
-    const place = `${param}.tool_calls[${index}]`
+    const callParam = `${param}.tool_calls[${index}]`
     if (call.type === 'custom') {
       throw new GatewayError('unsupported_parameter', {
-        message: 'Only function tools are supported.', param: `${place}.type`
+        message: 'Only function tools are supported.', param: `${callParam}.type`
       })
     }
-    return toolUse(toolCallIdOf(call.id), call.function, `${place}.function`, `${place}.id`)
+    return toolUse(toolCallIdOf(call.id), call.function, `${callParam}.function`, `${callParam}.id`)
   })
 }
 

@@ -98,8 +98,8 @@ export class ResponseReader {
   }
 
   /** Starts a block; that of a complete response has all its content already. */
-  startBlock (place: unknown, block: WireBlock & JsonObject, events: ChatEvent[]): void {
-    const index = numberOf(place)
+  startBlock (wireIndex: unknown, block: WireBlock & JsonObject, events: ChatEvent[]): void {
+    const index = numberOf(wireIndex)
     const type = nonEmptyText(block.type) ?? memberType(block, blockTypes)
     if (type === undefined || this.#isOpen(index, block)) return
     this.#retained.add(0)
@@ -139,8 +139,8 @@ export class ResponseReader {
    *
    * @throws GatewayError `upstream_invalid_response` for arguments of a call that has no name
    */
-  addToBlock (place: unknown, delta: WireBlockDelta & JsonObject, events: ChatEvent[]): void {
-    const index = numberOf(place)
+  addToBlock (wireIndex: unknown, delta: WireBlockDelta & JsonObject, events: ChatEvent[]): void {
+    const index = numberOf(wireIndex)
     const given = nonEmptyText(delta.type) ?? ''
     const type = given in blockOf ? given : memberType(delta, deltaTypes) ?? ''
     const wanted = blockOf[type]
@@ -180,8 +180,8 @@ export class ResponseReader {
     this.#textLength += length
   }
 
-  endBlock (place: unknown, events: ChatEvent[]): void {
-    const index = numberOf(place)
+  endBlock (wireIndex: unknown, events: ChatEvent[]): void {
+    const index = numberOf(wireIndex)
     const open = this.#blocks.get(index)
     if (open === undefined) return
     this.#blocks.delete(index)

@@ -31,8 +31,9 @@ const azureChat = withResponses(chatCompletions)
 function pathOf (path: string, deployment: string, apiVersion: string | undefined): string {
   if (apiVersion === undefined) return `/openai/v1${path}`
   // The body of a response names the deployment.
-  const place = path.startsWith('/responses') ? path : `/deployments/${encodeURIComponent(deployment)}${path}`
-  return `/openai${place}?api-version=${encodeURIComponent(apiVersion)}`
+  const isResponses = path.startsWith('/responses')
+  const deploymentPath = isResponses ? path : `/deployments/${encodeURIComponent(deployment)}${path}`
+  return `/openai${deploymentPath}?api-version=${encodeURIComponent(apiVersion)}`
 }
 
 /** @param options of the provider in the configuration, such as `api_version` */

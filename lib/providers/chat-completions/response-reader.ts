@@ -202,12 +202,12 @@ export class ResponseReader {
     }
     if (text !== '' || refusal !== undefined) choice.hasOutput = true
     if (text !== '' && wire.delta !== undefined) choice.hasText = true
-    const place = refusal !== undefined && text === '' ? 'refusal' : 'text'
-    if (text !== '' || (logprobs !== undefined && place === 'text')) {
+    const logprobsFor = refusal !== undefined && text === '' ? 'refusal' : 'text'
+    if (text !== '' || (logprobs !== undefined && logprobsFor === 'text')) {
       events.push({ type: 'text-delta', choice: index, text, ...logprobs !== undefined && { logprobs } })
     }
     if (refusal !== undefined) {
-      const withLogprobs = place === 'refusal' && logprobs !== undefined
+      const withLogprobs = logprobsFor === 'refusal' && logprobs !== undefined
       events.push({ type: 'refusal-delta', choice: index, text: refusal, ...withLogprobs && { logprobs } })
     }
   }
@@ -314,16 +314,16 @@ export class ResponseReader {
     return choice.toolCalls ??= new ToolCalls(choice.index, callIdsIn(this.#request), this.#retained)
   }
 
-  /** @param place where values are remembered, so as not to repeat them; absent: all are new */
-  #unknown (object: object, known: ReadonlySet<string>, place?: string): Record<string, unknown> | undefined {
+  /** @param scope where values are remembered, so as not to repeat them; absent: all are new */
+  #unknown (object: object, known: ReadonlySet<string>, scope?: string): Record<string, unknown> | undefined {
     let extra: Record<string, unknown> | undefined
     for (const key in object) {
       if (known.has(key) || key === '__proto__') continue
       const value: unknown = Reflect.get(object, key)
       if (value === null || value === undefined) continue
-      if (place !== undefined) {
+      if (scope !== undefined) {
         const text = JSON.stringify(value)
-        const name = `${place} ${key}`
+        const name = `${scope} ${key}`
         if (this.#seen?.get(name) === text) continue
         this.#retained.add(name.length + text.length)
         this.#seen = (this.#seen ?? new Map()).set(name, text)

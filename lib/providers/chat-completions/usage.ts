@@ -2,38 +2,38 @@ import { countOf, objectOf, objectsOf, property } from '../../json/guards.ts'
 import type { JsonObject } from '../../json/guards.ts'
 import { possibleUsage, type Usage } from '../../core/usage.ts'
 
-const placesOf = (...names: readonly string[]): ReadonlyArray<readonly string[]> =>
+const pathsOf = (...names: readonly string[]): ReadonlyArray<readonly string[]> =>
   names.map(name => name.split('.'))
 
 /**
- * Where a count may stand, the place of the dialect first. A dot leads into details; the others are fields
- * that servers use in its place.
+ * Fields that each count may be read from: the field of the dialect first, then the names other servers use.
+ * A dot leads into an object.
  */
-const places = {
-  prompt: placesOf('prompt_tokens', 'input_tokens'),
-  completion: placesOf('completion_tokens', 'output_tokens'),
-  cached: placesOf(
+const countPaths = {
+  prompt: pathsOf('prompt_tokens', 'input_tokens'),
+  completion: pathsOf('completion_tokens', 'output_tokens'),
+  cached: pathsOf(
     'prompt_tokens_details.cached_tokens',
     'input_tokens_details.cached_tokens',
     'prompt_cache_hit_tokens',
     'cache_read_input_tokens',
     'cached_tokens'
   ),
-  cacheWrite: placesOf(
+  cacheWrite: pathsOf(
     'prompt_tokens_details.cache_write_tokens',
     'input_tokens_details.cache_write_tokens',
     'prompt_tokens_details.cache_creation_tokens',
     'cache_creation_input_tokens'
   ),
-  promptAudio: placesOf('prompt_tokens_details.audio_tokens', 'input_tokens_details.audio_tokens'),
-  reasoning: placesOf(
+  promptAudio: pathsOf('prompt_tokens_details.audio_tokens', 'input_tokens_details.audio_tokens'),
+  reasoning: pathsOf(
     'completion_tokens_details.reasoning_tokens',
     'output_tokens_details.reasoning_tokens',
     'reasoning_tokens'
   ),
-  completionAudio: placesOf('completion_tokens_details.audio_tokens', 'output_tokens_details.audio_tokens'),
-  accepted: placesOf('completion_tokens_details.accepted_prediction_tokens'),
-  rejected: placesOf('completion_tokens_details.rejected_prediction_tokens')
+  completionAudio: pathsOf('completion_tokens_details.audio_tokens', 'output_tokens_details.audio_tokens'),
+  accepted: pathsOf('completion_tokens_details.accepted_prediction_tokens'),
+  rejected: pathsOf('completion_tokens_details.rejected_prediction_tokens')
 } as const
 
 /** Returns the token counts of an answer, wherever in it they are; `undefined` when none were reported. */
@@ -67,12 +67,12 @@ export function usageOf (value: unknown): Usage | undefined {
   const usage = objectOf(value)
   if (usage === undefined) return undefined
   const total = countOf(usage['total_tokens'])
-  const given = countAt(usage, places.prompt)
-  const completion = countAt(usage, places.completion) ?? lessThan(total, given)
+  const given = countAt(usage, countPaths.prompt)
+  const completion = countAt(usage, countPaths.completion) ?? lessThan(total, given)
   const prompt = given ?? lessThan(total, completion)
   if (prompt === undefined && completion === undefined && total === undefined) return undefined
-  const cached = countAt(usage, places.cached)
-  const cacheWrite = countAt(usage, places.cacheWrite)
+  const cached = countAt(usage, countPaths.cached)
+  const cacheWrite = countAt(usage, countPaths.cacheWrite)
   const promptTokens = (prompt ?? 0) + besidePrompt(usage)
   return possibleUsage({
     promptTokens,
@@ -81,11 +81,11 @@ export function usageOf (value: unknown): Usage | undefined {
     ...reported({
       cachedTokens: cached,
       cacheWriteTokens: cacheWrite,
-      promptAudioTokens: countAt(usage, places.promptAudio),
-      reasoningTokens: countAt(usage, places.reasoning),
-      completionAudioTokens: countAt(usage, places.completionAudio),
-      acceptedPredictionTokens: countAt(usage, places.accepted),
-      rejectedPredictionTokens: countAt(usage, places.rejected)
+      promptAudioTokens: countAt(usage, countPaths.promptAudio),
+      reasoningTokens: countAt(usage, countPaths.reasoning),
+      completionAudioTokens: countAt(usage, countPaths.completionAudio),
+      acceptedPredictionTokens: countAt(usage, countPaths.accepted),
+      rejectedPredictionTokens: countAt(usage, countPaths.rejected)
     })
   })
 }

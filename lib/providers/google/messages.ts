@@ -155,14 +155,14 @@ class Turns {
     const refusal = text.length === 0 ? textPart(message.refusal ?? '') : []
     const parts = [...text, ...refusal]
     for (const [index, call] of (message.tool_calls ?? []).entries()) {
-      const place = `${param}.tool_calls[${index}]`
+      const callParam = `${param}.tool_calls[${index}]`
       if (call.type === 'custom') {
         throw new GatewayError('unsupported_parameter', {
-          message: 'Only function tools are supported.', param: `${place}.type`
+          message: 'Only function tools are supported.', param: `${callParam}.type`
         })
       }
-      parts.push(functionCallPart(call, `${place}.function.arguments`))
-      this.#open.add({ id: call.id, name: call.function.name, param: `${place}.id`, output: undefined })
+      parts.push(functionCallPart(call, `${callParam}.function.arguments`))
+      this.#open.add({ id: call.id, name: call.function.name, param: `${callParam}.id`, output: undefined })
     }
     const legacy = message.function_call
     if (legacy !== undefined && legacy !== null) {

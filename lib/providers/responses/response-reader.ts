@@ -54,7 +54,7 @@ interface Labels {
 }
 
 /** What an event says of the item it is about. */
-interface Place {
+interface ItemPosition {
   readonly output_index?: unknown
   readonly item_id?: unknown
 }
@@ -120,8 +120,8 @@ export class ResponseReader {
    * Starts an item; one that has begun goes on. @throws GatewayError `upstream_invalid_response` for a call
    * without a name
    */
-  startItem (place: Place, item: WireItem & JsonObject, events: ChatEvent[]): OpenItem | undefined {
-    const labels = labelsOf(place, item)
+  startItem (position: ItemPosition, item: WireItem & JsonObject, events: ChatEvent[]): OpenItem | undefined {
+    const labels = labelsOf(position, item)
     const type = nonEmptyText(item.type) ?? memberType(item, itemTypes)
     this.#hasOutput = true
     const known = this.#find(labels, type === 'function_call' || type === 'custom_tool_call' ? 'call' : type)
@@ -151,13 +151,13 @@ export class ResponseReader {
    * that was requested with them
    */
   addText (
-    place: Place,
+    position: ItemPosition,
     type: 'text-delta' | 'refusal-delta',
     value: unknown,
     logprobs: unknown,
     events: ChatEvent[]
   ): void {
-    const open = this.#itemAt(place, 'message', events)
+    const open = this.#itemAt(position, 'message', events)
     if (open === undefined) return
     this.#streamed.add(open)
     this.#addText(open, type, value, logprobs, events)
@@ -182,8 +182,8 @@ export class ResponseReader {
    * Appends a piece of what can be read of a reasoning item. @param part its place; a blank line comes
    * between two of them
    */
-  addReasoning (place: Place, part: unknown, value: unknown, events: ChatEvent[]): void {
-    const open = this.#itemAt(place, 'reasoning', events)
+  addReasoning (position: ItemPosition, part: unknown, value: unknown, events: ChatEvent[]): void {
+    const open = this.#itemAt(position, 'reasoning', events)
     if (open?.type !== 'reasoning') return
     this.#retained.add(nonEmptyText(value)?.length ?? 0)
     this.#streamed.add(open)
@@ -191,10 +191,10 @@ export class ResponseReader {
   }
 
   /** Appends a piece of the arguments or the input of a call. */
-  addToCall (place: Place, value: unknown, events: ChatEvent[]): void {
+  addToCall (position: ItemPosition, value: unknown, events: ChatEvent[]): void {
     const text = argumentsText(value)
     if (text === '') return
-    const labels = labelsOf(place)
+    const labels = labelsOf(position)
     const isNamed = labels.id !== undefined || labels.index !== undefined
     const open = isNamed
       ? this.#find(labels, 'call')
@@ -212,26 +212,26 @@ export class ResponseReader {
 
   /** Appends a part of an item that is complete, where no deltas of the item came: some servers send none. */
   addWhole (
-    place: Place & { readonly summary_index?: unknown },
+    position: ItemPosition & { readonly summary_index?: unknown },
     type: 'text-delta' | 'refusal-delta' | 'reasoning-delta' | 'tool-call-delta',
     value: unknown,
     events: ChatEvent[]
   ): void {
     const itemType = typesOfDeltas[type]
     const itemThere = (): OpenItem | undefined =>
-      this.#find(labelsOf(place), itemType) ?? this.#items.findLast(item => item.type === itemType)
+      this.#find(labelsOf(position), itemType) ?? this.#items.findLast(item => item.type === itemType)
     const open = itemThere()
     if (open !== undefined && (open.isDone || this.#streamed.has(open))) return
     switch (type) {
       case 'text-delta':
       case 'refusal-delta':
-        this.addText(place, type, value, undefined, events)
+        this.addText(position, type, value, undefined, events)
         break
       case 'reasoning-delta':
-        this.addReasoning(place, place.summary_index, value, events)
+        this.addReasoning(position, position.summary_index, value, events)
         break
       case 'tool-call-delta':
-        this.addToCall(place, value, events)
+        this.addToCall(position, value, events)
         break
       default:
         return type satisfies never
@@ -242,8 +242,8 @@ export class ResponseReader {
   }
 
   /** Ends an item; what was not streamed of it is taken from it. */
-  endItem (place: Place, item: WireItem & JsonObject, events: ChatEvent[]): void {
-    const open = this.startItem(place, item, events)
+  endItem (position: ItemPosition, item: WireItem & JsonObject, events: ChatEvent[]): void {
+    const open = this.startItem(position, item, events)
     if (open !== undefined) this.#end(open, item, events)
   }
 
@@ -332,12 +332,12 @@ export class ResponseReader {
   }
 
   /** Returns the item at a place, and starts one that was not announced. */
-  #itemAt (place: Place, type: 'message' | 'reasoning', events: ChatEvent[]): OpenItem | undefined {
-    const { id, index } = labelsOf(place)
+  #itemAt (position: ItemPosition, type: 'message' | 'reasoning', events: ChatEvent[]): OpenItem | undefined {
+    const { id, index } = labelsOf(position)
     const isNamed = id !== undefined || index !== undefined
     return (
       (isNamed ? undefined : this.#items.findLast(item => item.type === type && !item.isDone)) ??
-      this.startItem(place, { type }, events)
+      this.startItem(position, { type }, events)
     )
   }
 
@@ -407,7 +407,7 @@ function addReasoning (open: ReasoningItem, part: unknown, value: unknown, event
   events.push({ type: 'reasoning-delta', choice, text })
 }
 
-function labelsOf ({ output_index: index, item_id: id }: Place, item: WireItem = {}): Labels {
+function labelsOf ({ output_index: index, item_id: id }: ItemPosition, item: WireItem = {}): Labels {
   return {
     callId: nonEmptyText(item.call_id),
     id: nonEmptyText(item.id) ?? nonEmptyText(id),

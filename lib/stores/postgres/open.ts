@@ -13,10 +13,10 @@ import { Partitions } from './partitions.ts'
 import { pruneUsage } from './prune-usage.ts'
 import { serverClock } from './server-clock.ts'
 import type { Secret } from '../../core/secret.ts'
-import type { Database, DatabaseOptions, StorePlace } from '../database.ts'
+import type { Database, DatabaseOptions, StoreLocation } from '../database.ts'
 import type { Tables } from '../tables.ts'
 
-export type PostgresPlace = StorePlace['store'] & { readonly url: Secret }
+export type PostgresPlace = StoreLocation['store'] & { readonly url: Secret }
 
 /** Milliseconds after which a query that PostgreSQL should have ended is given up: the connection stalls. */
 const stalledMs = 1000

@@ -32,13 +32,13 @@ export async function pruneUsage (
 }
 
 /** A moment, and the number of rows before it that are to be kept. */
-interface Place {
+interface Cutoff {
   readonly untilMs: number
   readonly keepRows: number
 }
 
 /** An hour or a day, and its calls. */
-interface Span extends Place {
+interface Span extends Cutoff {
   readonly fromMs: number
   readonly calls: number
 }
@@ -67,25 +67,25 @@ async function oldestKeptMs (query: Query, keepRows: number): Promise<number | u
 async function spansOf (
   query: Query,
   spanMs: (typeof rollupSpans)[number],
-  from: Place
+  from: Cutoff
 ): Promise<{ readonly oldest: Span, readonly newer: Span | undefined } | undefined> {
   let newer: Span | undefined
-  for (let place = from; ;) {
+  for (let cutoff = from; ;) {
     const sum = await query
       .selectFrom('usage_rollups')
       .select(({ fn }) => ['from_ms', fn.sum<number>('calls').as('calls')])
       .where('span_ms', '=', spanMs)
-      .where('from_ms', '<', place.untilMs)
+      .where('from_ms', '<', cutoff.untilMs)
       .groupBy('from_ms')
       .orderBy('from_ms', 'desc')
       .limit(1)
       .executeTakeFirst()
     if (sum === undefined) return undefined
     const { from_ms: fromMs, calls } = sum
-    const span = { ...place, fromMs, calls }
-    if (calls >= place.keepRows) return { oldest: span, newer }
+    const span = { ...cutoff, fromMs, calls }
+    if (calls >= cutoff.keepRows) return { oldest: span, newer }
     newer = span
-    place = { untilMs: fromMs, keepRows: place.keepRows - calls }
+    cutoff = { untilMs: fromMs, keepRows: cutoff.keepRows - calls }
     await nextTurn()
   }
 }

@@ -3,7 +3,7 @@
 import type { JSX } from 'preact'
 import type { ChartProps } from './chart-props.ts'
 
-export interface TipPlace { readonly index: number, readonly left: number, readonly top: number }
+export interface TipPosition { readonly index: number, readonly left: number, readonly top: number }
 
 /** Returns the time of a bucket. Days are days of UTC; hours and minutes are those of the reader. */
 export function bucketName (atMs: number | undefined, bucket: ChartProps['bucket']): string {
@@ -37,7 +37,7 @@ export function ChartTip ({
   format,
   place,
   width
-}: ChartProps & { readonly place: TipPlace, readonly width: number }): JSX.Element {
+}: ChartProps & { readonly place: TipPosition, readonly width: number }): JSX.Element {
   const { index, left } = place
   const atRight = axisWidth + left > width / 2
   // Beside the pointer, and inside the card: 100 % is the width of the tip.

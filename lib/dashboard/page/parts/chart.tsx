@@ -12,12 +12,12 @@ import { endsOf, movedBy, type Stretch } from './chart-keys.ts'
 import { bucketMs, chartOptions, drawingOrder } from './chart-options.ts'
 import type { ChartProps, ChartSeries } from './chart-props.ts'
 import { ChartTable } from './chart-table.tsx'
-import { bucketName, ChartTip, valueText, type TipPlace } from './chart-tip.tsx'
+import { bucketName, ChartTip, valueText, type TipPosition } from './chart-tip.tsx'
 
 export function Chart (props: ChartProps): JSX.Element {
   const { label, atMs, bucket, series, kind, format } = props
   const place = useRef<HTMLDivElement>(null)
-  const tip = useSignal<TipPlace | undefined>(undefined)
+  const tip = useSignal<TipPosition | undefined>(undefined)
   const pointed = useRef(false)
   const drawn = useRef<uPlot | undefined>(undefined)
   const stretch = useRef<Stretch | undefined>(undefined)

@@ -10,7 +10,7 @@ import { Page } from '../parts/page.tsx'
 import { SkeletonLines } from '../parts/skeleton.tsx'
 import { at, path } from '../state/router.ts'
 import { may } from '../state/session.ts'
-import { matchPlace, type PageComponent } from './pages.ts'
+import { matchPath, type PageComponent } from './pages.ts'
 
 interface Shown {
   readonly path: string
@@ -22,11 +22,11 @@ export function Outlet (): JSX.Element {
   const shown = useSignal<Shown | undefined>(undefined)
   useSignalEffect(() => {
     const wanted = path.value
-    const match = matchPlace(wanted)
-    if (match === undefined || !may(match.place.role))
+    const match = matchPath(wanted)
+    if (match === undefined || !may(match.route.role))
       shown.value = { path: wanted, id: '', Page: match === undefined ? NotFound : NotAllowed }
     else
-      void match.place
+      void match.route
         .load()
         .catch(() => NotLoaded)
         .then(Page => {

@@ -1,5 +1,5 @@
 /**
- * The places of the dashboard: what is shown there, who may see it, and where it stands in the navigation.
+ * The pages of the dashboard: path, component, the role that may see it, and its entry in the menu.
  */
 
 import type { ComponentType } from 'preact'
@@ -21,7 +21,7 @@ import { ToolsPage } from '../tools/tools-page.tsx'
 /** A page gets the parts of its address that its path leaves open. */
 export type PageComponent = ComponentType<{ readonly id: string }>
 
-export interface Place {
+export interface PageRoute {
   readonly path: string
   readonly label: string
   readonly role: Role
@@ -29,18 +29,18 @@ export interface Place {
   readonly load: () => Promise<PageComponent>
 }
 
-export interface MenuPlace extends Place {
+export interface MenuEntry extends PageRoute {
   readonly icon: IconName
 }
 
 export interface MenuGroup {
   readonly title?: string
-  readonly places: readonly MenuPlace[]
+  readonly entries: readonly MenuEntry[]
 }
 
 export const menu: readonly MenuGroup[] = [
   {
-    places: [
+    entries: [
       {
         path: '/',
         label: 'Overview',
@@ -61,7 +61,7 @@ export const menu: readonly MenuGroup[] = [
   },
   {
     title: 'Gateway',
-    places: [
+    entries: [
       { path: '/models', label: 'Models', icon: 'models', role: 'viewer', load: async () => ModelsPage },
       { path: '/tools', label: 'Tool servers', icon: 'tools', role: 'member', load: async () => ToolsPage },
       { path: '/stages', label: 'Stages', icon: 'guard', role: 'member', load: async () => StagesPage },
@@ -90,7 +90,7 @@ export const menu: readonly MenuGroup[] = [
   },
   {
     title: 'Organisation',
-    places: [
+    entries: [
       {
         path: '/projects',
         label: 'Projects',
@@ -105,7 +105,7 @@ export const menu: readonly MenuGroup[] = [
 ]
 
 /** Pages that are reached from others. */
-const others: readonly Place[] = [
+const others: readonly PageRoute[] = [
   { path: '/keys/:id', label: 'Key', role: 'member', load: async () => KeyPage },
   { path: '/calls/:id', label: 'Call', role: 'member', load: async () => CallPage },
   {
@@ -118,17 +118,17 @@ const others: readonly Place[] = [
   { path: '/profile', label: 'Your account', role: 'viewer', load: async () => ProfilePage }
 ]
 
-export const places: readonly Place[] = [...menu.flatMap(group => group.places), ...others]
+export const pageRoutes: readonly PageRoute[] = [...menu.flatMap(group => group.entries), ...others]
 
-export interface Match { readonly place: Place, readonly id: string }
+export interface Match { readonly route: PageRoute, readonly id: string }
 
-/** Returns the place of a path, with the part at `:id`. */
-export function matchPlace (path: string): Match | undefined {
-  for (const place of places) {
-    if (place.path === path) return { place, id: '' }
-    const stem = place.path.replace(':id', '')
-    if (stem !== place.path && path.startsWith(stem)) {
-      return { place, id: decodeURIComponent(path.slice(stem.length)) }
+/** Returns the page at a path, with the value of `:id`. */
+export function matchPath (path: string): Match | undefined {
+  for (const route of pageRoutes) {
+    if (route.path === path) return { route, id: '' }
+    const stem = route.path.replace(':id', '')
+    if (stem !== route.path && path.startsWith(stem)) {
+      return { route, id: decodeURIComponent(path.slice(stem.length)) }
     }
   }
 }

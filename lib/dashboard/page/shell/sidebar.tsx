@@ -14,8 +14,8 @@ export function Sidebar ({ open }: { readonly open: boolean }): JSX.Element {
     <nav class={open ? 'sidebar open' : 'sidebar'} aria-label='Main'>
       <a class='brand' href={at('/')}><Mark />Headgate</a>
       <div>
-        {menu.map(({ title = '', places }) => {
-          const allowed = places.filter(({ role }) => may(role))
+        {menu.map(({ title = '', entries }) => {
+          const allowed = entries.filter(({ role }) => may(role))
           return (
             allowed.length > 0 && (
               <div class='nav' key={title} {...(title !== '' && { role: 'group', 'aria-label': title })}>
@@ -24,14 +24,14 @@ export function Sidebar ({ open }: { readonly open: boolean }): JSX.Element {
                     {title}
                   </div>
                 )}
-                {allowed.map(place => (
+                {allowed.map(entry => (
                   <a
-                    key={place.path}
-                    href={at(place.path)}
-                    aria-current={isCurrent(place.path) ? 'page' : undefined}
+                    key={entry.path}
+                    href={at(entry.path)}
+                    aria-current={isCurrent(entry.path) ? 'page' : undefined}
                   >
-                    <Icon name={place.icon} />
-                    {place.label}
+                    <Icon name={entry.icon} />
+                    {entry.label}
                   </a>
                 ))}
               </div>
@@ -44,8 +44,8 @@ export function Sidebar ({ open }: { readonly open: boolean }): JSX.Element {
   )
 }
 
-function isCurrent (place: string): boolean {
-  return place === path.value || (place !== '/' && path.value.startsWith(`${place}/`))
+function isCurrent (to: string): boolean {
+  return to === path.value || (to !== '/' && path.value.startsWith(`${to}/`))
 }
 
 const themes: Readonly<Record<Theme, { readonly icon: IconName, readonly next: Theme }>> = {

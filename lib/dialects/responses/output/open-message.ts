@@ -68,11 +68,11 @@ export class OpenMessage extends OpenItem {
   #closePart (): void {
     const part = this.#parts.at(-1)
     if (part === undefined) return
-    const place = { content_index: this.#parts.length - 1 }
+    const position = { content_index: this.#parts.length - 1 }
     if (part.type === 'output_text')
-      this.event('response.output_text.done', { ...place, text: part.text, logprobs: part.logprobs })
-    else this.event('response.refusal.done', { ...place, refusal: part.refusal })
-    this.event('response.content_part.done', { ...place, part })
+      this.event('response.output_text.done', { ...position, text: part.text, logprobs: part.logprobs })
+    else this.event('response.refusal.done', { ...position, refusal: part.refusal })
+    this.event('response.content_part.done', { ...position, part })
   }
 
   #placeOf (): TextPlace {
