@@ -18,7 +18,10 @@ const Tokens = Type.Integer({ minimum: 1 })
 /** One model, as the gateway offers it. What is not known is left out, never guessed. */
 export const CatalogueModel = Type.Object(
   {
-    id: Type.String({ pattern: '^[a-z][a-z.-]*/\\S+$', description: 'Kind of provider, slash, name.' }),
+    id: Type.String({
+      pattern: '^[a-z][a-z0-9._-]*/\\S+$',
+      description: 'Kind of provider, slash, name.'
+    }),
     model: Type.Optional(Type.String({ description: 'Name at the provider, if not that of the id.' })),
     display_name: Type.String({ minLength: 1 }),
     description: Type.String({ minLength: 1 }),

@@ -1,6 +1,6 @@
 /** Reads the price map of LiteLLM (`model_prices_and_context_window.json`) as a catalogue. */
 
-import { isObject, nonEmptyText, type JsonObject } from '../json/guards.ts'
+import { isObject, nonEmptyText, property, type JsonObject } from '../json/guards.ts'
 import type { Catalogue, CatalogueModel } from '../../schemas/catalogue.ts'
 import { litellmProviders, serviceAt } from './litellm-providers.ts'
 import type { Price } from '../../schemas/price.ts'
@@ -75,7 +75,7 @@ export function catalogueOf (
 
 /** Returns the price of an entry; `undefined` where it says none. */
 export function priceOf (entry: JsonObject): Price | undefined {
-  const price: Record<string, unknown> = tokenPrices(entry, '')
+  const price = { ...tieredPrice(entry['tiered_pricing']), ...tokenPrices(entry, '') }
   for (const [field, ours, units] of unitFields) {
     const usd = usdOf(entry[field], units)
     if (usd !== undefined) price[ours] = usd
@@ -94,6 +94,16 @@ export function priceOf (entry: JsonObject): Price | undefined {
     }
   }
   return Object.keys(price).length === 0 ? undefined : price // its fields are those of the tables
+}
+
+/** Returns prices by the size of the prompt where they have two tiers at most, as many as prices have here. */
+function tieredPrice (tiers: unknown): Record<string, unknown> {
+  if (!Array.isArray(tiers) || tiers.length > 2) return {}
+  const [base, long] = tiers.filter(isObject)
+  if (base === undefined) return {}
+  const above = property(long?.['range'], '0')
+  if (long === undefined || typeof above !== 'number') return tokenPrices(base, '')
+  return { ...tokenPrices(base, ''), long_prompt: { above_prompt_tokens: above, ...tokenPrices(long, '') } }
 }
 
 function tokenPrices (entry: JsonObject, suffix: string): Record<string, unknown> {

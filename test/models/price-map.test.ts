@@ -1,6 +1,12 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { builtInModels, readCatalogue } from '../../lib/models/catalogue.ts'
 import { catalogueOf, isPriceMap, priceOf } from '../../lib/models/price-map.ts'
+
+const { HEADGATE_TEST_LITELLM: python = '' } = process.env
 
 const map = {
   sample_spec: { litellm_provider: 'one of the providers', input_cost_per_token: 0 },
@@ -81,6 +87,17 @@ t.test('every unit has its price', async t => {
     input: 1,
     long_prompt: { above_prompt_tokens: 200_000, input: 2, cached_input: 0.25 }
   })
+  const tier = (usd: number, from: number, to: number) => ({ input_cost_per_token: usd, range: [from, to] })
+  t.same(priceOf({ tiered_pricing: [tier(1e-6, 0, 256_000), tier(3e-6, 256_000, 1_000_000)] }), {
+    input: 1,
+    long_prompt: { above_prompt_tokens: 256_000, input: 3 }
+  })
+  t.same(priceOf({ tiered_pricing: [tier(1e-6, 0, 1000)] }), { input: 1 })
+  t.same(
+    priceOf({ tiered_pricing: [tier(1e-6, 0, 1000), tier(2e-6, 1000, 2000), tier(3e-6, 2000, 3000)] }),
+    undefined,
+    'there are no prices of three tiers here'
+  )
   t.same(priceOf(map['whisper-9']), { per_minute: 0.006 })
   t.same(priceOf(map['dall-e-9']), { images: [{ usd: 0.04 }] })
   t.same(
@@ -96,3 +113,19 @@ t.test('every unit has its price', async t => {
     undefined
   )
 })
+
+t.test(
+  "the map of LiteLLM's package is a valid catalogue",
+  { skip: python === '' && 'HEADGATE_TEST_LITELLM is no Python with litellm[proxy]' },
+  async t => {
+    const find = 'import importlib.util as u; print(u.find_spec("litellm").submodule_search_locations[0])'
+    const { stdout } = await promisify(execFile)(python, ['-c', find])
+    const file = join(stdout.trim(), 'model_prices_and_context_window_backup.json')
+    const map: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    if (!isPriceMap(map)) throw new Error('it is no price map')
+    const { models } = readCatalogue(catalogueOf(map, builtInModels, 'prices.json', '2026-11-27'))
+    for (const id of ['openai/gpt-4o', 'anthropic/claude-opus-4-5', 'moonshot/kimi-k2.5']) {
+      t.ok(models.find(model => model.id === id)?.price?.input, id)
+    }
+  }
+)
