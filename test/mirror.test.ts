@@ -155,7 +155,6 @@ const parts: Reasons = {
     'a dialect of three events: what the official client reads and sends'
   ],
   'providers/anthropic': ['providers/anthropic', 'an adapter: recorded responses in, events out'],
-  'providers/azure-openai': ['providers/kinds', 'the chat-completions adapter at other paths'],
   'providers/chat-completions': [
     'providers/chat-completions',
     'an adapter: recorded responses in, events out'

@@ -1,32 +1,32 @@
 /**
- * Azure OpenAI: the dialect at other addresses and with another credential header. The model is
+ * Azure OpenAI: OpenAI's API at other addresses and with another credential header. The model is
  * the name of a deployment. Base URL: `https://<resource>.openai.azure.com`.
  *
  * @see https://learn.microsoft.com/azure/ai-foundry/openai/reference
  */
 
-import { chatCompletions } from '../chat-completions/index.ts'
-import { withResponses } from '../responses/index.ts'
-import type { ChatInput } from '../../chat/input.ts'
-import type { ChatEvent } from '../../core/events.ts'
-import type { Adapter, Adapters } from '../provider.ts'
+import type { Adapter, UpstreamRequest } from '../provider.ts'
 
-/** @param apiVersion addresses deployments one by one; without it the unversioned API is used */
-export function azureOpenaiChat (apiVersion?: string): Adapter<ChatInput, ChatEvent> {
+/**
+ * Returns an adapter of OpenAI's at Azure's addresses.
+ *
+ * @param options of the provider in the configuration: with `api_version` deployments are addressed one by
+ *   one, without it the unversioned API is used
+ */
+export function atAzure<R, E> (
+  adapter: Adapter<R, E>,
+  { api_version: version }: Readonly<Record<string, unknown>>
+): Adapter<R, E> {
+  const apiVersion = typeof version === 'string' ? version : undefined
+  const at = (request: UpstreamRequest, deployment: string): UpstreamRequest =>
+    ({ ...request, path: pathOf(request.path, deployment, apiVersion) })
+  const { request, deleteResponse } = adapter
   return {
-    ...azureChat,
-    request: input => {
-      const request = azureChat.request(input)
-      return { ...request, path: pathOf(request.path, input.route.model, apiVersion) }
-    },
-    deleteResponse: id => {
-      const request = azureChat.deleteResponse(id)
-      return { ...request, path: pathOf(request.path, '', apiVersion) }
-    }
+    ...adapter,
+    request: input => at(request(input), input.route.model),
+    ...deleteResponse !== undefined && { deleteResponse: id => at(deleteResponse(id), '') }
   }
 }
-
-const azureChat = withResponses(chatCompletions)
 
 function pathOf (path: string, deployment: string, apiVersion: string | undefined): string {
   if (apiVersion === undefined) return `/openai/v1${path}`
@@ -34,11 +34,6 @@ function pathOf (path: string, deployment: string, apiVersion: string | undefine
   const isResponses = path.startsWith('/responses')
   const deploymentPath = isResponses ? path : `/deployments/${encodeURIComponent(deployment)}${path}`
   return `/openai${deploymentPath}?api-version=${encodeURIComponent(apiVersion)}`
-}
-
-/** @param options of the provider in the configuration, such as `api_version` */
-export function azureOpenaiAdapters ({ api_version: version }: Readonly<Record<string, unknown>>): Adapters {
-  return { chat: azureOpenaiChat(typeof version === 'string' ? version : undefined) }
 }
 
 /** Returns the credential: a key of the resource. */
