@@ -201,6 +201,7 @@ const together: Readonly<Record<string, string>> = {
   'http/wire-bodies': 'the bodies of every endpoint',
   'limits/added-limit': 'a limit that is added: a row is all that it takes',
   'limits/identity': 'what is left of a budget, in every set-up',
+  'limits/jumping-clocks': 'what is left of a budget, in windows of any zone, where clocks jump',
   'limits/limits': 'the limits of a key, through a gateway',
   'limits/upgrade': 'a store and a Redis of an earlier version',
   'limits/money': 'what calls cost, and what a budget allows',

@@ -70,9 +70,9 @@ const budgets: Rule = async ({ settings, query, reports, configuredKeys, nowMs }
     { party, budget, period: periodOf(windowOfBudget(budget), nowMs) }
   )))
   const spent = await reports.make(
-    'spentBy', windows.map(({ party: { kind, id }, period: { fromMs } }) => (
-      { party: partyName({ party: kind, partyId: id }), fromMs }
-    )), nowMs
+    'spentBy', windows.map(({ party: { kind, id }, period: { fromMs, endMs } }) => (
+      { party: partyName({ party: kind, partyId: id }), fromMs, endMs }
+    ))
   )
   const alerts = windows.flatMap(({ party, budget, period: { name: window, fromMs, endMs } }, index) => {
     const used = (spent[index] ?? 0) / nanoUsdOf(budget)

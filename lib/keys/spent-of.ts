@@ -20,9 +20,10 @@ export const leftover = 0.001
 /** @param party as `partyName` of `limits/call-accounts` names it */
 export async function spentOf (query: Kysely<Tables>, party: string, limits: KeyLimits = {}): Promise<Spent> {
   const now = Date.now()
-  const spentIn = async (budget: Budget): Promise<number> => (
-    await usedSince(query, 'nanoUsd', party, periodOf(windowOfBudget(budget), now).fromMs, now) / 1e9
-  )
+  const spentIn = async (budget: Budget): Promise<number> => {
+    const { fromMs, endMs } = periodOf(windowOfBudget(budget), now)
+    return await usedSince(query, 'nanoUsd', party, fromMs, endMs) / 1e9
+  }
   const budgets = budgetsIn(limits)
   const counted: readonly Budget[] = budgets.length === 0 ? [{ usd: Infinity, per: 'month' }] : budgets
   const spent = await Promise.all(counted.map(spentIn))

@@ -21,7 +21,6 @@ import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { SqliteDatabase } from '../stores/database.ts'
 import type { Statement } from '../stores/sqlite/statement-cache.ts'
 import { UnrecordedSpending } from './unrecorded-spending.ts'
-import { lastMsOf } from './windows.ts'
 import type { Holding, SumKey, UsageRowKey } from './counters.ts'
 
 /** The state of a sum in the store. */
@@ -140,7 +139,7 @@ export class BudgetPeers {
 
   #recordedOf (prepare: Prepare, { party, unit, period }: SumKey): number {
     if (!isSummed(unit)) return 0
-    const { sql, parameters } = usedSinceStatement(unit, party, period.fromMs, lastMsOf(period))
+    const { sql, parameters } = usedSinceStatement(unit, party, period.fromMs, period.endMs)
     return (prepare(sql).get(...parameters) as { used: number }).used
   }
 

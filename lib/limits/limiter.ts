@@ -18,7 +18,6 @@ import {
 import { isSqlite, type Database } from '../stores/database.ts'
 import type { Log } from '../log/log.ts'
 import { BudgetPeers, type SharedStore } from './budget-peers.ts'
-import { lastMsOf } from './windows.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import { SpendingReader, type ReadUsed } from './spending-reader.ts'
 
@@ -269,5 +268,5 @@ export function createLimiter (usageDatabase: Database | undefined, log: Log): L
 /** Returns the reader of what the usage ledger has. */
 export function readUsedFrom ({ query }: Pick<Database, 'query'>): ReadUsed {
   return async ({ party, unit, period }) =>
-    isSummed(unit) ? await usedSince(query, unit, party, period.fromMs, lastMsOf(period)) : 0
+    isSummed(unit) ? await usedSince(query, unit, party, period.fromMs, period.endMs) : 0
 }

@@ -47,14 +47,6 @@ export function periodOf (window: Window, nowMs: number): Period {
   return { name: windowName(window), ...boundsOf(window, nowMs) }
 }
 
-/**
- * Returns the last millisecond of a period, an integer. Records may be later than now: clocks differ, and one
- * that was ahead may have been set right.
- */
-export function lastMsOf ({ endMs }: Pick<Period, 'endMs'>): number {
-  return Math.min(endMs - 1, Number.MAX_SAFE_INTEGER)
-}
-
 /** Names a kind of window: two of one name have the same periods. */
 export function windowName (window: Window): string {
   if ('everyMs' in window) return `every${window.everyMs}:${window.fromMs % window.everyMs}`
@@ -69,31 +61,30 @@ function boundsOf (window: Window, nowMs: number): Pick<Period, 'fromMs' | 'endM
   }
   const { per, timeZone = 'UTC' } = window
   if (per === 'total') return { fromMs: 0, endMs: Infinity }
-  const local = localTime(nowMs, timeZone)
-  const [year, month, day, hour] = [
-    local.getUTCFullYear(),
-    local.getUTCMonth(),
-    local.getUTCDate(),
-    local.getUTCHours()
-  ]
-  const from = {
-    month: [year, month, 1],
-    week: [year, month, day - ((local.getUTCDay() + 6) % 7)],
-    day: [year, month, day],
-    hour: [year, month, day, hour]
-  }
-  const end = {
-    month: [year, month + 1, 1],
-    week: [year, month, day - ((local.getUTCDay() + 6) % 7) + 7],
-    day: [year, month, day + 1],
-    hour: [year, month, day, hour + 1]
-  }
   if (per === 'hour') {
-    // An hour of the clock may come twice: its place in the present one says when it began.
-    const fromMs = nowMs - (local.getTime() % unitMs.h)
-    return { fromMs, endMs: fromMs + unitMs.h }
+    // Where clocks are set by half an hour, one has an hour and a half.
+    const sinceHour = (ms: number): number => localTime(ms, timeZone).getTime() % unitMs.h
+    let fromMs = nowMs - sinceHour(nowMs)
+    fromMs -= sinceHour(fromMs)
+    const nextMs = fromMs + unitMs.h
+    return { fromMs, endMs: nextMs + (unitMs.h - sinceHour(nextMs)) % unitMs.h }
   }
-  return { fromMs: momentOf(from[per], timeZone), endMs: momentOf(end[per], timeZone) }
+  const local = localTime(nowMs, timeZone)
+  const [year, month, day] = [local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate()]
+  const monday = day - ((local.getUTCDay() + 6) % 7)
+  switch (per) {
+    case 'month': return between([year, month, 1], [year, month + 1, 1], timeZone)
+    case 'week': return between([year, month, monday], [year, month, monday + 7], timeZone)
+    case 'day': return between([year, month, day], [year, month, day + 1], timeZone)
+  }
+  return per satisfies never
+}
+
+/** A day of the calendar, as `Date.UTC` takes it. */
+type Day = readonly [year: number, month: number, day: number]
+
+function between (from: Day, end: Day, timeZone: string): Pick<Period, 'fromMs' | 'endMs'> {
+  return { fromMs: momentOf(from, timeZone), endMs: momentOf(end, timeZone) }
 }
 
 /** Returns a date whose UTC fields are what clocks of a zone show. */
@@ -102,8 +93,9 @@ function localTime (ms: number, timeZone: string): Date {
 }
 
 /** Returns the first moment at which clocks of a zone show a local time or a later one. */
-function momentOf ([year = 0, month = 0, day = 1]: readonly number[], timeZone: string): number {
-  const wanted = Date.UTC(year, month, day)
+function momentOf (date: Day, timeZone: string): number {
+  const wanted = Date.UTC(...date)
+  if (timeZone === 'UTC') return wanted
   // The offsets a day before and after are those on both sides of a change.
   const moments = [wanted - dayMs, wanted + dayMs].map(near => wanted - offsetMs(near, timeZone))
   const exact = moments.filter(ms => ms + offsetMs(ms, timeZone) === wanted)

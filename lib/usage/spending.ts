@@ -28,22 +28,23 @@ interface Recorded {
 }
 
 /**
- * Returns what the calls of a party have used since a moment, with those of all processes that share the
- * store: in billionths of a dollar, or in units. Reads a row for each day, of the first day its hours, and of
- * the first hour its records, where the moment is in the middle of these.
+ * Returns what the calls of a party have used from a moment to another, with those of all processes that
+ * share the store: in billionths of a dollar, or in units. Reads a row for each day, of a day that is not in
+ * the window as a whole its hours, and of such an hour its records.
  *
  * @param party as `partyName` of `limits/call-accounts` names it
+ * @param endMs exclusive, may be Infinity
  */
 export async function usedSince (
   query: Kysely<Tables>,
   unit: SummedUnit,
   party: string,
   fromMs: number,
-  untilMs: number
+  endMs: number
 ): Promise<number> {
   const {
     rows: [found]
-  } = await usedSinceSql(unit, party, fromMs, untilMs).execute(query)
+  } = await usedSinceSql(unit, party, fromMs, endMs).execute(query)
   return found?.used ?? 0
 }
 
@@ -52,9 +53,9 @@ export function usedSinceStatement (
   unit: SummedUnit,
   party: string,
   fromMs: number,
-  untilMs: number
+  endMs: number
 ): { readonly sql: string, readonly parameters: ReadonlyArray<string | number> } {
-  const { sql: text, parameters } = usedSinceSql(unit, party, fromMs, untilMs).compile(compiler)
+  const { sql: text, parameters } = usedSinceSql(unit, party, fromMs, endMs).compile(compiler)
   return { sql: text, parameters: parameters as ReadonlyArray<string | number> } // the id and the times
 }
 
@@ -75,13 +76,17 @@ function usedSinceSql (
   unit: SummedUnit,
   party: string,
   fromMs: number,
-  untilMs: number
+  endMs: number
 ): RawBuilder<Recorded> {
+  const window: Stretch = [fromMs, Math.min(endMs, endOfTimeMs)]
   const pieces = isNamed(party)
-    ? piecesOfNamed(unit, party, fromMs, untilMs)
-    : piecesOfKeys(unit, keysOf(party), fromMs, untilMs)
+    ? piecesOfNamed(unit, party, window)
+    : piecesOfKeys(unit, keysOf(party), window)
   return sql<Recorded>`select coalesce(sum(amount), 0) as used from (${sql.join(pieces, sql` union all `)}) as parts`
 }
+
+/** The end of a window without one: a day of which both engines know the milliseconds. */
+const endOfTimeMs = dayOf(Number.MAX_SAFE_INTEGER)
 
 /** True for a party that records name: what it used is no sum of keys. */
 function isNamed (party: string): boolean {
@@ -101,49 +106,57 @@ function keysOf (party: string): RawBuilder<boolean> {
 function piecesOfKeys (
   unit: SummedUnit,
   ofParty: RawBuilder<boolean>,
-  fromMs: number,
-  untilMs: number
+  window: Stretch
 ): RawBuilder<unknown>[] {
   const amount = sql.ref(unit === 'nanoUsd' ? 'cost_nano_usd' : unit)
-  const firstHour = Math.ceil(fromMs / hourMs) * hourMs
-  const firstDay = Math.ceil(fromMs / dayMs) * dayMs
-  const lastDay = dayOf(untilMs)
-  const pieces = [
-    unit === 'nanoUsd'
-      ? sql`select ${amount} as amount from spending where ${ofParty} and day_ms >= ${firstDay} and day_ms <= ${lastDay}`
-      : sql`select ${amount} as amount from usage_rollups where ${ofParty} and span_ms = ${dayMs} and from_ms >= ${firstDay} and from_ms <= ${lastDay}`
+  const days = splitBy(dayMs, [window])
+  const hours = splitBy(hourMs, days.rest)
+  return [
+    ...days.whole.map(([fromMs, endMs]) => unit === 'nanoUsd'
+      ? sql`select ${amount} as amount from spending where ${ofParty} and day_ms >= ${fromMs} and day_ms < ${endMs}`
+      : sql`select ${amount} as amount from usage_rollups where ${ofParty} and span_ms = ${dayMs} and from_ms >= ${fromMs} and from_ms < ${endMs}`
+    ),
+    ...hours.whole.map(([fromMs, endMs]) => {
+      const each = Array.from({ length: (endMs - fromMs) / hourMs }, (_, hour) => fromMs + hour * hourMs)
+      return sql`select ${amount} as amount from usage_rollups where ${ofParty} and span_ms = ${hourMs} and from_ms in (${sql.join(each)})`
+    }),
+    ...hours.rest.map(([fromMs, endMs]) =>
+      sql`select coalesce(${amount}, 0) as amount from usage where ${ofParty} and at_ms >= ${fromMs} and at_ms < ${endMs}`
+    )
   ]
-  const hours = Array.from(
-    { length: (firstDay - firstHour) / hourMs },
-    (_, hour) => firstHour + hour * hourMs
-  )
-  if (hours.length > 0) {
-    pieces.push(
-      sql`select ${amount} as amount from usage_rollups where ${ofParty} and span_ms = ${hourMs} and from_ms in (${sql.join(hours)})`
-    )
-  }
-  if (firstHour > fromMs) {
-    pieces.push(
-      sql`select coalesce(${amount}, 0) as amount from usage where ${ofParty} and at_ms >= ${fromMs} and at_ms < ${firstHour}`
-    )
-  }
-  return pieces
 }
 
 /**
  * Such parties have budgets and no other sums. Their windows begin at a quarter of an hour:
  * `config/check-cross-references`.
  */
-function piecesOfNamed (
-  unit: SummedUnit,
-  party: string,
-  fromMs: number,
-  untilMs: number
-): RawBuilder<unknown>[] {
+function piecesOfNamed (unit: SummedUnit, party: string, window: Stretch): RawBuilder<unknown>[] {
   if (unit !== 'nanoUsd') return [sql`select 0 as amount`]
-  const firstDay = Math.ceil(fromMs / dayMs) * dayMs
-  const sums = sql`select cost_nano_usd as amount from party_spending where party = ${party}`
-  const days = sql`${sums} and span_ms = ${dayMs} and from_ms >= ${firstDay} and from_ms <= ${dayOf(untilMs)}`
-  const quarters = sql`${sums} and span_ms = ${quarterMs} and from_ms >= ${fromMs} and from_ms < ${firstDay}`
-  return firstDay > fromMs ? [days, quarters] : [days]
+  const days = splitBy(dayMs, [window])
+  const sumsOf = (spanMs: number) => ([fromMs, endMs]: Stretch): RawBuilder<unknown> =>
+    sql`select cost_nano_usd as amount from party_spending where party = ${party} and span_ms = ${spanMs} and from_ms >= ${fromMs} and from_ms < ${endMs}`
+  return [...days.whole.map(sumsOf(dayMs)), ...days.rest.map(sumsOf(quarterMs))]
+}
+
+/** From a moment to another, exclusive. */
+type Stretch = readonly [fromMs: number, endMs: number]
+
+/** Splits stretches of time into whole days or hours of UTC, and what is before and after those. */
+function splitBy (
+  unitMs: number,
+  stretches: readonly Stretch[]
+): { readonly whole: readonly Stretch[], readonly rest: readonly Stretch[] } {
+  const whole: Stretch[] = []
+  const rest: Stretch[] = []
+  for (const [fromMs, endMs] of stretches) {
+    const [firstMs, lastMs] = [Math.ceil(fromMs / unitMs) * unitMs, Math.floor(endMs / unitMs) * unitMs]
+    if (firstMs >= lastMs) {
+      rest.push([fromMs, endMs])
+      continue
+    }
+    whole.push([firstMs, lastMs])
+    if (fromMs < firstMs) rest.push([fromMs, firstMs])
+    if (lastMs < endMs) rest.push([lastMs, endMs])
+  }
+  return { whole, rest }
 }

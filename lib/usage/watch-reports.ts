@@ -14,22 +14,23 @@ export async function activeKeys (query: Kysely<Tables>, sinceMs: number): Promi
   return rows.map(({ key_id: id }) => id)
 }
 
-/** A party, and the beginning of a window. */
+/** A party, and a window. */
 export interface SpentQuestion {
   /** As `partyName` of `limits/call-accounts` names it. */
   readonly party: string
   readonly fromMs: number
+  /** Exclusive, may be Infinity. */
+  readonly endMs: number
 }
 
-/** Returns what each has spent since its moment, in billionths of a dollar, in the same order. */
+/** Returns what each has spent in its window, in billionths of a dollar, in the same order. */
 export async function spentBy (
   query: Kysely<Tables>,
-  questions: readonly SpentQuestion[],
-  untilMs: number
+  questions: readonly SpentQuestion[]
 ): Promise<number[]> {
   const spent: number[] = []
-  for (const { party, fromMs } of questions) {
-    spent.push(await usedSince(query, 'nanoUsd', party, fromMs, untilMs))
+  for (const { party, fromMs, endMs } of questions) {
+    spent.push(await usedSince(query, 'nanoUsd', party, fromMs, endMs))
   }
   return spent
 }

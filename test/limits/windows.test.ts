@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { lastMsOf, lengthMs, periodOf, windowOfBudget, type Window } from '../../lib/limits/windows.ts'
+import { lengthMs, periodOf, windowOfBudget, type Window } from '../../lib/limits/windows.ts'
 import { rounds } from '../support/rounds.ts'
+import { changesOf, changingZones, slowWindow } from '../support/slow-windows.ts'
 
 const hour = 3_600_000
 
@@ -42,6 +43,17 @@ t.test(
     const day: Window = { per: 'day', timeZone: 'Europe/Berlin' }
     t.same(boundsOf(day, '2026-03-29T10:00:00Z'), ['2026-03-28T23:00:00.000Z', '2026-03-29T22:00:00.000Z'])
     t.same(boundsOf(day, '2026-10-25T10:00:00Z'), ['2026-10-24T22:00:00.000Z', '2026-10-25T23:00:00.000Z'])
+    const hourThere: Window = { per: 'hour', timeZone: 'Australia/Lord_Howe' }
+    t.same(
+      boundsOf(hourThere, '2026-04-04T15:10:00Z'),
+      ['2026-04-04T14:00:00.000Z', '2026-04-04T15:30:00.000Z'],
+      'an hour and a half where clocks are set back by half an hour'
+    )
+    t.same(
+      boundsOf(hourThere, '2026-10-03T15:10:00Z'),
+      ['2026-10-03T14:30:00.000Z', '2026-10-03T16:00:00.000Z'],
+      'or ahead'
+    )
     t.same(boundsOf({ per: 'week', timeZone: 'Europe/Berlin' }, '2026-10-25T10:00:00Z'), [
       '2026-10-18T22:00:00.000Z',
       '2026-10-25T23:00:00.000Z'
@@ -116,7 +128,21 @@ t.test('in every time zone, a period holds its moment, and the next one begins a
   t.pass('at random moments')
 })
 
-t.test('the last millisecond of a period is an integer, also of one without an end', async t => {
-  t.equal(lastMsOf({ endMs: 86_400_000 }), 86_399_999)
-  t.ok(Number.isSafeInteger(lastMsOf(periodOf({ per: 'total' }, 0))))
+t.test('around changes of clocks, periods are those that a clock of the zone shows', async t => {
+  for (const timeZone of changingZones) {
+    const changes = changesOf(timeZone)
+    t.ok(changes.length >= 2, timeZone)
+    for (const changeMs of changes) {
+      for (const per of ['hour', 'day', 'week', 'month'] as const) {
+        for (let ms = changeMs - 3 * hour; ms <= changeMs + 3 * hour; ms += hour / 4) {
+          for (const at of [ms - 1, ms, ms + 60_000]) {
+            const { fromMs, endMs } = periodOf({ per, timeZone }, at)
+            const expected = slowWindow({ per, timeZone }, at)
+            if (fromMs === expected.fromMs && endMs === expected.endMs) continue
+            t.same({ fromMs, endMs }, expected, `${per} of ${timeZone} at ${new Date(at).toISOString()}`)
+          }
+        }
+      }
+    }
+  }
 })

@@ -79,7 +79,7 @@ storeTest(
       await to.query.selectFrom('usage').selectAll().orderBy('at_ms').execute(),
       await from.query.selectFrom('usage').selectAll().orderBy('at_ms').execute()
     )
-    t.equal(await usedSince(to.query, 'nanoUsd', 'key-1', 0, 5), 5)
+    t.equal(await usedSince(to.query, 'nanoUsd', 'key-1', 0, 86_400_000), 5)
   }
 )
 

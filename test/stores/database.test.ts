@@ -169,6 +169,6 @@ t.test('what was spent before a migration is known after it', async t => {
   old.close()
   const database = await open(t, directory)
   t.equal(await countOf(database), 2)
-  t.equal(await usedSince(database.query, 'nanoUsd', 'key-1', 86_400_000, 90_000_000), 107)
-  t.equal(await usedSince(database.query, 'nanoUsd', 'key-1', 0, 90_000_000), 1107)
+  t.equal(await usedSince(database.query, 'nanoUsd', 'key-1', 86_400_000, 172_800_000), 107)
+  t.equal(await usedSince(database.query, 'nanoUsd', 'key-1', 0, 172_800_000), 1107)
 })

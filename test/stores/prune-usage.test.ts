@@ -38,7 +38,7 @@ t.test('rows are kept for so many days and up to a number; what they cost is not
   await pruneUsage(query, { keepDays: 40, keepRows: 100 }, nowMs)
   t.equal(await count(), 100)
   t.same([await cost('a'), await cost('b')], [400, 400])
-  t.equal(await usedSince(query, 'nanoUsd', 'a', 0, 5), 4, 'by day')
+  t.equal(await usedSince(query, 'nanoUsd', 'a', 0, dayMs), 4, 'by day')
 })
 
 /** Returns how many rows of the ledger a query passes over. */

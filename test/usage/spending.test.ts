@@ -9,7 +9,7 @@ import { randomFrom } from '../support/limits.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
 storeTest(
-  'spending is that of one key, of all days from the first to that of the last moment',
+  'spending is that of one key, from the first moment until the last, exclusive',
   async (t, open) => {
     const database = await open()
     await database.insertUsage(
@@ -18,7 +18,9 @@ storeTest(
     const spent = async (fromMs: number, untilMs: number, key = 'key-1'): Promise<number> =>
       await usedSince(database.query, 'nanoUsd', key, fromMs, untilMs)
     t.equal(await spent(0, 3 * dayMs), 111)
-    t.equal(await spent(dayMs, dayMs), 10, 'all of a day counts')
+    t.equal(await spent(dayMs, dayMs + 5), 0)
+    t.equal(await spent(dayMs, dayMs + 6), 10)
+    t.equal(await spent(0, Infinity), 111)
     t.equal(await spent(dayMs, 3 * dayMs), 110)
     t.equal(await spent(5 * dayMs, 6 * dayMs), 0)
     t.equal(await spent(0, 3 * dayMs, 'other'), 0)
@@ -35,7 +37,7 @@ storeTest('images are added up by day, of all keys of a project', async (t, open
 })
 
 storeTest(
-  'a sum from the middle of a day reads its hours, and from the middle of an hour its records',
+  'a sum of part of a day reads its hours, and of part of an hour its records',
   async (t, open) => {
     const database = await open()
     const [hour, minute] = [3_600_000, 60_000]
@@ -56,15 +58,19 @@ storeTest(
     for (const unit of ['nanoUsd', 'images'] as const) {
       t.equal(
         await usedSince(database.query, unit, 'key-1', dayMs + 18 * hour, 3 * dayMs),
-        1_111_110,
+        111_110,
         'whole hours'
       )
       t.equal(
         await usedSince(database.query, unit, 'key-1', dayMs + 18 * hour + 30 * minute, 3 * dayMs),
-        1_111_100,
+        111_100,
         'half an hour'
       )
-      t.equal(await usedSince(database.query, unit, 'key-1', 2 * dayMs, 3 * dayMs), 1_100_000, 'days')
+      const used = async (fromMs: number, endMs: number): Promise<number> =>
+        await usedSince(database.query, unit, 'key-1', fromMs, endMs)
+      t.equal(await used(2 * dayMs, 3 * dayMs), 100_000, 'days')
+      t.equal(await used(dayMs, dayMs + 18.5 * hour), 11, 'until half past')
+      t.equal(await used(dayMs + 18.5 * hour, dayMs + 19 * hour), 100)
     }
   }
 )
@@ -150,14 +156,14 @@ storeTest(
       const nowMs = (changes[random(3)] ?? 0) + random(3 * dayMs) - dayMs
       const { fromMs, endMs } = periodOf(window, nowMs)
       const member = random(3)
-      // those of what calls name begin at a quarter of an hour
-      const isOff = fromMs % quarterMs > 0
+      // those of what calls name begin and end at a quarter of an hour
+      const isOff = fromMs % quarterMs > 0 || (endMs !== Infinity && endMs % quarterMs > 0)
       for (const party of [...isOff ? [] : named, `member:user-${member}`]) {
         const spent = rows
           .filter(
             row =>
               row.at_ms >= fromMs &&
-              row.at_ms <= Math.floor(endMs === Infinity ? Infinity : nowMs / dayMs) * dayMs + dayMs - 1 &&
+              row.at_ms < endMs &&
               (party.startsWith('member:')
                 ? row.key_id === `key-${member}`
                 : row.parties !== null && (JSON.parse(row.parties) as string[]).includes(party))
@@ -168,7 +174,7 @@ storeTest(
           'nanoUsd',
           party,
           fromMs,
-          endMs === Infinity ? 8e15 : nowMs
+          endMs
         )
         if (read !== spent) wrong.push({ party, window, nowMs, read, spent })
         if (spent > 0) checked++
@@ -177,7 +183,7 @@ storeTest(
     t.same(wrong.slice(0, 3), [])
     t.ok(checked > 400, `${checked} sums above 0`)
     t.equal(
-      await usedSince(database.query, 'images', 'tag:a', 0, 8e15),
+      await usedSince(database.query, 'images', 'tag:a', 0, Infinity),
       0,
       'a tag has budgets and no other sums'
     )
