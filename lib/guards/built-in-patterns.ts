@@ -10,6 +10,8 @@ export interface BuiltInPattern {
   readonly expression: RegExp
   /** Characters of the longest match. */
   readonly maxLength: number
+  /** A character that each match has: a text without it is not searched. Default: all are. */
+  readonly mark?: string
   /**
    * Returns where a match ends, of which a part may be meant; `undefined` for one that is wrong. Default: it
    * is right.
@@ -113,7 +115,8 @@ function isPhone (match: string): boolean {
 
 export const builtInPatterns = {
   card_number: {
-    expression: /(?<![\d.])[2-6](?:[ \u00a0\u202f-]?\d){12,18}(?!\d)/g,
+    // What stands before is looked at last: most characters are no digit.
+    expression: /[2-6](?<![\d.][2-6])(?:[ \u00a0\u202f-]?\d){12,18}(?!\d)/g,
     maxLength: 37,
     endOf: cardEnd
   },
@@ -125,7 +128,8 @@ export const builtInPatterns = {
   email: {
     expression:
       /(?<![\w.%+-])[\w%+-](?:[\w%+-]|\.(?=[\w%+-])){0,63}@(?:[A-Za-z\d](?:[A-Za-z\d-]{0,62})\.){1,4}[A-Za-z]{2,24}(?![\w-])/g,
-    maxLength: 345
+    maxLength: 345,
+    mark: '@'
   },
   phone: {
     expression: /(?<![\w+])(?:\+|00)[1-9]\d{0,2}(?:[ \u00a0\u202f.-]?\(?\d{1,5}\)?){2,6}(?!\w)/g,

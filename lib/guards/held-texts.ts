@@ -23,10 +23,10 @@ export interface HeldAnswer {
   /** Characters that are held now. */
   readonly characters: number
   /**
-   * Takes an event, and appends to `into` those that are decided with it.
+   * Takes the events of one read, and appends to `into` those that are decided with them.
    * @throws GatewayError for a finding that refuses the call
    */
-  readonly push: (event: ChatEvent, into: ChatEvent[]) => void
+  readonly push: (events: readonly ChatEvent[], into: ChatEvent[]) => void
   /**
    * Appends to `into` all that is held: the answer has ended.
    * @throws GatewayError as `push` does, or rejects with it
@@ -58,10 +58,19 @@ export class HeldTexts implements HeldAnswer {
     return sum
   }
 
-  push (event: ChatEvent, into: ChatEvent[]): void {
+  push (events: readonly ChatEvent[], into: ChatEvent[]): void {
+    try {
+      for (const event of events) this.#hold(event, into)
+    } finally {
+      this.#decide(into) // what came before a refusal as well
+    }
+  }
+
+  #hold (event: ChatEvent, into: ChatEvent[]): void {
     const read = readEvent(event, this.#filters.replace, this.#direct)
     const { queue: number, piece, ends } = read
     if (number === undefined) {
+      this.#decide(into) // what came before it stays there if it can
       into.push(read.event)
       return
     }
@@ -69,12 +78,15 @@ export class HeldTexts implements HeldAnswer {
     if (queue === undefined) this.#queues.set(number, (queue = new EventQueue()))
     if (ends !== undefined) this.#end(queue, ends)
     const filter = piece && this.#filters.at(piece.place)
-    const { piece: held } = queue.push(
-      read,
-      piece && filter && (() => new FilteredText(piece.place, filter))
-    )
-    held?.running.decide()
-    this.#release(queue, into)
+    queue.push(read, piece && filter && (() => new FilteredText(piece.place, filter)))
+  }
+
+  /** Looks at each text once for all that was read of it. */
+  #decide (into: ChatEvent[]): void {
+    for (const queue of this.#queues.values()) {
+      for (const running of queue.texts) running.decide()
+      this.#release(queue, into)
+    }
   }
 
   end (into: ChatEvent[]): void {

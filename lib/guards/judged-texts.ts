@@ -63,7 +63,12 @@ export class JudgedTexts implements HeldAnswer {
     return Math.max(0, this.#sinceMs + window.maxWaitMs - performance.now())
   }
 
-  push (event: ChatEvent, into: ChatEvent[]): void {
+  push (events: readonly ChatEvent[], into: ChatEvent[]): void {
+    for (const event of events) this.#hold(event, into)
+    this.#release(into)
+  }
+
+  #hold (event: ChatEvent, into: ChatEvent[]): void {
     const found = new FoundTexts(this.#judge)
     const read = readEvent(event, found.collect, this.#direct)
     const { queue: number, piece, ends } = read
@@ -82,7 +87,6 @@ export class JudgedTexts implements HeldAnswer {
     if (found.seen.length > 0 || (held.piece?.running.isDecidable(this.#overlap) ?? false)) {
       this.#sinceMs ??= performance.now()
     }
-    this.#release(into)
   }
 
   async decide (into: ChatEvent[]): Promise<void> {

@@ -119,7 +119,8 @@ export class PatternFilter implements TextFilter {
 }
 
 function nextMatch (rule: PatternRule, text: string, from: number, until: number): Match | undefined {
-  const { expression, endOf } = rule.pattern
+  const { expression, endOf, mark } = rule.pattern
+  if (mark !== undefined && !text.includes(mark, from)) return undefined
   for (let at = from; ;) {
     expression.lastIndex = at
     const found = expression.exec(text)

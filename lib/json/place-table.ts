@@ -175,7 +175,7 @@ export class PlaceTable {
       const isOwnName = named.length > 0 || under?.isFree === true
       const word = isOwnName || isContainer(member) ? undefined : this.#anywhere.get(name)
       const place = word ?? (isOwnName ? undefined : this.#belowAnywhere.get(name)) ?? under
-      if (named.length === 0 && place?.kind !== 'unseen') replace(name, memberName)
+      if (named.length === 0 && word === undefined && place?.kind !== 'unseen') replace(name, memberName)
       const replaced = this.#replace(member, others, place, replace)
       if (replaced !== member) (result ??= { ...object })[name] = replaced
     }

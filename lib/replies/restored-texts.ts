@@ -117,7 +117,7 @@ class RestoredStream {
     let text = ''
     for (const { event, data } of messages) {
       if (data.startsWith('{') && data.length <= largeLength) {
-        this.#held.push({ type: 'direct-frame', name: event, json: data }, events)
+        this.#held.push([{ type: 'direct-frame', name: event, json: data }], events)
         if (this.#held.characters > maxHeldLength) this.#held.end(events)
         continue
       }

@@ -1,9 +1,9 @@
 /** Keeps back an answer until the stages that look at its request meanwhile let it pass. */
 
-import { CallCancellation } from '../async/cancellation.ts'
-import { extend, type RoutedCall } from '../core/call.ts'
 import { flatMap, once, type Stage } from '../pipeline/stage.ts'
+import { RefusableAnswer } from './refusable-answer.ts'
 import type { Batch } from '../core/batch.ts'
+import type { RoutedCall } from '../core/call.ts'
 
 /**
  * Has another stage answer at once, and passes its batches on once the `verdict` of the call is in. A refusal
@@ -22,23 +22,19 @@ export function afterVerdict<R, E> (
 async function* keptBack<R, E> (
   call: RoutedCall<R>,
   verdict: Promise<void>,
-  answer: Stage<RoutedCall<R>, Batch<R, E>>
+  given: Stage<RoutedCall<R>, Batch<R, E>>
 ): AsyncGenerator<Batch<R, E>, void, undefined> {
-  const signal = new CallCancellation()
-  const follow = (): void => signal.abort(call.signal.reason)
-  if (call.signal.aborted) follow()
-  else call.signal.addEventListener('abort', follow, { once: true })
-  const batches = answer(once(extend(call, { signal })))[Symbol.asyncIterator]()
-  const first = batches.next()
-  first.catch(() => undefined) // it is read when the verdict is in
+  const answer = new RefusableAnswer(call, given)
+  const first = answer.read()
   try {
     await verdict
-    for (let step = await first; step.done !== true; step = await batches.next()) yield step.value
+    let step = await first
+    for (; step.batch !== undefined; step = await answer.read()) yield step.batch
+    if ('error' in step) throw step.error
   } catch (error) {
-    signal.abort(error)
+    answer.giveUp(error)
     throw error
   } finally {
-    call.signal.removeEventListener('abort', follow)
-    await batches.return?.()
+    await answer.close()
   }
 }

@@ -1,8 +1,6 @@
 /** Runs the text filters on an answer and replaces their findings, before its caller gets it. */
 
-import { extend, type RoutedCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
-import { CallCancellation } from '../async/cancellation.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
 import { HeldTexts, type HeldAnswer } from '../guards/held-texts.ts'
@@ -11,7 +9,9 @@ import { TextFilters, type FilterLayer, type JudgeLayer, type TextStages } from 
 import { everywhere, text, type ReplaceText } from '../json/place-table.ts'
 import { flatMap, once, type Stage } from '../pipeline/stage.ts'
 import { afterVerdict } from './after-verdict.ts'
+import { RefusableAnswer, type AnswerEnd, type AnswerStep } from './refusable-answer.ts'
 import type { Batch } from '../core/batch.ts'
+import type { RoutedCall } from '../core/call.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
 
@@ -42,7 +42,8 @@ export function answerTexts<R> (
       return answer === undefined ? batches : answer(batches) as AsyncIterable<Batch<R, ChatEvent>>
     }
     const look = lookAt(layer, call, direct)
-    return look === undefined ? before(once(call)) : looked(before, call, look)
+    if (look === undefined) return before(once(call))
+    return look.holds ? heldBatches(before, call, look) : passedBatches(before, call, look)
   }), overlap ? afterVerdict(answer) : answer)
 }
 
@@ -78,39 +79,15 @@ function lookAt (
       }
 }
 
-async function* looked<R> (
-  answer: Stage<RoutedCall<R>, Batch<R, ChatEvent>>,
+/** Passes on what is decided, and what was decided before an answer failed. */
+async function* heldBatches<R> (
+  given: Stage<RoutedCall<R>, Batch<R, ChatEvent>>,
   call: RoutedCall<R>,
   look: AnswerLook
 ): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
-  // A provider whose answer is refused may have nothing to say for minutes: it is given up at once.
-  const signal = new CallCancellation()
-  const follow = (): void => signal.abort(call.signal.reason)
-  if (call.signal.aborted) follow()
-  else call.signal.addEventListener('abort', follow, { once: true })
-  const batches = answer(once(extend(call, { signal })))[Symbol.asyncIterator]()
-  let end: End
-  try {
-    const countHeld = heldMemory(look, call.takeMemory)
-    end = look.holds
-      ? yield * heldBatches(batches, look.held, countHeld)
-      : yield * passedBatches(batches, look.held, countHeld)
-  } catch (error) {
-    signal.abort(error)
-    throw error
-  } finally {
-    call.signal.removeEventListener('abort', follow)
-    await batches.return?.()
-  }
-  if ('error' in end) throw end.error instanceof GatewayError ? await look.replaceWords(end.error) : end.error
-}
-
-/** Passes on what is decided, and what was decided before an answer failed. Returns how the answer ended. */
-async function* heldBatches<R> (
-  batches: AsyncIterator<Batch<R, ChatEvent>>,
-  held: HeldAnswer,
-  countHeld: () => void
-): AsyncGenerator<Batch<R, ChatEvent>, End, undefined> {
+  const answer = new RefusableAnswer(call, given)
+  const { held } = look
+  const countHeld = heldMemory(look, call.takeMemory)
   let last: Batch<R, ChatEvent> | undefined
   let events: ChatEvent[] = []
   let isBegun = false
@@ -121,61 +98,84 @@ async function* heldBatches<R> (
     return { ...batch, events: decided }
   }
   const decidedSoFar = (): boolean => isBegun ? events.length > 0 : events.some(isSeen)
-  let reading: Promise<Step<R>> | undefined
-  for (;;) {
-    reading ??= read(batches)
-    const step = await stepOf(reading, held)
-    if (step === undefined) {
-      await held.decide?.(events)
-      if (last !== undefined && decidedSoFar()) yield taken(last)
-      continue
+  let end: AnswerEnd | undefined
+  try {
+    let reading: Promise<Step<R>> | undefined
+    while (end === undefined) {
+      reading ??= answer.read()
+      const step = await inTime(reading, held)
+      if (step === undefined) {
+        await held.decide?.(events)
+        if (last !== undefined && decidedSoFar()) yield taken(last)
+        continue
+      }
+      reading = undefined
+      if (step.batch === undefined) {
+        end = step
+        await held.end(events)
+        const hasSomething = 'error' in step ? decidedSoFar() : events.length > 0
+        if (last !== undefined && hasSomething) yield taken(last)
+        continue
+      }
+      last = step.batch
+      try {
+        held.push(last.events, events)
+      } catch (error) {
+        // What is decided goes out first, as what is read does before any other error.
+        if (isBegun && events.length > 0) yield taken(last)
+        throw error
+      }
+      countHeld()
+      if (decidedSoFar()) yield taken(last)
     }
-    reading = undefined
-    if (step.batch === undefined) {
-      await held.end(events)
-      const hasSomething = 'error' in step ? decidedSoFar() : events.length > 0
-      if (last !== undefined && hasSomething) yield taken(last)
-      return step
-    }
-    last = step.batch
-    try {
-      for (const event of last.events) held.push(event, events)
-    } catch (error) {
-      // What is decided goes out first, as what is read does before any other error.
-      if (isBegun && events.length > 0) yield taken(last)
-      throw error
-    }
-    countHeld()
-    if (decidedSoFar()) yield taken(last)
+  } catch (error) {
+    answer.giveUp(error)
+    throw error
+  } finally {
+    await answer.close()
   }
+  if ('error' in end) throw await replacedIn(end.error, look)
 }
 
-/** Passes batches on at once, and looks at them meanwhile. Returns how the answer ended. */
+/** Passes batches on at once, and looks at them meanwhile. */
 async function* passedBatches<R> (
-  batches: AsyncIterator<Batch<R, ChatEvent>>,
-  held: HeldAnswer,
-  countHeld: () => void
-): AsyncGenerator<Batch<R, ChatEvent>, End, undefined> {
-  let reading: Promise<Step<R>> | undefined
-  for (;;) {
-    const decided: ChatEvent[] = [] // they were passed on before
-    reading ??= read(batches)
-    const step = await stepOf(reading, held)
-    if (step === undefined) {
-      await held.decide?.(decided)
-      continue
+  given: Stage<RoutedCall<R>, Batch<R, ChatEvent>>,
+  call: RoutedCall<R>,
+  look: AnswerLook
+): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
+  const answer = new RefusableAnswer(call, given)
+  const { held } = look
+  const countHeld = heldMemory(look, call.takeMemory)
+  let end: AnswerEnd | undefined
+  try {
+    let reading: Promise<Step<R>> | undefined
+    while (end === undefined) {
+      const decided: ChatEvent[] = [] // they were passed on before
+      reading ??= answer.read()
+      const step = await inTime(reading, held)
+      if (step === undefined) {
+        await held.decide?.(decided)
+        continue
+      }
+      reading = undefined
+      if (step.batch === undefined) {
+        end = step
+        await held.end(decided)
+        continue
+      }
+      yield step.batch
+      // What was already passed on is not refused for its size; what exceeds the bound is not inspected.
+      if (held.characters * 2 > maxHeldBytes) continue
+      held.push(step.batch.events, decided)
+      countHeld()
     }
-    reading = undefined
-    if (step.batch === undefined) {
-      await held.end(decided)
-      return step
-    }
-    yield step.batch
-    // What was already passed on is not refused for its size; what exceeds the bound is not inspected.
-    if (held.characters * 2 > maxHeldBytes) continue
-    for (const event of step.batch.events) held.push(event, decided)
-    countHeld()
+  } catch (error) {
+    answer.giveUp(error)
+    throw error
+  } finally {
+    await answer.close()
   }
+  if ('error' in end) throw await replacedIn(end.error, look)
 }
 
 /**
@@ -198,28 +198,19 @@ function heldMemory ({ held, holds }: AnswerLook, takeMemory: RoutedCall<unknown
   }
 }
 
-/** The end of an answer, or why it failed. */
-type End =
-  | { readonly batch: undefined }
-  | { readonly batch: undefined, readonly error: unknown }
+type Step<R> = AnswerStep<R, ChatEvent>
 
-type Step<R> = { readonly batch: Batch<R, ChatEvent> } | End
-
-/** Reads the next batch. It never rejects, since its result may be awaited only later. */
-async function read<R> (batches: AsyncIterator<Batch<R, ChatEvent>>): Promise<Step<R>> {
-  try {
-    const { done, value } = await batches.next()
-    return done === true ? { batch: undefined } : { batch: value }
-  } catch (error) {
-    return { batch: undefined, error }
-  }
+/** Returns what is read next, later; `undefined` where something is to be decided before that. */
+function inTime<R> (
+  reading: Promise<Step<R>>,
+  { dueInMs }: HeldAnswer
+): Promise<Step<R> | undefined> | undefined {
+  if (dueInMs === undefined) return reading
+  return dueInMs === 0 ? undefined : withTimeout(dueInMs, reading)
 }
 
-/** Resolves to what is read next; to `undefined` where something is to be decided before that. */
-async function stepOf<R> (reading: Promise<Step<R>>, held: HeldAnswer): Promise<Step<R> | undefined> {
-  const { dueInMs } = held
-  if (dueInMs === undefined) return await reading
-  return dueInMs === 0 ? undefined : await withTimeout(dueInMs, reading)
+async function replacedIn (error: unknown, { replaceWords }: AnswerLook): Promise<unknown> {
+  return error instanceof GatewayError ? await replaceWords(error) : error
 }
 
 /** Returns whether a caller sees output in an event. */

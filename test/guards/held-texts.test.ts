@@ -21,7 +21,7 @@ function held (word: string, reach?: number): HeldTexts {
 
 function through (texts: HeldTexts, events: readonly ChatEvent[]): ChatEvent[] {
   const out: ChatEvent[] = []
-  for (const event of events) texts.push(event, out)
+  for (const event of events) texts.push([event], out)
   texts.end(out)
   return out
 }
@@ -57,13 +57,13 @@ t.test(
 t.test('what is decided goes on at once', t => {
   const texts = held('abc')
   const out: ChatEvent[] = []
-  texts.push(text('x a'), out)
+  texts.push([text('x a')], out)
   t.same([out.length, texts.characters], [0, 64 + 3])
-  texts.push(text('z....'), out)
+  texts.push([text('z....')], out)
   t.same([out.length, texts.characters], [1, 64 + 5])
-  texts.push({ type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }, out)
+  texts.push([{ type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }], out)
   t.equal(out.length, 2, 'what waits for no text does not wait')
-  texts.push({ type: 'choice-end', choice: 0, reason: 'stop' }, out)
+  texts.push([{ type: 'choice-end', choice: 0, reason: 'stop' }], out)
   t.same(
     [out.map(({ type }) => type), texts.characters],
     [['text-delta', 'usage', 'text-delta', 'choice-end'], 0]
@@ -92,11 +92,11 @@ t.test('what is no text keeps its place among the texts of its choice', t => {
 t.test('reasoning ends where the answer has gone on for as long as a word', t => {
   const texts = held('abc')
   const out: ChatEvent[] = []
-  texts.push({ type: 'reasoning-delta', choice: 0, text: 'thinks ab' }, out)
-  texts.push(text('c'), out)
+  texts.push([{ type: 'reasoning-delta', choice: 0, text: 'thinks ab' }], out)
+  texts.push([text('c')], out)
   t.equal(out.length, 0)
-  texts.push({ type: 'reasoning-delta', choice: 0, text: 'c' }, out)
-  texts.push(text(' says more'), out)
+  texts.push([{ type: 'reasoning-delta', choice: 0, text: 'c' }], out)
+  texts.push([text(' says more')], out)
   t.same(textsOf(out), { 'reasoning-delta 0 ': 'thinks (an island)', 'text-delta 0 ': 'c' })
   t.end()
 })
@@ -112,10 +112,10 @@ t.test('arguments are replaced in their strings once they are complete', t => {
   const texts = held('abc')
   const out: ChatEvent[] = []
   for (const said of ['', '{"a":"a', '\\u0062c","n":[1.0,', ' "x"]}', '          ']) {
-    texts.push(piece(said), out)
+    texts.push([piece(said)], out)
   }
   t.equal(out.length, 1, 'a piece without text')
-  texts.push({ type: 'tool-call-end', choice: 0, call: 0 }, out)
+  texts.push([{ type: 'tool-call-end', choice: 0, call: 0 }], out)
   t.same(textsOf(out), { 'tool-call-delta 0 0': '{"a":"(an island)","n":[1.0, "x"]}          ' })
   t.equal(out.at(-1)?.type, 'tool-call-end')
   t.end()
@@ -186,10 +186,10 @@ t.test(
 t.test('events without text that wait behind a call of a tool are counted', t => {
   const texts = held('abc')
   const out: ChatEvent[] = []
-  texts.push({ type: 'tool-call-delta', choice: 0, call: 0, text: '{"a":', kind: 'function' }, out)
+  texts.push([{ type: 'tool-call-delta', choice: 0, call: 0, text: '{"a":', kind: 'function' }], out)
   const before = texts.characters
   for (let count = 0; count < 100; count++) {
-    texts.push({ type: 'annotation-delta', choice: 0, annotations: [] }, out)
+    texts.push([{ type: 'annotation-delta', choice: 0, annotations: [] }], out)
   }
   t.same(out, [])
   t.ok(texts.characters >= before + 100 * 64, `${texts.characters} characters`)

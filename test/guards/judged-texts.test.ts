@@ -33,7 +33,7 @@ function judgeOf (
 async function through (texts: JudgedTexts, events: readonly ChatEvent[]): Promise<ChatEvent[]> {
   const out: ChatEvent[] = []
   for (const event of events) {
-    texts.push(event, out)
+    texts.push([event], out)
     if (texts.dueInMs === 0) await texts.decide(out)
   }
   await texts.end(out)
@@ -58,12 +58,12 @@ t.test('a window goes on when it is judged, but for the overlap at its end', asy
   const { judge, shown } = judgeOf('abc')
   const texts = new JudgedTexts(judge, undefined)
   const out: ChatEvent[] = []
-  for (const said of ['one ', 'two ', 'ab']) texts.push(text(said), out)
+  for (const said of ['one ', 'two ', 'ab']) texts.push([text(said)], out)
   t.same([out.length, texts.dueInMs], [0, 0])
   await texts.decide(out)
   t.same(textsOf(out), { 'text-delta 0 ': 'one ' }, 'the event with the beginning of the overlap waits')
   t.not(texts.dueInMs, 0)
-  texts.push(text('c is'), out)
+  texts.push([text('c is')], out)
   await texts.end(out)
   t.same(textsOf(out), { 'text-delta 0 ': 'one two [X] is' })
   t.same(shown, [['one two ab'], ['o abc is']])
@@ -125,9 +125,9 @@ t.test(
     const { judge, shown } = judgeOf('abc')
     const texts = new JudgedTexts(judge, undefined)
     const out: ChatEvent[] = []
-    for (const said of ['{"a":"a', '\\u0062c","n":[1.0,', ' "x"]}']) texts.push(piece(said), out)
+    for (const said of ['{"a":"a', '\\u0062c","n":[1.0,', ' "x"]}']) texts.push([piece(said)], out)
     t.same([out, texts.dueInMs], [[], undefined])
-    texts.push({ type: 'tool-call-end', choice: 0, call: 0 }, out)
+    texts.push([{ type: 'tool-call-end', choice: 0, call: 0 }], out)
     t.equal(texts.dueInMs, 0)
     await texts.decide(out)
     t.same(textsOf(out), { 'tool-call-delta 0 0': '{"a":"[X]","n":[1.0, "x"]}' })
@@ -153,10 +153,10 @@ t.test('reasoning ends where the answer has gone on for as long as an overlap', 
   const { judge } = judgeOf('abc')
   const texts = new JudgedTexts(judge, undefined)
   const out: ChatEvent[] = []
-  texts.push({ type: 'reasoning-delta', choice: 0, text: 'thinks abc' }, out)
-  texts.push(text('says more than so'), out)
+  texts.push([{ type: 'reasoning-delta', choice: 0, text: 'thinks abc' }], out)
+  texts.push([text('says more than so')], out)
   await texts.decide(out)
-  texts.push(text('.'), out)
+  texts.push([text('.')], out)
   await texts.decide(out)
   t.match(textsOf(out), { 'reasoning-delta 0 ': 'thinks [X]' })
 })

@@ -96,7 +96,7 @@ t.test('a stream at any cut is masked as the complete text', t => {
         undefined
       )
       const out: ChatEvent[] = []
-      for (const text of pieces) held.push({ type: 'text-delta', choice: 0, text }, out)
+      for (const text of pieces) held.push([{ type: 'text-delta', choice: 0, text }], out)
       held.end(out)
       const masks = ({ list }: StageFindings): unknown =>
         list

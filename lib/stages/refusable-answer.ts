@@ -1,0 +1,54 @@
+/** An answer that a stage may refuse: its provider may have nothing to say for minutes, and is given up then. */
+
+import { CallCancellation } from '../async/cancellation.ts'
+import { extend, type RoutedCall } from '../core/call.ts'
+import { once, type Stage } from '../pipeline/stage.ts'
+import type { Batch } from '../core/batch.ts'
+
+/** The end of an answer, or why it failed. */
+export type AnswerEnd =
+  | { readonly batch: undefined }
+  | { readonly batch: undefined, readonly error: unknown }
+
+export type AnswerStep<R, E> = { readonly batch: Batch<R, E> } | AnswerEnd
+
+export class RefusableAnswer<R, E> {
+  readonly #callSignal: RoutedCall<R>['signal']
+  readonly #signal = new CallCancellation()
+  readonly #batches: AsyncIterator<Batch<R, E>>
+  #reading: Promise<AnswerStep<R, E>> | undefined
+
+  constructor (call: RoutedCall<R>, answer: Stage<RoutedCall<R>, Batch<R, E>>) {
+    this.#callSignal = call.signal
+    if (call.signal.aborted) this.#follow()
+    else call.signal.addEventListener('abort', this.#follow, { once: true })
+    this.#batches = answer(once(extend(call, { signal: this.#signal })))[Symbol.asyncIterator]()
+  }
+
+  readonly #follow = (): void => this.#signal.abort(this.#callSignal.reason)
+
+  /** Reads the next batch. It never rejects, since its result may be awaited only later. */
+  read (): Promise<AnswerStep<R, E>> {
+    return (this.#reading = this.#batches.next().then(asStep, asEnd))
+  }
+
+  /** Ends the request to the provider. */
+  giveUp (reason: unknown): void {
+    this.#signal.abort(reason)
+  }
+
+  /** Closes the answer once the last read is back: what goes on without its caller is read by another. */
+  async close (): Promise<void> {
+    this.#callSignal.removeEventListener('abort', this.#follow)
+    await this.#reading
+    await this.#batches.return?.()
+  }
+}
+
+function asStep<R, E> ({ done, value }: IteratorResult<Batch<R, E>, unknown>): AnswerStep<R, E> {
+  return done === true ? { batch: undefined } : { batch: value }
+}
+
+function asEnd (error: unknown): AnswerEnd {
+  return { batch: undefined, error }
+}
