@@ -41,7 +41,10 @@ export interface LeasedTask extends StoredTask {
   readonly attempts: number
 }
 
-const placeholdersName = 'placeholders'
+/** A run that lost its task may still store its own. */
+function placeholdersName (owner: string): string {
+  return `placeholders-${owner}`
+}
 
 /** Rows that are deleted at once. */
 const rowsAtOnce = 16
@@ -119,7 +122,7 @@ export class DeferredStore {
   /** Deletes the row of a completion that was not there yet, as if it had never been tried. */
   async forget (id: string, owner: string): Promise<void> {
     await this.#use(async () => await this.#query.deleteFrom('deferred')
-      .where('id', '=', id).where('owner', '=', owner).execute())
+      .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'fetching').execute())
   }
 
   /** Ends a fetch with an unknown result; the next one finds out. */
@@ -172,7 +175,7 @@ export class DeferredStore {
     const textName = `body-${owner}`
     const body = await this.#texts.put(id, textName, answer.body)
     if (answer.placeholders !== undefined) {
-      await this.#texts.putInPieces(id, placeholdersName, answer.placeholders)
+      await this.#texts.putInPieces(id, placeholdersName(owner), answer.placeholders)
     }
     const row = await this.#use(
       async () =>
@@ -181,7 +184,6 @@ export class DeferredStore {
           .set({
             state: 'done',
             task: null,
-            owner: null,
             status: answer.status,
             body,
             size_bytes: Buffer.byteLength(answer.body) + (answer.placeholders?.length ?? 0),
@@ -198,13 +200,15 @@ export class DeferredStore {
     // One that failed may have stored it.
     const stored = await this.#use(async () => await this.#query.selectFrom('deferred').select('id')
       .where('id', '=', id).where('state', '=', 'done').where('body', '=', body).executeTakeFirst())
-    if (stored === undefined) await this.#texts.remove([id], [textName])
+    if (stored === undefined) await this.#texts.remove([id], [textName, placeholdersName(owner)])
     return { isStored: stored !== undefined, isNew: false }
   }
 
   /** Returns the placeholders of an answer, as it was stored with them; `undefined` where it has none. */
   async placeholders (id: string): Promise<string | undefined> {
-    return await this.#texts.find(id, placeholdersName)
+    const row = await this.#use(async () => await this.#query.selectFrom('deferred').select('owner')
+      .where('id', '=', id).where('state', '=', 'done').executeTakeFirst())
+    return row?.owner == null ? undefined : await this.#texts.find(id, placeholdersName(row.owner))
   }
 
   /** Returns the bytes stored for a key: tasks and answers. */

@@ -238,7 +238,7 @@ export interface DeferredRow {
   readonly id: string
   /** `fetching` at a provider; `queued` or `running` here; `done`. */
   readonly state: 'fetching' | 'queued' | 'running' | 'done'
-  /** The process that fetches or runs it. */
+  /** The process that fetches or runs it, or did. */
   readonly owner: string | null
   /** The time from which its owner counts as dead. */
   readonly lease_until_ms: number

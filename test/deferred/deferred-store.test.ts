@@ -24,7 +24,7 @@ storeTest(
       state: 'done',
       status: 200,
       body: '{"ä":1}',
-      owner: null,
+      owner: 'two',
       task: null,
       size_bytes: 8
     })
@@ -193,6 +193,21 @@ storeTest('a long answer that is stored a second time stays', async (t, open) =>
   t.equal(await store.finish('a', 'one', { status: 200, body }, later), true)
   t.equal(await store.finish('a', 'one', { status: 200, body }, later), false)
   t.ok((await store.find('a', 0))?.body === body)
+})
+
+storeTest('placeholders are those of the run whose answer is stored', async (t, open) => {
+  const store = new DeferredStore(await open())
+  await store.add({ ...row, task: '{}' }, later, 10)
+  await store.take({ owner: 'one', untilMs: 100 }, 0)
+  await store.take({ owner: 'two', untilMs: later }, 100)
+  const answer = { status: 200, body: '{}' }
+  t.equal(await store.placeholders('a'), undefined)
+  t.equal(await store.finish('a', 'two', { ...answer, placeholders: 'of two' }, later), true)
+  const long = 'x'.repeat(400_000)
+  t.equal(await store.finish('a', 'one', { status: 200, body: long, placeholders: 'of one' }, later), false)
+  t.equal(await store.placeholders('a'), 'of two')
+  await store.forget('a', 'two')
+  t.match(await store.find('a', 0), answer, 'what is stored is not forgotten')
 })
 
 storeTest('a task is not taken before all of it is stored', async (t, open) => {
