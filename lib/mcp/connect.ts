@@ -114,7 +114,9 @@ async function connectRemote (
   } catch (error) {
     if (!mayUseSse(error)) throw error
     const sseOptions = { ...transportOptions, fetch: sessionFetch({ ...fetchOptions, answersInBody: false }) }
-    return await connectOver(new SSEClientTransport(url, sseOptions), options, signal, listing)
+    const transport = new SSEClientTransport(url, sseOptions)
+    // The older transport is older than the question for the revision: some servers leave it unanswered.
+    return await connectOver(transport, { ...options, probeMs: 0 }, signal, listing)
   }
 }
 

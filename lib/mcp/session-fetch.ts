@@ -97,7 +97,15 @@ export function sessionFetch ({
           onEnd
         }
       )
-      const answer = await tolerantAnswer(response, { request: expected, requestOf, onAnswer, listing })
+      // The client library would take it for the beginning of a sign-in; credentials are the caller's.
+      response.headers.delete('www-authenticate')
+      const answer = await tolerantAnswer(response, {
+        request: expected,
+        requestOf,
+        ...!answersInBody && { owed: () => [...unanswered.values()] },
+        onAnswer,
+        listing
+      })
       // A stream may end before the answer, which then comes on the one that resumes it.
       if (expected !== undefined && !isStream(answer)) onAnswer(expected)
       return answer

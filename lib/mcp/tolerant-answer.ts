@@ -17,6 +17,8 @@ export interface TolerantAnswerOptions {
   readonly request?: SentRequest | undefined
   /** Finds a request that still waits, by the id in a message. */
   readonly requestOf: (id: unknown) => SentRequest | undefined
+  /** Returns the requests whose answers come on a stream of their own, and end with it. Default: none. */
+  readonly owed?: () => readonly SentRequest[]
   /** Called once a request waits no more. */
   readonly onAnswer: (request: SentRequest) => void
   readonly listing: Listing
@@ -124,8 +126,11 @@ function isNotification (message: unknown): boolean {
  */
 const maxServerRequests = { besideAnswer: 1000, onItsOwn: 10_000 }
 
+/** The time a server has to end the stream of an answer that it has sent: no one waits for more of it. */
+const lingerMs = 1000
+
 /**
- * Repairs the messages of a stream. One that ends without its answer says so, unless it can be resumed; so
+ * Repairs the messages of a stream. One that ends without its answers says so, unless it can be resumed; so
  * does one that breaks off, that is no event stream, or whose server requests too much.
  */
 function repairedStream (
@@ -137,8 +142,13 @@ function repairedStream (
   const reader = source?.getReader()
   let frames = ''
   const hasNone = (): boolean => frames === ''
-  let isAnswered = request === undefined
+  let isAnswered = false
   let isResumable = false
+  const owed = (): readonly SentRequest[] => {
+    if (request === undefined) return options.owed?.() ?? []
+    return isAnswered || isResumable ? [] : [request]
+  }
+  let lingering: NodeJS.Timeout | undefined
   let requestsLeft = request === undefined ? maxServerRequests.onItsOwn : maxServerRequests.besideAnswer
   const messages = sseReader(Infinity, ms => { // the answer has a bound
     frames += `retry: ${ms}\n`
@@ -148,16 +158,20 @@ function repairedStream (
     requestsLeft -= data.filter(isServerRequest).length
     if (requestsLeft < 0) throw new Error('the server sends requests without end')
     if (message.id !== undefined) isResumable = true
-    if (request !== undefined && data.some(message => answers(message, request))) isAnswered = true
+    if (request !== undefined && data.some(message => answers(message, request))) {
+      isAnswered = true
+      lingering ??= setTimeout(() => void reader?.cancel(), lingerMs).unref()
+    }
     // The older transport names its address in an event of its own. Else what is no message has but an id.
     const isOther = message.event !== undefined && message.event !== 'message'
     if (data.length === 0) frames += frameOf(message, isOther ? message.data : '')
     for (const one of data) frames += frameOf(message, JSON.stringify(one))
   }
   const end = (controller: ReadableStreamDefaultController<Uint8Array>, code = noAnswerCode): void => {
-    if (!isAnswered && !isResumable && request !== undefined) {
-      frames += frameOf({ data: '' }, JSON.stringify(noAnswer(request, code)))
-      options.onAnswer(request)
+    clearTimeout(lingering)
+    for (const one of owed()) {
+      frames += frameOf({ data: '' }, JSON.stringify(noAnswer(one, code)))
+      options.onAnswer(one)
     }
     if (frames !== '') controller.enqueue(encoder.encode(frames))
     controller.close()
@@ -171,8 +185,8 @@ function repairedStream (
             piece = await reader?.read()
           } catch (error) {
             const hasMemory = property(error, 'code') !== noMemoryCode
-            if (isAnswered || (isResumable && hasMemory)) throw error
-            isResumable = false
+            if (!hasMemory) isResumable = false
+            if (owed().length === 0) throw error
             return end(controller, hasMemory ? noAnswerCode : noMemoryCode)
           }
           try {
@@ -181,15 +195,18 @@ function repairedStream (
             if (done) return end(controller)
           } catch (error) {
             await reader?.cancel()
-            if (isAnswered && hasNone()) throw error
             isResumable = false
+            if (owed().length === 0 && hasNone()) throw error
             return end(controller) // what was read before may hold the answer
           }
         }
         controller.enqueue(encoder.encode(frames))
         frames = ''
       },
-      cancel: async reason => await reader?.cancel(reason)
+      cancel: async reason => {
+        clearTimeout(lingering)
+        await reader?.cancel(reason)
+      }
     },
     { highWaterMark: 0 }
   )

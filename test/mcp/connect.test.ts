@@ -4,6 +4,8 @@
 
 import { spawn } from 'node:child_process'
 import { connect, createServer } from 'node:net'
+import { createServer as createHttpServer, type ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { readArgs, useTools } from '../../lib/cli/tools.ts'
@@ -116,6 +118,47 @@ t.test('the reference server is spoken to over every transport', async t => {
       error: /unknown tool "nothing"; tools are echo/
     })
   })
+})
+
+t.test('a server of the older transport may leave what it does not know unanswered', async t => {
+  let events: ServerResponse | undefined
+  const results: Readonly<Record<string, object>> = {
+    initialize: { protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo: { name: 'x' } },
+    'tools/list': { tools: [{ name: 'count' }] }
+  }
+  const server = createHttpServer((request, response) => {
+    if (request.method === 'GET') {
+      events = response.writeHead(200, { 'content-type': 'text/event-stream' })
+      events.write('event: endpoint\ndata: /messages\n\n')
+    } else if (request.url === '/sse') response.writeHead(405).end()
+    else {
+      response.writeHead(202).end()
+      void text(request).then(body => {
+        const { id, method } = JSON.parse(body)
+        const result = results[method]
+        if (method === 'tools/call') events?.end()
+        else if (result !== undefined) events?.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
+      })
+    }
+  })
+  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo // listening on TCP
+  const servers = createToolServers({ ...parts, tools: { ...parts.tools, connectMs: 5000 } })
+  t.teardown(async () => await servers.close())
+  const opened = await servers.open({
+    request: { mcp_servers: `http://127.0.0.1:${port}/sse` },
+    key: { id: 'key' },
+    reservedNames: new Set(),
+    signal
+  })
+  t.match(opened, { offered: [{ tool: { name: 'count' } }], errors: {} })
+  t.match(await opened.call('count', {}, { signal }), {
+    failure: { code: 'call', message: 'The tool server ended its answer without a result.' }
+  }, 'a stream that ends owes its answers')
 })
 
 /** Processes this one has started and that have not ended. */

@@ -6,10 +6,12 @@
 import { createServer } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { json } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
 import { call, open, toolServers } from '../support/tool-servers.ts'
+import { until } from '../support/until.ts'
 import { at, changed as changedAt, changes, pathsOf, skip } from '../support/sloppy-changes.ts'
 import type { Test } from 'tap'
 
@@ -24,6 +26,8 @@ interface Answer {
   readonly body: string
   /** True: the connection is cut behind the body. */
   readonly breaksOff?: boolean
+  /** True: nothing ends the body. */
+  readonly staysOpen?: boolean
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -70,9 +74,11 @@ async function start (t: Test, behaviour: Behaviour) {
         type = 'application/json',
         body,
         breaksOff = false,
+        staysOpen = false,
         headers
       } = behaviour(message, usual, number) ?? { body: JSON.stringify(usual) }
       response.writeHead(status, { 'content-type': type, ...headers })
+      if (staysOpen) return response.write(body)
       return breaksOff ? response.write(body, () => request.socket.destroy()) : response.end(body)
     })()
   })
@@ -83,7 +89,11 @@ async function start (t: Test, behaviour: Behaviour) {
   })
   const servers = toolServers(t)
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
-  return { seen, open: async () => await open(servers, { mcp_servers: url }) }
+  return {
+    seen,
+    open: async () => await open(servers, { mcp_servers: url }),
+    connections: async () => await promisify(server.getConnections.bind(server))()
+  }
 }
 
 const frame = (message: unknown): string => `event: message\ndata: ${JSON.stringify(message)}\n\n`
@@ -376,6 +386,35 @@ t.test('a stream that breaks off, is too long or is none fails its call at once'
   t.match(await call(await (await start(t, behaviour)).open(), 'count'), {
     failure: { code: 'call', message: 'The tool server ended its answer without a result.' }
   })
+})
+
+t.test('a server that never ends its streams keeps no sockets beyond its answers', async t => {
+  const behaviour: Behaviour = ({ method }, usual) =>
+    method === 'tools/call' ? { type: streamType, body: frame(usual), staysOpen: true } : undefined
+  const server = await start(t, behaviour)
+  const tools = await server.open()
+  const others = await server.connections()
+  for (let count = 0; count < 20; count++) t.equal((await call(tools, 'count')).text, text)
+  t.ok(await server.connections() >= 20)
+  await until(async () => await server.connections() <= others, 'the sockets to be closed')
+})
+
+t.test('a refusal for want of a scope is one like any other, and begins no sign-in', async t => {
+  for (const status of [401, 403]) {
+    const behaviour: Behaviour = ({ method }) =>
+      method === 'tools/call'
+        ? {
+            status,
+            body: '{}',
+            headers: {
+              'www-authenticate':
+                'Bearer error="insufficient_scope", scope="x", resource_metadata="http://127.0.0.1:1/"'
+            }
+          }
+        : undefined
+    const { failure } = await call(await (await start(t, behaviour)).open(), 'count')
+    t.match(failure, { message: `The tool server refused access (HTTP ${status}).`, recommendation: /credentials/ })
+  }
 })
 
 t.test('an answer is read though what follows it in the same piece cannot be', async t => {
