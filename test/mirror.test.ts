@@ -65,6 +65,7 @@ const elsewhere: Reasons = {
   'gateway/live-services': ['gateway/reload', 'replaces the services of a gateway'],
   'gateway/opened-gateway': ['process/serve', 'starts and stops a gateway: each file of test/gateway'],
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
+  'ocr/pdf-reader': ['ocr/pdf', 'runs in a process that is started there'],
   'routing/learned-cooldowns': ['routing/route-health', 'what it knows of others'],
   'guards/event-queue': ['guards/held-texts', 'holds the events that wait there'],
   'guards/found-texts': ['guards/judged-texts', 'puts back what is judged there'],

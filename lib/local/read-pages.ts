@@ -11,7 +11,7 @@ import type { CallSignal } from '../core/call-signal.ts'
 import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { imageSize } from '../images/files.ts'
 import { pageTexts } from '../ocr/pdf.ts'
-import { runProgram } from './run-program.ts'
+import { runProgram } from '../async/run-program.ts'
 import type { LocalPrograms } from './programs.ts'
 import type { SendOptions } from '../providers/provider.ts'
 

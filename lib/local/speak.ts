@@ -1,7 +1,7 @@
 /** Speech by eSpeak NG: a simple voice, in a hundred languages. */
 
 import { FairSemaphore } from '../async/fair-semaphore.ts'
-import { runProgram } from './run-program.ts'
+import { runProgram } from '../async/run-program.ts'
 import type { SendOptions } from '../providers/provider.ts'
 
 /** The fields of a speech request it understands. */

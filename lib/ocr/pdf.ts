@@ -1,22 +1,27 @@
 /**
- * Pages and text of PDFs, read in a worker with limits: a file can be made to take minutes and
- * gigabytes, and that must not be the gateway's own.
+ * Pages and text of PDFs, read in a process of their own with limits: a file can be made to take minutes and
+ * gigabytes, and that must not be the gateway's own. A thread would not do: its limits leave out what is
+ * decompressed into buffers.
  */
 
+import { fileURLToPath } from 'node:url'
+import { standardSignal } from '../async/cancellation.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import { FairSemaphore } from '../async/fair-semaphore.ts'
-import { runInWorker } from '../async/run-in-worker.ts'
+import { runProgram } from '../async/run-program.ts'
 
 export type PdfJob = 'count' | 'text'
 
 const limitMs = 20_000
-const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 64, stackSizeMb: 4 }
-/** Workers at once: each takes a core and up to half a gigabyte. */
+const memoryKilobytes = 1024 * 1024
+/** Of the text of a document. */
+const maxBytes = 64 * 1024 * 1024
+const reader = fileURLToPath(new URL('./pdf-reader.js', import.meta.url))
+/** Processes at once: each takes a core and up to a gigabyte. */
 const semaphore = new FairSemaphore(2)
 
 /**
- * @param bytes shared with the worker when they are in a `SharedArrayBuffer`, else copied
- * @param owner the key it belongs to: no key gets a second worker while another waits for one
+ * @param owner the key it belongs to: no key gets a second process while another waits for one
  * @returns undefined when it cannot be counted within 20 seconds
  * @throws the signal's reason
  */
@@ -26,7 +31,7 @@ export async function countPages (
   signal: CallSignal
 ): Promise<number | undefined> {
   if (!hasIndex(bytes)) return undefined
-  const pages = await inWorker('count', bytes, owner, signal)
+  const pages = await inProcess('count', bytes, owner, signal)
   return typeof pages === 'number' ? pages : undefined
 }
 
@@ -39,7 +44,7 @@ export async function countPages (
 export async function pageTexts (
   bytes: Uint8Array, owner: string, signal: CallSignal
 ): Promise<readonly string[] | undefined> {
-  const texts = await inWorker('text', bytes, owner, signal)
+  const texts = await inProcess('text', bytes, owner, signal)
   return Array.isArray(texts) ? texts.map(String) : undefined
 }
 
@@ -51,16 +56,29 @@ function hasIndex (bytes: Uint8Array): boolean {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('startxref')
 }
 
-async function inWorker (
+async function inProcess (
   job: PdfJob,
   bytes: Uint8Array,
   owner: string,
   signal: CallSignal
 ): Promise<unknown> {
-  const worker = { workerData: { bytes, job }, limitMs, resourceLimits, signal }
   return await semaphore.run(
     owner,
-    async () => await runInWorker(new URL('./pdf-worker.js', import.meta.url), worker),
+    async () => {
+      const inTime = AbortSignal.any([standardSignal(signal), AbortSignal.timeout(limitMs)])
+      try {
+        const result = await runProgram(process.execPath, ['--max-old-space-size=256', reader, job], {
+          input: bytes,
+          signal: inTime,
+          maxBytes,
+          memoryKilobytes
+        })
+        return JSON.parse(result.toString())
+      } catch {
+        signal.throwIfAborted()
+        return undefined
+      }
+    },
     signal
   )
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import t from 'tap'
 import { localPrograms } from '../../lib/local/programs.ts'
 import { readPages, UnreadableDocument } from '../../lib/local/read-pages.ts'
-import { runProgram } from '../../lib/local/run-program.ts'
+import { runProgram } from '../../lib/async/run-program.ts'
 import { scannedPdf, textPdf } from '../support/pdf.ts'
 
 const { signal } = new AbortController()

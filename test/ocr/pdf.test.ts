@@ -1,6 +1,7 @@
+import { deflateSync } from 'node:zlib'
 import t from 'tap'
 import { countPages, pageTexts } from '../../lib/ocr/pdf.ts'
-import { scannedPdf, textPdf } from '../support/pdf.ts'
+import { deflatedPdf, scannedPdf, textPdf } from '../support/pdf.ts'
 
 const { signal } = new AbortController()
 const two = textPdf([['Hello', 'World'], ['Page (two)']])
@@ -32,7 +33,20 @@ t.test('what cannot be read is not known', async t => {
   t.equal(await pageTexts(Buffer.from('no pdf'), 'a', signal), undefined)
 })
 
-t.test('a caller who leaves ends the worker, and one who has left starts none', async t => {
+t.test('what a document is decompressed to is not in the memory of this process', async t => {
+  const content = deflateSync(Buffer.alloc(200_000_000, ' '))
+  const bomb = deflatedPdf(content)
+  const before = process.memoryUsage.rss()
+  let most = before
+  const look = setInterval(() => {
+    most = Math.max(most, process.memoryUsage.rss())
+  }, 20)
+  t.teardown(() => clearInterval(look))
+  t.same((await pageTexts(bomb, 'a', signal))?.map(text => text.trim()) ?? [''], [''])
+  t.ok(most - before < 64_000_000, `${most - before} bytes more`)
+})
+
+t.test('a caller who leaves ends the process, and one who has left starts none', async t => {
   const leaving = new AbortController()
   const counting = countPages(two, 'a', leaving.signal)
   leaving.abort(new Error('left'))

@@ -28,7 +28,16 @@ export function scannedPdf (jpeg: Buffer, width: number, height: number): Buffer
   )
 }
 
-interface Page { readonly content: string, readonly resources: string }
+/** Makes a PDF of one page with a content that is deflated already. */
+export function deflatedPdf (content: Buffer): Buffer {
+  return pdf([{ content, filter: '/Filter /FlateDecode ', resources: '<< >>' }], '<< >>')
+}
+
+interface Page {
+  readonly content: string | Buffer
+  readonly filter?: string
+  readonly resources: string
+}
 
 /** @param third the object all pages share */
 function pdf (pages: readonly Page[], third: string | Buffer): Buffer {
@@ -37,11 +46,15 @@ function pdf (pages: readonly Page[], third: string | Buffer): Buffer {
     `<< /Type /Pages /Kids [${pages.map((_, index) => `${4 + 2 * index} 0 R`).join(' ')}] /Count ${pages.length} >>`,
     third
   ]
-  for (const { content, resources } of pages) {
+  for (const { content, filter = '', resources } of pages) {
     const next = objects.length + 2
     objects.push(
       `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents ${next} 0 R /Resources ${resources} >>`,
-      `<< /Length ${content.length} >>\nstream\n${content}\nendstream`
+      Buffer.concat([
+        Buffer.from(`<< ${filter}/Length ${content.length} >>\nstream\n`),
+        Buffer.from(content),
+        Buffer.from('\nendstream')
+      ])
     )
   }
   const pieces: Buffer[] = [Buffer.from('%PDF-1.4\n')]

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { runProgram } from '../../lib/local/run-program.ts'
+import { runProgram } from '../../lib/async/run-program.ts'
 
 const { signal } = new AbortController()
 const node = async (
@@ -32,7 +32,23 @@ t.test('one that fails is reported with what it complained of; one that is not t
   await t.rejects(node('console.error("no such page"); process.exit(3)'), {
     message: /ended with 3: no such page/
   })
-  await t.rejects(runProgram('/nowhere/program', [], { signal, maxBytes: 1 }), { code: 'ENOENT' })
+  await t.rejects(runProgram('/nowhere/program', [], { signal, maxBytes: 1 }), {
+    message: /ended with 127: .*\/nowhere\/program/s
+  })
+})
+
+t.test('one that takes too much memory or time of a processor ends', async t => {
+  const allocate = async (size: string, memoryKilobytes?: number): Promise<Buffer> =>
+    await runProgram('/bin/dd', ['if=/dev/null', 'of=/dev/null', `bs=${size}`], {
+      signal,
+      maxBytes: 1000,
+      ...memoryKilobytes !== undefined && { memoryKilobytes }
+    })
+  await allocate('1G')
+  await t.rejects(allocate('3G'), { message: /ended with 1: .*memory/s })
+  await t.rejects(allocate('1G', 1024 * 1024), { message: /ended with 1: .*memory/s })
+  const limits = await runProgram('/bin/sh', ['-c', 'ulimit -t; ulimit -d'], { signal, maxBytes: 100 })
+  t.equal(String(limits), '60\n2097152\n')
 })
 
 t.test('one that says too much is killed', async t => {

@@ -1,4 +1,7 @@
-/** Runs a program of the operating system: bytes in, bytes out, and gone when the call is. */
+/**
+ * Runs a program of the operating system: bytes in, bytes out, and gone when the call is. What it may take of
+ * memory and of a processor is bounded by the system, as a document may be made to take any amount.
+ */
 
 import { spawn } from 'node:child_process'
 import type { CallSignal } from '../core/call-signal.ts'
@@ -10,6 +13,8 @@ export interface RunOptions {
   readonly signal: CallSignal
   /** The bound on its standard output; more kills it. */
   readonly maxBytes: number
+  /** The bound on its memory, in kilobytes; some systems, such as macOS, have none. Default: 2 GiB. */
+  readonly memoryKilobytes?: number
 }
 
 /** It sees nothing of our environment, where keys are. One thread each: they run side by side. */
@@ -17,15 +22,24 @@ const env = { PATH: '/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin', OMP_THREAD
 /** Characters of its standard error that are logged. */
 const errorCharacters = 500
 
+/** Of a processor: the largest picture takes a quarter of it. */
+const seconds = 60
+const bounded = `ulimit -t ${seconds}; ulimit -d "$1" 2>/dev/null; shift; exec "$@"`
+
 /**
- * @throws Error when it cannot be started, fails, or says too much; the signal's reason when that
- *   aborts
+ * @throws Error when it cannot be started, fails, says too much, or takes too much time or memory; the
+ *   signal's reason when that aborts
  */
 export async function runProgram (
-  path: string, args: readonly string[], { input, signal, maxBytes }: RunOptions
+  path: string,
+  args: readonly string[],
+  { input, signal, maxBytes, memoryKilobytes = 2 * 1024 * 1024 }: RunOptions
 ): Promise<Buffer> {
   signal.throwIfAborted()
-  const child = spawn(path, args, { env, stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn('/bin/sh', ['-c', bounded, 'sh', String(memoryKilobytes), path, ...args], {
+    env,
+    stdio: ['pipe', 'pipe', 'pipe']
+  })
   const pieces: Buffer[] = []
   let sizeBytes = 0
   let complaint = ''
