@@ -63,6 +63,11 @@ type LastingServices = Pick<
 
 export interface ServiceParts extends LastingServices {
   readonly log: Log
+  /**
+   * Keys the digests of names and texts: of the store, or of the process if it has none. Default: a new one,
+   * for services that answer no calls.
+   */
+  readonly secret?: Buffer
   /** Default: a new one, for services that answer no calls. */
   readonly limiter?: Limiter
   /** Bounds what arrives from tool servers together with the calls. Default: nothing does. */
@@ -99,6 +104,7 @@ type Closing = Array<() => Promise<void>>
 export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
   const {
     log,
+    secret = randomBytes(32),
     limiter = new LocalLimiter(),
     holdMemory,
     admin,
@@ -136,7 +142,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   const tagsOfKey = ownTags(settings.usage)
   const captureBodies = capturing(settings, providers, bodyRecorder, captureContent)
   const tagsOfRoutes = routeTags(settings.usage)
-  const digestEndUsers = endUserDigests(settings, lasting.deferrals?.secret)
+  const digestEndUsers = endUserDigests(settings, secret)
   return {
     ...lasting,
     settings,
@@ -160,15 +166,10 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...alerts !== undefined && { alerts },
     ...usageExports !== undefined && { usageExports },
     ...settings.stages.length > 0 && {
-      textStages: openStages(settings, judges, log, lasting.deferrals?.secret)
+      textStages: openStages(settings, judges, log, secret)
     },
     ...settings.cache.answers !== undefined && {
-      answerCache: openAnswerCache(
-        settings,
-        settings.cache.answers,
-        lasting.deferrals?.secret,
-        sharedAnswers
-      )
+      answerCache: openAnswerCache(settings, settings.cache.answers, secret, sharedAnswers)
     },
     close: async () => {
       lifetime.abort()
@@ -294,10 +295,7 @@ async function learnModels (
 }
 
 /** @param secret of the store. @returns `undefined` where names of end users are kept */
-function endUserDigests (
-  { endUsers }: Settings,
-  secret: Buffer = randomBytes(32)
-): Services['digestEndUsers'] {
+function endUserDigests ({ endUsers }: Settings, secret: Buffer): Services['digestEndUsers'] {
   if (endUsers.store === 'as_given') return undefined
   const digest = endUserDigest(secret)
   return key => {
@@ -329,7 +327,7 @@ function openStages (
   { stages, server }: Settings,
   judges: ReadonlyMap<string, Judge>,
   log: Log,
-  secret: Buffer | undefined
+  secret: Buffer
 ): ConfiguredStages {
   return new ConfiguredStages(stages, {
     judges,
@@ -344,7 +342,7 @@ function openStages (
 function openAnswerCache (
   { stages, providers }: Settings,
   settings: NonNullable<Settings['cache']['answers']>,
-  secret: Buffer = randomBytes(32),
+  secret: Buffer,
   shared: SharedTexts | undefined
 ): AnswerCache {
   return new AnswerCache({

@@ -169,6 +169,8 @@ async function openGateway (
       onWaiting: coordination?.notifyOfTasks,
       services
     }))
+  // Outlives each configuration: what counters and the cache know by digests is still found after a reload.
+  const secret = work?.deferrals.secret ?? randomBytes(32)
   const admin = lazyAdmin(given)
   const degraded = (): string[] => [
     ...(given.degraded?.() ?? []),
@@ -178,13 +180,14 @@ async function openGateway (
   ]
   const lasting: ServiceParts = {
     ...lastingParts(given, { limiter, stop, records, work, admin, tracer, degraded }),
+    secret,
     holdMemory: keyId => app.admission.holdMemory(keyId)
   }
   const live = await LiveServices.open(settings, {
     log,
     parts: async settings => ({
       ...lasting,
-      namedBudgets: await namedBudgetsOf(settings, given, work?.deferrals.secret),
+      namedBudgets: await namedBudgetsOf(settings, given, secret),
       ...await partsOf(settings, given, records, services, degraded)
     }),
     endpoints: given.endpoints ?? (services => allEndpoints(services, settings)),
@@ -369,7 +372,7 @@ async function judgesOf (settings: Settings, services: () => Services): Promise<
 async function namedBudgetsOf (
   settings: Settings,
   { usageDatabase }: GatewayParts,
-  secret: Buffer = randomBytes(32)
+  secret: Buffer
 ): Promise<NamedBudgets | undefined> {
   const { limits: { tags, models }, endUsers } = settings
   const hasBudgets = endUsers.defaultBudget !== undefined || endUsers.budgets !== undefined

@@ -1,7 +1,8 @@
 import t from 'tap'
-import { testGateway } from '../support/gateway.ts'
+import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { raw, rest } from '../support/raw.ts'
-import { providerSettings } from '../support/settings.ts'
+import { modelSettings, providerSettings } from '../support/settings.ts'
+import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 import type { Limits } from '../../lib/core/settings.ts'
 
 const sandbox = {
@@ -42,4 +43,23 @@ t.test('the limits of requests apply from the next call after a reload', async t
   const slow = await raw(t, api.url)
   slow.write('GET /livez HTTP/1.1\r\n')
   t.match(await rest(slow), /^HTTP\/1\.1 408 /)
+})
+
+t.test('without a store, what an end user has spent still counts after a reload', async t => {
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
+  t.teardown(upstream.close)
+  const defaultBudget = { usd: 0.000_026, per: 'month' } as const // two calls
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)],
+    models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })],
+    endUsers: { store: 'as_given', required: false, defaultBudget, strict: false }
+  })
+  const statusOf = async (user: string): Promise<number> => {
+    const messages = [{ role: 'user', content: 'hi' }]
+    const body = { model: 'openai/gpt-5', messages, max_completion_tokens: 1, user }
+    return (await api.post('/v1/chat/completions', body)).status
+  }
+  t.same([await statusOf('ada'), await statusOf('ada'), await statusOf('ada')], [200, 200, 402])
+  await api.gateway.reload(api.gateway.services.settings)
+  t.same([await statusOf('ada'), await statusOf('bob')], [402, 200])
 })
