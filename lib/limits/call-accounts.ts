@@ -8,13 +8,12 @@ import {
   recordedInsteadOfTokens,
   type ColumnInsteadOfTokens
 } from '../../schemas/billed-units.ts'
-import type { Counting, CountedUnit } from '../../schemas/config/counted-limits.ts'
+import type { CountedLimitName, Counting, CountedUnit } from '../../schemas/config/counted-limits.ts'
 import {
   nanoUsdOf,
   type ApiKey,
   type Budget,
   type KeyLimits,
-  type Refusal,
   type SumName
 } from '../core/key.ts'
 import { limitFields } from './limit-table.ts'
@@ -55,12 +54,15 @@ interface Common {
 /** A rate, or a limit of concurrent use. */
 export interface RateAccount extends Common {
   readonly counting: Exclude<Counting, 'sum'>
-  readonly refusal: Refusal
+  /** Its row in the table of limits. */
+  readonly limit: CountedLimitName
 }
 
 /** A limit of what is used in a window. */
 export interface SumAccount extends Common {
   readonly counting: 'sum'
+  /** Its row in the table of limits, which has none for budgets. */
+  readonly limit: CountedLimitName | 'budget'
   readonly name: SumName
   readonly window: Window
   /**
@@ -103,7 +105,7 @@ export function accountsOf (parties: readonly Party[], withBudgets = true): Acco
   for (const { kind, id, limits } of parties) {
     for (const { window, budget, soft } of withBudgets ? byWindow(budgetsIn(limits)) : []) {
       accounts.push({
-        party: kind, partyId: id, counting: 'sum', unit: 'nanoUsd', name: 'budget', window,
+        party: kind, partyId: id, counting: 'sum', unit: 'nanoUsd', limit: 'budget', name: 'budget', window,
         amount: budget === undefined ? unlimited : nanoUsdOf(budget),
         strict: budget !== undefined && (limits.strict ?? true),
         ...budget !== undefined && { budget },
@@ -111,16 +113,16 @@ export function accountsOf (parties: readonly Party[], withBudgets = true): Acco
       })
     }
     const others: Account[] = []
-    for (const { member, row } of limitFields) {
-      const limit = limits[member]
-      if (limit === undefined) continue
+    for (const { name: limit, member, row } of limitFields) {
+      const most = limits[member]
+      if (most === undefined) continue
       const { unit } = row
-      const amount = limit * partsOfOne(unit)
+      const amount = most * partsOfOne(unit)
       if (row.counting !== 'sum')
-        others.push({ party: kind, partyId: id, counting: row.counting, unit, refusal: row.refusal, amount })
+        others.push({ party: kind, partyId: id, counting: row.counting, unit, limit, amount })
       else {
         accounts.push({
-          party: kind, partyId: id, counting: 'sum', unit, name: row.refusal, amount,
+          party: kind, partyId: id, counting: 'sum', unit, limit, name: row.refusal, amount,
           window: { per: row.per }, strict: false
         })
       }

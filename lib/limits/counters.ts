@@ -13,6 +13,7 @@ import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bu
 import { partyName, type Account, type RateAccount, type SumAccount, type Unit } from './call-accounts.ts'
 import { addRefund, unrecordedRefunds, type Refunds } from '../usage/refunds.ts'
 import { periodOf, type Period } from './windows.ts'
+import { countedLimits } from '../../schemas/config/counted-limits.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import type { Refusal } from '../core/key.ts'
 
@@ -373,7 +374,8 @@ export class LimitCounters {
       return { ...nameRefusal(account.name, refused), endMs: period.endMs }
     }
     const { account } = counter
-    const { counting, amount, refusal: reason } = account
+    const { counting, amount, limit } = account
+    const reason = countedLimits[limit].refusal
     switch (counting) {
       case 'open': return (this.#open.get(name) ?? 0) < amount ? undefined : { reason, waitMs: retryAfterMs }
       case 'rate': {

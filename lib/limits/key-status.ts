@@ -3,7 +3,6 @@
 import { steadyNow } from '../async/steady-clock.ts'
 import { nanoUsdOf } from '../core/key.ts'
 import { accountsOf, inLimitUnit, type Account, type Party } from './call-accounts.ts'
-import { limitFields } from './limit-table.ts'
 import { periodOf, type Window } from './windows.ts'
 import type { Limiter } from './limiter.ts'
 import type { LimitStatus } from '../../schemas/key-status.ts'
@@ -33,7 +32,7 @@ async function statusesOf (
   const decision = await limiter.reserve({ accounts: [account], wanted: {}, onlyLook: true })
   const { unit, counting, party, partyId, amount } = account
   const limit = inLimitUnit(account, amount)
-  const named = { of: party, id: partyId, name: nameOf(account), limit, soft: false }
+  const named = { of: party, id: partyId, name: account.limit, limit, soft: false }
   switch (counting) {
     case 'open': return [{ ...named, remaining: null, resets_at: null, window: null }]
     case 'rate': {
@@ -62,10 +61,6 @@ async function statusesOf (
     }
   }
   return counting satisfies never
-}
-
-function nameOf ({ unit, counting }: Account): LimitStatus['name'] {
-  return limitFields.find(({ row }) => row.unit === unit && row.counting === counting)?.name ?? 'budget'
 }
 
 function lengthOf (window: Window): string | null {

@@ -3,6 +3,7 @@
  * names and types.
  */
 
+import { countedLimits } from '../../schemas/config/counted-limits.ts'
 import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
 import { partyName, type Account, type SumAccount, type Unit } from './call-accounts.ts'
@@ -271,7 +272,7 @@ export class RedisCounters {
     account: Account,
     { reason, wait_ms: waitMs }: NonNullable<Reply['refusal']>
   ): Omit<Extract<LimitDecision, { readonly admitted: false }>, 'admitted' | 'account' | keyof LimitStatus> {
-    if (account.counting !== 'sum') return { reason: account.refusal, waitMs }
+    if (account.counting !== 'sum') return { reason: countedLimits[account.limit].refusal, waitMs }
     return {
       ...nameRefusal(account.name, reason === 'too_small' || reason === 'reserved' ? reason : ''),
       endMs: this.#endOf(account)

@@ -6,7 +6,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { countedLimits, type CountedLimit } from '../../schemas/config/counted-limits.ts'
 import { steadyNow } from '../async/steady-clock.ts'
-import { budgetText, nanoUsdOf } from '../core/key.ts'
+import { budgetText, nanoUsdOf, type Budget } from '../core/key.ts'
 import { usageLimits } from '../limits/limit-table.ts'
 import {
   accountsOf,
@@ -459,7 +459,7 @@ function refusal (
     })
   }
   if (account.counting !== 'sum') {
-    const { allows, note } = allowed(account)
+    const { allows, note }: CountedLimit = countedLimits[account.limit]
     return new GatewayError('rate_limit_exceeded', {
       message: `${capitalised(name)} allows ${amount} ${allows}.${note === undefined ? '' : ` ${note}`}`,
       retryAfterSeconds
@@ -469,15 +469,16 @@ function refusal (
     endMs === undefined || endMs === Infinity
       ? undefined
       : Math.max(1, Math.ceil((endMs - steadyNow()) / 1000))
-  if (account.budget === undefined) {
-    const message = `${capitalised(name)} allows ${amount} ${allowed(account).allows}.`
+  if (account.limit !== 'budget') {
+    const message = `${capitalised(name)} allows ${amount} ${countedLimits[account.limit].allows}.`
     return new GatewayError('rate_limit_exceeded', {
       message,
       retryAfterSeconds:
         waitMs > 0 ? retryAfterSeconds : Math.min(maxRetrySeconds, untilEnd ?? maxRetrySeconds)
     })
   }
-  const budget = `budget of ${name} (${budgetText(account.budget)})`
+  // Soft budgets refuse nothing.
+  const budget = `budget of ${name} (${budgetText(account.budget as Budget)})`
   if (reason === 'budget_reserved') {
     return new GatewayError('rate_limit_exceeded', {
       ...param !== undefined && { param },
@@ -494,12 +495,4 @@ function refusal (
     message,
     ...untilEnd !== undefined && untilEnd <= maxRetrySeconds && { retryAfterSeconds: untilEnd }
   })
-}
-
-/** Returns what a limit allows, in words. */
-function allowed ({ unit, counting }: Account): CountedLimit {
-  // it comes from a row
-  return Object.values<CountedLimit>(countedLimits).find(
-    row => row.unit === unit && row.counting === counting
-  ) as CountedLimit
 }

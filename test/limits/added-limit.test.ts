@@ -20,6 +20,10 @@ const rows = `
   pages_per_minute: {
     unit: 'pages', counting: 'rate', maximum: 1_000_000, refusal: 'pages',
     allows: 'pages per minute', description: 'Pages.', help: 'pages', label: 'Pages'
+  },
+  images_per_month: {
+    unit: 'images', counting: 'sum', per: 'month', maximum: 1_000_000, refusal: 'month_images',
+    allows: 'images per month, in UTC', description: 'Images.', help: 'images', label: 'Images'
   },`
 
 /** Makes the copy. @returns the file that is its command */
@@ -51,6 +55,10 @@ t.test('a row is all that a limit takes', async t => {
   const main = withRows(folder)
   const listener = await keyWith(t, folder, main, '--audio-seconds-per-day', '2')
   const reader = await keyWith(t, folder, main, '--pages-per-minute', '1')
+  const painters = [
+    [await keyWith(t, folder, main, '--images-per-day', '1'), 'day'],
+    [await keyWith(t, folder, main, '--images-per-month', '1'), 'month']
+  ] as const
   const gateway = launch(t, ['start'], folder, { PORT: '0' }, [main])
   const [, url = ''] = await gateway.line(/^Headgate listens on (\S+)$/)
   const ask = async (key: string, path: string, body?: FormData | object): Promise<[number, string]> => {
@@ -93,6 +101,18 @@ t.test('a row is all that a limit takes', async t => {
   t.equal(again, 429, reason)
   t.match(reason, /This API key allows 1 pages per minute\./)
   t.match(await limitsOf(reader), { limits: [{ name: 'pages_per_minute', limit: 1 }] })
+
+  // Two limits of one unit that are counted alike.
+  for (const [key, window] of painters) {
+    const paint = async (): Promise<[number, string]> => await ask(key, '/v1/images/generations', {
+      model: 'sandbox/painter', prompt: 'a tree'
+    })
+    const [painted, image] = await paint()
+    t.equal(painted, 200, image)
+    t.match((await paint())[1], `This API key allows 1 images per ${window}, in UTC.`)
+    const name = `images_per_${window}`
+    t.match(await limitsOf(key), { limits: [{ name, limit: 1, remaining: 0, window }] })
+  }
 
   const [, description] = await ask(listener, '/openapi.json')
   t.match(description, '"audio_seconds_per_day"')
