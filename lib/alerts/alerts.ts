@@ -4,6 +4,7 @@
  */
 
 import { randomUUID } from 'node:crypto'
+import { startDeadline, tooLate } from '../async/start-deadline.ts'
 import { loggableError, describeError } from '../text/describe-error.ts'
 import type { AlertDelivery, AlertPage } from '../../schemas/admin/alerts.ts'
 import type { AlertEvent } from '../../schemas/config/alerts.ts'
@@ -230,13 +231,15 @@ export class Alerts {
     channel: string
   ): Promise<Pick<AlertDeliveryRow, 'state' | 'error'> & { readonly delivered_at_ms?: number }> {
     const { channels, attemptMs } = this.#options
-    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(attemptMs)])
+    const { signal, end } = startDeadline(attemptMs, this.#closing.signal, tooLate(attemptMs))
     try {
       const note = await channels.get(channel)?.send(alert, signal)
       return { state: 'delivered', error: note ?? null, delivered_at_ms: Date.now() }
     } catch (error) {
       const state = error instanceof Undeliverable ? 'failed' : 'pending'
       return { state, error: describeError(error).slice(0, maxErrorLength) }
+    } finally {
+      end()
     }
   }
 

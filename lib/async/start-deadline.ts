@@ -10,10 +10,20 @@ export interface Deadline {
   readonly end: () => void
 }
 
+/** Returns the reason of a deadline whose error an operator reads. */
+export function tooLate (ms: number): Error {
+  return new Error(`no answer within ${ms / 1000} s`)
+}
+
 /** Made once: an exception takes 40 µs. */
 const over = new DOMException('The work has ended.', 'AbortError')
 
-/** @param reason of the signal when the time is up. Default: an `AbortError` */
+/**
+ * Starts a clock that keeps no process alive. `AbortSignal.any` of an `AbortSignal.timeout` is no
+ * replacement: Node.js 20 may collect that timeout as garbage, which then never aborts.
+ *
+ * @param reason of the signal when the time is up. Default: an `AbortError`
+ */
 export function startDeadline (ms: number, parent: CallSignal, reason?: unknown): Deadline {
   const controller = new AbortController()
   setMaxListeners(0, controller.signal) // many listeners use it, and each removes itself

@@ -6,6 +6,7 @@
  * minutes after its end, and once more under the same name where its sums have changed since.
  */
 
+import { startDeadline, tooLate } from '../async/start-deadline.ts'
 import { dayMs } from '../core/day.ts'
 import { describeError, loggableError } from '../text/describe-error.ts'
 import { printPages, type ExportFormat } from '../usage/export-usage.ts'
@@ -181,7 +182,7 @@ export class UsageExports {
     const { store, log, attemptMs, retryMs } = this.#options
     const { target: name, attempts } = due
     const counts = this.#counts.get(name)
-    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(attemptMs)])
+    const { signal, end } = startDeadline(attemptMs, this.#closing.signal, tooLate(attemptMs))
     try {
       const written = await this.#write(due, target, signal)
       if (counts !== undefined) counts.written++
@@ -201,6 +202,8 @@ export class UsageExports {
         error: failure,
         next_at_ms: store.now() + (retryMs[attempts - 1] ?? retryMs.at(-1) ?? 0)
       }
+    } finally {
+      end()
     }
   }
 

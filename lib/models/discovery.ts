@@ -5,6 +5,7 @@
  * without it, since unknown models are passed on; its list makes them visible.
  */
 
+import { startDeadline, tooLate } from '../async/start-deadline.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { ModelEntry } from '../core/model.ts'
 import type { UpdatableModelRegistry } from './create-models.ts'
@@ -66,9 +67,22 @@ export async function listModels (
   kind: ProviderKind,
   signal: AbortSignal
 ): Promise<readonly ModelEntry[]> {
+  const deadline = startDeadline(listTimeoutMs, signal, tooLate(listTimeoutMs))
+  try {
+    return await readList(provider, kind, deadline.signal)
+  } finally {
+    deadline.end()
+  }
+}
+
+async function readList (
+  provider: Provider,
+  kind: ProviderKind,
+  signal: AbortSignal
+): Promise<readonly ModelEntry[]> {
   const { path, headers, read } = kinds[kind].modelList ?? chatCompletionsModels
   const answer = await provider.transport.send({ method: 'GET', path, headers }, {
-    signal: AbortSignal.any([signal, AbortSignal.timeout(listTimeoutMs)]),
+    signal,
     credential: provider.authorize(),
     timeouts: provider.timeouts,
     streamed: false

@@ -1,3 +1,5 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
 import { startDeadline } from '../../lib/async/start-deadline.ts'
@@ -34,3 +36,11 @@ t.test(
     t.same([deadline.signal.reason, deadline.passed()], [late, false])
   }
 )
+
+t.test('no signal is made of that of a timeout, which may be collected before its time is up', async t => {
+  const lib = join(import.meta.dirname, '../../../lib')
+  const wrong = readdirSync(lib, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts'))
+    .filter(name => /AbortSignal\.any\([^)]*AbortSignal\.timeout/.test(readFileSync(join(lib, name), 'utf8')))
+  t.same(wrong, [], 'use `startDeadline` there')
+})
