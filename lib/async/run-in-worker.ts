@@ -1,6 +1,6 @@
 /** Does one job in a thread of its own, which ends with it. */
 
-import { Worker, type ResourceLimits } from 'node:worker_threads'
+import { Worker, type ResourceLimits, type WorkerOptions } from 'node:worker_threads'
 import type { CallSignal } from '../core/call-signal.ts'
 
 export interface WorkerJob {
@@ -10,6 +10,12 @@ export interface WorkerJob {
   readonly resourceLimits: ResourceLimits
   readonly signal: CallSignal
 }
+
+/**
+ * A thread without the variables, the output and the options of the process: a module that `--import` loads
+ * into the process would start once more in each thread.
+ */
+export const isolated: WorkerOptions = { env: {}, execArgv: [], stdout: true, stderr: true }
 
 let ending = 0
 
@@ -28,7 +34,7 @@ export async function runInWorker (
   { workerData, limitMs, resourceLimits, signal }: WorkerJob
 ): Promise<unknown> {
   signal.throwIfAborted()
-  const worker = new Worker(module, { workerData, resourceLimits, env: {}, stdout: true, stderr: true })
+  const worker = new Worker(module, { workerData, resourceLimits, ...isolated })
   let timer: NodeJS.Timeout | undefined
   let onAbort = (): void => undefined
   try {

@@ -8,6 +8,7 @@
  */
 
 import { Worker } from 'node:worker_threads'
+import { isolated } from '../async/run-in-worker.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { Excess, Text, TokenLimits } from './measure-tokens.ts'
 
@@ -106,7 +107,7 @@ export function createTokenCounter ({
 /** Starts a thread, which does not keep the process alive. */
 function newWorker (): Worker {
   const worker = new Worker(new URL('./token-worker.js', import.meta.url), {
-    resourceLimits: { maxOldGenerationSizeMb: heapMb }, env: {}, stdout: true, stderr: true
+    resourceLimits: { maxOldGenerationSizeMb: heapMb }, ...isolated
   })
   worker.unref()
   // After an error it exits; by then there may be another one at work.

@@ -58,7 +58,8 @@ export async function startSimulatedProvider (
 ): Promise<SimulatedProvider> {
   const answered = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
   const workerData: SimulatorData = { host: host.replace(/^\[|\]$/g, ''), port, answered }
-  const thread = new Worker(new URL('./simulator-thread.js', import.meta.url), { workerData, env: {} })
+  const options = { workerData, env: {}, execArgv: [] }
+  const thread = new Worker(new URL('./simulator-thread.js', import.meta.url), options)
   const message = await new Promise<SimulatorMessage>((resolve, reject) => {
     thread.once('message', resolve)
     thread.once('error', reject)

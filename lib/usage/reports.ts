@@ -5,6 +5,7 @@
  */
 
 import { Worker } from 'node:worker_threads'
+import { isolated } from '../async/run-in-worker.ts'
 import { GatewayError } from '../core/errors.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
 import { attemptsReport } from './attempts-report.ts'
@@ -90,7 +91,7 @@ export class Reports {
 
   #start (): Worker {
     const worker = new Worker(new URL('./report-worker.js', import.meta.url), {
-      workerData: { directory: this.#database.directory }, env: {}, stdout: true, stderr: true
+      workerData: { directory: this.#database.directory }, ...isolated
     })
     worker.unref()
     worker.on('message', ({ id, result, error }: ReportResult) => {
