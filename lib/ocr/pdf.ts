@@ -5,10 +5,10 @@
  */
 
 import { fileURLToPath } from 'node:url'
-import { standardSignal } from '../async/cancellation.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { runProgram } from '../async/run-program.ts'
+import { startDeadline } from '../async/start-deadline.ts'
 
 export type PdfJob = 'count' | 'text'
 
@@ -65,11 +65,11 @@ async function inProcess (
   return await semaphore.run(
     owner,
     async () => {
-      const inTime = AbortSignal.any([standardSignal(signal), AbortSignal.timeout(limitMs)])
+      const inTime = startDeadline(limitMs, signal)
       try {
         const result = await runProgram(process.execPath, ['--max-old-space-size=256', reader, job], {
           input: bytes,
-          signal: inTime,
+          signal: inTime.signal,
           maxBytes,
           memoryKilobytes
         })
@@ -77,6 +77,8 @@ async function inProcess (
       } catch {
         signal.throwIfAborted()
         return undefined
+      } finally {
+        inTime.end()
       }
     },
     signal

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { adminGateway } from '../support/admin.ts'
 import { headgate } from '../support/command.ts'
-import { freePort } from '../support/free-port.ts'
+import { closedUrl } from '../support/closed-port.ts'
 import { ask, directoryOf, launch, startGateway } from '../support/headgate.ts'
 import type { Key } from '../../schemas/admin/keys.ts'
 import type { Project } from '../../schemas/admin/organisation.ts'
@@ -369,7 +369,7 @@ t.test('what fails in the middle says how far it came, loses no key, and goes on
   t.match(
     await headgate(
       t,
-      ['apply', '-f', 'file.json', '--url', `http://127.0.0.1:${await freePort()}`],
+      ['apply', '-f', 'file.json', '--url', closedUrl],
       directory,
       { HEADGATE_ADMIN_KEY: 'x' }
     ),

@@ -8,7 +8,7 @@ import { httpTransport, type HttpTransport, type HttpTransportOptions } from '..
 import { makeAuthority, type CertificateAuthority } from '../support/certificate-authority.ts'
 import { noOpenSsl } from '../support/certificate.ts'
 import { startConnectProxy } from '../support/connect-proxy.ts'
-import { freePort } from '../support/free-port.ts'
+import { closedUrl } from '../support/closed-port.ts'
 import { readSlowly } from '../support/read-slowly.ts'
 import { noTinyproxy, startTinyproxy } from '../support/tinyproxy.ts'
 import { fakeUpstream } from '../support/upstream.ts'
@@ -192,7 +192,7 @@ t.test(
     const mute = await startConnectProxy(t, 'nothing')
     for (const [url, ms] of [
       [refusing.url, 5000],
-      [`http://127.0.0.1:${await freePort()}`, 5000],
+      [closedUrl, 5000],
       [mute.url, 100]
     ] as const) {
       const failure = await failureOf(url, ms)

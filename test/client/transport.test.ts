@@ -8,6 +8,7 @@ import { Secret } from '../../lib/core/secret.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { sseReader } from '../../lib/wire/sse.ts'
 import { httpTransport } from '../../lib/client/transport.ts'
+import { closedUrl } from '../support/closed-port.ts'
 import { startLateProvider } from '../support/late-provider.ts'
 import { fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
 import { outlast, settles, until } from '../support/until.ts'
@@ -136,9 +137,9 @@ t.test('what goes wrong has a code: no server, reset, cut, late, a redirect', as
     await code({ status: 307, headers: { location: 'http://127.0.0.1:1/' }, pieces: ['elsewhere'] }),
     '307 elsewhere'
   )
-  const gone = await pair(t, {})
-  await gone.upstream.close()
-  await t.rejects(send(gone.transport), { code: 'upstream_unreachable' })
+  const gone = httpTransport({ baseUrl: closedUrl, connections: 1, connectMs: 2000 })
+  t.teardown(gone.close)
+  await t.rejects(send(gone), { code: 'upstream_unreachable' })
 })
 
 t.test('an abort closes the connection, whatever the request is waiting for', async t => {

@@ -9,6 +9,7 @@ import Dedalus from 'dedalus-labs'
 import OpenAI from 'openai'
 import t from 'tap'
 import { startToolServer, type TestToolServer } from '../support/tool-server.ts'
+import { closedUrl } from '../support/closed-port.ts'
 import { chatFrames, eventStream, fakeUpstream } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { settings } from '../support/settings.ts'
@@ -78,9 +79,7 @@ async function start (t: Test, name: string): Promise<Started> {
       allowedHosts: ['127.0.0.0/8']
     }
   })
-  const gone = await fakeUpstream({})
-  await gone.close()
-  const dead = `${gone.url}/mcp`
+  const dead = `${closedUrl}/mcp`
   return {
     api,
     first,

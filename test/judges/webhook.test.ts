@@ -1,13 +1,11 @@
 /** With `HEADGATE_TEST_LITELLM=python` (one that has `litellm[proxy]`) also beside LiteLLM's own proxy. */
 
 import { createHmac } from 'node:crypto'
-import { createServer } from 'node:net'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { isObject, objectOf } from '../../lib/json/guards.ts'
 import { openWebhook } from '../../lib/judges/webhook.ts'
+import { closedUrl } from '../support/closed-port.ts'
 import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { chatUpstreamAt, testGateway, testKey } from '../support/gateway.ts'
 import { startLitellm } from '../support/litellm-proxy.ts'
@@ -154,12 +152,7 @@ t.test('a service that is down or overloaded is asked again, in other cases not'
     number === 0 ? { pieces: ['{'], then: 'reset' } : json({})
   )
   t.same(await look(t, resets.url), {})
-  const closed = createServer()
-  closed.listen(0, '127.0.0.1')
-  await once(closed, 'listening')
-  const { port } = closed.address() as AddressInfo
-  closed.close()
-  await t.rejects(look(t, `http://127.0.0.1:${port}`), { code: 'upstream_unreachable' })
+  await t.rejects(look(t, closedUrl), { code: 'upstream_unreachable' })
 })
 
 t.test('a redirect is not followed', async t => {

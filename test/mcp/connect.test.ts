@@ -3,7 +3,6 @@
  */
 
 import { spawn } from 'node:child_process'
-import { connect, createServer } from 'node:net'
 import { createServer as createHttpServer, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -11,9 +10,9 @@ import t, { type Test } from 'tap'
 import { readArgs, useTools } from '../../lib/cli/tools.ts'
 import { CommandError } from '../../lib/process/terminal.ts'
 import { createToolServers } from '../../lib/mcp/tool-servers.ts'
+import { freePort, untilListening } from '../support/free-port.ts'
 import { settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
-import type { AddressInfo } from 'node:net'
 import type { OpenOptions } from '../../lib/mcp/tool-servers.ts'
 import type { ToolServerSettings } from '../../lib/core/settings.ts'
 
@@ -231,29 +230,6 @@ async function startEverything (t: Test, transport: string, path: string): Promi
   t.teardown(() => {
     child.kill()
   })
-  await until(async () => await accepts(port), 'the server to listen', 20_000)
+  await untilListening(port, 20_000)
   return `http://127.0.0.1:${port}${path}`
-}
-
-async function freePort (): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  const { port } = server.address() as AddressInfo // listening on TCP
-  await new Promise(resolve => {
-    server.close(resolve)
-  })
-  return port
-}
-
-async function accepts (port: number): Promise<boolean> {
-  return await new Promise(resolve => {
-    const socket = connect(port, '127.0.0.1')
-    socket.on('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.on('error', () => resolve(false))
-  })
 }

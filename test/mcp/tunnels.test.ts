@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { tunnelsThrough } from '../../lib/mcp/tunnels.ts'
 import { startConnectProxy } from '../support/connect-proxy.ts'
-import { freePort } from '../support/free-port.ts'
+import { closedUrl } from '../support/closed-port.ts'
 import { httpServer } from '../support/http-server.ts'
 import { until } from '../support/until.ts'
 
@@ -34,7 +34,7 @@ t.test('a proxy that refuses, is not there or says nothing fails, without its cr
   const mute = await startConnectProxy(t, 'nothing')
   for (const [url, message] of [
     [refusing.url, /the proxy answered 403/],
-    [`http://127.0.0.1:${await freePort()}`, /ECONNREFUSED/],
+    [closedUrl, /ECONNREFUSED/],
     [mute.url, /no tunnel through the proxy within 100 ms/]
   ] as const) {
     const open = tunnelsThrough({ url, credentials: new Secret('me:very-secret') }, { connectMs: 5000 })

@@ -7,7 +7,7 @@ import { directoryOf, ask, childrenOf, startGateway } from '../support/headgate.
 import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 import { gone, slowProvider } from '../support/slow-provider.ts'
 import { eventually, until } from '../support/until.ts'
-import { freePort } from '../support/free-port.ts'
+import { closedPort, closedUrl } from '../support/closed-port.ts'
 import { rounds } from '../support/rounds.ts'
 import type { Running } from '../support/headgate.ts'
 
@@ -152,8 +152,7 @@ t.test(
     const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2', PORT: '' })
     const primary = gateway.child.pid ?? 0
 
-    const otherPort = await freePort()
-    const others = `port: ${otherPort}, data_dir: second`
+    const others = `port: ${closedPort}, data_dir: second`
     save(configured(others, 'routes: {quick: [sandbox/echo]}\n'))
     for (const pid of await childrenOf(primary)) {
       await gateway.line(
@@ -167,9 +166,7 @@ t.test(
       'it has what was reloaded, and listens where the others do'
     )
     t.notOk(existsSync(join(directory, 'second')), 'it has the store of the start')
-    await t.rejects(ask(`http://127.0.0.1:${otherPort}`, 'a-key-of-24-characters-00'), {
-      code: 'ECONNREFUSED'
-    })
+    await t.rejects(ask(closedUrl, 'a-key-of-24-characters-00'), { code: 'ECONNREFUSED' })
 
     save('server: {prot: 1}')
     await gateway.line(/"problems":\["headgate.yaml:1:10.*keeping the current one/)

@@ -1,15 +1,26 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { eventually } from './until.ts'
 
-/** Returns a port that was free a moment ago, for programs that cannot choose one themselves. */
+/**
+ * Returns a port that was free a moment ago, for programs that cannot choose one themselves. It is below
+ * those that the system gives to whoever listens on port 0, so no other test gets it meanwhile.
+ */
 export async function freePort (): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // a port, not a path
-  server.close()
-  await once(server, 'close')
-  return port
+  for (;;) {
+    const port = randomInt(10_000, 30_000)
+    const server = createServer().listen(port, '127.0.0.1')
+    try {
+      await once(server, 'listening')
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') continue
+      throw error
+    }
+    server.close()
+    await once(server, 'close')
+    return port
+  }
 }
 
 /** Resolves when something listens on a port of loopback. @throws Error when the time is over */
