@@ -13,6 +13,7 @@ import { createToolServers } from '../../lib/mcp/tool-servers.ts'
 import { freePort, untilListening } from '../support/free-port.ts'
 import { settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
+import type { AddressInfo } from 'node:net'
 import type { OpenOptions } from '../../lib/mcp/tool-servers.ts'
 import type { ToolServerSettings } from '../../lib/core/settings.ts'
 
