@@ -327,9 +327,28 @@ export const unknownCaller: Attribution = {
 /** Says whom a call is made for. */
 export type Attribution = Pick<CallRecord, 'tags' | 'endUser' | 'session' | 'metadata'>
 
+/** Says whom a call was made for whose work is done later. */
+export interface KeptAttribution extends Partial<Attribution> {
+  /** True where `endUser` is a digest. Absent: it is as the caller gave it. */
+  readonly hashed?: boolean | undefined
+}
+
 /** Returns whom a call is made for, for another call that does its work. */
-export function attributionIn ({ tags, endUser, session, metadata }: CallRecord): Attribution {
-  return { tags, endUser, session, metadata }
+export function attributionIn (
+  { tags, endUser, session, metadata, digestEndUser }: CallRecord
+): KeptAttribution {
+  return { tags, endUser, session, metadata, ...digestEndUser !== undefined && { hashed: true } }
+}
+
+/**
+ * Returns the end user of a call that was admitted before, as the record of the one that does its work has
+ * it: a digest also where names were still kept as given.
+ */
+export function keptEndUser (
+  { endUser, hashed }: KeptAttribution,
+  { digestEndUser }: CallRecord
+): string | undefined {
+  return endUser === undefined || hashed === true ? endUser : digestEndUser?.(endUser) ?? endUser
 }
 
 /** Notes what one answer used, as its provider reports it, on top of what `earlier` turns of the call did. */

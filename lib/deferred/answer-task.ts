@@ -7,7 +7,7 @@ import { parseText } from '../json/parse-text.ts'
 import { runDetached, type CallEvents, type DetachedServices } from './detached-call.ts'
 import { completionTooLarge } from './stored-reply.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
-import type { Attribution } from '../core/record.ts'
+import type { KeptAttribution } from '../core/record.ts'
 import type { Reply } from '../core/reply.ts'
 import type { TextStages } from '../guards/text-filter.ts'
 import type { StoredAnswer } from './deferred-store.ts'
@@ -22,7 +22,7 @@ export interface DeferredTask {
   /** Absent in tasks of earlier versions. */
   readonly requestedNames?: readonly string[] | undefined
   readonly routes: RoutedChatCall['routes']
-  readonly attribution?: Attribution
+  readonly attribution?: KeptAttribution
   /** The placeholders of its request with their values, sealed. Absent: it has none. */
   readonly placeholders?: string | undefined
 }

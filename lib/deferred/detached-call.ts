@@ -6,7 +6,7 @@
 import { startDeadline } from '../async/start-deadline.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { usageLimits } from '../limits/limit-table.ts'
-import { CallRecord, noteError, type Attribution } from '../core/record.ts'
+import { CallRecord, keptEndUser, noteError, type KeptAttribution } from '../core/record.ts'
 import type { CaptureBodies } from '../core/body-capture.ts'
 import type { CallTrace } from '../core/call-trace.ts'
 import { detachedCall, type AuthedCall, type Call } from '../core/call.ts'
@@ -35,7 +35,7 @@ export interface AcceptedCall {
   /** The caller's own key at the provider, which it is sent with. */
   readonly providerKey?: Secret
   /** Absent for a call that an earlier version admitted. */
-  readonly attribution?: Attribution | undefined
+  readonly attribution?: KeptAttribution | undefined
 }
 
 export interface CallEvents {
@@ -104,7 +104,7 @@ function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boole
 /** The call was counted as a request when it was accepted; tokens and budget are reserved when it runs. */
 function callOf (
   endpoint: EndpointName,
-  { id, key: admitted, routes, bodyBytes, providerKey, attribution }: AcceptedCall,
+  { id, key: admitted, routes, bodyBytes, providerKey, attribution = {} }: AcceptedCall,
   { keys, settings, captureBodies, beginTrace, digestEndUsers }: DetachedServices,
   signal: AbortSignal
 ): AuthedCall {
@@ -116,7 +116,8 @@ function callOf (
   if (providerKey !== undefined) record.ownProviderKey = true
   record.bodies = captureBodies?.(key, endpoint, record.trace)
   record.digestEndUser = digestEndUsers?.(key)
-  Object.assign(record, attribution)
+  const { hashed: _, ...names } = attribution
+  Object.assign(record, names, { endUser: keptEndUser(attribution, record) })
   record.requestedModel = routes.map(route => route.modelId).join(', ')
   return detachedCall({ id, key, record, signal })
 }

@@ -6,7 +6,7 @@
  * die in it, the next one either gets the completion or knows that it is lost.
  */
 
-import { noteError } from '../core/record.ts'
+import { keptEndUser, noteError } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { printText } from '../json/print-in-turns.ts'
 import { notFound } from './open-ticket.ts'
@@ -71,10 +71,10 @@ export async function fetchCompletion (
   const { id, call, ticket } = fetch
   const nowMs = deferrals.store.now()
   const lease = { owner: deferrals.owner, untilMs: nowMs + leaseMs }
-  call.record.endUser = ticket.endUser
+  const endUser = call.record.endUser = keptEndUser(ticket, call.record)
   call.record.parties = ticket.parties
   const claim = await deferrals.store.claim(
-    { id, keyId: call.key.id, endUser: ticket.endUser },
+    { id, keyId: call.key.id, endUser },
     lease,
     expiresAtMs(ticket, options.keepMs),
     nowMs

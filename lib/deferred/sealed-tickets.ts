@@ -16,6 +16,8 @@ export interface DeferredTicket {
   readonly modelId: string
   /** The user of the caller's application. */
   readonly endUser?: string
+  /** True where it is a digest. */
+  readonly hashed?: boolean
   /** Parties beside its key, project and member whose budgets it counts in. */
   readonly parties?: readonly string[]
   /** Absent for a completion that this gateway makes itself. */

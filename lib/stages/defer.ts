@@ -122,13 +122,13 @@ function ticketOf (
   provider: Provider,
   upstreamId: string
 ): DeferredTicket {
-  const { reservedNanoUsd: chargedNanoUsd, endUser, parties } = call.record
+  const { reservedNanoUsd: chargedNanoUsd, endUser, parties, digestEndUser } = call.record
   call.record.chargedNanoUsd = chargedNanoUsd
   return {
     key: call.key.id,
     createdSeconds: nowSeconds(),
     modelId,
-    ...endUser !== undefined && { endUser },
+    ...endUser !== undefined && { endUser, hashed: digestEndUser !== undefined },
     ...parties !== undefined && { parties },
     upstream: {
       providerId,

@@ -26,15 +26,29 @@ interface Run {
   readonly signal?: AbortSignal
   readonly admitted?: ApiKey
   readonly requestedStages?: readonly string[]
+  readonly hashed?: boolean | undefined
+  readonly digestEndUsers?: (key: ApiKey) => (name: string) => string
 }
 
 async function run (
   answer: Parameters<typeof createTaskAnswerer>[1],
-  { parts, find = () => key, signal = never, admitted = key, requestedStages }: Run = {}
+  {
+    parts,
+    find = () => key,
+    signal = never,
+    admitted = key,
+    requestedStages,
+    hashed,
+    digestEndUsers
+  }: Run = {}
 ) {
   const ended: Call[] = []
   const task = createTaskAnswerer(
-    { keys: { check: () => undefined, find }, settings: settings(parts) },
+    {
+      keys: { check: () => undefined, find },
+      settings: settings(parts),
+      ...digestEndUsers !== undefined && { digestEndUsers }
+    },
     answer,
     {
       onEnd: call => {
@@ -42,9 +56,10 @@ async function run (
       }
     }
   )
-  const outcome = await task(JSON.stringify({ ...stored, key: admitted, requestedStages }), signal).catch(
-    (error: unknown) => error
-  )
+  const kept: DeferredTask = {
+    ...stored, key: admitted, requestedStages, attribution: { ...attribution, hashed }
+  }
+  const outcome = await task(JSON.stringify(kept), signal).catch((error: unknown) => error)
   return { outcome, record: ended[0]?.record, ended: ended.length }
 }
 
@@ -202,4 +217,13 @@ t.test('a process that stops gives the task back: it rejects with the reason', a
   t.equal(outcome, reason)
   t.match(record, { outcome: 'error', errorCode: 'shutting_down' })
   t.equal(ended, 1)
+})
+
+t.test('an end user is hashed where names are now, once', async t => {
+  const digestEndUsers = (): ((name: string) => string) => name => `digest of ${name}`
+  for (const [hashed, endUser] of [[undefined, 'digest of ada'], [true, 'ada']] as const) {
+    const { record } = await run(async () => await Promise.resolve(ok), { digestEndUsers, hashed })
+    t.equal(record?.endUser, endUser)
+    t.equal(Reflect.has(record ?? {}, 'hashed'), false)
+  }
 })

@@ -63,3 +63,17 @@ t.test('a completion that is too large to be stored is given out once', async t 
     { reply: { status: 413, body: /file_too_large/, headers: { 'x-should-retry': 'false' } } }
   ])
 })
+
+t.test('the end user of a completion is hashed where names are now, once', async t => {
+  const services = await deferredServices(t, async () => await Promise.resolve(upstreamResponse(202)))
+  for (const [hashed, endUser] of [[false, 'digest of ada'], [true, 'ada']] as const) {
+    const call = callFor(deferredId(services, { endUser: 'ada', hashed }))
+    call.record.digestEndUser = name => `digest of ${name}`
+    const stages = chain(
+      openDeferred(services),
+      fetchDeferred(services, chain(recordUsage<ChatInput, ChatEvent>(), normalise()))
+    )
+    await collect(stages(once(call)))
+    t.equal(call.record.endUser, endUser)
+  }
+})
