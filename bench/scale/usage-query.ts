@@ -3,15 +3,15 @@
  * name, or by none, must take less than a second.
  *
  * node build/bench/scale/usage-query.js [--rows 20000000] [--postgres postgres://… | --directory DIRECTORY]
- * [--reports-only | --write-sums]
+ * [--records-only | --reports-only | --write-sums]
  *
  * The records are written by the database itself into a store of the version before sums by names, which is
  * then opened and summed up without pauses, by a process that is killed in the middle and one that goes on:
  * what that takes is what an upgrade takes at least. With `--write-sums` the database writes the sums
  * itself, which is faster, as only the reports are measured then. They are spread over 90 days, 100 keys in
  * 5 projects, 20 models of 5 providers and 2 endpoints, 2000 end users and 100 tags of each project, and
- * sessions of 20 calls. The directory is kept, and its store used as it is when there is one: with `--rows`
- * as when it was filled.
+ * sessions of 20 calls. `--records-only` stops when they are written. The directory is kept, and the store
+ * used as it is when there is one: with `--rows` as when it was filled.
  */
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -25,7 +25,8 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { sql } from 'kysely'
 import { Secret } from '../../lib/core/secret.ts'
 import { migrations } from '../../lib/stores/migrations.ts'
-import { nameRollupKey, periodOf, rollupKinds } from '../../lib/stores/name-rollups.ts'
+import { allNames, nameRollupKey, periodOf, rollupKinds } from '../../lib/stores/name-rollups.ts'
+import { addedCountsSql } from '../../lib/stores/percentiles.ts'
 import {
   amounts, countSql, isSummed, rollupDimensions, rollupDurations, rollupSums
 } from '../../lib/stores/usage-rollups.ts'
@@ -41,7 +42,7 @@ import { attributionNames } from '../../schemas/admin/usage.ts'
 import { dayMs, dayOf } from '../../lib/core/day.ts'
 import { usageTotals } from '../../lib/usage/totals.ts'
 import { usageReport, type UsageReportRequest } from '../../lib/usage/usage-report.ts'
-import type { Database, StoreLocation } from '../../lib/stores/database.ts'
+import { isSqlite, type Database, type StoreLocation } from '../../lib/stores/database.ts'
 import type { NameRollupRow } from '../../lib/stores/tables.ts'
 
 const days = 90
@@ -61,6 +62,7 @@ const { values } = parseArgs({
     rows: { type: 'string', default: '20000000' },
     postgres: { type: 'string' },
     directory: { type: 'string' },
+    'records-only': { type: 'boolean', default: false },
     'reports-only': { type: 'boolean', default: false },
     'sum-up': { type: 'boolean', default: false },
     'write-sums': { type: 'boolean', default: false }
@@ -71,9 +73,10 @@ const hourMs = dayMs / 24
 const everyMs = days * dayMs / rows
 
 const directory = values.directory ?? mkdtempSync(join(tmpdir(), 'headgate-usage-query-'))
-const isFilled = existsSync(databasePath(directory))
+const newestMs = values.postgres === undefined ? newestOfSqlite() : await newestOfPostgres(values.postgres)
+const isFilled = newestMs !== undefined
 /** The end of the records: the beginning of the hour in which they are written. */
-const endMs = Math.floor((isFilled ? lastMs() + hourMs : Date.now()) / hourMs) * hourMs
+const endMs = Math.floor((isFilled ? newestMs + hourMs : Date.now()) / hourMs) * hourMs
 const place: StoreLocation = {
   server: { dataDir: directory },
   store: {
@@ -92,13 +95,13 @@ if (values['sum-up']) {
 try {
   const filled = await timed(async () => {
     if (!isFilled) {
-      await (values.postgres === undefined
-        ? fillSqlite()
-        : values['reports-only']
-          ? undefined
-          : fillPostgres(values.postgres))
+      await (values.postgres === undefined ? fillSqlite() : fillPostgres(values.postgres))
     }
   })
+  if (values['records-only']) {
+    console.log(`${rows} records in ${days} days, written in ${seconds(filled.ms)}`)
+    process.exit()
+  }
   const opened = await timed(async () => await openDatabase(place))
   console.log(
     `${rows} records in ${days} days, ${values.postgres === undefined ? 'SQLite' : 'PostgreSQL'}; written in ${seconds(filled.ms)}, opened with new tables in ${seconds(opened.ms)}`
@@ -156,38 +159,49 @@ async function sumUp (database: Database): Promise<number> {
 }
 
 /** Writes the sums of one day after the other, with the names of each, in place of the upgrade. */
-async function writeSums ({ query }: Database): Promise<void> {
+async function writeSums (database: Database): Promise<void> {
+  const { query } = database
   const [ofModel, project] = [rollupDimensions.model, "'project-' || cast(substr(key_id, 5) as integer) % 5"]
-  const names: Readonly<Record<NameRollupRow['kind'], readonly [name: string, model: string]>> = {
-    end_user: ['end_user', "''"],
-    session: ['session', "''"],
-    tag: ['tag.value', ofModel],
-    tagged: ["''", ofModel]
+  const all = `'${allNames}'`
+  const names: Readonly<Record<NameRollupRow['kind'], readonly [names: readonly string[], model: string]>> = {
+    end_user: [['end_user', all], "''"],
+    session: [['session', all], "''"],
+    tag: [['tag.value', all], ofModel],
+    tagged: [[all], ofModel]
   }
-  const columns = [...nameRollupKey, ...rollupSums, ...Object.keys(rollupDurations)].join(', ')
+  const durations = Object.entries(rollupDurations)
+  const columns = [...nameRollupKey, ...rollupSums, ...durations.map(([column]) => column)].join(', ')
   const sums = [
-    ...rollupSums.map(name => `sum(${amounts[name].sql})`),
-    ...Object.values(rollupDurations).map(duration => `string_agg(${countSql(duration)}, ',')`)
+    ...rollupSums.map(name => `sum(${amounts[name].sql}) as ${name}`),
+    ...durations.map(([column, duration]) => `string_agg(${countSql(duration)}, ',') as ${column}`)
   ].join(', ')
+  const added = isSqlite(database) ? addedCountsSql : (counts: string) => `added_durations(${counts})`
+  const summed = [...rollupSums, ...durations.map(([column]) => added(column))].join(', ')
   const written = await timed(async () => {
     await sql`delete from name_rollups`.execute(query)
     await sql`delete from counted_names`.execute(query)
     for (let fromMs = dayOf(endMs - days * dayMs); fromMs < endMs; fromMs += dayMs) {
       for (const kind of rollupKinds) {
-        const [name, model] = names[kind]
+        const [namesOfKind, model] = names[kind]
         const tags = kind === 'tag' ? 'cross join json_each(tags) as tag' : ''
-        await sql.raw(`insert into name_rollups (${columns})
-          select '${kind}', ${fromMs}, ${project}, ${name}, ${model}, ${sums} from usage ${tags}
-          where at_ms >= ${fromMs} and at_ms < ${fromMs + dayMs} and ${isSummed.sql} group by 3, 4, 5`)
-          .execute(query)
+        for (const name of namesOfKind) {
+          await sql.raw(`insert into name_rollups (${columns})
+            select '${kind}', ${fromMs}, project_id, name, model, ${summed} from (
+              select ${project} as project_id, ${name} as name, ${model} as model, ${sums} from usage ${tags}
+              where at_ms >= ${fromMs} and at_ms < ${fromMs + dayMs} and ${isSummed.sql} group by 1, 2, 3
+            ) as of_day`)
+            .execute(query)
+        }
       }
       for (const kind of attributionNames) {
         await sql.raw(`insert into counted_names (kind, from_ms, project_id, name)
           select distinct kind, ${periodOf(kind, fromMs)}, project_id, name from name_rollups
-          where kind = '${kind}' and from_ms = ${fromMs} on conflict do nothing`).execute(query)
+          where kind = '${kind}' and name <> ${all} and from_ms = ${fromMs} on conflict do nothing`).execute(query)
       }
     }
     await sql`delete from rollup_backlog`.execute(query)
+    // as the server does by itself some minutes later
+    if (!isSqlite(database)) await sql`vacuum analyze name_rollups`.execute(query)
   })
   console.log(`sums written in ${seconds(written.ms)}`)
   await checkSums(query)
@@ -198,6 +212,7 @@ async function checkSums (query: Database['query']): Promise<void> {
     const { calls } = await query
       .selectFrom('name_rollups')
       .where('kind', '=', kind)
+      .where('name', '=', allNames)
       .select(({ fn }) => fn.sum<number>('calls').as('calls'))
       .executeTakeFirstOrThrow()
     if (calls !== rows) throw new Error(`${kind}: ${calls} calls`)
@@ -327,12 +342,27 @@ async function measure ({ query }: Database): Promise<boolean> {
   return isFast
 }
 
-/** Reads the time of the last record. */
-function lastMs (): number {
+/** Reads the time of the last record; `undefined` where there is no store. */
+function newestOfSqlite (): number | undefined {
+  if (!existsSync(databasePath(directory))) return undefined
   const file = new DatabaseSync(databasePath(directory), { readOnly: true })
   const ms = Number(file.prepare('select max(at_ms) as ms from usage').get()?.['ms'])
   file.close()
   return ms
+}
+
+async function newestOfPostgres (url: string): Promise<number | undefined> {
+  const { Client } = await import('pg')
+  const client = new Client(url)
+  await client.connect()
+  try {
+    const { rows: tables } = await client.query("select 1 where to_regclass('usage') is not null")
+    if (tables.length === 0) return undefined
+    const { rows: [newest] } = await client.query<{ ms: string }>('select max(at_ms) as ms from usage')
+    return Number(newest?.ms)
+  } finally {
+    await client.end()
+  }
 }
 
 async function fillSqlite (): Promise<void> {

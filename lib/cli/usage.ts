@@ -4,22 +4,26 @@ import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
 import { nearestWord } from '../text/nearest-word.ts'
 import { openDatabase } from '../stores/open-database.ts'
-import { groupings, usageTotals, type Grouping, type Sums, type Total } from '../usage/totals.ts'
+import { defaultTop, groupings, usageTotals, type Grouping, type Sums, type Total } from '../usage/totals.ts'
 import { CommandError } from '../process/terminal.ts'
 import type { Command } from './command.ts'
 import { momentOf } from './parse-date.ts'
 import { percent, table } from './table.ts'
 import { usageExport } from './usage-export.ts'
 
+/** A query names each that it lists. */
+const maxTop = 10_000
+
 const options = {
   config: { type: 'string', short: 'c' },
   since: { type: 'string', default: '30d' },
   by: { type: 'string', default: 'key' },
+  top: { type: 'string', default: String(defaultTop) },
   json: { type: 'boolean', default: false }
 } as const
 
 export const usage: Command = {
-  usage: `Usage: headgate usage [--since WHEN] [--by GROUPING] [--json]
+  usage: `Usage: headgate usage [--since WHEN] [--by GROUPING] [--top N] [--json]
        headgate usage export [--format csv|jsonl] [--since WHEN] [--until WHEN]
        headgate usage export --now
 
@@ -34,17 +38,19 @@ that are due, rather than waiting for a gateway.
                   default: 30d
   --until WHEN    the same, exclusive; default: now
   --by GROUPING   ${groupings.join(', ')}, or several with commas (day,model); default: key
+  --top N         how many end users, sessions or tags to list, highest cost first; the others are added
+                  up as (other); default: ${defaultTop}
   -c, --config FILE
   --json          exact numbers; cost_nano_usd is in billionths of a dollar`,
 
   run: async (args, terminal) => {
     if (args[0] === 'export') return await usageExport(args.slice(1), terminal)
-    const { values: { config, since, by, json } } = parseArgs({ args: [...args], options })
+    const { values: { config, since, by, top, json } } = parseArgs({ args: [...args], options })
     const sinceMs = momentOf('--since', since)
     const groups = by.split(',').map(groupingOf)
     const database = await openDatabase(loadSettings({ ...terminal, file: config }))
     try {
-      const { totals, cutBeforeMs } = await usageTotals(database.query, sinceMs, groups)
+      const { totals, cutBeforeMs } = await usageTotals(database.query, sinceMs, groups, numberOf(top))
       const { out } = terminal
       if (json) out(JSON.stringify(totals.map(({ group, sums }) => ({ ...group, ...sums })), null, 2))
       else if (totals.length === 0) out('No usage recorded.')
@@ -59,6 +65,13 @@ that are due, rather than waiting for a gateway.
     }
     return 0
   }
+}
+
+/** @throws CommandError for a text that is no whole number from 1 to 10000 */
+function numberOf (text: string): number {
+  const number = Number(text)
+  if (Number.isInteger(number) && number >= 1 && number <= maxTop) return number
+  throw new CommandError(`--top is "${text}"; use a whole number from 1 to ${maxTop}`, { exitCode: 2 })
 }
 
 /** @throws CommandError for an unknown grouping */

@@ -6,15 +6,16 @@
  * Each step is a few rows, so gateways that use the store go on. What was interrupted is begun again.
  */
 
-import type { Kysely } from 'kysely'
+import { sql, type Kysely } from 'kysely'
 import { attributionNames } from '../../schemas/admin/usage.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { CallBodyStore } from './call-body-store.ts'
 import { LongTexts } from './long-texts.ts'
 import { recordedNames } from './end-user-digests.ts'
-import { daysOf, namesOf, otherNames, periodOf } from './name-rollups.ts'
+import { allNames, daysOf, nameRollupKey, namesOf, otherNames, periodOf } from './name-rollups.ts'
 import { ResponseRoom } from './response-room.ts'
 import { retryWhenLocked } from './retry-when-locked.ts'
+import { rollupDurations, rollupSums } from './usage-rollups.ts'
 import type { Database } from './database.ts'
 import type { Tables, UsageRow } from './tables.ts'
 
@@ -47,7 +48,7 @@ export async function forgetEndUser (database: Database, endUser: string): Promi
     await retryWhenLocked(async () => await forgetNames(database, names, ids))
     return ids
   })
-  await retryWhenLocked(async () => await forgetSums(query, names))
+  await retryWhenLocked(async () => await forgetSums(database, names))
 
   let atProviders = 0
   const responses = await inSteps(async () => {
@@ -111,11 +112,38 @@ async function forgetUnused (query: Kysely<Tables>, rows: readonly UsageRow[]): 
 }
 
 /** Deletes the sums of an end user whose records are gone: they are sums of calls for nobody now. */
-async function forgetSums (query: Kysely<Tables>, recorded: readonly string[]): Promise<void> {
+async function forgetSums (database: Database, recorded: readonly string[]): Promise<void> {
   const names = recorded.filter(name => name !== otherNames) // has those of others as well
   if (names.length === 0) return
-  await query.deleteFrom('name_rollups').where('kind', '=', 'end_user').where('name', 'in', names).execute()
-  await query.deleteFrom('counted_names').where('kind', '=', 'end_user').where('name', 'in', names).execute()
+  await database.transaction([], async ({ query }) => {
+    await takeFromAll(query, names)
+    await query.deleteFrom('name_rollups').where('kind', '=', 'end_user').where('name', 'in', names).execute()
+    await query.deleteFrom('counted_names').where('kind', '=', 'end_user').where('name', 'in', names)
+      .execute()
+  })
+}
+
+const durations = Object.keys(rollupDurations)
+
+/** Subtracts the sums of end users from those of all names. */
+async function takeFromAll (query: Kysely<Tables>, names: readonly string[]): Promise<void> {
+  const columns = [...nameRollupKey, ...rollupSums, ...durations].join(', ')
+  const taken = [
+    ...rollupSums.map(name => `-sum(${name})`),
+    ...durations.map(name => `replace(string_agg(${name}, ','), ':', ':-')`)
+  ]
+  const added = [
+    ...rollupSums.map(name => `${name} = name_rollups.${name} + excluded.${name}`),
+    ...durations.map(name => `${name} = concat_ws(',', name_rollups.${name}, excluded.${name})`)
+  ]
+  await sql`insert into name_rollups (${sql.raw(columns)})
+    select kind, from_ms, project_id, ${allNames}, model, ${sql.raw(taken.join(', '))} from name_rollups
+    where kind = 'end_user' and name in (${sql.join(names)}) group by kind, from_ms, project_id, model
+    order by kind, from_ms, project_id, model
+    on conflict (${sql.raw(nameRollupKey.join(', '))}) do update set ${sql.raw(added.join(', '))}`
+    .execute(query)
+  await query.deleteFrom('name_rollups')
+    .where('kind', '=', 'end_user').where('name', '=', allNames).where('calls', '<=', 0).execute()
 }
 
 /** Takes steps until one finds nothing. @returns how many rows they found */

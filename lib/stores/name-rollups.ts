@@ -26,7 +26,13 @@ export const nameBounds: Readonly<Record<AttributionName, NameBound>> = {
   tag: { maxNames: 1000, period: 'month' }
 }
 
-/** The kinds of the sums: those of names, and `tagged`, where a call with several tags counts once. */
+/** Stands for all names of a kind: a report reads their sum in place of those that it does not list. */
+export const allNames = ''
+
+/**
+ * The kinds of the sums: those of names, and `tagged`, which has sums of all names alone. A call with several
+ * tags counts once there.
+ */
 export const rollupKinds: ReadonlyArray<NameRollupRow['kind']> = [...attributionNames, 'tagged']
 
 /** Returns the kind in which each call with a name of a kind counts once. */
@@ -34,14 +40,14 @@ export function onceKind (kind: AttributionName): NameRollupRow['kind'] {
   return kind === 'tag' ? 'tagged' : kind
 }
 
-/** Lists the names of a row by their kind. */
+/** Lists the names of a row by their kind. An empty one, which a stage may leave, is none. */
 export function namesOf (row: NamedRow): Readonly<Record<AttributionName, readonly string[]>> {
   const { end_user: endUser, session, tags } = row
   return {
-    end_user: [endUser].flatMap(name => name ?? []),
-    session: [session].flatMap(name => name ?? []),
+    end_user: [endUser].flatMap(name => name || []),
+    session: [session].flatMap(name => name || []),
     // as `usage/usage-row` prints them
-    tag: JSON.parse(tags ?? '[]') as string[]
+    tag: (JSON.parse(tags ?? '[]') as string[]).filter(tag => tag !== '')
   }
 }
 

@@ -51,6 +51,17 @@ function middleOf (bucket: number): number {
     : range.fromMs + (bucket - range.first) * range.widthMs + Math.floor(range.widthMs / 2)
 }
 
+/** Returns the SQL, for SQLite, that adds counts up which were joined; PostgreSQL has `added_durations`. */
+export function addedCountsSql (counts: string): string {
+  return `(
+    select string_agg(bucket || ':' || number, ',') from (
+      select substr(value, 1, instr(value, ':') - 1) as bucket,
+        sum(cast(substr(value, instr(value, ':') + 1) as integer)) as number
+      from json_each('["' || replace(${counts}, ',', '","') || '"]') group by 1
+    ) as added where number <> 0
+  )`
+}
+
 /** Counts of buckets. */
 export class Durations {
   /** By bucket, with holes. */

@@ -375,7 +375,7 @@ export interface NameRollupRow extends CallSums {
   /** The first millisecond of the day, UTC. */
   readonly from_ms: number
   readonly project_id: string
-  /** `(other)` for names beyond those that are distinguished; empty for `tagged`: calls with any tag. */
+  /** `(other)` for names beyond those that are distinguished; empty for the sum of all names. */
   readonly name: string
   /** Of tags; empty for others. */
   readonly model: string

@@ -6,8 +6,10 @@ import type { Tables } from '../stores/tables.ts'
 import type { RollupSum } from '../stores/usage-rollups.ts'
 import { dayMs, dayText } from '../core/day.ts'
 import { attributionNames } from '../../schemas/admin/usage.ts'
+import { otherNames } from '../stores/name-rollups.ts'
 import { planParts } from './plan-parts.ts'
-import { usageParts } from './usage-parts.ts'
+import { groupOf, highestGroups, withListed, type ListedGroups } from './usage-report.ts'
+import { namesIn, usageParts } from './usage-parts.ts'
 
 export const groupings = ['key', 'model', 'provider', 'endpoint', 'day', ...attributionNames] as const
 export type Grouping = typeof groupings[number]
@@ -22,6 +24,9 @@ const sums = {
   ...byUnitColumn(({ column }) => column),
   cost_nano_usd: 'cost_nano_usd'
 } as const satisfies Readonly<Record<string, RollupSum>>
+
+/** How many end users, sessions or tags are listed by default. */
+export const defaultTop = 100
 
 export type Sums = Readonly<Record<keyof typeof sums, number>>
 
@@ -38,44 +43,63 @@ export interface Totals {
   readonly cutBeforeMs: number | undefined
 }
 
-/** Adds up each group. A call with several tags counts in each. */
+/**
+ * Adds up each group. A call with several tags counts in each.
+ *
+ * @param top how many end users, sessions or tags are listed, those with the highest cost; all others
+ *   are `(other)`
+ */
 export async function usageTotals (
   query: Kysely<Tables>,
   sinceMs: number,
-  by: readonly Grouping[]
+  by: readonly Grouping[],
+  top = defaultTop
 ): Promise<Totals> {
   const nowMs = Date.now()
   const period = { fromMs: sinceMs, untilMs: nowMs }
   const plan = await planParts(query, { period, origin: {}, by, smallestMs: dayMs, nowMs })
-  const rows = await usageParts(query, plan)
-    .select(by.map(grouping => columns[grouping].as(grouping)))
+  const [kind] = namesIn(by)
+  const listed = kind && await highestGroups(query, plan, kind, top)
+  const columns = { ...groupColumns, ...listed?.more === true && { [listed.by]: nameOf(listed) } }
+  const names = sql.join(by.map(grouping => sql`${sql.ref(`by_${grouping}`)} nulls last`))
+  const rows = await usageParts(
+    query,
+    listed === undefined ? plan : withListed(plan, listed),
+    Object.values(sums)
+  )
+    .select(by.map(grouping => columns[grouping].as(`by_${grouping}`)))
     .select(Object.entries(sums).map(([name, column]) => sql<number>`sum(${sql.ref(column)})`.as(name)))
-    .groupBy(by.map(grouping => columns[grouping])).having(sql<number>`sum(calls)`, '>', 0)
+    .groupBy(by.map(grouping => sql.ref(`by_${grouping}`))).having(sql<number>`sum(calls)`, '>', 0)
     .orderBy(
       by.includes('day')
-        ? columns.day
-        : sql`sum(cost_nano_usd) desc, sum(calls) desc, ${sql.join(by.map(grouping => sql`${columns[grouping]} nulls last`))}`
+        ? sql`by_day`
+        : sql`sum(record.cost_nano_usd) desc, sum(record.calls) desc, ${names}`
     )
     .execute()
-  const names = by.includes('key') ? await keyNames(query) : new Map<string, string>()
+  const keys = by.includes('key') ? await keyNames(query) : new Map<string, string>()
   const totals = rows.map(row => {
     const values = row as unknown as Record<string, string | number | null> // by the names above
     const shown = (grouping: Grouping): string | null => {
-      const value = values[grouping] ?? null
+      const value = values[`by_${grouping}`] ?? null
       if (value === null) return null
-      return grouping === 'day' ? dayText(Number(value)) : names.get(String(value)) ?? String(value)
+      return grouping === 'day' ? dayText(Number(value)) : keys.get(String(value)) ?? String(value)
     }
     return {
       group: Object.fromEntries(by.map(grouping => [grouping, shown(grouping)])),
       sums: Object.fromEntries(
-        Object.entries(values).filter(([name]) => !isGrouping(name))
+        Object.keys(sums).map(name => [name, values[name]])
       ) as unknown as Sums
     }
   })
   return { totals, cutBeforeMs: plan.cutBeforeMs }
 }
 
-const columns: Readonly<Record<Grouping, RawBuilder<unknown>>> = {
+/** Returns the SQL of a name: all that are not listed are the others. */
+function nameOf (listed: ListedGroups): RawBuilder<string | null> {
+  return sql`nullif(coalesce(${groupOf(listed)}, ${otherNames}), '')`
+}
+
+const groupColumns: Readonly<Record<Grouping, RawBuilder<unknown>>> = {
   key: sql.ref('record.key_id'),
   model: sql`nullif(record.model, '')`,
   provider: sql`nullif(record.provider, '')`,
@@ -84,10 +108,6 @@ const columns: Readonly<Record<Grouping, RawBuilder<unknown>>> = {
   end_user: sql`nullif(record.end_user, '')`,
   session: sql`nullif(record.session, '')`,
   tag: sql`nullif(record.tag, '')`
-}
-
-function isGrouping (name: string): name is Grouping {
-  return groupings.some(grouping => grouping === name)
 }
 
 /** Reads the names of stored keys; keys of the configuration have theirs in their id. */

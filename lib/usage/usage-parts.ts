@@ -13,9 +13,10 @@ import {
   rollupDimensions,
   rollupDurations,
   rollupSpans,
-  rollupSums
+  rollupSums,
+  type RollupSum
 } from '../stores/usage-rollups.ts'
-import { onceKind } from '../stores/name-rollups.ts'
+import { allNames, onceKind } from '../stores/name-rollups.ts'
 import { isOneOf, madeBy, projectOfRecord, type CallOrigin } from './call-filter.ts'
 
 export interface Period {
@@ -40,6 +41,11 @@ export interface PartsPlan {
   readonly pieces: readonly Piece[]
   /** The kind of names whose sums are read for days. Default: those by key and model. */
   readonly kind?: AttributionName | undefined
+  /**
+   * The names of `kind` that are distinguished: all others have one part, whose name is null. Default: all
+   * are.
+   */
+  readonly listed?: readonly string[] | undefined
   /** The time before which calls are left out. Default: none are. */
   readonly cutBeforeMs?: number | undefined
   /** While records of an earlier version are summed up: the time from which there are sums by names. */
@@ -51,9 +57,12 @@ export type UsagePart = Omit<UsageRollupRow, 'span_ms'> &
   Readonly<Record<AttributionName | 'project_id', string>>
 
 const dimensions = Object.keys(rollupDimensions)
-const durations = Object.keys(rollupDurations)
+const durations = Object.keys(rollupDurations) as Array<keyof typeof rollupDurations> // its keys are those
 
-const columns = ['from_ms', ...dimensions, ...rollupSums, ...durations].map(name => sql.ref(`record.${name}`))
+/** The columns of a part that are sums, or counts of durations. */
+export type PartSum = RollupSum | keyof typeof rollupDurations
+
+const partSums: readonly PartSum[] = [...rollupSums, ...durations]
 
 const ofRecords = sql.raw([
   'at_ms as from_ms', ...Object.entries(rollupDimensions).map(([name, from]) => `${from} as ${name}`),
@@ -72,23 +81,41 @@ const nameOfRecord: Readonly<Record<AttributionName, RawBuilder<string>>> = {
  * Begins a query on the parts of a period, each a row of `record`. With names of callers a call is a part for
  * each of its tags. A part may have less than nothing: the calls without a name are all calls, less those
  * with one.
+ *
+ * @param sums that are read. Default: all
  */
-export function usageParts (query: Kysely<Tables>, plan: PartsPlan) {
-  const selects = plan.pieces.flatMap(piece => selectsOf(piece, plan))
+export function usageParts (
+  query: Kysely<Tables>,
+  plan: PartsPlan,
+  sums: readonly PartSum[] = partSums
+) {
+  const selects = plan.pieces.flatMap(piece => selectsOf(piece, plan, sums))
   const parts: RawBuilder<UsagePart> = sql`(${sql.join(selects, sql` union all `)})`
   return query.selectFrom(parts.as('record'))
 }
 
-function selectsOf (piece: Piece, plan: PartsPlan): ReadonlyArray<RawBuilder<unknown>> {
-  if (piece.spanMs === undefined) return [ofRecordsOf(piece, plan)]
-  if (plan.kind === undefined) return [ofRollups(piece, plan)]
-  return ofNames(piece, plan, plan.kind)
+function selectsOf (
+  piece: Piece,
+  plan: PartsPlan,
+  sums: readonly PartSum[]
+): ReadonlyArray<RawBuilder<unknown>> {
+  if (piece.spanMs === undefined) return [ofRecordsOf(piece, plan, sums)]
+  if (plan.kind === undefined) return [ofRollups(piece, plan, sums)]
+  return ofNames(piece, plan, plan.kind, sums)
 }
 
-function ofRecordsOf ({ fromMs, untilMs }: Period, { origin, by }: PartsPlan): RawBuilder<unknown> {
+function columnsOf (sums: readonly PartSum[]): ReadonlyArray<RawBuilder<unknown>> {
+  return ['from_ms', ...dimensions, ...sums].map(name => sql.ref(`record.${name}`))
+}
+
+function ofRecordsOf (
+  { fromMs, untilMs }: Period,
+  { origin, by }: PartsPlan,
+  sums: readonly PartSum[]
+): RawBuilder<unknown> {
   const names = namesIn(by).map(name => sql`${nameOfRecord[name]} as ${sql.ref(name)}`)
-  const tags = by.includes('tag') ? sql`left join json_each(record.tags) as tag on 1 = 1` : sql``
-  return sql`select ${sql.join([...columns, ...projectIn(by, projectOfRecord), ...names])}
+  const tags = by.includes('tag') ? sql`left join json_each(record.tags) as tag on tag.value <> ''` : sql``
+  return sql`select ${sql.join([...columnsOf(sums), ...projectIn(by, projectOfRecord), ...names])}
     from (
       select ${ofRecords}, end_user, session, tags from usage
       where at_ms >= ${fromMs} and at_ms < ${untilMs} and ${sql.raw(isSummed.sql)}
@@ -98,11 +125,12 @@ function ofRecordsOf ({ fromMs, untilMs }: Period, { origin, by }: PartsPlan): R
 
 function ofRollups (
   { fromMs, untilMs, spanMs }: Piece,
-  { origin, by }: PartsPlan
+  { origin, by }: PartsPlan,
+  sums: readonly PartSum[]
 ): RawBuilder<unknown> {
   const { projects, keys, models, providers, endpoints } = origin
   const names = namesIn(by).map(name => sql`'' as ${sql.ref(name)}`)
-  return sql`select ${sql.join([...columns, ...projectIn(by, projectOfRecord), ...names])}
+  return sql`select ${sql.join([...columnsOf(sums), ...projectIn(by, projectOfRecord), ...names])}
     from usage_rollups as record
     where span_ms = ${spanMs} and from_ms >= ${fromMs} and from_ms < ${untilMs}
       and ${madeBy({ projects, keys, models, providers, endpoints })}`
@@ -112,21 +140,36 @@ function ofRollups (
 function ofNames (
   piece: Piece,
   plan: PartsPlan,
-  kind: AttributionName
+  kind: AttributionName,
+  sums: readonly PartSum[]
 ): ReadonlyArray<RawBuilder<unknown>> {
   const { endUsers, sessions, tags } = plan.origin
   const wanted = { end_user: endUsers, session: sessions, tag: tags }[kind]
   const name = sql.ref('record.name')
-  const named = nameRollups(piece, plan, { kind, name, condition: isOneOf(name, wanted), times: 1 })
-  if (wanted !== undefined) return [named]
-  const all = ofRollups(piece, plan)
-  return [named, all, nameRollups(piece, plan, { kind: onceKind(kind), name: sql`''`, times: -1 })]
+  const select = (rollups: NameRollups): RawBuilder<unknown> => nameRollups(piece, plan, rollups, sums)
+  if (wanted !== undefined) return [select({ kind, name, condition: isOneOf(name, wanted), times: 1 })]
+  const ofAll = sql<boolean>`${name} = ${allNames}`
+  const none = [
+    ofRollups(piece, plan, sums),
+    select({ kind: onceKind(kind), name: sql`''`, condition: ofAll, times: -1 })
+  ]
+  const listed = isOneOf(name, plan.listed?.filter(each => each !== ''))
+  if (listed === undefined) {
+    return [select({ kind, name, condition: sql`${name} > ${allNames}`, times: 1 }), ...none]
+  }
+  const other = sql`cast(null as text)`
+  return [
+    select({ kind, name, condition: listed, times: 1 }),
+    select({ kind, name: other, condition: ofAll, times: 1 }),
+    select({ kind, name: other, condition: listed, times: -1 }),
+    ...none
+  ]
 }
 
 interface NameRollups {
   readonly kind: string
   readonly name: RawBuilder<unknown>
-  readonly condition?: RawBuilder<boolean> | undefined
+  readonly condition: RawBuilder<boolean> | undefined
   /** -1 for amounts that are taken back. */
   readonly times: 1 | -1
 }
@@ -134,7 +177,8 @@ interface NameRollups {
 function nameRollups (
   { fromMs, untilMs }: Period,
   { by, origin: { projects, models } }: PartsPlan,
-  { kind, name, condition, times }: NameRollups
+  { kind, name, condition, times }: NameRollups,
+  sums: readonly PartSum[]
 ): RawBuilder<unknown> {
   const amount = (column: string): RawBuilder<unknown> => (
     sql`${sql.lit(times)} * ${sql.ref(`record.${column}`)}`
@@ -144,8 +188,10 @@ function nameRollups (
   )
   const selected = [
     sql`record.from_ms, '' as key_id, record.model, '' as provider, '' as endpoint`,
-    ...rollupSums.map(column => sql`${amount(column)} as ${sql.ref(column)}`),
-    ...durations.map(column => sql`${counts(column)} as ${sql.ref(column)}`),
+    ...sums.map(column => {
+      const value = isDuration(column) ? counts(column) : amount(column)
+      return sql`${value} as ${sql.ref(column)}`
+    }),
     ...projectIn(by, sql.ref('record.project_id')),
     ...namesIn(by).map(each => sql`${name} as ${sql.ref(each)}`)
   ]
@@ -156,6 +202,10 @@ function nameRollups (
     condition
   ].filter(each => each !== undefined)
   return sql`select ${sql.join(selected)} from name_rollups as record where ${sql.join(conditions, sql` and `)}`
+}
+
+function isDuration (column: PartSum): boolean {
+  return column in rollupDurations
 }
 
 /** Lists the groupings that are names of callers. */

@@ -50,7 +50,7 @@ export async function usageReport (query: Kysely<Tables>, request: UsageReportRe
   )
   const plan = await planOf(period, by)
   const { cutBeforeMs, summedFromMs } = plan
-  const listed = groupBy && await highestGroups(query, plan, groupBy)
+  const listed = groupBy && await highestGroups(query, plan, groupBy, maxGroups)
   const { all: added, groups } = await summariesOf(query, plan, bucketMs[bucket], listed)
   // A call counts in each of its tags, and once in all.
   const { all } =
@@ -90,7 +90,7 @@ export async function usageReport (query: Kysely<Tables>, request: UsageReportRe
 }
 
 /** The groups that are listed, in order. */
-interface ListedGroups {
+export interface ListedGroups {
   readonly by: ReportGrouping
   readonly ids: readonly string[]
   /** True when there are others. */
@@ -98,15 +98,21 @@ interface ListedGroups {
 }
 
 /** Finds the groups with the highest cost, then the most calls. */
-async function highestGroups (
+export async function highestGroups (
   query: Kysely<Tables>,
   plan: PartsPlan,
-  by: ReportGrouping
+  by: ReportGrouping,
+  max: number
 ): Promise<ListedGroups> {
-  const rows = await usageParts(query, plan)
+  const rows = await usageParts(query, { ...plan, by: [by] }, ['calls', 'cost_nano_usd'])
     .select(groupColumns[by].as('id')).groupBy('id').having(sql<number>`sum(calls)`, '>', 0)
-    .orderBy(sql`sum(cost_nano_usd)`, 'desc').orderBy(sql`sum(calls)`, 'desc').limit(maxGroups + 1).execute()
-  return { by, ids: rows.slice(0, maxGroups).map(({ id }) => id), more: rows.length > maxGroups }
+    .orderBy(sql`sum(cost_nano_usd)`, 'desc').orderBy(sql`sum(calls)`, 'desc').limit(max + 1).execute()
+  return { by, ids: rows.slice(0, max).map(({ id }) => id), more: rows.length > max }
+}
+
+/** Returns the plan that tells only listed names apart. */
+export function withListed (plan: PartsPlan, { by, ids, more }: ListedGroups): PartsPlan {
+  return more && plan.kind === by ? { ...plan, listed: ids } : plan
 }
 
 interface Summaries {
@@ -126,7 +132,7 @@ async function summariesOf (
   listed?: ListedGroups
 ): Promise<Summaries> {
   const at = sql<number>`record.from_ms - record.from_ms % ${sql.lit(spanMs)}`
-  const rows = await usageParts(query, plan)
+  const rows = await usageParts(query, listed === undefined ? plan : withListed(plan, listed))
     .select([groupOf(listed).as('group_id'), at.as('bucket_ms')])
     .select(rollupSums.map(name => sql<number>`sum(${sql.ref(name)})`.as(name)))
     .select(
@@ -152,7 +158,8 @@ async function summariesOf (
   return { all: summary, groups }
 }
 
-function groupOf (listed: ListedGroups | undefined): RawBuilder<string | null> {
+/** Returns the SQL of the group of a part: null where it is not listed. */
+export function groupOf (listed: ListedGroups | undefined): RawBuilder<string | null> {
   if (listed === undefined) return sql`null`
   const column = groupColumns[listed.by]
   return listed.more ? sql`case when ${column} in (${sql.join(listed.ids)}) then ${column} end` : column

@@ -126,6 +126,41 @@ t.test('rows of earlier versions are added up as those that are written now', as
   t.same(backlog(fresh), [])
 })
 
+t.test('sums by names get those of all names, as they are written now', async t => {
+  const [old, fresh] = [open(t), open(t)]
+  const sums = (file: InstanceType<typeof DatabaseSync>): unknown[] =>
+    file
+      .prepare('select * from name_rollups order by 1, 2, 3, 4, 5')
+      .all()
+      .map(row => ({ ...row, latencies: sorted(row['latencies']), first_bytes: sorted(row['first_bytes']) }))
+  migrate(fresh)
+  insertUsage(
+    { write: work => work(sql => fresh.prepare(sql)) },
+    Array.from({ length: 50 }, (_, number) =>
+      usageRowOf(number, {
+        at_ms: number * 5_000_000,
+        model: number % 3 === 0 ? null : 'a/1',
+        duration_ms: number % 7 * 11,
+        first_byte_ms: number % 2 === 0 ? null : 7,
+        end_user: number % 4 === 0 ? null : `user-${number % 3}`,
+        session: `session-${number}`,
+        tags: number % 5 === 0 ? null : '["a","b"]'
+      })
+    )
+  )
+  migrate(old, migrations.filter(({ number }) => number < 38))
+  const written = fresh.prepare('select * from name_rollups where name <> ? or kind = ?').all('', 'tagged')
+  for (const row of written) {
+    old
+      .prepare(`insert into name_rollups values (${Object.keys(row).map(() => '?').join(', ')})`)
+      .run(...Object.values(row))
+  }
+  t.ok(written.length > 60)
+  t.not(sums(old).length, sums(fresh).length)
+  migrate(old)
+  t.same(sums(old), sums(fresh))
+})
+
 function sorted (counts: unknown): unknown {
   return typeof counts === 'string' ? counts.split(',').toSorted() : counts
 }

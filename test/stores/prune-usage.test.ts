@@ -150,5 +150,6 @@ storeTest('sums by names stay with their days, however many names a day has', as
     )
   )
   await pruneUsage({ keepDays: 5, keepRows: 4 }, 50 * dayMs)
-  t.equal((await query.selectFrom('name_rollups').select('name').execute()).length, 20)
+  const names = query.selectFrom('name_rollups').select('name').where('name', '<>', '')
+  t.equal((await names.execute()).length, 20)
 })

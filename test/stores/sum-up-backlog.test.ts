@@ -111,6 +111,8 @@ storeTest(
         .orderBy('kind')
         .orderBy('from_ms')
         .orderBy('name')
+        .orderBy('project_id')
+        .orderBy('model')
         .execute()
     await database.insertUsage(rows(0, 900))
     const written = await sums()

@@ -6,6 +6,8 @@ import { amounts, dimensionsOf, isSummed, rollupSums } from '../../lib/stores/us
 import { planParts, type RecordBounds } from '../../lib/usage/plan-parts.ts'
 import { usageParts, type PartGrouping, type PartsPlan, type Period } from '../../lib/usage/usage-parts.ts'
 import { sql, type RawBuilder } from 'kysely'
+import { attributionNames, type AttributionName } from '../../schemas/admin/usage.ts'
+import { groupOf } from '../../lib/usage/usage-report.ts'
 import type { CallOrigin } from '../../lib/usage/call-filter.ts'
 import type { Database } from '../../lib/stores/database.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
@@ -21,13 +23,15 @@ export interface SumQuestion {
   readonly by: readonly PartGrouping[]
   readonly nowMs: number
   readonly bounds?: RecordBounds
+  /** The names that are distinguished, as far as sums are read. Default: all. */
+  readonly listed?: readonly string[] | undefined
 }
 
 /** @param projects of keys, by id */
 export function sumsOfRows (
   rows: readonly UsageRow[],
   projects: ReadonlyMap<string, string>,
-  { period, origin, by }: SumQuestion
+  { period, origin, by, listed }: SumQuestion
 ): Sums {
   const groups = new Map<string, { sums: number[], latencies: Durations, firstBytes: Durations }>()
   for (const row of rows.filter(isSummed.of)) {
@@ -62,8 +66,13 @@ export function sumsOfRows (
       session: sessions.length === 0 ? [''] : sessions,
       tag: tags.length === 0 ? [''] : tags
     }
+    const valuesBy = (grouping: PartGrouping): readonly string[] => (
+      listed === undefined || !isName(grouping)
+        ? values[grouping]
+        : values[grouping].map(value => (listed.includes(value) ? value : 'null'))
+    )
     const names = by.reduce<string[][]>(
-      (all, grouping) => all.flatMap(name => values[grouping].map(value => [...name, value])),
+      (all, grouping) => all.flatMap(name => valuesBy(grouping).map(value => [...name, value])),
       [[]]
     )
     for (const name of names.map(name => name.join('|'))) {
@@ -89,6 +98,10 @@ export function sumsOfRows (
   )
 }
 
+function isName (grouping: PartGrouping): grouping is AttributionName {
+  return attributionNames.some(name => name === grouping)
+}
+
 const columns: Readonly<Record<PartGrouping, RawBuilder<unknown>>> = {
   project: sql.ref('record.project_id'),
   key: sql.ref('record.key_id'),
@@ -106,10 +119,15 @@ export async function sumsOfStore (
   { query }: Database,
   question: SumQuestion
 ): Promise<{ readonly sums: Sums, readonly plan: PartsPlan }> {
-  const { by } = question
+  const { by, listed } = question
   const plan = await planParts(query, { ...question, smallestMs: dayMs })
-  const selected = usageParts(query, plan)
-    .select(by.map((grouping, index) => columns[grouping].as(`group_${index}`)))
+  const columnOf = (grouping: PartGrouping): RawBuilder<unknown> => (
+    listed === undefined || !isName(grouping)
+      ? columns[grouping]
+      : groupOf({ by: grouping, ids: listed, more: true })
+  )
+  const selected = usageParts(query, { ...plan, listed })
+    .select(by.map((grouping, index) => columnOf(grouping).as(`group_${index}`)))
     .select(rollupSums.map(name => sql<number>`sum(${sql.ref(name)})`.as(name)))
     .select(
       (['latencies', 'first_bytes'] as const).map(name =>
@@ -118,7 +136,7 @@ export async function sumsOfStore (
     )
     .having(sql<number>`sum(calls)`, '>', 0)
   const rows = await (
-    by.length === 0 ? selected : selected.groupBy(by.map(grouping => columns[grouping]))
+    by.length === 0 ? selected : selected.groupBy(by.map((_, index) => sql.ref(`group_${index}`)))
   ).execute()
   const sums = Object.fromEntries(
     rows.map(row => {

@@ -102,6 +102,8 @@ const groupings: ReadonlyArray<readonly PartGrouping[]> = [
   ['model', 'end_user'],
   ['key', 'model', 'provider', 'endpoint', 'day']
 ]
+/** Names of every kind that are distinguished. */
+const listings = [undefined, ['ada', 's1', 'a'], ['bob', 's2', 'b', 'c', ''], ['']]
 const origins: readonly CallOrigin[] = [
   {},
   {},
@@ -168,7 +170,8 @@ for (const seed of [1, 2, 3]) {
             period,
             origin: origins[random(origins.length)] ?? {},
             by: groupings[random(groupings.length)] ?? [],
-            nowMs: firstMs + days * dayMs
+            nowMs: firstMs + days * dayMs,
+            listed: listings[random(listings.length)]
           }
           const { sums, plan } = await sumsOfStore(database, asked)
           if (plan.kind !== undefined) bySums++

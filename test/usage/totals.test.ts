@@ -90,3 +90,33 @@ storeTest(
     t.same(await usageTotals(query, atMs + 86_400_001, ['key']), { totals: [], cutBeforeMs: undefined })
   }
 )
+
+storeTest(
+  'so many names are listed, those with the highest cost, and the others are added up',
+  async (t, open) => {
+    const { query, insertUsage } = await open()
+    const atMs = Date.now() - 60_000
+    await insertUsage([
+      ...Array.from({ length: 6 }, (_, number) =>
+        usageRowOf(number, { at_ms: atMs, end_user: `user-${number}`, cost_nano_usd: 10 ** number })
+      ),
+      usageRowOf(6, { at_ms: atMs, end_user: '(other)', cost_nano_usd: 500_000 }),
+      usageRowOf(7, { at_ms: atMs, cost_nano_usd: 700_000 })
+    ])
+    const costs = async (sinceMs: number, by: readonly Grouping[], top?: number): Promise<unknown[]> =>
+      (await usageTotals(query, sinceMs, by, top)).totals.map(({ group, sums }) => [
+        ...by.map(name => group[name]),
+        sums.calls,
+        sums.cost_nano_usd
+      ])
+    const listed = [[null, 1, 700_000], ['(other)', 6, 511_111], ['user-5', 1, 100_000]]
+    for (const sinceMs of [0, atMs - 1]) t.same(await costs(sinceMs, ['end_user'], 3), listed)
+    t.same(
+      new Set(await costs(0, ['day', 'end_user'], 3)),
+      new Set(listed.map(row => [new Date(atMs).toISOString().slice(0, 10), ...row])),
+      'of each day'
+    )
+    t.equal((await costs(0, ['end_user'])).length, 8, 'all, where there are fewer')
+    t.same(await costs(0, ['key', 'end_user'], 3), listed.map(row => ['key-1', ...row]), 'of records')
+  }
+)

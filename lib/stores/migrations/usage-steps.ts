@@ -1,6 +1,6 @@
 /** The usage ledger, and what it adds up to. */
 
-import { bucketSql } from '../percentiles.ts'
+import { addedCountsSql, bucketSql } from '../percentiles.ts'
 import type { Migration } from './migration.ts'
 
 const group = 'key_id, model, provider, endpoint'
@@ -29,6 +29,24 @@ function countDurations (
         ) as joined where true
         on conflict (span_ms, from_ms, ${group}) do update set ${column} = excluded.${column};`).join('')}
       drop table counted`
+}
+
+const nameSums = `calls, errors, cancelled, estimated_calls, unpriced_calls, prompt_tokens, completion_tokens,
+  cached_tokens, cache_write_tokens, reasoning_tokens, searches, pages, audio_ms, characters, images,
+  cost_nano_usd`
+
+/** Returns the statement that adds up the sums of all names of each day, project and model. */
+function sumAllNames (addedCounts: (counts: string) => string): string {
+  const sums = nameSums.split(',').map(name => `sum(${name}) as ${name}`).join(', ')
+  return `
+      insert into name_rollups (kind, from_ms, project_id, name, model, ${nameSums}, latencies, first_bytes)
+        select kind, from_ms, project_id, '', model, ${nameSums},
+          ${addedCounts('latencies')}, ${addedCounts('first_bytes')}
+        from (
+          select kind, from_ms, project_id, model, ${sums},
+            string_agg(latencies, ',') as latencies, string_agg(first_bytes, ',') as first_bytes
+          from name_rollups where kind <> 'tagged' group by kind, from_ms, project_id, model
+        ) as of_all`
 }
 
 export const usageSteps: readonly Migration[] = [
@@ -276,5 +294,17 @@ export const usageSteps: readonly Migration[] = [
           from unnest(string_to_array(counts, ',')) as count group by 1
         ) as added where number <> 0
       $$`
+  },
+  {
+    // What a report needs to find the names that it lists, in their order, and one sum for all others.
+    number: 38,
+    sql: `
+      create index name_rollups_by_name on name_rollups
+        (kind, name, from_ms, project_id, model, calls, cost_nano_usd);
+      delete from name_rollups where name = '' and kind <> 'tagged';
+      ${sumAllNames(addedCountsSql)}`,
+    postgres: sql => sql.replace(
+      sumAllNames(addedCountsSql), sumAllNames(counts => `added_durations(${counts})`)
+    )
   }
 ]

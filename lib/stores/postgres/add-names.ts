@@ -1,7 +1,14 @@
 /** Adds rows to the sums of the names that they have. */
 
 import { dayMs, dayOf } from '../../core/day.ts'
-import { nameBounds, nameRollupKey, otherNames, rollupKinds, type NameBound } from '../name-rollups.ts'
+import {
+  allNames,
+  nameBounds,
+  nameRollupKey,
+  otherNames,
+  rollupKinds,
+  type NameBound
+} from '../name-rollups.ts'
 import {
   amounts,
   countSql,
@@ -37,10 +44,10 @@ const maxNamesSql = byKind(({ maxNames }) => maxNames)
 const namesOf = (rows: string): string => `
   select ${rows}.*, kind, given_name, ${projectSql(rows)} as project_id, ${periodSql} as period_ms
   from ${rows} cross join lateral (
-    select 'end_user' as kind, end_user as given_name where end_user is not null
-    union all select 'session', session where session is not null
-    union all select 'tag', value from json_each(tags) as tag
-    union all select 'tagged', '' where tags <> '[]'
+    select 'end_user' as kind, end_user as given_name where end_user <> ''
+    union all select 'session', session where session <> ''
+    union all select 'tag', value from json_each(tags) as tag where value <> ''
+    union all select 'tagged', '${allNames}' where exists (select 1 from json_each(tags) as tag where value <> '')
   ) as names
   where ${isSummed.sql}`
 
@@ -69,13 +76,14 @@ export const addingNames = (rows: string, times: string): string => `
     left join counted_names others on ${isOfPeriod('others')} and others.name = '${otherNames}'
   ), used_by_name as (
     insert into name_rollups (${columns})
-      select kind, at_ms - at_ms % ${dayMs}, project_id, name,
+      select kind, at_ms - at_ms % ${dayMs}, project_id, summed.name,
         case when kind in ('tag', 'tagged') then ${rollupDimensions.model} else '' end,
         ${rollupSums.map(name => `sum(${times} * ${amounts[name].sql})`).join(', ')},
         ${Object.values(rollupDurations)
           .map(duration => `added_durations(string_agg(${countSql(duration, times)}, ','))`)
           .join(', ')}
       from (select distinct on (at_ms, id, ${times}, kind, name) * from by_name) as once
+      cross join lateral (select once.name union select '${allNames}') as summed (name)
       group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
     on conflict (${nameRollupKey.join(', ')}) do update set
       ${rollupSums.map(name => `${name} = name_rollups.${name} + excluded.${name}`).join(', ')},

@@ -2,7 +2,7 @@
 
 import { attributionNames, type AttributionName } from '../../../schemas/admin/usage.ts'
 import { dayOf } from '../../core/day.ts'
-import { nameBounds, nameRollupKey, namesOf, otherNames, periodOf } from '../name-rollups.ts'
+import { allNames, nameBounds, nameRollupKey, namesOf, otherNames, periodOf } from '../name-rollups.ts'
 import { dimensionsOf, isNamed, isSummed, projectSql } from '../usage-rollups.ts'
 import { RowSums, SumTable } from './add-rollups.ts'
 import type { NameRollupRow, RollupBacklogRow, UsageRow } from '../tables.ts'
@@ -66,16 +66,20 @@ function projectOf (prepare: Prepare, { endpoint, key_id: keyId }: UsageRow): st
   return String(prepare(findProject).get(endpoint, keyId)?.['id'])
 }
 
-/** Lists the sums that a row adds to, each once. */
+/** Lists the sums that a row adds to: that of all names as often as it has names. */
 function keysOf (row: UsageRow, projectId: string, counted: CountedNames): Key[] {
   const [, model = ''] = dimensionsOf(row)
   const fromMs = dayOf(row.at_ms)
   const names = namesOf(row)
   const keys = attributionNames.flatMap(kind => {
     const all = names[kind].map(name => counted.nameOf(kind, row.at_ms, projectId, name))
-    return [...new Set(all)].map((name): Key => [kind, fromMs, projectId, name, kind === 'tag' ? model : ''])
+    const ofModel = kind === 'tag' ? model : ''
+    return [...new Set(all)].flatMap((name): Key[] => [
+      [kind, fromMs, projectId, name, ofModel],
+      [kind, fromMs, projectId, allNames, ofModel]
+    ])
   })
-  return names.tag.length === 0 ? keys : [...keys, ['tagged', fromMs, projectId, '', model]]
+  return names.tag.length === 0 ? keys : [...keys, ['tagged', fromMs, projectId, allNames, model]]
 }
 
 /** Finds the names that are distinguished, within a transaction. */
