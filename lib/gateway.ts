@@ -316,13 +316,13 @@ function openApp (
   { live, records, tracer, stop }: Pick<OpenedParts, 'live' | 'records' | 'tracer' | 'stop'>
 ): App {
   return createApp({
-    endpoints: () => live.endpoints,
+    live,
     limits,
     allowsHost: allowedHosts(server),
     corsOrigins: server.corsOrigins,
     writeTimeoutMs: server.writeTimeoutMs,
     ...middleware !== undefined && { middleware },
-    draining: () => stop.isClosed,
+    stop,
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
     beginTrace: tracer?.begin,
     ...server.litellmHeaders && { addHeaders: addLitellmHeaders },

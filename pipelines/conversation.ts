@@ -11,7 +11,7 @@ import { isDirect } from '../lib/providers/is-direct.ts'
 import { lostReasoning } from '../lib/providers/lost-reasoning.ts'
 import { answerReply } from '../lib/replies/answer-reply.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
-import { SessionOfCall } from '../lib/routing/session-of-call.ts'
+import { sessionOfCall } from '../lib/routing/session-of-call.ts'
 import { answerEmpty } from '../lib/stages/answer-empty.ts'
 import { answerTexts } from '../lib/stages/answer-texts.ts'
 import { auth } from '../lib/stages/auth.ts'
@@ -83,7 +83,7 @@ export function conversation<S extends TObject, C> (
     routeModel(services, {
       settings: chatSettings,
       attributes: chatAttributes,
-      session: call => new SessionOfCall(call),
+      session: sessionOfCall,
       requirements: chatRequirements
     }),
     dryRun(services, 'chat', { estimate: estimateChat, lost: lostFields(dialect) }),

@@ -1,4 +1,4 @@
-/** The session that a call belongs to. It is determined when it is first needed. */
+/** The session that a call belongs to. */
 export interface CallSession {
   /** Differs between gateway keys. `undefined`: the call belongs to none. */
   readonly id: string | undefined

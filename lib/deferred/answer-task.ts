@@ -52,7 +52,7 @@ export function createTaskAnswerer (
         signal,
         events,
         async call => {
-          requireStages(requestedStages, services.settings)
+          if (requestedStages !== undefined) requireStages(requestedStages, services.settings)
           call.record.bodies?.takeRequest([Buffer.from(await printText(request))])
           if (sealed !== undefined) {
             call.record.placeholders = services.textStages?.reversible?.open(call.key, sealed)

@@ -33,8 +33,9 @@ export interface LiveServicesOptions {
 
 export class LiveServices {
   readonly #options: LiveServicesOptions
-  #current: OwnedServices
-  #endpoints: readonly Endpoint[]
+  /** The services that new calls use, and the endpoints that serve them: replaced in `replace` alone. */
+  current: OwnedServices
+  endpoints: readonly Endpoint[]
   #digests: ReadonlyMap<string, string>
   /** Services of earlier configurations whose calls have not all ended. */
   readonly #outgoing = new Set<OwnedServices>()
@@ -44,21 +45,13 @@ export class LiveServices {
 
   private constructor (services: OwnedServices, options: LiveServicesOptions) {
     this.#options = options
-    this.#current = services
-    this.#endpoints = options.endpoints(services)
+    this.current = services
+    this.endpoints = options.endpoints(services)
     this.#digests = providerDigests(services.settings.providers)
   }
 
   static async open (settings: Settings, options: LiveServicesOptions): Promise<LiveServices> {
     return new LiveServices(await created(settings, await options.parts(settings)), options)
-  }
-
-  get current (): Services {
-    return this.#current
-  }
-
-  get endpoints (): readonly Endpoint[] {
-    return this.#endpoints
   }
 
   /** Returns what identifies a provider with its credentials, in every process. */
@@ -68,7 +61,7 @@ export class LiveServices {
 
   /** Resolves once the providers have listed their models, or a second later. */
   async whenListed (): Promise<void> {
-    await withTimeout(firstModelListTimeoutMs, this.#current.listed)
+    await withTimeout(firstModelListTimeoutMs, this.current.listed)
   }
 
   /** Replaces the configuration, once its providers have listed their models, or 5 seconds later. */
@@ -79,7 +72,7 @@ export class LiveServices {
   }
 
   async #replace (settings: Settings): Promise<void> {
-    const before = this.#current
+    const before = this.current
     const parts = await this.#options.parts(settings)
     const services = await created(settings, { ...parts, previous: before })
     await withTimeout(modelListTimeoutMs, services.listed)
@@ -87,9 +80,9 @@ export class LiveServices {
       await services.close()
       return
     }
-    this.#endpoints = this.#options.endpoints(services)
+    this.endpoints = this.#options.endpoints(services)
     this.#options.onReplaced(settings)
-    this.#current = services
+    this.current = services
     this.#digests = providerDigests(settings.providers)
     this.#outgoing.add(before)
     void this.#options
@@ -111,16 +104,16 @@ export class LiveServices {
 
   /** Ends the answers that are read for callers who have left. */
   stopAbandoned (): void {
-    for (const { abandonedAnswers } of [this.#current, ...this.#outgoing]) abandonedAnswers.stop()
+    for (const { abandonedAnswers } of [this.current, ...this.#outgoing]) abandonedAnswers.stop()
   }
 
   /** Ends mirrored calls, and lets no other begin. */
   async stopMirrors (): Promise<void> {
-    await Promise.all([this.#current, ...this.#outgoing].map(async ({ mirrors }) => await mirrors?.close()))
+    await Promise.all([this.current, ...this.#outgoing].map(async ({ mirrors }) => await mirrors?.close()))
   }
 
   async close (): Promise<void> {
-    await this.#current.close()
+    await this.current.close()
   }
 }
 

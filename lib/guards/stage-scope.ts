@@ -27,7 +27,7 @@ export function looksAt (
 }
 
 /** @throws GatewayError `stage_unavailable` where the configuration lacks one of these stages */
-export function requireStages (names: readonly string[] = [], { stages }: Pick<Settings, 'stages'>): void {
+export function requireStages (names: readonly string[], { stages }: Pick<Settings, 'stages'>): void {
   const missing = names.find(name => !stages.some(stage => stage.name === name))
   if (missing === undefined) return
   throw new GatewayError('stage_unavailable', {

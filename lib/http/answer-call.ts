@@ -29,8 +29,8 @@ export interface AnswerLimits extends EdgeLimits {
 export interface AnswerOptions {
   /** Writes an error before the head of an answer. Default: as chat completions do. */
   readonly errorReply?: (failure: GatewayError, call: Call, path: string) => Reply
-  /** True once no new calls should come over connections that are kept alive. */
-  readonly draining: () => boolean
+  /** `isClosed` is true once no new calls should come over connections that are kept alive. */
+  readonly stop: { readonly isClosed: boolean }
   /** Milliseconds for which a caller may accept none of a pending answer. Default: 300,000. */
   readonly writeTimeoutMs?: number
   /** Begins the trace of a call by the headers of its request. Default: calls have none. */
@@ -60,7 +60,7 @@ export type AnswerCall = (
 export interface AnswerParts {
   readonly options: AnswerOptions
   /** Limits of calls that begin now. */
-  readonly limits: () => AnswerLimits
+  readonly limits: AnswerLimits
   readonly admission: Admission
   readonly open: OpenCalls
 }
@@ -96,7 +96,7 @@ class CallInFlight extends OpenCall implements StalledCaller {
     params: Record<string, string>
   ) {
     const { req, res } = context
-    const limits = parts.limits()
+    const { limits } = parts
     const endpoint = target instanceof GatewayError ? undefined : target
     const { call, abort, admitted, close } = readCall(context, params, endpoint, limits, parts.admission)
     super(call, abort, call.receivedAtMs + limits.callMs)
@@ -129,7 +129,7 @@ class CallInFlight extends OpenCall implements StalledCaller {
     const { open, options } = this.#parts
     open.add(this)
     this.#response.setTimeout(options.writeTimeoutMs ?? 300_000, () => this.#onSilence())
-    if (options.draining()) this.#response.setHeader('connection', 'close')
+    if (options.stop.isClosed) this.#response.setHeader('connection', 'close')
     try {
       if (this.#target instanceof GatewayError) throw this.#target
       await this.#write(await this.#target.handle(this.call))

@@ -10,11 +10,10 @@ import Koa, { type Middleware } from 'koa'
 import { Admission, type AdmissionLimits } from './admission.ts'
 import { answerCalls, type AnswerOptions, type AnswerLimits } from './answer-call.ts'
 import { allowOrigins } from './cors.ts'
-import { endpointRoutes } from './endpoint-routes.ts'
+import { endpointRoutes, type LiveEndpoints } from './endpoint-routes.ts'
 import { boundPipelining, guardRequest, Pipelining } from './request-guards.ts'
 import { OpenCalls } from './open-calls.ts'
 import type { RequestListener } from 'node:http'
-import type { Endpoint } from '../core/endpoint.ts'
 import type { GatewayError } from '../core/errors.ts'
 
 export type { Middleware } from 'koa'
@@ -26,10 +25,10 @@ export interface AppLimits extends AnswerLimits, AdmissionLimits {
 
 export interface AppOptions extends AnswerOptions {
   /**
-   * Read anew for every call, so that a new configuration is used from the next call on: the same paths in
-   * the same order.
+   * The endpoints are read anew for every call, so that a new configuration is used from the next call on:
+   * the same paths in the same order.
    */
-  readonly endpoints: () => readonly Endpoint[]
+  readonly live: LiveEndpoints
   /** In effect until `applyLimits`. */
   readonly limits: AppLimits
   /** Returns whether a `Host` header names this gateway. Default: any does. */
@@ -58,17 +57,17 @@ export interface App {
 }
 
 export function createApp (options: AppOptions): App {
-  const { endpoints, allowsHost = () => true, corsOrigins = [] } = options
-  let { limits } = options
+  const { live, limits, allowsHost = () => true, corsOrigins = [] } = options
   const open = new OpenCalls()
   const admission = new Admission(limits)
   const pipelining = new Pipelining(limits.pipelinedRequests)
-  const answer = answerCalls({ options, limits: () => limits, admission, open })
+  const parts = { options, limits, admission, open }
+  const answer = answerCalls(parts)
   const middleware = nested([
-    allowOrigins(corsOrigins, endpoints()),
+    allowOrigins(corsOrigins, live.endpoints),
     boundPipelining(pipelining, answer),
     guardRequest(allowsHost, answer),
-    ...endpointRoutes(endpoints, answer)
+    ...endpointRoutes(live, answer)
   ])
   const koa = new Koa()
   koa.silent = true // a caller who leaves is in the log of calls
@@ -82,7 +81,7 @@ export function createApp (options: AppOptions): App {
     openCalls: () => open.size,
     admission,
     applyLimits: next => {
-      limits = next
+      parts.limits = next
       admission.applyLimits(next)
       pipelining.maxOutstanding = next.pipelinedRequests
     },

@@ -8,24 +8,26 @@ import type { Context, Middleware } from 'koa'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { AnswerCall } from './answer-call.ts'
 
+/** The endpoints in effect. */
+export interface LiveEndpoints {
+  readonly endpoints: readonly Endpoint[]
+}
+
 /**
  * Returns three pieces of middleware, in the order in which a request passes them:
  * - paths without parameters, by one lookup: a router would try a regular expression for each;
  * - paths with parameters, by @koa/router;
  * - 404 or 405 for what no endpoint serves and no later middleware answers.
  *
- * @param endpoints must always return the same paths in the same order
+ * @param live its endpoints must always have the same paths in the same order
  */
-export function endpointRoutes (
-  endpoints: () => readonly Endpoint[],
-  answer: AnswerCall
-): readonly Middleware[] {
+export function endpointRoutes (live: LiveEndpoints, answer: AnswerCall): readonly Middleware[] {
   const byPath = new Map<string, Map<string, number>>()
   const router = new Router()
-  for (const [index, { method, path }] of endpoints().entries()) {
+  for (const [index, { method, path }] of live.endpoints.entries()) {
     if (hasParameters(path)) {
       router.register(path, [method.toLowerCase()], async context => {
-        const endpoint = endpoints()[index]
+        const endpoint = live.endpoints[index]
         if (endpoint !== undefined) await answer(context, endpoint, context.params)
       })
       continue
@@ -39,11 +41,13 @@ export function endpointRoutes (
   const methodsAt = (path: string): Map<string, number> | undefined =>
     byPath.get(path) ?? byPath.get(path.toLowerCase().replace(/(?<=.)\/$/, ''))
 
-  const notFound = new NotFound(endpoints().flatMap(({ path, isAlias }) => (isAlias === true ? [] : [path])))
+  const notFound = new NotFound(
+    live.endpoints.flatMap(({ path, isAlias }) => (isAlias === true ? [] : [path]))
+  )
 
   return [
     (context, next) => {
-      const endpoint = endpoints()[methodsAt(context.path)?.get(context.method) ?? -1]
+      const endpoint = live.endpoints[methodsAt(context.path)?.get(context.method) ?? -1]
       return endpoint === undefined ? next() : answer(context, endpoint)
     },
     router.routes() as Middleware, // its type wants what it adds to the context

@@ -222,7 +222,8 @@ export class LimitCounters {
    */
   setUsed (key: SumKey, used: number): number {
     const sum = this.#sumOf(key.name, key.period)
-    const counted = Math.max(sum.used, used - unrecordedRefunds(sum.refunds, this.#now()))
+    const refunded = sum.refunds === undefined ? 0 : unrecordedRefunds(sum.refunds, this.#now())
+    const counted = Math.max(sum.used, used - refunded)
     this.#sums.set(key.name, { ...sum, used: counted })
     return counted
   }

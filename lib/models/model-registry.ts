@@ -11,9 +11,11 @@ export interface ModelRegistry {
    * know goes to the enabled provider its prefix names.
    *
    * @param streamed whether the answer is to be a stream, for routes that look for the fastest
-   * @param session that the call belongs to, for routes that keep one with its model
+   * @param session returns the session of the call, for routes that keep one with its model
    */
-  readonly routes: (id: string, streamed?: boolean, session?: CallSession) => readonly Route[]
+  readonly routes: (
+    id: string, streamed?: boolean, session?: () => CallSession
+  ) => readonly Route[]
   /**
    * The route to one provider, configured or not, for a model named with or without its prefix:
    * for callers who choose the provider. Absent when the operator disabled that model.

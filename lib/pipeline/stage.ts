@@ -1,6 +1,6 @@
 /**
- * The types `Stage` and `Sink`, three ways to make a stage, and `StageRun`, which runs adjacent stages as
- * one.
+ * The types `Stage` and `Sink`, three ways to make a stage, `StageRun`, which runs adjacent stages as one,
+ * and what makes and reads sources.
  *
  * A stage is created once, at start-up, from what it depends on; what belongs to one call lives
  * inside the iterator it returns. Any function from source to source is a stage:
@@ -15,7 +15,10 @@
  * a pipeline is built, those of neighbours become one `StageRun` (`fuse` of `pipeline/chain`).
  */
 
-import { done } from '../async/peek.ts'
+import { emptyPipeline } from '../core/errors.ts'
+
+/** The result of an iterator that has nothing more to give. */
+export const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
 /** Takes a source, returns a source. Leaving early calls `return()` of its source. */
 export type Stage<In, Out = In> = (source: AsyncIterable<In>) => AsyncIterable<Out>
@@ -84,6 +87,43 @@ export function once<T> (value: T): AsyncIterableIterator<T, undefined> {
       return this
     }
   }
+}
+
+/** A source whose first value is known. */
+export interface PeekResult<T> {
+  readonly first: T
+  /** All of it, the first included. Leaving early calls `return()` of the source. */
+  readonly all: AsyncIterable<T>
+}
+
+/**
+ * Waits for the first value, which decides the head of a reply. `it-peekable` does not call `return()` of its
+ * source when it is left early: the provider's connection would stay open.
+ *
+ * @throws what the source throws before it; `internal_error` when there is none
+ */
+export async function peek<T> (source: AsyncIterable<T>): Promise<PeekResult<T>> {
+  const rest = source[Symbol.asyncIterator]()
+  const result = await rest.next()
+  if (result.done === true) throw emptyPipeline()
+  let first: IteratorResult<T> | undefined = result
+  const iterator: AsyncIterator<T> = {
+    next: () => {
+      if (first === undefined) return rest.next()
+      const given = first
+      first = undefined
+      return Promise.resolve(given)
+    },
+    return: async () => await rest.return?.() ?? done
+  }
+  return { first: result.value, all: { [Symbol.asyncIterator]: () => iterator } }
+}
+
+/** Reads a source to its end. */
+export async function collected<T> (source: AsyncIterable<T>): Promise<T[]> {
+  const values: T[] = []
+  for await (const value of source) values.push(value)
+  return values
 }
 
 /** Keeps the state of one run of a stage. */

@@ -6,7 +6,7 @@
  * instead of 1.5.
  */
 
-import { endOfString } from '../json/object-text.ts'
+import { closingQuote } from '../json/string-end.ts'
 import { objectOf } from '../json/guards.ts'
 import { copyString } from '../text/copy-string.ts'
 
@@ -62,8 +62,8 @@ export class TextTemplate {
     const opening = form.opening.exec(data)
     if (opening === null) return undefined
     const start = opening.index + opening[0].length
-    const end = endOfString(data, start - 1) - 1
-    if (data.length - end + start > maxAroundLength) return undefined
+    const end = closingQuote(data, start)
+    if (end === -1 || data.length - end + start > maxAroundLength) return undefined
     const behind = data.slice(end)
     const pieces = form.values?.split(behind) ?? [behind]
     const template = new TextTemplate(form, copyString(data.slice(0, start)), pieces.map(copyString))
@@ -75,7 +75,7 @@ export class TextTemplate {
     const start = this.#before.length
     // Comparing slices takes a tenth of `startsWith`, which compares texts of different widths by character.
     if (data.slice(0, start) !== this.#before) return undefined
-    const end = endOfString(data, start - 1) - 1
+    const end = closingQuote(data, start)
     if (end <= start || data.slice(this.#endOfValues(data, end)) !== this.#after) return undefined
     const literal = data.slice(start, end)
     return notPlain.test(literal) ? textOf(literal) : literal

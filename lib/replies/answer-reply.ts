@@ -1,6 +1,5 @@
 /** Ends a pipeline whose caller chooses: an event stream, or the same answer in one piece. */
 
-import { collected, peek } from '../async/peek.ts'
 import { PrintedJson, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
 import type { AnswerDialect, AnswerHead, AnswerStart, ChatBatch } from '../dialects/dialect.ts'
 import { printInTurns } from '../json/print-in-turns.ts'
@@ -9,7 +8,7 @@ import { withRestoredTexts } from './restored-texts.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import type { Batch } from '../core/batch.ts'
 import type { CallRecord } from '../core/record.ts'
-import type { Sink, Stage } from '../pipeline/stage.ts'
+import { collected, peek, type Sink, type Stage } from '../pipeline/stage.ts'
 
 const streamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',

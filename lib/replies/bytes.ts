@@ -1,12 +1,11 @@
 /** Ends a pipeline that answers with sound, or with a stream of pieces of it. */
 
 import { GatewayError } from '../core/errors.ts'
-import { peek } from '../async/peek.ts'
 import { eventStream } from './answer-reply.ts'
 import type { Batch } from '../core/batch.ts'
 import type { SpeechEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'
-import type { Sink, Stage } from '../pipeline/stage.ts'
+import { peek, type Sink, type Stage } from '../pipeline/stage.ts'
 
 type SpeechBatch = Batch<{ readonly stream?: boolean }, SpeechEvent>
 

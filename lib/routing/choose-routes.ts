@@ -57,7 +57,7 @@ export interface ChooseRoutesOptions<R> {
   /** Reads the attributes by which several models are ordered. Default: none. */
   readonly attributes?: (request: R) => RequestedAttributes
   /**
-   * Finds the session of a call, whose turns share a prompt. Default: the calls of the endpoint have none.
+   * Finds the session of a call, whose turns share a prompt. Default: calls of the endpoint have none.
    */
   readonly session?: (call: RoutingInput<R>) => CallSession
   /** The capabilities a model must have; read where there are several to choose from. Default: nothing. */
@@ -100,7 +100,8 @@ export function chooseRoutes<R extends ModelRequest> (
   const requestedNames: string[] = []
   call.record.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
 
-  const session = sessionOf?.(call)
+  let known: CallSession | undefined
+  const session = sessionOf && (() => known ??= sessionOf(call))
   const byHeader = providerChoice(call.headers, providers)
   const routes: Route[] = []
   const chosenAs: Array<readonly [modelId: string, ModelChoice]> = []
@@ -157,14 +158,17 @@ export function chooseRoutes<R extends ModelRequest> (
   if (!isFilled(chosen)) throw missingModel()
   const skipped =
     wanted.skipped.length + fitting.skipped.length === 0 ? none : [...wanted.skipped, ...fitting.skipped]
-  const gains = session !== undefined && chosen.some(({ modelId, ranked }) =>
-    ranked?.bySession ?? cachesPrompts(models.find(modelId)?.price)
+  // Only these choose by the session. It is found for them alone, as that hashes the prompt.
+  const gains = session !== undefined && chosen.some(({ modelId, providerId, ranked }) =>
+    ranked?.bySession ?? (
+      routeHealth?.credentials(providerId) !== undefined && cachesPrompts(models.find(modelId)?.price)
+    )
   )
   return {
     routes: chosen,
     requestedNames,
     skipped,
-    ...gains && { session },
+    ...gains && { session: session() },
     ...needed?.account !== undefined && { reasoningAccount: needed.account },
     ...byHeader?.key !== undefined && { providerKey: byHeader.key }
   }

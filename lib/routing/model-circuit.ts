@@ -20,11 +20,6 @@ export interface ModelAttempt {
   readonly own: CircuitAttempt
 }
 
-/** Returns the first attempt of a key at a model of which nothing is known. */
-export function firstAttempt (keyId: string): ModelAttempt {
-  return { keyId, all: initialAttempt, own: initialAttempt }
-}
-
 export class ModelCircuit {
   readonly #all = new Breaker(maxFailuresOfKey)
   readonly #own = new Map<string, Breaker>()

@@ -47,6 +47,8 @@ export function providerChoice (
   headers: Call['headers'],
   providers: Providers
 ): ProviderChoice | undefined {
+  const names = ['x-provider', 'x-provider-key', 'x-provider-model']
+  if (!names.some(name => headers[name] !== undefined)) return undefined
   const providerId = text(headers['x-provider'])?.toLowerCase()
   const key = ownProviderKey(headers)
   const model = text(headers['x-provider-model'])

@@ -6,12 +6,12 @@
 
 import { GatewayError } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
-import type { Breaker } from './breaker.ts'
+import { initialAttempt, type Breaker } from './breaker.ts'
 import { CredentialPool, isOfCredential } from './credential-pool.ts'
 import { ExtraRequestBudget } from './extra-request-budget.ts'
 import { Latencies } from './latencies.ts'
 import { LearnedCooldowns } from './learned-cooldowns.ts'
-import { firstAttempt, ModelCircuit, type ModelAttempt } from './model-circuit.ts'
+import { ModelCircuit, type ModelAttempt } from './model-circuit.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { ServedSessions } from './served-sessions.ts'
 import { ToolCallOrigins } from './tool-call-origins.ts'
@@ -231,7 +231,8 @@ export class RouteHealth {
   /** Starts an attempt; `ended` must follow in every case. */
   begin ({ modelId, ranked }: Route, keyId: string): ModelAttempt {
     if (ranked?.by === 'load') this.#waiting.set(modelId, this.waiting(modelId) + 1)
-    return this.#circuits.get(modelId)?.begin(keyId, this.#now()) ?? firstAttempt(keyId)
+    const circuit = this.#circuits.get(modelId)
+    return circuit?.begin(keyId, this.#now()) ?? { keyId, all: initialAttempt, own: initialAttempt }
   }
 
   /** @param ms since the attempt began */

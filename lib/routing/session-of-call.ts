@@ -17,28 +17,13 @@ type SessionCall = Pick<ValidCall<ChatInput>, 'request' | 'key'> & {
 }
 
 /**
- * Draws by a hash of the session and the name of the candidate. With weights this is rendezvous hashing:
- * sessions are shared out by the weights, and a candidate that leaves moves only its own sessions.
+ * Returns the session of a call, which draws by a hash of the session and the name of the candidate. With
+ * weights this is rendezvous hashing: sessions are shared out by the weights, and a candidate that leaves
+ * moves only its own sessions.
  */
-export class SessionOfCall implements CallSession {
-  readonly #call: SessionCall
-  readonly #random: () => number
-  #id: string | undefined
-  #isKnown = false
-
-  constructor (call: SessionCall, random: () => number = Math.random) {
-    this.#call = call
-    this.#random = random
-  }
-
-  get id (): string | undefined {
-    if (!this.#isKnown) [this.#id, this.#isKnown] = [sessionId(this.#call), true]
-    return this.#id
-  }
-
-  draw (name: string): number {
-    return this.id === undefined ? this.#random() : fractionOf(`${this.id}\n${name}`)
-  }
+export function sessionOfCall (call: SessionCall, random: () => number = Math.random): CallSession {
+  const id = sessionId(call)
+  return { id, draw: name => id === undefined ? random() : fractionOf(`${id}\n${name}`) }
 }
 
 /** Returns the session as the caller names it, else as its conversation began. */

@@ -28,16 +28,10 @@ export function auth (
   { keys, captureBodies, digestEndUsers, guardedEndpoints, hidesCost, ownTags, recordAnswer }: AuthServices,
   { everyKey = false }: AuthOptions = {}
 ): Stage<Call, AuthedCall> {
-  const findValid = (presented: readonly string[]): ApiKey | undefined => {
-    for (const text of presented) {
-      const key = keys.check(text)
-      if (key !== undefined) return key
-    }
-    return undefined
-  }
   return map(call => {
     const presented = presentedKeys(call.headers)
-    const key = findValid(presented)
+    let key: ApiKey | undefined
+    for (const text of presented) key ??= keys.check(text)
     if (key === undefined) {
       call.record.refusedKey = describeRefused(presented[0])
       throw new GatewayError('invalid_api_key')

@@ -46,6 +46,7 @@ export function checkAddresses (
 ): PassThroughStage<RoutedCall<ChatInput>> {
   const allowed = new AllowedAddresses(settings.tools.allowedHosts)
   const internal = new InternalProviders(settings.providers, resolve)
+  if (internal.isNone) return map(call => call)
   const getsOwnWords = (id: string): boolean => isDirect(providers.get(id), directDialect)
 
   const check = async <C extends RoutedCall<ChatInput>>(
@@ -92,6 +93,11 @@ class InternalProviders {
       if (network === 'internal') this.#known.set(id, true)
       if (network === 'by_address') this.#baseUrls.set(id, baseUrl)
     }
+  }
+
+  /** True where every provider is on the internet. */
+  get isNone (): boolean {
+    return this.#known.size === 0 && this.#baseUrls.size === 0
   }
 
   /**

@@ -13,7 +13,7 @@ import { accountsOf } from '../routing/choose-routes.ts'
 import { decide } from '../routing/decision.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { canServe } from '../routing/can-serve.ts'
-import type { Call, RoutedCall } from '../core/call.ts'
+import type { RoutedCall } from '../core/call.ts'
 import { toJsonReply, type Reply } from '../core/reply.ts'
 import type { ReasoningReader } from '../providers/lost-reasoning.ts'
 import type { Capability, Provider } from '../providers/provider.ts'
@@ -55,15 +55,15 @@ export function dryRun<R = unknown> (
   options: DryRunOptions<R> = {}
 ): PassThroughStage<RoutedCall<R>> {
   return map(<C extends RoutedCall<R>>(call: C): C => {
-    if (isDryRun(call)) throw new EarlyReply(decisionOn(call, services, capability, options))
-    return call
+    const header = call.headers['x-headgate-dry-run']
+    if (header === undefined || !isYes(header)) return call
+    throw new EarlyReply(decisionOn(call, services, capability, options))
   })
 }
 
 /** Returns true for any value except `false`, `0` and `no`: in doubt, no call is made. */
-function isDryRun ({ headers }: Call): boolean {
-  const value = headers['x-headgate-dry-run']
-  return value !== undefined && !['false', '0', 'no'].includes(String(value).trim().toLowerCase())
+function isYes (header: string | string[]): boolean {
+  return !['false', '0', 'no'].includes(String(header).trim().toLowerCase())
 }
 
 function decisionOn<R> (

@@ -18,7 +18,7 @@ export function namedStages (
 ): PassThroughStage<ValidCall<object>> {
   return map(<T extends ValidCall<object>>(call: T): T => {
     const { key } = call
-    requireStages(key.stages, settings)
+    if (key.stages !== undefined) requireStages(key.stages, settings)
     if (!('guardrails' in call.request)) return call
     const { guardrails, ...request } = call.request
     const requestedStages = [guardrails].flat().flatMap((one: unknown, index) => {

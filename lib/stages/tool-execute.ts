@@ -55,9 +55,7 @@ export function toolExecute (services: ToolServices, answerTurn: AnswerTurn): An
   }
   return flatMap(call => {
     const { request } = call
-    if (!namesServers(request) || (forbidsTools(request) && !hasApprovedCalls(request))) {
-      return answerTurn(once(call))
-    }
+    if (request.mcp_servers === undefined || !usesServers(request)) return answerTurn(once(call))
     return runsTools(call, services)
       ? answerWithTools(call, tools, answerTurn, options)
       : offerTools(call, tools, answerTurn)
@@ -81,8 +79,10 @@ function imageViewers ({ models, providers }: ToolServices): LoopOptions['seesIm
     models.find(modelId)?.capabilities['vision'] === true
 }
 
-function namesServers ({ mcp_servers: servers }: ChatInput): boolean {
-  return servers !== undefined && !(Array.isArray(servers) && servers.length === 0)
+function usesServers (request: ChatInput): boolean {
+  const { mcp_servers: servers } = request
+  if (Array.isArray(servers) && servers.length === 0) return false
+  return !forbidsTools(request) || hasApprovedCalls(request)
 }
 
 /**

@@ -80,7 +80,9 @@ const maxCharacters = 200
 export function printSteps (record: CallRecord, receivedAtMs: number): string | null {
   // The code of the error may say as much.
   const errorMessage =
-    record.errorMessage === defaultMessage(record.errorCode) ? undefined : record.errorMessage
+    record.errorMessage === undefined || record.errorMessage === defaultMessage(record.errorCode)
+      ? undefined
+      : record.errorMessage
   if (errorMessage === undefined && isPlain(record, receivedAtMs)) return null
   const {
     keyCheckedAtMs,

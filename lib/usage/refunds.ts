@@ -29,8 +29,7 @@ export function addRefund (refunds: Refunds | undefined, nanoUsd: number, nowMs:
 }
 
 /** Returns the most that the ledger may not have yet. */
-export function unrecordedRefunds (refunds: Refunds | undefined, nowMs: number): number {
-  if (refunds === undefined) return 0
+export function unrecordedRefunds (refunds: Refunds, nowMs: number): number {
   const ageMs = nowMs - refunds.sinceMs
   return ageMs >= 2 * recordedAfterMs
     ? 0

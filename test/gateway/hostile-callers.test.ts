@@ -73,11 +73,11 @@ async function edge (
 ): Promise<{ readonly url: string, readonly ended: Call[] }> {
   const ended: Call[] = []
   const app = createApp({
-    endpoints: () => [
-      { name: 'test', method: 'POST', path: '/test', body: 'json', maxBodyBytes: 1000, handle }
-    ],
+    live: {
+      endpoints: [{ name: 'test', method: 'POST', path: '/test', body: 'json', maxBodyBytes: 1000, handle }]
+    },
     limits: settings().limits,
-    draining: () => false,
+    stop: { isClosed: false },
     onEnd: call => {
       ended.push(call)
     }
@@ -322,7 +322,7 @@ t.test('nothing of a body that cannot be read is in the log', async t => {
     t.equal((await api.post(path, body)).status, 400)
   }
   await until(() => api.lines.length === 4, 'four lines in the log')
-  t.match(api.lines[0], { error: 'invalid_json', cause: { name: 'SyntaxError', at: [/parse-body/] } })
+  t.match(api.lines[0], { error: 'invalid_json', cause: { name: 'SyntaxError', at: [/read-json/] } })
   t.notMatch(JSON.stringify(api.lines), /private|diary|words|more/)
 })
 

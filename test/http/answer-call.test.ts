@@ -36,10 +36,10 @@ t.test('an endpoint that throws at once gives an error reply, and its call ends'
 })
 
 t.test('while the process shuts down, an answer closes its connection', async t => {
-  let draining = false
-  const { url } = await smallApp(t, { draining: () => draining })
+  const stop = { isClosed: false }
+  const { url } = await smallApp(t, { stop })
   t.equal((await fetch(`${url}/plain`)).headers.get('connection'), 'keep-alive')
-  draining = true
+  stop.isClosed = true
   t.equal((await fetch(`${url}/plain`)).headers.get('connection'), 'close')
 })
 
@@ -60,7 +60,7 @@ async function slowly (
     maxBodyBytes: 0,
     handle: async () => ({ status: 200, headers: {}, body })
   }
-  const { app, url, ended } = await smallApp(t, { endpoints: () => [endpoint], writeTimeoutMs })
+  const { app, url, ended } = await smallApp(t, { live: { endpoints: [endpoint] }, writeTimeoutMs })
   const socket = await raw(t, url)
   socket.pause().write('GET /slow HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
   return { socket, ended, app }
@@ -92,12 +92,14 @@ t.test('while memory is short, the call that has waited longest for its caller m
     }
   })
   const { url, ended, app } = await smallApp(t, {
-    endpoints: () => [
-      keeping('complete', large, 400),
-      keeping('stream', endless(), 400),
-      keeping('nothing', large, 0),
-      keeping('more', 'x', 500)
-    ],
+    live: {
+      endpoints: [
+        keeping('complete', large, 400),
+        keeping('stream', endless(), 400),
+        keeping('nothing', large, 0),
+        keeping('more', 'x', 500)
+      ]
+    },
     limits: { ...settings().limits, bodyMemoryBytes: 1000, maxSharePerKey: 1, patienceMs: 1000 }
   })
   const sockets: Socket[] = []
@@ -156,17 +158,19 @@ t.test('while memory is short, a caller who reads slowly is not one who has stop
     }
   })
   const { url, ended } = await smallApp(t, {
-    endpoints: () => [
-      keeping('complete', large, 400),
-      keeping(
-        'stream',
-        (async function* () {
-          yield large
-        })(),
-        400
-      ),
-      keeping('more', 'x', 500)
-    ],
+    live: {
+      endpoints: [
+        keeping('complete', large, 400),
+        keeping(
+          'stream',
+          (async function* () {
+            yield large
+          })(),
+          400
+        ),
+        keeping('more', 'x', 500)
+      ]
+    },
     limits: { ...settings().limits, bodyMemoryBytes: 800, maxSharePerKey: 1, patienceMs: 400 }
   })
   const readings = await Promise.all(['complete', 'stream'].map(async name => {

@@ -3,17 +3,18 @@ import { attribute } from '../../lib/chat/attribution.ts'
 import { unknownCaller } from '../../lib/core/record.ts'
 import { orderForCall, orderRoutes } from '../../lib/models/route-strategies.ts'
 import { CredentialPool } from '../../lib/routing/credential-pool.ts'
-import { SessionOfCall } from '../../lib/routing/session-of-call.ts'
+import { sessionOfCall } from '../../lib/routing/session-of-call.ts'
 import { recordedAgents } from '../support/recorded-agents.ts'
 import { route as routeOf } from '../support/routes.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
+import type { CallSession } from '../../lib/core/call-session.ts'
 import type { Route } from '../../lib/core/route.ts'
 
 interface Named { request?: Partial<ChatInput>, session?: string, key?: string }
 
-function sessionOf ({ request, session, key = 'key-1' }: Named, random?: () => number): SessionOfCall {
+function sessionOf ({ request, session, key = 'key-1' }: Named, random?: () => number): CallSession {
   const messages: ChatInput['messages'] = [{ role: 'user', content: 'hi' }]
-  return new SessionOfCall(
+  return sessionOfCall(
     { key: { id: key, name: key }, record: { session }, request: { model: 'm', messages, ...request } },
     random
   )
@@ -27,7 +28,7 @@ const routes = orderRoutes(
 )
 const inputs = { random: Math.random, latency: () => undefined }
 
-function firstOf (session: SessionOfCall, among: readonly Route[] = routes): string {
+function firstOf (session: CallSession, among: readonly Route[] = routes): string {
   return orderForCall(among, false, inputs, session)[0]?.modelId ?? ''
 }
 

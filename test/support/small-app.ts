@@ -75,9 +75,9 @@ export async function smallApp (t: Test, options: Partial<AppOptions> = {}): Pro
     }
   ]
   const app = createApp({
-    endpoints: () => endpoints,
+    live: { endpoints },
     limits: settings().limits,
-    draining: () => false,
+    stop: { isClosed: false },
     onEnd: call => {
       ended.push(call)
     },

@@ -1,9 +1,8 @@
 /** Fetches a deferred completion from the provider that has it. */
 
-import { collected } from '../../async/peek.ts'
 import { EarlyReply } from '../../pipeline/early-reply.ts'
 import { extend } from '../../core/call.ts'
-import { map, once, type Stage } from '../../pipeline/stage.ts'
+import { collected, map, once, type Stage } from '../../pipeline/stage.ts'
 import { fetchCompletion, type CompletionFetch } from '../../deferred/fetch-completion.ts'
 import { notFound } from '../../deferred/open-ticket.ts'
 import { pendingReply } from '../../deferred/stored-reply.ts'
