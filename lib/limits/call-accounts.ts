@@ -113,11 +113,11 @@ export function accountsOf (parties: readonly Party[], withBudgets = true): Acco
       })
     }
     const others: Account[] = []
-    for (const { name: limit, member, row } of limitFields) {
+    for (const { name: limit, member, row, parts } of limitFields) {
       const most = limits[member]
       if (most === undefined) continue
       const { unit } = row
-      const amount = most * partsOfOne(unit)
+      const amount = most * parts
       if (row.counting !== 'sum')
         others.push({ party: kind, partyId: id, counting: row.counting, unit, limit, amount })
       else {

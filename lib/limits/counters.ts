@@ -417,13 +417,15 @@ export class LimitCounters {
   #change ({ account, name, period }: Counter, by: number, nowMs: number): void {
     if (period !== undefined) {
       const sum = this.#sumOf(name, period)
-      return this.#sums.set(name, { ...sum, reserved: sum.reserved + by })
+      this.#sums.set(name, { ...sum, reserved: sum.reserved + by })
+      return
     }
     const { counting, amount: limit } = account
     switch (counting) {
       case 'rate': {
         const bucket = take(this.#bucketOf(name), limit, by, nowMs)
-        return this.#rates.set(name, { bucket, limit })
+        this.#rates.set(name, { bucket, limit })
+        return
       }
       case 'open': {
         const open = (this.#open.get(name) ?? 0) + by

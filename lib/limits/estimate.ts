@@ -3,7 +3,7 @@
 import { beginsAsMedia } from '../json/media-strings.ts'
 import { hasMember, isContainer, isObject } from '../json/guards.ts'
 import { addedFields } from '../chat/added-fields.ts'
-import { generationBounds, maxChoicesOf } from '../chat/generation-fields.ts'
+import { generationBounds } from '../chat/generation-fields.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { estimateTokens } from '../embeddings/measure-tokens.ts'
 import { amountOf, charactersPerToken, type Units, type Usage } from '../core/usage.ts'
@@ -284,10 +284,11 @@ function estimateOne (request: ChatInput, { tokens, media, marksCache }: Prompt)
   } = request
   // Which of them counts depends on the provider.
   const limit = maxCompletionTokens ?? maxTokens
-  const ownLimit = config === undefined ? undefined : generationBounds(config).maxTokens
+  const own = config === undefined ? {} : generationBounds(config)
+  const { maxTokens: ownLimit, choices: ownChoices = 1 } = own
   const maxCompletion =
     limit === undefined || ownLimit === Infinity ? undefined : Math.max(limit, ownLimit ?? 0)
-  const choices = maxChoicesOf(request)
+  const choices = Math.max(request.n ?? 1, ownChoices)
   const runsTools = request.mcp_servers !== undefined && request.automatic_tool_execution !== false
   const thinkingTokens = thinking?.type === 'enabled' ? thinking.budget_tokens : 0
   const prompt = Math.ceil(tokens)
@@ -338,7 +339,7 @@ function promptTokens (request: object, media: SeenMedia): number {
     const value: unknown = Reflect.get(request, name)
     if (conversationFields.has(name)) tokens += conversationTokens(value, name, media)
     else if (!unreadFields.has(name)) tokens += jsonTokens(value)
-    else if (name === 'model') tokens += settingsTokens(value)
+    else if (name === 'model' && typeof value !== 'string') tokens += settingsTokens(value)
   }
   return tokens
 }

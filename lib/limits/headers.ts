@@ -3,7 +3,7 @@
  * complete answer what it cost.
  */
 
-import { retryAfterMs, type RateLimitStatus, type RateLimits, type LimitDecision } from './counters.ts'
+import { retryAfterMs, type RateLimits, type LimitDecision } from './counters.ts'
 import type { Account } from './call-accounts.ts'
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import { usageRow } from '../usage/usage-row.ts'
@@ -16,25 +16,17 @@ import type { UsageRow } from '../stores/tables.ts'
 type Refusal = Extract<LimitDecision, { readonly admitted: false }>
 
 /** Returns `x-ratelimit-limit-requests`, `-remaining-`, `-reset-`, and the same for tokens. */
-export function rateLimitHeaders ({ requests, tokens }: RateLimits): Record<string, string> {
+export function rateLimitHeaders (limits: RateLimits): Record<string, string> {
   const headers: Record<string, string> = {}
-  if (requests !== undefined) addHeaders(headers, names.requests, requests)
-  if (tokens !== undefined) addHeaders(headers, names.tokens, tokens)
+  for (const unit of ['requests', 'tokens'] as const) {
+    const status = limits[unit]
+    if (status === undefined) continue
+    headers[`x-ratelimit-limit-${unit}`] = String(status.limit)
+    headers[`x-ratelimit-remaining-${unit}`] = String(status.remaining)
+    headers[`x-ratelimit-reset-${unit}`] = durationText(status.resetMs)
+  }
   return headers
 }
-
-const names = {
-  requests: {
-    limit: 'x-ratelimit-limit-requests',
-    remaining: 'x-ratelimit-remaining-requests',
-    reset: 'x-ratelimit-reset-requests'
-  },
-  tokens: {
-    limit: 'x-ratelimit-limit-tokens',
-    remaining: 'x-ratelimit-remaining-tokens',
-    reset: 'x-ratelimit-reset-tokens'
-  }
-} as const
 
 /**
  * Returns the headers of a refusal. When concurrent calls are what refuses, or a sum that open calls have
@@ -78,16 +70,6 @@ export function budgetLeft (accounts: readonly Account[], used: readonly number[
     least = Math.min(least ?? Infinity, Math.max(0, account.amount - usedOf))
   }
   return least
-}
-
-function addHeaders (
-  to: Record<string, string>,
-  name: (typeof names)[keyof typeof names],
-  { limit, remaining, resetMs }: RateLimitStatus
-): void {
-  to[name.limit] = String(limit)
-  to[name.remaining] = String(remaining)
-  to[name.reset] = durationText(resetMs)
 }
 
 /** Formats a duration: `20ms`, `1.5s`, `6m0s`. */

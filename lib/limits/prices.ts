@@ -294,8 +294,9 @@ export function checkLookAffordable (
 
 /** Stages may look at a request while it is answered: of an open look its whole answer is still to be paid. */
 function maxCostOfJudged (
-  { judged = [] }: Pick<CallRecord, 'judged'>,
+  { judged }: Pick<CallRecord, 'judged'>,
   models: Pick<ModelRegistry, 'find'>
 ): number {
+  if (judged === undefined) return 0
   return costOfJudged(judged.map(look => ({ ...look, usage: look.mostUsage ?? look.usage })), models)
 }

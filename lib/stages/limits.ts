@@ -159,7 +159,10 @@ class CallLimits<R> {
       : call.routes
     const isStrict = estimate !== undefined && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
     const bodyBytes = requestBytes(record)
-    const guardCost = budgets.length === 0 ? 0 : this.#costOfStages(spending, bodyBytes, tokens, budgets)
+    const ownCost = paysProvider ? this.#costsOf(tokens, routes, isStrict, bodyBytes) : noCost
+    const nanoUsd = spending.length === 0 || budgets.length === 0
+      ? ownCost
+      : withExtra(ownCost, this.#costOfStages(spending, bodyBytes, tokens, budgets))
     const request: ReservationRequest = {
       accounts,
       ...record.parties !== undefined && { withoutStore: settings.limits.withoutStore },
@@ -170,12 +173,7 @@ class CallLimits<R> {
           most: tokens.units === undefined && !onlyStageCosts ? tokens.prompt + tokens.completion : 0
         },
         ...units,
-        ...budgets.length > 0 && {
-          nanoUsd: withExtra(
-            paysProvider ? this.#costsOf(tokens, routes, isStrict, bodyBytes) : noCost,
-            guardCost
-          )
-        }
+        ...budgets.length > 0 && { nanoUsd }
       }
     }
     const hasSoft = sums.some(({ soft }) => soft !== undefined)
