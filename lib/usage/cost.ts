@@ -34,13 +34,14 @@ export function costNanoUsd (usage: Usage, price: Price | undefined): number | u
   // Prices without a value for long prompts stay the same.
   const isLong = longPrompt !== undefined && usage.promptTokens > longPrompt.abovePromptTokens
   const prices: TokenPrices = isLong ? { ...price, ...longPrompt } : price
-  const items: Item[] = []
-  for (const kind of wholes) addTokens(items, kind, usage[kind.name] ?? 0, usage, prices)
-  // Without a price it is free.
+  let sum: number | undefined = 0
+  for (const kind of wholes) sum = addTokens(sum, kind, usage[kind.name] ?? 0, usage, prices)
+  if (sum === undefined) return undefined
   for (const unit of besideTokens) {
-    items.push([amountOf(unit.name, usage, undefined) ?? 0, nanoPrice(price, unit) ?? 0])
+    const amount = amountOf(unit.name, usage, undefined) ?? 0
+    if (amount > 0) sum += amount * (nanoPrice(price, unit) ?? 0) // without a price it is free
   }
-  return sumOf(items)
+  return Math.round(sum)
 }
 
 /**
@@ -89,26 +90,29 @@ function pricedKinds (whole: string | undefined): PricedKind[] {
 }
 
 /**
- * Adds what tokens of a kind cost to a list: those of its parts at the prices of these, and the rest at its
- * own. Reported counts may overlap; no token is billed twice.
+ * Returns a sum with what tokens of a kind cost: those of its parts at the prices of these, and the rest at
+ * its own; `undefined` where a needed price is not known. Reported counts may overlap; no token is billed
+ * twice.
  */
 function addTokens (
-  items: Item[],
+  sum: number | undefined,
   kind: PricedKind,
   tokens: number,
   usage: Usage,
   prices: TokenPrices,
   ofWhole?: number
-): void {
+): number | undefined {
   const usdPerMillion = prices[kind.price] ?? ofWhole
-  let rest = tokens
+  let left = tokens
+  let cost = sum
   for (const part of kind.parts) {
-    const taken = Math.min(usage[part.name] ?? 0, rest)
+    const taken = Math.min(usage[part.name] ?? 0, left)
     if (taken <= 0) continue
-    rest -= taken
-    addTokens(items, part, taken, usage, prices, usdPerMillion)
+    left -= taken
+    cost = addTokens(cost, part, taken, usage, prices, usdPerMillion)
   }
-  items.push([rest, usdPerMillion === undefined ? undefined : usdPerMillion * perMillion])
+  if (left === 0 || cost === undefined) return cost
+  return usdPerMillion === undefined ? undefined : cost + left * usdPerMillion * perMillion
 }
 
 /** A unit whose price is one number. */

@@ -10,7 +10,7 @@
 import { closeSync, fstatSync, futimesSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { createDirectory } from '../stores/sqlite/database-file.ts'
-import { isList } from '../json/guards.ts'
+import { isList, property } from '../json/guards.ts'
 import { minValues, printCompact, rowOfValues } from '../stores/compact-values.ts'
 import { readBegunRow } from './begun-row.ts'
 import type { UsageRow } from '../stores/tables.ts'
@@ -178,8 +178,13 @@ export class Journal {
 const newline = 0x0a
 
 function openNew (path: string): number {
-  createDirectory(dirname(path))
-  return openSync(path, 'a', 0o600)
+  try {
+    return openSync(path, 'a', 0o600)
+  } catch (error) {
+    if (property(error, 'code') !== 'ENOENT') throw error
+    createDirectory(dirname(path)) // it was deleted
+    return openSync(path, 'a', 0o600)
+  }
 }
 
 function linesIn (bytes: Uint8Array): number {

@@ -60,16 +60,11 @@ export function usageRow (
   if (keyId === undefined || unrecorded.has(record.endpoint)) return undefined
   const durationMs = performance.now() - receivedAtMs
   const answer = usageOf(record)
-  const wasted = record.wasted?.map(request => wasteOf(request, record, models)) ?? none
-  const { judged = [] } = record
-  const usage = [...wasted, ...judged].reduce<Usage | undefined>(
-    (sum, one) => addUsage(sum, one.usage),
-    answer.usage
-  )
-  const wastedCost = costOfWasted(record, wasted)
-  const beside = wastedCost + costOfJudged(judged, models)
-  const estimated = answer.estimated || [...wasted, ...judged].some(one => one.estimated)
+  const beside =
+    record.wasted === undefined && record.judged === undefined ? nothing : besideAnswer(record, models)
+  const usage = addUsage(answer.usage, beside.usage)
   const cost = callCost(record, answer, models)
+  const charged = chargedCost(record, cost.nanoUsd, beside.nanoUsd)
   const isOpenEnded = outcome === 'interrupted' || record.answerGivenUp === true
   const facts: Omit<UsageRow, UnitColumn> = {
     id: recorded?.id ?? record.rowId ?? rowId(),
@@ -87,19 +82,17 @@ export function usageRow (
     attempts: record.attempts,
     turns: boundedInteger(record.turns),
     estimated: Number(
-      estimated ||
+      answer.estimated ||
+        beside.estimated ||
         cost.estimated ||
         record.chargedNanoUsd !== undefined ||
         (isOpenEnded && record.maxCostNanoUsd !== undefined)
     ),
     image_size: cutOrNull(record.units?.images?.size),
     image_quality: cutOrNull(record.units?.images?.quality),
-    cost_nano_usd:
-      isOpenEnded
-        ? interruptedCost(record, chargedCost(record, cost.nanoUsd, beside))
-        : chargedCost(record, cost.nanoUsd, beside),
-    wasted_tokens: wasted.length === 0 ? null : tokensOfWasted(wasted),
-    wasted_nano_usd: wasted.length === 0 ? null : boundedInteger(wastedCost),
+    cost_nano_usd: isOpenEnded ? interruptedCost(record, charged) : charged,
+    wasted_tokens: beside.wastedTokens,
+    wasted_nano_usd: beside.wastedNanoUsd,
     own_provider_key: Number(record.ownProviderKey === true),
     duration_ms: Math.round(durationMs),
     first_byte_ms: boundedInteger(record.firstByteMs),
@@ -190,11 +183,38 @@ function hasFailed ({ outcome, errorCode, attempts, failedAttempts = [] }: CallR
   return !givenUp.has(errorCode)
 }
 
+/** What a call used and costs beside its answer: requests that were wasted, and those of stages. */
+interface BesideAnswer {
+  readonly usage: Usage | undefined
+  readonly estimated: boolean
+  readonly nanoUsd: number
+  /** Of wasted requests alone; null where there are none. */
+  readonly wastedTokens: number | null
+  readonly wastedNanoUsd: number | null
+}
+
+const nothing: BesideAnswer = {
+  usage: undefined, estimated: false, nanoUsd: 0, wastedTokens: null, wastedNanoUsd: null
+}
+
+function besideAnswer (record: CallRecord, models: Pick<ModelRegistry, 'find'>): BesideAnswer {
+  const { judged = [], ownProviderKey } = record
+  const wasted = (record.wasted ?? []).map(request => wasteOf(request, record, models))
+  const all = [...wasted, ...judged]
+  const wastedCost = wasted.reduce((sum, { nanoUsd = 0 }) => sum + nanoUsd, 0)
+  const wastedNanoUsd = ownProviderKey === true ? 0 : wastedCost // the provider bills the caller
+  return {
+    usage: all.reduce<Usage | undefined>((sum, one) => addUsage(sum, one.usage), undefined),
+    estimated: all.some(one => one.estimated),
+    nanoUsd: wastedNanoUsd + costOfJudged(judged, models),
+    wastedTokens: wasted.length === 0 ? null : tokensOfWasted(wasted),
+    wastedNanoUsd: wasted.length === 0 ? null : boundedInteger(wastedNanoUsd)
+  }
+}
+
 interface Waste extends Cost {
   readonly usage: Usage | undefined
 }
-
-const none: readonly Waste[] = []
 
 /** Returns what a wasted request used. */
 function wasteOf (
@@ -229,11 +249,6 @@ export function costOfJudged (
     (sum, { modelId, usage }) => sum + (costNanoUsd(usage, models.find(modelId)?.price) ?? 0),
     0
   )
-}
-
-/** Returns billionths of a dollar: none where the provider bills the caller. */
-function costOfWasted ({ ownProviderKey }: CallRecord, wasted: readonly Waste[]): number {
-  return ownProviderKey === true ? 0 : wasted.reduce((sum, { nanoUsd = 0 }) => sum + nanoUsd, 0)
 }
 
 /**
