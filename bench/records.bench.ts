@@ -103,7 +103,7 @@ const waitingRecorder = recorderOf(waitingLedger)
 const journal = new Journal(join(directory, 'lines'))
 
 function recorderOf (of: Ledger): CallRecorder {
-  return new CallRecorder({ ledger: of, limiter: new LocalLimiter(), models: () => models })
+  return new CallRecorder({ ledger: of, limiter: new LocalLimiter(), services: () => ({ models }) })
 }
 
 /** Records calls of one turn of the event loop, from their beginning to their end. */

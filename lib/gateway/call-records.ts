@@ -61,7 +61,7 @@ export class CallRecords {
         if (onInterrupted !== undefined) await this.#reportInterrupted(imported, usageDatabase, onInterrupted)
       }
     })
-    this.#recorder = new CallRecorder({ ledger: this.#ledger, limiter, models: () => services().models })
+    this.#recorder = new CallRecorder({ ledger: this.#ledger, limiter, services })
     this.#bodyStore = database && new CallBodyStore(database)
   }
 

@@ -17,8 +17,8 @@ export interface CallRecorderParts {
   /** Absent without a database: reservations are settled all the same. */
   readonly ledger: Ledger | undefined
   readonly limiter: Limiter
-  /** Reads the prices that hold now. */
-  readonly models: () => Pick<ModelRegistry, 'find'>
+  /** Returns the services of now, whose models have the prices that hold. */
+  readonly services: () => { readonly models: Pick<ModelRegistry, 'find'> }
 }
 
 /** A request that has been open for this long is journaled again, with what its answer has used so far. */
@@ -45,7 +45,7 @@ export class CallRecorder {
     const { record } = call
     if (ledger === undefined || record.keyId === undefined || record.inFlight !== undefined) return
     if (!isFree) {
-      const begun = printBegunRow(call, this.#parts.models())
+      const begun = printBegunRow(call, this.#parts.services().models)
       if (begun === undefined) this.#recordInterrupted(call, ledger)
       else void journal(call, begun, ledger)
     }
@@ -58,13 +58,13 @@ export class CallRecorder {
    * event loop. A row that is up to date is not journaled twice.
    */
   recordBeforeLastByte (call: Call): Promise<void> | undefined {
-    const { ledger, models } = this.#parts
+    const { ledger, services } = this.#parts
     const { record } = call
     const showsCost = !record.hidesCost && record.streamed !== true
     if (record.keyId === undefined || (ledger === undefined && !showsCost)) return undefined
     const known = journaledCall(call)
     const recorded = known !== undefined && isUpToDate(known.row, call) ? known.row : undefined
-    const row = recorded ?? usageRow(call, models(), known?.row)
+    const row = recorded ?? usageRow(call, services().models, known?.row)
     if (row === undefined) return undefined
     if (showsCost) record.costHeaders = costHeaders(row, record.budgetLeftNanoUsd)
     return recorded === undefined ? ledger && journal(call, row, ledger) : known?.written
@@ -81,7 +81,7 @@ export class CallRecorder {
   }
 
   #recordInterrupted (call: Call, ledger: Ledger): void {
-    const row = usageRow(call, this.#parts.models(), journaledCall(call)?.row, interrupted)
+    const row = usageRow(call, this.#parts.services().models, journaledCall(call)?.row, interrupted)
     if (row !== undefined) void journal(call, row, ledger)
   }
 
@@ -90,7 +90,7 @@ export class CallRecorder {
    * for a call without a valid key
    */
   end (call: Call): UsageRow | undefined {
-    const { ledger, limiter, models } = this.#parts
+    const { ledger, limiter, services } = this.#parts
     const { record } = call
     if (record.inFlight instanceof InFlight) record.inFlight.stop()
     record.inFlight = ended
@@ -100,7 +100,7 @@ export class CallRecorder {
       row =
         journaled !== undefined && isUpToDate(journaled.row, call)
           ? journaled.row
-          : usageRow(call, models(), journaled?.row)
+          : usageRow(call, services().models, journaled?.row)
       return row
     } finally {
       // First: what the store has of a call must not count beside its reservation.
@@ -166,24 +166,19 @@ function journaledCall ({ record }: Call): JournaledCall | undefined {
 }
 
 /**
- * Returns what a call used of each unit. Its first request was counted when it was reserved, and a call that
- * has ended is not open.
+ * Returns what the call of a usage record used of each unit. Its first request was counted when it was
+ * reserved, and a call that has ended is not open.
  */
-const usedOf: Readonly<Record<Unit, (row: UsageRow) => number>> = {
-  requests: ({ attempts }) => Math.max(0, attempts - 1),
-  tokens: ({ prompt_tokens: prompt, completion_tokens: completion }) => (prompt ?? 0) + (completion ?? 0),
-  calls: () => 0,
-  nanoUsd: ({ cost_nano_usd: nanoUsd }) => nanoUsd ?? 0,
-  ...(Object.fromEntries(
-    recordedInsteadOfTokens.map(({ column }) => [column, (row: UsageRow) => row[column] ?? 0])
-  ) as Record<ColumnInsteadOfTokens, (row: UsageRow) => number>)
-}
-
-/** Returns what the call of a usage record used. */
 export function usedIn (row: UsageRow): Record<Unit, number> {
-  const amounts: Partial<Record<Unit, number>> = {}
-  for (const unit in usedOf) amounts[unit as Unit] = usedOf[unit as Unit](row)
-  return amounts as Record<Unit, number> // the keys of `usedOf` are all units
+  return {
+    requests: Math.max(0, row.attempts - 1),
+    tokens: (row.prompt_tokens ?? 0) + (row.completion_tokens ?? 0),
+    calls: 0,
+    nanoUsd: row.cost_nano_usd ?? 0,
+    ...(Object.fromEntries(
+      recordedInsteadOfTokens.map(({ column }) => [column, row[column] ?? 0])
+    ) as Record<ColumnInsteadOfTokens, number>)
+  }
 }
 
 /**

@@ -21,6 +21,8 @@ import type { Test } from 'tap'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
+const services = () => ({ models: { find: () => undefined } })
+
 async function start (t: Test, open: OpenStore) {
   const database = await open()
   const ledger = new Ledger(database, {
@@ -30,7 +32,7 @@ async function start (t: Test, open: OpenStore) {
   })
   t.teardown(async () => await ledger.close())
   const limiter = new LocalLimiter()
-  const recorder = new CallRecorder({ ledger, limiter, models: () => ({ find: () => undefined }) })
+  const recorder = new CallRecorder({ ledger, limiter, services })
   return {
     recorder,
     limiter,
@@ -88,7 +90,7 @@ storeTest('the store gets the row of a call only once its settlement counts', as
     }
   })
   t.teardown(async () => await ledger.close())
-  const recorder = new CallRecorder({ ledger, limiter, models: () => ({ find: () => undefined }) })
+  const recorder = new CallRecorder({ ledger, limiter, services })
   const wanted = requestOf({ keyId: 'key-1', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 })
   const decision = await limiter.reserve(wanted)
   recorder.end(call({ reservation: decision.admitted ? decision.reservation : 0 }))
@@ -252,7 +254,7 @@ t.test('what was reserved is settled with what was used, whatever else goes wron
       })
     )
   const first = await reserve()
-  const plain = new CallRecorder({ ledger: undefined, limiter, models: () => ({ find: () => undefined }) })
+  const plain = new CallRecorder({ ledger: undefined, limiter, services })
   plain.end(call({ reservation: first.admitted ? first.reservation : 0, attempts: 3 }))
   t.equal(limiter.counters.open, 0)
   const second = await reserve()
@@ -264,7 +266,7 @@ t.test('what was reserved is settled with what was used, whatever else goes wron
   const broken = new CallRecorder({
     ledger: undefined,
     limiter,
-    models: () => {
+    services: () => {
       throw new Error('broken')
     }
   })
