@@ -28,27 +28,19 @@ interface AbandonableCall {
   readonly record: CallRecord
 }
 
-/** Ends the request of one answer. */
-class OwnSignal extends CallCancellation {
-  readonly #record: CallRecord
-
-  constructor (record: CallRecord) {
-    super()
-    this.#record = record
-  }
-
-  giveUp (reason: unknown): void {
-    this.#record.answerGivenUp = true
-    this.abort(reason)
-  }
+/** An answer whose caller has left. */
+interface Running {
+  /** Ends at the time until which it is read. */
+  readonly timer: NodeJS.Timeout
+  readonly record: CallRecord
 }
 
 const defaults: AbandonedAnswerLimits = { maxMs: 60_000, bytes: 16 * 1024 * 1024, answers: 64 }
 
 export class AbandonedAnswers {
   readonly #limits: AbandonedAnswerLimits
-  /** Answers whose caller has left, and the time until which they are read. */
-  readonly #running = new Map<OwnSignal, NodeJS.Timeout>()
+  /** Answers whose caller has left, by the signal of their request. */
+  readonly #running = new Map<CallCancellation, Running>()
 
   constructor (limits: Partial<AbandonedAnswerLimits> = {}) {
     this.#limits = { ...defaults, ...limits }
@@ -65,13 +57,13 @@ export class AbandonedAnswers {
   ): Promise<OpenAttempt<E>> {
     const { signal, record } = call
     if (signal.aborted) throw signal.reason
-    const own = new OwnSignal(record)
+    const own = new CallCancellation()
     const meter = new UsageMeter(record) // knows the turns before this one
-    const onAbort = (): void => this.#onCallerLeft(own, signal.reason)
+    const onAbort = (): void => this.#onCallerLeft(own, record, signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
     const release = (): void => {
       signal.removeEventListener('abort', onAbort)
-      clearTimeout(this.#running.get(own))
+      clearTimeout(this.#running.get(own)?.timer)
       this.#running.delete(own)
     }
     let answer: OpenAttempt<E>
@@ -104,18 +96,19 @@ export class AbandonedAnswers {
 
   /** Gives up every answer that is being read on. */
   stop (): void {
-    for (const own of this.#running.keys()) own.giveUp(new GatewayError('shutting_down'))
+    for (const [own, { record }] of this.#running) giveUp(own, record, new GatewayError('shutting_down'))
   }
 
-  #onCallerLeft (own: OwnSignal, reason: unknown): void {
+  #onCallerLeft (own: CallCancellation, record: CallRecord, reason: unknown): void {
     const gone =
       reason instanceof GatewayError &&
       (reason.code === 'client_closed_request' || reason.code === 'client_too_slow')
     if (!gone || this.#running.size >= this.#limits.answers) {
-      own.giveUp(reason)
+      giveUp(own, record, reason)
       return
     }
-    this.#running.set(own, setTimeout(() => own.giveUp(reason), this.#limits.maxMs))
+    const timer = setTimeout(() => giveUp(own, record, reason), this.#limits.maxMs)
+    this.#running.set(own, { timer, record })
   }
 
   async #readOn<E extends AnswerEvent> (
@@ -139,4 +132,10 @@ export class AbandonedAnswers {
       answer.close()
     }
   }
+}
+
+/** Ends the request of an answer that is not read to its end: its provider may go on, and bill it. */
+function giveUp (own: CallCancellation, record: CallRecord, reason: unknown): void {
+  record.answerGivenUp = true
+  own.abort(reason)
 }

@@ -38,12 +38,15 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   /** Reads a response that turns out to be one JSON text; absent once it does not. */
   #json: Pick<StreamOptions<E>, 'json' | 'jsonBytes'> | undefined
   readonly #slow: SlowStreamGuard | undefined
+  readonly #idleEventsMs: number
   /** Events that were read before the first visible one. */
   #buffered: E[] = []
   /** The next read, once it has begun. */
   #pending: Promise<IteratorResult<Uint8Array>> | undefined
   #started = false
   #waitsSinceMs = 0
+  /** Waited since the last event: only while one is awaited, as a caller may pause. */
+  #idleMs = 0
   #sizeBytes = 0
   #finished = false
   /**
@@ -52,7 +55,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
    */
   #overdue = false
   #failure: unknown
-  readonly #pace: StreamPace
+  readonly #pace: StreamPace | undefined
 
   constructor (body: UpstreamBody, reader: StreamReader<E>, options: StreamOptions<E>) {
     this.#body = body
@@ -62,7 +65,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     this.#memory = options.memory
     this.#json = options
     this.#slow = options.slow
-    this.#pace = new StreamPace(options.slow, options.idleEventsMs)
+    this.#idleEventsMs = options.idleEventsMs
+    this.#pace = options.slow && new StreamPace(options.slow)
   }
 
   /**
@@ -103,7 +107,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     } finally {
       slowAfter?.stop()
       over.stop()
-      this.#pace.guard()
+      this.#pace?.guard()
     }
   }
 
@@ -133,12 +137,15 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     if (this.#finished) return Promise.resolve(undefined)
     this.#pending ??= this.#bytes.next()
     this.#waitsSinceMs = performance.now()
-    return this.#pace.wait(this.#pending).then(this.#onBytes, this.#onBroken)
+    const read = this.#pace?.wait(this.#pending, this.#idleMs) ?? this.#pending
+    return read.then(this.#onBytes, this.#onBroken)
   }
 
   readonly #onBytes = (read: IteratorResult<Uint8Array>): E[] | Promise<E[]> => {
     this.#pending = undefined
-    this.#pace.noteWait(performance.now() - this.#waitsSinceMs)
+    const waitedMs = performance.now() - this.#waitsSinceMs
+    this.#idleMs += waitedMs
+    this.#pace?.noteWait(waitedMs)
     const events: E[] = []
     if (read.done === true) {
       this.#end(events)
@@ -148,7 +155,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     const rest = this.#readBytes(read.value, events)
     if (rest !== undefined) return rest.then(() => events)
     // Events read so far still go out before the failure.
-    if (!this.#finished && this.#pace.isTooSlow(events.length)) this.#failure ??= tooSlow()
+    if (!this.#finished && this.#pace?.isTooSlow(events.length) === true) this.#failure ??= tooSlow()
     return events
   }
 
@@ -164,7 +171,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     if (!this.#started) {
       const start = opening(bytes)
       if (start === '' || start === '\ufeff') {
-        this.#pace.checkIdle()
+        this.#checkIdle()
         return undefined
       }
       this.#started = true
@@ -186,11 +193,15 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       this.#finished = true
       this.#readRest()
     } else if (into.length > before) {
-      this.#pace.noteEvents()
+      this.#idleMs = 0
     } else {
-      this.#pace.checkIdle()
+      this.#checkIdle()
     }
     return undefined
+  }
+
+  #checkIdle (): void {
+    if (this.#idleMs > this.#idleEventsMs) throw new GatewayError('upstream_timeout')
   }
 
   #readMessages (messages: readonly EventSourceMessage[], into: E[]): void {

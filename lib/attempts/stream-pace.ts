@@ -1,6 +1,6 @@
 /**
- * Watches how fast the events of one stream come. Only the time in which they are waited for counts: a caller
- * may pause.
+ * Watches how fast the events of a stream come whose provider limits slow ones. Only the time in which they
+ * are waited for counts: a caller may pause.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -16,19 +16,14 @@ export interface SlowStreamGuard extends SlowStreamSettings {
 }
 
 export class StreamPace {
-  readonly #slow: SlowStreamGuard | undefined
-  readonly #idleEventsMs: number
-  /** Waited since the last event. */
-  #idleMs = 0
+  readonly #slow: SlowStreamGuard
   /** Waited in the present window of the guard, and events that came in it. */
   #windowMs = 0
   #windowEvents = 0
   #isGuarded = false
 
-  /** @param idleEventsMs longest wait without an event, while bytes come all the same */
-  constructor (slow: SlowStreamGuard | undefined, idleEventsMs: number) {
+  constructor (slow: SlowStreamGuard) {
     this.#slow = slow
-    this.#idleEventsMs = idleEventsMs
   }
 
   /** Starts the guard: the first output has arrived, or is no longer awaited. */
@@ -39,32 +34,26 @@ export class StreamPace {
   }
 
   /**
-   * Waits for a read, but not longer for an event than the guard allows. @throws GatewayError
-   * `upstream_too_slow`
+   * Waits for a read, but not longer for an event than the guard allows.
+   *
+   * @param idleMs waited since the last event
+   * @throws GatewayError `upstream_too_slow`
    */
-  wait<T> (pending: Promise<T>): Promise<T> {
-    const pauseMs = this.#isGuarded ? this.#slow?.pauseMs : undefined
-    return pauseMs === undefined ? pending : this.#withinPause(pending, pauseMs)
+  wait<T> (pending: Promise<T>, idleMs: number): Promise<T> {
+    const { pauseMs } = this.#slow
+    return pauseMs === undefined || !this.#isGuarded
+      ? pending
+      : this.#withinPause(pending, Math.max(0, pauseMs - idleMs))
   }
 
   noteWait (ms: number): void {
-    this.#idleMs += ms
     this.#windowMs += ms
-  }
-
-  noteEvents (): void {
-    this.#idleMs = 0
-  }
-
-  /** @throws GatewayError `upstream_timeout` */
-  checkIdle (): void {
-    if (this.#idleMs > this.#idleEventsMs) throw new GatewayError('upstream_timeout')
   }
 
   /** Counts the events of a read. @returns true for a stream that is given up */
   isTooSlow (events: number): boolean {
     const slow = this.#slow
-    if (slow?.eventsPerSecond === undefined || !this.#isGuarded) return false
+    if (slow.eventsPerSecond === undefined || !this.#isGuarded) return false
     this.#windowEvents += events
     if (this.#windowMs < slow.windowMs) return false
     const isSlow = this.#windowEvents * 1000 < slow.eventsPerSecond * this.#windowMs
@@ -74,11 +63,11 @@ export class StreamPace {
   }
 
   async #withinPause<T> (pending: Promise<T>, pauseMs: number): Promise<T> {
-    const pause = startTimer(Math.max(0, pauseMs - this.#idleMs), 'paused' as const)
+    const pause = startTimer(pauseMs, 'paused' as const)
     try {
       const first = await Promise.race([pending, pause.elapsed])
       if (first !== 'paused') return first
-      if (this.#slow?.mayGiveUp('after_output') === true) throw tooSlow()
+      if (this.#slow.mayGiveUp('after_output')) throw tooSlow()
     } finally {
       pause.stop()
     }

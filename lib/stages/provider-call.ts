@@ -79,6 +79,7 @@ export function providerCall<C extends Capability> (
       shared
     )
   }
+  const limitsSlowStreams = [...providers.values()].some(({ slowStream }) => slowStream !== undefined)
   /** Returns what gives up slow streams; `undefined` if no provider of the call limits them. */
   const slowStreamGuard = (call: RoutedCall<R>, health: RouteHealth): ProviderCallOptions['mayGiveUp'] => {
     if (call.request.stream !== true) return undefined
@@ -93,7 +94,7 @@ export function providerCall<C extends Capability> (
   return flatMap(call => {
     call.record.streamed = call.request.stream === true
     const health = call.providerKey === undefined ? routeHealth : new RouteHealth()
-    const mayGiveUp = slowStreamGuard(call, health)
+    const mayGiveUp = limitsSlowStreams ? slowStreamGuard(call, health) : undefined
     return new AnswerBatches<R, E>(call, {
       open: () => new CallAttempts(call, {
         health, firstCredential: capability === 'deferred', prepare: route => prepare(call, route, mayGiveUp)
