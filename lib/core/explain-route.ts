@@ -18,10 +18,9 @@ export function rankText ({ ranked, preferred }: Route, index: number): string {
  * Lists the models that were tried or skipped and why, then the one that succeeded and what gave it its
  * place: `openai/gpt-5: upstream_timeout; anthropic/claude-sonnet-5-5: score=0.71`.
  *
- * Printable ASCII, at most 512 characters; `undefined` where there was nothing to choose.
+ * Printable ASCII, at most 512 characters. Of interest only where there was a choice (`hadChoice`).
  */
-export function explainRoute ({ routes, chosen, failedAttempts }: CallRecord): string | undefined {
-  if (failedAttempts === undefined && (routes === undefined || routes.length < 2)) return undefined
+export function explainRoute ({ routes, chosen, failedAttempts }: CallRecord): string {
   const steps = printAttempts(failedAttempts ?? [])
   if (chosen !== undefined) steps.push(`${chosen.modelId}: ${rankText(chosen, routes?.indexOf(chosen) ?? 0)}`)
   const text = steps.join('; ').replace(/[^\x20-\x7e]/g, '?')

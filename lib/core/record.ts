@@ -408,6 +408,11 @@ export function noteError (record: CallRecord, error: unknown): Outcome {
   return record.outcome
 }
 
+/** Returns true for a call that had several routes, or of which one failed or was skipped. */
+export function hadChoice ({ routes, failedAttempts }: CallRecord): boolean {
+  return failedAttempts !== undefined || (routes !== undefined && routes.length > 1)
+}
+
 /** Returns the size of a request, with what it takes from stored responses. */
 export function requestBytes ({
   bodyBytes,

@@ -1,6 +1,7 @@
 /** Writes replies to the socket. */
 
 import { explainRoute } from '../core/explain-route.ts'
+import { hadChoice } from '../core/record.ts'
 import { writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'
@@ -100,8 +101,7 @@ function headersOf (reply: Reply, call: Call, { addHeaders }: WriteOptions): Rec
   if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
   if (record.cache !== undefined) headers['x-headgate-cache'] = record.cache
   if (record.stages !== undefined) headers['x-headgate-stages'] = record.stages.join(', ')
-  const route = explainRoute(record)
-  if (route !== undefined) headers['x-headgate-route'] = route
+  if (hadChoice(record)) headers['x-headgate-route'] = explainRoute(record)
   if (record.ignoredFields !== undefined) {
     headers['x-headgate-ignored'] = printable(record.ignoredFields.join(', '))
   }

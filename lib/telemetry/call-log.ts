@@ -2,11 +2,12 @@
 
 import { candidatesOf, printAttempts } from '../core/explain-route.ts'
 import { clientAddress } from '../net/client-address.ts'
-import { cutName, unknownCaller, type CallRecord } from '../core/record.ts'
+import { cutName, hadChoice, unknownCaller, type CallRecord } from '../core/record.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
 import { recordedUnits } from '../../schemas/billed-units.ts'
 import { amountOf, charactersPerToken, type Units } from '../core/usage.ts'
+import type { StageFindings } from '../core/stage-findings.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import { writeLine, type Log } from '../log/log.ts'
 
@@ -57,8 +58,8 @@ function fieldsOf (
     attempts: record.attempts,
     hedges: record.hedges,
     failed_attempts: record.failedAttempts && printAttempts(record.failedAttempts),
-    candidates: candidatesOf(record),
-    findings: printFindings(record),
+    candidates: hadChoice(record) ? candidatesOf(record) : undefined,
+    findings: record.findings && printFindings(record.findings),
     exceeded_budgets: record.exceededBudgets?.map(({ party, budget }) => `${party}: ${budget}`),
     budget_unread: record.budgetUnread,
     dry_run: record.dryRun,
@@ -102,8 +103,7 @@ function usageOf ({
     : { completion: Math.ceil(outputCharacters / charactersPerToken), estimated: true }
 }
 
-function printFindings ({ findings }: CallRecord): readonly object[] | undefined {
-  const found = findings?.found ?? []
+function printFindings ({ found }: StageFindings): readonly object[] | undefined {
   return found.length === 0
     ? undefined
     : found.map(({ stage, point, action, count, durationMs }) => ({

@@ -6,7 +6,13 @@
 
 import { defaultMessage } from '../core/errors.ts'
 import { rankText } from '../core/explain-route.ts'
-import type { CallRecord, FailedAttempt, SentRequest, ToolRun } from '../core/record.ts'
+import {
+  hadChoice,
+  type CallRecord,
+  type FailedAttempt,
+  type SentRequest,
+  type ToolRun
+} from '../core/record.ts'
 import type { Route } from '../core/route.ts'
 
 /** Times are milliseconds since the call was accepted. A step that did not happen is absent. */
@@ -126,16 +132,9 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
  * none, no limit that refused it, and no trace.
  */
 function isPlain (record: CallRecord, receivedAtMs: number): boolean {
-  const { requests, toolRuns, routes, failedAttempts, refusedBy, trace } = record
-  if (
-    trace !== undefined ||
-    toolRuns !== undefined ||
-    failedAttempts !== undefined ||
-    refusedBy !== undefined ||
-    (routes !== undefined && routes.length > 1)
-  ) {
-    return false
-  }
+  const { requests, toolRuns, refusedBy, trace } = record
+  if (trace !== undefined || toolRuns !== undefined || refusedBy !== undefined) return false
+  if (hadChoice(record)) return false
   const first = requests?.[0]
   if (first === undefined) return true
   return (
