@@ -4,7 +4,8 @@ import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { refine } from '../core/call.ts'
 import { noteError } from '../core/record.ts'
 import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
-import { OpenCall, type OpenCalls } from './open-calls.ts'
+import { RingMember } from '../async/ring.ts'
+import type { OpenCall, OpenCalls } from './open-calls.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
 import { writeReply, type AddHeaders } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -80,7 +81,10 @@ export function answerCalls (parts: AnswerParts): AnswerCall {
   }
 }
 
-class CallInFlight extends OpenCall implements StalledCaller {
+class CallInFlight extends RingMember implements OpenCall, StalledCaller {
+  readonly call: Call
+  readonly abort: (reason: GatewayError) => void
+  deadlineMs: number
   readonly #parts: AnswerParts
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
@@ -99,7 +103,10 @@ class CallInFlight extends OpenCall implements StalledCaller {
     const { limits } = parts
     const endpoint = target instanceof GatewayError ? undefined : target
     const { call, abort, admitted, close } = readCall(context, params, endpoint, limits, parts.admission)
-    super(call, abort, call.receivedAtMs + limits.callMs)
+    super()
+    this.call = call
+    this.abort = abort
+    this.deadlineMs = call.receivedAtMs + limits.callMs
     call.record.trace = parts.options.beginTrace?.(call.headers)
     refine(call, { endAfter: (ms: number) => parts.open.shorten(this, call.receivedAtMs + ms) })
     this.#parts = parts

@@ -4,26 +4,17 @@
  * touched for it.
  */
 
-import { Ring, RingMember } from '../async/ring.ts'
+import { Ring, type RingMember } from '../async/ring.ts'
 import { GatewayError } from '../core/errors.ts'
-import type { Call } from '../core/call.ts'
 
 /** Milliseconds between two searches for calls past their deadline: each goes through all open calls. */
 const minSweepMs = 10
 
 /** One open call, as the edge sees it. */
-export class OpenCall extends RingMember {
-  readonly call: Call
+export interface OpenCall extends RingMember {
   readonly abort: (reason: GatewayError) => void
   /** The time at which the call has to end, by `performance.now()`. */
   deadlineMs: number
-
-  constructor (call: Call, abort: (reason: GatewayError) => void, deadlineMs: number) {
-    super()
-    this.call = call
-    this.abort = abort
-    this.deadlineMs = deadlineMs
-  }
 }
 
 export class OpenCalls implements Iterable<OpenCall> {

@@ -1,6 +1,7 @@
 import t from 'tap'
-import { OpenCall, OpenCalls } from '../../lib/http/open-calls.ts'
-import { receivedCall } from '../support/stages.ts'
+import { RingMember } from '../../lib/async/ring.ts'
+import { OpenCalls, type OpenCall } from '../../lib/http/open-calls.ts'
+import type { GatewayError } from '../../lib/core/errors.ts'
 import { until } from '../support/until.ts'
 
 /** Adds a call that is to end after `ms`; `endedBy` returns what ended it. */
@@ -9,7 +10,10 @@ function openCall (
   ms: number
 ): { readonly call: OpenCall, readonly endedBy: () => string | undefined } {
   let code: string | undefined
-  const call = new OpenCall(receivedCall({}), error => { code = error.code }, performance.now() + ms)
+  const call: OpenCall = Object.assign(new RingMember(), {
+    abort: (error: GatewayError) => { code = error.code },
+    deadlineMs: performance.now() + ms
+  })
   open.add(call)
   return { call, endedBy: () => code }
 }
