@@ -26,7 +26,6 @@ const elsewhere: Reasons = {
   'config/optional-packages': ['package/package', 'names the packages that are not installed there'],
   'config/plain-value': ['config/config-document', 'makes the values of the documents that are read there'],
   'coordination/scripts': ['limits/redis-counters', 'what Redis runs'],
-  'core/provider-use': ['stages/check-uses', 'lists what is judged there'],
   'create-services': ['gateway/routing', 'puts all services together'],
   'dashboard/link': ['cli/dashboard', 'an address'],
   'deferred/detached-call': ['deferred/answer-task', 'runs the tasks that are tested there'],

@@ -1,6 +1,6 @@
 import { isObjectName } from '../json/object-names.ts'
 import type { ChatInput } from './input.ts'
-import { routerUses, type ProviderUse } from '../core/provider-use.ts'
+import type { ProviderUse } from '../core/provider-use.ts'
 
 /**
  * Lists what a conversation has a provider do, whichever dialect its caller speaks: files and recordings by
@@ -42,4 +42,27 @@ function partUses (part: object, param: string): readonly ProviderUse[] {
 /** Tells an address from a `data:` URL and from bare base64. */
 function isAddress (name: string, value: string): boolean {
   return (name === 'url' || name === 'file_data') && /^\s*(?!data:)(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(value)
+}
+
+/** Fields of servers that route to others, such as OpenRouter and LiteLLM. */
+const routerFields = [
+  'models',
+  'fallbacks',
+  'fallback_models',
+  'fallback',
+  'context_window_fallbacks',
+  'route',
+  'router',
+  'provider',
+  'providers',
+  'plugins',
+  'preset',
+  'extra_body'
+] as const
+
+/** Lists the fields of a request that tell a server what else to use. */
+export function routerUses (request: object): readonly ProviderUse[] {
+  return routerFields.flatMap((param): ProviderUse[] =>
+    (Reflect.get(request, param) ?? undefined) === undefined ? [] : [{ kind: 'router_field', param }]
+  )
 }

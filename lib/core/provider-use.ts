@@ -20,26 +20,3 @@ export type ProviderUse =
   | { readonly kind: 'router_field', readonly param: string }
   /** A tool of a type that is in no list here: it could do anything. */
   | { readonly kind: 'unknown_tool', readonly name: string, readonly param: string }
-
-/** Fields of servers that route to others, such as OpenRouter and LiteLLM. */
-const routerFields = [
-  'models',
-  'fallbacks',
-  'fallback_models',
-  'fallback',
-  'context_window_fallbacks',
-  'route',
-  'router',
-  'provider',
-  'providers',
-  'plugins',
-  'preset',
-  'extra_body'
-] as const
-
-/** Lists the fields of a request that tell a server what else to use. */
-export function routerUses (request: object): readonly ProviderUse[] {
-  return routerFields.flatMap((param): ProviderUse[] =>
-    (Reflect.get(request, param) ?? undefined) === undefined ? [] : [{ kind: 'router_field', param }]
-  )
-}

@@ -45,7 +45,10 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
     const events = this.#read(batch.events)
     if (isFirst) {
       // A direct answer begins with the provider's own count.
-      const promptTokens = events.some(isDirect) ? undefined : this.#estimate?.(batch.call.request).prompt
+      const promptTokens =
+        this.#estimate === undefined || events.some(isDirect)
+          ? undefined
+          : this.#estimate(batch.call.request).prompt
       events.unshift(startOf(batch.events[0], batch.route, promptTokens))
     }
     return events.length === 0 ? undefined : { call, route, events }

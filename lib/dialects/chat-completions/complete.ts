@@ -35,55 +35,35 @@ type Batches = ReadonlyArray<{ readonly events: readonly ChatEvent[] }>
  * @param costOf returns what `usage` says of the cost. Default: nothing
  */
 export function toCompletion (batches: Batches, costOf?: () => UsageCost | undefined): Completion {
-  const chunks = new ChunkBuilder(batches[0]?.events[0] as AnswerHead, true, costOf) // by normalise
-  const completion = new CompletionFold()
-  for (const { events } of batches) for (const event of events) completion.add(chunks.of(event))
-  completion.add(chunks.end())
-  return completion.result()
+  const builder = new ChunkBuilder(batches[0]?.events[0] as AnswerHead, true, costOf) // by normalise
+  const chunks: Chunk[] = []
+  for (const { events } of batches) for (const event of events) chunks.push(...builder.of(event))
+  return foldChunks([...chunks, ...builder.end()])
 }
 
 /**
- * Folds the chunks of an answer, in order, into the answer that a call without `stream` gets.
+ * Folds the chunks of an answer, in order, into the answer that a call without `stream` gets. Choices come
+ * out in the order of their indexes; `refusal` is always there.
  *
  * @throws TypeError for no chunks at all: an answer begins with at least one
  */
 export function foldChunks (chunks: readonly Chunk[]): Completion {
-  const completion = new CompletionFold()
-  completion.add(chunks)
-  return completion.result()
-}
-
-class CompletionFold {
-  #answer: Completion | undefined
-  readonly #choices = new Map<number, ChoiceFold>()
-
-  add (chunks: readonly Chunk[]): void {
-    for (const chunk of chunks) {
-      const answer = (this.#answer ??= {
-        id: chunk.id,
-        object: 'chat.completion',
-        created: chunk.created,
-        model: chunk.model,
-        choices: []
-      })
-      for (const key in chunk) if (!chunkFields.has(key)) answer[key] = chunk[key]
-      for (const piece of chunk.choices) {
-        let choice = this.#choices.get(piece.index)
-        if (choice === undefined) this.#choices.set(piece.index, choice = new ChoiceFold(piece.index))
-        choice.add(piece)
-      }
-      if (chunk.usage !== undefined && chunk.usage !== null) answer.usage = chunk.usage
+  const [first] = chunks
+  if (first === undefined) throw new TypeError('an answer has at least one chunk')
+  const { id, created, model } = first
+  const answer: Completion = { id, object: 'chat.completion', created, model, choices: [] }
+  const choices = new Map<number, ChoiceFold>()
+  for (const chunk of chunks) {
+    for (const key in chunk) if (!chunkFields.has(key)) answer[key] = chunk[key]
+    for (const piece of chunk.choices) {
+      let choice = choices.get(piece.index)
+      if (choice === undefined) choices.set(piece.index, choice = new ChoiceFold(piece.index))
+      choice.add(piece)
     }
+    if (chunk.usage !== undefined && chunk.usage !== null) answer.usage = chunk.usage
   }
-
-  /** Choices come out in the order of their indexes; `refusal` is always there. */
-  result (): Completion {
-    if (this.#answer === undefined) throw new TypeError('an answer has at least one chunk')
-    this.#answer.choices = [...this.#choices.values()]
-      .toSorted((a, b) => a.index - b.index)
-      .map(choice => choice.result())
-    return this.#answer
-  }
+  answer.choices = [...choices.values()].toSorted((a, b) => a.index - b.index).map(choice => choice.result())
+  return answer
 }
 
 /**

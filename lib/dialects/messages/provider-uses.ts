@@ -1,7 +1,8 @@
 import { isObject, objectsOf, type JsonObject } from '../../json/guards.ts'
 import { isObjectName } from '../../json/object-names.ts'
 import { visitFields } from '../../json/visit-fields.ts'
-import { routerUses, type ProviderUse } from '../../core/provider-use.ts'
+import { routerUses } from '../../chat/provider-uses.ts'
+import type { ProviderUse } from '../../core/provider-use.ts'
 import type { MessagesContext } from './input.ts'
 
 /** Fields that may name anything without a provider acting on it. */

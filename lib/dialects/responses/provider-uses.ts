@@ -2,7 +2,8 @@ import { isObject, objectsOf, type JsonObject } from '../../json/guards.ts'
 import { isObjectName } from '../../json/object-names.ts'
 import { visitFields } from '../../json/visit-fields.ts'
 import { isIdAlone } from './stored-input.ts'
-import { routerUses, type ProviderUse } from '../../core/provider-use.ts'
+import { routerUses } from '../../chat/provider-uses.ts'
+import type { ProviderUse } from '../../core/provider-use.ts'
 import type { ResponsesContext } from './input.ts'
 
 /** The facts of the context that are read. */

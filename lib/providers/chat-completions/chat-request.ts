@@ -11,6 +11,7 @@ import { allowedTools } from '../../chat/plain-tool-choice.ts'
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
 import { mapSame, wireConversation } from './messages.ts'
 import type { ChatInput } from '../../chat/input.ts'
+import type { Effort } from '../../../schemas/efforts.ts'
 import type { Tool } from '../../../schemas/tools.ts'
 import type { AdapterInput, UpstreamRequest } from '../provider.ts'
 import type { Quirks } from '../../core/quirks.ts'
@@ -40,19 +41,20 @@ export function chatRequest (input: AdapterInput<ChatInput>, body = chatBody(inp
 }
 
 export function chatBody (given: AdapterInput<ChatInput>): Record<string, unknown> {
-  const fitted = fitTuning(given.request, given.route.traits)
+  const { traits } = given.route
+  const fitted = traits === undefined ? given.request : fitTuning(given.request, traits)
   const request = given.quirks.legacyFunctions === true ? fitted : functionsAsTools(fitted)
   const input = request === given.request ? given : extend(given, { request })
   const { route, quirks } = input
-  refuseAudio(request, quirks)
-  refuseStop(input)
+  refuseUnsupported(input)
   const body: Record<string, unknown> = {
     model: route.model,
     messages: wireConversation(request.messages, quirks)
   }
   // A request has a few fields, the list two dozen: by the latter it would take 1 µs more.
   for (const field in request) {
-    if (isForwarded(field) && request[field] !== undefined) body[field] = request[field]
+    const value: unknown = forwarded.has(field) ? Reflect.get(request, field) : undefined
+    if (value !== undefined) body[field] = value
   }
   for (const field of quirks.extraFields ?? []) {
     const value: unknown = Reflect.get(request, field)
@@ -63,7 +65,7 @@ export function chatBody (given: AdapterInput<ChatInput>): Record<string, unknow
   if (tier !== undefined) body['service_tier'] = tier === 'standard_only' ? 'default' : tier
   if (quirks.multipleChoices === false) delete body['n']
   addTokenLimit(body, input)
-  addReasoningEffort(body, input)
+  if (request.reasoning_effort !== undefined) addReasoningEffort(body, request.reasoning_effort, quirks)
   addTools(body, input)
   if (input.streamed) addStreamOptions(body, input)
   const { safety_identifier: identifier, user = identifier } = request
@@ -82,12 +84,13 @@ function rename (body: Record<string, unknown>, names: Readonly<Record<string, s
   }
 }
 
-function isForwarded (field: string): field is keyof ChatInput {
-  return forwarded.has(field)
-}
-
-/** Refuses audio that this model cannot produce: a caller would miss it, unlike fields that only tune. */
-function refuseAudio ({ modalities, audio }: ChatInput, { omit = [] }: Quirks): void {
+/**
+ * Refuses what a caller would miss, unlike fields that only tune: audio that this model cannot produce, and
+ * `stop` where it is not taken, as the answer would run past it.
+ */
+function refuseUnsupported ({ request, route: { traits }, quirks }: AdapterInput<ChatInput>): void {
+  const { modalities, audio, stop } = request
+  const { omit = [] } = quirks
   const message = 'This model does not answer with audio.'
   if (modalities?.includes('audio') === true && omit.includes('modalities')) {
     throw new GatewayError('unsupported_parameter', { message, param: 'modalities' })
@@ -95,10 +98,6 @@ function refuseAudio ({ modalities, audio }: ChatInput, { omit = [] }: Quirks): 
   if (audio !== undefined && omit.includes('audio')) {
     throw new GatewayError('unsupported_parameter', { message, param: 'audio' })
   }
-}
-
-/** Refuses `stop` where the model does not take it: the answer would run past it. */
-function refuseStop ({ request: { stop }, route: { traits } }: AdapterInput<ChatInput>): void {
   if (traits?.stop !== false || stop === undefined || stop.length === 0) return
   throw new GatewayError('unsupported_parameter', {
     message: 'This model does not take `stop`. Leave it out, or use another model.',
@@ -120,12 +119,8 @@ function addTokenLimit (
   )
 }
 
-function addReasoningEffort (
-  body: Record<string, unknown>,
-  { request, quirks }: AdapterInput<ChatInput>
-): void {
-  const { reasoning_effort: effort } = request
-  if (effort === undefined || quirks.reasoningEffort === 'omit') return
+function addReasoningEffort (body: Record<string, unknown>, effort: Effort, quirks: Quirks): void {
+  if (quirks.reasoningEffort === 'omit') return
   if (quirks.reasoningEffort === 'object') body['reasoning'] = { effort }
   else body['reasoning_effort'] = effort
 }

@@ -214,7 +214,10 @@ export class ResponseReader {
 
   #readFinish (choice: Choice, wire: WireChoice): void {
     const reason = finishReasonOf(wire.finish_reason)
-    choice.finish = laterReason(choice.finish, reason)
+    // A server that first says `stop` and then that the answer was cut or filtered means the latter: it must
+    // not look complete.
+    const cuts = reason === 'length' || reason === 'content_filter'
+    if (reason !== undefined && (choice.finish === undefined || cuts)) choice.finish = reason
     if (reason === 'length' && namesFullContext(wire.finish_reason)) choice.isContextFull = true
     // vLLM and SGLang say which stop sequence they met; the id of a token is none.
     for (const met of [wire.stop_reason, wire.matched_stop]) {
@@ -411,19 +414,6 @@ function deltaOf (wire: WireChoice, choice: Choice): WireDelta {
     ...toolCalls?.any !== true && !legacyCall && { tool_calls: calls, function_call: call },
     ...Object.fromEntries(Object.entries(delta ?? {}).filter(([, value]) => value !== null && value !== ''))
   }
-}
-
-/**
- * A server that first says `stop` and then that the answer was cut or filtered means the latter: it must not
- * look complete.
- */
-function laterReason (
-  known: FinishReason | undefined,
-  reason: FinishReason | undefined
-): FinishReason | undefined {
-  return known === undefined || reason === 'length' || reason === 'content_filter'
-    ? (reason ?? known)
-    : known
 }
 
 function isCut ({ finish }: Choice): boolean {
