@@ -238,8 +238,7 @@ const compressionCheckFromBytes = 1024 * 1024
  * bytes that are not what the header says or a megabyte and more that is compressed over 200:1;
  * `upstream_stream_interrupted` for a cut one.
  */
-export function decompressed (body: UpstreamBody, encoding: string | string[] | undefined): UpstreamBody {
-  if (encoding === undefined) return body
+export function decompressed (body: UpstreamBody, encoding: string | string[]): UpstreamBody {
   const inflate = inflater(String(encoding))
   if (inflate === 'identity') return body
   if (inflate === undefined) {

@@ -124,8 +124,10 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     if (length !== undefined) this.#leftBytes = Number(length)
     const queue = new BodyQueue(this)
     this.#queue = queue
+    const encoding = headers['content-encoding']
+    const body = encoding === undefined ? queue : decompressed(queue, encoding)
     this.#startTimer(this.#options.timeouts.idleBytesMs)
-    this.#resolve?.({ status, headers, body: decompressed(queue, headers['content-encoding']) })
+    this.#resolve?.({ status, headers, body })
     this.#resolve = undefined
     this.#reject = undefined
   }

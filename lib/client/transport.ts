@@ -84,10 +84,11 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
         const { signal, credential, trace } = sendOptions
         if (signal.aborted) throw signal.reason
         if (isClosed) throw new GatewayError('upstream_unreachable', { cause: 'the transport is closed' })
+        const path = prefix + request.path
         const headers: Record<string, string> = { ...trace, ...fixed, ...request.headers, ...credential }
         new Exchange(sendOptions, context, resolve, reject).start({
           method: request.method,
-          path: withQuery(prefix + request.path, base.search),
+          path: base.search === '' ? path : withQuery(path, base.search),
           headers,
           body: outgoingBody(body, headers)
         })
@@ -118,7 +119,7 @@ function connectionsTo (
   )
 }
 
-/** @param search a query with its `?`, or the empty text */
+/** @param search a query with its `?` */
 function withQuery (path: string, search: string): string {
   return path.includes('?') ? path + search.replace('?', '&') : path + search
 }

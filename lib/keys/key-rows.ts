@@ -8,8 +8,8 @@ import type { KeyRow, ProjectRow, UserRow } from '../stores/tables.ts'
 export interface KeyEntry {
   readonly key: ApiKey
   readonly digest: Buffer
-  /** The time until which a digest that was replaced is accepted. */
-  readonly untilMs?: number | undefined
+  /** The time until which it is accepted: a key may expire, and a digest may have been replaced. */
+  readonly untilMs: number
 }
 
 /** Describes a key as the operator sees it in a list. */
@@ -32,12 +32,13 @@ export function entriesOfRow (
   // Such a key was made while its project was being archived: earlier ones are revoked.
   if (typeof project?.archived_at_ms === 'number') return []
   const key = ownedBy(inProject(fromRow(row), project), owner)
-  const entry = (digest: string, untilMs?: number): readonly [string, KeyEntry] => [
+  const { expiresAtMs = Infinity } = key
+  const entry = (digest: string, untilMs: number): readonly [string, KeyEntry] => [
     digest,
-    { key, digest: Buffer.from(digest, 'base64'), untilMs }
+    { key, digest: Buffer.from(digest, 'base64'), untilMs: Math.min(untilMs, expiresAtMs) }
   ]
   const { digest, previous_digest: previous, previous_until_ms: untilMs } = row
-  return [entry(digest), ...previous === null || untilMs === null ? [] : [entry(previous, untilMs)]]
+  return [entry(digest, Infinity), ...previous === null || untilMs === null ? [] : [entry(previous, untilMs)]]
 }
 
 /** The parts of a user that their keys depend on. */

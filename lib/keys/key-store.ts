@@ -217,13 +217,13 @@ class LoadedKeys {
 
   readonly check = (presented: string): ApiKey | undefined => {
     const known = this.#accepted.get(presented)
-    if (known !== undefined) return isEntryExpired(known) ? undefined : known.key
+    if (known !== undefined) return known.untilMs <= Date.now() ? undefined : known.key
     const text = digestOf(presented)
     const entry = this.#configured.get(text) ?? this.#stored.get(text)
     // Compares the digest in constant time as well, which the map does not.
     if (entry === undefined || !timingSafeEqual(Buffer.from(text, 'base64'), entry.digest)) return undefined
     if (!this.#configured.has(text) && this.#isTooOld()) throw unreadable()
-    if (isEntryExpired(entry)) return undefined
+    if (entry.untilMs <= Date.now()) return undefined
     if (this.#accepted.size >= maxAccepted) this.#accepted.clear()
     this.#accepted.set(presented, entry)
     return entry.key
@@ -375,12 +375,10 @@ function unreadable (): GatewayError {
   })
 }
 
-function isEntryExpired ({ key, untilMs = Infinity }: KeyEntry): boolean {
-  return untilMs <= Date.now() || isExpired(key)
-}
-
 function entriesOf (keys: ReadonlyArray<readonly [digest: string, key: ApiKey]>): Entries {
-  return new Map(keys.map(([digest, key]) => [digest, { key, digest: Buffer.from(digest, 'base64') }]))
+  return new Map(keys.map(([digest, key]) => [
+    digest, { key, digest: Buffer.from(digest, 'base64'), untilMs: key.expiresAtMs ?? Infinity }
+  ]))
 }
 
 function fromSettings ({ key, name, ...scope }: KeySettings): readonly [string, ApiKey] {

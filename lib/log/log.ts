@@ -128,7 +128,7 @@ interface System {
  */
 export class LogOutput {
   readonly #system: System
-  readonly #format: (line: string) => string
+  readonly #format: ((line: string) => string) | undefined
   readonly #timer: NodeJS.Timeout
   readonly #onExit = (): void => this.writeBeforeExit()
   #lines = ''
@@ -143,8 +143,8 @@ export class LogOutput {
   /** Takes each line as well. */
   copy: ((line: string) => void) | undefined
 
-  /** @param format makes what is written of a line */
-  constructor (system: System = fs, format = (line: string): string => line) {
+  /** @param format makes what is written of a line. Default: the line itself */
+  constructor (system: System = fs, format?: (line: string) => string) {
     this.#system = system
     this.#format = format
     process.once('exit', this.#onExit)
@@ -152,7 +152,7 @@ export class LogOutput {
   }
 
   write (line: string): void {
-    this.#lines += this.#format(line)
+    this.#lines += this.#format?.(line) ?? line
     if (this.#lines.length >= maxBufferedLength) this.#send()
     this.copy?.(line)
   }

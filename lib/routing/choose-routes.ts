@@ -91,7 +91,9 @@ export function chooseRoutes<R extends ModelRequest> (
   call: RoutingInput<R>, { models, providers, routeHealth, settings: { limits } }: ChooseRoutesServices,
   { defaultModel, settings, attributes, session: sessionOf, requirements }: ChooseRoutesOptions<R> = {}
 ): ChosenRoutes {
-  const named = choicesOf(call.request.model ?? defaultModel?.(call.request))
+  const wantedModels = call.request.model ?? defaultModel?.(call.request)
+  if (wantedModels === undefined || wantedModels === null) throw missingModel()
+  const named = isList(wantedModels) ? wantedModels : [wantedModels]
   const choices = call.options === undefined ? named : [...named, ...call.options.fallbacks]
   if (choices.length > limits.modelsPerCall) {
     const param = named.length > limits.modelsPerCall ? 'model' : 'fallbacks'
@@ -117,7 +119,7 @@ export function chooseRoutes<R extends ModelRequest> (
     // Where a header has replaced the model, its name says nothing of what is called.
     const isReplaced = byHeader !== undefined && modelsBeside(found, name, models).length > 0
     requestedNames.push(...(isReplaced ? found.map(({ modelId }) => modelId) : [name]))
-    const usable = allowed(found, name, call.key, models)
+    const usable = call.key.models === undefined ? found : allowed(found, name, call.key, models)
     const written = typeof choice === 'string' ? undefined : choice.settings ?? undefined
     const given = written && settings?.(written)
     for (const route of usable) {
@@ -155,7 +157,7 @@ export function chooseRoutes<R extends ModelRequest> (
   const continuing = call.origin === undefined ? capable : originFirst(capable, call.origin)
   const chosen = preferences === undefined ? continuing : inCallerOrder(continuing, preferences)
   // Every choice has given at least one route, and there is at least one choice.
-  if (!isFilled(chosen)) throw missingModel()
+  if (chosen.length === 0) throw missingModel()
   const skipped =
     wanted.skipped.length + fitting.skipped.length === 0 ? none : [...wanted.skipped, ...fitting.skipped]
   // Only these choose by the session. It is found for them alone, as that hashes the prompt.
@@ -165,7 +167,7 @@ export function chooseRoutes<R extends ModelRequest> (
     )
   )
   return {
-    routes: chosen,
+    routes: chosen as readonly [Route, ...Route[]], // it has one
     requestedNames,
     skipped,
     ...gains && { session: session() },
@@ -181,15 +183,6 @@ export function accountsOf (provider: Provider | undefined, credentials = 1): re
   return provider === undefined
     ? []
     : Array.from({ length: credentials }, (_, credential) => accountDigest(provider, undefined, credential))
-}
-
-function isFilled<T> (list: readonly T[]): list is readonly [T, ...T[]] {
-  return list.length > 0
-}
-
-function choicesOf (model: ModelRequest['model']): readonly ModelChoice[] {
-  if (model === undefined || model === null) throw missingModel()
-  return isList(model) ? model : [model]
 }
 
 function nameOf (choice: ModelChoice): string {
@@ -258,7 +251,6 @@ function allowed (
   key: ApiKey,
   models: ModelRegistry
 ): readonly Route[] {
-  if (key.models === undefined) return routes
   const modelsOfName = new Set(models.routes(name).map(({ modelId }) => modelId))
   const byName = listsName(key, name)
   const usable = routes.filter(
