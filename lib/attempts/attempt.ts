@@ -82,18 +82,7 @@ export function openAttempt<R, E extends { readonly type: string }> (
   options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   // Not an `async` function, which is suspended for as long as the provider takes, with the request in it.
-  return sendInput(call, input, provider, adapter).then(response =>
-    openResponse(response, call, input, provider, adapter, options)
-  )
-}
-
-function sendInput<R> (
-  call: AttemptCall,
-  input: AdapterInput<R>,
-  provider: Provider,
-  adapter: Pick<Adapter<R, unknown>, 'request'>
-): Promise<UpstreamResponse> {
-  const send = (request: UpstreamRequest): Promise<UpstreamResponse> => {
+  const send = (request: UpstreamRequest): Promise<OpenAttempt<E>> => {
     call.record.attempts++
     return provider.transport.send(request, {
       signal: call.signal,
@@ -102,7 +91,7 @@ function sendInput<R> (
       streamed: input.streamed,
       keyId: call.key.id,
       trace: call.span?.headers(provider.propagate ?? 'none')
-    })
+    }).then(response => openResponse(response, call, input, provider, adapter, options))
   }
   if (isSlowRequest(call.record)) {
     return yieldFairly()

@@ -115,7 +115,13 @@ const countedBytes = 1024 * 1024
  * @throws GatewayError `upstream_invalid_response`; a large one rejects
  */
 export function parseResponseBytes (bytes: Buffer): unknown {
-  return bytes.length > parsedAtOnceBytes ? parseLarge(withoutMark(bytes)) : parseResponse(bytes.toString())
+  if (bytes.length > parsedAtOnceBytes) return parseLarge(withoutMark(bytes))
+  const text = bytes.toString()
+  try {
+    return parseBounded(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+  } catch (cause) {
+    throw /^\s*</.test(text) ? pageInstead() : invalidResponse(cause)
+  }
 }
 
 async function parseLarge (bytes: Buffer): Promise<unknown> {
@@ -134,13 +140,4 @@ async function parseLarge (bytes: Buffer): Promise<unknown> {
 
 function withoutMark (bytes: Buffer): Buffer {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
-}
-
-/** @throws GatewayError `upstream_invalid_response` */
-export function parseResponse (text: string): unknown {
-  try {
-    return parseBounded(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
-  } catch (cause) {
-    throw /^\s*</.test(text) ? pageInstead() : invalidResponse(cause)
-  }
 }

@@ -141,7 +141,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
 
   onResponseEnd (controller: Controller): void {
     if (this.#isOver) return
-    const cut = this.#cutBy(controller)
+    const cut = this.#leftBytes === 0 ? undefined : this.#cutBy(controller)
     if (cut !== undefined) return this.#stop(new GatewayError('upstream_stream_interrupted', { cause: cut }))
     this.#end()
     this.#connection?.release()
@@ -228,7 +228,6 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
 
   /** Over HTTP/2 undici ends a response as complete that is not: returns why it is cut. */
   #cutBy ({ paused, rawTrailers }: Controller): string | undefined {
-    if (this.#leftBytes === 0) return undefined
     if (this.#leftBytes !== undefined) return 'the body is not as long as its header says'
     if (paused && Object.keys(rawTrailers ?? {}).length > 0) return 'trailers came before the body was read'
     return undefined

@@ -62,23 +62,6 @@ export function providerCall<C extends Capability> (
     isFree: capability === 'tokenCount',
     missingApis: routeHealth.missingApis
   }
-  const prepare = (
-    call: RoutedCall<R>,
-    route: Route,
-    mayGiveUp: ProviderCallOptions['mayGiveUp']
-  ): RouteRequest<OpenAttempt<E>> | undefined => {
-    const provider = providers.get(route.providerId)
-    const adapter = provider?.adapters[capability]
-    if (provider === undefined || adapter === undefined) return undefined
-    return new PreparedRequest<R, E>(
-      call,
-      route,
-      provider,
-      adapter,
-      mayGiveUp === undefined ? limits : { ...limits, mayGiveUp },
-      shared
-    )
-  }
   const limitsSlowStreams = [...providers.values()].some(({ slowStream }) => slowStream !== undefined)
   /** Returns what gives up slow streams; `undefined` if no provider of the call limits them. */
   const slowStreamGuard = (call: RoutedCall<R>, health: RouteHealth): ProviderCallOptions['mayGiveUp'] => {
@@ -95,10 +78,16 @@ export function providerCall<C extends Capability> (
     call.record.streamed = call.request.stream === true
     const health = call.providerKey === undefined ? routeHealth : new RouteHealth()
     const mayGiveUp = limitsSlowStreams ? slowStreamGuard(call, health) : undefined
+    const callOptions = mayGiveUp === undefined ? limits : { ...limits, mayGiveUp }
+    const prepare = (route: Route): RouteRequest<OpenAttempt<E>> | undefined => {
+      const provider = providers.get(route.providerId)
+      const adapter = provider?.adapters[capability]
+      if (provider === undefined || adapter === undefined) return undefined
+      return new PreparedRequest<R, E>(call, route, provider, adapter, callOptions, shared)
+    }
+    const firstCredential = capability === 'deferred'
     return new AnswerBatches<R, E>(call, {
-      open: () => new CallAttempts(call, {
-        health, firstCredential: capability === 'deferred', prepare: route => prepare(call, route, mayGiveUp)
-      }).firstAnswer(),
+      open: () => new CallAttempts(call, { health, firstCredential, prepare }).firstAnswer(),
       fail: (error, route) => {
         if (call.signal.aborted) return error
         health.recordStreamFailure(route, call.key.id, error)

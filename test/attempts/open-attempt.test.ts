@@ -3,7 +3,6 @@ import {
   bufferedAttempt,
   AnswerMemory,
   asInterrupted,
-  parseResponse,
   parseResponseBytes,
   readOrRefuse
 } from '../../lib/attempts/open-attempt.ts'
@@ -79,9 +78,9 @@ t.test('a message that cannot be read at the end was cut', async t => {
 })
 
 t.test('JSON is parsed, with a byte order mark or without, up to a depth', async t => {
-  t.same(parseResponse('\ufeff{"a":1}'), { a: 1 })
+  t.same(parseResponseBytes(Buffer.from('\ufeff{"a":1}')), { a: 1 })
   for (const text of ['', '{', '<html>', `${'['.repeat(300)}${']'.repeat(300)}`]) {
-    t.throws(() => parseResponse(text), { code: 'upstream_invalid_response' })
+    t.throws(() => parseResponseBytes(Buffer.from(text)), { code: 'upstream_invalid_response' })
   }
 })
 
