@@ -8,6 +8,7 @@ import {
   type ChosenRoutes,
   type ModelRequest
 } from '../../lib/routing/choose-routes.ts'
+import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { modelSettings, provider, settings } from '../support/settings.ts'
 import { receivedCall } from '../support/stages.ts'
 
@@ -253,4 +254,40 @@ t.test('without a key of their own, callers choose among the enabled providers',
     code: 'unknown_provider',
     message: /: google, openai\./
   })
+})
+
+t.test('a session is found once, and only where routes or credentials go by it', async t => {
+  const targets = ['openai/gpt-5', 'google/gemini-2.5-flash']
+  const own = createModels(
+    settings({
+      routes: [
+        { name: 'drawn', models: targets, strategy: 'weighted', affinity: true },
+        { name: 'in-order', models: targets }
+      ]
+    }),
+    new Set(['openai', 'google'])
+  )
+  const several = new RouteHealth()
+  several.addCredentials('openai', [1, 1])
+  const session = { id: 'k\ns', draw: () => 0.5 }
+  for (const [model, routeHealth, times] of [
+    ['in-order', undefined, 0],
+    ['openai/gpt-5', undefined, 0],
+    ['openai/gpt-5', several, 1],
+    [['drawn', 'openai/gpt-5-nano'], several, 1]
+  ] as const) {
+    let found = 0
+    const chosen = chooseRoutes(
+      receivedCall({ headers: {}, key: { id: 'k', name: 'k' }, request: { model } }),
+      { models: own, providers, routeHealth, settings: settings() },
+      {
+        session: () => {
+          found++
+          return session
+        }
+      }
+    )
+    t.equal(found, times, String(model))
+    t.equal(chosen.session, times === 0 ? undefined : session)
+  }
 })
