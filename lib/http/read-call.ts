@@ -100,7 +100,7 @@ export function readCall (
     headers: request.headers,
     query: queryOf(request),
     params,
-    body: async () => await body.read(),
+    body: body.read,
     takeMemory: bytes => body.enter().memory.take(bytes),
     signal,
     receivedAtMs: performance.now(),
@@ -174,7 +174,7 @@ class CallBody {
     return this.admitted ??= this.#parts.admission.enter(this.#parts.record.keyId ?? '')
   }
 
-  async read (): Promise<unknown> {
+  readonly read = async (): Promise<unknown> => {
     const { context, endpoint: { body } } = this.#parts
     if (body === 'none') return undefined
     const entered = this.enter()

@@ -177,6 +177,7 @@ export class LocalLimiter implements Limiter {
   }
 
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
+    if (usages.length === 0) return
     const byRow = new Map(usages.map(usage => [usage.row.id, usage]))
     for (const [rowId, reservation] of this.counters.withRecords(new Set(byRow.keys()))) {
       this.settle(reservation, byRow.get(rowId) ?? noUse)
