@@ -118,8 +118,9 @@ export function callerError (
 }
 
 function errorOf (failure: Failure, secrets: readonly string[], ownKey: boolean): GatewayError {
-  const { kind, param, status, code, retryAfterSeconds, rateLimits } = failure
-  const message = failure.message === undefined ? undefined : redact(failure.message, secrets)
+  const { kind, status, retryAfterSeconds, rateLimits } = failure
+  const [message, param, code] = [failure.message, failure.param, failure.code]
+    .map(words => words === undefined ? undefined : redact(words, secrets))
   const cause = { ...failure.cause, ...message !== undefined && { message } }
   // What a provider says about the gateway's own account is not for callers.
   const isOurs = !ownKey && (kind === 'credential' || kind === 'quota')

@@ -22,7 +22,7 @@ export function retryAfterSeconds (
 
 /**
  * Copies `x-ratelimit-{limit,remaining,reset}-{requests,tokens}` as the provider has them: clients read these
- * by name.
+ * by name. Counts, durations and times begin with a digit; what does not may be any word, a secret too.
  */
 export function rateLimitsIn (
   headers: Readonly<Record<string, string | string[] | undefined>>
@@ -32,7 +32,7 @@ export function rateLimitsIn (
     const text = first(value) ?? ''
     if (
       /^x-ratelimit-(limit|remaining|reset)-(requests|tokens)$/.test(name) &&
-      /^[\w.:+-]{1,64}$/.test(text)
+      /^-?\d[\w.:+-]{0,63}$/.test(text)
     ) {
       limits[name] = text
     }

@@ -87,6 +87,24 @@ t.test(
   }
 )
 
+t.test('no word of a provider holds a secret, wherever it stands', async t => {
+  const words = 'gateway-secret, caller-key or sk-other0123456789'
+  const failures = Object.keys(kinds).map(kind => new ProviderFailure({
+    kind: kind as FailureKind, // a key of the table
+    message: words,
+    param: words,
+    code: words,
+    cause: { code: words }
+  }))
+  for (const failure of failures) {
+    for (const key of [undefined, own]) {
+      const secrets = [new Secret('gateway-secret'), ...key === undefined ? [new Secret('caller-key')] : []]
+      const body = JSON.stringify(callerError(failure, secrets, key).toBody())
+      t.notMatch(body, /gateway-secret|caller-key|sk-other/, failure.failure.kind)
+    }
+  }
+})
+
 t.test('what was thrown otherwise keeps its meaning and loses its secrets', async t => {
   t.match(callerError(new GatewayError('upstream_timeout')), { code: 'upstream_timeout' })
   const unexpected = callerError(new Error('failed with gateway-secret'), [new Secret('gateway-secret')])

@@ -35,6 +35,7 @@ t.test('limits are passed on by the names that clients read, and nothing else is
       'x-ratelimit-reset-tokens': ['1m0.5s'],
       'x-ratelimit-remaining-images': '1',
       'x-ratelimit-limit-tokens': 'a b',
+      'x-ratelimit-remaining-requests': 'sk-secret-0123456789',
       'x-other': '1',
       'x-ratelimit-remaining-tokens': ''
     }),
