@@ -13,7 +13,7 @@ import { splitChoices, jsonHeaders } from '../json-api.ts'
 import { inBandError, readError } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { usageOf } from './usage.ts'
-import { objectOf, objectsOf } from '../../json/guards.ts'
+import { nonEmptyText, objectOf, objectsOf } from '../../json/guards.ts'
 import type { AnswerPart, GenerateContentRequest, GenerateContentResponse } from './wire.ts'
 import type { ImageData, ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
@@ -103,7 +103,8 @@ function readImages (body: unknown): ImageEvent[] {
 
 function imageIn ({ inlineData, thought }: AnswerPart): ImageData[] {
   // Pictures of a thought are drafts.
-  return typeof inlineData?.data === 'string' && thought !== true ? [{ b64_json: inlineData.data }] : []
+  const data = nonEmptyText(inlineData?.data)
+  return data !== undefined && thought !== true ? [{ b64_json: data }] : []
 }
 
 function noImage ({ candidates, promptFeedback }: GenerateContentResponse): GatewayError {

@@ -57,14 +57,20 @@ function bodyText (model: string, type: 'document_url' | 'image_url', url: strin
   return JSON.stringify({ document: { type, [type]: url }, model, include_image_base64: false })
 }
 
-/** Returns the pages in order, counted from 0 whatever the provider counts from. */
+/**
+ * Returns the pages in order, counted from 0 whatever the provider counts from.
+ *
+ * @throws GatewayError `upstream_invalid_response` without pages, or for a page that is none. The text of a
+ *   blank page may be empty, or left out as servers leave out what is empty
+ */
 function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
   const pages = objectOf(body)?.['pages']
-  if (!Array.isArray(pages)) throw invalidResponse('the response has no pages')
+  if (!Array.isArray(pages) || pages.length === 0) throw invalidResponse('the response has no pages')
   const read = pages.map((value, position) => {
-    const page = objectOf(value) ?? {}
-    const { index, markdown } = page
-    return { index: numberOf(index) ?? position, markdown: typeof markdown === 'string' ? markdown : '' }
+    const page = objectOf(value)
+    const markdown = page?.['markdown'] ?? ''
+    if (page === undefined || typeof markdown !== 'string') throw invalidResponse(`page ${position} is none`)
+    return { index: numberOf(page['index']) ?? position, markdown }
   })
   const inOrder = read.toSorted((a, b) => a.index - b.index)
   return [{ type: 'result', result: { pages: inOrder.map(({ markdown }, index) => ({ index, markdown })) } }]

@@ -2,7 +2,7 @@
 
 import { inBandError } from '../chat-completions/errors.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
-import { countOf, numberOf, objectOf } from '../../json/guards.ts'
+import { countOf, nonEmptyText, numberOf, objectOf } from '../../json/guards.ts'
 import type { ImageData, ImageEvent } from '../../core/events.ts'
 import { maxCount, possibleUsage, type Usage } from '../../core/usage.ts'
 import { nowSeconds } from '../../core/reply.ts'
@@ -11,7 +11,7 @@ const aboutFields = ['usage', 'size', 'quality', 'background', 'output_format']
 
 /**
  * Returns `image-answer`, then `usage` if it was reported. No images at all are an answer too: some
- * providers leave out what their moderation stopped.
+ * providers leave out what their moderation stopped. Items without an image are left out.
  *
  * @throws ProviderFailure for a body that holds an error
  * @throws GatewayError `upstream_invalid_response` for one that is no answer
@@ -22,9 +22,13 @@ export function readImageResponse (body: unknown): ImageEvent[] {
   const failure = inBandError(answer, false)
   if (failure !== undefined) throw new ProviderFailure(failure)
   const { created, data } = answer
-  if (!Array.isArray(data) && created === undefined) {
+  if ((data === undefined || data === null) && created === undefined) {
     throw invalidResponse('the response has neither data nor created')
   }
+  const items: unknown = data ?? []
+  if (!Array.isArray(items)) throw invalidResponse('the data of the response is no list')
+  const images = items.flatMap(imageOf)
+  if (images.length === 0 && items.length > 0) throw invalidResponse('no item of the response has an image')
   const about: Record<string, unknown> = {}
   for (const field of aboutFields) {
     const value = answer[field]
@@ -34,7 +38,7 @@ export function readImageResponse (body: unknown): ImageEvent[] {
   const events: ImageEvent[] = [{
     type: 'image-answer',
     createdSeconds: Math.floor(numberOf(created) ?? nowSeconds()),
-    data: (Array.isArray(data) ? data : []).map(imageOf),
+    data: images,
     about
   }]
   const usage = imageUsage(answer['usage'])
@@ -42,13 +46,16 @@ export function readImageResponse (body: unknown): ImageEvent[] {
   return events
 }
 
-function imageOf (value: unknown): ImageData {
-  const { url, b64_json: base64, revised_prompt: prompt } = objectOf(value) ?? {}
-  return {
-    ...typeof url === 'string' && { url },
-    ...typeof base64 === 'string' && { b64_json: base64 },
+function imageOf (value: unknown): ImageData[] {
+  const { url: address, b64_json: data, revised_prompt: prompt } = objectOf(value) ?? {}
+  const url = nonEmptyText(address)
+  const base64 = nonEmptyText(data)
+  if (url === undefined && base64 === undefined) return []
+  return [{
+    ...url !== undefined && { url },
+    ...base64 !== undefined && { b64_json: base64 },
     ...typeof prompt === 'string' && { revised_prompt: prompt }
-  }
+  }]
 }
 
 function isImpossible (usage: unknown): boolean {

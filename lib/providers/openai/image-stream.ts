@@ -38,9 +38,13 @@ export function readImageStream ({
     if (usage !== undefined) into.push({ type: 'usage', usage })
   }
 
-  /** @param json the line of the message, once it is known to be an image */
+  /**
+   * @param hasImage false for a message that announces an image and has none: nothing has come
+   * @param json the line of the message, once it is known to be an image
+   */
   const take = (
     message: Record<string, unknown>,
+    hasImage: boolean,
     event: string | undefined,
     json: (name: string) => string,
     into: ImageEvent[]
@@ -49,7 +53,7 @@ export function readImageStream ({
     if (failure !== undefined) throw new ProviderFailure(failure)
     const name = event ?? message['type']
     const type = kindOf(name)
-    if (type === undefined) return
+    if (type === undefined || !hasImage) return
     if (type === 'image-end') {
       finished++
       usage = addUsage(usage, imageUsage(message['usage']))
@@ -65,10 +69,12 @@ export function readImageStream ({
       end(into)
       return
     }
-    const message = withoutImage(data, event)
+    const image = placeOfImage(data)
+    const message = withoutImage(data, image, event)
     const line = oneLine(data)
     // Our frames have no name, so each must say itself what it is.
-    take(message, event, name => message['type'] === undefined ? withType(line, name) : line, into)
+    const json = (name: string): string => message['type'] === undefined ? withType(line, name) : line
+    take(message, image.end > image.start, event, json, into)
   }
 
   return {
@@ -80,15 +86,23 @@ export function readImageStream ({
 
 const upToImage = /^.*?"b64_json"\s*:\s*"/s
 
+/** Returns where the text of the image begins and ends: both 0 without one, and an end of -1 if it is cut. */
+function placeOfImage (data: string): { readonly start: number, readonly end: number } {
+  const start = upToImage.exec(data)?.[0].length ?? 0
+  return { start, end: start === 0 ? 0 : data.indexOf('"', start) }
+}
+
 /**
  * The event with an empty text in place of its image.
  *
  * @throws GatewayError `upstream_invalid_response` for what is not JSON, also for an event
  *   that is cut off inside its image
  */
-function withoutImage (data: string, event: string | undefined): Record<string, unknown> {
-  const start = upToImage.exec(data)?.[0].length ?? 0
-  const end = start === 0 ? 0 : data.indexOf('"', start)
+function withoutImage (
+  data: string,
+  { start, end }: ReturnType<typeof placeOfImage>,
+  event: string | undefined
+): Record<string, unknown> {
   let value: unknown
   try {
     value = parseBounded(end === -1 ? data : data.slice(0, start) + data.slice(end))

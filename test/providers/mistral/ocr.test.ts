@@ -26,7 +26,7 @@ t.test('pages come in order and are counted from 0, whatever the provider counts
   ]
   t.same(read({ index: 2, markdown: 'b' }, { index: 1, markdown: 'a' }), expected)
   t.same(read({ markdown: 'a' }, { markdown: 'b' }), expected, 'as they stand, where none has a number')
-  t.match(read(null, { markdown: 5 }), [
+  t.match(read({ index: 1 }, { index: 2, markdown: null }), [
     {
       result: {
         pages: [
@@ -36,7 +36,8 @@ t.test('pages come in order and are counted from 0, whatever the provider counts
       }
     }
   ])
-  for (const body of [null, 'text', {}, { pages: {} }]) {
+  const bodies = [null, 'text', {}, ...[{}, [], [null], [{ markdown: 5 }]].map(pages => ({ pages }))]
+  for (const body of bodies) {
     t.throws(
       () => readResponse(mistralOcr, body, ask),
       { code: 'upstream_invalid_response' },

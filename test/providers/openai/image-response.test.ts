@@ -8,9 +8,10 @@ t.test('an answer without images is an answer, one with neither images nor a tim
   ])
   t.match(
     readImageResponse({ data: [{ url: 'u', b64_json: 5 }, null], size: '1x1', quality: null, other: 1 }),
-    [{ data: [{ url: 'u' }, {}], about: { size: '1x1' } }]
+    [{ data: [{ url: 'u' }], about: { size: '1x1' } }]
   )
-  for (const body of [null, [], 'text', {}, { data: {} }]) {
+  const others = [{ data: {} }, { created: 7, data: 'u' }, { data: [{ url: '' }] }]
+  for (const body of [null, [], 'text', {}, ...others]) {
     t.throws(() => readImageResponse(body), { code: 'upstream_invalid_response' }, JSON.stringify(body))
   }
   t.throws(() => readImageResponse({ error: { message: 'busy', code: 503 } }), ProviderFailure)
