@@ -14,7 +14,8 @@ t.setTimeout(180_000)
 const key = 'a-key-of-twenty-characters'
 const budgetKey = 'a-key-with-a-budget-of-dollars'
 const budgetUsd = 0.05
-const slowMs = 40
+/** Far more than what a busy machine adds to the median of ten calls. */
+const slowMs = 500
 const slowStage = `import { setTimeout } from 'node:timers/promises'
 export default { request: async () => { await setTimeout(${slowMs}) } }`
 
@@ -122,8 +123,8 @@ t.test(
         )
         t.ok(row.p50Ms > 0 && row.p99Ms >= row.p50Ms)
       }
-      t.ok((slow.addedP50Ms ?? 0) >= slowMs, `${name}: ${slow.addedP50Ms} ms`)
-      t.ok((fast.addedP50Ms ?? Infinity) < (slow.addedP50Ms ?? 0), `${name}: ${fast.addedP50Ms} ms`)
+      t.ok((slow.addedP50Ms ?? 0) > slowMs / 2, `${name}: ${slow.addedP50Ms} ms`)
+      t.ok((fast.addedP50Ms ?? Infinity) < slowMs / 2, `${name}: ${fast.addedP50Ms} ms`)
       t.ok((fast.cpuUsPerCall ?? 0) > 50 && (fast.memoryBytes ?? 0) > 2e7)
       t.equal(slow.cpuUsPerCall, undefined)
       const exact = name.startsWith('JSON') ? 0 : undefined
