@@ -37,9 +37,8 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
   readonly keyId: string
   readonly #call: AttemptedCall
   readonly #health: RouteHealth
-  /** Those that can be called, and the request to each. */
-  readonly #routes: Route[] = []
-  readonly #requests: Array<RouteRequest<A>> = []
+  /** The routes that can be called, and the request to each. */
+  readonly #requests = new Map<Route, RouteRequest<A>>()
   readonly #plan: AttemptPlan
   readonly #mayHedge: boolean
 
@@ -50,12 +49,11 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
     this.keyId = call.key.id
     for (const route of call.routes) {
       const request = prepare(route)
-      if (request === undefined) continue
-      this.#routes.push(route)
-      this.#requests.push(request)
+      if (request !== undefined) this.#requests.set(route, request)
     }
-    this.#mayHedge = this.#requests.length > 1 && !this.#requests.some(({ readsToEnd }) => readsToEnd)
-    this.#plan = new AttemptPlan(this.#routes, health, this)
+    const requests = [...this.#requests.values()]
+    this.#mayHedge = requests.length > 1 && !requests.some(({ readsToEnd }) => readsToEnd)
+    this.#plan = new AttemptPlan([...this.#requests.keys()], health, this)
   }
 
   get session (): CallSession | undefined {
@@ -81,7 +79,8 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
 
   /** Returns the index of the credential of an account; `undefined` when it is not configured any more. */
   #indexOfAccount ({ providerId, account }: ProviderAccount): number | undefined {
-    const provider = this.#requests.find(request => request.provider.id === providerId)?.provider
+    const requests = [...this.#requests.values()]
+    const provider = requests.find(request => request.provider.id === providerId)?.provider
     const { size = 0 } = this.#health.credentials(providerId) ?? {}
     for (let index = 0; index < size; index++) {
       if (provider !== undefined && accountDigest(provider, undefined, index) === account) return index
@@ -126,10 +125,8 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
 
   /** Records as wasted what was billed for routes that do not answer. */
   #recordUnusedParts (answering: Route | undefined): void {
-    for (const [index, route] of this.#routes.entries()) {
-      if (route !== answering) {
-        for (const usage of this.#requests[index]?.billed() ?? []) noteWasted(this.#call, route, usage)
-      }
+    for (const [route, request] of this.#requests) {
+      if (route !== answering) for (const usage of request.billed()) noteWasted(this.#call, route, usage)
     }
   }
 
@@ -151,7 +148,7 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
     if (first.route.ranked?.bySession === true && session?.id !== undefined) {
       this.#health.sessions.note(session.id, first.route.modelId)
     }
-    if (this.#routes.length > 1) this.#recordUnusedParts(first.route)
+    if (this.#requests.size > 1) this.#recordUnusedParts(first.route)
     return first
   }
 
@@ -191,7 +188,7 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
   }
 
   #requestTo (route: Route): RouteRequest<A> {
-    const request = this.#requests[this.#routes.indexOf(route)]
+    const request = this.#requests.get(route)
     if (request === undefined) throw new TypeError(`${route.modelId} cannot be called`)
     return request
   }
