@@ -40,7 +40,8 @@ export function protectedField (key: Key, change: KeyChange): LimitingField | un
   return changedFields(key, change).find(name => key.set_by_admin.includes(name))
 }
 
-function changedFields (
+/** Returns the fields to which a change gives another value. */
+export function changedFields (
   key: Key,
   { mcp_servers: servers = key.mcp_servers, mcp_urls: urls, limits, ...change }: KeyChange
 ): LimitingField[] {

@@ -4,8 +4,9 @@ import { randomBytes } from 'node:crypto'
 import { createKey, revokeKey, rotateKey, updateKey } from '../../lib/accounts/key-acts.ts'
 import { isAtLeast, maySee } from '../../lib/accounts/roles.ts'
 import { defaultProject } from '../../lib/core/key.ts'
+import type { Settings } from '../../lib/core/settings.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { protectedField } from '../../lib/keys/limiting-fields.ts'
+import { changedFields, protectedField } from '../../lib/keys/limiting-fields.ts'
 import { endpointNames } from '../../schemas/endpoints.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
@@ -42,6 +43,7 @@ export const keyHandlers: AdminHandlers<
   'POST /admin/v1/keys': async (call, { settings }) => {
     const { request } = call
     checkScope(call, request)
+    checkLimits(call, request, settings)
     checkOwner(call, request.owner_id, principalOf(call).id)
     checkStageNames(request.stages, settings)
     await usableProject(call, request.project_id ?? defaultProject)
@@ -56,6 +58,7 @@ export const keyHandlers: AdminHandlers<
     checkStageNames(call.request.stages, settings)
     const before = await changeableKey(call)
     checkOwner(call, call.request.owner_id, before.owner_id)
+    if (changedFields(before, call.request).includes('limits')) checkLimits(call, call.request, settings)
     if (call.request.provider_objects !== false) checkObjectRights(call, before)
     if (!isAdmin(call)) checkUnprotected(before, call.request)
     return await updateKey(call.admin, actorOf(call), before, call.request, isAdmin(call))
@@ -147,6 +150,23 @@ function checkObjectRights (
       message: 'A key with `provider_objects` needs the role `admin`.'
     })
   }
+}
+
+/**
+ * @throws GatewayError `insufficient_permissions` for members who would give a key limits in place of those
+ * that the configuration has for all others
+ */
+function checkLimits (
+  call: AdminCall,
+  { limits }: Pick<KeyChange, 'limits'>,
+  { limits: { defaultKeyLimits } }: Pick<Settings, 'limits'>
+): void {
+  if (limits == null || defaultKeyLimits === undefined || isAdmin(call)) return
+  throw new GatewayError('insufficient_permissions', {
+    param: 'limits',
+    message:
+      'Limits of a key replace `limits.default_key_limits` of the configuration: ask an admin to set them.'
+  })
 }
 
 /**

@@ -4,7 +4,7 @@ import t from 'tap'
 import { sql } from 'kysely'
 import { openDatabase } from '../../../lib/stores/open-database.ts'
 import { adminGateway, type Person } from '../../support/admin.ts'
-import { modelSettings, providerSettings } from '../../support/settings.ts'
+import { modelSettings, providerSettings, settings } from '../../support/settings.ts'
 import { testPlace } from '../../support/stores.ts'
 import { usageRowOf } from '../../support/usage.ts'
 import type { Key } from '../../../schemas/admin/keys.ts'
@@ -266,6 +266,33 @@ t.test('ending another session ends the keys of playgrounds, whichever session m
   await keys.refresh()
   t.equal(keys.check(secret), undefined)
   t.ok(keys.check(lasting))
+})
+
+t.test('members get no key out of the limits that the configuration has for all without their own', async t => {
+  const { user } = await adminGateway(t, {
+    limits: { ...settings().limits, defaultKeyLimits: { requestsPerMinute: 5 } }
+  })
+  const owner = await user('owner')
+  const { id } = (await owner.send('POST /admin/v1/projects', { name: 'p' })).body
+  const [member, admin] = [await user('member', [id]), await user('admin')]
+  const wide = { limits: { requests_per_minute: 1_000_000 } }
+  const { key } = (await member.send('POST /admin/v1/keys', { name: 'hers', project_id: id })).body
+  for (const limits of [wide.limits, {}]) {
+    for (const [route, body] of [
+      ['POST /admin/v1/keys', { name: 'wide', project_id: id, limits }],
+      [`POST /admin/v1/keys/${key.id}`, { limits }]
+    ] as const) {
+      t.match(
+        await member.send(route, body),
+        { status: 403, body: { error: { code: 'insufficient_permissions', param: 'limits' } } },
+        `${route} ${JSON.stringify(limits)}`
+      )
+    }
+  }
+  t.equal((await member.send(`POST /admin/v1/keys/${key.id}`, { limits: null, name: 'x' })).status, 200)
+  t.match((await admin.send(`POST /admin/v1/keys/${key.id}`, wide)).body, wide, 'an admin may')
+  const renamed = await member.send(`POST /admin/v1/keys/${key.id}`, { ...wide, name: 'y' })
+  t.equal(renamed.status, 200, 'they stay as they are')
 })
 
 t.test('a person makes so many keys in an hour, and an admin key any number', async t => {
