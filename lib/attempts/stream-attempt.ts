@@ -21,6 +21,12 @@ export interface StreamOptions<E> {
   readonly slow?: SlowStreamGuard | undefined
 }
 
+/**
+ * Events that are held while there is no visible output. A good answer begins with a few of them; a server may
+ * send pings as fast as it can.
+ */
+const maxHeldEvents = 1000
+
 /** Milliseconds to read the rest of a body, so that its connection can be reused. */
 const restMs = 1000
 
@@ -39,6 +45,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   #json: Pick<StreamOptions<E>, 'json' | 'jsonBytes'> | undefined
   readonly #slow: SlowStreamGuard | undefined
   readonly #idleEventsMs: number
+  readonly #eventBytes: number
   /** Events that were read before the first visible one. */
   #buffered: E[] = []
   /** The next read, once it has begun. */
@@ -66,12 +73,14 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     this.#json = options
     this.#slow = options.slow
     this.#idleEventsMs = options.idleEventsMs
+    this.#eventBytes = options.eventBytes
     this.#pace = options.slow && new StreamPace(options.slow)
   }
 
   /**
    * Reads until there is visible output, the response is over, or `holdMs` have passed; longer where the
-   * guard allows more for the first output.
+   * guard allows more for the first output. What begins with very many events, or more bytes than one event
+   * may have, is held no longer.
    *
    * @throws what the response failed with before any visible output
    */
@@ -103,6 +112,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
         for (const event of events) this.#buffered.push(event)
         if (events.some(isVisible)) return
         if (this.#failure !== undefined) throw this.#failure
+        const { length } = this.#buffered
+        if (length > maxHeldEvents || (length > 0 && this.#sizeBytes > this.#eventBytes)) return
       }
     } finally {
       slowAfter?.stop()

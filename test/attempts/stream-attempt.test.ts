@@ -75,6 +75,23 @@ t.test('when the hold is over one read may be empty', async t => {
   t.same(await texts(), ['a'])
 })
 
+t.test('a flood without visible output is held no longer, by its number and by its bytes', async t => {
+  for (const flood of [data(...Array<string>(1001).fill('head')), data('head') + ': comment\n\n'.repeat(100)]) {
+    const { attempt, texts, send } = start()
+    send(flood)
+    await attempt.untilVisible(60_000)
+    t.match(await texts(), ['response-start'])
+    send(data('a'))
+    t.same(await texts(), ['a'])
+  }
+  const { attempt, texts, send } = start()
+  send(data(...Array<string>(50).fill('head')))
+  const open = attempt.untilVisible(60_000)
+  send(data('a'))
+  await open
+  t.equal(Array(await texts()).flat().length, 51, 'a usual beginning waits for the first output')
+})
+
 t.test('a failure after events is thrown by the read that follows', async t => {
   const { attempt, texts, send } = start()
   send(data('a', 'bad', 'b'))
