@@ -336,6 +336,78 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
     )
   })
 
+  for (const [what, stop, resume] of [
+    [
+      'that keeps its data',
+      async (nodes: readonly Node[]) => {
+        redis.process().kill('SIGSTOP')
+        await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be away')
+      },
+      async (nodes: readonly Node[]) => {
+        redis.process().kill('SIGCONT')
+        await until(() => nodes.every(({ server }) => server.isUp), 'Redis to be back')
+      }
+    ],
+    [
+      'that loses its data',
+      async (nodes: readonly Node[]) => await away(redis, nodes),
+      async (nodes: readonly Node[]) => await back(redis, nodes)
+    ]
+  ] as const) {
+    await t.test(
+      `what ended while a Redis ${what} was away counts once, though it is stored only later`,
+      async t => {
+        let recorded = 0
+        const nodes = await nodesOf(t, redis, 2, { readUsed: async () => recorded })
+        const [one, two] = nodes
+        const limits = { budget: { usd: 1e-6, per: 'total' as const } }
+        const wanted: KeyCall = { ...call, keyId: `late ${what}`, limits }
+        const ended = await one.limiter.reserve({ ...wanted, nanoUsd: 400 })
+        const open = await two.limiter.reserve({ ...wanted, nanoUsd: 300 })
+        await stop(nodes)
+        if (ended.admitted) one.limiter.settle(ended.reservation, { tokens: 0, nanoUsd: 250 })
+        await resume(nodes)
+        // Until it is stored only what is open counts.
+        await until(
+          async () => {
+            const decision = await two.limiter.reserve({ ...wanted, nanoUsd: 700 })
+            if (decision.admitted) two.limiter.settle(decision.reservation, { tokens: 0, nanoUsd: 0 })
+            return decision.admitted
+          },
+          'what it had reserved to be released'
+        )
+        t.equal(reasonOf(await one.limiter.reserve({ ...wanted, nanoUsd: 701 })), 'budget_reserved')
+        recorded = 250
+        await until(
+          async () => reasonOf(await one.limiter.reserve({ ...wanted, nanoUsd: 451 })) === 'budget_reserved',
+          'the record to count'
+        )
+        if (open.admitted) two.limiter.settle(open.reservation, { tokens: 0, nanoUsd: 300 })
+        recorded = 550
+        t.equal(reasonOf(await one.limiter.reserve({ ...wanted, nanoUsd: 451 })), 'budget_too_small')
+        t.equal(reasonOf(await two.limiter.reserve({ ...wanted, nanoUsd: 450 })), 'admitted')
+      }
+    )
+  }
+
+  await t.test('a settlement that Redis did although its reply was lost counts once', async t => {
+    let recorded = 0
+    const nodes = await nodesOf(t, redis, 2, { readUsed: async () => recorded })
+    const [one, two] = nodes
+    const limits = { budget: { usd: 1e-6, per: 'total' as const } }
+    const wanted: KeyCall = { ...call, keyId: 'unheard', limits }
+    const ended = await one.limiter.reserve({ ...wanted, nanoUsd: 400 })
+    redis.process().kill('SIGSTOP')
+    if (ended.admitted) one.limiter.settle(ended.reservation, { tokens: 0, nanoUsd: 250 })
+    await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be away')
+    redis.process().kill('SIGCONT')
+    await until(() => nodes.every(({ server }) => server.isUp), 'Redis to be back')
+    t.equal(reasonOf(await two.limiter.reserve({ ...wanted, nanoUsd: 751 })), 'budget_too_small')
+    recorded = 250
+    t.equal(reasonOf(await two.limiter.reserve({ ...wanted, nanoUsd: 751 })), 'budget_too_small')
+    t.equal(reasonOf(await one.limiter.reserve({ ...wanted, nanoUsd: 750 })), 'admitted')
+  })
+
   await t.test('a reservation whose reply was lost does not stay', async t => {
     const nodes = await nodesOf(t, redis, 2)
     const [one, two] = nodes
