@@ -8,6 +8,8 @@ import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 import { gone, slowProvider } from '../support/slow-provider.ts'
 import { eventually, until } from '../support/until.ts'
 import { closedPort, closedUrl } from '../support/closed-port.ts'
+import { importJournals } from '../../lib/usage/import-journals.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { rounds } from '../support/rounds.ts'
 import type { Running } from '../support/headgate.ts'
 
@@ -49,36 +51,51 @@ t.test('a worker that hangs is replaced', async t => {
   t.match(await gateway.ended, { code: 0 })
 })
 
-t.test('a worker in which a module of stages loops without end is replaced', async t => {
+t.test('a worker in which a module of stages loops without end is replaced, and its call interrupted', async t => {
   const directory = directoryOf(t, {
     'headgate.yaml': [
       'server: {port: 0, worker_timeout_ms: 1500}',
       'providers: {sandbox: {}}',
-      'stages: [{name: loop, use: ./loop.mjs, at: [request]}]',
+      'stages: [{name: loop, use: ./loop.mjs, at: [answer]}]',
       ''
     ].join('\n'),
     'loop.mjs':
-      "export default { request: texts => { while (texts.some(text => text.includes('loop'))) {} } }\n"
+      "export default { answer: texts => { while (texts.some(text => text.includes('loop'))) {} } }\n"
   })
   const key = 'a-key-of-24-characters-00'
   const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2', PORT: '' })
   const before = await childrenOf(gateway.child.pid ?? 0)
-  const looping = request(`${gateway.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'sandbox/echo', messages: [{ role: 'user', content: 'loop' }] })
-  }).then(
-    ({ statusCode }) => statusCode,
-    () => 'the connection ended'
-  )
+  const asked = async (content: string): Promise<number | string> =>
+    await request(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'sandbox/echo', messages: [{ role: 'user', content }] })
+    }).then(
+      async ({ statusCode, body }) => {
+        await body.dump()
+        return statusCode
+      },
+      () => 'the connection ended'
+    )
+  const looping = asked('loop [sandbox: delay ms=400]')
+  const others = Promise.all(Array.from({ length: 6 }, async () => await asked('hello')))
   await gateway.line(/worker not responding; killing it/)
   await gateway.line(/worker exited; restarting/)
   t.equal(await looping, 'the connection ended')
+  t.ok((await others).includes(200), 'the other worker answers meanwhile')
   const pids = await twoChildrenOf(gateway.child.pid ?? 0)
-  t.equal(pids.filter(pid => before.includes(pid)).length, 1, 'the other one goes on')
+  t.equal(pids.filter(pid => before.includes(pid)).length, 1, 'and goes on')
   for (let call = 0; call < 4; call++) t.match(await ask(gateway.url, key), { status: 200 })
   gateway.child.kill('SIGTERM')
   t.match(await gateway.ended, { code: 0 })
+  const database = await openDatabase(join(directory, '.headgate'))
+  t.teardown(database.close)
+  await importJournals(database, { onImported: () => undefined, onFailure: (_, error) => { throw error } })
+  t.match(
+    await database.query.selectFrom('usage').selectAll().where('outcome', '=', 'interrupted').execute(),
+    [{ endpoint: 'chat', model: 'sandbox/echo', status: null }],
+    'the call that looped is on record, as interrupted'
+  )
 })
 
 t.test('a stop ends in time, though a worker hangs', async t => {
