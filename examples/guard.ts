@@ -5,9 +5,8 @@
  *     stages: [{ name: cards, use: ./guard.js }]
  */
 
-import type { OwnStage } from 'headgate/stages'
+import type { LookAtTexts, OwnStage } from 'headgate/stages'
 
-const card = /\b\d{4}(?:[ -]?\d{4}){3}\b/
-export default {
-  request: texts => texts.some(text => card.test(text)) ? { refuse: 'it holds a card number' } : undefined
-} satisfies OwnStage
+const hasCard = (text: string): boolean => /\b\d{4}(?:[ -]?\d{4}){3}\b/.test(text)
+const request: LookAtTexts = texts => texts.some(hasCard) ? { refuse: 'it holds a card number' } : undefined
+export default { request } satisfies OwnStage
