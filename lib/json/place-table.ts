@@ -21,7 +21,7 @@
  * they are text like any other.
  */
 
-import { isContainer, type JsonObject } from './guards.ts'
+import { isContainer, isObject, type JsonObject } from './guards.ts'
 import { withoutRepeatedKeys } from './object-text.ts'
 import { parseBounded } from './parse-bounded.ts'
 import { spliceStrings } from './splice-strings.ts'
@@ -37,6 +37,8 @@ export interface TextPlace {
   readonly isName?: true
   /** True of data whose members callers or models name: lines `**.name` do not apply below it. */
   readonly isFree?: true
+  /** True of a JSON Schema: the types in it, and names of properties that it repeats, are no text. */
+  readonly isSchema?: true
   /** Where base64 may stand, which is not looked at: in a `data:` URL alone, or also by itself. */
   readonly base64?: 'in_url' | 'anywhere'
 }
@@ -53,8 +55,9 @@ export const anyWord: TextPlace = { kind: 'fixed', isName: true }
 export const address: TextPlace = { kind: 'text', base64: 'in_url' }
 /** A file in base64. What is something else there could be text. */
 export const media: TextPlace = { kind: 'fixed', base64: 'anywhere' }
-/** Data with arbitrary member names, such as a schema. */
+/** Data with arbitrary member names. */
 export const freeText: TextPlace = { kind: 'text', isFree: true }
+export const jsonSchema: TextPlace = { ...freeText, isSchema: true }
 export const toolCall: TextPlace = { kind: 'text', part: 'tool_call', isFree: true }
 /** Arguments of a tool, as a text that holds JSON. */
 export const toolArguments: TextPlace = { kind: 'json', part: 'tool_call' }
@@ -176,10 +179,25 @@ export class PlaceTable {
       const word = isOwnName || isContainer(member) ? undefined : this.#anywhere.get(name)
       const place = word ?? (isOwnName ? undefined : this.#belowAnywhere.get(name)) ?? under
       if (named.length === 0 && word === undefined && place?.kind !== 'unseen') replace(name, memberName)
+      if (place?.isSchema === true && isSchemaWord(object, name)) continue
       const replaced = this.#replace(member, others, place, replace)
       if (replaced !== member) (result ??= { ...object })[name] = replaced
     }
     return result ?? object
+  }
+}
+
+const schemaTypes = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'])
+
+/** True for a member that says a type, or which properties are required: their names are looked at. */
+function isSchemaWord (schema: JsonObject, name: string): boolean {
+  const { properties } = schema
+  const words: readonly unknown[] = [schema[name]].flat()
+  switch (name) {
+    case 'type': return words.every(word => typeof word === 'string' && schemaTypes.has(word.toLowerCase()))
+    case 'required':
+      return isObject(properties) && words.every(word => Object.hasOwn(properties, String(word)))
+    default: return false
   }
 }
 

@@ -5,6 +5,7 @@ import {
   everywhere,
   fixed,
   freeText,
+  jsonSchema,
   kindWords,
   media,
   memberName,
@@ -282,5 +283,32 @@ t.test('of a member that comes twice the one that a parser passes over is left o
   for (const json of ['{"a" : [ "\\":", {"a":1.0} ]}', '["a:", ":"]', '"a:"', '1.0']) {
     t.equal(places.replaceIn(json, note), json, 'all else is as it was written')
   }
+  t.end()
+})
+
+t.test('types of a schema, and names of properties that it repeats, are no text; all else in it is', t => {
+  const places = new PlaceTable({ 'schema.**': jsonSchema })
+  const schema = {
+    type: 'object',
+    description: 'a text',
+    properties: {
+      type: { type: ['STRING', 'null'], enum: ['one', 'two'], default: 'object' },
+      list: { type: 'array', items: { type: 'my words' }, required: ['not a property'] }
+    },
+    required: ['type', 'list']
+  }
+  const { value, seen } = shout(places, { schema })
+  t.same(value, {
+    schema: {
+      type: 'object',
+      description: 'A TEXT',
+      properties: {
+        type: { type: ['STRING', 'null'], enum: ['ONE', 'TWO'], default: 'OBJECT' },
+        list: { type: 'array', items: { type: 'MY WORDS' }, required: ['NOT A PROPERTY'] }
+      },
+      required: ['type', 'list']
+    }
+  })
+  t.same([seen['STRING'], seen['array'], seen['list']], [undefined, undefined, memberName])
   t.end()
 })

@@ -10,7 +10,7 @@ import {
   address,
   anyWord,
   fixed,
-  freeText,
+  jsonSchema,
   kindWords,
   media,
   pieceOf,
@@ -73,7 +73,7 @@ function messages (path: string): Places {
 }
 
 function functions (path: string): Places {
-  return { [`${path}.name`]: name, [`${path}.description`]: text, [`${path}.parameters.**`]: freeText }
+  return { [`${path}.name`]: name, [`${path}.description`]: text, [`${path}.parameters.**`]: jsonSchema }
 }
 
 /** Of one tool server, or of each in a list. */
@@ -105,7 +105,7 @@ export const chatRequestTexts = new PlaceTable({
   'prediction.content[].text': text,
   'response_format.json_schema.name': unseen('a name that answers do not repeat'),
   'response_format.json_schema.description': text,
-  'response_format.json_schema.schema.**': freeText,
+  'response_format.json_schema.schema.**': jsonSchema,
   'modalities[]': anyWord,
   'audio.voice.**': unseen('names a voice'),
   ...functions('tools[].function'),
@@ -119,10 +119,10 @@ export const chatRequestTexts = new PlaceTable({
   ...toolServer('mcp_servers[]'),
   'credentials.**': secret,
   'generation_config.**': text,
-  'generation_config.response_schema.**': freeText,
-  'generation_config.responseSchema.**': freeText,
-  'generation_config.response_json_schema.**': freeText,
-  'generation_config.responseJsonSchema.**': freeText,
+  'generation_config.response_schema.**': jsonSchema,
+  'generation_config.responseSchema.**': jsonSchema,
+  'generation_config.response_json_schema.**': jsonSchema,
+  'generation_config.responseJsonSchema.**': jsonSchema,
   'safety_settings.**': anyWord,
   'tool_config.**': anyWord,
   cached_content: unseen('the id of content at the provider'),
