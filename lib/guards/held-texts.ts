@@ -9,9 +9,10 @@
  * answer begins.
  */
 
-import { replaceInJson } from '../json/place-table.ts'
+import { everywhere, replaceInJson } from '../json/place-table.ts'
 import { EventQueue, type HeldEvent } from './event-queue.ts'
 import { readEvent } from './event-texts.ts'
+import { largeLength, replaceJsonInTurns } from './replace-in-turns.ts'
 import { RunningText } from './running-text.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
@@ -46,6 +47,8 @@ export class HeldTexts implements HeldAnswer {
   readonly #filters: PlaceFilters
   readonly #direct: DirectTexts | undefined
   readonly #queues = new Map<number, EventQueue<FilteredText>>()
+  /** A large complete answer, and what came after it. */
+  #unread: readonly ChatEvent[] = []
 
   constructor (filters: PlaceFilters, direct: DirectTexts | undefined) {
     this.#filters = filters
@@ -59,18 +62,35 @@ export class HeldTexts implements HeldAnswer {
   }
 
   push (events: readonly ChatEvent[], into: ChatEvent[]): void {
+    const large = events.findIndex(isLargeAnswer)
+    if (large !== -1) this.#unread = events.slice(large)
     try {
-      for (const event of events) this.#hold(event, into)
+      for (const event of large === -1 ? events : events.slice(0, large)) this.#hold(event, into)
     } finally {
-      this.#decide(into) // what came before a refusal as well
+      this.#decideTexts(into) // what came before a refusal as well
     }
+  }
+
+  get dueInMs (): number | undefined {
+    return this.#unread.length > 0 ? 0 : undefined
+  }
+
+  /** Searches a large answer in turns of the event loop. */
+  async decide (into: ChatEvent[]): Promise<void> {
+    const [answer, ...others] = this.#unread
+    this.#unread = []
+    if (answer?.type !== 'direct-answer') return
+    const places = this.#direct?.answer ?? everywhere(undefined)
+    const json = await replaceJsonInTurns(answer.json, this.#filters, places)
+    into.push(json === answer.json ? answer : { ...answer, json })
+    this.push(others, into)
   }
 
   #hold (event: ChatEvent, into: ChatEvent[]): void {
     const read = readEvent(event, this.#filters.replace, this.#direct)
     const { queue: number, piece, ends } = read
     if (number === undefined) {
-      this.#decide(into) // what came before it stays there if it can
+      this.#decideTexts(into) // what came before it stays there if it can
       into.push(read.event)
       return
     }
@@ -82,7 +102,7 @@ export class HeldTexts implements HeldAnswer {
   }
 
   /** Looks at each text once for all that was read of it. */
-  #decide (into: ChatEvent[]): void {
+  #decideTexts (into: ChatEvent[]): void {
     for (const queue of this.#queues.values()) {
       for (const running of queue.texts) running.decide()
       this.#release(queue, into)
@@ -123,6 +143,10 @@ export class HeldTexts implements HeldAnswer {
     this.#decideEnd(running)
     return true
   }
+}
+
+function isLargeAnswer (event: ChatEvent): boolean {
+  return event.type === 'direct-answer' && event.json.length > largeLength
 }
 
 class FilteredText extends RunningText {

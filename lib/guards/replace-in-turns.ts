@@ -1,11 +1,17 @@
 /** Replaces what filters find in a large value, a part of its texts in each turn of the event loop. */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
-import type { ReplaceText, TextPlace } from '../json/place-table.ts'
+import { withoutRepeatedKeys } from '../json/object-text.ts'
+import { parseText } from '../json/parse-text.ts'
+import { spliceStrings } from '../json/splice-strings.ts'
+import type { PlaceTable, ReplaceText, TextPlace } from '../json/place-table.ts'
 import { ReportedEnds, type PlaceFilters, type TextFilter } from './text-filter.ts'
 
 /** Characters that are searched in a turn of the event loop. */
 const turnLength = 64 * 1024
+
+/** Characters of JSON from which on it is searched in turns of the event loop. */
+export const largeLength = 128 * 1024
 
 interface Found {
   readonly text: string
@@ -51,6 +57,24 @@ export async function replaceInTurns<T> (
   }
   let next = 0
   return replaceTexts(value, text => replaced[next++] ?? text)
+}
+
+/**
+ * Returns the text of a JSON object with its findings replaced, and no key twice.
+ *
+ * @param type the type of an event, which some servers say in front of it only
+ * @throws GatewayError as above; SyntaxError for what is not JSON
+ */
+export async function replaceJsonInTurns (
+  json: string,
+  filters: PlaceFilters,
+  places: PlaceTable,
+  type?: string
+): Promise<string> {
+  const parsed = await parseText(json)
+  const value = type === undefined ? parsed : { type, ...Object(parsed) as object }
+  const replaced = await replaceInTurns(value, filters, (value, replace) => places.replace(value, replace))
+  return spliceStrings(withoutRepeatedKeys(json, parsed), value, replaced)
 }
 
 async function replaceLong (filter: TextFilter, text: string, { kind }: TextPlace): Promise<string> {

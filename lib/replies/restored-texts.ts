@@ -5,18 +5,13 @@
 
 import { HeldTexts } from '../guards/held-texts.ts'
 import { PlaceholderFilter } from '../guards/placeholder-filter.ts'
-import { replaceInTurns } from '../guards/replace-in-turns.ts'
-import { parseText } from '../json/parse-text.ts'
-import { spliceStrings } from '../json/splice-strings.ts'
+import { largeLength, replaceJsonInTurns } from '../guards/replace-in-turns.ts'
 import { keepAliveComment, sseFrame, sseReader, type SseReader } from '../wire/sse.ts'
 import type { Placeholders } from '../core/placeholders.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
-import type { PlaceTable } from '../json/place-table.ts'
 
-/** Characters of JSON from which on it is restored in turns of the event loop. */
-const largeLength = 128 * 1024
 /** The most characters of a stream that wait, as arguments of a tool do until they are complete. */
 const maxHeldLength = 1024 * 1024
 
@@ -55,21 +50,8 @@ async function restoredBody (
   const filter = new PlaceholderFilter(placeholders)
   const json = textOf(body)
   return json.length > largeLength
-    ? await restoredInTurns(json, undefined, texts.answer, filter)
+    ? await replaceJsonInTurns(json, filter, texts.answer)
     : texts.answer.replaceIn(json, filter.replace)
-}
-
-/** @param type the type of an event, which some servers say in front of it only */
-async function restoredInTurns (
-  json: string,
-  type: string | undefined,
-  places: PlaceTable,
-  filter: PlaceholderFilter
-): Promise<string> {
-  const parsed = await parseText(json)
-  const value = type === undefined ? parsed : { type, ...Object(parsed) as object }
-  const restored = await replaceInTurns(value, filter, (value, replace) => places.replace(value, replace))
-  return spliceStrings(json, value, restored)
 }
 
 /**
@@ -125,7 +107,7 @@ class RestoredStream {
       text += printed(events.splice(0))
       text += sseFrame(
         event,
-        data.startsWith('{') ? await restoredInTurns(data, event, this.#texts.frames, this.#filter) : data
+        data.startsWith('{') ? await replaceJsonInTurns(data, this.#filter, this.#texts.frames, event) : data
       )
     }
     text += printed(events)

@@ -225,3 +225,28 @@ t.test('what is only counted counts once, wherever it is cut', t => {
   )
   t.end()
 })
+
+t.test('a large complete answer is searched in turns of the event loop, and keeps its place', async t => {
+  const texts = held('abc')
+  const block = { type: 'text', text: `${'x'.repeat(20_000)}abc` }
+  const json = JSON.stringify({ content: Array.from({ length: 30 }, () => block) })
+  const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
+  const out: ChatEvent[] = []
+  texts.push([{ type: 'response-start' }, { type: 'direct-answer', json }, usage], out)
+  t.same([out.map(({ type }) => type), texts.dueInMs], [['response-start'], 0])
+  let turns = 0
+  let isDone = false
+  const turn = (): void => {
+    turns++
+    if (!isDone) setImmediate(turn)
+  }
+  setImmediate(turn)
+  await texts.decide(out)
+  isDone = true
+  t.ok(turns > 4, `${turns} turns`)
+  const replaced = json.replaceAll('abc', '(an island)')
+  t.same([out.slice(1), texts.dueInMs], [[{ type: 'direct-answer', json: replaced }, usage], undefined])
+  const signed = { content: [{ type: 'thinking', thinking: 'abc' }, ...Array.from({ length: 30 }, () => block)] }
+  texts.push([{ type: 'direct-answer', json: JSON.stringify(signed) }], out)
+  await t.rejects(texts.decide(out), { code: 'content_policy_violation' })
+})
