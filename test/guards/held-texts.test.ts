@@ -246,7 +246,8 @@ t.test('a large complete answer is searched in turns of the event loop, and keep
   t.ok(turns > 4, `${turns} turns`)
   const replaced = json.replaceAll('abc', '(an island)')
   t.same([out.slice(1), texts.dueInMs], [[{ type: 'direct-answer', json: replaced }, usage], undefined])
-  const signed = { content: [{ type: 'thinking', thinking: 'abc' }, ...Array.from({ length: 30 }, () => block)] }
+  const thinking = { type: 'thinking', thinking: 'abc' }
+  const signed = { content: [thinking, ...Array.from({ length: 30 }, () => block)] }
   texts.push([{ type: 'direct-answer', json: JSON.stringify(signed) }], out)
   await t.rejects(texts.decide(out), { code: 'content_policy_violation' })
 })
