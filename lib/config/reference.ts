@@ -5,6 +5,7 @@
 
 import { Config } from '../../schemas/config.ts'
 import { isObject, objectOf, nonEmptyText, type JsonObject } from '../json/guards.ts'
+import { withoutNote } from '../../schemas/config/secret.ts'
 import { overrides } from './environment.ts'
 import { formatPath } from './path.ts'
 import { valueSchema, isSecretSchema, propertySchemas } from '../validation/schema-parts.ts'
@@ -28,7 +29,7 @@ every entry in place. Without a file, every entry has its default.
 
 - \`<name>\` is a name of your choice, \`[]\` an item of a list.
 - Entries in \`_ms\` are milliseconds, entries in \`_bytes\` bytes, prices USD per million tokens.
-- A *secret* is \`env:NAME\` or \`file:PATH\`, never the secret itself.
+- A *secret* is \`env:NAME\` (a variable) or \`file:PATH\`, never the value itself. White space around the value is left out.
 - Variables of the environment win over the file: ${variableTexts.join(', ')}. \`.env.example\` lists all of Headgate's variables.
 
 ${sections.join('\n')}`
@@ -64,7 +65,7 @@ function line ({ path, schema }: Row): string {
 }
 
 function text (schema: JsonObject): string {
-  return nonEmptyText(schema.description) ?? ''
+  return withoutNote(nonEmptyText(schema.description) ?? '')
 }
 
 function typeText (schema: JsonObject): string {

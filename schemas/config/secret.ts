@@ -13,13 +13,20 @@ export type SecretReference = string & { readonly [namesSecret]: true }
 
 export const notWrittenHere = 'secrets are not written here: name a variable (env:NAME) or a file (file:PATH)'
 
-/** Returns an entry that names the place of a secret. */
+const howToWrite =
+  ' As `env:NAME` or `file:PATH`, never the secret itself; white space around it is left out.'
+
+/** Returns the description of a secret without the note on how to write one, for a page that has it once. */
+export function withoutNote (description: string): string {
+  return description.replace(howToWrite, '')
+}
+
+/** Returns an entry that says where a secret is found. */
 export const Secret = (description: string) => Type.Unsafe<SecretReference>({
   type: 'string',
   pattern: secretReference,
   patternErrorMessage: notWrittenHere,
-  description: `${description} As \`env:NAME\` or \`file:PATH\`, never the secret itself; white space ` +
-    'around it is left out.'
+  description: description + howToWrite
 })
 
 export const headerName = {
