@@ -1,20 +1,17 @@
-/**
- * Patterns that stages of the configuration name: what is personal or secret in any text, with the check
- * digits that it has.
- */
+/** Patterns for personal data and secrets, which the configuration refers to by name. */
 
 import { isIP } from 'node:net'
 
 export interface BuiltInPattern {
-  /** Global. It looks at one character before its match and one behind it at most. */
+  /** Global. It may look at one character before and one after its match. */
   readonly expression: RegExp
-  /** Characters of the longest match. */
+  /** Length of the longest match, in characters. */
   readonly maxLength: number
   /** A character that each match has: a text without it is not searched. Default: all are. */
   readonly mark?: string
   /**
-   * Returns where a match ends, of which a part may be meant; `undefined` for one that is wrong. Default: it
-   * is right.
+   * Checks a match, such as its check digits. Returns where the finding ends in it, or `undefined` if it is
+   * none. Default: the whole match.
    */
   readonly endOf?: (match: string) => number | undefined
 }
@@ -23,7 +20,7 @@ function digitsOf (text: string): number[] {
   return text.replaceAll(/\D/g, '').split('').map(Number)
 }
 
-/** Luhn's check of the numbers of cards. */
+/** Checks a card number with the Luhn algorithm. */
 function isLuhn (digits: readonly number[]): boolean {
   let sum = 0
   for (const [index, digit] of digits.toReversed().entries()) {
@@ -35,7 +32,7 @@ function isLuhn (digits: readonly number[]): boolean {
 
 const [minCardDigits, maxCardDigits] = [13, 19]
 
-/** The longest beginning of groups that is the number of a card: what follows may be its date. */
+/** Returns the end of the longest prefix that is a card number: an expiry date may follow it. */
 function cardEnd (match: string): number | undefined {
   for (let end = match.length; end >= minCardDigits; end--) {
     if (end < match.length && /\d/.test(match[end] ?? '')) continue
@@ -53,7 +50,7 @@ function cardEnd (match: string): number | undefined {
   return undefined
 }
 
-/** The remainder of a number of any length, in which letters are 10 to 35. */
+/** Returns the remainder of a number of any length, whose letters stand for 10 to 35. */
 function remainder (text: string, divisor: number): number {
   let left = 0
   for (const character of text) {

@@ -1,12 +1,20 @@
 /**
- * Replaces what a filter finds in an answer while it is streamed: a word may be cut anywhere.
+ * Filters a streamed answer, in which a finding may be split across events.
  *
- * Events are held, not characters: an event goes on once all characters of its piece, and of those before it
- * in its queue, are decided; one in which nothing is replaced goes on as it came. A character is decided when
- * as many others of its text have come as the longest finding has, or its text has ended. The arguments of a
- * tool are decided when they are complete, since what is in them is JSON. A text that pauses while as many
- * characters of others come in its queue, calls of tools aside, counts as ended: reasoning ends where the
- * answer begins.
+ * A character is decided when no finding can include it any more: when as many characters as the longest
+ * finding has (`reach`) have followed it in the same text, or that text has ended. An event is released when
+ * all of its characters and all earlier events of its queue are decided. Events without findings are released
+ * unchanged.
+ *
+ * With a filter for `secret`, whose reach is 6:
+ *
+ *     push 'the sec'               nothing is released
+ *     push 'ret is out, ask Ann'   'the [secret]' is released
+ *     end                          ' is out, ask Ann' is released
+ *
+ * Arguments of tools are decided when they are complete,
+ * because they are JSON. A text counts as ended when another text of its queue, other than a tool call, has
+ * grown by the reach since: reasoning ends where the answer begins.
  */
 
 import { everywhere, replaceInJson } from '../json/place-table.ts'
@@ -19,30 +27,30 @@ import type { DirectTexts } from '../dialects/dialect.ts'
 import type { TextPlace } from '../json/place-table.ts'
 import { ReportedEnds, type PlaceFilters, type TextFilter } from './text-filter.ts'
 
-/** Holds events of an answer until it is known what becomes of their texts. */
+/** Holds back events of an answer until their texts are decided. */
 export interface HeldAnswer {
-  /** Characters that are held now. */
+  /** Number of characters held back. */
   readonly characters: number
   /**
-   * Takes the events of one read, and appends to `into` those that are decided with them.
+   * Takes the events of one read, and appends the events that are now decided to `into`.
    * @throws GatewayError for a finding that refuses the call
    */
   readonly push: (events: readonly ChatEvent[], into: ChatEvent[]) => void
   /**
-   * Appends to `into` all that is held: the answer has ended.
+   * Ends the answer: decides the rest and appends it to `into`.
    * @throws GatewayError as `push` does, or rejects with it
    */
   readonly end: (into: ChatEvent[]) => void | Promise<void>
   /**
-   * Milliseconds after which `decide` is to be called, when nothing comes before; 0: now; `undefined`: there
+   * Milliseconds after which to call `decide` if no event arrives first; 0 means now, `undefined` that there
    * is nothing to decide. Default: never.
    */
   readonly dueInMs?: number | undefined
-  /** Decides what can be, and appends it to `into`. Rejects as `push` throws. */
+  /** Decides what it can, and appends the decided events to `into`. Rejects as `push` throws. */
   readonly decide?: (into: ChatEvent[]) => Promise<void>
 }
 
-/** Events of one answer go in, in order; those that are decided come out. */
+/** Filters the texts of one answer: call `push` with its events in order, then `end`. */
 export class HeldTexts implements HeldAnswer {
   readonly #filters: PlaceFilters
   readonly #direct: DirectTexts | undefined
@@ -158,7 +166,7 @@ class FilteredText extends RunningText {
     this.filter = filter
   }
 
-  /** Looks at what is decided by now. */
+  /** Filters the characters that no later text can change. */
   decide (): void {
     if (this.waitsForEnd) return
     const until = this.isEnded ? Infinity : this.text.length - this.filter.reach

@@ -1,10 +1,15 @@
 /**
- * Has a judge look at an answer while it is streamed, a window of text at a time: a window goes on when its
- * verdict is in, but for the overlap at its end, which is looked at again with what follows.
+ * Sends a streamed answer to a judge, one window of text at a time. When the verdict is in, the window is
+ * released, except for the overlap at its end, which the judge sees again with the text that follows.
  *
- * What is replaced is what differs between a window and what the judge makes of it. The arguments of a tool
- * are looked at when they are complete. A text that pauses while as many characters of others come in its
- * queue as an overlap has, calls of tools aside, counts as ended.
+ * With windows of 6 characters and an overlap of 4, the judge sees of `abcdefghijklmnop`
+ *
+ *     'abcdefghij'   then 'abcdef' is released, and 'ghij' is held
+ *     'ghijklmnop'   then 'ghijkl' is released, and so on; at the end, all of the rest
+ *
+ * A judge returns the window as it should be; only the part that differs is replaced. Arguments of tools are
+ * judged when they are complete. A text counts as ended when another text of its queue, other than a tool
+ * call, has grown by the overlap since.
  */
 
 import { replaceInJson, type ReplaceText } from '../json/place-table.ts'
@@ -18,10 +23,10 @@ import type { HeldAnswer } from './held-texts.ts'
 import type { TextEdit } from './text-filter.ts'
 import type { TextJudge } from './text-judge.ts'
 
-/** Texts that the judge is to see, and what is done with its verdict. */
+/** Texts to judge, and what to do with the verdict. */
 interface Look {
   readonly found: FoundTexts
-  /** @param replace puts the judged texts in place; absent where none differs */
+  /** @param replace returns the judged text of each; absent if the judge changed none */
   readonly apply: (replace: ReplaceText | undefined) => void
 }
 
@@ -30,13 +35,13 @@ export class JudgedTexts implements HeldAnswer {
   readonly #direct: DirectTexts | undefined
   readonly #overlap: number
   readonly #queues = new Map<number, EventQueue<JudgedText>>()
-  /** Events with complete texts that the judge has not seen. */
+  /** Events with complete texts that are not judged yet. */
   readonly #unread = new Map<HeldEvent<JudgedText>, FoundTexts>()
-  /** Texts that have ended and are not decided. */
+  /** Ended texts whose rest is not judged yet. */
   readonly #ended = new Set<JudgedText>()
-  /** Events of no queue that stay behind what is held. */
+  /** Events without texts, which must not overtake the held ones. */
   #afterAll: ChatEvent[] = []
-  /** `performance.now()` when something began to wait for the judge. */
+  /** `performance.now()` when the oldest unjudged text arrived. */
   #sinceMs: number | undefined
 
   constructor (judge: TextJudge, direct: DirectTexts | undefined) {
@@ -173,12 +178,12 @@ function isDecided ({ piece }: HeldEvent<JudgedText>): boolean {
 }
 
 class JudgedText extends RunningText {
-  /** Characters that were said in its queue when its last piece came. */
+  /** Length of all texts of its queue when its last piece arrived. */
   saidAt = 0
-  /** Its length when it was last looked at. */
+  /** Its length when it was last judged. */
   #seen = 0
 
-  /** What is not decided. */
+  /** The text that is not decided yet. */
   get window (): string {
     return this.text.slice(this.decided - this.start)
   }
@@ -191,13 +196,13 @@ class JudgedText extends RunningText {
     return this.start + this.text.length
   }
 
-  /** Returns whether a look would decide something. */
+  /** Returns true if a verdict would decide something. */
   isDecidable (overlap: number): boolean {
     if (this.isEnded) return this.undecided > 0
     return !this.waitsForEnd && this.undecided > overlap && this.#length > this.#seen
   }
 
-  /** @param judged what became of the window */
+  /** @param judged the window, as the judge returned it */
   settleBy (judged: string, overlap: number): void {
     const { window } = this
     this.#seen = this.#length

@@ -50,8 +50,8 @@ export class KeyedPlaceholders implements Placeholders {
 
   nameOf (label: string, value: string): string {
     const prefix = label.toUpperCase().replaceAll('-', '_')
-    const known = this.#names.get(`${prefix} ${value}`)
-    if (known !== undefined) return known
+    const existing = this.#names.get(`${prefix} ${value}`)
+    if (existing !== undefined) return existing
     if (this.#values.size >= maxValues) throw tooManyValues()
     const digest = digestOf(this.#nameKey, `${prefix} ${value}`)
     const tag = [...digest].map(byte => alphabet[byte % alphabet.length]).join('')

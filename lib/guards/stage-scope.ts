@@ -36,7 +36,7 @@ export function requireStages (names: readonly string[], { stages }: Pick<Settin
 }
 
 /** Returns the endpoints at which a stage may mask or refuse what requests hold. */
-export function guardedEndpoints ({ stages }: Pick<Settings, 'stages'>): ReadonlySet<string> {
+export function inspectedEndpoints ({ stages }: Pick<Settings, 'stages'>): ReadonlySet<string> {
   return new Set(stages.some(stage => stageActionOf(stage) !== 'report') ? endpointsWhere('hasTexts') : [])
 }
 

@@ -9,7 +9,7 @@ import type { JsonObject } from '../json/guards.ts'
 import type { Refusals } from './loop-limits.ts'
 import type { OpenTools, ToolCallOptions, ToolOutcome } from './tool-servers.ts'
 
-/** Holds a call and its outcome; no outcome when there was no time left for it. */
+/** A call and its outcome. No outcome: time ran out. */
 export interface FinishedToolCall {
   readonly call: TurnToolCall
   readonly outcome: ToolOutcome | undefined
@@ -22,13 +22,13 @@ export interface RunOptions {
   /** True when the caller requested progress events. */
   readonly emitProgress: boolean
   readonly seesImages: boolean
-  /** By the place of the call: one that is refused gets the reason as its result. */
+  /** Reasons by the index of the call: a refused call gets its reason as the result. */
   readonly refusals: Refusals
-  /** Returns the arguments as a server gets them. Default: as they are. */
+  /** Returns the arguments to send to the server. Default: unchanged. */
   readonly sentArguments?: SentArguments | undefined
   /** The trace of the call. */
   readonly trace?: CallTrace | undefined
-  /** Called with the result of each call. What it throws ends all calls. */
+  /** Called with the result of each call. An error that it throws ends all calls. */
   readonly onOutcome?: (outcome: ToolOutcome) => void
   /** Called when a call has ended, even when its failure ends all of them. */
   readonly onEnd?: (run: ToolRun) => void
@@ -36,8 +36,8 @@ export interface RunOptions {
 
 /**
  * Yields progress while the calls run (none unless `emitProgress`), each event as soon as it happens, and
- * returns the outcomes in the order of the calls. Of what a call reports faster than it is read, the latest
- * is yielded. Calls still running when the signal aborts are cancelled at their server.
+ * returns the outcomes in the order of the calls. If a call reports faster than the caller reads, only the
+ * latest event is yielded. Calls still running when the signal aborts are cancelled at their server.
  */
 export async function* runTools (
   calls: readonly TurnToolCall[],
@@ -76,7 +76,7 @@ export async function* runTools (
   const tasks = calls.map(runAndNote)
   const endAll = async (error: unknown): Promise<never> => {
     failing.abort(error)
-    await Promise.allSettled(tasks) // the end of each is noted
+    await Promise.allSettled(tasks) // so that `onEnd` is called for each
     throw error
   }
   const running = Promise.all(tasks).catch(endAll).finally(() => buffer.end())
@@ -91,12 +91,12 @@ export async function* runTools (
 type ToolEvent = Readonly<Record<string, unknown>>
 
 /**
- * Buffers events until they are read, at most three of a call: a server may report progress without end to a
- * caller who does not read.
+ * Buffers events until they are read, at most three per call: a server may report progress endlessly while
+ * the caller does not read.
  */
 class EventBuffer {
   #events: ChatEvent[] = []
-  /** The places of unread progress. */
+  /** Index of the unread progress of each call. */
   readonly #progress = new Map<TurnToolCall, number>()
   #ended = false
   #wake: (() => void) | undefined
@@ -106,7 +106,7 @@ class EventBuffer {
     this.#wake?.()
   }
 
-  /** Adds progress of a call, in place of what is unread of it. */
+  /** Adds progress of a call, replacing its unread progress. */
   pushProgress (call: TurnToolCall, fields: ToolEvent): void {
     const index = this.#progress.get(call)
     if (index !== undefined) {
@@ -122,7 +122,7 @@ class EventBuffer {
     this.#wake?.()
   }
 
-  /** Resolves with at least one event, or with `undefined` after the end. */
+  /** Resolves with at least one event, or `undefined` after the end. */
   async next (): Promise<ChatEvent[] | undefined> {
     if (this.#events.length === 0 && !this.#ended) {
       await new Promise<void>(resolve => {
@@ -199,7 +199,7 @@ function outcomeNameOf (outcome: ToolOutcome | undefined): ToolRun['outcome'] {
   return outcome.result.isError ? 'tool_error' : 'ok'
 }
 
-/** Returns the outcome of a call that is not run, with the reason. */
+/** Returns the outcome of a refused call, with the reason as its result. */
 export function notRun (call: TurnToolCall, open: OpenTools, message: string): ToolOutcome {
   return {
     text: `The tool was not called: ${message}`,

@@ -1,6 +1,6 @@
 /**
- * Reads the HTTP answers of MCP servers as they come, and hands them to the client library as the protocol
- * has them: with the content type of what is in them, each message repaired, and an answer to every request.
+ * Makes HTTP answers of MCP servers conform to the protocol before the client library reads them: the content
+ * type matches the body, messages are repaired, and every request gets an answer.
  */
 
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -13,13 +13,13 @@ import {
 } from './repair-message.ts'
 
 export interface TolerantAnswerOptions {
-  /** The request that the answer must hold; absent where answers come on a stream of their own. */
+  /** The request that this response must answer. Absent: answers arrive on a separate stream. */
   readonly request?: SentRequest | undefined
-  /** Finds a request that still waits, by the id in a message. */
+  /** Finds a pending request by the id of a message. */
   readonly requestOf: (id: unknown) => SentRequest | undefined
-  /** Returns the requests whose answers come on a stream of their own, and end with it. Default: none. */
+  /** Returns the requests to be answered by a separate stream before it ends. Default: none. */
   readonly owed?: () => readonly SentRequest[]
-  /** Called once a request waits no more. */
+  /** Called when a request is answered. */
   readonly onAnswer: (request: SentRequest) => void
   readonly listing: Listing
 }
@@ -28,10 +28,10 @@ const nothing = new Uint8Array()
 const jsonType = 'application/json'
 const streamType = 'text/event-stream'
 
-/** Statuses that say more than their body: about credentials, addresses and sessions. */
+/** Statuses that the client library acts on: about credentials, addresses and sessions. */
 const ownMeaning = new Set([401, 403, 404, 405])
 
-/** Returns an answer that the client library can read; one that nothing can be made of stays as it is. */
+/** Returns an answer that the client library can read, or the same one if it cannot be repaired. */
 export async function tolerantAnswer (response: Response, options: TolerantAnswerOptions): Promise<Response> {
   const { request } = options
   if (request === undefined) {
@@ -52,12 +52,12 @@ export async function tolerantAnswer (response: Response, options: TolerantAnswe
     : withBody(response, response.headers.get('content-type'), rest)
 }
 
-/** Returns true for a stream of events. */
+/** Returns true for an event stream. */
 export function isStream ({ headers }: Response): boolean {
   return headers.get('content-type')?.startsWith(streamType) === true
 }
 
-/** Reads a refusal. One in JSON-RPC is an answer, whatever the status. */
+/** Reads an error response. If its body is a JSON-RPC error, that is the answer, whatever the status. */
 async function refusal (
   response: Response,
   request: SentRequest,
@@ -86,8 +86,8 @@ function jsonAnswer (
 }
 
 /**
- * Repairs one message or a list; `undefined` for what is no JSON. Answers to no request that waits are left
- * out: the client library could still wait for one whose first answer it could not read.
+ * Repairs one message or a list; `undefined` if it is not JSON. Answers to requests that are not pending are
+ * dropped: the client library could take one for a second answer to a request whose first it could not read.
  */
 function repairedJson (
   text: string,
@@ -121,17 +121,17 @@ function isNotification (message: unknown): boolean {
 }
 
 /**
- * Requests of a server in one stream: each is answered by a request of ours. Those beside an answer have no
- * reason but to report that they are there; a stream of notifications may stay open for days.
+ * Limits on requests that a server sends in one stream: we answer each with an HTTP request. Beside an answer
+ * few are needed; a stream of notifications may stay open for days.
  */
 const maxServerRequests = { besideAnswer: 1000, onItsOwn: 10_000 }
 
-/** The time a server has to end the stream of an answer that it has sent: no one waits for more of it. */
+/** Milliseconds in which a server must end a stream after its answer: nobody waits for more. */
 const lingerMs = 1000
 
 /**
- * Repairs the messages of a stream. One that ends without its answers says so, unless it can be resumed; so
- * does one that breaks off, that is no event stream, or whose server requests too much.
+ * Repairs the messages of a stream. If it ends or fails without its answers and cannot be resumed, errors are
+ * added as the answers; the same if it is no event stream, or the server sends too many requests.
  */
 function repairedStream (
   source: ReadableStream<Uint8Array> | null,
@@ -150,7 +150,7 @@ function repairedStream (
   }
   let lingering: NodeJS.Timeout | undefined
   let requestsLeft = request === undefined ? maxServerRequests.onItsOwn : maxServerRequests.besideAnswer
-  const messages = sseReader(Infinity, ms => { // the answer has a bound
+  const messages = sseReader(Infinity, ms => { // the size of the answer is bounded already
     frames += `retry: ${ms}\n`
   })
   const read = (message: EventSourceMessage): void => {
@@ -162,7 +162,8 @@ function repairedStream (
       isAnswered = true
       lingering ??= setTimeout(() => void reader?.cancel(), lingerMs).unref()
     }
-    // The older transport names its address in an event of its own. Else what is no message has but an id.
+    // The older transport sends its address in a separate event. Of other events without a message, only the
+    // id is kept.
     const isOther = message.event !== undefined && message.event !== 'message'
     if (data.length === 0) frames += frameOf(message, isOther ? message.data : '')
     for (const one of data) frames += frameOf(message, JSON.stringify(one))
@@ -197,7 +198,7 @@ function repairedStream (
             await reader?.cancel()
             isResumable = false
             if (owed().length === 0 && hasNone()) throw error
-            return end(controller) // what was read before may hold the answer
+            return end(controller) // earlier frames may hold the answer
           }
         }
         controller.enqueue(encoder.encode(frames))
@@ -212,7 +213,7 @@ function repairedStream (
   )
 }
 
-/** Returns the messages of an event: one, or those of a list; none for what is no message. */
+/** Returns the messages of an event: one, several for a list, none if its data is no message. */
 function repairedData ({ data }: EventSourceMessage, options: TolerantAnswerOptions): readonly unknown[] {
   if (!/^\s*[{[]/.test(data)) return []
   const message = repairedJson(data, options)
@@ -227,7 +228,7 @@ function frameOf ({ event, id }: EventSourceMessage, data: string): string {
   return `${event === undefined ? '' : `event: ${event}\n`}${id === undefined ? '' : `id: ${id}\n`}${lines}\n`
 }
 
-/** Returns the first characters of a body that say what it is, and a body with all of it. */
+/** Returns the first characters of a body, enough to tell its format, and a stream of the whole body. */
 async function opening (
   source: ReadableStream<Uint8Array> | null
 ): Promise<[string, ReadableStream<Uint8Array> | null]> {
@@ -241,7 +242,7 @@ async function opening (
     ended = done
     if (value !== undefined) {
       pieces.push(value)
-      // Only what is not blank is kept, so that a body of blanks is not looked through again with each read.
+      // Leading white space is dropped, so that a body of blanks is not scanned again with each read.
       start = (start + Buffer.from(value).toString('latin1', 0, 4096))
         .replace(/^(?:\s|\u00ef\u00bb\u00bf)+/, '')
         .slice(0, 64)

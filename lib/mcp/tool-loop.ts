@@ -1,6 +1,6 @@
 /**
- * Runs the turns of a call whose tools the gateway runs: the model answers, its calls are run, it answers
- * again.
+ * Runs the turns of a call with server tools: the model answers, its tool calls are run, and it answers again
+ * with their results.
  */
 
 import { startDeadline } from '../async/start-deadline.ts'
@@ -30,26 +30,25 @@ export type AnswerTurn = Stage<RoutedChatCall, ChatBatch>
 
 export interface LoopOptions {
   readonly limits: ToolLimits
-  /** Returns whether the model of a route can be shown the images that tools return. */
+  /** Returns true if the model of a route can read images that tools return. */
   readonly seesImages: (route: Route) => boolean
-  /** Returns whether the budget pays for another turn. */
+  /** Returns true if the budget allows another turn. */
   readonly canAffordTurn: (call: RoutedChatCall) => boolean
-  /** Look at what tools are called with and what they return. Default: nothing does. */
+  /** Check the arguments and results of tools. Default: none. */
   readonly textStages?: TextStages | undefined
 }
 
-/** Characters of data URLs in one answer: every turn sends all of them again. */
+/** Most characters of data URLs in one answer: every later turn sends them again. */
 const maxImageCharacters = 20_000_000
 
-/** Copies of tools and of results while a call runs: as they came, as a request, and printed for a provider. */
+/** Copies of tools and results in memory: as received, in the request, and as JSON for the provider. */
 const copies = 3
 
 /**
- * Counts what tool servers add to the requests of a call in its memory (`limits.body_memory_bytes`), until
- * the call ends.
+ * Counts what tool servers add to the requests of a call in `limits.body_memory_bytes`, until the call ends.
  *
- * @throws GatewayError `overloaded` where other calls use the memory; `file_too_large` where one key may
- *   never have so much
+ * @throws GatewayError `overloaded` if other calls use the memory; `file_too_large` if it is more than one
+ *   key may ever have
  */
 export function holdToolMemory (bytes: number, takeMemory: RoutedChatCall['takeMemory']): void {
   try {
@@ -67,7 +66,7 @@ export function holdToolMemory (bytes: number, takeMemory: RoutedChatCall['takeM
 export class ToolLoop {
   readonly #call: RoutedChatCall
   readonly #open: OpenTools
-  readonly #ask: AnswerTurn
+  readonly #answerTurn: AnswerTurn
   readonly #limits: LoopLimits
   readonly #seesImages: LoopOptions['seesImages']
   readonly #canAffordTurn: LoopOptions['canAffordTurn']
@@ -86,7 +85,7 @@ export class ToolLoop {
   ) {
     this.#call = call
     this.#open = open
-    this.#ask = input
+    this.#answerTurn = input
     this.#limits = new LoopLimits(limits, call.request)
     this.#seesImages = seesImages
     this.#canAffordTurn = canAffordTurn
@@ -96,7 +95,7 @@ export class ToolLoop {
     this.#texts = new ToolTexts(textStages, call)
   }
 
-  /** Stops the clock and the tools that no call waits for any more. */
+  /** Stops the timer, and tools whose results nobody needs any more. */
   end (): void {
     this.#clock.end()
   }
@@ -124,7 +123,7 @@ export class ToolLoop {
       const { request, routes } = turnCall
       beginTurn(this.#call.record, () => estimateChat(request, routes).prompt)
       let route = turnCall.routes[0]
-      for await (const batch of this.#ask(once(turnCall))) {
+      for await (const batch of this.#answerTurn(once(turnCall))) {
         route = batch.route
         for (const event of batch.events) turn.add(event)
         const events = opened(filter.read(batch.events), opening)
@@ -159,7 +158,7 @@ export class ToolLoop {
             precedingText = filter.lastText
             continue
           }
-          stop = 'budget' // the results are too long for what is left
+          stop = 'budget' // the results cost more than what is left
         }
       }
       yield {
@@ -171,7 +170,7 @@ export class ToolLoop {
     }
   }
 
-  /** Returns true for a tool that is not the caller's. A name the model invented gets its result here too. */
+  /** Returns true for a tool that is not the caller's, including names that the model made up. */
   #isServerTool (name: string): boolean {
     return this.#open.tools.length > 0 && !this.#callerFunctions.has(name)
   }
@@ -186,7 +185,7 @@ export class ToolLoop {
     const startedAtMs = performance.now()
     const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
     const { record, verdict, takeMemory } = this.#call
-    await verdict // before a tool does something
+    await verdict // no tool may run for a refused call
     record.toolRuns ??= []
     const { toolRuns } = record
     const running = runTools(
@@ -301,7 +300,7 @@ export class ToolLoop {
   }
 
   /**
-   * Returns the usage of all turns; none once a turn has not reported its own: less than all of it would be a
+   * Returns the sum over all turns, or nothing if a turn did not report its usage: a partial sum would be a
    * wrong bill.
    */
   #reportedUsage (): ChatEvent[] {
@@ -311,8 +310,8 @@ export class ToolLoop {
   }
 
   /**
-   * Returns what the caller sees of calls that are not run: the calls, or where server tools are reported
-   * their results.
+   * Returns what the caller sees of calls that are not run: the calls themselves, or their results in
+   * dialects that report server tools.
    */
   #shownPending (
     filter: ToolCallFilter,
@@ -331,13 +330,13 @@ export class ToolLoop {
 interface LoopEnd {
   readonly stop: StopReason | undefined
   readonly turns: number
-  /** Calls that wait for consent. */
+  /** Calls that need consent first. */
   readonly waiting: readonly TurnToolCall[]
   /** Calls that the loop stopped for. */
   readonly pending: readonly TurnToolCall[]
 }
 
-/** Adds what the caller gets to see before the first words of the model. */
+/** Adds the events that precede the first words of the model. */
 function opened (events: ChatEvent[], opening: readonly ChatEvent[]): ChatEvent[] {
   if (opening.length === 0) return events
   const [first, ...rest] = events
@@ -360,11 +359,11 @@ function argumentsOf (text: string): JsonObject | undefined {
     const value: unknown = parseBounded(text)
     return isObject(value) ? value : undefined
   } catch {
-    return undefined // which the result of the call says
+    return undefined // the result of the call reports it
   }
 }
 
-/** Returns whether a turn made the calls it holds: a truncated one may hold half of one. */
+/** Returns true if the calls of a turn are complete: in a truncated turn the last may be cut. */
 function wantsCalls ({ reason }: Turn): boolean {
   return reason === 'tool_calls' || reason === 'stop'
 }
@@ -373,7 +372,7 @@ function nextTurn (call: RoutedChatCall, route: Route, request: ChatInput): Rout
   return { ...call, routes: [route], request }
 }
 
-/** Returns the event that reports servers that failed; none where all responded. */
+/** Returns the event that reports failed servers, if there are any. */
 export function failureReport (errors: Readonly<Record<string, ToolServerError>>): ChatEvent[] {
   return Object.keys(errors).length === 0 ? [] : [{ type: 'tool-servers-failed', errors }]
 }

@@ -1,4 +1,4 @@
-/** Keeps back an answer until the stages that look at its request meanwhile let it pass. */
+/** Holds back an answer while stages are still checking its request. */
 
 import { flatMap, once, type Stage } from '../pipeline/stage.ts'
 import { RefusableAnswer } from './refusable-answer.ts'
@@ -6,10 +6,10 @@ import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'
 
 /**
- * Has another stage answer at once, and passes its batches on once the `verdict` of the call is in. A refusal
- * ends the request to the provider.
+ * Starts the answer at once, and passes its batches on when `call.verdict` resolves. If it rejects, the
+ * request to the provider is aborted.
  *
- * @throws what the verdict of the call rejects with, before the first batch; else what `answer` throws
+ * @throws the reason of the verdict, before the first batch; otherwise what `answer` throws
  */
 export function afterVerdict<R, E> (
   answer: Stage<RoutedCall<R>, Batch<R, E>>

@@ -1,7 +1,6 @@
 /**
- * Lets a model use the tools of tool servers: it asks the model, runs the tools that it calls, and asks
- * again with their results, until the model answers. Complete and streamed answers of every provider go
- * through the same turns; a call that names no tool server goes straight to `answerTurn`.
+ * Lets a model use tools of tool servers: calls the model, runs the tools that it calls, and calls it again
+ * with the results, until it answers. A call that names no tool server goes straight to `answerTurn`.
  *
  * The caller sees one answer. Text appears as it is written, calls of server tools do not appear;
  * calls of the caller's own functions end the answer with `tool_calls`, after the server calls of
@@ -70,8 +69,8 @@ function turnsWithin (models: ToolServices['models']): LoopOptions['canAffordTur
 }
 
 /**
- * Returns whether the model of a route is known to support vision: an image can fail the entire call of
- * another.
+ * Returns true if the model of a route is known to support vision: other models may refuse the whole request
+ * because of one image.
  */
 function imageViewers ({ models, providers }: ToolServices): LoopOptions['seesImages'] {
   return ({ modelId, providerId }) =>
@@ -86,8 +85,8 @@ function usesServers (request: ChatInput): boolean {
 }
 
 /**
- * Returns whether the caller has consented to calls of an earlier answer: they are run also where the model
- * may make no new ones.
+ * Returns true if the caller has consented to calls of an earlier answer. These run even if the model may not
+ * make new ones.
  */
 function hasApprovedCalls ({ toolApproval }: ChatInput): boolean {
   return toolApproval !== undefined && toolApproval.approved.length > 0
@@ -104,7 +103,7 @@ function runsTools (
   )
 }
 
-/** Offers the tools; what the model calls is left to the caller. */
+/** Offers the tools to the model, and leaves its calls to the caller. */
 async function* offerTools (
   call: RoutedChatCall,
   tools: ToolServers,
@@ -145,8 +144,8 @@ async function* answerWithTools (
 }
 
 /**
- * @throws GatewayError `overloaded` where other calls use the memory that the tools need, `file_too_large`
- *   where one key may never have it
+ * @throws GatewayError `overloaded` if other calls use the memory that the tools need, `file_too_large` if it
+ *   is more than one key may ever have
  */
 async function openTools (
   { request, key, signal, record, takeMemory }: RoutedChatCall,
