@@ -1,5 +1,5 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
-import { guardedEndpoints } from './guards/stage-scope.ts'
+import { inspectedEndpoints } from './guards/stage-scope.ts'
 import { AnswerCache } from './cache/answer-cache.ts'
 import { MemoryEntries, SealedEntries, type SharedTexts } from './cache/entries.ts'
 import { ConfiguredStages } from './guards/configured-stages.ts'
@@ -146,7 +146,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   return {
     ...lasting,
     settings,
-    guardedEndpoints: guardedEndpoints(settings),
+    inspectedEndpoints: inspectedEndpoints(settings),
     models,
     providers,
     toolServers,

@@ -45,7 +45,7 @@ export interface Services {
   /** Absent where no bodies are kept. */
   readonly captureBodies?: CaptureBodies
   /** Endpoints of which nothing is kept before stages have looked at a request. Absent: there are none. */
-  readonly guardedEndpoints?: ReadonlySet<string>
+  readonly inspectedEndpoints?: ReadonlySet<string>
   /** Returns true for keys that may not see costs. Absent when every key may. */
   readonly hidesCost?: (key: ApiKey) => boolean
   /** Lists the tags that the configuration gives to the calls of a key. Absent where it gives none. */

@@ -42,7 +42,7 @@ import type { ChatEvent } from '../lib/core/events.ts'
 import type { AnswerDialect, ChatBatch, Dialect } from '../lib/dialects/dialect.ts'
 import type { Services } from '../lib/services.ts'
 
-export interface GuardOptions {
+export interface RequestStageOptions {
   /**
    * A stage of your own, such as a guard: the request is one list of messages there, its rules are checked,
    * and no model is chosen yet. Deferred calls pass it as well, before they are deferred. Default: none.
@@ -50,7 +50,7 @@ export interface GuardOptions {
   readonly afterRules?: Stage<ValidCall<ChatInput>>
 }
 
-export interface ConversationOptions extends GuardOptions {
+export interface ConversationOptions extends RequestStageOptions {
   /**
    * A stage before the request is sent: the routes are known, and what the call may use is reserved. Deferred
    * calls do not pass it: a guard belongs in `afterRules`. Default: none.

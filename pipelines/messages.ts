@@ -27,7 +27,7 @@ import {
 } from '../schemas/messages-answer.ts'
 import { CountTokensRequest, MessagesRequest } from '../schemas/messages-request.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
-import { conversation, type ConversationOptions, type GuardOptions } from './conversation.ts'
+import { conversation, type ConversationOptions, type RequestStageOptions } from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
@@ -94,7 +94,7 @@ export const countTokensDocs: Docs = {
  */
 export function countTokens (
   services: Services,
-  { afterRules = map(call => call) }: GuardOptions = {}
+  { afterRules = map(call => call) }: RequestStageOptions = {}
 ): Handler<Call> {
   const { textStages } = services
   const checked = checkUses(services, chatUses, dialect)

@@ -31,7 +31,7 @@ import {
   conversation,
   resumedConversation,
   type ConversationOptions,
-  type GuardOptions
+  type RequestStageOptions
 } from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import type { Call } from '../lib/core/call.ts'
@@ -105,7 +105,7 @@ export function responses (services: Services, options: ConversationOptions = {}
  */
 export function countInputTokens (
   services: Services,
-  { afterRules = map(call => call) }: GuardOptions = {}
+  { afterRules = map(call => call) }: RequestStageOptions = {}
 ): Handler<Call> {
   const { textStages } = services
   const dialect = responsesDialect(services.responseStore)

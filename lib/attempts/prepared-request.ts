@@ -41,7 +41,7 @@ export class PreparedRequest<
   readonly #adapter: Adapter<R, E>
   readonly #options: ProviderCallOptions
   readonly #shared: SharedByRequests
-  #made: Array<{
+  #prepared: Array<{
     readonly credential: number | undefined
     readonly parts: ReadonlyArray<UpstreamPart<R, E>>
   }> = []
@@ -85,7 +85,7 @@ export class PreparedRequest<
     }, (error: unknown) => {
       if (!(error instanceof ProviderFailure) || error.failure.kind !== 'missing_api') throw error
       this.#refused = true
-      this.#made = []
+      this.#prepared = []
       return this.#openTranslated(attempt, credential)
     })
   }
@@ -102,7 +102,7 @@ export class PreparedRequest<
   }
 
   billed (): readonly Usage[] {
-    return usagesIn(this.#made.flatMap(({ parts }) => parts))
+    return usagesIn(this.#prepared.flatMap(({ parts }) => parts))
   }
 
   #open (attempt: AttemptCall, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenAttempt<E>> {
@@ -117,12 +117,12 @@ export class PreparedRequest<
   }
 
   #partsFor (credential: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
-    const known = this.#made.find(made => made.credential === credential)
-    if (known !== undefined) return known.parts
+    const existing = this.#prepared.find(prepared => prepared.credential === credential)
+    if (existing !== undefined) return existing.parts
     const isTranslated = this.#refused || this.#shared.missingApis.isMissing(this.provider)
     const input = adapterInput(this.#call, this.#route, this.provider, { credential, isTranslated })
     const parts = (this.#adapter.split?.(input) ?? [input]).map(part => ({ input: part }))
-    this.#made.push({ credential, parts })
+    this.#prepared.push({ credential, parts })
     return parts
   }
 }

@@ -79,10 +79,10 @@ export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
   const usages = new Map<number, E>()
   let started = false
   let choices = 0
-  const numbered = (event: E, known: Map<number, number> | undefined): E => {
+  const numbered = (event: E, indexes: Map<number, number> | undefined): E => {
     if (event.choice === undefined) return event
-    let choice = known?.get(event.choice)
-    if (choice === undefined) known?.set(event.choice, choice = choices++)
+    let choice = indexes?.get(event.choice)
+    if (choice === undefined) indexes?.set(event.choice, choice = choices++)
     return choice === event.choice ? event : { ...event, choice }
   }
   return {
@@ -229,8 +229,8 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
   }
 
   async #read (part: number): Promise<void> {
-    const known = this.#parts[part]?.answer
-    if (known !== undefined) return await this.#pass(part, known)
+    const received = this.#parts[part]?.answer
+    if (received !== undefined) return await this.#pass(part, received)
     const attempt = await this.#open(part, this.#cancelled.signal)
     this.#attempts.add(attempt)
     const answer: E[] = []

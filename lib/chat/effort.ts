@@ -8,18 +8,20 @@ import type { Traits } from '../core/model.ts'
 import type { ChatInput } from './input.ts'
 
 /**
- * Returns the effort that comes closest to the one a caller wants, a lower one before a higher one.
+ * Returns the supported effort closest to the requested one; of two equally close ones, the lower.
  *
- * @param known those that the model takes; absent: not known, the wish is sent as it is
- * @returns `undefined` if the model takes none of these words
+ * @param supported the efforts the model takes. Default: unknown, and the requested one is returned
+ * @returns `undefined` if the model takes no effort
  */
-export function nearestEffort (wish: Effort, known: readonly string[] | undefined): Effort | undefined {
-  if (known === undefined || known.includes(wish)) return wish
-  const index = efforts.indexOf(wish)
+export function nearestEffort (
+  requested: Effort, supported: readonly string[] | undefined
+): Effort | undefined {
+  if (supported === undefined || supported.includes(requested)) return requested
+  const index = efforts.indexOf(requested)
   const distance = (effort: Effort): number => Math.abs(efforts.indexOf(effort) - index)
-  // Not to think is no lesser effort, unless it was asked for.
+  // 'none' turns thinking off: it is never a substitute for an effort.
   return efforts
-    .filter(effort => effort !== 'none' && known.includes(effort))
+    .filter(effort => effort !== 'none' && supported.includes(effort))
     .toSorted((a, b) => distance(a) - distance(b))[0]
 }
 
@@ -33,13 +35,13 @@ const penalties = ['presence_penalty', 'frequency_penalty'] as const satisfies R
  * none.
  */
 export function fitTuning (request: ChatInput, traits: Traits = {}): ChatInput {
-  const { reasoning_effort: wish } = request
-  const effort = wish === undefined ? undefined : nearestEffort(wish, traits.efforts)
+  const { reasoning_effort: requested } = request
+  const effort = requested === undefined ? undefined : nearestEffort(requested, traits.efforts)
   const refused = [
     ...traits.sampling === false && thinks(effort, traits) ? sampling : [],
     ...traits.penalties === false ? penalties : []
   ]
-  if (effort === wish && !refused.some(field => request[field] !== undefined)) return request
+  if (effort === requested && !refused.some(field => request[field] !== undefined)) return request
   const fitted = { ...request }
   for (const field of refused) delete fitted[field] // our own object, just made
   delete fitted.reasoning_effort

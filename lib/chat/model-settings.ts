@@ -7,9 +7,9 @@ import { objectOf } from '../json/guards.ts'
 import type { RequestedAttributes } from '../core/model.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
-const known = new Set(Object.keys(ModelSettings.properties))
+const settingNames = new Set(Object.keys(ModelSettings.properties))
 /** Fields that hold for a call, whichever model answers. */
-const callFields = new Set(Object.keys(ChatRequest.properties).filter(name => !known.has(name)))
+const callFields = new Set(Object.keys(ChatRequest.properties).filter(name => !settingNames.has(name)))
 
 /**
  * Returns the settings in the form of a resolved request, without the attributes, which only choose the
@@ -24,7 +24,7 @@ export function chatSettings (given: Readonly<Record<string, unknown>>): Record<
   for (const [name] of entries) if (callFields.has(name)) throw refused(name)
   const {
     stop_sequences: stop, tool_choice: choice, reasoning, attributes: _, ...settings
-  } = Object.fromEntries(entries.filter(([name]) => known.has(name)))
+  } = Object.fromEntries(entries.filter(([name]) => settingNames.has(name)))
   if (settings['top_logprobs'] !== undefined && settings['logprobs'] !== true) {
     throw new GatewayError('invalid_value', {
       message: '`top_logprobs` in the settings of a model requires `logprobs` to be true there.',

@@ -126,8 +126,8 @@ function parsed (content: string): JsonObject | undefined {
 function merged (existing: JsonObject, values: JsonObject): JsonObject {
   const result = { ...existing }
   for (const [name, value] of Object.entries(values)) {
-    const there = result[name]
-    result[name] = isObject(there) && isObject(value) ? merged(there, value) : value
+    const current = result[name]
+    result[name] = isObject(current) && isObject(value) ? merged(current, value) : value
   }
   return result
 }

@@ -97,7 +97,7 @@ async function copy (
         error(
           `The stores differ, as one of them was written to:\n\n${table([
             ['TABLE', 'WHAT', 'FROM', 'TO'],
-            ...differences.map(({ table, what, from, to }) => [table, what, String(from), String(to)])
+            ...differences.map(({ table, measure, from, to }) => [table, measure, String(from), String(to)])
           ])}`
         )
         return 1

@@ -51,8 +51,8 @@ export interface RedisClient extends Scripts, Pick<EventEmitter, 'on'> {
 /** Returns the servers that hold keys. */
 export function nodesOf (client: RedisClient): ReadonlyArray<Pick<Redis, 'scanStream' | 'unlink'>> {
   // `createRedisClient` makes no other
-  const made = client as unknown as Redis | Cluster
-  return 'nodes' in made ? made.nodes('master') : [made]
+  const redis = client as unknown as Redis | Cluster
+  return 'nodes' in redis ? redis.nodes('master') : [redis]
 }
 
 /** @throws the error of the file system when the file of the authority cannot be read */

@@ -314,8 +314,8 @@ export class BackgroundRuns {
 
 function promise (): PromiseWithResolvers {
   let resolve = (): void => undefined
-  const made = new Promise<void>(done => { resolve = done })
-  return { promise: made, resolve }
+  const finished = new Promise<void>(done => { resolve = done })
+  return { promise: finished, resolve }
 }
 
 /** Returns the last frame of a stream whose work did not write one. */

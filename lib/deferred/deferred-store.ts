@@ -109,9 +109,9 @@ export class DeferredStore {
       attempts: 0,
       end_user: endUser ?? null
     }
-    const made = await this.#use(async () => await this.#query.insertInto('deferred').values(row)
+    const inserted = await this.#use(async () => await this.#query.insertInto('deferred').values(row)
       .onConflict(conflict => conflict.column('id').doNothing()).returning('id').executeTakeFirst())
-    if (made !== undefined) return 'first'
+    if (inserted !== undefined) return 'first'
     const taken = await this.#use(async () => await this.#query.updateTable('deferred')
       .set({ owner: lease.owner, lease_until_ms: lease.untilMs })
       .where('id', '=', id).where('state', '=', 'fetching').where('lease_until_ms', '<=', nowMs)

@@ -49,9 +49,9 @@ export function findExcess (texts: readonly Text[], limits: TokenLimits): Excess
   let sum = 0
   for (const { index, text } of texts) {
     const { tokens, doubt } = countTokens(text, limits.perInput)
-    if (tokens - doubt > limits.perInput) return { what: 'input', index }
+    if (tokens - doubt > limits.perInput) return { part: 'input', index }
     sum += tokens - doubt
-    if (sum > limits.perRequest) return { what: 'request' }
+    if (sum > limits.perRequest) return { part: 'request' }
   }
   return undefined
 }

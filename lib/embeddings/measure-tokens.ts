@@ -17,7 +17,7 @@ export interface TokenLimits {
 }
 
 /** The part that is too long: one of the inputs, or all of them together. */
-export type Excess = { readonly what: 'input', readonly index: number } | { readonly what: 'request' }
+export type Excess = { readonly part: 'input', readonly index: number } | { readonly part: 'request' }
 
 export interface Text {
   /** Among the inputs. */
@@ -39,11 +39,11 @@ export function measureInputs (input: EmbeddingInput, limits: TokenLimits): Meas
   let least = 0
   let most = 0
   for (const [index, bound] of bounds.entries()) {
-    if (bound.least > limits.perInput) return { verdict: 'beyond', excess: { what: 'input', index } }
+    if (bound.least > limits.perInput) return { verdict: 'beyond', excess: { part: 'input', index } }
     least += bound.least
     most += bound.most
   }
-  if (least > limits.perRequest) return { verdict: 'beyond', excess: { what: 'request' } }
+  if (least > limits.perRequest) return { verdict: 'beyond', excess: { part: 'request' } }
   // While the sum is surely within, only what may be too long by itself has to be counted.
   const sumIsWithin = most <= limits.perRequest
   const toCount: Text[] = []

@@ -99,8 +99,8 @@ export class CallRecords {
     try {
       const ids = interrupted.map(({ id }) => id)
       const stored = await query.selectFrom('usage').select('id').where('id', 'in', ids).execute()
-      const known = new Set(stored.map(({ id }) => id))
-      report(interrupted.filter(({ id }) => !known.has(id)))
+      const storedIds = new Set(stored.map(({ id }) => id))
+      report(interrupted.filter(({ id }) => !storedIds.has(id)))
     } catch (error) {
       this.#options.log.warn({ cause: loggableError(error) }, 'failed to make the spans of interrupted calls')
     }

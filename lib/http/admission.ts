@@ -26,7 +26,7 @@ export interface AdmissionLimits {
 }
 
 /** Bytes that a call holds, of one kind. */
-export interface Reservation {
+export interface ByteReservation {
   /**
    * True when half of the total, and half of what the key may hold, would be left after so many bytes more.
    */
@@ -169,7 +169,7 @@ export class AdmittedCall {
     this.#diskShare = disk
   }
 
-  get disk (): Reservation {
+  get disk (): ByteReservation {
     return this.#disk ??= new ShareReservation(this.#keyId, this.#diskShare, 'disk space', this.#hasLeft)
   }
 
@@ -183,21 +183,21 @@ export class AdmittedCall {
   }
 }
 
-class ShareReservation implements Reservation, HeldMemory {
+class ShareReservation implements ByteReservation, HeldMemory {
   readonly #keyId: string
   readonly #share: FairShare
-  readonly #what: string
+  readonly #resource: string
   readonly #stalled: StalledCallers | undefined
   #bytes = 0
   #closed: boolean
 
   /** @param stalled callers whose calls can be ended to make room. Default: none */
-  constructor (keyId: string, share: FairShare, what: string, closed = false, stalled?: StalledCallers) {
+  constructor (keyId: string, share: FairShare, resource: string, closed = false, stalled?: StalledCallers) {
     this.#closed = closed
     this.#stalled = stalled
     this.#keyId = keyId
     this.#share = share
-    this.#what = what
+    this.#resource = resource
   }
 
   isCheap (bytes: number): boolean {
@@ -210,7 +210,7 @@ class ShareReservation implements Reservation, HeldMemory {
     while (!this.#share.take(this.#keyId, bytes)) {
       if (this.#bytes + bytes > this.#share.maxAlone) {
         throw new GatewayError('file_too_large', {
-          message: `The body needs more ${this.#what} than one API key may use.`
+          message: `The body needs more ${this.#resource} than one API key may use.`
         })
       }
       // Others make room only for what this key may have.
@@ -218,7 +218,7 @@ class ShareReservation implements Reservation, HeldMemory {
       const mayHave = this.#share.amountOf(this.#keyId) + bytes <= this.#share.maxAlone
       if (this.#stalled?.endLongest(isShortForAll && mayHave ? undefined : this.#keyId) !== true) {
         throw new GatewayError('overloaded', {
-          message: `The gateway is out of ${this.#what}. Try again later.`
+          message: `The gateway is out of ${this.#resource}. Try again later.`
         })
       }
     }

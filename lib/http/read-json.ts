@@ -16,7 +16,7 @@ import { joinInTurns } from '../wire/join-in-turns.ts'
 import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
 import type { RequestBody } from './request-body.ts'
 import type { CallSignal } from '../core/call-signal.ts'
-import type { Reservation } from './admission.ts'
+import type { ByteReservation } from './admission.ts'
 import type { MediaStrings } from '../json/media-strings.ts'
 
 /** Unthrottled, one socket can deliver 2 MB in a turn of the event loop, and twenty sockets 40 MB. */
@@ -46,7 +46,7 @@ export interface JsonLimits {
   readonly timeoutMs: number
   readonly signal: CallSignal
   /** The memory for bodies that the body takes. */
-  readonly memory: Reservation
+  readonly memory: ByteReservation
   /**
    * Notes the size of the body, and the body itself where it is to be kept: as it came, but for long strings
    * that were taken out.

@@ -10,14 +10,14 @@ import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
 import { Writable } from 'node:stream'
 import { asGatewayError } from '../core/errors.ts'
 import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
-import type { Reservation } from './admission.ts'
+import type { ByteReservation } from './admission.ts'
 
 /** Enough to recognise a file format. */
 const headBytes = 4100
 
 export interface UploadSpace {
-  readonly memory: Reservation
-  readonly disk: Reservation
+  readonly memory: ByteReservation
+  readonly disk: ByteReservation
   /** Returns the path of a file that does not exist yet. */
   readonly newPath: () => Promise<string>
 }

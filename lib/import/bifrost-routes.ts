@@ -129,7 +129,7 @@ function readRules (
   accounts: ReadonlyMap<string, readonly Account[]>,
   plan: ImportPlan
 ): Map<string, readonly WeightedModel[]> {
-  const made = new Map<string, readonly WeightedModel[]>()
+  const created = new Map<string, readonly WeightedModel[]>()
   const rules = listOf(objectOf(file['governance'])['routing_rules']).map((rule, index) => ({
     rule: objectOf(rule), path: `governance.routing_rules[${index}]`
   }))
@@ -141,17 +141,17 @@ function readRules (
     if (rule['enabled'] === false) plan.note(path, 'exact', 'off')
     else if (name === undefined || !isSimple) {
       plan.note(path, 'unsupported', 'no rules in CEL: only `model == "name"` of all calls becomes a route')
-    } else if (made.has(name)) plan.note(path, 'unsupported', `an earlier rule is for ${name}`)
+    } else if (created.has(name)) plan.note(path, 'unsupported', `an earlier rule is for ${name}`)
     else {
       const targets = ruleTargets(rule, name, accounts)
       if (typeof targets === 'string') plan.note(path, 'unsupported', targets)
       else {
-        made.set(name, targets)
+        created.set(name, targets)
         plan.note(path, 'approximate', `the route ${name}, for that name without a provider`)
       }
     }
   }
-  return made
+  return created
 }
 
 /** Returns the models of a rule, those that stand in for others with weight 0; or why it has none. */

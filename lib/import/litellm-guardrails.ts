@@ -83,9 +83,9 @@ export function readGuardrails (list: readonly unknown[], parts: GuardrailParts)
     const params = objectOf(objectOf(entry)['litellm_params'])
     const given = textOf(objectOf(entry)['guardrail_name']) ?? `guardrail-${index + 1}`
     const path = `guardrails[${index}]`
-    const made = readGuardrail({ path, name: given, params, parts }, names)
-    if (made.length > 0) stagesOf.set(given, made.map(stage => String(stage['name'])))
-    return made
+    const entries = readGuardrail({ path, name: given, params, parts }, names)
+    if (entries.length > 0) stagesOf.set(given, entries.map(stage => String(stage['name'])))
+    return entries
   })
   return { stages, stagesOf }
 }
@@ -96,20 +96,20 @@ function readGuardrail (guardrail: Guardrail, names: Set<string>): JsonObject[] 
   const read = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
   const modes = [params['mode'] ?? []].flat().map(String)
   const looks = modes.flatMap(mode => points.get(mode) === undefined ? [] : [points.get(mode) ?? ['request']])
-  const made = looks.length === modes.length && modes.length > 0 ? read?.(guardrail) : undefined
-  if (made === undefined || typeof made === 'string') {
-    plan.note(path, 'manual', `${kind}: ${made ?? 'see `stages` in docs/guards.md'}`)
+  const entries = looks.length === modes.length && modes.length > 0 ? read?.(guardrail) : undefined
+  if (entries === undefined || typeof entries === 'string') {
+    plan.note(path, 'manual', `${kind}: ${entries ?? 'see `stages` in docs/guards.md'}`)
     return []
   }
   const at = [...new Set(looks.map(([point]) => point))]
   const differences = looks.flatMap(([, difference]) => difference ?? [])
-  const stages = made.stages.map((stage, index) => {
+  const stages = entries.stages.map((stage, index) => {
     const own = freeName(index === 0 ? name : `${name}-${index + 1}`, names)
     return { name: own, at, ...params['default_on'] !== true && { when: 'asked' }, ...stage }
   })
   if (stages[0]?.name !== name) differences.push(`its name is ${String(stages[0]?.name)}`)
-  const isExact = made.verdict === 'exact' && differences.length === 0
-  const note = [`stage ${stages.map(stage => stage.name).join(', ')}`, made.note, ...differences]
+  const isExact = entries.verdict === 'exact' && differences.length === 0
+  const note = [`stage ${stages.map(stage => stage.name).join(', ')}`, entries.note, ...differences]
   plan.note(path, isExact ? 'exact' : 'approximate', note.filter(text => text !== '').join('; '))
   return stages
 }

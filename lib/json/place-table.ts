@@ -295,8 +295,8 @@ function add (roots: readonly Node[], path: string, place: TextPlace): void {
 }
 
 function childOf (children: Map<string, Node>, name: string): Node {
-  const known = children.get(name)
-  if (known !== undefined) return known
+  const existing = children.get(name)
+  if (existing !== undefined) return existing
   const node = emptyNode()
   children.set(name, node)
   return node

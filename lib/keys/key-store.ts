@@ -216,8 +216,8 @@ class LoadedKeys {
   }
 
   readonly check = (presented: string): ApiKey | undefined => {
-    const known = this.#accepted.get(presented)
-    if (known !== undefined) return known.untilMs <= Date.now() ? undefined : known.key
+    const cached = this.#accepted.get(presented)
+    if (cached !== undefined) return cached.untilMs <= Date.now() ? undefined : cached.key
     const text = digestOf(presented)
     const entry = this.#configured.get(text) ?? this.#stored.get(text)
     // Compares the digest in constant time as well, which the map does not.

@@ -62,12 +62,12 @@ export class CallRecorder {
     const { record } = call
     const showsCost = !record.hidesCost && record.streamed !== true
     if (record.keyId === undefined || (ledger === undefined && !showsCost)) return undefined
-    const known = journaledCall(call)
-    const recorded = known !== undefined && isUpToDate(known.row, call) ? known.row : undefined
-    const row = recorded ?? usageRow(call, services().models, known?.row)
+    const journaled = journaledCall(call)
+    const recorded = journaled !== undefined && isUpToDate(journaled.row, call) ? journaled.row : undefined
+    const row = recorded ?? usageRow(call, services().models, journaled?.row)
     if (row === undefined) return undefined
     if (showsCost) record.costHeaders = costHeaders(row, record.budgetLeftNanoUsd)
-    return recorded === undefined ? ledger && journal(call, row, ledger) : known?.written
+    return recorded === undefined ? ledger && journal(call, row, ledger) : journaled?.written
   }
 
   /** @returns false for a call whose answer is complete, or that nothing records any more */

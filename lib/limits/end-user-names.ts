@@ -48,21 +48,21 @@ export class EndUserNames {
 
   #monthOf (project: string, nowMs: number): Month {
     this.#nowMs = nowMs
-    const known = this.#months.get(project)
-    if (known !== undefined && known.endMs > nowMs) return known
+    const current = this.#months.get(project)
+    if (current !== undefined && current.endMs > nowMs) return current
     const now = new Date(nowMs)
     const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()]
-    const made: Month = { endMs: Date.UTC(year, month + 1), names: new Set(), reading: undefined }
-    this.#months.set(project, made)
+    const started: Month = { endMs: Date.UTC(year, month + 1), names: new Set(), reading: undefined }
+    this.#months.set(project, started)
     if (this.#read !== undefined) {
       const read = this.#read(project, Date.UTC(year, month)).then(
-        names => { for (const name of names) made.names.add(name) },
+        names => { for (const name of names) started.names.add(name) },
         // They get names here when they call.
         () => undefined
       )
-      made.reading = withTimeout(endUserWaitMs, read).then(() => { made.reading = undefined })
+      started.reading = withTimeout(endUserWaitMs, read).then(() => { started.reading = undefined })
     }
-    return made
+    return started
   }
 }
 

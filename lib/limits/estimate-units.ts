@@ -86,13 +86,13 @@ export const maxPages = 1000
 /** Estimates a document: its pages, or any number where only its provider can count them. */
 export function estimateDocument ({ document, pages }: OcrInput): Estimate {
   const isImage = document.kind === 'address' ? document.isImage : document.mediaType !== 'application/pdf'
-  const known = pages ?? (isImage ? 1 : undefined)
+  const pageCount = pages ?? (isImage ? 1 : undefined)
   return {
     prompt: 0,
     completion: 0,
     maxCompletion: 0,
-    units: { pages: known ?? 1 },
-    maxUnits: { pages: known ?? maxPages },
-    minUnits: { pages: known ?? 1 }
+    units: { pages: pageCount ?? 1 },
+    maxUnits: { pages: pageCount ?? maxPages },
+    minUnits: { pages: pageCount ?? 1 }
   }
 }

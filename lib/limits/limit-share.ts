@@ -24,7 +24,7 @@ export interface LimitShareOptions extends Pick<SpendingReaderOptions, 'readUsed
   /** The number of processes. */
   readonly processes: number
   /** Returns what is known to be used of a sum, and what the open calls of this process hold of it. */
-  readonly known: (sum: SumKey) => { readonly used: number, readonly reserved: number }
+  readonly usageOf: (sum: SumKey) => { readonly used: number, readonly reserved: number }
 }
 
 export class LimitShare {
@@ -69,8 +69,8 @@ export class LimitShare {
   #divide (sum: SumKey, limit: number): void {
     if (this.#divided.has(sum.name)) return
     this.#divided.add(sum.name)
-    const { processes, known } = this.#options
-    const { used, reserved } = known(sum)
+    const { processes, usageOf } = this.#options
+    const { used, reserved } = usageOf(sum)
     const left = Math.max(0, limit - this.#counters.setUsed(sum, used))
     this.#counters.setElsewhere(sum, left - Math.floor(left / processes) + reserved)
   }

@@ -297,11 +297,11 @@ export function isLeased ({ parts }: Pick<RedisReservation, 'parts'>): boolean {
 }
 
 function getOrAdd<Value> (map: Map<string, Value>, key: string, make: () => Value): Value {
-  const known = map.get(key)
-  if (known !== undefined) return known
-  const made = make()
-  map.set(key, made)
-  return made
+  const existing = map.get(key)
+  if (existing !== undefined) return existing
+  const created = make()
+  map.set(key, created)
+  return created
 }
 
 /** Names a sum among those of its party: of money as earlier versions do. */

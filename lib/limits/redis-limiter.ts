@@ -80,7 +80,7 @@ export class RedisLimiter implements Limiter {
   readonly #ended = new Set<RedisReservation>()
   /** Settlements without a reply so far. */
   readonly #settling = new Set<Promise<void>>()
-  readonly #known = new PrunedMap<KnownSum>(({ sum: { period } }) => this.#server.now() >= period.endMs)
+  readonly #sums = new PrunedMap<KnownSum>(({ sum: { period } }) => this.#server.now() >= period.endMs)
   readonly #timer: NodeJS.Timeout
   readonly #now: () => number
   #reader: SpendingReader
@@ -328,7 +328,7 @@ export class RedisLimiter implements Limiter {
     }
     return new LimitShare({
       readUsed, onFailure, now: () => this.#server.now(), processes: this.#server.processes,
-      known: sum => ({ used: this.#usedOf(sum), reserved: reservedOf(sum) })
+      usageOf: sum => ({ used: this.#usedOf(sum), reserved: reservedOf(sum) })
     })
   }
 
@@ -339,22 +339,22 @@ export class RedisLimiter implements Limiter {
   }
 
   #note (sum: SumKey, { recorded, counted, countedAtMs }: Partial<KnownSum>): void {
-    const known = this.#known.get(sum.name)
-    this.#known.set(sum.name, {
+    const before = this.#sums.get(sum.name)
+    this.#sums.set(sum.name, {
       sum,
-      recorded: recorded ?? known?.recorded ?? 0,
-      counted: counted ?? known?.counted ?? 0,
-      countedAtMs: countedAtMs ?? known?.countedAtMs ?? 0
+      recorded: recorded ?? before?.recorded ?? 0,
+      counted: counted ?? before?.counted ?? 0,
+      countedAtMs: countedAtMs ?? before?.countedAtMs ?? 0
     })
   }
 
   /** Returns what is known to be used. */
   #usedOf (sum: SumKey): number {
-    const known = this.#known.get(sum.name)
-    if (known === undefined) return 0
-    return this.#now() - known.countedAtMs < recordedAfterMs
-      ? Math.max(known.recorded, known.counted)
-      : known.recorded
+    const counts = this.#sums.get(sum.name)
+    if (counts === undefined) return 0
+    return this.#now() - counts.countedAtMs < recordedAfterMs
+      ? Math.max(counts.recorded, counts.counted)
+      : counts.recorded
   }
 }
 

@@ -28,7 +28,7 @@ const notFoundTtlMs = 30_000
 export class Registry {
   readonly #base: string
   readonly #dispatcher: () => Dispatcher
-  readonly #known = new ExpiringMap<RegisteredServer | ToolServerFailure>(1000)
+  readonly #servers = new ExpiringMap<RegisteredServer | ToolServerFailure>(1000)
 
   /** @param dispatcher carries the requests to the registry */
   constructor (baseUrl: string, dispatcher: () => Dispatcher) {
@@ -40,12 +40,12 @@ export class Registry {
   /** @throws ToolServerFailure of phase `resolve` */
   async find (slug: string, version: string | undefined, signal: AbortSignal): Promise<RegisteredServer> {
     const key = `${slug}@${version ?? ''}`
-    const remembered = this.#known.get(key)
+    const remembered = this.#servers.get(key)
     if (remembered instanceof ToolServerFailure) throw remembered
     if (remembered !== undefined) return remembered
     try {
       const found = await this.#lookUp(slug, version, signal)
-      this.#known.set(key, found, foundTtlMs)
+      this.#servers.set(key, found, foundTtlMs)
       return found
     } catch (error) {
       if (signal.aborted) throw error
@@ -54,7 +54,7 @@ export class Registry {
           recommendation: 'Try again later, or send the URL of the server.', cause: error
         })
       }
-      this.#known.set(key, error, notFoundTtlMs)
+      this.#servers.set(key, error, notFoundTtlMs)
       throw error
     }
   }

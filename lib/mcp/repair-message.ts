@@ -205,7 +205,7 @@ function repairSchema (schema: unknown): JsonObject {
   if (!isObject(schema)) return { type: 'object', properties: {} }
   const { type: _, properties, required, ...rest } = schema
   const names = isList(required) ? required.filter(name => typeof name === 'string') : []
-  const known = isObject(properties)
+  const repaired = isObject(properties)
     ? Object.fromEntries(
         Object.entries(properties).map(([name, value]) => [
           name,
@@ -216,7 +216,7 @@ function repairSchema (schema: unknown): JsonObject {
   return {
     ...withoutNulls(rest),
     type: 'object',
-    ...known !== undefined && { properties: known },
+    ...repaired !== undefined && { properties: repaired },
     ...names.length > 0 && { required: names }
   }
 }

@@ -30,8 +30,8 @@ export class ToolTexts {
 
   /** @param stages what looks at texts. Default: nothing does */
   constructor (stages: TextStages | undefined, call: RoutedChatCall) {
-    this.#lookAtCalls = looks(stages, call, 'tool_call')
-    this.#lookAtResults = looks(stages, call, 'tool_result')
+    this.#lookAtCalls = looksFor(stages, call, 'tool_call')
+    this.#lookAtResults = looksFor(stages, call, 'tool_result')
     const { placeholders } = call.record
     if (placeholders === undefined || stages?.reversible?.restores(call)?.forServers !== true) return
     const { replace } = new PlaceholderFilter(placeholders)
@@ -68,7 +68,7 @@ export class ToolTexts {
   }
 }
 
-function looks (
+function looksFor (
   stages: TextStages | undefined,
   call: RoutedChatCall,
   point: 'tool_call' | 'tool_result'

@@ -58,8 +58,8 @@ const merged = new WeakMap<Catalogue, CatalogueEntries>()
 /** Returns the built-in catalogue, with the models and families of the operator's own before it. */
 export function catalogueOf ({ catalogue: own }: Pick<Settings, 'catalogue'>): CatalogueEntries {
   if (own === undefined) return builtIn
-  const known = merged.get(own)
-  if (known !== undefined) return known
+  const existing = merged.get(own)
+  if (existing !== undefined) return existing
   const { defaults, models, families } = entriesOf(own)
   const replaced = new Set(models.map(({ id }) => id))
   const entries = {

@@ -128,8 +128,8 @@ export function buildIndex (
   }
   const routes = new Map<string, readonly Route[]>()
   const withoutPatterns = (id: string): readonly Route[] => {
-    const known = routes.get(id)
-    if (known !== undefined) return known
+    const existing = routes.get(id)
+    if (existing !== undefined) return existing
     const slash = id.indexOf('/')
     const providerId = slash === -1 ? ownerOf(id) : id.slice(0, slash)
     const model = id.slice(slash + 1)
@@ -292,8 +292,8 @@ function resolveAliases (
   const follow = (name: string): readonly Route[] => {
     const next = steps.get(name)
     if (next === undefined) return resolved(name)
-    const known = found.get(name)
-    if (known !== undefined) return known
+    const cached = found.get(name)
+    if (cached !== undefined) return cached
     found.set(name, []) // a cycle refers to nothing
     const targets = typeof next === 'string' ? follow(next) : orderRoutes(next, follow, entries)
     found.set(name, targets)

@@ -95,8 +95,8 @@ async function readList (
   const body = attempt((): unknown => JSON.parse(text), () => new ModelListFailure('not_json', facts))
   const entries: ModelEntry[] = []
   for (const item of attempt(() => read(body), () => new ModelListFailure('no_list', facts))) {
-    const known = typeof item.id === 'string' && item.id !== '' && item.id.length <= maxIdLength
-    if (!known || entries.length === maxModels) continue
+    const isValid = typeof item.id === 'string' && item.id !== '' && item.id.length <= maxIdLength
+    if (!isValid || entries.length === maxModels) continue
     entries.push({ ...unknownModelEntry(provider.id, item.id, kind), ...item.facts })
   }
   return entries

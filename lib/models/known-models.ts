@@ -47,8 +47,8 @@ export function collectModels ({ settings, extra, discovered }: ModelSources): M
   for (const model of extra) entries.set(model.id, model)
   for (const model of settings.models) {
     if (model.alias !== undefined) continue
-    const known = entries.get(model.id) ?? newEntry(model, providerKinds)
-    entries.set(model.id, configured(known, model))
+    const entry = entries.get(model.id) ?? newEntry(model, providerKinds)
+    entries.set(model.id, configured(entry, model))
   }
   const withStatus = new Set(settings.models.filter(({ status }) => status !== undefined).map(({ id }) => id))
   for (const entry of entries.values()) {

@@ -8,9 +8,9 @@ export function isPattern (name: string): boolean {
  * its wildcards.
  */
 export function patternFinder (patterns: Iterable<string>): (name: string) => string | undefined {
-  const known = [...patterns].map(pattern => ({ pattern, parts: pattern.split('*') }))
+  const split = [...patterns].map(pattern => ({ pattern, parts: pattern.split('*') }))
     .toSorted((a, b) => b.parts.join('').length - a.parts.join('').length)
-  return name => known.find(({ parts }) => matches(parts, name))?.pattern
+  return name => split.find(({ parts }) => matches(parts, name))?.pattern
 }
 
 /** Each `*` stands for any number of characters. Linear in the name, which a caller wrote. */

@@ -27,13 +27,13 @@ export interface StageDoesNotFit<Index extends number, Given, Takes> {
  *
  * A stage that gives the type it is given (`PassThroughStage`) needs none.
  */
-export interface StageKind {
+export interface StageTypes {
   readonly in: unknown
   readonly out: unknown
 }
 
-/** A generic stage and its kind. The kind exists in types alone. */
-export type GenericStage<S, K extends StageKind> = S & { readonly kind?: K }
+/** A generic stage with its types, which the compiler reads. The field has no value. */
+export type GenericStage<S, K extends StageTypes> = S & { readonly types?: K }
 
 export type AnyStage = Stage<never, unknown>
 
@@ -71,6 +71,6 @@ type InOf<S> = S extends (source: AsyncIterable<infer In>) => unknown ? In : nev
 type BaseOf<S> = S extends (source: never) => AsyncIterable<infer Out> ? Out : never
 
 /** The output of a stage for `In`. A stage that can pass `In` through keeps its type. */
-type OutOf<S, In> = S extends { readonly kind?: infer K extends StageKind }
+type OutOf<S, In> = S extends { readonly types?: infer K extends StageTypes }
   ? (K & { readonly in: In })['out']
   : S extends Stage<In> ? (In extends BaseOf<S> ? In : BaseOf<S>) : BaseOf<S>

@@ -4,7 +4,11 @@ export { pipeline, type Handler } from '../../pipelines/pipeline.ts'
 export { createEndpoints } from '../../pipelines/index.ts'
 export { aliasEndpoints } from '../../pipelines/aliases.ts'
 export { chat, type ChatOptions } from '../../pipelines/chat.ts'
-export { conversation, type ConversationOptions, type GuardOptions } from '../../pipelines/conversation.ts'
+export {
+  conversation,
+  type ConversationOptions,
+  type RequestStageOptions
+} from '../../pipelines/conversation.ts'
 export { chatCompletions } from '../dialects/chat-completions/index.ts'
 export type { Dialect } from '../dialects/dialect.ts'
 export { completions, type CompletionsOptions } from '../../pipelines/completions.ts'

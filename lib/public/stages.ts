@@ -70,7 +70,7 @@ export { toAnswerReply, toLargeReply } from '../replies/answer-reply.ts'
 
 export { GatewayError, ValidationError } from '../core/errors.ts'
 export type { PassThroughStage, Sink, Stage, Transformer } from '../pipeline/stage.ts'
-export type { GenericStage, StageDoesNotFit, StageKind } from '../pipeline/stage-list.ts'
+export type { GenericStage, StageDoesNotFit, StageTypes as StageKind } from '../pipeline/stage-list.ts'
 export type { AuthedCall, Call, RoutedCall, ValidCall } from '../core/call.ts'
 export type { CallSignal } from '../core/call-signal.ts'
 export type { Batch } from '../core/batch.ts'

@@ -271,10 +271,12 @@ function modelsBeside (routes: readonly Route[], name: string, models: ModelRegi
 }
 
 function modelNotFound (name: string, models: ModelRegistry): GatewayError {
-  const known = models.find(name)
-  if (known !== undefined && known.status !== 'disabled') {
+  const model = models.find(name)
+  if (model !== undefined && model.status !== 'disabled') {
     return new GatewayError('model_not_found', {
-      message: `The model ${quote(name)} is not available: the provider ${quote(known.providerId)} is not enabled here.`,
+      message:
+        `The model ${quote(name)} is not available: ` +
+        `the provider ${quote(model.providerId)} is not enabled here.`,
       param: 'model'
     })
   }

@@ -89,8 +89,8 @@ export function routesByChoice (
   models: ModelRegistry,
   providers: Providers
 ): readonly Route[] {
-  const known = models.routes(name)
-  const providerId = choice.providerId ?? known[0]?.providerId ?? prefixOf(name)
+  const named = models.routes(name)
+  const providerId = choice.providerId ?? named[0]?.providerId ?? prefixOf(name)
   const provider = providers.get(providerId)
   if (provider === undefined || !(provider.enabled || choice.key !== undefined)) {
     throw unknownProvider(providers, choice.key !== undefined)
@@ -98,10 +98,10 @@ export function routesByChoice (
   if (choice.model === undefined) {
     // Aliases, names without prefix and configured routes; all of a route when no provider was
     // named, so that `checkOneProvider` refuses one that stands for several.
-    const there = choice.providerId === undefined
-      ? known
-      : known.filter(route => route.providerId === providerId)
-    if (there.length > 0) return there
+    const matching = choice.providerId === undefined
+      ? named
+      : named.filter(route => route.providerId === providerId)
+    if (matching.length > 0) return matching
   }
   const route = models.routeTo(providerId, choice.model ?? name)
   return route === undefined ? [] : [route]

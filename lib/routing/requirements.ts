@@ -137,10 +137,10 @@ export function historyFirst (
     : routes.filter(({ providerId }) => accountsOf(providerId).includes(account))
   if (reads.length > 0) return writersFirst(routes, route => reads.includes(route))
   const makers = new Set(toolCallIds.map(providerOf))
-  const made = routes.some(({ providerId }) => makers.has(providerId))
-  if (!made && history.size === 0) return routes
+  const hasMaker = routes.some(({ providerId }) => makers.has(providerId))
+  if (!hasMaker && history.size === 0) return routes
   return writersFirst(routes, ({ providerId }) =>
-    made ? makers.has(providerId) : marksOf(providerId).some(mark => history.has(mark))
+    hasMaker ? makers.has(providerId) : marksOf(providerId).some(mark => history.has(mark))
   )
 }
 

@@ -98,9 +98,9 @@ export class RouteHealth {
 
   /** Makes known the credentials of a provider that has several, by their weights. */
   addCredentials (providerId: string, weights: readonly number[]): void {
-    const known = this.#pools.get(providerId)
-    if (known === undefined) this.#pools.set(providerId, new CredentialPool(weights, this.#now))
-    else known.weigh(weights)
+    const pool = this.#pools.get(providerId)
+    if (pool === undefined) this.#pools.set(providerId, new CredentialPool(weights, this.#now))
+    else pool.weigh(weights)
   }
 
   /** Returns the credentials of a provider that has several. */

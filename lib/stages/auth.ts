@@ -9,7 +9,8 @@ import type { Services } from '../services.ts'
 
 type AuthServices = Pick<
   Services,
-  'keys' | 'captureBodies' | 'digestEndUsers' | 'guardedEndpoints' | 'hidesCost' | 'ownTags' | 'recordAnswer'
+  'keys' | 'captureBodies' | 'digestEndUsers' | 'inspectedEndpoints' | 'hidesCost' | 'ownTags' |
+    'recordAnswer'
 >
 
 export interface AuthOptions {
@@ -25,7 +26,7 @@ export interface AuthOptions {
  *   `insufficient_permissions` for one that may not use this endpoint
  */
 export function auth (
-  { keys, captureBodies, digestEndUsers, guardedEndpoints, hidesCost, ownTags, recordAnswer }: AuthServices,
+  { keys, captureBodies, digestEndUsers, inspectedEndpoints, hidesCost, ownTags, recordAnswer }: AuthServices,
   { everyKey = false }: AuthOptions = {}
 ): Stage<Call, AuthedCall> {
   return map(call => {
@@ -43,7 +44,7 @@ export function auth (
     if (!everyKey && key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
       throw new GatewayError('insufficient_permissions')
     }
-    if (guardedEndpoints?.has(call.record.endpoint) === true) call.record.awaitsInspection = true
+    if (inspectedEndpoints?.has(call.record.endpoint) === true) call.record.awaitsInspection = true
     if (hidesCost !== undefined) call.record.hidesCost = hidesCost(key)
     if (ownTags !== undefined) call.record.tags = ownTags(key)
     if (digestEndUsers !== undefined) call.record.digestEndUser = digestEndUsers(key)

@@ -24,15 +24,15 @@ interface FieldNames { readonly properties: object }
 export function callOptions (
   { models, providers, settings }: Pick<Services, 'models' | 'providers' | 'settings'>, schema?: FieldNames
 ): PassThroughStage<ValidCall<Request>> {
-  const known = schema && new Set([
+  const fieldNames = schema && new Set([
     ...Object.keys(schema.properties),
     ...settings.providers.flatMap(({ id }) => providers.get(id)?.quirks.extraFields ?? [])
   ])
   const keepsAnswers = settings.cache.answers !== undefined
   return map(<T extends ValidCall<Request>>(call: T): T => {
     const { request, record } = call
-    if (known !== undefined) {
-      for (const name in request) if (!known.has(name)) noteIgnored(record, name)
+    if (fieldNames !== undefined) {
+      for (const name in request) if (!fieldNames.has(name)) noteIgnored(record, name)
     }
     const { model, fallbacks, num_retries: maxRetries, timeout } = request
     if (request.drop_params === false) noteIgnored(record, 'drop_params')

@@ -81,7 +81,7 @@ export function checkAddresses (
 
 /** The servers that the operator runs, in a network of their own. */
 class InternalProviders {
-  readonly #known = new Map<string, boolean | Promise<boolean>>()
+  readonly #lookups = new Map<string, boolean | Promise<boolean>>()
   /** By id, of those that are judged by their address. */
   readonly #baseUrls = new Map<string, string>()
   readonly #resolve: Resolve
@@ -90,14 +90,14 @@ class InternalProviders {
     this.#resolve = resolve
     for (const { id, kind, baseUrl } of providers) {
       const network = kinds[kind].traits?.network
-      if (network === 'internal') this.#known.set(id, true)
+      if (network === 'internal') this.#lookups.set(id, true)
       if (network === 'by_address') this.#baseUrls.set(id, baseUrl)
     }
   }
 
   /** True where every provider is on the internet. */
   get isNone (): boolean {
-    return this.#known.size === 0 && this.#baseUrls.size === 0
+    return this.#lookups.size === 0 && this.#baseUrls.size === 0
   }
 
   /**
@@ -105,18 +105,18 @@ class InternalProviders {
    * addresses.
    */
   mayHave (id: string): boolean {
-    return (this.#known.get(id) ?? this.#baseUrls.has(id)) !== false
+    return (this.#lookups.get(id) ?? this.#baseUrls.has(id)) !== false
   }
 
   async has (id: string): Promise<boolean> {
     const baseUrl = this.#baseUrls.get(id)
-    if (baseUrl !== undefined && !this.#known.has(id)) this.#known.set(id, this.#look(id, baseUrl))
-    return await this.#known.get(id) ?? false
+    if (baseUrl !== undefined && !this.#lookups.has(id)) this.#lookups.set(id, this.#look(id, baseUrl))
+    return await this.#lookups.get(id) ?? false
   }
 
   async #look (id: string, baseUrl: string): Promise<boolean> {
     const found = await isInternalHost(baseUrl, this.#resolve)
-    this.#known.set(id, found)
+    this.#lookups.set(id, found)
     return found
   }
 }

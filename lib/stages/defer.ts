@@ -31,7 +31,7 @@ import { nowSeconds, toJsonReply } from '../core/reply.ts'
 /**
  * Defers a call: one in, the same call out, unless it is to be deferred.
  *
- * @param ask has a provider defer the call
+ * @param request has a provider defer the call
  * @param finish makes an answer that a provider gave at once one of the gateway
  * @throws EarlyReply with the receipt of a deferred call
  * @throws GatewayError `unsupported_parameter` for deferred calls with `stream`, with tool servers
@@ -41,13 +41,13 @@ import { nowSeconds, toJsonReply } from '../core/reply.ts'
  */
 export function defer (
   services: DeferServices,
-  ask: AskLater,
+  request: AskLater,
   finish: Stage<ChatBatch>
 ): Stage<RoutedChatCall> {
   const { deferrals } = services
   if (deferrals === undefined) return map(call => call)
   return map(call =>
-    call.request.deferred === true ? deferOrPass(call, deferrals, services, { ask, finish }) : call
+    call.request.deferred === true ? deferOrPass(call, deferrals, services, { request, finish }) : call
   )
 }
 
@@ -56,7 +56,7 @@ type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'te
 type AskLater = Stage<RoutedChatCall, Batch<ChatInput, ResultEvent<DeferredReceipt>>>
 
 interface DeferStages {
-  readonly ask: AskLater
+  readonly request: AskLater
   readonly finish: Stage<ChatBatch>
 }
 
@@ -64,7 +64,7 @@ async function deferOrPass (
   call: RoutedChatCall,
   deferrals: Deferrals,
   { providers, settings, textStages }: DeferServices,
-  { ask, finish }: DeferStages
+  { request, finish }: DeferStages
 ): Promise<RoutedChatCall> {
   const [first, ...others] = call.routes
   const canDefer = ({ providerId }: Route): boolean =>
@@ -83,7 +83,7 @@ async function deferOrPass (
   call.record.deferred = true
   if (!native) throw receipt(await storeTask(call, deferrals, settings.deferred), first.modelId)
 
-  for await (const { route, events } of ask(
+  for await (const { route, events } of request(
     once(extend(call, { routes: [first, ...others.filter(canDefer)] as const }))
   )) {
     const [event] = events

@@ -1,6 +1,6 @@
 /**
- * Reserves what a call may use of all limits that hold for it: those of its key, its project, the owner of
- * its key, its tags, its models and its end user.
+ * Reserves what a call may use in every limit that applies to it: of its key, its project, the owner of its
+ * key, its tags, its models and its end user.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -52,8 +52,8 @@ export interface LimitsOptions<R> {
   /** Waits for capacity instead of refusing: for calls without a waiting caller. */
   readonly waitForCapacity?: boolean
   /**
-   * Reserves only the cost of guards, and admits only calls that have one: for endpoints that use nothing
-   * themselves. Default: false.
+   * Reserves only what configured stages may spend on models, and ignores calls without such stages: for
+   * endpoints that cost nothing themselves. Default: false.
    */
   readonly onlyStageCosts?: boolean
 }
@@ -65,11 +65,11 @@ type LimitsServices =
 const maxPauseMs = 1000
 
 /**
- * Admits calls: one in, and out again, perhaps with fewer routes, with what it may use reserved; its actual
- * usage is settled when it has ended (`limits/call-recorder`). Calls for which no limits hold pass.
+ * Admits calls: one in, the same out, perhaps with fewer routes. What it may use is reserved here and settled
+ * when it has ended (`limits/call-recorder`). Calls without limits pass.
  *
- * A call with a budget uses priced models only. Unless `strict` is false it is granted the most it can cost
- * or what is left of the budget, whichever is less: `capAnswer` keeps it within that.
+ * A call with a budget uses priced models only. Unless `strict` is false, it is granted the most it can cost
+ * or what is left of the budget, whichever is less; `capAnswer` keeps the answer within that.
  *
  * @throws GatewayError `rate_limit_exceeded`, with the time after which to try again;
  *   `insufficient_quota` when the budget is used up; `insufficient_permissions` for a model without a price
@@ -82,13 +82,13 @@ export function limits<R = unknown> (
   return map(call => callLimits.admit(call))
 }
 
-/** What a call counts in and spends on, and what it wants of each unit. */
+/** The accounts a call counts in, the budgets it spends from, and the amounts to reserve. */
 interface ReservationPlan<R> {
   readonly accounts: readonly Account[]
   readonly budgets: readonly PartyBudget[]
   readonly hasSoft: boolean
   readonly isStrict: boolean
-  /** Those that its budgets allow. */
+  /** The routes that its budgets allow. */
   readonly routes: RoutedCall<R>['routes']
   readonly request: ReservationRequest
 }
@@ -127,9 +127,9 @@ class CallLimits<R> {
     if (named.length > 0) {
       call.record.parties = named.map(({ kind, id }) => partyName({ party: kind, partyId: id }))
     }
-    const plan = this.#plan(call, estimated.made, parties)
+    const plan = this.#plan(call, estimated.value, parties)
     const decision = this.#services.limiter.reserve(plan.request)
-    // Without a promise where this process decides: most do.
+    // Usually this process decides by itself, and there is no promise to wait for.
     return decision instanceof Promise || this.#waits(decision)
       ? this.#reserveLater(plan.request, decision, call.signal)
         .then(later => this.#decided(call, estimated, plan, later))
@@ -166,7 +166,7 @@ class CallLimits<R> {
     const request: ReservationRequest = {
       accounts,
       ...record.parties !== undefined && { withoutStore: settings.limits.withoutStore },
-      // Where it counts in a sum, its record settles the reservation should this process be killed.
+      // If this process is killed, the usage record with this id settles the reservation.
       ...sums.length > 0 && { rowId: (record.rowId ??= rowId()) },
       wanted: {
         tokens: {
@@ -209,7 +209,7 @@ class CallLimits<R> {
     }
     if (isStrict) {
       record.maxCostNanoUsd = decision.granted.nanoUsd
-      const { media: counts = noMedia } = estimated.made
+      const { media: counts = noMedia } = estimated.value
       const media = { counts, bodyBytes: requestBytes(record), prompts: 1 }
       estimated.mediaTokens = Math.max(
         ...routes.map(({ modelId }) => maxMediaTokens(media, this.#services.models.find(modelId)))
@@ -242,8 +242,8 @@ class CallLimits<R> {
   }
 
   /**
-   * Returns what a call may cost: usually, and for strict budgets the most it can cost and the least that is
-   * of use.
+   * Returns what a call usually costs; for strict budgets also the most it can cost, and the least that
+   * allows a useful answer.
    */
   #costsOf (tokens: Estimate, routes: readonly Route[], isStrict: boolean, bodyBytes: number): Wanted {
     const { models, settings } = this.#services
@@ -284,8 +284,9 @@ class CallLimits<R> {
   }
 
   /**
-   * Returns what stages may spend on models: for a look at the request, and one at the results of each turn,
-   * each with a token for every character of the request. `checkLookAffordable` holds them to it.
+   * Returns what configured stages may spend on models: they check the request, and the tool results of each
+   * turn. Each check is assumed to cost one token per character of the request, which `checkLookAffordable`
+   * enforces.
    */
   #costOfStages (
     spending: readonly JudgeSpending[],
@@ -330,18 +331,18 @@ const noTokens: Estimate = { prompt: 0, completion: 0 }
 const noCost: Wanted = { most: 0, least: 0, usual: 0 }
 
 /**
- * The estimate of one request, made once for all who ask: it reads every text of the request, which of the
- * largest takes 8 ms.
+ * The estimate of one request, computed on first use and kept: it reads every text of the request, which
+ * takes milliseconds for a large one.
  */
 class RequestEstimate<R> implements RecordedEstimate {
   readonly #estimate: EstimateRequest<R> | undefined
-  /** Until the estimate is made. */
+  /** Undefined once the estimate is computed. */
   #request: R | undefined
   readonly #routes: readonly Route[]
-  #made: Estimate | undefined
+  #value: Estimate | undefined
   /**
-   * Tokens that its media count with, should their provider report no usage: set where all that a call can
-   * cost counts.
+   * Tokens to count for media if the provider reports no usage. Only set for strict budgets, which count the
+   * most a call can cost.
    */
   mediaTokens = 0
 
@@ -351,34 +352,34 @@ class RequestEstimate<R> implements RecordedEstimate {
     this.#estimate = estimate
   }
 
-  get made (): Estimate {
-    if (this.#made === undefined) {
-      // of the request: it is there until now
-      this.#made = this.#estimate?.(this.#request as R, this.#routes) ?? noTokens
+  get value (): Estimate {
+    if (this.#value === undefined) {
+      // the request is defined until the estimate is
+      this.#value = this.#estimate?.(this.#request as R, this.#routes) ?? noTokens
       this.#request = undefined
     }
-    return this.#made
+    return this.#value
   }
 
   countPrompt (): number | undefined {
-    const { prompt, units } = this.made
+    const { prompt, units } = this.value
     return units === undefined ? prompt + this.mediaTokens : undefined
   }
 
   countAnswer (): number {
-    const { completion, choices = 1 } = this.made
+    const { completion, choices = 1 } = this.value
     return Math.min(completion, choices * answerTokens)
   }
 
   estimateUnits (): EstimatedUnits | undefined {
-    const { units, prompt, completion } = this.made
+    const { units, prompt, completion } = this.value
     return units && { ...units, promptTokens: prompt, completionTokens: completion }
   }
 }
 
 /**
- * Counts usage: one call in, the same call out. It is never refused: its provider does now what an earlier
- * call was admitted for.
+ * Counts usage without refusing: one call in, the same call out. For calls that fetch what an earlier call
+ * was admitted for.
  */
 export function countOnly ({
   limiter,
@@ -400,7 +401,7 @@ export function countOnly ({
   })
 }
 
-/** Returns an amount with something added to each part. */
+/** Adds an amount to each part. */
 function withExtra ({ most, least, usual }: Wanted, amount: number): Wanted {
   return {
     most: most + amount,
@@ -411,17 +412,17 @@ function withExtra ({ most, least, usual }: Wanted, amount: number): Wanted {
 
 type Refused = Extract<LimitDecision, { readonly admitted: false }>
 
-/** Longest wait that a refusal asks for, in seconds. */
+/** Longest `retry-after` of a refusal, in seconds. */
 const maxRetrySeconds = 60
 
-/** The parameters of requests that name parties. */
+/** Request parameters that name a party. */
 const params: Readonly<Partial<Record<PartyKind, string>>> = { end_user: 'user', model: 'model' }
 
 function capitalised (text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** Lists soft budgets that are used up; `undefined` for none. */
+/** Lists exhausted soft budgets; `undefined` if there are none. */
 function exceededBudgets (
   accounts: readonly Account[],
   used: readonly number[]
@@ -444,7 +445,7 @@ function refusal (
   { account: index, reason, waitMs, endMs }: Refused,
   accounts: readonly Account[]
 ): GatewayError {
-  const account = accounts[index] as Account // the limiter counts those it was given
+  const account = accounts[index] as Account // the limiter returns an index of its input
   const name = partyText(account)
   const amount = inLimitUnit(account, account.amount)
   const param = params[account.party]

@@ -2,7 +2,7 @@ import { refine, type RoutedCall, type ValidCall } from '../core/call.ts'
 import { map } from '../pipeline/stage.ts'
 import type { CallRecord } from '../core/record.ts'
 import type { Services } from '../services.ts'
-import type { GenericStage, StageKind } from '../pipeline/stage-list.ts'
+import type { GenericStage, StageTypes } from '../pipeline/stage-list.ts'
 import {
   chooseRoutes,
   type ChooseRoutesOptions,
@@ -17,7 +17,7 @@ type RoutingStage<Extra> = <R extends ModelRequest & Extra>(
   source: AsyncIterable<ValidCall<R>>
 ) => AsyncIterable<RoutedCall<R>>
 
-interface Routing extends StageKind {
+interface Routing extends StageTypes {
   readonly out: this['in'] extends ValidCall<infer R> ? RoutedCall<R> : never
 }
 

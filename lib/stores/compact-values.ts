@@ -55,8 +55,8 @@ export function printCompact (row: UsageRow): string | undefined {
 /** Returns the row of values that `printCompact` printed. */
 export function rowOfValues (values: readonly unknown[]): UsageRow {
   // printed above
-  const known = Object.fromEntries(
+  const fields = Object.fromEntries(
     compactColumns.map((column, index) => [column, values[index] ?? null])
   ) as Pick<UsageRow, CompactColumn>
-  return { ...emptyRow, ...known }
+  return { ...emptyRow, ...fields }
 }

@@ -76,7 +76,7 @@ export interface CopyProgress {
 export interface TableDifference {
   readonly table: string
   /** `rows`, or a column whose sum differs. */
-  readonly what: string
+  readonly measure: string
   readonly from: number
   readonly to: number
 }
@@ -213,14 +213,14 @@ async function compare (
     ...sums.map(column => [column, sql<number>`coalesce(sum(${sql.ref(column)} % 1000003), 0)`] as const)
   ]
   const differences: TableDifference[] = []
-  for (const [what, value] of measures) {
+  for (const [measure, value] of measures) {
     const [one, other] = await Promise.all(
       [from, to].map(
         async query => await read(query, sql`select ${value} as number from ${sql.table(table)}`)
       )
     )
     if (one !== undefined && other !== undefined && one !== other) {
-      differences.push({ table, what, from: one, to: other })
+      differences.push({ table, measure, from: one, to: other })
     }
   }
   return differences

@@ -5,12 +5,12 @@ import type { Tables } from './tables.ts'
 
 /** Returns the 32 bytes that all processes with a store share; the first makes them. */
 export async function storeSecret (query: Kysely<Tables>): Promise<Buffer> {
-  const made = { name: 'deferred', value: randomBytes(32).toString('base64') }
+  const secret = { name: 'deferred', value: randomBytes(32).toString('base64') }
   await retryWhenLocked(async () => (
-    await query.insertInto('secrets').values(made)
+    await query.insertInto('secrets').values(secret)
       .onConflict(conflict => conflict.column('name').doNothing()).execute()
   ))
-  const { value } = await query.selectFrom('secrets').select('value').where('name', '=', made.name)
+  const { value } = await query.selectFrom('secrets').select('value').where('name', '=', secret.name)
     .executeTakeFirstOrThrow()
   return Buffer.from(value, 'base64')
 }

@@ -188,9 +188,9 @@ class CounterSeries {
 
   add (labels: Labels, amount: number): void {
     const key = printLabels(labels)
-    const known = this.#series.get(key)
-    if (known === undefined) this.#series.set(key, { labels, value: amount })
-    else known.value += amount
+    const series = this.#series.get(key)
+    if (series === undefined) this.#series.set(key, { labels, value: amount })
+    else series.value += amount
   }
 
   samples (): Sample[] {
@@ -211,14 +211,14 @@ class HistogramSeries {
 
   observe (labels: Labels, value: number, span?: Pick<Exemplar, 'traceId' | 'spanId'>): void {
     const key = printLabels(labels)
-    let known = this.#series.get(key)
-    if (known === undefined) {
+    let series = this.#series.get(key)
+    if (series === undefined) {
       if (this.#series.size >= this.#maxSeries && labels[modelAttribute] !== other) {
         return this.observe({ ...labels, [modelAttribute]: other }, value, span)
       }
-      this.#series.set(key, known = { labels, histogram: new Histogram(this.#bounds) })
+      this.#series.set(key, series = { labels, histogram: new Histogram(this.#bounds) })
     }
-    known.histogram.observe(value, span)
+    series.histogram.observe(value, span)
   }
 
   samples (): Sample[] {
@@ -239,8 +239,8 @@ class AttemptCounters {
 
   note (model: string, provider: string, result: string): void {
     const key = `${model}|${provider}|${result}`
-    const known = this.#counts.get(key)
-    if (known !== undefined) known.count++
+    const count = this.#counts.get(key)
+    if (count !== undefined) count.count++
     else if (this.#counts.size >= this.#maxSeries && model !== other) this.note(other, other, result)
     else
       this.#counts.set(key, {

@@ -206,12 +206,12 @@ export class CallTracer {
       duration: hrTime(durationMs),
       ended: true,
       status: { code: failed ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
-      attributes: known(attributes),
+      attributes: knownAttributes(attributes),
       links: [],
       events: events.map(event => ({
         name: event.name,
         time: hrTime(event.atMs + epochMs),
-        attributes: known(event.attributes ?? {}),
+        attributes: knownAttributes(event.attributes ?? {}),
         droppedAttributesCount: 0
       })),
       resource: this.#resource,
@@ -229,7 +229,7 @@ const kinds: Readonly<Record<CallSpan['kind'], SpanKind>> = {
   internal: SpanKind.INTERNAL
 }
 
-function known (attributes: CallSpan['attributes']): Attributes {
+function knownAttributes (attributes: CallSpan['attributes']): Attributes {
   const result: Attributes = {}
   for (const name in attributes) {
     const value = attributes[name]

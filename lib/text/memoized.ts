@@ -9,8 +9,8 @@ const maxLength = 256
 export function memoized<T extends object | undefined> (find: (name: string) => T): (name: string) => T {
   const results = new Map<string, { readonly found: T }>()
   return name => {
-    const known = results.get(name)
-    if (known !== undefined) return known.found
+    const cached = results.get(name)
+    if (cached !== undefined) return cached.found
     const found = find(name)
     if (results.size >= maxNames) results.clear()
     if (name.length <= maxLength) results.set(name, { found })

@@ -101,9 +101,9 @@ export function printBegunRow (
 /** Makes the complete row of the values of a line: interrupted, with an estimate of what was used. */
 export function readBegunRow (values: readonly unknown[]): UsageRow {
   // printed above
-  const known = Object.fromEntries(columns.map((column, index) => [column, values[index]])) as Pick<
+  const fields = Object.fromEntries(columns.map((column, index) => [column, values[index]])) as Pick<
     UsageRow,
     (typeof columns)[number]
   >
-  return { ...emptyRow, ...known }
+  return { ...emptyRow, ...fields }
 }

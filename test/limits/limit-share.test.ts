@@ -12,7 +12,7 @@ const wanted: KeyCall = {
 function shareOf (parts: Partial<LimitShareOptions> = {}): LimitShare {
   return new LimitShare({
     processes: 4,
-    known: () => ({ used: 200, reserved: 0 }),
+    usageOf: () => ({ used: 200, reserved: 0 }),
     onFailure: () => undefined,
     now: Date.now,
     ...parts
@@ -35,7 +35,7 @@ t.test('a process spends its part of what is left of a budget', async t => {
     'of what the usage records say'
   )
   t.same(
-    await exhaust(shareOf({ known: () => ({ used: 0, reserved: 50 }) }), wanted),
+    await exhaust(shareOf({ usageOf: () => ({ used: 0, reserved: 50 }) }), wanted),
     [2, 'budget_reserved'],
     'less what its open calls hold'
   )

@@ -16,7 +16,7 @@ const head = `
 import { chain } from '${root}/lib/pipeline/chain.ts'
 import { map, type PassThroughStage, type Sink, type Stage } from '${root}/lib/pipeline/stage.ts'
 import { pipeline, type Handler } from '${root}/pipelines/pipeline.ts'
-import type { GenericStage, StageKind } from '${root}/lib/pipeline/stage-list.ts'
+import type { GenericStage, StageTypes } from '${root}/lib/pipeline/stage-list.ts'
 import type { Reply } from '${root}/lib/core/reply.ts'
 
 interface A { readonly a: string }
@@ -72,7 +72,7 @@ const cases: ReadonlyArray<{
   {
     title: 'a generic stage says by its kind what it gives',
     program: `
-interface Dated extends StageKind { readonly out: this['in'] & { readonly at: Date } }
+interface Dated extends StageTypes { readonly out: this['in'] & { readonly at: Date } }
 type DatedStage = GenericStage<<T extends object>(source: AsyncIterable<T>) => AsyncIterable<T & { readonly at: Date }>, Dated>
 function dated (): DatedStage {
   return async function * (source) {

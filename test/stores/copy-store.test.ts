@@ -101,10 +101,10 @@ storeTest('what differs afterwards is said', async (t, open) => {
   const [from, to] = [await filled(t), await open()]
   await to.insertUsage([usageRowOf(1, { at_ms: 5, id: 'of the target', cost_nano_usd: 7 })])
   t.match(await copyStore(from, to, () => undefined), [
-    { table: 'usage', what: 'rows', from: 1200, to: 1201 },
-    { table: 'usage', what: 'cost_nano_usd' },
-    { what: 'prompt_tokens' },
-    { what: 'completion_tokens' },
-    { what: 'duration_ms' }
+    { table: 'usage', measure: 'rows', from: 1200, to: 1201 },
+    { table: 'usage', measure: 'cost_nano_usd' },
+    { measure: 'prompt_tokens' },
+    { measure: 'completion_tokens' },
+    { measure: 'duration_ms' }
   ])
 })

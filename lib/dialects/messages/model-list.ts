@@ -40,8 +40,8 @@ export function modelInfo ({
   capabilities,
   provider_info: { status }
 }: Model): MessagesModel {
-  const supported = (known: boolean | null | undefined): { supported: boolean } | undefined =>
-    typeof known === 'boolean' ? { supported: known } : undefined
+  const supported = (value: boolean | null | undefined): { supported: boolean } | undefined =>
+    typeof value === 'boolean' ? { supported: value } : undefined
   const [images, thinking, structured] = [
     capabilities.vision,
     capabilities.thinking,

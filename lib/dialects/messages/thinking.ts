@@ -3,7 +3,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { CountTokensRequest } from '../../../schemas/messages-request.ts'
 
 /** Words of this API for an effort. */
-const known: readonly Effort[] = ['low', 'medium', 'high', 'xhigh', 'max']
+const supported: readonly Effort[] = ['low', 'medium', 'high', 'xhigh', 'max']
 
 /**
  * Returns how a model is to think: as Anthropic words it, and as an effort for the others. A wish for an
@@ -12,9 +12,9 @@ const known: readonly Effort[] = ['low', 'medium', 'high', 'xhigh', 'max']
 export function thinkingOf (
   { thinking, output_config: output }: Pick<CountTokensRequest, 'thinking' | 'output_config'>
 ): Pick<ChatInput, 'thinking' | 'reasoning_effort'> {
-  const effort = known.find(effort => effort === output?.effort)
-  const wish = effort === undefined ? {} : { reasoning_effort: effort }
-  if (thinking === undefined) return wish
+  const effort = supported.find(effort => effort === output?.effort)
+  const requested = effort === undefined ? {} : { reasoning_effort: effort }
+  if (thinking === undefined) return requested
   if ('budget_tokens' in thinking) {
     const { budget_tokens: budget } = thinking
     return {
@@ -24,8 +24,8 @@ export function thinkingOf (
   }
   switch (thinking.type) {
     case 'disabled': return { thinking: { type: 'disabled' }, reasoning_effort: 'none' }
-    case 'adaptive': return { thinking: { type: 'adaptive', ...displayOf(thinking) }, ...wish }
-    default: return wish // a way of thinking that only Anthropic knows
+    case 'adaptive': return { thinking: { type: 'adaptive', ...displayOf(thinking) }, ...requested }
+    default: return requested // a way of thinking that only Anthropic knows
   }
 }
 

@@ -24,6 +24,7 @@ export function callerToolId (id: string): string {
  */
 export function providerToolId (id: string): string {
   const original = id.startsWith(prefix) ? Buffer.from(id.slice(prefix.length), 'base64url').toString() : id
-  const known = callerToolId(original) === id ? original : id
-  return known.length <= maxLength ? known : `toolu_${createHash('sha256').update(known).digest('base64url')}`
+  const callerId = callerToolId(original) === id ? original : id
+  if (callerId.length <= maxLength) return callerId
+  return `toolu_${createHash('sha256').update(callerId).digest('base64url')}`
 }

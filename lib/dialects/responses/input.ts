@@ -75,13 +75,13 @@ export function responsesInput (
   const items = itemsOf(request, stored)
   const { input, names, approvals, listed, untranslatable } = translated(request, items, continuation?.items)
   const kept = (response: ResponseObject): Omit<ResponseToKeep, 'keyId'> => {
-    const { items: input, made } = identified(items)
+    const { items: input, newIds } = identified(items)
     // other providers of this dialect may leave it out
     const outputIds = response.output.flatMap(({ id }) => (typeof id === 'string' ? [id] : []))
     return {
       response,
       input,
-      itemIds: [...made, ...outputIds],
+      itemIds: [...newIds, ...outputIds],
       endUser: record.endUser,
       placeholders: record.placeholders?.sealed(),
       ...continuation !== undefined && { previous: continuation }

@@ -27,21 +27,21 @@ const prefixes: Readonly<Record<string, string>> = {
 export interface IdentifiedItems {
   readonly items: readonly StoredItem[]
   /** The ids that were made here. */
-  readonly made: readonly string[]
+  readonly newIds: readonly string[]
 }
 
 /** Gives items the form in which they are listed: each has a type and an id, and messages a list of parts. */
 export function identified (items: readonly InputItem[]): IdentifiedItems {
   const seen = new Set<string>()
-  const made: string[] = []
+  const newIds: string[] = []
   const listed = items.map((item): StoredItem => {
     const type = 'type' in item && typeof item.type === 'string' ? item.type : 'message'
     let id = typeof item.id === 'string' ? item.id : ''
-    if (id === '' || seen.has(id)) made.push(id = itemId(prefixes[type] ?? 'item'))
+    if (id === '' || seen.has(id)) newIds.push(id = itemId(prefixes[type] ?? 'item'))
     seen.add(id)
     return { ...item, type, id, ...listedFields(item) } as StoredItem // the type is that of the item
   })
-  return { items: listed, made }
+  return { items: listed, newIds }
 }
 
 function listedFields (item: InputItem): object {

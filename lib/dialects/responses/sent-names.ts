@@ -24,8 +24,8 @@ export class SentNames {
   /** Returns the name at the provider of a tool, which is the same each time it is declared. */
   add (tool: DeclaredTool): string {
     const key = keyOf(tool.name, tool.namespace)
-    const known = this.#sent.get(key)
-    if (known !== undefined) return known
+    const sentName = this.#sent.get(key)
+    if (sentName !== undefined) return sentName
     const name = this.#free(
       tool.namespace === undefined ? tool.name : flattened(tool.namespace, tool.name),
       key

@@ -69,7 +69,7 @@ export class ResponseReader {
   /** Ids of the conversation: one that an answer repeats would be refused in the next turn. */
   readonly #ids: Set<string>
   /** Places of blocks that were announced, also of those that are not opened. */
-  readonly #known = new Set<number | undefined>()
+  readonly #seenIndexes = new Set<number | undefined>()
   readonly #request: Pick<ChatInput, 'tools' | 'functions'>
   readonly #retained = new Retained()
   #calls = 0
@@ -103,7 +103,7 @@ export class ResponseReader {
     const type = nonEmptyText(block.type) ?? memberType(block, blockTypes)
     if (type === undefined || this.#isOpen(index, block)) return
     this.#retained.add(0)
-    this.#known.add(index)
+    this.#seenIndexes.add(index)
     switch (type) {
       case 'text': {
         const citations = Array.isArray(block.citations) ? block.citations.map(objectOf) : []
@@ -144,7 +144,7 @@ export class ResponseReader {
     const given = nonEmptyText(delta.type) ?? ''
     const type = given in blockOf ? given : memberType(delta, deltaTypes) ?? ''
     const wanted = blockOf[type]
-    if (wanted === undefined || (this.#known.has(index) && !this.#blocks.has(index))) return
+    if (wanted === undefined || (this.#seenIndexes.has(index) && !this.#blocks.has(index))) return
     const open = this.#blockFor(index, wanted) ?? this.#startUnannounced(index, wanted)
     switch (type) {
       case 'text_delta':
@@ -280,7 +280,7 @@ export class ResponseReader {
     // A block of another type may be open at that place.
     const free = this.#blocks.has(index) ? -this.#blocks.size : index
     this.#retained.add(0)
-    this.#known.add(free)
+    this.#seenIndexes.add(free)
     this.#blocks.set(free, open)
     return open
   }

@@ -37,8 +37,8 @@ export function thinkingFields (
   messages: readonly WireMessage[],
   choice: WireToolChoice | undefined
 ): ThinkingFields {
-  const { thinking, reasoning_effort: wish } = request
-  const effort = effortOf(wish, traits)
+  const { thinking, reasoning_effort: requested } = request
+  const effort = effortOf(requested, traits)
   switch (thinking?.type) {
     case 'enabled': {
       checkNotForced(request, choice)
@@ -76,8 +76,9 @@ export function thinkingFields (
 }
 
 /** An effort that the model knows; not to think has no counterpart. */
-function effortOf (wish: ChatInput['reasoning_effort'], { efforts }: ChatTraits): Effort | undefined {
-  const effort = wish === undefined || wish === 'none' ? undefined : nearestEffort(wish, efforts)
+function effortOf (requested: ChatInput['reasoning_effort'], { efforts }: ChatTraits): Effort | undefined {
+  const isUnset = requested === undefined || requested === 'none'
+  const effort = isUnset ? undefined : nearestEffort(requested, efforts)
   return effort === 'none' || effort === 'minimal' ? undefined : effort
 }
 

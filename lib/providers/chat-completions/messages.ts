@@ -78,16 +78,16 @@ function wireMessage (given: Message, index: number, quirks: Quirks): Message {
 }
 
 function clean (message: Message, { keepInHistory = [] }: Quirks): Message {
-  const known = knownFields[message.role]
+  const fields = knownFields[message.role]
   let spare = false
   for (const key in message) {
-    if (!known.includes(key) || Reflect.get(message, key) === null) spare = true
+    if (!fields.includes(key) || Reflect.get(message, key) === null) spare = true
   }
   if (!spare) return message
   const kept: Record<string, unknown> = {}
   for (const key in message) {
     const value: unknown = Reflect.get(message, key)
-    const wanted = known.includes(key) || (message.role === 'assistant' && keepInHistory.includes(key))
+    const wanted = fields.includes(key) || (message.role === 'assistant' && keepInHistory.includes(key))
     // A null content is meant: the answer was a tool call.
     if (wanted && (value !== null || key === 'content')) kept[key] = value
   }
@@ -116,18 +116,18 @@ function withWireCalls (message: AssistantMessage, { keepInHistory = [] }: Quirk
 
 function isWireCall (call: ToolCall, keepInHistory: readonly string[]): boolean {
   if (call.type === undefined) return false
-  const known = callFields[call.type]
-  return hasOnly(call, known.call, keepInHistory) && hasOnly(partOf(call), known.part)
+  const fields = callFields[call.type]
+  return hasOnly(call, fields.call, keepInHistory) && hasOnly(partOf(call), fields.part)
 }
 
 function wireCall (call: ToolCall, keepInHistory: readonly string[]): ToolCall {
   const { type = 'function' } = call
-  const known = callFields[type]
+  const fields = callFields[type]
   // with fewer optional fields
   return {
-    ...reduced(call, known.call, keepInHistory),
+    ...reduced(call, fields.call, keepInHistory),
     type,
-    [type]: reduced(partOf(call), known.part)
+    [type]: reduced(partOf(call), fields.part)
   } as ToolCall
 }
 
@@ -135,21 +135,21 @@ function partOf (call: ToolCall): object {
   return call.type === 'custom' ? call.custom : call.function
 }
 
-function hasOnly (value: object, known: readonly string[], more: readonly string[] = []): boolean {
+function hasOnly (value: object, fields: readonly string[], more: readonly string[] = []): boolean {
   for (const key in value) {
-    if (Reflect.get(value, key) === null || !(known.includes(key) || more.includes(key))) return false
+    if (Reflect.get(value, key) === null || !(fields.includes(key) || more.includes(key))) return false
   }
   return true
 }
 
 function reduced (
   value: object,
-  known: readonly string[],
+  fields: readonly string[],
   more: readonly string[] = []
 ): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(value).filter(
-      ([key, field]) => field !== null && (known.includes(key) || more.includes(key))
+      ([key, field]) => field !== null && (fields.includes(key) || more.includes(key))
     )
   )
 }

@@ -230,8 +230,8 @@ export class ResponseReader {
    * under an index that nothing announced are of the only choice that was requested, if that has not ended.
    */
   #choice (wireIndex: number, isAnnounced: boolean): Choice | undefined {
-    const known = this.#choices.find(choice => choice.wireIndex === wireIndex)
-    if (known !== undefined) return known
+    const existing = this.#choices.find(choice => choice.wireIndex === wireIndex)
+    if (existing !== undefined) return existing
     if (this.#choices.length < this.#maxChoices) return this.#addChoice(wireIndex)
     if (isAnnounced && this.#spare?.has(wireIndex) !== true) {
       this.#retained.add(0)

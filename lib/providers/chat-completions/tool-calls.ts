@@ -46,7 +46,7 @@ interface Candidates {
 /** More calls than any model makes; a server that goes on is broken. */
 const maxCalls = 1024
 
-const known = new Set(['index', 'id', 'type', 'function', 'custom'])
+const knownFields = new Set(['index', 'id', 'type', 'function', 'custom'])
 /** Fields of the function that some servers put into the call itself. */
 const flatFields = new Set(['name', 'arguments'])
 
@@ -312,7 +312,7 @@ function isJson (text: string): boolean {
 function extraOf (delta: WireToolCall, isFlat: boolean): ExtraFields | undefined {
   let extra: Record<string, unknown> | undefined
   for (const [key, value] of Object.entries(delta)) {
-    if (known.has(key) || value === null || (isFlat && flatFields.has(key))) continue
+    if (knownFields.has(key) || value === null || (isFlat && flatFields.has(key))) continue
     extra ??= {}
     extra[key] = value
   }

@@ -53,8 +53,8 @@ function usageWithin (answer: object): Usage | undefined {
 }
 
 /** Returns the later of two reports. A report of zeros counts as none beside one with counts. */
-export function laterUsage (known: Usage | undefined, usage: Usage | undefined): Usage | undefined {
-  return usage === undefined || (usage.totalTokens === 0 && known !== undefined) ? known : usage
+export function laterUsage (earlier: Usage | undefined, usage: Usage | undefined): Usage | undefined {
+  return usage === undefined || (usage.totalTokens === 0 && earlier !== undefined) ? earlier : usage
 }
 
 /**
@@ -113,7 +113,7 @@ function countAt (usage: JsonObject, paths: ReadonlyArray<readonly string[]>): n
 
 /** Returns only the counts that were reported: absent and zero differ. */
 function reported<K extends string> (counts: Record<K, number | undefined>): Partial<Record<K, number>> {
-  const known: Partial<Record<K, number>> = {}
-  for (const name in counts) if (counts[name] !== undefined) known[name] = counts[name]
-  return known
+  const result: Partial<Record<K, number>> = {}
+  for (const name in counts) if (counts[name] !== undefined) result[name] = counts[name]
+  return result
 }

@@ -154,8 +154,8 @@ export class ResponseReader {
 
   /** Returns `undefined` for more candidates than were requested. */
   #choice (number: number, isOnly: boolean): Choice | undefined {
-    const known = this.#choices.get(number) ?? (isOnly ? this.#onlyChoice() : undefined)
-    if (known !== undefined || this.#choices.size >= this.#maxChoices) return known
+    const existing = this.#choices.get(number) ?? (isOnly ? this.#onlyChoice() : undefined)
+    if (existing !== undefined || this.#choices.size >= this.#maxChoices) return existing
     const choice = { index: this.#choices.size, calls: 0, hasOutput: false, finish: undefined }
     this.#choices.set(number, choice)
     return choice

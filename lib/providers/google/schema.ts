@@ -136,8 +136,8 @@ class Schemas {
     const name = this.#definitionName(reference)
     const target = name === undefined ? undefined : objectOf(this.#definitions[name])
     if (name === undefined || target === undefined) return {}
-    const known = this.#flat.get(name)
-    if (known !== undefined) return known
+    const cached = this.#flat.get(name)
+    if (cached !== undefined) return cached
     if (++this.#openReferences > maxReferences) {
       throw new GatewayError('invalid_value', {
         message: `The schemas of the functions have more than ${maxReferences} references that lead to one another. Use fewer.`,

@@ -117,8 +117,8 @@ function checkNames (
   declarations: readonly FunctionDeclaration[],
   param: string
 ): void {
-  const known = new Set(declarations.map(({ name }) => name))
-  const missing = names.find(name => !known.has(name))
+  const declared = new Set(declarations.map(({ name }) => name))
+  const missing = names.find(name => !declared.has(name))
   if (missing === undefined) return
   throw new GatewayError('invalid_value', {
     message: `There is no tool named ${JSON.stringify(missing)}.`,

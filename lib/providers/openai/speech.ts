@@ -93,9 +93,13 @@ function readStream (): StreamReader<SpeechEvent> {
 }
 
 function addUsage (value: unknown, into: SpeechEvent[]): void {
-  const { input_tokens: given, output_tokens: made, total_tokens: total } = objectOf(value) ?? {}
-  const input = countOf(given)
-  const output = countOf(made)
+  const {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    total_tokens: total
+  } = objectOf(value) ?? {}
+  const input = countOf(inputTokens)
+  const output = countOf(outputTokens)
   if (input === undefined || output === undefined) return
   const totalTokens = countOf(total) ?? input + output
   const reported = possibleUsage({ promptTokens: input, completionTokens: output, totalTokens })

@@ -109,9 +109,9 @@ function isText (head: UpstreamHead, input: AdapterInput<RecordingInput>): boole
   )
 }
 
-function unsupported ({ route }: AdapterInput<RecordingInput>, param: string, what: string): GatewayError {
+function unsupported ({ route }: AdapterInput<RecordingInput>, param: string, action: string): GatewayError {
   return new GatewayError('unsupported_parameter', {
-    message: `The model \`${route.modelId}\` cannot ${what}.`,
+    message: `The model \`${route.modelId}\` cannot ${action}.`,
     param
   })
 }

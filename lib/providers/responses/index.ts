@@ -55,10 +55,10 @@ export function withResponses (
 
 /** Returns true for chat that only this API serves. */
 export function needsResponses (
-  { tools = [], functions = [], reasoning_effort: wish }: ChatInput,
+  { tools = [], functions = [], reasoning_effort: requested }: ChatInput,
   { traits = {} }: Route
 ): boolean {
   if (traits.responsesOnly === true) return true
-  const effort = wish === undefined ? undefined : nearestEffort(wish, traits.efforts)
+  const effort = requested === undefined ? undefined : nearestEffort(requested, traits.efforts)
   return traits.toolsAtResponses === true && tools.length + functions.length > 0 && thinks(effort, traits)
 }

@@ -124,8 +124,9 @@ export class ResponseReader {
     const labels = labelsOf(position, item)
     const type = nonEmptyText(item.type) ?? memberType(item, itemTypes)
     this.#hasOutput = true
-    const known = this.#find(labels, type === 'function_call' || type === 'custom_tool_call' ? 'call' : type)
-    if (known !== undefined) return known
+    const isCall = type === 'function_call' || type === 'custom_tool_call'
+    const existing = this.#find(labels, isCall ? 'call' : type)
+    if (existing !== undefined) return existing
     switch (type) {
       case 'message':
         return this.#open({

@@ -46,8 +46,8 @@ export function embeddingLimits ({
 
 /** Models the catalogue knows by different names are; of others the operator may know that they are one. */
 function areSeveral (routes: readonly Route[]): boolean {
-  const known = routes.filter(({ traits }) => traits?.embeddings?.dimensions !== undefined)
-  return known.some(({ model }) => model !== known[0]?.model)
+  const limited = routes.filter(({ traits }) => traits?.embeddings?.dimensions !== undefined)
+  return limited.some(({ model }) => model !== limited[0]?.model)
 }
 
 async function refusalOf (
@@ -76,7 +76,7 @@ async function refusalOf (
 }
 
 function tooLong (excess: Excess, { perInput, perRequest }: TokenLimits): GatewayError {
-  const message = excess.what === 'input'
+  const message = excess.part === 'input'
     ? `The input at index ${excess.index} is longer than the ${perInput} tokens this model accepts.`
     : `The inputs are longer than the ${perRequest} tokens one request may contain.`
   return new GatewayError('context_length_exceeded', { message, param: 'input' })

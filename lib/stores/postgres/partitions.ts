@@ -16,7 +16,7 @@ const form = /^usage_(\d{4,6})_(\d{2})$/
 
 export class Partitions {
   readonly #server: Pick<ServerConnections, 'use'>
-  readonly #made = new Set<number>()
+  readonly #created = new Set<number>()
 
   constructor (server: Pick<ServerConnections, 'use'>) {
     this.#server = server
@@ -25,7 +25,7 @@ export class Partitions {
   /** Makes the partitions of these moments, unless they are there. */
   async make (moments: Iterable<number>): Promise<void> {
     for (const fromMs of new Set(Array.from(moments, ms => monthOf(ms)))) {
-      if (this.#made.has(fromMs)) continue
+      if (this.#created.has(fromMs)) continue
       await this.#server.use(
         async client =>
           await locked(client, async () => {
@@ -34,13 +34,13 @@ export class Partitions {
             )
           })
       )
-      this.#made.add(fromMs)
+      this.#created.add(fromMs)
     }
   }
 
   /** Notes that another gateway may have dropped some. */
   forget (): void {
-    this.#made.clear()
+    this.#created.clear()
   }
 
   /** Lists the partitions, the newest first. */

@@ -99,9 +99,9 @@ class CountedNames {
   nameOf (kind: AttributionName, atMs: number, projectId: string, name: string): string {
     if (name === otherNames) return otherNames // a caller chose it, so it says nothing of the period
     const period = [kind, periodOf(kind, atMs), projectId] as const
-    const known = this.#prepare(findNames).all(...period, name, otherNames).map(row => row['name'])
-    if (known.includes(name)) return name
-    if (known.length > 0) return otherNames
+    const existing = this.#prepare(findNames).all(...period, name, otherNames).map(row => row['name'])
+    if (existing.includes(name)) return name
+    if (existing.length > 0) return otherNames
     const text = period.join('\0')
     const count = this.#counts.get(text) ?? Number(this.#prepare(countNames).get(...period)?.['number'])
     this.#counts.set(text, count + 1)

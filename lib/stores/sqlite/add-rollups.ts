@@ -116,8 +116,8 @@ function belongTogether (a: UsageRow, b: UsageRow): boolean {
 function groupOf (row: UsageRow, groups: Map<string, Group>): Group {
   const dimensions = dimensionsOf(row)
   const name = `${hourOf(row)}\0${dimensions.join('\0')}`
-  const known = groups.get(name)
-  if (known !== undefined) return known
+  const existing = groups.get(name)
+  if (existing !== undefined) return existing
   const group: Group = { atMs: row.at_ms, dimensions, sums: new RowSums() }
   groups.set(name, group)
   return group

@@ -36,8 +36,8 @@ export function migrate (file: DatabaseSyncInstance, steps: readonly Migration[]
 
 /** Returns the number of the last step applied; 0 for a new file. */
 function lastStep (file: DatabaseSyncInstance): number {
-  const known = file.prepare("select 1 from sqlite_master where type = 'table' and name = 'migrations'").get()
-  if (known === undefined) return 0
+  const table = file.prepare("select 1 from sqlite_master where type = 'table' and name = 'migrations'").get()
+  if (table === undefined) return 0
   const row = file.prepare('select max(number) as number from migrations').get()
   return Number(row?.['number'] ?? 0)
 }

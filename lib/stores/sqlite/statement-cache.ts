@@ -22,8 +22,8 @@ export class StatementCache {
   }
 
   prepare (sql: string): StatementSyncInstance {
-    const known = this.#statements.get(sql)
-    if (known !== undefined) return known
+    const prepared = this.#statements.get(sql)
+    if (prepared !== undefined) return prepared
     if (this.#statements.size >= maxStatements) this.#statements.clear()
     const statement = this.#file.prepare(sql)
     this.#statements.set(sql, statement)

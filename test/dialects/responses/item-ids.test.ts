@@ -7,7 +7,7 @@ t.test('an id has the prefix of its kind, and none is like another', async t => 
 })
 
 t.test('items get a type, an id, a status and parts where they have none', async t => {
-  const { items, made } = identified([
+  const { items, newIds: made } = identified([
     { role: 'user', content: 'hi' },
     { type: 'message', id: 'msg_1', role: 'assistant', content: 'yes' },
     { type: 'function_call', call_id: 'a', name: 'look', arguments: '{}' },

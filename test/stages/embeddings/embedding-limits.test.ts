@@ -56,7 +56,7 @@ t.test('a text near the limit is counted', async t => {
   })
   const near = 'ab '.repeat(6)
   t.same(await routesOf({ input: near }, [small], counter(undefined)), [small])
-  await t.rejects(routesOf({ input: near }, [small], counter({ what: 'input', index: 0 })), {
+  await t.rejects(routesOf({ input: near }, [small], counter({ part: 'input', index: 0 })), {
     code: 'context_length_exceeded'
   })
   t.equal(counted, 2)
