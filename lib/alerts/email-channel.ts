@@ -1,7 +1,9 @@
 /** Sends alerts as mail, by SMTP. */
 
 import { createTransport } from 'nodemailer'
+import { describeError } from '../text/describe-error.ts'
 import { printable } from '../text/printable.ts'
+import { withoutValues } from '../text/redact.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Alert, Channel } from './alert.ts'
 
@@ -16,6 +18,7 @@ export function emailChannel (
 ): Channel {
   const { protocol, hostname, port } = new URL(server)
   const secure = protocol === 'smtps:'
+  const secrets = password === undefined ? [] : formsOf(user, password.reveal())
   const mailer = createTransport({
     host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? defaultPorts[secure ? 'smtps:' : 'smtp:'] : Number(port),
@@ -32,7 +35,7 @@ export function emailChannel (
     target: to.join(', '),
     events,
     send: async (alert, signal) => {
-      const { rejected } = await mailer.sendMail({
+      const message = {
         from,
         to: [...to],
         subject: `[Headgate] ${printable(alert.message)}`,
@@ -41,11 +44,22 @@ export function emailChannel (
         messageId: `<${alert.id}@${from.slice(from.indexOf('@') + 1)}>`,
         headers: { 'X-Headgate-Event': alert.event, 'Auto-Submitted': 'auto-generated' },
         signal
+      }
+      const { rejected } = await mailer.sendMail(message).catch((error: unknown) => {
+        throw signal.aborted ? error : new Error(withoutValues(describeError(error), secrets))
       })
       return rejected.length === 0 ? undefined : `refused for ${rejected.join(', ')}`
     },
     close: async () => mailer.close()
   }
+}
+
+/** Returns a password as SMTP sends it: a server may repeat a command that it refuses. */
+function formsOf (user: string | undefined, password: string): string[] {
+  const inBase64 = [`\0${user ?? ''}\0${password}`, password].map(text =>
+    Buffer.from(text).toString('base64')
+  )
+  return [...inBase64, password]
 }
 
 /** Names that others choose begin no line of their own. */

@@ -107,6 +107,29 @@ t.test(
   }
 )
 
+t.test('a server that repeats what it refuses puts no password into the reason', async t => {
+  const password = 'correct horse'
+  const forms = [password, `\0me\0${password}`].map(text => Buffer.from(text).toString('base64'))
+  for (const at of ['AUTH', 'MAIL']) {
+    const server = await mailServer(t, {
+      answer: command =>
+        command.startsWith(at) ? `535 refused: ${command} ${password} ${forms.join(' ')}` : undefined
+    })
+    const channel = channelTo(t, server.url, { user: 'me', password: new Secret(password) })
+    const { message } = await channel.send(alert, signal()).then(
+      () => t.fail('nothing was refused'),
+      (error: Error) => error
+    ) as Error
+    t.match(message, /535 refused/)
+    for (const form of [password, ...forms]) t.notOk(message.includes(form), `${at}: ${form}`)
+  }
+})
+
+t.test('an answer without end is given up', async t => {
+  const { url } = await mailServer(t, { answer: () => '250-more\r\n'.repeat(400_000) })
+  await t.rejects(channelTo(t, url).send(alert, signal()), /maximum/)
+})
+
 t.test('a server that says nothing holds up nobody', async t => {
   const { url, commands } = await mailServer(t, { answer: () => '' })
   const controller = new AbortController()
