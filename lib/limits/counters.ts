@@ -154,7 +154,7 @@ type Counter =
   | { readonly account: RateAccount, readonly name: string, readonly period: undefined }
 
 /** The part of a reservation that counts in one account. */
-interface Part {
+export interface Part {
   readonly counter: Counter
   readonly amount: number
 }
@@ -266,10 +266,11 @@ export class LimitCounters {
     }
     if (onlyLook) return looked(used, this.#statusesOf(counters, nowMs))
     const granted = this.#grantOf(counters, wanted)
-    const parts = counters.map((counter): Part => (
-      { counter, amount: amountOf(counter.account, wanted, granted, alreadyAdmitted) }
-    ))
-    for (const { counter, amount } of parts) this.#change(counter, amount, nowMs)
+    const parts = counters.map((counter): Part => {
+      const amount = amountOf(counter.account, wanted, granted, alreadyAdmitted)
+      this.#change(counter, amount, nowMs)
+      return { counter, amount }
+    })
     const reservation = ++this.#last
     this.#reservations.set(reservation, { parts, holder, rowId })
     return { admitted: true, reservation, granted, used, rateLimits: this.#statusesOf(counters, nowMs) }
@@ -278,9 +279,9 @@ export class LimitCounters {
   /**
    * Replaces a reservation with the actual usage; further calls do nothing.
    *
-   * @returns the parts of the reservation that counted in sums
+   * @returns the parts of the reservation
    */
-  settle (reservation: number, { used }: ActualUsage): SumPart[] {
+  settle (reservation: number, { used }: ActualUsage): readonly Part[] {
     const reserved = this.#reservations.get(reservation) ?? this.#leftover.get(reservation)
     if (reserved === undefined) return []
     this.#reservations.delete(reservation)
@@ -297,7 +298,7 @@ export class LimitCounters {
       const refunds = more < 0 ? addRefund(sum.refunds, -more, nowMs) : sum.refunds
       this.#sums.set(name, { ...sum, used: sum.used + more, reserved: sum.reserved - amount, refunds })
     }
-    return sumParts(reserved.parts)
+    return reserved.parts
   }
 
   /**
@@ -564,7 +565,8 @@ function counterOf (account: Account, nowMs: number): Counter {
   return account satisfies never
 }
 
-function sumParts (parts: readonly Part[]): SumPart[] {
+/** Lists the parts of a reservation that counted in sums. */
+export function sumParts (parts: readonly Part[]): SumPart[] {
   return parts.flatMap(({ counter: { account, name, period }, amount }) => (
     period === undefined ? [] : [{ name, party: partyName(account), unit: account.unit, period, amount }]
   ))

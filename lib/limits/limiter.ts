@@ -8,6 +8,7 @@ import { isSummed, usedSince } from '../usage/spending.ts'
 import {
   LimitCounters,
   noUse,
+  sumParts,
   unreadRefusal,
   type ActualUsage,
   type LimitDecision,
@@ -172,7 +173,7 @@ export class LocalLimiter implements Limiter {
     const parts = this.counters.settle(reservation, usage)
     if (this.#peers === undefined) return
     // Windows that begin at the same moment are one.
-    const sums = new Map(parts.map(sum => [`${sum.unit} ${sum.period.fromMs} ${sum.party}`, sum]))
+    const sums = new Map(sumParts(parts).map(sum => [`${sum.unit} ${sum.period.fromMs} ${sum.party}`, sum]))
     for (const sum of sums.values()) this.#peers.used(sum, usage.used[sum.unit] ?? 0, usage.row)
   }
 
