@@ -22,8 +22,8 @@ export interface StreamOptions<E> {
 }
 
 /**
- * Events that are held while there is no visible output. A good answer begins with a few of them; a server may
- * send pings as fast as it can.
+ * Most events held before there is visible output. A good answer begins with a few; a bad server sends pings
+ * as fast as it can.
  */
 const maxHeldEvents = 1000
 

@@ -60,7 +60,7 @@ export interface Judge {
   readonly close?: () => Promise<void>
 }
 
-/** How much of a stream is looked at together. */
+/** How much of a stream is checked at a time. */
 export interface JudgeWindow {
   /** Characters of a text after which it is looked at. */
   readonly characters: number

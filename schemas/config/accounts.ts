@@ -34,7 +34,7 @@ export const OidcConfig = Closed(
     default_role: Type.Optional(
       OneOf([...roleNames], {
         description:
-          'Role of people in none of these groups. Default: with `roles` they are refused, else new users are viewers.'
+          'Role of people in none of these groups. Default: with `roles`, they are refused; without, new users are viewers.'
       })
     ),
     allowed_domains: Type.Array(

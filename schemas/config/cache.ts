@@ -6,18 +6,18 @@ import { Closed, day, mebibyte, Milliseconds, Section } from './entries.ts'
 
 const AnswerCacheConfig = Closed(
   {
-    ttl_ms: Milliseconds(300_000, 'Time for which an answer is given again.', 30 * day),
+    ttl_ms: Milliseconds(300_000, 'Time for which an answer is reused.', 30 * day),
     max_bytes: Type.Integer({
       minimum: mebibyte,
       maximum: 64 * 1024 * mebibyte,
       default: 256 * mebibyte,
       description:
-        'Memory for answers, per process; those that were not asked for longest make room. With `coordination.url`, answers are in Redis instead, where `ttl_ms` alone bounds them. An answer over a sixteenth of it, or over 2 MiB, is not kept.'
+        'Memory for answers, per process; the least recently used are removed first. With `coordination.url`, answers are in Redis instead, where `ttl_ms` alone bounds them. An answer over a sixteenth of it, or over 2 MiB, is not kept.'
     }),
     scope: OneOf(['key', 'project'], {
       default: 'key',
       description:
-        'Whose calls get an answer again: those of the same key, or of all keys of a project that may use the same.'
+        'Which calls share answers: calls of the same key, or of all keys of a project with the same rights.'
     }),
     when: OneOf(['always', 'asked', 'deterministic'], {
       default: 'always',

@@ -20,7 +20,7 @@ export const EndUsersConfig = Section(
     budgets: Type.Optional(
       Type.Array(BudgetConfig, {
         maxItems: 8,
-        description: 'Several budgets, which hold all at once, in place of `default_budget`.'
+        description: 'Several budgets instead of `default_budget`; all of them apply.'
       })
     ),
     strict: Type.Optional(
@@ -29,5 +29,5 @@ export const EndUsersConfig = Section(
       })
     )
   },
-  "Users of callers' applications. A budget here is that of each one, within each project."
+  "Users of callers' applications. A budget here applies to each of them separately, per project."
 )

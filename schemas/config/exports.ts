@@ -44,7 +44,7 @@ const UsageExportConfig = Closed({
     description: 'A table with a head, or a JSON object per line.'
   }),
   gzip: Type.Boolean({ default: false, description: 'Compress files.' }),
-  every: OneOf(['hour', 'day'], { default: 'day', description: 'What a file has: an hour or a day of UTC.' }),
+  every: OneOf(['hour', 'day'], { default: 'day', description: 'Period that one file covers: an hour or a day, in UTC.' }),
   columns: Type.Optional(
     Type.Array(Text('Name of a column.'), {
       minItems: 1,

@@ -74,7 +74,7 @@ const strict = Type.Optional(
 const limitsNotes = { description: 'Limits of a key; without an entry there is no limit.' }
 const severalNotes = {
   maxItems: 8,
-  description: 'Several budgets, which hold all at once, in place of `budget`.'
+  description: 'Several budgets instead of `budget`; all of them apply.'
 }
 
 /** A budget as the configuration and the admin API have it. */

@@ -62,7 +62,7 @@ const TlsConfig = Closed(
   {
     ca: Type.Optional(
       Secret(
-        'Certificates of the authorities that the server is checked against, PEM, in place of the public ones.'
+        'Certificates of the authorities that may have signed the certificate of the server, PEM. They replace the public ones.'
       )
     ),
     cert: Type.Optional(Secret('Certificate that the gateway presents, with its chain, PEM.')),

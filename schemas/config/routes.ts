@@ -55,7 +55,7 @@ export const RouteMapConfig = Closed({
           minimum: 1,
           maximum: 1000,
           default: 8,
-          description: 'Mirrored calls at once, per process; further ones are left out.'
+          description: 'Maximum number of concurrent mirrored calls, per process; calls beyond it are not mirrored.'
         })
       },
       {

@@ -190,7 +190,7 @@ const OtlpConfig = Closed(
     }),
     protocol: OneOf(['http/protobuf', 'http/json'], {
       default: 'http/protobuf',
-      description: 'The encoding of what is sent.'
+      description: 'Encoding of requests to the collector.'
     }),
     headers: Headers('Sent with each request, such as `Authorization`.'),
     sampler: OneOf([...samplers], {
@@ -255,5 +255,5 @@ export const TelemetryConfig = Section(
       100_000
     )
   },
-  'Traces of calls, and what is sent beside them.'
+  'Export of traces, metrics and logs.'
 )

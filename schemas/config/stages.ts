@@ -81,7 +81,7 @@ const OwnPattern = Closed({
   name: Type.String({
     pattern: '^[a-z0-9][a-z0-9_-]{0,63}$',
     patternErrorMessage: 'a name is up to 64 lower-case letters, digits, `_` and `-`',
-    description: 'What a finding is called.'
+    description: 'Name of the findings.'
   }),
   match: Type.String({
     minLength: 1,
@@ -164,7 +164,7 @@ const kindEntries = {
     Type.Number({
       minimum: 0,
       maximum: 1,
-      description: 'Of `presidio`: how sure a finding has to be. Default: that of the analyzer.'
+      description: 'Of `presidio`: minimum score of a finding. Default: that of the analyzer.'
     })
   ),
   url: Type.Optional(HttpUrl('Of `webhook`: the address of the service.')),
@@ -246,7 +246,7 @@ const kindEntries = {
           description: 'Longest time that text waits for more of it.'
         })
       },
-      { description: 'Of a stream, what is looked at together. Not of `pattern`.' }
+      { description: 'How much of a stream is checked at a time. Not of `pattern`.' }
     )
   )
 }
@@ -270,12 +270,12 @@ export const StageConfig = Closed(
       minItems: 1,
       default: [...stagePoints],
       description:
-        'The texts that it looks at: those of requests and of answers; what tools are called with, by Headgate or by the caller; what tools return.'
+        'The texts that it checks: of requests, of answers, arguments of tool calls (run by Headgate or by the caller), and results of tools.'
     }),
     action: Type.Optional(
       OneOf([...stageActions], {
         description:
-          'What becomes of a finding: the call is refused; something else stands in its place, such as `[name of the pattern]`; or it is only counted. Default: `mask`; of `moderation` and `prompt_injection`, which can only refuse or report, `refuse`.'
+          'What happens on a finding: the call is refused; the finding is replaced, such as by `[name of the pattern]`; or it is only counted. Default: `mask`; of `moderation` and `prompt_injection`, which can only refuse or report, `refuse`.'
       })
     ),
     ...kindEntries,
@@ -312,7 +312,7 @@ export const StageConfig = Closed(
         },
         {
           description:
-            'The calls that it looks at; all that is said must hold. A key, a project or a request that names the stage has it look at others too. Default: all calls.'
+            'The calls that it checks: those that meet all of these conditions, and those whose key, project or request names the stage. Default: all calls.'
         }
       )
     )
