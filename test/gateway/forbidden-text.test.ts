@@ -969,6 +969,8 @@ const toolTurns: Readonly<
   }
 }
 
+const patient = { connectMs: 20_000, callMs: 20_000, loopMs: 60_000 }
+
 for (const [kind, stageOf] of Object.entries(kinds)) {
   for (const action of ['mask', 'refuse'] as const) {
     t.test(
@@ -989,7 +991,8 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
             t.teardown(upstream.close)
             const api = await testGateway(t, {
               providers: [{ ...protocol.provider(upstream.url), id }],
-              tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] },
+              // The first call loads the client of tool servers, which takes longer on a busy machine.
+              tools: { ...settings().tools, ...patient, allowedHosts: ['127.0.0.1'] },
               stages: [{ ...stage, at: [at] }]
             })
             for (const [name, { path }] of Object.entries({
