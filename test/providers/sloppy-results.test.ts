@@ -343,3 +343,20 @@ for (const [name, list, answer] of lists) {
     }
   )
 }
+
+t.test('a page in place of a transcript or of sound is an error, whatever its content type', async t => {
+  const { transcription, 'speech in a stream': speech } = formats
+  if (transcription === undefined || speech === undefined) throw new Error('no such formats')
+  const page = Buffer.from('\n<!DOCTYPE html><title>Sign in</title>')
+  const request = { ...transcription.request, model: ['x/whisper-1'], format: 'srt' }
+  const asked = { ...transcription, request }
+  for (const type of ['text/html', 'text/plain', 'application/x-subrip']) {
+    const head = { status: 200, headers: { 'content-type': type } }
+    const reader = (transcription.adapter as AnyAdapter).read(head, input(asked, false))
+    const read = (text: string): unknown => reader.as === 'text' ? reader.read(text) : t.fail(reader.as)
+    t.throws(() => read(page.toString()), { code: 'upstream_invalid_response' }, type)
+    t.match(read('1\n00:00:00,000 --> 00:00:01,000\n<i>html</i>'), [{ type: 'transcript-end' }])
+  }
+  const head = { status: 200, headers: { 'content-type': 'application/xml' } }
+  t.not((speech.adapter as AnyAdapter).read(head, input(speech, false)).as, 'pieces', 'XML is no sound')
+})

@@ -101,8 +101,10 @@ export class ResponseReader {
    */
   end (events: ChatEvent[]): void {
     if (this.#refused) {
+      // Only a name of the API is shown: other words may hold anything, secrets too.
+      const reason = /^[A-Z_]{1,64}$/.test(this.#blockReason ?? '') ? this.#blockReason : 'OTHER'
       events.push(
-        { type: 'refusal-delta', choice: 0, text: `The provider blocked the prompt: ${this.#blockReason}.` },
+        { type: 'refusal-delta', choice: 0, text: `The provider blocked the prompt: ${reason}.` },
         { type: 'choice-end', choice: 0, reason: 'content_filter' }
       )
     }

@@ -62,7 +62,7 @@ function speechRequest ({ request, route }: AdapterInput<SpeechInput>): Upstream
 /** Reads as audio what is not declared to be something else. */
 function readAudio (head: UpstreamHead, adapterInput: AdapterInput<SpeechInput>): BodyReader<SpeechEvent> {
   const contentType = contentTypeOf(head)
-  if (/json|^text\//.test(contentType)) return jsonOrSse(adapterInput, refuseJson, readStream)
+  if (/json|xml|^text\//.test(contentType)) return jsonOrSse(adapterInput, refuseJson, readStream)
   const mediaType = contentType.startsWith('audio/')
     ? contentType
     : mediaTypes[adapterInput.request.response_format ?? 'mp3']

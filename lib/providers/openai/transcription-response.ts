@@ -1,7 +1,7 @@
 /** Transcripts as providers write them: a text, JSON, or events. */
 
 import { inBandError } from '../chat-completions/errors.ts'
-import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
+import { ProviderFailure, invalidResponse, pageInstead } from '../provider-failure.ts'
 import { typedStream } from './typed-stream.ts'
 import { countOf, numberOf, objectOf, objectsOf } from '../../json/guards.ts'
 import { maxCount } from '../../core/usage.ts'
@@ -11,8 +11,14 @@ import type {
 } from '../../../schemas/transcription.ts'
 import type { StreamReader } from '../provider.ts'
 
-/** Reads the text of a response that is one. @param format that was requested of the provider */
+/**
+ * Reads the text of a response that is one. Its content type says nothing: some servers call every text HTML.
+ *
+ * @param format that was requested of the provider
+ * @throws GatewayError `upstream_invalid_response` for a page of HTML
+ */
 export function readTranscriptText (text: string, format: TranscriptFormat): TranscriptEvent[] {
+  if (/^\s*<(?:!doctype|html)\b/i.test(text)) throw pageInstead()
   const written = format === 'srt' || format === 'vtt' ? { written: format } : {}
   return [{ type: 'transcript-end', transcript: { text, ...written } }]
 }

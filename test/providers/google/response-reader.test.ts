@@ -63,3 +63,13 @@ t.test(
     t.end()
   }
 )
+
+t.test('the reason of a block is shown where it is a name, as other words may be a secret', async t => {
+  for (const [blockReason, shown] of [['IMAGE_SAFETY', 'IMAGE_SAFETY'], ['sk-secret-1', 'OTHER']]) {
+    t.match(readResponse(googleChat, { promptFeedback: { blockReason } }, googleAsk()), [
+      { type: 'response-start' },
+      { type: 'refusal-delta', text: `The provider blocked the prompt: ${shown}.` },
+      { type: 'choice-end', reason: 'content_filter' }
+    ])
+  }
+})
