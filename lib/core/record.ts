@@ -131,6 +131,10 @@ export class CallRecord {
   method: string | undefined = undefined
   /** The path of its endpoint, with the names of its parameters. */
   path: string | undefined = undefined
+  /** Path and query as the caller wrote them; a query may hold secrets. */
+  target: string | undefined = undefined
+  /** True where its connection is one of TLS. */
+  encrypted = false
   /** Its place in a distributed trace; absent where no traces are sent. */
   trace: CallTrace | undefined = undefined
   /** The other end of the connection. */

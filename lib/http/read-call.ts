@@ -93,6 +93,8 @@ export function readCall (
   const record = new CallRecord(name)
   record.method = request.method
   record.path = path
+  record.target = request.url
+  record.encrypted = 'encrypted' in socket
   record.remoteAddress = socket.remoteAddress
   const body = new CallBody({ context, endpoint: endpoint ?? noEndpoint, limits, admission, signal, record })
   const call: Call = {
@@ -108,7 +110,7 @@ export function readCall (
     callerBody: () => body.kept,
     media: () => body.media,
     connection: readsConnection
-      ? { address: socket.remoteAddress, encrypted: 'encrypted' in socket }
+      ? { address: socket.remoteAddress, encrypted: record.encrypted }
       : undefined
   }
   return {

@@ -120,6 +120,9 @@ export function contentAttributes ({ system, input, output, isTruncated }: Conte
   }
 }
 
+/** Callers may make it as long as a head may be. */
+const maxPathLength = 1000
+
 function serverSpan (
   { id, record, receivedAtMs }: SpannedCall,
   row: UsageRow | undefined,
@@ -143,6 +146,8 @@ function serverSpan (
     attributes: {
       'http.request.method': method,
       'http.route': path,
+      'url.path': record.target?.split('?', 1)[0]?.slice(0, maxPathLength),
+      'url.scheme': record.target === undefined ? undefined : record.encrypted ? 'https' : 'http',
       'http.response.status_code': status,
       'error.type': errorCode,
       'gen_ai.conversation.id': session === undefined ? undefined : cutName(session),

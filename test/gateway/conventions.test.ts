@@ -221,6 +221,12 @@ t.test('a call of every kind', async t => {
     t.same(unknownNames(names), [...platformNames])
     const expected = ['gen_ai.input.messages', 'gen_ai.output.messages', 'mcp.method.name', 'error.type']
     t.same(expected.filter(name => !sentNames.includes(name)), [], 'each kind is among them')
+    const required = ['http.request.method', 'url.path', 'url.scheme']
+    const servers = sent.filter(({ kind }) => kind === 2)
+    t.ok(servers.length > 0)
+    for (const { name, attributes } of servers) {
+      t.same(required.filter(each => typeof attributes[each] !== 'string'), [], name)
+    }
     const events = [...made, ...sent].flatMap(span => span.events.map(({ name }) => name))
     t.ok(events.length > 0)
     t.same(events.filter(name => !name.startsWith('headgate.')), [])

@@ -58,6 +58,8 @@ t.test('the span of a call has its route, key, usage and cost', async t => {
       endUser: 'ann',
       tags: ['a', 'b'],
       metadata: { run: '1' },
+      target: '/v1/chat/completions?key=secret',
+      encrypted: true,
       requestedModel: 'smart',
       modelId: 'one/a',
       providerId: 'one',
@@ -90,6 +92,8 @@ t.test('the span of a call has its route, key, usage and cost', async t => {
   t.strictSame(present(server.attributes), {
     'http.request.method': 'POST',
     'http.route': '/v1/chat/completions',
+    'url.path': '/v1/chat/completions',
+    'url.scheme': 'https',
     'http.response.status_code': 200,
     'gen_ai.conversation.id': 's-1',
     'session.id': 's-1',
