@@ -20,6 +20,7 @@ export interface LoadResult {
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
+  readonly maxMs: number
   /** What the answers say they cost together; absent where one does not say it. */
   readonly costUsd?: number
 }
@@ -105,6 +106,7 @@ function resultOf ({ times, failures, costUsd, firstMs, lastMs }: Tally, due: nu
     perSecond: times.length < 2 ? 0 : (times.length - 1) * 1000 / (lastMs - firstMs),
     p50Ms: percentile(sorted, 0.5),
     p99Ms: percentile(sorted, 0.99),
+    maxMs: sorted.at(-1) ?? NaN,
     ...!Number.isNaN(costUsd) && times.length > 0 && { costUsd }
   }
 }

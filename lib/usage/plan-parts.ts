@@ -68,7 +68,8 @@ function within (pieces: readonly Piece[], fromMs = 0, { untilMs }: Period): Pie
 
 async function summedFrom (query: Kysely<Tables>): Promise<number | undefined> {
   const backlog = await query.selectFrom('rollup_backlog').select('at_ms').executeTakeFirst()
-  return backlog && ceil(backlog.at_ms, dayMs)
+  // records of the same moment may be missing
+  return backlog && ceil(backlog.at_ms + 1, dayMs)
 }
 
 /**

@@ -52,8 +52,7 @@ storeTest(
   'records of an earlier version are summed up in steps, each once, whatever is stored, ends or is forgotten meanwhile',
   async (t, open) => {
     const database = await open()
-    await database.insertUsage(rows(0, 1000))
-    await database.insertUsage(rows(1000, 2000))
+    await database.insertUsage(rows(0, 300))
     await withoutNameSums(database)
     await isRight(t, database, 'before')
     const broken: Database = {
@@ -155,3 +154,15 @@ t.test(
     t.equal(added.length, 1)
   }
 )
+
+storeTest('a day of whose first moment a part is summed up is read from records', async (t, open) => {
+  const database = await open()
+  await database.insertUsage(
+    Array.from({ length: 30 }, (_, number) =>
+      usageRowOf(number, { id: `row-${number}`, at_ms: firstMs + dayMs, end_user: 'ada' })
+    )
+  )
+  await withoutNameSums(database)
+  t.match(await sumUpStep(database), { at_ms: firstMs + dayMs }, 'others are left')
+  await isRight(t, database, 'in between')
+})
