@@ -4,7 +4,6 @@
  * finds windows by looking at a clock.
  */
 
-import t from 'tap'
 import { accountsOf, partyName, type SumAccount } from '../../lib/limits/call-accounts.ts'
 import { boundsOf } from '../../lib/limits/counters.ts'
 import { LocalLimiter, readUsedFrom } from '../../lib/limits/limiter.ts'
