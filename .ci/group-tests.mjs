@@ -1,6 +1,6 @@
 /**
  * Writes `build/test-groups/`, which is what `npm test` runs: programs that import many test files each. Starting a
- * process with the test runner and the gateway costs about 1.5 s of CPU, more than most test files need. What takes
+ * process with the test runner and the gateway costs about 3 s of CPU, more than most test files need. What takes
  * longest starts first, so that both cores are busy to the end. One file is run by its own path:
  * `npm test -- build/test/http/app.test.js`. `npm run test:quick` runs the groups named `quick`: all files that are
  * pure, which start no gateway, server or process and open no store, but for the long ones.
@@ -23,27 +23,23 @@ const slow = {
   guards: /^gateway\/(cached-answers|forbidden-text|media-stages|overlapping-stages|own-modules|reversible-masking|stages|text-places)/,
   gateway: /^gateway\/(?!small-heap|hostile-callers)/,
   process: /^process\//,
-  package: /^package\/(package|release)/,
+  package: /^package\//,
   'small-heap': /^gateway\/small-heap/,
   slices: /^text\/copy-string/,
   'long-rows': /^pipeline\/stage\.test/,
   spans: /^telemetry\/(call-tracer|otlp-logs)/,
   ledger: /^cluster\/ledger/,
   'hostile-callers': /^gateway\/hostile-callers/,
-  dashboard: /^dashboard\//,
-  configuration: /^pipelines\/admin\/(call-bodies|configuration)/,
   admin: /^pipelines\/admin\//,
-  cli: /^cli\//,
+  cli: /^(cli|dashboard)\//,
   bench: /^bench\//,
-  mcp: /^mcp\//,
-  clients: /^clients\//,
+  mcp: /^(mcp|clients)\//,
   ocr: /^pipelines\/ocr/,
   generators: /^pipelines\/chat-with-generators/,
   pipelines: /^pipelines\//,
   http: /^http\//,
   limits: /^limits\//,
   scaling: /^(scaling\/|support\/scaling)/,
-  bundle: /^package\/bundle/,
   cluster: /^(cluster|examples)\//,
   stores: /^(accounts|deferred|stores|usage)\//
 }
@@ -69,7 +65,7 @@ for (const [index, [name, pattern]] of Object.entries(slow).entries()) {
   rest = rest.filter(file => !pattern.test(file))
 }
 writeInParts('00-others', rest, 2)
-writeInParts('quick', quick, 4)
+writeInParts('quick', quick, 2)
 
 function writeInParts (name, files, count) {
   for (let part = 0; part < count; part++) write(`${name}-${part + 1}`, files.filter((_, index) => index % count === part))

@@ -26,15 +26,18 @@ const operations = Object.keys(adminRoutes).map(route => {
 })
 
 /**
- * The checks of documents, by the settings of the gateway that serves them: to print a document takes longer
- * than most calls.
+ * The checks of documents, by the settings of the gateway that serves them and by their text: to print a
+ * document takes longer than most calls, and to compile its schemas even longer.
  */
 const documents = new Map<string, Conformance>()
 
 async function conformanceOf (url: string, parts: Partial<Settings>): Promise<Conformance> {
   const settings = JSON.stringify(parts)
-  const checks = documents.get(settings) ?? conformance(await (await fetch(`${url}/openapi.json`)).json())
-  documents.set(settings, checks)
+  const known = documents.get(settings)
+  if (known !== undefined) return known
+  const text = await (await fetch(`${url}/openapi.json`)).text()
+  const checks = documents.get(text) ?? conformance(JSON.parse(text))
+  documents.set(settings, checks).set(text, checks)
   return checks
 }
 
