@@ -27,8 +27,8 @@ export interface Call {
   /** Path parameters, decoded. */
   readonly params: Readonly<Record<string, string>>
   /**
-   * Reads the body: parsed JSON, or an `UploadForm` for multipart. Nothing is read before the
-   * first use, so that of a caller without a key is never parsed. At most once per call.
+   * Reads the body: parsed JSON, or an `UploadForm` for multipart. Nothing is read before the first use, so
+   * the body of a caller without a key is never parsed. Call it at most once.
    *
    * @throws GatewayError `invalid_json`, `file_too_large`, `unsupported_media_type`,
    *   `request_timeout`, `client_closed_request`.

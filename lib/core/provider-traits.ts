@@ -2,8 +2,8 @@
 export type HistoryMark = 'signed_thinking' | 'thought_signature' | 'stored_audio' | 'reasoning_item'
 
 /**
- * Facts about the API of a provider that steps outside its adapters depend on. Data, set by the kind of
- * provider in `providers/kinds`; what is absent is as most servers have it.
+ * Facts about the API of a provider that steps outside its adapters depend on. Plain data, set by the kind
+ * of provider in `providers/kinds`. Absent facts are as for most servers.
  */
 export interface ProviderTraits {
   /** The network of the server: the operator's own, or the one its address is in. Default: the internet. */

@@ -1,6 +1,6 @@
 /**
  * The facts of one call: filled by the stages as they learn them, read by the log line, the usage ledger and
- * the metrics. No secrets, and no bodies but those that a project keeps.
+ * the metrics. It has no secrets, and bodies only if the project keeps them.
  */
 
 import type { BodyCapture } from './body-capture.ts'
@@ -231,8 +231,8 @@ export class CallRecord {
   /** True when `usage` is not all that the provider reported: a guess of the gateway, or a part. */
   usageEstimated: boolean | undefined = undefined
   /**
-   * The usage of each answer that `usage` adds up: each is priced by itself, since a long prompt has a price
-   * of its own. `earlier` is the usage of the call before that answer; a later report with the same one
+   * The usage of each answer that `usage` adds up. Each is priced separately, since long prompts have other
+   * prices. `earlier` is the usage of the call before that answer; a later report with the same `earlier`
    * replaces it.
    */
   answers: ReadonlyArray<{ readonly earlier: Usage | undefined, readonly usage: Usage }> = []
@@ -365,7 +365,7 @@ export function noteUsage (record: CallRecord, usage: Usage, earlier: Usage | un
 }
 
 /**
- * Notes that a turn of a tool loop begins: until it has reported as well, what is recorded is not all of it.
+ * Notes that a turn of a tool loop begins: until it reports its usage, the recorded usage is incomplete.
  */
 export function beginTurn (record: CallRecord, countPrompt: () => number): void {
   record.openTurn = { attempts: record.attempts, outputCharacters: record.outputCharacters ?? 0, countPrompt }

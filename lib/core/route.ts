@@ -15,25 +15,25 @@ export interface Route {
   /** The traits of the model, if the catalogue or the operator knows them. */
   readonly traits?: Traits | undefined
   /**
-   * Defaults of the request's fields: those of `defaults`, then those the caller sent in `{ model, settings
-   * }`. What the request says wins.
+   * Defaults for fields of the request: from `defaults`, overridden by the `settings` that the caller sent
+   * with the model. Fields of the request itself win over both.
    */
   readonly settings?: Readonly<Record<string, unknown>>
   /**
-   * Settings from the configuration (`routes.<name>.models[].settings`). `choose-routes` copies them into
-   * `settings`, below those of the caller; nothing reads them afterwards.
+   * Settings from the configuration (`routes.<name>.models[].settings`). `choose-routes` merges them into
+   * `settings`, where the caller's win; nothing reads them afterwards.
    */
   readonly defaults?: Readonly<Record<string, unknown>>
   /** Fewest tokens that the model caches; set where the gateway marks prompts for its cache. */
   readonly minMarkedTokens?: number
-  /** Another model that gets a share of the calls as well. Only that of the first route is used. */
+  /** Another model that also gets a share of the calls. Only the mirror of the first route is used. */
   readonly mirror?: Mirror
   /** Milliseconds after which the next route is started as well. Default: never. */
   readonly hedgeAfterMs?: number
-  /** The reason for its place among the routes, where that is not the order in which they were named. */
+  /** Why it has its position among the routes, unless that is the order in which they were named. */
   readonly ranked?: Ranked
   /**
-   * The reason why it stands before others, whatever ranked it: the message history holds its signed
+   * Why it was moved to the front, regardless of `ranked`: the message history holds its signed
    * thinking, a header of the caller names it, or it serves the session of the call.
    */
   readonly preferred?: 'wrote_history' | 'caller_order' | 'session'

@@ -141,7 +141,7 @@ class BodyReader {
   }
 
   /**
-   * A body mostly comes with its head, and is there once `node:http` has parsed what it read: then no
+   * A body usually arrives together with its head, and is buffered once `node:http` has parsed both: then no
    * listener is needed.
    */
   start (): void {

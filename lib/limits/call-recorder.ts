@@ -34,9 +34,8 @@ export class CallRecorder {
   }
 
   /**
-   * Journals a call whose request has been sent to a provider, once, as interrupted: nothing waits for it.
-   * Costs a call 1.5 µs, and less where several begin in one turn of the event loop. While the call is open
-   * it is journaled again, with what is known by then: after 0.15, 0.6, 2.4, … seconds.
+   * Journals a call as interrupted when its request has been sent to a provider; nothing waits for the write.
+   * While the call is open it is journaled again with its usage so far: after 0.15, 0.6, 2.4, … seconds.
    *
    * @param isFree true for a request that costs nothing: it is journaled only when it takes long
    */

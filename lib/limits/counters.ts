@@ -389,8 +389,8 @@ export class LimitCounters {
   }
 
   /**
-   * Returns what is reserved of each unit: what is wanted, or what each of its sums has left where less will
-   * do.
+   * Returns the amount to reserve of each unit: the wanted amount, or, if the call accepts less, what is left
+   * in its sums.
    */
   #grantOf (counters: readonly Counter[], wanted: ReservationRequest['wanted']): Granted {
     const granted = mostOf(wanted)

@@ -35,7 +35,7 @@ export interface ProviderCallServices
  * the answer, or is empty where `holdMs` have passed without either. A complete answer is one batch.
  *
  * @param services `abandonedAnswers` reads answers to their end after the caller has left, for providers with
- *   `on_disconnect: drain`; `routeHealth` is what is known of the gateway's own credentials: calls with
+ *   `on_disconnect: drain`; `routeHealth` knows how the gateway's own credentials have fared: calls with
  * `X-Provider-Key` neither use nor update it. Default: a new instance of each. `recordSent` is called with
  * each request
  * @param options replace those of `settings.limits`

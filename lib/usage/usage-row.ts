@@ -252,7 +252,7 @@ export function costOfJudged (
 }
 
 /**
- * Returns the cost of the row: of a receipt what is charged for now, of its answer the difference, which may
+ * Returns the cost of the row: for a receipt the amount charged now, for its answer the difference, which may
  * be negative.
  */
 function chargedCost (
@@ -268,8 +268,8 @@ function chargedCost (
 }
 
 /**
- * Returns what a call counts whose process ends before it, or whose answer was given up: under a strict
- * budget all that it had reserved, since its provider may go on and bill as much, else what is known.
+ * Returns the cost of a call whose process ended first, or whose answer was abandoned: under a strict budget
+ * all that it had reserved, since the provider may go on and bill as much; otherwise what is known.
  */
 export function interruptedCost (
   { maxCostNanoUsd }: Pick<CallRecord, 'maxCostNanoUsd'>,
