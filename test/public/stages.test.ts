@@ -21,6 +21,7 @@ t.test('every stage and reply is public', async t => {
   // Parts of stages and replies, and what checks the callers of the admin API, whose routes are not made of
   // stages by others.
   const internal = [
+    'RefusableAnswer',
     'adminAuth',
     'answerStart',
     'authorizedAgain',
@@ -39,6 +40,7 @@ t.test('every pipeline is public', async t => {
   // `deferredChat` runs calls for the gateway itself, by `resumedConversation`; those of keys and models in
   // the form of LiteLLM are aliases; the page of the dashboard is no part of the API.
   const internal = [
+    'RefusableAnswer',
     'aliasDocs',
     'configuredNames',
     'dashboardEndpoints',
