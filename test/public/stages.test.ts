@@ -40,7 +40,6 @@ t.test('every pipeline is public', async t => {
   // `deferredChat` runs calls for the gateway itself, by `resumedConversation`; those of keys and models in
   // the form of LiteLLM are aliases; the page of the dashboard is no part of the API.
   const internal = [
-    'RefusableAnswer',
     'aliasDocs',
     'configuredNames',
     'dashboardEndpoints',
