@@ -28,7 +28,7 @@ t.test('texts are counted in a thread of their own, and the first that is too lo
     await Promise.all(
       [job('a b'), job('a b c d e f'), job('a b c', 9, 2)].map(async each => await excess(each, signal))
     ),
-    [undefined, { what: 'input', index: 4 }, { what: 'request' }]
+    [undefined, { part: 'input', index: 4 }, { part: 'request' }]
   )
 })
 
@@ -41,7 +41,7 @@ t.test('a caller who leaves stops waiting, and those behind are served', async t
   leaving.abort(new Error('left'))
   await t.rejects(first, { message: 'left' })
   await t.rejects(second, { message: 'left' })
-  t.same(await third, { what: 'input', index: 4 })
+  t.same(await third, { part: 'input', index: 4 })
   await t.rejects(excess(job('a'), leaving), { message: 'left' })
 })
 
