@@ -1,6 +1,6 @@
 /** `headgate apply`: makes projects, users and keys as a file says, over the admin API. */
 
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { AdminApiError, AdminClient } from '../apply/admin-client.ts'
@@ -12,6 +12,7 @@ import { readOrganisationFile } from '../apply/organisation-file.ts'
 import { errorCode } from '../config/environment.ts'
 import { loadSettings } from '../config/read-settings.ts'
 import { isLoopback } from '../net/loopback.ts'
+import { readTextFile } from '../net/read-regular-file.ts'
 import { runningAt } from '../process/running-gateway.ts'
 import { CommandError, type Terminal } from '../process/terminal.ts'
 import { printable } from '../text/printable.ts'
@@ -99,7 +100,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 3 with --plan when something di
 
 function readText (file: string, { cwd }: Terminal): string {
   try {
-    return readFileSync(resolve(cwd, file), 'utf8')
+    return readTextFile(resolve(cwd, file))
   } catch (error) {
     throw new CommandError(`${file} cannot be read: ${errorCode(error)}.`, { cause: error })
   }

@@ -1,17 +1,18 @@
 /** `headgate connect`: the settings by which Claude Code, Codex and OpenCode use this gateway. */
 
 import { constants } from 'node:fs'
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
 import { createLookupServices } from '../create-services.ts'
 import { urlOf } from '../http/listen.ts'
+import { readTextFile } from '../net/read-regular-file.ts'
 import { runningAt } from '../process/running-gateway.ts'
 import { CommandError, type Terminal } from '../process/terminal.ts'
 import { hasCode } from '../text/describe-error.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
-import { keyVariable } from '../config/environment.ts'
+import { errorCode, keyVariable } from '../config/environment.ts'
 import { clientSettings } from './client-settings.ts'
 import { nearestWord } from '../text/nearest-word.ts'
 import type { Command } from './command.ts'
@@ -64,7 +65,7 @@ reads it from ${keyVariable}.
       terminal.notice(`# ${file}`)
       terminal.out(settings.print(gateway).trimEnd())
     } else {
-      const existing = await contentOf(file)
+      const existing = contentOf(file)
       const content = existing === undefined ? settings.print(gateway) : settings.merge(existing, gateway)
       if (content === undefined) {
         throw new CommandError(
@@ -127,12 +128,12 @@ function addressOf (file: string | undefined, terminal: Terminal): string {
   return server.publicUrl ?? running ?? urlOf({ ...server, secure: server.tls !== undefined })
 }
 
-async function contentOf (file: string): Promise<string | undefined> {
+function contentOf (file: string): string | undefined {
   try {
-    return await readFile(file, 'utf8')
+    return readTextFile(file)
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return undefined
-    throw error
+    throw new CommandError(`${file} cannot be read: ${errorCode(error)}.`, { cause: error })
   }
 }
 

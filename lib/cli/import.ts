@@ -1,6 +1,6 @@
 /** `headgate import`: makes a configuration of that of another gateway. */
 
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { applyImport } from '../accounts/apply-import.ts'
@@ -21,6 +21,7 @@ import { verdicts, type PlanRow } from '../import/plan.ts'
 import { variableIn } from '../import/secrets.ts'
 import { isEmpty, objectOf, textOf } from '../import/values.ts'
 import { errorCode } from '../config/environment.ts'
+import { readTextFile } from '../net/read-regular-file.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import { readForeignTables, type ForeignTables } from '../stores/postgres/read-foreign-tables.ts'
 import { serverAddress } from '../stores/postgres/server-address.ts'
@@ -232,7 +233,7 @@ async function fillStore (
 
 function readText (path: string, shown: string): string {
   try {
-    return readFileSync(path, 'utf8')
+    return readTextFile(path)
   } catch (error) {
     throw new CommandError(`${shown} cannot be read: ${errorCode(error)}.`, { cause: error })
   }
@@ -259,7 +260,7 @@ function variablesOf ({ config }: Imported): string[] {
 
 /** @throws CommandError for a file that someone else wrote */
 function checkReplaceable (path: string, shown: string, mark: string): void {
-  if (existsSync(path) && !readFileSync(path, 'utf8').startsWith(mark)) {
+  if (existsSync(path) && !readText(path, shown).startsWith(mark)) {
     throw new CommandError(`${shown} exists, and this command did not write it: choose another name.`)
   }
 }

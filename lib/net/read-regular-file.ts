@@ -1,6 +1,6 @@
 /**
- * Reads files that a configuration names: whatever a path leads to, reading neither waits nor takes more
- * memory than its bound.
+ * Reads files that a configuration or a command names: whatever a path leads to, reading neither waits nor
+ * takes more memory than its bound.
  */
 
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'

@@ -1,11 +1,30 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { minNodeVersion } from '../../lib/process/require-node.ts'
+import { closedUrl } from '../support/closed-port.ts'
 import { headgate } from '../support/command.ts'
 import { directoryOf, launch, main } from '../support/headgate.ts'
 import { plainNode } from '../support/plain-node.ts'
+
+t.test('a pipe in the place of a file is refused, and not waited for', async t => {
+  const directory = directoryOf(t, { 'litellm.yaml': 'model_list: []' })
+  execFileSync('mkfifo', [join(directory, 'pipe')])
+  for (const args of [
+    ['check', '-c', 'pipe'],
+    ['import', 'litellm', '--config', 'pipe'],
+    ['import', 'litellm', '--config', 'litellm.yaml', '--apply', '--out', 'pipe'],
+    ['apply', '-f', 'pipe', '--url', closedUrl],
+    ['connect', 'claude-code', '--write', '--file', 'pipe']
+  ]) {
+    t.match(
+      await headgate(t, args, directory, { HEADGATE_ADMIN_KEY: `hga_${'x'.repeat(24)}` }),
+      { code: 1, error: /pipe +cannot be read(?:: | \()not a regular file/ },
+      args.join(' ')
+    )
+  }
+})
 
 t.test('prints its usage, and what was probably meant', async t => {
   t.match(await headgate(t, ['--help']), { code: 0, out: /Usage: headgate COMMAND[^]*doctor/, error: '' })
