@@ -13,6 +13,8 @@ const temporary = /^\.headgate-[\w-]+\.tmp$/
  * Writes pieces of text to a new file in a folder, and waits until the disk has it: as fast as the disk
  * takes them, a piece at a time in memory.
  *
+ * The file is readable by its owner and, unless the umask forbids it, by the group of the folder's files.
+ *
  * @param use gets the path of the file and its size; it is deleted afterwards where it is still there
  * @throws where the file could not be written, or the signal aborts
  */
@@ -23,7 +25,7 @@ export async function withFile (
   use: (file: string, bytes: number) => Promise<void>
 ): Promise<void> {
   const file = join(folder, `.headgate-${randomUUID()}.tmp`)
-  const output = createWriteStream(file, { flags: 'wx', flush: true })
+  const output = createWriteStream(file, { flags: 'wx', flush: true, mode: 0o640 })
   try {
     const source = Readable.from(pieces, { objectMode: true, highWaterMark: 1 })
     await (gzip ? pipeline(source, createGzip(), output, { signal }) : pipeline(source, output, { signal }))

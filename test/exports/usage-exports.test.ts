@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { directoryDestination } from '../../lib/exports/directory-destination.ts'
@@ -117,6 +117,7 @@ storeTest(
       next_at_ms: null
     })
     t.equal(first?.bytes, readFileSync(join(folder, first?.file ?? '')).length)
+    t.equal(statSync(join(folder, first?.file ?? '')).mode & 0o007, 0, 'other users may not read it')
   }
 )
 
