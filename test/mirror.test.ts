@@ -195,6 +195,7 @@ const together: Readonly<Record<string, string>> = {
   'config/example': 'the example of a configuration',
   'dashboard/page': 'the page, in a real browser',
   'dashboard/other-pages': 'pages of other origins, in a real browser',
+  'dashboard/hostile-texts': 'texts of callers and providers on every page, in a real browser',
   'dashboard/widths': 'every page at the widths of screens, with the longest names',
   'http/openapi-conformance': 'answers of every endpoint, against the served document',
   'http/rights': 'who may call which endpoint',

@@ -9,6 +9,7 @@ import { Card } from '../parts/card.tsx'
 import { Copy } from '../parts/copy.tsx'
 import { Facts, type Fact } from '../parts/facts.tsx'
 import { Failure, Notice } from '../parts/notice.tsx'
+import { OutsideLink } from '../parts/outside-link.tsx'
 import { Page } from '../parts/page.tsx'
 import { SkeletonLines } from '../parts/skeleton.tsx'
 import { projectName } from '../state/names.ts'
@@ -152,9 +153,9 @@ function callFacts (call: Call): readonly Fact[] {
           {trace_url === null ? (
             <code class='break'>{trace_id}</code>
           ) : (
-            <a class='break' href={trace_url} target='_blank' rel='noopener noreferrer'>
+            <OutsideLink url={trace_url}>
               <code>{trace_id}</code>
-            </a>
+            </OutsideLink>
           )}
           <Copy text={trace_id} label='Copy trace id' />
         </span>

@@ -3,6 +3,7 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { Field } from '../parts/field.tsx'
+import { OutsideLink } from '../parts/outside-link.tsx'
 import { useAction } from '../state/action.ts'
 import type { CatalogueEntry } from '../state/catalogue.ts'
 import { call } from './call.ts'
@@ -86,25 +87,35 @@ export function Images (): JSX.Element {
       result={
         images.value.length > 0 && (
           <div class='made-images'>
-            {images.value.map(({ b64_json, url }, index) =>
-              typeof b64_json === 'string' ? (
-                <img
-                  key={index}
-                  class={partial.value ? 'stale' : undefined}
-                  src={`data:image/png;base64,${b64_json}`}
-                  alt={prompt.value}
-                />
-              ) : (
-                typeof url === 'string' && (
-                  <a key={index} href={url} target='_blank' rel='noopener noreferrer'>
+            {images.value.map((image, index) => {
+              const picture = pictureOf(image)
+              if (picture !== undefined) {
+                return (
+                  <img
+                    key={index}
+                    class={partial.value ? 'stale' : undefined}
+                    src={picture}
+                    alt={prompt.value}
+                  />
+                )
+              }
+              return (
+                typeof image.url === 'string' && (
+                  <OutsideLink key={index} url={image.url}>
                     Open the image at the provider
-                  </a>
+                  </OutsideLink>
                 )
               )
-            )}
+            })}
           </div>
         )
       }
     />
   )
+}
+
+/** Returns the address of an image that is part of an answer, unless it is elsewhere. */
+function pictureOf ({ b64_json, url }: ImageData): string | undefined {
+  if (typeof b64_json === 'string') return `data:image/png;base64,${b64_json}`
+  return typeof url === 'string' && url.startsWith('data:image/') ? url : undefined
 }

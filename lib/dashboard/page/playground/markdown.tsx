@@ -5,6 +5,7 @@
 
 import type { ComponentChildren, JSX } from 'preact'
 import { Code } from '../parts/code.tsx'
+import { OutsideLink } from '../parts/outside-link.tsx'
 
 interface Block {
   readonly kind: 'code' | 'heading' | 'list' | 'ordered' | 'quote' | 'text'
@@ -107,12 +108,8 @@ function inline (text: string): ComponentChildren {
     else if (strong !== undefined) parts.push(<strong>{strong}</strong>)
     else if (emphasis !== undefined) parts.push(<em>{emphasis}</em>)
     else if (url !== undefined) {
-      parts.push(
-        <a href={url} target='_blank' rel='noopener noreferrer nofollow'>
-          {label}
-        </a>
-      )
-         }
+      parts.push(<OutsideLink url={url}>{label}</OutsideLink>)
+    }
     end = match.index + all.length
   }
   return [...parts, text.slice(end)]
