@@ -26,7 +26,7 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     load: async () => (await import('./check.ts')).check
   }],
   ['keys', {
-    summary: 'create, list, change and revoke gateway keys',
+    summary: 'create, list, show, update, rotate and revoke gateway keys',
     load: async () => (await import('./keys.ts')).keys
   }],
   ['admin-keys', {

@@ -48,8 +48,7 @@ const fallbackEntries: ReadonlyArray<readonly [entry: string, verdict: Verdict, 
     'context_window_fallbacks',
     'approximate',
     'the last models of the route; a prompt that is too long skips a model'
-  ],
-  ['content_policy_fallbacks', 'approximate', 'the last models of the route, after any failure']
+  ]
 ]
 
 /**
@@ -219,6 +218,11 @@ class LitellmRouting {
         this.#plan.note(path, verdict, note)
       }
     }
+    this.#plan.note(
+      `${section}.content_policy_fallbacks`,
+      'unsupported',
+      'a request whose content a provider refuses ends there: no other model gets it'
+    )
     this.#addFallbacks('*', settings['default_fallbacks'])
     this.#plan.note(`${section}.default_fallbacks`, 'exact', 'the last models of every route')
   }

@@ -485,6 +485,23 @@ t.test('names, weights, fallbacks, settings and prices are those of the file', a
   })
 })
 
+t.test('models for refused content are not in the route, and the plan says why', t => {
+  const { config, rows } = imported(`
+model_list:
+  - { model_name: big, litellm_params: { model: openai/gpt-5 } }
+  - { model_name: open, litellm_params: { model: openai/gpt-5-mini } }
+litellm_settings: { content_policy_fallbacks: [{ big: [open] }] }
+`)
+  t.match(config, { models: { big: { alias: 'openai/gpt-5' } } })
+  t.notOk(config['routes'])
+  t.same(rows.filter(({ path }) => path.includes('content_policy')), [{
+    path: 'litellm_settings.content_policy_fallbacks',
+    verdict: 'unsupported',
+    note: 'a request whose content a provider refuses ends there: no other model gets it'
+  }])
+  t.end()
+})
+
 t.test('no secret of the file is in the configuration or the plan', async t => {
   const { config, rows } = imported(complete['credentials and several accounts'] ?? '')
   t.notMatch(JSON.stringify([config, rows]), /sk-in-clear|org-1/)
