@@ -3,8 +3,10 @@
 import t from 'tap'
 import { adminGateway, type Person, type Send } from '../support/admin.ts'
 import { testKey } from '../support/gateway.ts'
+import { usageRowOf } from '../support/usage.ts'
+import { CallBodyStore } from '../../lib/stores/call-body-store.ts'
 import { adminRows } from '../../pipelines/admin.ts'
-import type { AdminRoute } from '../../schemas/admin/routes.ts'
+import { adminRoutes, type AdminRoute } from '../../schemas/admin/routes.ts'
 import type { Role, Scope } from '../../schemas/admin/common.ts'
 
 interface Case {
@@ -157,4 +159,142 @@ t.test('each route is for the roles of this table, and for admin keys with its s
     await check(send, route, body, 'passes', 'a key without scopes', { authorization: `Bearer ${full}` })
   }
   t.same(results, [])
+})
+
+/** In every name and text of what belongs to a project that the caller may not see. */
+const mark = 'zq7foreign'
+
+t.test('to people of one project, what belongs to others is as if it did not exist', async t => {
+  const { admin, database, user } = await adminGateway(t)
+  const { send: owner } = await user('owner')
+  const made = async (route: string, body: object) => (await owner(route, body)).body
+  const { id: own } = await made('POST /admin/v1/projects', { name: 'own' })
+  const { id: foreign } = await made('POST /admin/v1/projects', { name: `${mark} project` })
+  const { key: { id: ownKey } } = await made('POST /admin/v1/keys', { name: 'own', project_id: own })
+  const { key: { id: foreignKey } } = await made('POST /admin/v1/keys', {
+    name: `${mark} key`,
+    project_id: foreign
+  })
+  const { user: other } = await user('member', [foreign])
+  await admin.accounts.users.update(other.id, { name: `${mark} person`, email: `${mark}@example.com` })
+  const { row: session } = await admin.accounts.sessions.create(
+    other.id,
+    { address: null, userAgent: mark },
+    true
+  )
+  const atMs = Date.now() - 60_000
+  await database.insertUsage([
+    usageRowOf(1, {
+      call_id: `${mark}-call`,
+      at_ms: atMs,
+      key_id: foreignKey,
+      requested_model: mark,
+      model: mark,
+      provider: mark,
+      error_code: mark,
+      end_user: mark,
+      session: mark,
+      tags: JSON.stringify([mark]),
+      metadata: JSON.stringify({ [mark]: mark })
+    }),
+    usageRowOf(2, { call_id: 'own-call', at_ms: atMs, key_id: ownKey, model: 'own', session: 'own' })
+  ])
+  const body = { media_type: 'text/plain', size_bytes: 1, text: mark, truncated: false, redacted: false }
+  await new CallBodyStore(database).add({
+    id: 'row-1',
+    project_id: foreign,
+    readable_by: 'member',
+    expires_at_ms: Date.now() + 3_600_000,
+    state: 'kept',
+    request: body,
+    answer: body
+  })
+
+  const hidden = [mark, foreign, foreignKey, other.id, session.id, 'row-1']
+  const parameters: Readonly<Record<string, string>> = {
+    project_id: foreign,
+    key_id: foreignKey,
+    user_id: other.id,
+    call_id: 'row-1',
+    session_id: session.id,
+    passkey_id: mark,
+    org: mark,
+    name: mark
+  }
+  /** Values of filters; those that are not here get the mark. */
+  const filters: Readonly<Record<string, readonly string[]>> = {
+    project: [foreign, `${own},${foreign}`],
+    key: [foreignKey],
+    group_by: ['project', 'key', 'model', 'provider', 'end_user', 'session', 'tag'],
+    status: ['200'],
+    limit: ['1'],
+    compare: ['true'],
+    bucket: ['minute'],
+    from_ms: [String(atMs - 1)],
+    until_ms: [String(atMs + 1)],
+    at_ms: [String(atMs)],
+    cursor: [Buffer.from(`${atMs + 1} row-1`).toString('base64url')]
+  }
+  const bodies: Readonly<Partial<Record<AdminRoute, readonly object[]>>> = {
+    'POST /admin/v1/keys': [
+      { name: 'new', project_id: foreign },
+      { name: 'new', project_id: own, owner_id: other.id }
+    ],
+    'POST /admin/v1/keys/:key_id': [{ name: 'x' }, { owner_id: other.id }, { limits: null }],
+    'POST /admin/v1/playground/key': [{ project_id: foreign }]
+  }
+  const faults: string[] = []
+  let compared = 0
+  const compare = async (send: Send, method: string, path: string, sent: object | undefined): Promise<void> => {
+    const asked = JSON.stringify([path, sent])
+    const show = async (text: string) => {
+      const [path, sent] = JSON.parse(text)
+      const { status, body } = await send(`${method} ${path}`, sent ?? undefined)
+      const shown = `${status} ${typeof body === 'string' ? body : JSON.stringify(body)}`
+      return shown.replaceAll(/"(?:request_id|from_ms|until_ms|at_ms)":[^,}]+/g, '')
+    }
+    const hide = (text: string): string =>
+      hidden.reduce((left, id) => left.replaceAll(id, 'missing'), text)
+    const found = await show(asked)
+    const missing = await show(hidden.reduce((left, id) => left.replaceAll(id, 'missing'), asked))
+    compared++
+    if (hide(found) !== missing) faults.push(`${method} ${asked}: ${found}, and for nothing ${missing}`)
+    const leaked = hidden.find(id => found.includes(id) && !asked.includes(id))
+    if (leaked !== undefined) faults.push(`${method} ${asked}: ${found}`)
+  }
+  for (const role of ['member', 'viewer'] as const) {
+    const { send } = await user(role, [own])
+    for (const [route, spec] of Object.entries(adminRoutes)) {
+      const [method = '', path = ''] = route.split(' ')
+      const ends = path.endsWith('/session') || path.endsWith('/live-calls')
+      if (ends || !['self', 'viewer', role].includes(spec.role)) continue
+      const place = path.replaceAll(/:(\w+)/g, (_, name: string) => parameters[name] ?? `no id for ${name}`)
+      for (const body of bodies[route as AdminRoute] ?? [method === 'POST' ? {} : undefined]) {
+        await compare(send, method, place, body)
+      }
+      for (const name of 'query' in spec ? Object.keys(spec.query) : []) {
+        for (const value of filters[name] ?? [mark]) {
+          await compare(send, method, `${place}?${new URLSearchParams({ [name]: value })}`, undefined)
+        }
+      }
+    }
+  }
+  t.same(faults, [])
+  t.ok(compared > 100, `${compared} pairs`)
+
+  const { send } = await user('member', [own])
+  const taken = [
+    await send('POST /admin/v1/keys', { name: `${mark} key`, project_id: own }),
+    await send(`POST /admin/v1/keys/${ownKey}`, { name: `${mark} key` }),
+    await send('POST /admin/v1/profile', { email: `${mark}@example.com` })
+  ]
+  t.same(
+    taken.map(({ status, body }) => [status, body.error.message]),
+    [
+      [409, 'Another key has this name.'],
+      [409, 'Another key has this name.'],
+      [409, 'Another user has this email.']
+    ],
+    'names of keys and emails are unique: that one is taken is all that is said'
+  )
 })
