@@ -235,14 +235,19 @@ export class LocalLimiter implements Limiter {
   ): Promise<LimitDecision> {
     let decision: LimitDecision | undefined
     try {
-      await retryWhenLocked(async () => peers.reserve(sums, found => {
-        for (const { sum, recorded, reserved, recent } of found) {
-          const used = this.counters.setUsed(sum, recorded)
-          this.counters.setElsewhere(sum, reserved + Math.max(0, recorded + recent - used))
-        }
-        decision = this.counters.reserve(wanted, holder)
-        return sum => this.counters.reservedOf(sum)
-      }))
+      await retryWhenLocked(async () => {
+        // The store may have been locked only when it wrote: what was reserved then is reserved anew.
+        if (decision?.admitted === true) this.counters.settle(decision.reservation, noUse)
+        decision = undefined
+        peers.reserve(sums, found => {
+          for (const { sum, recorded, reserved, recent } of found) {
+            const used = this.counters.setUsed(sum, recorded)
+            this.counters.setElsewhere(sum, reserved + Math.max(0, recorded + recent - used))
+          }
+          decision = this.counters.reserve(wanted, holder)
+          return sum => this.counters.reservedOf(sum)
+        })
+      })
     } catch (error) {
       this.#onFailure(error)
     }

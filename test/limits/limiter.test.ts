@@ -67,6 +67,35 @@ t.test('two gateways on one store have one budget between them', async t => {
   t.equal(admitted, 10)
 })
 
+t.test('a reservation is made once, although the store was locked when it was written', async t => {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  database.write(prepare => prepare('insert into gateways values (?, ?)').run('elsewhere', Date.now()))
+  let failures = 0
+  const local = new LocalLimiter({
+    beatMs: 10,
+    onFailure: error => t.fail(String(error)),
+    shared: {
+      query: database.query,
+      write: run => database.write(prepare => {
+        const result = run(prepare)
+        if (failures-- > 0) throw new Error('database is locked')
+        return result
+      })
+    }
+  })
+  t.teardown(() => local.close())
+  const limiter = new KeyLocalLimiter(local)
+  const first = await limiter.reserve({ ...call, nanoUsd: 600 })
+  t.equal(first.admitted, true)
+  if (first.admitted) limiter.settle(first.reservation, { tokens: 0, nanoUsd: 0 })
+  failures = 2
+  t.equal((await limiter.reserve({ ...call, nanoUsd: 300 })).admitted, true)
+  t.ok(failures <= 0, 'the store has refused it')
+  t.equal(local.counters.open, 1)
+  t.match([...local.counters.holdings()], [{ party: 'key-1', amount: 300 }])
+})
+
 t.test('what this process has counted and the ledger has not yet is not forgotten by a reading', async t => {
   let booked = 0
   const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => booked, rereadMs: 0 }))
