@@ -37,25 +37,28 @@ export interface HeldAnswer {
    */
   readonly push: (events: readonly ChatEvent[], into: ChatEvent[]) => void
   /**
-   * Ends the answer: decides the rest and appends it to `into`.
-   * @throws GatewayError as `push` does, or rejects with it
-   */
-  readonly end: (into: ChatEvent[]) => void | Promise<void>
-  /**
    * Milliseconds after which to call `decide` if no event arrives first; 0 means now, `undefined` that there
-   * is nothing to decide. Default: never.
+   * is nothing to decide.
    */
-  readonly dueInMs?: number | undefined
-  /** Decides what it can, and appends the decided events to `into`. Rejects as `push` throws. */
-  readonly decide?: (into: ChatEvent[]) => Promise<void>
+  readonly dueInMs: number | undefined
+  /**
+   * Decides what it can, and appends the decided events to `into`. Call nothing else until it is done.
+   * Rejects as `push` throws.
+   */
+  readonly decide: (into: ChatEvent[]) => Promise<void>
+  /** Ends the answer: decides the rest and appends it to `into`. Rejects as `push` throws. */
+  readonly end: (into: ChatEvent[]) => Promise<void>
 }
 
-/** Filters the texts of one answer: call `push` with its events in order, then `end`. */
+/**
+ * Filters the texts of one answer: call `push` with its events in order, `decide` when it is due, then `end`.
+ * What nobody has decided before is decided at the end.
+ */
 export class HeldTexts implements HeldAnswer {
   readonly #filters: PlaceFilters
   readonly #direct: DirectTexts | undefined
   readonly #queues = new Map<number, EventQueue<FilteredText>>()
-  /** A large complete answer, and what came after it. */
+  /** A large complete answer that is not searched yet, and what came after it. */
   #unread: readonly ChatEvent[] = []
 
   constructor (filters: PlaceFilters, direct: DirectTexts | undefined) {
@@ -70,6 +73,10 @@ export class HeldTexts implements HeldAnswer {
   }
 
   push (events: readonly ChatEvent[], into: ChatEvent[]): void {
+    if (this.#unread.length > 0) {
+      this.#unread = [...this.#unread, ...events]
+      return
+    }
     const large = events.findIndex(isLargeAnswer)
     if (large !== -1) this.#unread = events.slice(large)
     try {
@@ -117,7 +124,8 @@ export class HeldTexts implements HeldAnswer {
     }
   }
 
-  end (into: ChatEvent[]): void {
+  async end (into: ChatEvent[]): Promise<void> {
+    while (this.#unread.length > 0) await this.decide(into)
     for (const queue of this.#queues.values()) {
       this.#end(queue, '')
       this.#release(queue, into)

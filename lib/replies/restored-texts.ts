@@ -90,8 +90,9 @@ class RestoredStream {
       yield * this.#restored(this.#reader.push(typeof piece === 'string' ? Buffer.from(piece) : piece))
     }
     yield * this.#restored(this.#reader.end())
-    const rest = this.#taken()
-    if (rest !== '') yield rest
+    const rest: ChatEvent[] = []
+    await this.#held.end(rest)
+    if (rest.length > 0) yield printed(rest)
   }
 
   async * #restored (messages: ReturnType<SseReader['push']>): AsyncGenerator<string, void, undefined> {
@@ -100,10 +101,10 @@ class RestoredStream {
     for (const { event, data } of messages) {
       if (data.startsWith('{') && data.length <= largeLength) {
         this.#held.push([{ type: 'direct-frame', name: event, json: data }], events)
-        if (this.#held.characters > maxHeldLength) this.#held.end(events)
+        if (this.#held.characters > maxHeldLength) await this.#held.end(events)
         continue
       }
-      this.#held.end(events)
+      await this.#held.end(events)
       text += printed(events.splice(0))
       text += sseFrame(
         event,
@@ -112,12 +113,6 @@ class RestoredStream {
     }
     text += printed(events)
     if (text !== '') yield text
-  }
-
-  #taken (): string {
-    const events: ChatEvent[] = []
-    this.#held.end(events)
-    return printed(events)
   }
 }
 

@@ -105,7 +105,7 @@ async function* heldBatches<R> (
       reading ??= answer.read()
       const step = await inTime(reading, held)
       if (step === undefined) {
-        await held.decide?.(events)
+        await held.decide(events)
         if (last !== undefined && decidedSoFar()) yield taken(last)
         continue
       }
@@ -154,7 +154,7 @@ async function* passedBatches<R> (
       reading ??= answer.read()
       const step = await inTime(reading, held)
       if (step === undefined) {
-        await held.decide?.(decided)
+        await held.decide(decided)
         continue
       }
       reading = undefined

@@ -6,7 +6,7 @@ import { PatternFilter } from '../../lib/guards/pattern-filter.ts'
 import { StageFindings } from '../../lib/core/stage-findings.ts'
 import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
 import { messages } from '../../lib/dialects/messages/index.ts'
-import { holds } from '../support/property.ts'
+import { holdsAsync } from '../support/property.ts'
 import { routedCall } from '../support/stages.ts'
 import { wordFilter } from '../support/word-stages.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
@@ -19,10 +19,10 @@ function held (word: string, reach?: number): HeldTexts {
   )
 }
 
-function through (texts: HeldTexts, events: readonly ChatEvent[]): ChatEvent[] {
+async function through (texts: HeldTexts, events: readonly ChatEvent[]): Promise<ChatEvent[]> {
   const out: ChatEvent[] = []
   for (const event of events) texts.push([event], out)
-  texts.end(out)
+  await texts.end(out)
   return out
 }
 
@@ -43,14 +43,13 @@ function textsOf (events: readonly ChatEvent[]): Record<string, string> {
 
 t.test(
   'a word is replaced wherever it is cut, and events in which nothing is replaced are the very ones',
-  t => {
+  async t => {
     const events = ['one ', 'ab', 'c', 'abx', 'y two', ' three'].map(said => text(said))
-    const out = through(held('abcab'), events)
+    const out = await through(held('abcab'), events)
     t.same(textsOf(out), { 'text-delta 0 ': 'one (an island)xy two three' })
     t.equal(out[0], events[0])
     t.equal(out.at(-1), events.at(-1))
     t.equal(out.length, 5, 'an event of which nothing is left is none')
-    t.end()
   }
 )
 
@@ -71,7 +70,7 @@ t.test('what is decided goes on at once', t => {
   t.end()
 })
 
-t.test('what is no text keeps its place among the texts of its choice', t => {
+t.test('what is no text keeps its place among the texts of its choice', async t => {
   const events: ChatEvent[] = [
     text('ab'),
     { type: 'annotation-delta', choice: 0, annotations: [] },
@@ -80,13 +79,12 @@ t.test('what is no text keeps its place among the texts of its choice', t => {
     { type: 'tool-call-start', choice: 0, call: 0, id: 'i', name: 'n', kind: 'function' },
     { type: 'choice-end', choice: 0, reason: 'stop' }
   ]
-  const out = through(held('abc'), events)
+  const out = await through(held('abc'), events)
   t.same(
     out.filter(event => 'choice' in event && event.choice === 0).map(({ type }) => type),
     ['text-delta', 'annotation-delta', 'tool-call-start', 'choice-end']
   )
   t.same(textsOf(out), { 'text-delta 0 ': '(an island)', 'text-delta 1 ': 'other' })
-  t.end()
 })
 
 t.test('reasoning ends where the answer has gone on for as long as a word', t => {
@@ -121,7 +119,7 @@ t.test('arguments are replaced in their strings once they are complete', t => {
   t.end()
 })
 
-t.test('a word in thinking that its provider signs refuses the answer', t => {
+t.test('a word in thinking that its provider signs refuses the answer', async t => {
   const frame = (thinking: string): ChatEvent => ({
     type: 'direct-frame',
     name: 'content_block_delta',
@@ -131,9 +129,8 @@ t.test('a word in thinking that its provider signs refuses the answer', t => {
       delta: { type: 'thinking_delta', thinking }
     })
   })
-  t.throws(() => through(held('abc'), [frame('a'), frame('bc')]), { code: 'content_policy_violation' })
-  t.equal(through(held('abc'), [frame('a'), frame('b')]).length, 2)
-  t.end()
+  await t.rejects(through(held('abc'), [frame('a'), frame('bc')]), { code: 'content_policy_violation' })
+  t.equal((await through(held('abc'), [frame('a'), frame('b')])).length, 2)
 })
 
 /** Texts of few letters, so that words and halves of them are everywhere. */
@@ -160,26 +157,25 @@ const event: fc.Arbitrary<ChatEvent> = fc.oneof(
 
 t.test(
   'any split and any interleaving of choices and calls gives what the filter gives over the complete texts',
-  t => {
-    holds(
+  async t => {
+    await holdsAsync(
       t,
-      fc.property(
+      fc.asyncProperty(
         fc.array(event, { maxLength: 60, size: 'max' }),
         fc.constantFrom('abc', 'aa', 'cabca'),
         fc.integer({ min: 1, max: 6 }),
-        (events, word, more) => {
+        async (events, word, more) => {
           const complete = textsOf(events)
           const filter = wordFilter(word)
           const expected = Object.fromEntries(
             Object.entries(complete).map(([key, said]) => [key, replaceFindings(filter, said)])
           )
-          const out = textsOf(through(held(word, word.length + more), events))
+          const out = textsOf(await through(held(word, word.length + more), events))
           return Object.keys(complete).every(key => (out[key] ?? '') === expected[key])
         }
       ),
       { numRuns: 1000 }
     )
-    t.end()
   }
 )
 
@@ -196,8 +192,8 @@ t.test('events without text that wait behind a call of a tool are counted', t =>
   t.end()
 })
 
-t.test('what is only counted counts once, wherever it is cut', t => {
-  const counted = (look: (filter: PatternFilter) => void): number => {
+t.test('what is only counted counts once, wherever it is cut', async t => {
+  const counted = async (look: (filter: PatternFilter) => unknown): Promise<number> => {
     const findings = new StageFindings()
     const rules = ['[ab]+c', 'b+'].map(match => ({
       stage: match,
@@ -205,25 +201,18 @@ t.test('what is only counted counts once, wherever it is cut', t => {
       label: 'x',
       pattern: boundedPattern(match, 6)
     }))
-    look(new PatternFilter(rules, 'answer', findings))
+    await look(new PatternFilter(rules, 'answer', findings))
     return findings.found.reduce((sum, { count }) => sum + count, 0)
   }
-  holds(
-    t,
-    fc.property(fc.array(fc.stringMatching(/^[abc. ]{1,9}$/), { minLength: 1, maxLength: 12 }), pieces => {
-      const complete = counted(filter => {
-        filter.find(pieces.join(''), 0, Infinity)
-      })
-      const streamed = counted(filter => {
-        through(
-          new HeldTexts(new TextFilters({ filter: () => filter }, routedCall({}), 'answer'), undefined),
-          pieces.map(piece => text(piece))
-        )
-      })
-      return complete === streamed
-    })
-  )
-  t.end()
+  const someText = fc.array(fc.stringMatching(/^[abc. ]{1,9}$/), { minLength: 1, maxLength: 12 })
+  await holdsAsync(t, fc.asyncProperty(someText, async pieces => {
+    const complete = await counted(filter => filter.find(pieces.join(''), 0, Infinity))
+    const streamed = await counted(filter => through(
+      new HeldTexts(new TextFilters({ filter: () => filter }, routedCall({}), 'answer'), undefined),
+      pieces.map(piece => text(piece))
+    ))
+    return complete === streamed
+  }))
 })
 
 t.test('a large complete answer is searched in turns of the event loop, and keeps its place', async t => {
@@ -250,4 +239,19 @@ t.test('a large complete answer is searched in turns of the event loop, and keep
   const signed = { content: [thinking, ...Array.from({ length: 30 }, () => block)] }
   texts.push([{ type: 'direct-answer', json: JSON.stringify(signed) }], out)
   await t.rejects(texts.decide(out), { code: 'content_policy_violation' })
+})
+
+t.test('large complete answers that nobody decides are searched at the end, in their order', async t => {
+  const texts = held('abc')
+  const json = JSON.stringify({ content: [{ type: 'text', text: `${'x'.repeat(200_000)}abc` }] })
+  const large: ChatEvent = { type: 'direct-answer', json }
+  const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
+  const out: ChatEvent[] = []
+  texts.push([large], out)
+  texts.push([usage], out)
+  texts.push([large, text('abc')], out)
+  t.same(out, [])
+  await texts.end(out)
+  const replaced = { type: 'direct-answer', json: json.replaceAll('abc', '(an island)') }
+  t.same(out, [replaced, usage, replaced, text('(an island)')])
 })

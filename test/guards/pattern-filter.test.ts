@@ -5,7 +5,7 @@ import { HeldTexts } from '../../lib/guards/held-texts.ts'
 import { PatternFilter, builtInPattern, type PatternRule } from '../../lib/guards/pattern-filter.ts'
 import { TextFilters, replaceFindings } from '../../lib/guards/text-filter.ts'
 import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
-import { holds } from '../support/property.ts'
+import { holdsAsync } from '../support/property.ts'
 import { routedCall } from '../support/stages.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { StageAction } from '../../schemas/config/stages.ts'
@@ -78,16 +78,16 @@ t.test('built-in patterns are found by name', t => {
 
 const letters = fc.string({ unit: fc.constantFrom('a', 'b', '1', ' '), maxLength: 5 })
 
-t.test('a stream at any cut is masked as the complete text', t => {
+t.test('a stream at any cut is masked as the complete text', async t => {
   const rules = [
     rule('words', '\\ba+b\\b'),
     rule('numbers', '1{2,}'),
     rule('mixed', '[ab]1', 'report'),
     rule('any', 'b.b')
   ]
-  holds(
+  await holdsAsync(
     t,
-    fc.property(fc.array(letters, { maxLength: 40, size: 'max' }), pieces => {
+    fc.asyncProperty(fc.array(letters, { maxLength: 40, size: 'max' }), async pieces => {
       const [complete, streamed] = [new StageFindings(), new StageFindings()]
       const expected = replaceFindings(new PatternFilter(rules, 'answer', complete), pieces.join(''))
       const filter = new PatternFilter(rules, 'answer', streamed)
@@ -97,7 +97,7 @@ t.test('a stream at any cut is masked as the complete text', t => {
       )
       const out: ChatEvent[] = []
       for (const text of pieces) held.push([{ type: 'text-delta', choice: 0, text }], out)
-      held.end(out)
+      await held.end(out)
       const masks = ({ list }: StageFindings): unknown =>
         list
           .filter(({ action }) => action === 'mask')
@@ -110,5 +110,4 @@ t.test('a stream at any cut is masked as the complete text', t => {
     }),
     { numRuns: 1000 }
   )
-  t.end()
 })
