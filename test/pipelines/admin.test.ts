@@ -3,10 +3,14 @@
 import t from 'tap'
 import { adminGateway, type Person, type Send } from '../support/admin.ts'
 import { testKey } from '../support/gateway.ts'
+import { httpServer } from '../support/http-server.ts'
+import { passkeyDevice } from '../support/passkey-device.ts'
+import { settings } from '../support/settings.ts'
 import { usageRowOf } from '../support/usage.ts'
 import { CallBodyStore } from '../../lib/stores/call-body-store.ts'
 import { adminRows } from '../../pipelines/admin.ts'
 import { adminRoutes, type AdminRoute } from '../../schemas/admin/routes.ts'
+import { Secret } from '../../lib/core/secret.ts'
 import type { Role, Scope } from '../../schemas/admin/common.ts'
 
 interface Case {
@@ -159,6 +163,119 @@ t.test('each route is for the roles of this table, and for admin keys with its s
     await check(send, route, body, 'passes', 'a key without scopes', { authorization: `Bearer ${full}` })
   }
   t.same(results, [])
+})
+
+type Change = Exclude<AdminRoute, `GET ${string}`>
+
+/** The act that the audit log has of each route, or why the test below leaves it out. */
+const acts: Readonly<
+  Record<Change, { readonly action: string } | 'a sign-in or sign-out' | 'nothing changes' | 'needs a file'>
+> = {
+  'POST /admin/v1/sign-in/password': 'a sign-in or sign-out',
+  'POST /admin/v1/sign-in/link': 'a sign-in or sign-out',
+  'POST /admin/v1/sign-in/invitation': 'a sign-in or sign-out',
+  'POST /admin/v1/sign-in/passkey': 'a sign-in or sign-out',
+  'DELETE /admin/v1/session': 'a sign-in or sign-out',
+  'POST /admin/v1/invitation': 'nothing changes',
+  'POST /admin/v1/sign-in/passkey/options': 'nothing changes',
+  'POST /admin/v1/passkeys/options': 'nothing changes',
+  'POST /admin/v1/stages/try': 'nothing changes',
+  'POST /admin/v1/configuration/check': 'nothing changes',
+  'DELETE /admin/v1/sessions/:session_id': { action: 'session.end' },
+  'POST /admin/v1/profile': { action: 'user.update' },
+  'POST /admin/v1/profile/password': { action: 'user.set_password' },
+  'POST /admin/v1/passkeys': { action: 'passkey.add' },
+  'DELETE /admin/v1/passkeys/:passkey_id': { action: 'passkey.delete' },
+  'POST /admin/v1/users/:user_id': { action: 'user.update' },
+  'DELETE /admin/v1/users/:user_id': { action: 'user.delete' },
+  'POST /admin/v1/users/:user_id/link': { action: 'link.create' },
+  'POST /admin/v1/invitations': { action: 'invitation.create' },
+  'DELETE /admin/v1/invitations/:invitation_id': { action: 'invitation.delete' },
+  'POST /admin/v1/projects': { action: 'project.create' },
+  'POST /admin/v1/projects/:project_id': { action: 'project.update' },
+  'DELETE /admin/v1/projects/:project_id': { action: 'project.archive' },
+  'POST /admin/v1/projects/:project_id/members': { action: 'member.add' },
+  'DELETE /admin/v1/projects/:project_id/members/:user_id': { action: 'member.remove' },
+  'POST /admin/v1/keys': { action: 'key.create' },
+  'POST /admin/v1/keys/:key_id': { action: 'key.update' },
+  'POST /admin/v1/keys/:key_id/rotate': { action: 'key.rotate' },
+  'DELETE /admin/v1/keys/:key_id': { action: 'key.revoke' },
+  'POST /admin/v1/playground/key': { action: 'key.create' },
+  'POST /admin/v1/admin-keys': { action: 'admin_key.create' },
+  'DELETE /admin/v1/admin-keys/:key_id': { action: 'admin_key.revoke' },
+  'POST /admin/v1/configuration': 'needs a file',
+  'POST /admin/v1/alerts/test': { action: 'alert.test' }
+}
+
+t.test('every change is in the audit log once, and no secret is', async t => {
+  const { url: receiver } = await httpServer(t, (_request, response) => { response.writeHead(204).end() })
+  const page = 'https://ai.example.com'
+  const { admin, database, user } = await adminGateway(t, {
+    server: { ...settings().server, publicUrl: page },
+    alerts: {
+      ...settings().alerts,
+      webhooks: {
+        ops: {
+          url: receiver,
+          secret: new Secret('whsec_c2VjcmV0'),
+          headers: {},
+          events: ['provider.down']
+        }
+      }
+    }
+  })
+  const { send, user: { id: me } } = await user('owner')
+  const { user: { id: other } } = await user('member')
+  const { row: session } = await admin.accounts.sessions.create(me, { address: null, userAgent: null }, false)
+  const password = 'a horse, a staple and 9 lamps'
+  const secrets = [password, 'c2VjcmV0']
+  const seen = new Set<string>()
+  const change = async (route: Change, body?: object, ids: Readonly<Record<string, string>> = {}) => {
+    const act = acts[route]
+    const before = await database.query.selectFrom('audit').select('id').execute()
+    const path = route.replaceAll(/:(\w+)/g, (_, name: string) => ids[name] ?? '')
+    const answer = await send(path, body, { origin: page })
+    const after = await database.query.selectFrom('audit').selectAll().orderBy('at_ms').execute()
+    const added = after.filter(({ id }) => !before.some(known => known.id === id))
+    t.equal(answer.status, 200, `${route} succeeds`)
+    t.same(added.map(({ action }) => action), typeof act === 'string' ? [] : [act.action], route)
+    const { secret, url } = answer.body
+    if (typeof secret === 'string') secrets.push(secret)
+    if (typeof url === 'string') secrets.push(url.split('/').at(-1) ?? '')
+    for (const text of secrets) t.notOk(JSON.stringify(after).includes(text), `${route}: no secret`)
+    seen.add(route)
+    return answer.body
+  }
+  const { id: project_id } = await change('POST /admin/v1/projects', { name: 'p' })
+  await change('POST /admin/v1/projects/:project_id', { name: 'q' }, { project_id })
+  await change('POST /admin/v1/projects/:project_id/members', { user_id: other }, { project_id })
+  await change('DELETE /admin/v1/projects/:project_id/members/:user_id', undefined, {
+    project_id,
+    user_id: other
+  })
+  const { key: { id: key_id } } = await change('POST /admin/v1/keys', { name: 'k', project_id })
+  await change('POST /admin/v1/keys/:key_id', { name: 'l' }, { key_id })
+  await change('POST /admin/v1/keys/:key_id/rotate', {}, { key_id })
+  await change('DELETE /admin/v1/keys/:key_id', undefined, { key_id })
+  await change('POST /admin/v1/playground/key', { project_id })
+  await change('DELETE /admin/v1/projects/:project_id', undefined, { project_id })
+  const { key: adminKey } = await change('POST /admin/v1/admin-keys', { name: 'a', role: 'viewer' })
+  await change('DELETE /admin/v1/admin-keys/:key_id', undefined, { key_id: adminKey.id })
+  const { invitation } = await change('POST /admin/v1/invitations', { role: 'viewer' })
+  await change('DELETE /admin/v1/invitations/:invitation_id', undefined, { invitation_id: invitation.id })
+  await change('POST /admin/v1/users/:user_id', { name: 'Grace' }, { user_id: other })
+  await change('POST /admin/v1/users/:user_id/link', {}, { user_id: other })
+  await change('DELETE /admin/v1/users/:user_id', undefined, { user_id: other })
+  await change('POST /admin/v1/profile', { name: 'Ada' })
+  await change('DELETE /admin/v1/sessions/:session_id', undefined, { session_id: session.id })
+  await change('POST /admin/v1/alerts/test', { channel: 'webhooks.ops' })
+  const { challenge_id, options } = await change('POST /admin/v1/passkeys/options')
+  const credential = passkeyDevice().create(options, page)
+  const passkey = await change('POST /admin/v1/passkeys', { challenge_id, name: 'Laptop', credential })
+  await change('DELETE /admin/v1/passkeys/:passkey_id', undefined, { passkey_id: passkey.id })
+  await change('POST /admin/v1/profile/password', { new_password: password })
+  const unseen = Object.entries(acts).filter(([route, act]) => typeof act !== 'string' && !seen.has(route))
+  t.same(unseen, [])
 })
 
 /** In every name and text of what belongs to a project that the caller may not see. */
