@@ -391,7 +391,7 @@ t.test('to people of one project, what belongs to others is as if it did not exi
       }
       for (const name of 'query' in spec ? Object.keys(spec.query) : []) {
         for (const value of filters[name] ?? [mark]) {
-          await compare(send, method, `${place}?${new URLSearchParams({ [name]: value })}`)
+          await compare(send, method, `${place}?${String(new URLSearchParams({ [name]: value }))}`)
         }
       }
     }

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, JSX } from 'preact'
 
-/** An address that is not `http` or `https` is text: others run scripts, open files or start programs. */
+/** Shows an address of other schemes than `http` and `https` as text: it could run a script or a program. */
 export function OutsideLink ({
   url,
   children
