@@ -110,7 +110,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
         const events = await this.#read()
         if (events === undefined) return
         for (const event of events) this.#buffered.push(event)
-        if (events.some(isVisible)) return
+        // Fields that a provider adds may come with the head, before anything that a caller reads.
+        if (events.some(event => event.type !== 'extra' && isVisibleOutput(event))) return
         if (this.#failure !== undefined) throw this.#failure
         const { length } = this.#buffered
         if (length > maxHeldEvents || (length > 0 && this.#sizeBytes > this.#eventBytes)) return
@@ -303,15 +304,9 @@ function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return start === '' ? Buffer.from(buffer, byteOffset, byteLength).toString().trimStart() : start
 }
 
-/** Returns whether a caller could see the event: not a head or an empty delta. */
-function isVisible (
-  event: { readonly type: string, readonly text?: string, readonly isHead?: boolean } | undefined
+/** Returns whether a caller sees the event: not a head or an empty delta. */
+export function isVisibleOutput (
+  { type, text, isHead }: { readonly type: string, readonly text?: string, readonly isHead?: boolean }
 ): boolean {
-  return (
-    event !== undefined &&
-    event.type !== 'response-start' &&
-    event.type !== 'extra' &&
-    event.text !== '' &&
-    event.isHead !== true
-  )
+  return type !== 'response-start' && text !== '' && isHead !== true
 }

@@ -37,7 +37,7 @@ interface FilterStage {
 export class ConfiguredStages implements TextStages {
   readonly layers: readonly TextLayer[]
   readonly namesFor: TextStages['namesFor']
-  readonly overlap: boolean
+  readonly whileSent: boolean
   readonly reversible: TextStages['reversible']
 
   /**
@@ -71,7 +71,7 @@ export class ConfiguredStages implements TextStages {
       if (stages !== undefined) layers.push({ stages: call => looksAt(stage, call) ? stages : {} })
     }
     this.layers = layers
-    this.overlap = settings.some(({ during }) => during)
+    this.whileSent = settings.some(({ during }) => during)
     if (parts?.exposesNames === true) {
       this.namesFor = call => settings.filter(stage => looksAt(stage, call)).map(({ name }) => name)
     }

@@ -19,6 +19,29 @@ export interface HeldEvent<T> {
   piece: HeldPiece<T> | undefined
 }
 
+/** The queues of one answer, by the number that `readEvent` gives. */
+export class EventQueues<T extends RunningText> {
+  readonly #queues = new Map<number, EventQueue<T>>()
+
+  /** Characters of the events in them. */
+  get characters (): number {
+    let sum = 0
+    for (const { characters } of this.#queues.values()) sum += characters
+    return sum
+  }
+
+  /** Returns the queue of a number, which is made where there is none. */
+  at (number: number): EventQueue<T> {
+    let queue = this.#queues.get(number)
+    if (queue === undefined) this.#queues.set(number, (queue = new EventQueue()))
+    return queue
+  }
+
+  all (): Iterable<EventQueue<T>> {
+    return this.#queues.values()
+  }
+}
+
 export class EventQueue<T extends RunningText> {
   readonly #events: Array<HeldEvent<T>> = []
   readonly #texts = new Map<string, T>()
@@ -26,10 +49,6 @@ export class EventQueue<T extends RunningText> {
   characters = 0
   /** Characters of its pieces, those of calls of tools left out. */
   said = 0
-
-  get events (): ReadonlyArray<Readonly<HeldEvent<T>>> {
-    return this.#events
-  }
 
   /** The texts that go on. */
   get texts (): Iterable<T> {

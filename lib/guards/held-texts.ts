@@ -12,52 +12,30 @@
  *     push 'ret is out, ask Ann'   'the [secret]' is released
  *     end                          ' is out, ask Ann' is released
  *
- * Arguments of tools are decided when they are complete,
- * because they are JSON. A text counts as ended when another text of its queue, other than a tool call, has
- * grown by the reach since: reasoning ends where the answer begins.
+ * Arguments of tools are decided when they are complete, because they are JSON. A text counts as ended when
+ * another text of its queue, other than a tool call, has grown by the reach since: reasoning ends where the
+ * answer begins.
  */
 
 import { everywhere, replaceInJson } from '../json/place-table.ts'
-import { EventQueue, type HeldEvent } from './event-queue.ts'
+import { EventQueues, type EventQueue, type HeldEvent } from './event-queue.ts'
 import { readEvent } from './event-texts.ts'
 import { largeLength, replaceJsonInTurns } from './replace-in-turns.ts'
 import { RunningText } from './running-text.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
 import type { TextPlace } from '../json/place-table.ts'
+import type { AnswerInspector } from './answer-inspector.ts'
 import { ReportedEnds, type PlaceFilters, type TextFilter } from './text-filter.ts'
-
-/** Holds back events of an answer until their texts are decided. */
-export interface HeldAnswer {
-  /** Number of characters held back. */
-  readonly characters: number
-  /**
-   * Takes the events of one read, and appends the events that are now decided to `into`.
-   * @throws GatewayError for a finding that refuses the call
-   */
-  readonly push: (events: readonly ChatEvent[], into: ChatEvent[]) => void
-  /**
-   * Milliseconds after which to call `decide` if no event arrives first; 0 means now, `undefined` that there
-   * is nothing to decide.
-   */
-  readonly dueInMs: number | undefined
-  /**
-   * Decides what it can, and appends the decided events to `into`. Call nothing else until it is done.
-   * Rejects as `push` throws.
-   */
-  readonly decide: (into: ChatEvent[]) => Promise<void>
-  /** Ends the answer: decides the rest and appends it to `into`. Rejects as `push` throws. */
-  readonly end: (into: ChatEvent[]) => Promise<void>
-}
 
 /**
  * Filters the texts of one answer: call `push` with its events in order, `decide` when it is due, then `end`.
  * What nobody has decided before is decided at the end.
  */
-export class HeldTexts implements HeldAnswer {
+export class HeldTexts implements AnswerInspector {
   readonly #filters: PlaceFilters
   readonly #direct: DirectTexts | undefined
-  readonly #queues = new Map<number, EventQueue<FilteredText>>()
+  readonly #queues = new EventQueues<FilteredText>()
   /** A large complete answer that is not searched yet, and what came after it. */
   #unread: readonly ChatEvent[] = []
 
@@ -67,9 +45,7 @@ export class HeldTexts implements HeldAnswer {
   }
 
   get characters (): number {
-    let sum = 0
-    for (const { characters } of this.#queues.values()) sum += characters
-    return sum
+    return this.#queues.characters
   }
 
   push (events: readonly ChatEvent[], into: ChatEvent[]): void {
@@ -109,8 +85,7 @@ export class HeldTexts implements HeldAnswer {
       into.push(read.event)
       return
     }
-    let queue = this.#queues.get(number)
-    if (queue === undefined) this.#queues.set(number, (queue = new EventQueue()))
+    const queue = this.#queues.at(number)
     if (ends !== undefined) this.#end(queue, ends)
     const filter = piece && this.#filters.at(piece.place)
     queue.push(read, piece && filter && (() => new FilteredText(piece.place, filter)))
@@ -118,7 +93,7 @@ export class HeldTexts implements HeldAnswer {
 
   /** Looks at each text once for all that was read of it. */
   #decideTexts (into: ChatEvent[]): void {
-    for (const queue of this.#queues.values()) {
+    for (const queue of this.#queues.all()) {
       for (const running of queue.texts) running.decide()
       this.#release(queue, into)
     }
@@ -126,7 +101,7 @@ export class HeldTexts implements HeldAnswer {
 
   async end (into: ChatEvent[]): Promise<void> {
     while (this.#unread.length > 0) await this.decide(into)
-    for (const queue of this.#queues.values()) {
+    for (const queue of this.#queues.all()) {
       this.#end(queue, '')
       this.#release(queue, into)
     }

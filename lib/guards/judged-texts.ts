@@ -13,28 +13,28 @@
  */
 
 import { replaceInJson, type ReplaceText } from '../json/place-table.ts'
-import { EventQueue, type HeldEvent } from './event-queue.ts'
+import { EventQueues, type HeldEvent } from './event-queue.ts'
 import { readEvent } from './event-texts.ts'
 import { FoundTexts } from './found-texts.ts'
 import { RunningText } from './running-text.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
-import type { HeldAnswer } from './held-texts.ts'
+import type { AnswerInspector } from './answer-inspector.ts'
 import type { TextEdit } from './text-filter.ts'
 import type { TextJudge } from './text-judge.ts'
 
 /** Texts to judge, and what to do with the verdict. */
-interface Look {
+interface Inspection {
   readonly found: FoundTexts
   /** @param replace returns the judged text of each; absent if the judge changed none */
   readonly apply: (replace: ReplaceText | undefined) => void
 }
 
-export class JudgedTexts implements HeldAnswer {
+export class JudgedTexts implements AnswerInspector {
   readonly #judge: TextJudge
   readonly #direct: DirectTexts | undefined
   readonly #overlap: number
-  readonly #queues = new Map<number, EventQueue<JudgedText>>()
+  readonly #queues = new EventQueues<JudgedText>()
   /** Events with complete texts that are not judged yet. */
   readonly #unread = new Map<HeldEvent<JudgedText>, FoundTexts>()
   /** Ended texts whose rest is not judged yet. */
@@ -51,9 +51,7 @@ export class JudgedTexts implements HeldAnswer {
   }
 
   get characters (): number {
-    let sum = 0
-    for (const { characters } of this.#queues.values()) sum += characters
-    return sum
+    return this.#queues.characters
   }
 
   get dueInMs (): number | undefined {
@@ -82,11 +80,10 @@ export class JudgedTexts implements HeldAnswer {
       else this.#afterAll.push(read.event)
       return
     }
-    let queue = this.#queues.get(number)
-    if (queue === undefined) this.#queues.set(number, (queue = new EventQueue()))
+    const queue = this.#queues.at(number)
     if (ends !== undefined) this.#end(queue.end(ends))
-    const isSeen = piece !== undefined && this.#judge.pointOf(piece.place) !== undefined
-    const held = queue.push(read, isSeen ? () => new JudgedText(piece.place) : undefined)
+    const isJudged = piece !== undefined && this.#judge.pointOf(piece.place) !== undefined
+    const held = queue.push(read, isJudged ? () => new JudgedText(piece.place) : undefined)
     if (held.piece !== undefined) held.piece.running.saidAt = queue.said
     if (found.seen.length > 0) this.#unread.set(held, found)
     if (found.seen.length > 0 || (held.piece?.running.isDecidable(this.#overlap) ?? false)) {
@@ -97,16 +94,16 @@ export class JudgedTexts implements HeldAnswer {
   async decide (into: ChatEvent[]): Promise<void> {
     this.#sinceMs = undefined
     this.#endPaused()
-    const looks = [
+    const inspections = [
       ...[...this.#running(), ...this.#ended]
         .filter(text => text.isDecidable(this.#overlap))
-        .map(text => this.#lookAtText(text)),
-      ...[...this.#unread].map(([held, found]) => this.#lookAtEvent(held, found))
+        .map(text => this.#inspectText(text)),
+      ...[...this.#unread].map(([held, found]) => this.#inspectEvent(held, found))
     ]
-    const seen = looks.flatMap(({ found }) => found.seen)
+    const seen = inspections.flatMap(({ found }) => found.seen)
     const judged = seen.length === 0 ? [] : await this.#judge.judge(seen)
     let from = 0
-    for (const { found, apply } of looks) {
+    for (const { found, apply } of inspections) {
       apply(found.putBack(judged.slice(from, from + found.seen.length)))
       from += found.seen.length
     }
@@ -114,12 +111,12 @@ export class JudgedTexts implements HeldAnswer {
   }
 
   async end (into: ChatEvent[]): Promise<void> {
-    for (const queue of this.#queues.values()) this.#end(queue.end(''))
+    for (const queue of this.#queues.all()) this.#end(queue.end(''))
     await this.decide(into)
   }
 
   #running (): JudgedText[] {
-    return [...this.#queues.values()].flatMap(({ texts }) => [...texts])
+    return [...this.#queues.all()].flatMap(({ texts }) => [...texts])
   }
 
   #end (texts: readonly JudgedText[]): void {
@@ -127,14 +124,14 @@ export class JudgedTexts implements HeldAnswer {
   }
 
   #endPaused (): void {
-    for (const queue of this.#queues.values()) {
+    for (const queue of this.#queues.all()) {
       this.#end(queue.endTexts(
         ({ isOfCall, saidAt }) => !isOfCall && queue.said - saidAt >= Math.max(this.#overlap, 1)
       ))
     }
   }
 
-  #lookAtText (running: JudgedText): Look {
+  #inspectText (running: JudgedText): Inspection {
     const found = new FoundTexts(this.#judge)
     const { window, place } = running
     const replaced = (replace: ReplaceText): string =>
@@ -149,7 +146,7 @@ export class JudgedTexts implements HeldAnswer {
     }
   }
 
-  #lookAtEvent (held: HeldEvent<JudgedText>, found: FoundTexts): Look {
+  #inspectEvent (held: HeldEvent<JudgedText>, found: FoundTexts): Inspection {
     const { event } = held
     return {
       found,
@@ -164,7 +161,7 @@ export class JudgedTexts implements HeldAnswer {
   }
 
   #release (into: ChatEvent[]): void {
-    for (const queue of this.#queues.values()) {
+    for (const queue of this.#queues.all()) {
       queue.release(into, held => !this.#unread.has(held) && isDecided(held))
     }
     if (this.#afterAll.length === 0 || this.characters > 0) return
@@ -180,8 +177,7 @@ function isDecided ({ piece }: HeldEvent<JudgedText>): boolean {
 class JudgedText extends RunningText {
   /** Length of all texts of its queue when its last piece arrived. */
   saidAt = 0
-  /** Its length when it was last judged. */
-  #seen = 0
+  #lengthWhenJudged = 0
 
   /** The text that is not decided yet. */
   get window (): string {
@@ -199,13 +195,13 @@ class JudgedText extends RunningText {
   /** Returns true if a verdict would decide something. */
   isDecidable (overlap: number): boolean {
     if (this.isEnded) return this.undecided > 0
-    return !this.waitsForEnd && this.undecided > overlap && this.#length > this.#seen
+    return !this.waitsForEnd && this.undecided > overlap && this.#length > this.#lengthWhenJudged
   }
 
   /** @param judged the window, as the judge returned it */
   settleBy (judged: string, overlap: number): void {
     const { window } = this
-    this.#seen = this.#length
+    this.#lengthWhenJudged = this.#length
     const until = this.isEnded ? Infinity : this.text.length - overlap
     const edit = difference(window, judged, this.decided - this.start)
     if (edit === undefined) this.settle([], until)

@@ -49,7 +49,7 @@ export class StageJudge implements JudgeLayer {
     const action = stageActionOf(this.#settings)
     return {
       alters: action !== 'report',
-      overlaps: during,
+      whileSent: during,
       window:
         stream === 'complete' || action === 'report' || !isStreamed(call)
           ? undefined

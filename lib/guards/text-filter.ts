@@ -67,7 +67,7 @@ export interface TextStages {
   /** Returns the names of those that look at a call, in their order. Absent: its caller is not to know. */
   readonly namesFor?: ((call: RoutedCall<unknown>) => readonly string[]) | undefined
   /** True where one of them may look at a request while it is sent. Default: none does. */
-  readonly overlap?: boolean | undefined
+  readonly whileSent?: boolean | undefined
   /** Absent: what they find is not given back. */
   readonly reversible?: ReversibleStages | undefined
 }

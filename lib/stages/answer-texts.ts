@@ -3,17 +3,19 @@
 import { GatewayError } from '../core/errors.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
-import { HeldTexts, type HeldAnswer } from '../guards/held-texts.ts'
+import { HeldTexts } from '../guards/held-texts.ts'
 import { JudgedTexts } from '../guards/judged-texts.ts'
 import { TextFilters, type FilterLayer, type JudgeLayer, type TextStages } from '../guards/text-filter.ts'
 import { everywhere, text, type ReplaceText } from '../json/place-table.ts'
 import { flatMap, once, type Stage } from '../pipeline/stage.ts'
+import { isVisibleOutput } from '../attempts/stream-attempt.ts'
 import { afterVerdict } from './after-verdict.ts'
 import { RefusableAnswer, type AnswerEnd, type AnswerStep } from './refusable-answer.ts'
 import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
+import type { AnswerInspector } from '../guards/answer-inspector.ts'
 
 /** Bytes of held text that each stream has free; more is charged to memory. */
 const uncountedBytes = 64 * 1024
@@ -30,103 +32,89 @@ const maxHeldBytes = 32 * 1024 * 1024
  *   replaced
  */
 export function answerTexts<R> (
-  { layers, overlap = false }: TextStages,
+  { layers, whileSent = false }: TextStages,
   direct: DirectTexts | undefined,
   answer: Stage<RoutedCall<R>, Batch<R, ChatEvent>>
 ): Stage<RoutedCall<R>, Batch<R, ChatEvent>> {
   return layers.reduce((before, layer) => flatMap(call => {
     if ('stages' in layer) {
       const batches = before(once(call))
-      const { answer } = layer.stages(call)
+      const { answer: stage } = layer.stages(call)
       // of the request that it was given
-      return answer === undefined ? batches : answer(batches) as AsyncIterable<Batch<R, ChatEvent>>
+      return stage === undefined ? batches : stage(batches) as AsyncIterable<Batch<R, ChatEvent>>
     }
-    const look = lookAt(layer, call, direct)
-    if (look === undefined) return before(once(call))
-    return look.holds ? heldBatches(before, call, look) : passedBatches(before, call, look)
-  }), overlap ? afterVerdict(answer) : answer)
+    const inspection = inspectionBy(layer, call, direct)
+    return inspection === undefined ? before(once(call)) : inspectedBatches(before, call, inspection)
+  }), whileSent ? afterVerdict(answer) : answer)
 }
 
-/** What a layer does with one answer. */
-interface AnswerLook {
-  readonly held: HeldAnswer
-  /** False: events go on at once. */
-  readonly holds: boolean
-  /** Returns an error with its words replaced, or rejects with another. */
-  readonly replaceWords: (error: GatewayError) => GatewayError | Promise<GatewayError>
+/** How a layer inspects one answer. */
+interface Inspection {
+  readonly inspector: AnswerInspector
+  /** False: events go on before they are inspected. */
+  readonly delays: boolean
+  /** Returns an error with its texts replaced, or rejects with another. */
+  readonly errorReplaced: (error: GatewayError) => GatewayError | Promise<GatewayError>
 }
 
-function lookAt (
+function inspectionBy (
   layer: FilterLayer | JudgeLayer,
   call: RoutedCall<unknown>,
   direct: DirectTexts | undefined
-): AnswerLook | undefined {
+): Inspection | undefined {
   if ('judge' in layer) {
     const judge = layer.judge(call, 'answer')
     return judge && {
-      held: new JudgedTexts(judge, direct),
-      holds: judge.alters,
-      replaceWords: async error => await judgeTexts(judge, error, replaceWords)
+      inspector: new JudgedTexts(judge, direct),
+      delays: judge.alters,
+      errorReplaced: async error => await judgeTexts(judge, error, replaceInError)
     }
   }
   const filters = new TextFilters(layer, call, 'answer')
   return filters.isEmpty
     ? undefined
     : {
-        held: new HeldTexts(filters, direct),
-        holds: true,
-        replaceWords: error => replaceWords(error, filters.replace)
+        inspector: new HeldTexts(filters, direct),
+        delays: true,
+        errorReplaced: error => replaceInError(error, filters.replace)
       }
 }
 
-/** Passes on what is decided, and what was decided before an answer failed. */
-async function* heldBatches<R> (
+/** Passes on what goes out of an answer while it is inspected, and what was decided before it failed. */
+async function* inspectedBatches<R> (
   given: Stage<RoutedCall<R>, Batch<R, ChatEvent>>,
   call: RoutedCall<R>,
-  look: AnswerLook
+  inspection: Inspection
 ): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
   const answer = new RefusableAnswer(call, given)
-  const { held } = look
-  const countHeld = heldMemory(look, call.takeMemory)
-  let last: Batch<R, ChatEvent> | undefined
-  let events: ChatEvent[] = []
-  let isBegun = false
-  const taken = (batch: Batch<R, ChatEvent>): Batch<R, ChatEvent> => {
-    const decided = events
-    events = []
-    isBegun = true
-    return { ...batch, events: decided }
-  }
-  const decidedSoFar = (): boolean => isBegun ? events.length > 0 : events.some(isSeen)
+  const { inspector, delays } = inspection
+  const countHeld = heldMemory(inspection, call.takeMemory)
+  const output = delays ? new DelayedOutput<R>() : new DirectOutput<R>()
   let end: AnswerEnd | undefined
   try {
     let reading: Promise<Step<R>> | undefined
     while (end === undefined) {
       reading ??= answer.read()
-      const step = await inTime(reading, held)
+      const step = await inTime(reading, inspector)
       if (step === undefined) {
-        await held.decide(events)
-        if (last !== undefined && decidedSoFar()) yield taken(last)
-        continue
-      }
-      reading = undefined
-      if (step.batch === undefined) {
+        await inspector.decide(output.decided)
+      } else if (step.batch === undefined) {
         end = step
-        await held.end(events)
-        const hasSomething = 'error' in step ? decidedSoFar() : events.length > 0
-        if (last !== undefined && hasSomething) yield taken(last)
-        continue
+        await inspector.end(output.decided)
+      } else {
+        reading = undefined
+        yield * output.onRead(step.batch)
+        // What was already passed on is not refused for its size; what exceeds the bound is not inspected.
+        if (!delays && heldBytesOf(inspector) > maxHeldBytes) continue
+        try {
+          inspector.push(step.batch.events, output.decided)
+        } catch (error) {
+          yield * output.onRefusal()
+          throw error
+        }
+        countHeld()
       }
-      last = step.batch
-      try {
-        held.push(last.events, events)
-      } catch (error) {
-        // What is decided goes out first, as what is read does before any other error.
-        if (isBegun && events.length > 0) yield taken(last)
-        throw error
-      }
-      countHeld()
-      if (decidedSoFar()) yield taken(last)
+      yield * output.onDecided(end)
     }
   } catch (error) {
     answer.giveUp(error)
@@ -134,59 +122,83 @@ async function* heldBatches<R> (
   } finally {
     await answer.close()
   }
-  if ('error' in end) throw await replacedIn(end.error, look)
+  if ('error' in end) {
+    throw end.error instanceof GatewayError ? await inspection.errorReplaced(end.error) : end.error
+  }
 }
 
-/** Passes batches on at once, and looks at them meanwhile. */
-async function* passedBatches<R> (
-  given: Stage<RoutedCall<R>, Batch<R, ChatEvent>>,
-  call: RoutedCall<R>,
-  look: AnswerLook
-): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
-  const answer = new RefusableAnswer(call, given)
-  const { held } = look
-  const countHeld = heldMemory(look, call.takeMemory)
-  let end: AnswerEnd | undefined
-  try {
-    let reading: Promise<Step<R>> | undefined
-    while (end === undefined) {
-      const decided: ChatEvent[] = [] // they were passed on before
-      reading ??= answer.read()
-      const step = await inTime(reading, held)
-      if (step === undefined) {
-        await held.decide(decided)
-        continue
-      }
-      reading = undefined
-      if (step.batch === undefined) {
-        end = step
-        await held.end(decided)
-        continue
-      }
-      yield step.batch
-      // What was already passed on is not refused for its size; what exceeds the bound is not inspected.
-      if (held.characters * 2 > maxHeldBytes) continue
-      held.push(step.batch.events, decided)
-      countHeld()
-    }
-  } catch (error) {
-    answer.giveUp(error)
-    throw error
-  } finally {
-    await answer.close()
+/** Says which batches of an inspected answer go out, and when. */
+interface Output<R> {
+  /** Events that are decided; the inspector appends to it. */
+  readonly decided: ChatEvent[]
+  /** Returns what goes out before a batch is inspected. */
+  readonly onRead: (batch: Batch<R, ChatEvent>) => Array<Batch<R, ChatEvent>>
+  /** Returns what goes out after events may have been decided. @param end of the answer, if it is over */
+  readonly onDecided: (end: AnswerEnd | undefined) => Array<Batch<R, ChatEvent>>
+  /** Returns what goes out before the error of an answer that is refused. */
+  readonly onRefusal: () => Array<Batch<R, ChatEvent>>
+}
+
+/** Passes batches on at once. */
+class DirectOutput<R> implements Output<R> {
+  decided: ChatEvent[] = []
+
+  onRead (batch: Batch<R, ChatEvent>): Array<Batch<R, ChatEvent>> {
+    return [batch]
   }
-  if ('error' in end) throw await replacedIn(end.error, look)
+
+  onDecided (): Array<Batch<R, ChatEvent>> {
+    this.decided = [] // they were passed on before
+    return []
+  }
+
+  onRefusal (): Array<Batch<R, ChatEvent>> {
+    return []
+  }
+}
+
+/** Passes on what is decided, from the first event that a caller sees. */
+class DelayedOutput<R> implements Output<R> {
+  decided: ChatEvent[] = []
+  #last: Batch<R, ChatEvent> | undefined
+  #isBegun = false
+
+  onRead (batch: Batch<R, ChatEvent>): Array<Batch<R, ChatEvent>> {
+    this.#last = batch
+    return []
+  }
+
+  onDecided (end: AnswerEnd | undefined): Array<Batch<R, ChatEvent>> {
+    const isComplete = end !== undefined && !('error' in end)
+    return this.#isBegun || isComplete || this.decided.some(isVisibleOutput) ? this.#take() : []
+  }
+
+  /** What is decided goes out first, as what is read does before any other error. */
+  onRefusal (): Array<Batch<R, ChatEvent>> {
+    return this.#isBegun ? this.#take() : []
+  }
+
+  #take (): Array<Batch<R, ChatEvent>> {
+    if (this.#last === undefined || this.decided.length === 0) return []
+    const { decided } = this
+    this.decided = []
+    this.#isBegun = true
+    return [{ ...this.#last, events: decided }]
+  }
 }
 
 /**
  * Returns a function that counts the memory of what is held. It throws for an answer that is too large and
  * not passed on before.
  */
-function heldMemory ({ held, holds }: AnswerLook, takeMemory: RoutedCall<unknown>['takeMemory']): () => void {
+function heldMemory (
+  { inspector, delays }: Inspection,
+  takeMemory: RoutedCall<unknown>['takeMemory']
+): () => void {
   let countedBytes = 0
   return () => {
-    const heldBytes = held.characters * 2
-    if (holds && heldBytes > maxHeldBytes) {
+    const heldBytes = heldBytesOf(inspector)
+    if (delays && heldBytes > maxHeldBytes) {
       throw new GatewayError('upstream_invalid_response', {
         message: "The provider's answer is too large."
       })
@@ -198,29 +210,23 @@ function heldMemory ({ held, holds }: AnswerLook, takeMemory: RoutedCall<unknown
   }
 }
 
+function heldBytesOf ({ characters }: AnswerInspector): number {
+  return characters * 2
+}
+
 type Step<R> = AnswerStep<R, ChatEvent>
 
 /** Returns what is read next, later; `undefined` where something is to be decided before that. */
 function inTime<R> (
   reading: Promise<Step<R>>,
-  { dueInMs }: HeldAnswer
+  { dueInMs }: AnswerInspector
 ): Promise<Step<R> | undefined> | undefined {
   if (dueInMs === undefined) return reading
   return dueInMs === 0 ? undefined : withTimeout(dueInMs, reading)
 }
 
-async function replacedIn (error: unknown, { replaceWords }: AnswerLook): Promise<unknown> {
-  return error instanceof GatewayError ? await replaceWords(error) : error
-}
-
-/** Returns whether a caller sees output in an event. */
-function isSeen (event: ChatEvent): boolean {
-  if ('text' in event) return event.text !== ''
-  return event.type !== 'response-start' && !(event.type === 'direct-frame' && event.isHead === true)
-}
-
 /** Replaces the texts of an error: providers may quote the request or their answer in it. */
-export function replaceWords (error: GatewayError, replace: ReplaceText): GatewayError {
+export function replaceInError (error: GatewayError, replace: ReplaceText): GatewayError {
   const message = replace(error.message, text)
   const { original } = error
   const body = original === undefined ? undefined : replacedBody(original.body, replace)

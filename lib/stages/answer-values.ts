@@ -7,7 +7,7 @@ import { flatMap, once, type Stage } from '../pipeline/stage.ts'
 import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ReplaceText } from '../json/place-table.ts'
-import { replaceWords } from './answer-texts.ts'
+import { replaceInError } from './answer-texts.ts'
 
 /** Returns a value with other texts; the same where none differs. */
 export type ReplaceValue<T> = (value: T, replace: ReplaceText) => T
@@ -36,7 +36,7 @@ export function answerValues<R, E> (
         try {
           step = await batches.next()
         } catch (error) {
-          throw error instanceof GatewayError ? await lookedAt(stages, call, error, replaceWords) : error
+          throw error instanceof GatewayError ? await lookedAt(stages, call, error, replaceInError) : error
         }
         if (step.done === true) return
         const { value } = step

@@ -47,7 +47,7 @@ export function requestTexts<R> (
     let call: RoutedCall<R> | Promise<RoutedCall<R>> =
       altersAnswer(stages, given) ? asTextAnswer(given) : given
     const looks: Array<Promise<unknown>> | undefined =
-      stages.overlap === true && awaitsVerdict(given) ? [] : undefined
+      stages.whileSent === true && awaitsVerdict(given) ? [] : undefined
     for (const layer of stages.layers) {
       const replaced = (call: RoutedCall<R>): RoutedCall<R> | Promise<RoutedCall<R>> =>
         replaceBy(layer, call, replaceTexts, looks)
@@ -81,7 +81,7 @@ function replaceBy<R> (
     const judge = layer.judge(call, 'request')
     if (judge === undefined) return call
     const look = judgeTexts(judge, call, replaceTexts)
-    if (judge.overlaps !== true || looks === undefined) return look.catch(failed)
+    if (judge.whileSent !== true || looks === undefined) return look.catch(failed)
     look.catch(() => undefined) // it is awaited with the others
     looks.push(look)
     return call

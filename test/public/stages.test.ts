@@ -28,7 +28,7 @@ t.test('every stage and reply is public', async t => {
     'bodyCheck',
     'currentPrincipal',
     'lookedAt',
-    'replaceWords',
+    'replaceInError',
     'withRestoredTexts'
   ]
   const made = [...(await functionsIn('lib/stages', true)), ...(await functionsIn('lib/replies', false))]
