@@ -205,7 +205,8 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
   readonly #onResult = (result: IteratorResult<unknown>): Result<Out> | Promise<Result<Out>> =>
     this.#take(result) ?? this.#advance()
 
-  readonly #onFailure = async (error: unknown): Promise<Result<Out>> => await this.#end(0, { error })
+  readonly #onFailure = async (error: unknown): Promise<Result<Out>> =>
+    await this.#end(new Failure(error, 0))
 
   /** Reads until there is a value. */
   async #advance (): Promise<Result<Out>> {
@@ -214,7 +215,7 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
       try {
         result = await (this.#inner === undefined ? this.#openNext() : this.#inner.next())
       } catch (error) {
-        return await this.#end(0, { error })
+        return await this.#end(new Failure(error, 0))
       }
       const out = result && this.#take(result)
       if (out !== undefined) return out instanceof Promise ? await out : out
@@ -243,62 +244,70 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
   #take (result: IteratorResult<unknown>): Result<Out> | Promise<Result<Out>> | undefined {
     if (this.#hasLeft) return done
     if (result.done === true) {
-      if (this.#inner === undefined || this.#inner === this.#source) return this.#end(0)
+      if (this.#inner === undefined || this.#inner === this.#source) return this.#end()
       this.#inner = undefined
       return undefined
     }
-    let { value } = result
-    for (let at = 0; at < this.#transformers.length; at++) {
-      try {
-        value = this.#transformers[at]?.push(value)
-      } catch (error) {
-        return this.#end(at, { error })
-      }
-      if (value === undefined) return undefined
+    try {
+      return this.#push(result.value, 0)
+    } catch (error) {
+      return this.#end(error as Failure) // it throws no other
     }
-    return { done: false, value: value as Out } // the last one gives it
   }
 
-  /** Ends the transformers from one on, by an error or without. Returns the first of their last values. */
-  async #end (from: number, failure?: Failure): Promise<Result<Out>> {
+  /**
+   * Takes a value through the transformers from one on; `undefined` where nothing comes of it.
+   *
+   * @throws a `Failure` for the transformer that throws
+   */
+  #push (value: unknown, from: number): IteratorYieldResult<Out> | undefined {
+    let out = value
+    for (let at = from; at < this.#transformers.length; at++) {
+      try {
+        out = this.#transformers[at]?.push(out)
+      } catch (error) {
+        throw new Failure(error, at)
+      }
+      if (out === undefined) return undefined
+    }
+    return { done: false, value: out as Out } // the last one gives it
+  }
+
+  /** Ends the transformers, by an error or without. Returns the first of their last values. */
+  async #end (failure?: Failure): Promise<Result<Out>> {
     if (this.#hasLeft) return done
-    this.#rest = this.#lastValues(from, failure)
+    this.#rest = this.#lastValues(failure)
     if (failure !== undefined) await this.#close()
     return await this.#rest.next()
   }
 
   /**
-   * Yields the last values of each transformer, taken through those after it. An error of one, or of the
-   * source, is the next one's.
+   * Yields the last values of each transformer. Those before the one that handles an error are not ended: it
+   * no longer reads them.
    */
-  async * #lastValues (from: number, failure: Failure | undefined): AsyncGenerator<Out, undefined> {
-    let failed = failure
-    for (let at = from; at < this.#transformers.length; at++) {
-      const transformer = this.#transformers[at] as AnyTransformer // `at` is below the length
-      let called = at
-      const taken = (value: unknown): unknown => {
-        let out = value
-        for (called = at + 1; called < this.#transformers.length && out !== undefined; called++) {
-          out = this.#transformers[called]?.push(out)
-        }
-        called = at
-        return out
-      }
-      try {
-        const last = taken(failed === undefined ? transformer.end?.() : lastOfFailed(transformer, failed))
-        failed = undefined
-        if (last !== undefined) yield last as Out // the last one gives it
-        if (transformer.last === undefined) continue
-        for await (const value of transformer.last()) {
-          const out = taken(value)
-          if (out !== undefined) yield out as Out // as above
-        }
-      } catch (error) {
-        failed = { error }
-        if (called > at) at = called - 1 // it failed for a value of this one
-      }
+  async * #lastValues (first: Failure | undefined): AsyncGenerator<Out, undefined> {
+    let failure = first
+    for (let at = first?.at ?? 0; at < this.#transformers.length; at = failure?.at ?? at + 1) {
+      failure = yield * this.#lastValuesOf(at, failure)
     }
-    if (failed !== undefined) throw failed.error
+    if (failure !== undefined) throw failure.error
+  }
+
+  /**
+   * Yields the last values of one transformer, taken through those after it. Returns the error that ended
+   * them early.
+   */
+  async * #lastValuesOf (at: number, failure?: Failure): AsyncGenerator<Out, Failure | undefined> {
+    const transformer = this.#transformers[at] as AnyTransformer // `at` is below the length
+    try {
+      for await (const value of lastValues(transformer, failure)) {
+        const result = value === undefined ? undefined : this.#push(value, at + 1)
+        if (result !== undefined) yield result.value
+      }
+      return undefined
+    } catch (error) {
+      return error instanceof Failure ? error : new Failure(error, at + 1)
+    }
   }
 
   async #close (): Promise<void> {
@@ -307,11 +316,29 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
   }
 }
 
-interface Failure {
+/** An error of the source or of a transformer. */
+class Failure extends Error {
   readonly error: unknown
+  /** The index of the transformer that handles it: the one whose `push` threw, else the next one. */
+  readonly at: number
+
+  constructor (error: unknown, at: number) {
+    super()
+    this.error = error
+    this.at = at
+  }
 }
 
-function lastOfFailed (transformer: AnyTransformer, { error }: Failure): unknown {
-  if (transformer.fail === undefined) throw error
-  return transformer.fail(error)
+/**
+ * Yields what a transformer gives once its source has ended or failed.
+ *
+ * @throws the error that it does not handle, or one of its own
+ */
+async function * lastValues (
+  transformer: AnyTransformer,
+  failure: Failure | undefined
+): AsyncGenerator<unknown, undefined> {
+  if (failure !== undefined && transformer.fail === undefined) throw failure.error
+  yield failure === undefined ? transformer.end?.() : transformer.fail?.(failure.error)
+  if (transformer.last !== undefined) yield * transformer.last()
 }
