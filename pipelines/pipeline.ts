@@ -3,7 +3,8 @@
 import { pipe } from 'it-pipe'
 import { EarlyReply } from '../lib/pipeline/early-reply.ts'
 import { fuse } from '../lib/pipeline/chain.ts'
-import { once, type Sink, type Stage } from '../lib/pipeline/stage.ts'
+import { once } from '../lib/pipeline/sources.ts'
+import type { Sink, Stage } from '../lib/pipeline/stage.ts'
 import type { Connected, FirstIn, ListWithSink } from '../lib/pipeline/stage-list.ts'
 import type { Reply } from '../lib/core/reply.ts'
 

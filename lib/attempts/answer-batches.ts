@@ -1,4 +1,4 @@
-import { done } from '../pipeline/stage.ts'
+import { done } from '../pipeline/sources.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'

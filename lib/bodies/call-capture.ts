@@ -3,7 +3,7 @@
  * here waits, and nothing is read that would not be read anyway.
  */
 
-import { done } from '../pipeline/stage.ts'
+import { done } from '../pipeline/sources.ts'
 import type { BodyCapture } from '../core/body-capture.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Secret } from '../core/secret.ts'

@@ -8,7 +8,7 @@
  */
 
 import { Readable, pipeline } from 'node:stream'
-import { done } from '../pipeline/stage.ts'
+import { done } from '../pipeline/sources.ts'
 import { GatewayError } from '../core/errors.ts'
 import { joinInTurns } from '../wire/join-in-turns.ts'
 import type { UpstreamBody } from '../providers/provider.ts'

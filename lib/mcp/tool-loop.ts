@@ -5,7 +5,8 @@
 
 import { startDeadline } from '../async/start-deadline.ts'
 import { GatewayError } from '../core/errors.ts'
-import { once, type Stage } from '../pipeline/stage.ts'
+import { once } from '../pipeline/sources.ts'
+import type { Stage } from '../pipeline/stage.ts'
 import { beginTurn, endTurn } from '../core/record.ts'
 import { estimateChat } from '../limits/estimate.ts'
 import { addUsage, type Usage } from '../core/usage.ts'

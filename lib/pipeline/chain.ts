@@ -1,6 +1,7 @@
 /** Several stages as one. */
 
-import { partsOf, stageOf, type Stage, type RunParts } from './stage.ts'
+import { partsOf, stageOf, type Stage } from './stage.ts'
+import type { RunParts } from './stage-run.ts'
 import type { AnyStage, Connected, FirstIn, LastOut } from './stage-list.ts'
 
 /** The stages of each chain that is not one run. */

@@ -8,7 +8,8 @@ import { withRestoredTexts } from './restored-texts.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import type { Batch } from '../core/batch.ts'
 import type { CallRecord } from '../core/record.ts'
-import { collected, peek, type Sink, type Stage } from '../pipeline/stage.ts'
+import { collected, peek } from '../pipeline/sources.ts'
+import type { Sink, Stage } from '../pipeline/stage.ts'
 
 const streamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',

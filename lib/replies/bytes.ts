@@ -5,7 +5,8 @@ import { eventStream } from './answer-reply.ts'
 import type { Batch } from '../core/batch.ts'
 import type { SpeechEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'
-import { peek, type Sink, type Stage } from '../pipeline/stage.ts'
+import { peek } from '../pipeline/sources.ts'
+import type { Sink, Stage } from '../pipeline/stage.ts'
 
 type SpeechBatch = Batch<{ readonly stream?: boolean }, SpeechEvent>
 

@@ -1,6 +1,6 @@
 /** Plays the body of a script to its reader, one `send` per read and never ahead of it. */
 
-import { done } from '../pipeline/stage.ts'
+import { done } from '../pipeline/sources.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Clock } from './clock.ts'
 import type { Step } from './script.ts'

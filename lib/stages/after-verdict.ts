@@ -1,6 +1,7 @@
 /** Holds back an answer while stages are still checking its request. */
 
-import { flatMap, once, type Stage } from '../pipeline/stage.ts'
+import { once } from '../pipeline/sources.ts'
+import { flatMap, type Stage } from '../pipeline/stage.ts'
 import { RefusableAnswer } from './refusable-answer.ts'
 import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'

@@ -2,7 +2,8 @@
 
 import { CallRecord, requestBytes, slowRequestBytes } from '../core/record.ts'
 import { chain } from '../pipeline/chain.ts'
-import { map, once, type PassThroughStage } from '../pipeline/stage.ts'
+import { once } from '../pipeline/sources.ts'
+import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { providerCall } from './provider-call.ts'
 import { recordUsage } from './record-usage.ts'
 import type { ChatInput } from '../chat/input.ts'

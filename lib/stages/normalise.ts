@@ -3,7 +3,8 @@
  * choice ended once, usage last.
  */
 
-import { transform, type Stage, type Transformer } from '../pipeline/stage.ts'
+import { transform, type Stage } from '../pipeline/stage.ts'
+import type { Transformer } from '../pipeline/stage-run.ts'
 import { completionId } from '../text/ids.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'

@@ -2,7 +2,8 @@
 
 import { CallCancellation } from '../async/cancellation.ts'
 import { extend, type RoutedCall } from '../core/call.ts'
-import { once, type Stage } from '../pipeline/stage.ts'
+import { once } from '../pipeline/sources.ts'
+import type { Stage } from '../pipeline/stage.ts'
 import type { Batch } from '../core/batch.ts'
 
 /** The end of an answer, or why it failed. */

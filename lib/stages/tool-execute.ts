@@ -15,7 +15,8 @@ import { maxChoicesOf } from '../chat/generation-fields.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { forbidsTools } from '../chat/tool-choice.ts'
 import { GatewayError } from '../core/errors.ts'
-import { once, flatMap } from '../pipeline/stage.ts'
+import { once } from '../pipeline/sources.ts'
+import { flatMap } from '../pipeline/stage.ts'
 import { affordableTokens } from '../limits/prices.ts'
 import {
   failureReport,

@@ -15,7 +15,8 @@ import { noteError } from '../core/record.ts'
 import type { Batch } from '../core/batch.ts'
 import type { AuthedCall } from '../core/call.ts'
 import type { FramePrinter } from './frame-printer.ts'
-import { transform, type Stage, type Transformer } from '../pipeline/stage.ts'
+import { transform, type Stage } from '../pipeline/stage.ts'
+import type { Transformer } from '../pipeline/stage-run.ts'
 
 export interface SseReader {
   /**

@@ -6,7 +6,7 @@
 import { embeddingsReply } from '../../lib/replies/embeddings-reply.ts'
 import { googleEmbeddings } from '../../lib/providers/google/embeddings.ts'
 import { openaiEmbeddings } from '../../lib/providers/openai/embeddings.ts'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { readBytes } from '../support/adapters.ts'
 import { description } from '../support/description.ts'
 import { routedCall } from '../support/stages.ts'

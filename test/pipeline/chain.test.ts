@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { chain, fuse } from '../../lib/pipeline/chain.ts'
-import { flatMap, map, once, partsOf, transform, type Stage } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
+import { flatMap, map, partsOf, transform, type Stage } from '../../lib/pipeline/stage.ts'
 import { collect } from '../support/stages.ts'
 
 async function * numbers (count: number): AsyncGenerator<number> {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { callFrom, sandboxProvider, testServices, textOf } from '../../lib/public/testing.ts'
 import { providerCall } from '../../lib/public/stages.ts'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { collect } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 

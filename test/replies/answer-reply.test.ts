@@ -1,6 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { map, once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
+import { map } from '../../lib/pipeline/stage.ts'
 import {
   answerReply,
   answerStart,

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { Admin } from '../../lib/accounts/admin.ts'
 import { asGatewayError } from '../../lib/core/errors.ts'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { openKeyStore } from '../../lib/keys/key-store.ts'
 import { adminAuth, type AdminCall } from '../../lib/stages/admin-auth.ts'
 import { openSqlite } from '../../lib/stores/sqlite/open.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { answerTexts } from '../../lib/stages/answer-texts.ts'
 import { batchesOf, routedCall } from '../support/stages.ts'
 import { withResolvers } from '../support/with-resolvers.ts'

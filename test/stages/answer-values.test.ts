@@ -1,6 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { flatMap, once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
+import { flatMap } from '../../lib/pipeline/stage.ts'
 import { answerValues } from '../../lib/stages/answer-values.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'
 import { replacement, word, wordStages } from '../support/word-stages.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { asGatewayError, GatewayError } from '../../lib/core/errors.ts'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { auth } from '../../lib/stages/auth.ts'
 import { receivedCall } from '../support/stages.ts'
 import type { ApiKey } from '../../lib/core/key.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { boundText } from '../../lib/stages/bound-text.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
 import type { TextInput } from '../../lib/chat/input.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { capAnswer } from '../../lib/stages/cap-answer.ts'
 import { collect, route, routedCall } from '../support/stages.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { createProvider } from '../../lib/providers/index.ts'
 import { checkAddresses, type Resolve } from '../../lib/stages/check-addresses.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'

@@ -1,7 +1,7 @@
 /** Counts of prompts, by a fake of Gemini's API and by the estimate where it gives none. */
 
 import t from 'tap'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { createProvider } from '../../lib/providers/index.ts'
 import { countPrompt, type CountedPrompt } from '../../lib/stages/count-prompt.ts'

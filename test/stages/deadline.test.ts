@@ -1,5 +1,5 @@
 import t from 'tap'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { deadline } from '../../lib/stages/deadline.ts'
 import { collect, routedCall } from '../support/stages.ts'
 

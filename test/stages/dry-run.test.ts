@@ -1,6 +1,6 @@
 import t from 'tap'
 import { EarlyReply } from '../../lib/pipeline/early-reply.ts'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { createProvider } from '../../lib/providers/index.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { textOf } from '../../lib/public/testing.ts'

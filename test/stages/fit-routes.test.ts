@@ -1,5 +1,5 @@
 import t from 'tap'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { fitRoutes } from '../../lib/stages/fit-routes.ts'
 import { provider, settings } from '../support/settings.ts'

@@ -1,7 +1,7 @@
 import { setImmediate as turnOfLoop } from 'node:timers/promises'
 import { requestOf } from '../support/limits.ts'
 import t from 'tap'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { maxEndUsers } from '../../lib/limits/end-user-names.ts'
 import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
 import { NamedBudgets } from '../../lib/limits/named-budgets.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { routeModel } from '../../lib/stages/route-model.ts'
 import { provider, settings } from '../support/settings.ts'

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { createToolServers, type OpenTools, type ToolServers } from '../../lib/mcp/tool-servers.ts'
 import { chain } from '../../lib/pipeline/chain.ts'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { toolExecute } from '../../lib/stages/tool-execute.ts'

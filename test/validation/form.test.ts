@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Type } from 'typebox'
 import { ValidationError, type ValidationDetail } from '../../lib/core/errors.ts'
-import { once } from '../../lib/pipeline/stage.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { validateForm } from '../../lib/stages/validate.ts'
 import { parseFormFields } from '../../lib/validation/form.ts'
 import { FormFile } from '../../schemas/form.ts'

@@ -2,7 +2,8 @@
 
 import { EarlyReply } from '../../pipeline/early-reply.ts'
 import { extend } from '../../core/call.ts'
-import { collected, map, once, type Stage } from '../../pipeline/stage.ts'
+import { collected, once } from '../../pipeline/sources.ts'
+import { map, type Stage } from '../../pipeline/stage.ts'
 import { fetchCompletion, type CompletionFetch } from '../../deferred/fetch-completion.ts'
 import { notFound } from '../../deferred/open-ticket.ts'
 import { pendingReply } from '../../deferred/stored-reply.ts'

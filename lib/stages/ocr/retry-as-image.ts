@@ -2,7 +2,8 @@ import { GatewayError } from '../../core/errors.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { RoutedCall } from '../../core/call.ts'
 import type { OcrInput } from '../../ocr/input.ts'
-import { once, type Stage } from '../../pipeline/stage.ts'
+import { once } from '../../pipeline/sources.ts'
+import type { Stage } from '../../pipeline/stage.ts'
 
 /**
  * Asks again, once, when the provider finds that the document at an address is an image: a

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { flatMap, once } from '../../../lib/pipeline/stage.ts'
+import { once } from '../../../lib/pipeline/sources.ts'
+import { flatMap } from '../../../lib/pipeline/stage.ts'
 import { asPlainTranscript, transcriptTexts } from '../../../lib/stages/audio/transcript-texts.ts'
 import { batchesOf, collect, routedCall } from '../../support/stages.ts'
 import { replacement, word, wordStages } from '../../support/word-stages.ts'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { chain } from '../../../lib/pipeline/chain.ts'
-import { once } from '../../../lib/pipeline/stage.ts'
+import { once } from '../../../lib/pipeline/sources.ts'
 import { fetchDeferred } from '../../../lib/stages/deferred/fetch-deferred.ts'
 import { openDeferred } from '../../../lib/stages/deferred/open-deferred.ts'
 import { normalise } from '../../../lib/stages/normalise.ts'

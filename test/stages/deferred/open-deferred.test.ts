@@ -1,6 +1,6 @@
 import t from 'tap'
 import { EarlyReply } from '../../../lib/pipeline/early-reply.ts'
-import { once } from '../../../lib/pipeline/stage.ts'
+import { once } from '../../../lib/pipeline/sources.ts'
 import { digest } from '../../../lib/deferred/sealed-tickets.ts'
 import { openDeferred } from '../../../lib/stages/deferred/open-deferred.ts'
 import {

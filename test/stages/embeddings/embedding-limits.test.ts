@@ -1,5 +1,5 @@
 import t from 'tap'
-import { once } from '../../../lib/pipeline/stage.ts'
+import { once } from '../../../lib/pipeline/sources.ts'
 import { embeddingLimits } from '../../../lib/stages/embeddings/embedding-limits.ts'
 import { collect, route, routedCall } from '../../support/stages.ts'
 import type { Route } from '../../../lib/core/route.ts'

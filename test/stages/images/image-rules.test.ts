@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../../lib/core/errors.ts'
-import { once } from '../../../lib/pipeline/stage.ts'
+import { once } from '../../../lib/pipeline/sources.ts'
 import { imageRules } from '../../../lib/stages/images/image-rules.ts'
 import { collect, route, routedCall } from '../../support/stages.ts'
 

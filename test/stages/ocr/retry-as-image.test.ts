@@ -1,6 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../../lib/core/errors.ts'
-import { once, type Stage } from '../../../lib/pipeline/stage.ts'
+import { once } from '../../../lib/pipeline/sources.ts'
+import type { Stage } from '../../../lib/pipeline/stage.ts'
 import { retryAsImage } from '../../../lib/stages/ocr/retry-as-image.ts'
 import { collect, route, routedCall } from '../../support/stages.ts'
 import type { Batch } from '../../../lib/core/batch.ts'

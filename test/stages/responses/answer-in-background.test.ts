@@ -1,7 +1,7 @@
 import t from 'tap'
 import { EarlyReply } from '../../../lib/pipeline/early-reply.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
-import { once } from '../../../lib/pipeline/stage.ts'
+import { once } from '../../../lib/pipeline/sources.ts'
 import { textOf } from '../../../lib/public/testing.ts'
 import { answerInBackground } from '../../../lib/stages/responses/answer-in-background.ts'
 import { responsesCall } from '../../support/responses.ts'

@@ -1,0 +1,220 @@
+/** Runs the functions of neighbouring stages as one iterator. */
+
+import { done } from './sources.ts'
+
+/** Keeps the state of one run of a stage. */
+export interface Transformer<In, Out> {
+  /** Returns the value for this one, or `undefined` for none. */
+  readonly push: (value: In) => Out | undefined
+  /** Returns the last value once the source has ended, or `undefined` for none. */
+  readonly end?: () => Out | undefined
+  /**
+   * Returns the last value of a source that failed, or `undefined` for none.
+   * @throws the error, or another, to fail as the source did
+   */
+  readonly fail?: (error: unknown) => Out | undefined
+  /** Yields what follows the value of `end` or `fail`, for what has to wait. */
+  readonly last?: () => AsyncIterable<Out>
+}
+
+type AnyTransformer = Transformer<unknown, unknown>
+
+/** The functions of the stages of a run, in the order in which a value meets them. */
+export interface RunParts {
+  /** Steps on one value. A promise is awaited, anything else is not. */
+  readonly steps: ReadonlyArray<(value: unknown) => unknown>
+  /** Returns the source of a value. Absent: each value is read as it is. */
+  readonly open?: ((value: unknown) => AsyncIterable<unknown>) | undefined
+  /** Make the transformers of one run. */
+  readonly begins: ReadonlyArray<() => AnyTransformer>
+}
+
+type Result<T> = IteratorResult<T, undefined>
+
+/**
+ * Reads a source through the functions of neighbouring stages: steps on each value, a source for each, and
+ * transformers of what that gives. `next` must not be called before the last one has settled.
+ *
+ * A waiting stream holds one promise for each iterator between the socket and its caller, allocated anew for
+ * every event. With thousands of streams their number, not that of the stages, decides memory and latency. So
+ * the waiting path is one `then`; what happens once per call is written plainly.
+ */
+export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
+  readonly #source: AsyncIterator<unknown>
+  readonly #parts: RunParts
+  readonly #transformers: readonly AnyTransformer[]
+  /**
+   * The source that is read: that of the present value, or the source of the run where its values are read as
+   * they are.
+   */
+  #inner: AsyncIterator<unknown> | undefined
+  /** The last values; set once the source has ended or failed. */
+  #rest: AsyncIterator<Out, undefined> | undefined
+  #hasLeft = false
+
+  constructor (source: AsyncIterable<unknown>, parts: RunParts) {
+    this.#source = source[Symbol.asyncIterator]()
+    this.#parts = parts
+    this.#transformers = parts.begins.map(begin => begin())
+    if (parts.open === undefined && parts.steps.length === 0) this.#inner = this.#source
+  }
+
+  next (): Promise<Result<Out>> {
+    if (this.#rest !== undefined) return this.#rest.next()
+    if (this.#hasLeft) return Promise.resolve(done)
+    return this.#inner === undefined
+      ? this.#advance()
+      : this.#inner.next().then(this.#onResult, this.#onFailure)
+  }
+
+  /** Calls `return()` of the sources at once, even during a pending read. */
+  async return (): Promise<Result<Out>> {
+    this.#hasLeft = true
+    await (this.#rest === undefined ? this.#close() : this.#rest.return?.())
+    return done
+  }
+
+  [Symbol.asyncIterator] (): this {
+    return this
+  }
+
+  readonly #onResult = (result: IteratorResult<unknown>): Result<Out> | Promise<Result<Out>> =>
+    this.#take(result) ?? this.#advance()
+
+  readonly #onFailure = async (error: unknown): Promise<Result<Out>> =>
+    await this.#end(new Failure(error, 0))
+
+  /** Reads until there is a value. */
+  async #advance (): Promise<Result<Out>> {
+    for (;;) {
+      let result: IteratorResult<unknown> | undefined
+      try {
+        result = await (this.#inner === undefined ? this.#openNext() : this.#inner.next())
+      } catch (error) {
+        return await this.#end(new Failure(error, 0))
+      }
+      const out = result && this.#take(result)
+      if (out !== undefined) return out instanceof Promise ? await out : out
+    }
+  }
+
+  /**
+   * Takes the next value of the source through the steps. Returns it; `undefined` where it has a source of
+   * its own now.
+   */
+  async #openNext (): Promise<IteratorResult<unknown> | undefined> {
+    const result = await this.#source.next()
+    if (result.done === true || this.#hasLeft) return done
+    let { value } = result
+    for (const step of this.#parts.steps) {
+      value = step(value)
+      if (value instanceof Promise) value = await value
+      if (this.#hasLeft) return done
+    }
+    if (this.#parts.open === undefined) return { done: false, value }
+    this.#inner = this.#parts.open(value)[Symbol.asyncIterator]()
+    return undefined
+  }
+
+  /** Takes what was read through the transformers; `undefined` where nothing comes of it. */
+  #take (result: IteratorResult<unknown>): Result<Out> | Promise<Result<Out>> | undefined {
+    if (this.#hasLeft) return done
+    if (result.done === true) {
+      if (this.#inner === undefined || this.#inner === this.#source) return this.#end()
+      this.#inner = undefined
+      return undefined
+    }
+    try {
+      return this.#push(result.value, 0)
+    } catch (error) {
+      return this.#end(error as Failure) // it throws no other
+    }
+  }
+
+  /**
+   * Takes a value through the transformers from one on; `undefined` where nothing comes of it.
+   *
+   * @throws a `Failure` for the transformer that throws
+   */
+  #push (value: unknown, from: number): IteratorYieldResult<Out> | undefined {
+    let out = value
+    for (let at = from; at < this.#transformers.length; at++) {
+      try {
+        out = this.#transformers[at]?.push(out)
+      } catch (error) {
+        throw new Failure(error, at)
+      }
+      if (out === undefined) return undefined
+    }
+    return { done: false, value: out as Out } // the last one gives it
+  }
+
+  /** Ends the transformers, by an error or without. Returns the first of their last values. */
+  async #end (failure?: Failure): Promise<Result<Out>> {
+    if (this.#hasLeft) return done
+    this.#rest = this.#lastValues(failure)
+    if (failure !== undefined) await this.#close()
+    return await this.#rest.next()
+  }
+
+  /**
+   * Yields the last values of each transformer. Those before the one that handles an error are not ended: it
+   * no longer reads them.
+   */
+  async * #lastValues (first: Failure | undefined): AsyncGenerator<Out, undefined> {
+    let failure = first
+    for (let at = first?.at ?? 0; at < this.#transformers.length; at = failure?.at ?? at + 1) {
+      failure = yield * this.#lastValuesOf(at, failure)
+    }
+    if (failure !== undefined) throw failure.error
+  }
+
+  /**
+   * Yields the last values of one transformer, taken through those after it. Returns the error that ended
+   * them early.
+   */
+  async * #lastValuesOf (at: number, failure?: Failure): AsyncGenerator<Out, Failure | undefined> {
+    const transformer = this.#transformers[at] as AnyTransformer // `at` is below the length
+    try {
+      for await (const value of lastValues(transformer, failure)) {
+        const result = value === undefined ? undefined : this.#push(value, at + 1)
+        if (result !== undefined) yield result.value
+      }
+      return undefined
+    } catch (error) {
+      return error instanceof Failure ? error : new Failure(error, at + 1)
+    }
+  }
+
+  async #close (): Promise<void> {
+    const inner = this.#inner === this.#source ? undefined : this.#inner
+    await Promise.all([inner?.return?.(), this.#source.return?.()])
+  }
+}
+
+/** An error of the source or of a transformer. */
+class Failure extends Error {
+  readonly error: unknown
+  /** The index of the transformer that handles it: the one whose `push` threw, else the next one. */
+  readonly at: number
+
+  constructor (error: unknown, at: number) {
+    super()
+    this.error = error
+    this.at = at
+  }
+}
+
+/**
+ * Yields what a transformer gives once its source has ended or failed.
+ *
+ * @throws the error that it does not handle, or one of its own
+ */
+async function * lastValues (
+  transformer: AnyTransformer,
+  failure: Failure | undefined
+): AsyncGenerator<unknown, undefined> {
+  if (failure !== undefined && transformer.fail === undefined) throw failure.error
+  yield failure === undefined ? transformer.end?.() : transformer.fail?.(failure.error)
+  if (transformer.last !== undefined) yield * transformer.last()
+}
