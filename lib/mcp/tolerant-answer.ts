@@ -148,6 +148,8 @@ function repairedStream (
     if (request === undefined) return options.owed?.() ?? []
     return isAnswered || isResumable ? [] : [request]
   }
+  // One that has failed cannot be cancelled: its error is of no use to anybody.
+  const leave = async (): Promise<void> => await reader?.cancel().catch(() => undefined)
   let lingering: NodeJS.Timeout | undefined
   let requestsLeft = request === undefined ? maxServerRequests.onItsOwn : maxServerRequests.besideAnswer
   const messages = sseReader(Infinity, ms => { // the size of the answer is bounded already
@@ -160,7 +162,7 @@ function repairedStream (
     if (message.id !== undefined) isResumable = true
     if (request !== undefined && data.some(message => answers(message, request))) {
       isAnswered = true
-      lingering ??= setTimeout(() => void reader?.cancel(), lingerMs).unref()
+      lingering ??= setTimeout(() => void leave(), lingerMs).unref()
     }
     // The older transport sends its address in a separate event. Of other events without a message, only the
     // id is kept.
@@ -177,6 +179,10 @@ function repairedStream (
     if (frames !== '') controller.enqueue(encoder.encode(frames))
     controller.close()
   }
+  const fail = (error: unknown): never => {
+    clearTimeout(lingering)
+    throw error
+  }
   return new ReadableStream<Uint8Array>(
     {
       async pull (controller) {
@@ -187,7 +193,7 @@ function repairedStream (
           } catch (error) {
             const hasMemory = property(error, 'code') !== noMemoryCode
             if (!hasMemory) isResumable = false
-            if (owed().length === 0) throw error
+            if (owed().length === 0) return fail(error)
             return end(controller, hasMemory ? noAnswerCode : noMemoryCode)
           }
           try {
@@ -195,9 +201,9 @@ function repairedStream (
             for (const message of done ? messages.end() : messages.push(value)) read(message)
             if (done) return end(controller)
           } catch (error) {
-            await reader?.cancel()
+            await leave()
             isResumable = false
-            if (owed().length === 0 && hasNone()) throw error
+            if (owed().length === 0 && hasNone()) return fail(error)
             return end(controller) // earlier frames may hold the answer
           }
         }

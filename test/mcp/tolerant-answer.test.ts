@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
 import { call, open, toolServers } from '../support/tool-servers.ts'
-import { until } from '../support/until.ts'
+import { outlast, until } from '../support/until.ts'
 import { at, changed as changedAt, changes, pathsOf, skip } from '../support/sloppy-changes.ts'
 import type { Test } from 'tap'
 
@@ -397,6 +397,19 @@ t.test('a server that never ends its streams keeps no sockets beyond its answers
   for (let count = 0; count < 20; count++) t.equal((await call(tools, 'count')).text, text)
   t.ok(await server.connections() >= 20)
   await until(async () => await server.connections() <= others, 'the sockets to be closed')
+})
+
+t.test('a connection that is reset behind an answer costs nothing', async t => {
+  const unhandled: unknown[] = []
+  const onUnhandled = (error: unknown): void => { unhandled.push(error) }
+  process.on('unhandledRejection', onUnhandled)
+  t.teardown(() => process.off('unhandledRejection', onUnhandled))
+  const behaviour: Behaviour = ({ method }, usual) =>
+    method === 'tools/call' ? { type: streamType, body: frame(usual), breaksOff: true } : undefined
+  const tools = await (await start(t, behaviour)).open()
+  t.equal((await call(tools, 'count')).text, text)
+  await outlast(1000)
+  t.same(unhandled, [])
 })
 
 t.test('a refusal for want of a scope is one like any other, and begins no sign-in', async t => {
