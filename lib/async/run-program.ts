@@ -4,6 +4,7 @@
  */
 
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import type { CallSignal } from '../core/call-signal.ts'
 
 export interface RunOptions {
@@ -46,6 +47,7 @@ export async function runProgram (
   const onAbort = (): void => { child.kill('SIGKILL') }
   signal.addEventListener('abort', onAbort, { once: true })
   try {
+    await once(child, 'spawn') // fails where the system has no descriptors left: then there are no pipes
     return await new Promise<Buffer>((resolve, reject) => {
       child.stdout.on('data', (bytes: Buffer) => {
         sizeBytes += bytes.length

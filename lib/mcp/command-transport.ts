@@ -81,11 +81,11 @@ export class CommandTransport implements Transport {
     const { command, args, env } = this.#options
     const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'ignore'] })
     this.#child = child
+    await once(child, 'spawn') // fails where the system has no descriptors left: then there are no pipes
+    child.on('error', error => this.onerror?.(error))
     child.stdin.on('error', error => this.onerror?.(error))
     let drained: NodeJS.Timeout | undefined
     child.once('exit', () => { drained = setTimeout(() => child.stdout.destroy(), drainMs) })
-    await once(child, 'spawn')
-    child.on('error', error => this.onerror?.(error))
     void this.#read(child.stdout).finally(() => clearTimeout(drained))
   }
 

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { runProgram } from '../../lib/async/run-program.ts'
+import { withoutDescriptors } from '../support/without-descriptors.ts'
 
 const { signal } = new AbortController()
 const node = async (
@@ -64,4 +65,11 @@ t.test('a caller who leaves ends it, and one who has left starts none', async t 
   await t.rejects(runProgram('/nowhere/program', [], { signal: leaving.signal, maxBytes: 1 }), {
     message: 'left'
   })
+})
+
+t.test('one for which the system has no descriptors left is reported as that', async t => {
+  t.equal(await withoutDescriptors(`
+    const { runProgram } = await import(${JSON.stringify(import.meta.resolve('../../lib/async/run-program.js'))})
+    const { signal } = new AbortController()
+  `, "runProgram('/bin/true', [], { signal, maxBytes: 1 })"), 'EMFILE')
 })

@@ -6,6 +6,7 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { property, type JsonObject } from '../../lib/json/guards.ts'
 import { listTooLargeCode, noMemoryCode } from '../../lib/mcp/repair-message.ts'
 import { until } from '../support/until.ts'
+import { withoutDescriptors } from '../support/without-descriptors.ts'
 import { call, open, toolServers } from '../support/tool-servers.ts'
 import { CommandTransport } from '../../lib/mcp/command-transport.ts'
 import type { OpenTools } from '../../lib/mcp/tool-servers.ts'
@@ -270,4 +271,14 @@ t.test('a process that reads nothing makes nobody keep replies, nor requests wit
   t.ok(server.isClosed())
   await transport.close()
   t.ok((await ends).some(({ status }) => status === 'rejected'), 'no write waits for ever')
+})
+
+t.test('a command for which the system has no descriptors left is reported as that', async t => {
+  t.equal(await withoutDescriptors(`
+    const { CommandTransport } = await import(${JSON.stringify(import.meta.resolve('../../lib/mcp/command-transport.js'))})
+    const transport = new CommandTransport({
+      command: process.execPath, args: [], env: {}, maxBytes: 1000,
+      memory: { take () {}, give () {} }, listing: { leftOut: new Set(), bytes: 0, maxBytes: 1000 }
+    })
+  `, 'transport.start()', 'transport.close()'), 'EMFILE')
 })
