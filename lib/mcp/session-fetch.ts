@@ -102,7 +102,8 @@ export function sessionFetch ({
       const answer = await tolerantAnswer(response, {
         request: expected,
         requestOf,
-        ...!answersInBody && { owed: () => [...unanswered.values()] },
+        // The older transport: what answers a message says nothing about the requests of the session.
+        ...!answersInBody && init?.method !== 'POST' && { owed: () => [...unanswered.values()] },
         onAnswer,
         listing
       })

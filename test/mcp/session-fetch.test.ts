@@ -259,6 +259,20 @@ t.test('an answer is counted in memory as it arrives, until it is read', async t
   }
 })
 
+t.test('the older transport answers on its own stream, though the one of a request is empty', async t => {
+  const answer = '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'
+  const { send, get } = await start(
+    t,
+    ({ method }) => ({ headers: events, pieces: method === 'POST' ? [] : [`data: ${answer}\n\n`] }),
+    1000,
+    undefined,
+    undefined,
+    false
+  )
+  t.equal(await (await send(message('tools/call', 1))).text(), '')
+  t.match(await (await get()).text(), '"result":{"content":[]}')
+})
+
 t.test('an answer that nobody reads is given back with its session', async t => {
   const memory = new CountedMemory()
   const { send } = await start(t, { pieces: ['x'.repeat(5000)] }, 1e6, undefined, () => memory)
