@@ -36,8 +36,12 @@ export interface CommandOptions {
 
 /** Replies that a process has not read: one that requests more without reading any gets no more. */
 const maxOpenReplies = 100
-/** Time to read what a process wrote before it ended, where another one keeps its pipe open. */
+/**
+ * Time to read what a process wrote before it ended, where another one keeps its pipe open. It begins anew
+ * while more waits to be read, up to as much as a pipe can hold: the rest is of the other one.
+ */
 const drainMs = 250
+const maxDrainBytes = 1024 * 1024
 /** Each byte counts twice: a line is in memory as bytes and as text. */
 const copies = 2
 const lineFeed = 10
@@ -84,9 +88,7 @@ export class CommandTransport implements Transport {
     await once(child, 'spawn') // fails where the system has no descriptors left: then there are no pipes
     child.on('error', error => this.onerror?.(error))
     child.stdin.on('error', error => this.onerror?.(error))
-    let drained: NodeJS.Timeout | undefined
-    child.once('exit', () => { drained = setTimeout(() => child.stdout.destroy(), drainMs) })
-    void this.#read(child.stdout).finally(() => clearTimeout(drained))
+    void this.#read(child)
   }
 
   /** @throws Error when the process reads nothing, or has ended */
@@ -115,7 +117,10 @@ export class CommandTransport implements Transport {
     })
   }
 
-  /** Resolves when the process has ended; it is asked to by the end of its input, then by signals. */
+  /**
+   * Resolves when the process has ended; it is asked to by the end of its input, then by signals. One that
+   * not even SIGKILL ends in time is left to the system.
+   */
   async close (): Promise<void> {
     await (this.#closing ??= this.#close())
   }
@@ -127,17 +132,25 @@ export class CommandTransport implements Transport {
     queueMicrotask(() => this.onclose?.()) // once the transport is closed
     if (child?.pid === undefined) return
     child.stdin.end()
+    const { graceMs = 2000 } = this.#options
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-      if (await exits(child, this.#options.graceMs ?? 2000)) break
+      if (await exits(child, graceMs)) break
       child.kill(signal)
     }
+    await exits(child, graceMs)
     child.stdin.destroy()
     child.stdout.destroy()
   }
 
-  async #read (stdout: Readable): Promise<void> {
+  async #read (child: ChildProcessByStdio<Writable, Readable, null>): Promise<void> {
+    const { stdout } = child
+    let drained: NodeJS.Timeout | undefined
+    let drainedBytes = 0
+    child.once('exit', () => { drained = setTimeout(() => stdout.destroy(), drainMs) })
     try {
       for await (const slice of slicesOf(stdout)) {
+        if (drained !== undefined) drainedBytes += slice.length
+        if (stdout.readableLength > 0 && drainedBytes < maxDrainBytes) drained?.refresh()
         if (this.#closing === undefined) this.#take(Buffer.from(slice.buffer, slice.byteOffset, slice.length))
       }
     } catch (error) {
@@ -145,6 +158,7 @@ export class CommandTransport implements Transport {
     }
     this.#endedByItself = this.#closing === undefined
     await this.close()
+    clearTimeout(drained)
   }
 
   #take (slice: Buffer): void {
@@ -160,6 +174,7 @@ export class CommandTransport implements Transport {
   }
 
   #add (piece: Buffer): void {
+    if (this.#closing !== undefined) return // nobody would give its memory back
     const { maxBytes, memory } = this.#options
     this.#lineBytes += piece.length
     if (this.#lineBytes > maxBytes) {

@@ -273,6 +273,50 @@ t.test('a process that reads nothing makes nobody keep replies, nor requests wit
   t.ok((await ends).some(({ status }) => status === 'rejected'), 'no write waits for ever')
 })
 
+t.test('a message that closes the session leaves no memory behind', async t => {
+  const server = await run(t, `
+    process.stdin.once('data', () => process.stdout.write('${answer}\\n${answer}\\n{"open'))
+  `)
+  const { transport } = server
+  let closed: Promise<void> | undefined
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a transport is no EventTarget
+  transport.onmessage = () => { closed = transport.close() }
+  await transport.send(request)
+  await until(() => closed !== undefined, 'the answer')
+  await closed
+  t.same(server.held(), { held: 0, highest: 2 * answer.length })
+})
+
+t.test('what a process wrote before it ended is read, however busy the gateway is', async t => {
+  const server = await run(t, `
+    const line = JSON.stringify({ jsonrpc: '2.0', method: 'log', params: { text: 'x'.repeat(8000) } }) + '\\n'
+    process.stdin.once('data', () => process.stdout.write(line.repeat(60) + '${answer}\\n', () => process.exit()))
+  `)
+  const read: JsonObject[] = []
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a transport is no EventTarget
+  server.transport.onmessage = message => {
+    read.push(message)
+    const endMs = performance.now() + 25
+    while (performance.now() < endMs) ;
+  }
+  await server.transport.send(request)
+  await until(server.isClosed, 'the end of the session')
+  t.equal(read.length, 61)
+  t.match(read.at(-1), { id: 1, result: {} })
+})
+
+t.test('a session is closed once its process has ended, though this takes no SIGTERM', async t => {
+  const server = await run(t, `
+    process.on('SIGTERM', () => {})
+    setInterval(() => {}, 1000)
+    process.stdout.write('{"jsonrpc":"2.0","method":"ready"}\\n')
+  `)
+  await until(() => server.messages.length === 1, 'the process to listen')
+  const pid = Number(server.transport.pid)
+  await server.transport.close()
+  t.notOk(isRunning(pid))
+})
+
 t.test('a command for which the system has no descriptors left is reported as that', async t => {
   t.equal(await withoutDescriptors(`
     const { CommandTransport } = await import(${JSON.stringify(import.meta.resolve('../../lib/mcp/command-transport.js'))})
