@@ -132,6 +132,11 @@ export function accountsOf (parties: readonly Party[], withBudgets = true): Acco
   return accounts
 }
 
+/** Keeps the accounts that are sums. */
+export function sumAccountsOf (accounts: readonly Account[]): SumAccount[] {
+  return accounts.filter(account => account.counting === 'sum')
+}
+
 /**
  * Returns an amount of an account in the unit of its limit: seconds of audio, of which it counts
  * milliseconds.

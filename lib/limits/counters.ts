@@ -10,7 +10,15 @@
  */
 
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
-import { partyName, type Account, type RateAccount, type SumAccount, type Unit } from './call-accounts.ts'
+import {
+  partyName,
+  sumAccountsOf,
+  type Account,
+  type RateAccount,
+  type SumAccount,
+  type Unit
+} from './call-accounts.ts'
+import { isPerCall } from './limit-table.ts'
 import { addRefund, unrecordedRefunds, type Refunds } from '../usage/refunds.ts'
 import { periodOf, type Period } from './windows.ts'
 import { countedLimits } from '../../schemas/config/counted-limits.ts'
@@ -72,8 +80,8 @@ export interface RecordedUsage extends ActualUsage {
   readonly row: UsageRowKey
 }
 
-/** Settles a reservation that no call has: it was no request either. */
-export const noUse: ActualUsage = { used: { requests: -1 } }
+/** Cancels a reservation, and gives back its request. */
+export const undoReservation: ActualUsage = { used: { requests: -1 } }
 
 /** Describes how much of a limit per minute is left. */
 export interface RateLimitStatus {
@@ -91,8 +99,8 @@ export type Granted = Readonly<Partial<Record<Unit, number>>>
 
 /** Says which account refuses, and why. */
 export interface AccountRefusal {
-  /** Its place in the list of the call. */
-  readonly account: number
+  /** The place of the account in the list of the call. */
+  readonly accountIndex: number
   readonly reason: Refusal
   /** Milliseconds after which to try again; 0 where waiting does not help. */
   readonly waitMs: number
@@ -103,7 +111,7 @@ export interface AccountRefusal {
 /** Describes the limits of a call with a decision on it. */
 export interface LimitStatus {
   readonly rateLimits: RateLimits
-  /** What was used of each sum, in the order of the accounts; empty where that is not known. */
+  /** What was used of each of the sums (`sumAccountsOf`), in their order; empty where that is not known. */
   readonly used: readonly number[]
 }
 
@@ -119,8 +127,7 @@ export type LimitDecision = LimitStatus & (
 )
 
 /** What is known of a sum. */
-interface Sum {
-  readonly period: Period
+interface Sum extends Omit<SumKey, 'name'> {
   readonly used: number
   readonly reserved: number
   /**
@@ -148,10 +155,19 @@ export interface Holding extends Pick<SumKey, 'party' | 'unit'> {
   readonly amount: number
 }
 
+interface SumCounter {
+  readonly account: SumAccount
+  readonly sum: SumKey
+}
+
+interface RateCounter {
+  readonly account: RateAccount
+  readonly name: string
+  readonly sum?: undefined
+}
+
 /** The counter of an account at the moment of a call: named once, as a call reads it several times. */
-type Counter =
-  | { readonly account: SumAccount, readonly name: string, readonly period: Period }
-  | { readonly account: RateAccount, readonly name: string, readonly period: undefined }
+type Counter = SumCounter | RateCounter
 
 /** The part of a reservation that counts in one account. */
 export interface Part {
@@ -207,11 +223,9 @@ export class LimitCounters {
   }
 
   /** Lists the sums that a call counts in now. */
-  sumsOf ({ accounts }: Pick<ReservationRequest, 'accounts'>): SumKey[] {
+  sumKeysOf ({ accounts }: Pick<ReservationRequest, 'accounts'>): SumKey[] {
     const nowMs = this.#now()
-    const sums: SumKey[] = []
-    for (const account of accounts) if (account.counting === 'sum') sums.push(sumOfAccount(account, nowMs))
-    return sums
+    return sumAccountsOf(accounts).map(account => accountSumKey(account, nowMs))
   }
 
   /**
@@ -221,7 +235,7 @@ export class LimitCounters {
    * @returns what counts now
    */
   setUsed (key: SumKey, used: number): number {
-    const sum = this.#sumOf(key.name, key.period)
+    const sum = this.#stateOf(key)
     const refunded = sum.refunds === undefined ? 0 : unrecordedRefunds(sum.refunds, this.#now())
     const counted = Math.max(sum.used, used - refunded)
     this.#sums.set(key.name, { ...sum, used: counted })
@@ -232,20 +246,20 @@ export class LimitCounters {
    * Sets how much of a sum other gateways hold, or this one has used and not recorded, after `setUsed` of the
    * same period.
    */
-  setElsewhere ({ name, period }: SumKey, elsewhere: number): void {
-    const sum = this.#sumOf(name, period)
-    if (sum.elsewhere !== elsewhere) this.#sums.set(name, { ...sum, elsewhere })
+  setElsewhere (key: SumKey, elsewhere: number): void {
+    const sum = this.#stateOf(key)
+    if (sum.elsewhere !== elsewhere) this.#sums.set(key.name, { ...sum, elsewhere })
   }
 
   /** Returns what open calls hold of a sum. */
-  reservedOf ({ name, period }: SumKey): number {
-    return this.#sumOf(name, period).reserved
+  reservedOf (key: SumKey): number {
+    return this.#stateOf(key).reserved
   }
 
   /** Lists what open calls hold of sums. */
   * holdings (): Generator<Holding, void, undefined> {
-    for (const [name, { period: { fromMs }, reserved }] of this.#sums) {
-      if (reserved > 0) yield { ...partsOf(name), fromMs, amount: reserved }
+    for (const [, { party, unit, period: { fromMs }, reserved }] of this.#sums) {
+      if (reserved > 0) yield { party, unit, fromMs, amount: reserved }
     }
   }
 
@@ -258,17 +272,16 @@ export class LimitCounters {
     const counters = accounts.map(account => counterOf(account, nowMs))
     const refusal = alreadyAdmitted || onlyLook ? undefined : this.#refusalOf(counters, wanted, nowMs)
     const used: number[] = []
-    for (const { name, period } of counters) {
-      if (period !== undefined) used.push(this.#sumOf(name, period).used)
-    }
+    for (const { sum } of counters) if (sum !== undefined) used.push(this.#stateOf(sum).used)
     if (refusal !== undefined) {
       return { admitted: false, ...refusal, used, rateLimits: this.#statusesOf(counters, nowMs) }
     }
     if (onlyLook) return looked(used, this.#statusesOf(counters, nowMs))
     const granted = this.#grantOf(counters, wanted)
     const parts = counters.map((counter): Part => {
-      const amount = amountOf(counter.account, wanted, granted, alreadyAdmitted)
-      this.#change(counter, amount, nowMs)
+      const amount = amountToReserve(counter.account, wanted, granted, alreadyAdmitted)
+      if (counter.sum === undefined) this.#addToLimit(counter, amount, nowMs)
+      else this.#addReserved(counter.sum, amount)
       return { counter, amount }
     })
     const reservation = ++this.#last
@@ -288,15 +301,12 @@ export class LimitCounters {
     this.#leftover.delete(reservation)
     const nowMs = this.#now()
     for (const { counter, amount } of reserved.parts) {
-      const { account, name, period } = counter
-      if (period === undefined) {
-        this.#change(counter, settledChange(account, amount, used), nowMs)
+      if (counter.sum === undefined) {
+        this.#addToLimit(counter, settledChange(counter.account, amount, used), nowMs)
         continue
       }
-      const sum = this.#sumOf(name, period)
-      const more = used[account.unit] ?? 0
-      const refunds = more < 0 ? addRefund(sum.refunds, -more, nowMs) : sum.refunds
-      this.#sums.set(name, { ...sum, used: sum.used + more, reserved: sum.reserved - amount, refunds })
+      this.#addUsed(counter.sum, used[counter.sum.unit] ?? 0, nowMs)
+      this.#addReserved(counter.sum, -amount)
     }
     return reserved.parts
   }
@@ -314,10 +324,10 @@ export class LimitCounters {
       if (reservation.holder !== holder) continue
       this.#reservations.delete(id)
       for (const { counter, amount } of parts) {
-        const { account, period } = counter
-        if (period === undefined) this.#change(counter, releasedChange(account, amount), nowMs)
+        if (counter.sum !== undefined) continue
+        this.#addToLimit(counter, releasedChange(counter.account, amount), nowMs)
       }
-      const left = parts.filter(({ counter: { period }, amount }) => period !== undefined && amount > 0)
+      const left = parts.filter(({ counter: { sum }, amount }) => sum !== undefined && amount > 0)
       if (left.length > 0) this.#leftover.set(id, { ...reservation, parts: left })
       for (const sum of sumParts(left)) sums.set(sum.name, sum)
     }
@@ -352,7 +362,7 @@ export class LimitCounters {
     for (const [index, counter] of counters.entries()) {
       const found = this.#refuses(counter, wanted, nowMs)
       if (found === undefined) continue
-      const refusal = { account: index, ...found }
+      const refusal = { accountIndex: index, ...found }
       switch (counter.account.counting) {
         case 'sum': return refusal
         case 'open': tooManyOpen ??= refusal; break
@@ -365,17 +375,16 @@ export class LimitCounters {
 
   #refuses (
     counter: Counter, wanted: ReservationRequest['wanted'], nowMs: number
-  ): Omit<AccountRefusal, 'account'> | undefined {
-    const { name } = counter
-    if (counter.period !== undefined) {
-      const { account, period } = counter
-      const { used, reserved, elsewhere } = this.#sumOf(name, period)
+  ): Omit<AccountRefusal, 'accountIndex'> | undefined {
+    if (counter.sum !== undefined) {
+      const { account, sum } = counter
+      const { used, reserved, elsewhere } = this.#stateOf(sum)
       const left = account.amount - used
       const refused = refusalOfSum(left, boundsOf(account, wanted).least, left - reserved - elsewhere)
       if (refused === undefined) return undefined
-      return { ...nameRefusal(account.name, refused), endMs: period.endMs }
+      return { ...nameRefusal(account.name, refused), endMs: sum.period.endMs }
     }
-    const { account } = counter
+    const { account, name } = counter
     const { counting, amount, limit } = account
     const reason = countedLimits[limit].refusal
     switch (counting) {
@@ -393,10 +402,10 @@ export class LimitCounters {
    * in its sums.
    */
   #grantOf (counters: readonly Counter[], wanted: ReservationRequest['wanted']): Granted {
-    const granted = mostOf(wanted)
-    for (const { account, name, period } of counters) {
-      if (period === undefined || !account.strict) continue
-      const { used, reserved, elsewhere } = this.#sumOf(name, period)
+    const granted = mostWanted(wanted)
+    for (const { account, sum } of counters) {
+      if (sum === undefined || !account.strict) continue
+      const { used, reserved, elsewhere } = this.#stateOf(sum)
       const { least } = boundsOf(account, wanted)
       granted[account.unit] = Math.max(
         least,
@@ -406,41 +415,52 @@ export class LimitCounters {
     return granted
   }
 
-  #sumOf (name: string, period: Period): Sum {
-    return this.#sums.get(name) ?? { period, used: 0, reserved: 0, elsewhere: 0, refunds: undefined }
+  #stateOf ({ name, party, unit, period }: SumKey): Sum {
+    return this.#sums.get(name) ?? {
+      party, unit, period, used: 0, reserved: 0, elsewhere: 0, refunds: undefined
+    }
   }
 
   #bucketOf (name: string): Bucket {
     return this.#rates.get(name)?.bucket ?? fullBucket
   }
 
-  /** Adds to what is counted in an account. */
-  #change ({ account, name, period }: Counter, by: number, nowMs: number): void {
-    if (period !== undefined) {
-      const sum = this.#sumOf(name, period)
-      this.#sums.set(name, { ...sum, reserved: sum.reserved + by })
-      return
-    }
-    const { counting, amount: limit } = account
+  #addReserved (key: SumKey, amount: number): void {
+    const sum = this.#stateOf(key)
+    this.#sums.set(key.name, { ...sum, reserved: sum.reserved + amount })
+  }
+
+  /** @param amount below 0 for a refund */
+  #addUsed (key: SumKey, amount: number, nowMs: number): void {
+    const sum = this.#stateOf(key)
+    const refunds = amount < 0 ? addRefund(sum.refunds, -amount, nowMs) : sum.refunds
+    this.#sums.set(key.name, { ...sum, used: sum.used + amount, refunds })
+  }
+
+  /** Adds to a rate, or to the open calls. */
+  #addToLimit ({ account: { counting, amount: limit }, name }: RateCounter, by: number, nowMs: number): void {
     switch (counting) {
-      case 'rate': {
-        const bucket = take(this.#bucketOf(name), limit, by, nowMs)
-        this.#rates.set(name, { bucket, limit })
-        return
-      }
-      case 'open': {
-        const open = (this.#open.get(name) ?? 0) + by
-        if (open === 0) this.#open.delete(name)
-        else this.#open.set(name, open)
-        return
-      }
+      case 'rate': return this.#addToRate(name, limit, by, nowMs)
+      case 'open': return this.#addOpen(name, by)
     }
     counting satisfies never
   }
 
+  #addToRate (name: string, limit: number, amount: number, nowMs: number): void {
+    this.#rates.set(name, { bucket: take(this.#bucketOf(name), limit, amount, nowMs), limit })
+  }
+
+  #addOpen (name: string, calls: number): void {
+    const open = (this.#open.get(name) ?? 0) + calls
+    if (open === 0) this.#open.delete(name)
+    else this.#open.set(name, open)
+  }
+
   #statusesOf (counters: readonly Counter[], nowMs: number): RateLimits {
     const statuses: Partial<Record<Unit, RateLimitStatus>> = {}
-    for (const { account: { counting, unit, amount: limit }, name } of counters) {
+    for (const counter of counters) {
+      if (counter.sum !== undefined) continue
+      const { account: { counting, unit, amount: limit }, name } = counter
       if (counting !== 'rate' || statuses[unit] !== undefined) continue
       const bucket = this.#bucketOf(name)
       statuses[unit] = {
@@ -451,6 +471,9 @@ export class LimitCounters {
   }
 }
 
+/** Why a sum refuses a call. */
+export type SumRefusalReason = 'exhausted' | 'too_small' | 'reserved'
+
 /**
  * Returns how a sum refuses a call that takes at least so much: for its window, or while other calls are
  * open.
@@ -459,8 +482,8 @@ export function refusalOfSum (
   left: number,
   least: number,
   leftBesideOpen: number
-): '' | 'too_small' | 'reserved' | undefined {
-  if (left <= 0) return ''
+): SumRefusalReason | undefined {
+  if (left <= 0) return 'exhausted'
   if (least > left) return 'too_small'
   return least > leftBesideOpen ? 'reserved' : undefined
 }
@@ -468,9 +491,9 @@ export function refusalOfSum (
 /** Names the refusal of a sum, and when to try again. */
 export function nameRefusal (
   name: SumAccount['name'],
-  refused: '' | 'too_small' | 'reserved'
+  refused: SumRefusalReason
 ): Pick<AccountRefusal, 'reason' | 'waitMs'> {
-  return refused === ''
+  return refused === 'exhausted'
     ? { reason: name, waitMs: 0 }
     : { reason: `${name}_${refused}`, waitMs: refused === 'reserved' ? retryAfterMs : 0 }
 }
@@ -483,16 +506,16 @@ export function looked (used: readonly number[], rateLimits: RateLimits): LimitD
 /** Refuses a call as the store has not said what was used of one of its sums. */
 export function unreadRefusal (accounts: readonly Account[], { party, unit }: SumKey): LimitDecision {
   // By what no clock changes: its window may have ended during the wait for the store.
-  const account = accounts.findIndex(account => (
+  const accountIndex = accounts.findIndex(account => (
     account.counting === 'sum' && account.unit === unit && partyName(account) === party
   ))
   return {
-    admitted: false, account, reason: 'budget_unread', waitMs: retryAfterMs, rateLimits: {}, used: []
+    admitted: false, accountIndex, reason: 'budget_unread', waitMs: retryAfterMs, rateLimits: {}, used: []
   }
 }
 
 /** Returns the most that is wanted of each unit. */
-export function mostOf (wanted: ReservationRequest['wanted']): Partial<Record<Unit, number>> {
+export function mostWanted (wanted: ReservationRequest['wanted']): Partial<Record<Unit, number>> {
   const amounts: Partial<Record<Unit, number>> = {}
   for (const [unit, { most }] of Object.entries(wanted)) amounts[unit as Unit] = most // its keys are units
   return amounts
@@ -508,24 +531,21 @@ export function boundsOf (
 }
 
 /** Returns what a reservation takes of an account. */
-export function amountOf (
+export function amountToReserve (
   account: Account,
   wanted: ReservationRequest['wanted'],
   granted: Granted,
   alreadyAdmitted: boolean
 ): number {
-  const { unit } = account
-  switch (account.counting) {
-    case 'open': return alreadyAdmitted ? 0 : 1
-    case 'rate': return alreadyAdmitted && unit === 'requests' ? 0 : amountOfRate(account, wanted)
-    case 'sum': return account.strict ? granted[unit] ?? 0 : boundsOf(account, wanted).most
+  if (account.counting === 'sum') {
+    return account.strict ? granted[account.unit] ?? 0 : boundsOf(account, wanted).most
   }
-  return account satisfies never
+  return alreadyAdmitted && isPerCall(account.unit) ? 0 : amountOfRate(account, wanted)
 }
 
-/** Returns what a call takes of a limit per minute: at most a minute's amount, which a full bucket has. */
+/** Returns what a call takes of a limit that is no sum: of one per minute at most a minute's amount, which a full bucket has. */
 function amountOfRate ({ unit, amount }: RateAccount, wanted: ReservationRequest['wanted']): number {
-  return unit === 'requests' ? 1 : Math.min(wanted[unit]?.most ?? 0, amount)
+  return isPerCall(unit) ? 1 : Math.min(wanted[unit]?.most ?? 0, amount)
 }
 
 /** Returns what a settlement adds to a rate, or to the open calls. */
@@ -535,44 +555,34 @@ export function settledChange (
   used: ActualUsage['used']
 ): number {
   if (counting === 'open') return -reserved
-  return unit === 'requests' ? used.requests ?? 0 : (used[unit] ?? 0) - reserved
+  return isPerCall(unit) ? used[unit] ?? 0 : (used[unit] ?? 0) - reserved
 }
 
 /** Returns what is given back of a call whose process exited: that it was a request stays. */
-function releasedChange ({ unit }: Account, reserved: number): number {
-  return unit === 'requests' ? 0 : -reserved
+function releasedChange ({ counting, unit }: RateAccount, reserved: number): number {
+  return counting === 'rate' && isPerCall(unit) ? 0 : -reserved
 }
 
 /** Returns the sum of a party, a unit and a period. The party, which may be any text, ends its name. */
-export function sumOf (party: string, unit: Unit, period: Period): SumKey {
+export function sumKey (party: string, unit: Unit, period: Period): SumKey {
   return { name: `${unit} ${period.name} ${period.fromMs} ${party}`, party, unit, period }
 }
 
 /** Returns the sum that an account counts in at a moment. */
-export function sumOfAccount (account: SumAccount, nowMs: number): SumKey {
-  return sumOf(partyName(account), account.unit, periodOf(account.window, nowMs))
+export function accountSumKey (account: SumAccount, nowMs: number): SumKey {
+  return sumKey(partyName(account), account.unit, periodOf(account.window, nowMs))
 }
 
 function counterOf (account: Account, nowMs: number): Counter {
   switch (account.counting) {
-    case 'sum': {
-      const { name, period } = sumOfAccount(account, nowMs)
-      return { account, name, period }
-    }
-    case 'open': return { account, name: partyName(account), period: undefined }
-    case 'rate': return { account, name: `${account.unit} ${partyName(account)}`, period: undefined }
+    case 'sum': return { account, sum: accountSumKey(account, nowMs) }
+    case 'open': return { account, name: partyName(account) }
+    case 'rate': return { account, name: `${account.unit} ${partyName(account)}` }
   }
   return account satisfies never
 }
 
 /** Lists the parts of a reservation that counted in sums. */
 export function sumParts (parts: readonly Part[]): SumPart[] {
-  return parts.flatMap(({ counter: { account, name, period }, amount }) => (
-    period === undefined ? [] : [{ name, party: partyName(account), unit: account.unit, period, amount }]
-  ))
-}
-
-function partsOf (name: string): Pick<Holding, 'party' | 'unit'> {
-  const [unit, , , ...party] = name.split(' ')
-  return { unit: unit as Unit, party: party.join(' ') } // as `sumOf` has put them together
+  return parts.flatMap(({ counter: { sum }, amount }) => sum === undefined ? [] : [{ ...sum, amount }])
 }

@@ -4,7 +4,7 @@
  */
 
 import { retryAfterMs, type RateLimits, type LimitDecision } from './counters.ts'
-import type { Account } from './call-accounts.ts'
+import type { Account, SumAccount } from './call-accounts.ts'
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import { usageRow } from '../usage/usage-row.ts'
 import type { Call } from '../core/call.ts'
@@ -34,11 +34,11 @@ export function rateLimitHeaders (limits: RateLimits): Record<string, string> {
  * is `x-headgate-budget-reset`.
  */
 export function refusalHeaders (
-  { account: index, rateLimits, waitMs, endMs }: Refusal,
+  { accountIndex, rateLimits, waitMs, endMs }: Refusal,
   accounts: readonly Account[]
 ): Record<string, string> {
   const headers = rateLimitHeaders(rateLimits)
-  const account = accounts[index]
+  const account = accounts[accountIndex]
   if (account?.counting === 'sum' && waitMs === 0) {
     return {
       ...headers,
@@ -59,15 +59,15 @@ export function refusalHeaders (
 /**
  * Returns what is left of the budget that has the least left, in billionths of a dollar; `undefined` where
  * there is none, or it is not known.
+ *
+ * @param used what was used of each sum; empty where that is not known
  */
-export function budgetLeft (accounts: readonly Account[], used: readonly number[]): number | undefined {
+export function budgetLeft (sums: readonly SumAccount[], used: readonly number[]): number | undefined {
   let least: number | undefined
-  let index = 0
-  for (const account of accounts) {
-    if (account.counting !== 'sum') continue
-    const usedOf = used[index++]
-    if (account.budget === undefined || usedOf === undefined) continue
-    least = Math.min(least ?? Infinity, Math.max(0, account.amount - usedOf))
+  for (const [index, { budget, amount }] of sums.entries()) {
+    const usedOfSum = used[index]
+    if (budget === undefined || usedOfSum === undefined) continue
+    least = Math.min(least ?? Infinity, Math.max(0, amount - usedOfSum))
   }
   return least
 }

@@ -16,7 +16,7 @@ import {
   type SumKey
 } from './counters.ts'
 import { SpendingReader, type SpendingReaderOptions } from './spending-reader.ts'
-import type { Account } from './call-accounts.ts'
+import { sumAccountsOf, type Account } from './call-accounts.ts'
 
 export interface LimitShareOptions extends Pick<SpendingReaderOptions, 'readUsed' | 'onFailure'> {
   /** Returns Unix milliseconds. */
@@ -47,13 +47,13 @@ export class LimitShare {
   }
 
   async reserve (request: ReservationRequest): Promise<LimitDecision> {
-    const sums = this.#counters.sumsOf(request)
+    const sums = this.#counters.sumKeysOf(request)
     await this.#reader.read(sums, request.withoutStore !== undefined)
     const unread = request.withoutStore === undefined ? undefined : this.#reader.unread(sums)
     if (unread !== undefined && request.withoutStore === 'refuse') {
       return unreadRefusal(request.accounts, unread)
     }
-    const limits = request.accounts.filter(({ counting }) => counting === 'sum').map(({ amount }) => amount)
+    const limits = sumAccountsOf(request.accounts).map(({ amount }) => amount)
     for (const [index, sum] of sums.entries()) this.#divide(sum, limits[index] ?? 0)
     const decision = this.#counters.reserve({
       ...request,

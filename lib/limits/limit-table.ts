@@ -48,14 +48,14 @@ export const refusals: readonly Refusal[] = [
   'budget_unread'
 ]
 
+/** Returns true for a unit of which each call counts one when it is admitted, whatever it uses. */
+export function isPerCall (unit: string): unit is 'requests' | 'calls' {
+  return unit === 'requests' || unit === 'calls'
+}
+
 /** Keeps the limits that depend on what a call used: the others were checked at its admission. */
 export function usageLimits (limits: KeyLimits): KeyLimits {
   const kept: { -readonly [Name in keyof KeyLimits]: KeyLimits[Name] } = { ...limits }
-  for (const {
-    member,
-    row: { unit }
-  } of limitFields) {
-    if (unit === 'requests' || unit === 'calls') delete kept[member]
-  }
+  for (const { member, row } of limitFields) if (isPerCall(row.unit)) delete kept[member]
   return kept
 }

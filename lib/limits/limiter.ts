@@ -7,7 +7,7 @@ import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { isSummed, usedSince } from '../usage/spending.ts'
 import {
   LimitCounters,
-  noUse,
+  undoReservation,
   sumParts,
   unreadRefusal,
   type ActualUsage,
@@ -130,12 +130,12 @@ export class LocalLimiter implements Limiter {
 
   /** @param holder the process that reserves, for `release` */
   reserve (wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
-    const sums = this.counters.sumsOf(wanted)
+    const sums = this.counters.sumKeysOf(wanted)
     if (sums.length === 0) return this.counters.reserve(wanted, holder)
     const ready = this.#peers?.ready()
     // a period may have ended
     if (ready !== undefined) {
-      return ready.then(() => this.#reserve(this.counters.sumsOf(wanted), wanted, holder))
+      return ready.then(() => this.#reserve(this.counters.sumKeysOf(wanted), wanted, holder))
     }
     return this.#reserve(sums, wanted, holder)
   }
@@ -181,7 +181,7 @@ export class LocalLimiter implements Limiter {
     if (usages.length === 0) return
     const byRow = new Map(usages.map(usage => [usage.row.id, usage]))
     for (const [rowId, reservation] of this.counters.withRecords(new Set(byRow.keys()))) {
-      this.settle(reservation, byRow.get(rowId) ?? noUse)
+      this.settle(reservation, byRow.get(rowId) ?? undoReservation)
     }
   }
 
@@ -237,7 +237,7 @@ export class LocalLimiter implements Limiter {
     try {
       await retryWhenLocked(async () => {
         // The store may have been locked only when it wrote: what was reserved then is reserved anew.
-        if (decision?.admitted === true) this.counters.settle(decision.reservation, noUse)
+        if (decision?.admitted === true) this.counters.settle(decision.reservation, undoReservation)
         decision = undefined
         peers.reserve(sums, found => {
           for (const { sum, recorded, reserved, recent } of found) {

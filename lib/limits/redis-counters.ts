@@ -8,15 +8,15 @@ import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
 import { partyName, type Account, type SumAccount, type Unit } from './call-accounts.ts'
 import {
-  amountOf,
+  amountToReserve,
   boundsOf,
-  mostOf,
+  mostWanted,
   nameRefusal,
   settledChange,
-  sumOf,
+  sumKey,
+  type AccountRefusal,
   type ActualUsage,
   type LimitDecision,
-  type LimitStatus,
   type RecordedUsage,
   type ReservationRequest,
   type SumKey
@@ -114,22 +114,22 @@ export class RedisCounters {
     const planned = this.plan(id, request)
     const { party } = planned
     this.#releaseExited(planned)
-    const most = mostOf(wanted)
+    const most = mostWanted(wanted)
     const counted = planned.parts.map(({ account, period }): CountedAccount => {
       const { counting, unit, amount } = account
       if (account.counting !== 'sum' || period === undefined) {
         return counting === 'open'
           ? { counting, amount }
-          : { counting: 'rate', unit, amount, takes: amountOf(account, wanted, most, alreadyAdmitted) }
+          : { counting: 'rate', unit, amount, takes: amountToReserve(account, wanted, most, alreadyAdmitted) }
       }
       return {
         counting: 'sum',
-        key: sumKey(unit, period),
+        key: sumField(unit, period),
         unit,
         amount,
         strict: account.strict,
         ...boundsOf(account, wanted),
-        recorded: recordedOf(sumOf(party, unit, period)),
+        recorded: recordedOf(sumKey(party, unit, period)),
         keep_ms: this.#keepMs(period)
       }
     })
@@ -149,12 +149,12 @@ export class RedisCounters {
       if (text !== undefined) granted[unit] = Number(text)
       if (remaining !== undefined && resetMs !== undefined) rateLimits[unit] ??= { limit, remaining, resetMs }
       if (period !== undefined && counted !== undefined) {
-        used.push({ sum: sumOf(party, unit, period), used: Number(counted) })
+        used.push({ sum: sumKey(party, unit, period), used: Number(counted) })
       }
     }
     const parts = planned.parts.map(part => ({
       ...part,
-      amount: amountOf(part.account, wanted, granted, alreadyAdmitted)
+      amount: amountToReserve(part.account, wanted, granted, alreadyAdmitted)
     }))
     const reservation = { ...planned, parts }
     const amounts = used.map(sum => sum.used)
@@ -167,7 +167,7 @@ export class RedisCounters {
       reservation,
       decision: {
         admitted: false,
-        account: refusal.account,
+        accountIndex: refusal.account,
         ...this.#reasonOf(refused, refusal),
         rateLimits,
         used: amounts
@@ -181,9 +181,9 @@ export class RedisCounters {
    */
   plan (id: string, { accounts, wanted, alreadyAdmitted = false }: ReservationRequest): RedisReservation {
     const [first] = accounts
-    const most = mostOf(wanted)
+    const most = mostWanted(wanted)
     const parts = accounts.map((account): RedisPart => {
-      const amount = amountOf(account, wanted, most, alreadyAdmitted)
+      const amount = amountToReserve(account, wanted, most, alreadyAdmitted)
       return account.counting === 'sum'
         ? { account, amount, period: periodOf(account.window, this.#server.now()) }
         : { account, amount }
@@ -198,7 +198,7 @@ export class RedisCounters {
     const { id, party, parts } = reservation
     const accounts = parts.map(({ account, amount, period }): CountedAccount => {
       const { counting, unit } = account
-      if (period !== undefined) return { counting: 'sum', key: sumKey(unit, period), used: used[unit] ?? 0 }
+      if (period !== undefined) return { counting: 'sum', key: sumField(unit, period), used: used[unit] ?? 0 }
       if (counting === 'open') return { counting, amount: account.amount }
       return { counting: 'rate', unit, amount: account.amount, takes: settledChange(account, amount, used) }
     })
@@ -216,7 +216,7 @@ export class RedisCounters {
         if (account.counting !== 'sum') continue
         const { unit, window } = account
         const sums = getOrAdd(parties, partyName(account), () => new Map<string, Record<string, number>>())
-        getOrAdd(sums, sumKey(unit, periodOf(window, row.atMs)), (): Record<string, number> => ({}))[
+        getOrAdd(sums, sumField(unit, periodOf(window, row.atMs)), (): Record<string, number> => ({}))[
           row.id
         ] = used[unit] ?? 0
       }
@@ -238,7 +238,7 @@ export class RedisCounters {
     const accounts = parts.flatMap(({ account: { unit }, amount, period }): CountedAccount[] =>
       period === undefined
         ? []
-        : [{ counting: 'sum', key: sumKey(unit, period), amount, keep_ms: this.#keepMs(period) }]
+        : [{ counting: 'sum', key: sumField(unit, period), amount, keep_ms: this.#keepMs(period) }]
     )
     await this.#batch.add(party, { kind: 'renew', id, accounts, admitted: !isOpen })
   }
@@ -255,7 +255,7 @@ export class RedisCounters {
   #releaseExited ({ party, parts }: RedisReservation): void {
     if (this.#exited.length === 0) return
     const keys = parts.flatMap(({ account: { unit }, period }) =>
-      period === undefined ? [] : [sumKey(unit, period)]
+      period === undefined ? [] : [sumField(unit, period)]
     )
     const name = `${party} ${keys.join(' ')}`
     if (this.#released.has(name)) return
@@ -271,10 +271,10 @@ export class RedisCounters {
   #reasonOf (
     account: Account,
     { reason, wait_ms: waitMs }: NonNullable<Reply['refusal']>
-  ): Omit<Extract<LimitDecision, { readonly admitted: false }>, 'admitted' | 'account' | keyof LimitStatus> {
+  ): Omit<AccountRefusal, 'accountIndex'> {
     if (account.counting !== 'sum') return { reason: countedLimits[account.limit].refusal, waitMs }
     return {
-      ...nameRefusal(account.name, reason === 'too_small' || reason === 'reserved' ? reason : ''),
+      ...nameRefusal(account.name, reason === 'too_small' || reason === 'reserved' ? reason : 'exhausted'),
       endMs: this.#endOf(account)
     }
   }
@@ -305,6 +305,6 @@ function getOrAdd<Value> (map: Map<string, Value>, key: string, make: () => Valu
 }
 
 /** Names a sum among those of its party: of money as earlier versions do. */
-function sumKey (unit: Unit, { name, fromMs }: Period): string {
+function sumField (unit: Unit, { name, fromMs }: Period): string {
   return `${unit === 'nanoUsd' ? 'budget' : unit}:${name}:${fromMs}`
 }

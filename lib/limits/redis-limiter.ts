@@ -8,15 +8,16 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { partyName, type Account } from './call-accounts.ts'
+import { partyName, sumAccountsOf, type Account } from './call-accounts.ts'
+import { isPerCall } from './limit-table.ts'
 import { LimitShare } from './limit-share.ts'
 import { isLeased, RedisCounters, renewEveryMs, type RedisReservation } from './redis-counters.ts'
 import {
   looked,
-  mostOf,
-  noUse,
-  sumOf,
-  sumOfAccount,
+  mostWanted,
+  undoReservation,
+  sumKey,
+  accountSumKey,
   unreadRefusal,
   type ActualUsage,
   type Granted,
@@ -107,7 +108,9 @@ export class RedisLimiter implements Limiter {
   async reserve (request: ReservationRequest): Promise<LimitDecision> {
     const { accounts, wanted } = request
     if (accounts.length === 0) {
-      return { admitted: true, reservation: ++this.#last, granted: mostOf(wanted), rateLimits: {}, used: [] }
+      return {
+        admitted: true, reservation: ++this.#last, granted: mostWanted(wanted), rateLimits: {}, used: []
+      }
     }
     return (await this.#reserveShared(request)) ?? (await this.#reserveAlone(request))
   }
@@ -141,7 +144,7 @@ export class RedisLimiter implements Limiter {
    */
   async #reserveShared (request: ReservationRequest): Promise<LimitDecision | undefined> {
     if (!this.#server.isUp) return undefined
-    const sums = this.#sumsOf(request)
+    const sums = this.#sumKeysOf(request)
     await this.#reader.read(sums, request.withoutStore !== undefined)
     const unread = request.withoutStore === undefined ? undefined : this.#reader.unread(sums)
     if (unread !== undefined && request.withoutStore === 'refuse') {
@@ -151,10 +154,12 @@ export class RedisLimiter implements Limiter {
     const id = this.#newId(request)
     const held: RedisReservation[] = []
     let { wanted } = request
-    let granted: Granted = mostOf(wanted)
+    let granted: Granted = mostWanted(wanted)
     let rateLimits: RateLimits = {}
     const amounts: number[] = []
-    const release = (): void => { for (const reservation of held) this.#settleSoon(reservation, noUse) }
+    const release = (): void => {
+      for (const reservation of held) this.#settleSoon(reservation, undoReservation)
+    }
     for (const { accounts, indexes } of partiesOf(request.accounts)) {
       const own = { ...request, accounts, wanted }
       try {
@@ -166,7 +171,7 @@ export class RedisLimiter implements Limiter {
         amounts.push(...decision.used)
         if (!decision.admitted) {
           release()
-          return { ...decision, account: indexes[decision.account] ?? 0, rateLimits, used: amounts }
+          return { ...decision, accountIndex: indexes[decision.accountIndex] ?? 0, rateLimits, used: amounts }
         }
         held.push(reservation)
         granted = decision.granted
@@ -221,7 +226,7 @@ export class RedisLimiter implements Limiter {
         return { ...plan, parts: plan.parts.filter(({ account: { counting } }) => counting !== 'rate') }
       })
     if (without === 'allow') {
-      const granted = mostOf(request.wanted)
+      const granted = mostWanted(request.wanted)
       return {
         admitted: true,
         reservation: this.#admit({ held: heldOf(granted), isShared: false }),
@@ -320,7 +325,7 @@ export class RedisLimiter implements Limiter {
         if (!isShared) continue
         for (const { party, parts } of held) {
           for (const { account: { unit }, amount, period } of parts) {
-            if (period !== undefined && sumOf(party, unit, period).name === name) reserved += amount
+            if (period !== undefined && sumKey(party, unit, period).name === name) reserved += amount
           }
         }
       }
@@ -332,10 +337,8 @@ export class RedisLimiter implements Limiter {
     })
   }
 
-  #sumsOf ({ accounts }: ReservationRequest): SumKey[] {
-    return accounts.flatMap(account => (
-      account.counting === 'sum' ? [sumOfAccount(account, this.#server.now())] : []
-    ))
+  #sumKeysOf ({ accounts }: ReservationRequest): SumKey[] {
+    return sumAccountsOf(accounts).map(account => accountSumKey(account, this.#server.now()))
   }
 
   #note (sum: SumKey, { recorded, counted, countedAtMs }: Partial<KnownSum>): void {
@@ -379,7 +382,7 @@ function partiesOf (
 function usedAsReserved ({ parts }: RedisReservation): ActualUsage['used'] {
   return Object.fromEntries(
     parts.flatMap(({ account: { counting, unit }, amount }) =>
-      counting === 'rate' && unit !== 'requests' ? [[unit, amount]] : []
+      counting === 'rate' && !isPerCall(unit) ? [[unit, amount]] : []
     )
   )
 }

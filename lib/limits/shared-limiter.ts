@@ -13,7 +13,7 @@ import { sendMessage, type IpcChannel, type WorkerChannel } from '../async/ipc.t
 import { GatewayError } from '../core/errors.ts'
 import type { Account } from './call-accounts.ts'
 import {
-  noUse,
+  undoReservation,
   type ActualUsage,
   type LimitDecision,
   type RecordedUsage,
@@ -226,12 +226,12 @@ export function answerLimitMessages (
     // The worker exited while usage records were read: no call has the reservation.
     if (!hasExited)
       sendMessage(worker, { limits: 'decisions', decisions: [{ request, decision }], isLate: true })
-    else if (decision.admitted) limiter.settle(decision.reservation, noUse)
+    else if (decision.admitted) limiter.settle(decision.reservation, undoReservation)
   }
 }
 
 function hasNoSlot ({ accounts }: ReservationRequest, decision: LimitDecision): boolean {
-  return !decision.admitted && accounts[decision.account]?.counting === 'open'
+  return !decision.admitted && accounts[decision.accountIndex]?.counting === 'open'
 }
 
 function isMessage (message: unknown): message is Message {

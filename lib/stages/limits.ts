@@ -18,7 +18,9 @@ import {
   type Account,
   type Party,
   type PartyBudget,
-  type PartyKind
+  type PartyKind,
+  sumAccountsOf,
+  type SumAccount
 } from '../limits/call-accounts.ts'
 import { requestBytes, type ExceededBudget, type RecordedEstimate } from '../core/record.ts'
 import { budgetLeftHeader, usdText, budgetLeft, rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
@@ -43,7 +45,7 @@ import {
 import { spendingOn } from '../guards/text-filter.ts'
 import type { JudgeSpending } from '../guards/text-judge.ts'
 import type { Limiter } from '../limits/limiter.ts'
-import { noUse, type LimitDecision, type ReservationRequest, type Wanted } from '../limits/counters.ts'
+import { undoReservation, type LimitDecision, type ReservationRequest, type Wanted } from '../limits/counters.ts'
 import type { Services } from '../services.ts'
 
 export interface LimitsOptions<R> {
@@ -85,6 +87,8 @@ export function limits<R = unknown> (
 /** The accounts a call counts in, the budgets it spends from, and the amounts to reserve. */
 interface ReservationPlan<R> {
   readonly accounts: readonly Account[]
+  /** Those of the accounts that are sums. */
+  readonly sums: readonly SumAccount[]
   readonly budgets: readonly PartyBudget[]
   readonly hasSoft: boolean
   readonly isStrict: boolean
@@ -147,7 +151,7 @@ class CallLimits<R> {
     const accounts = accountsOf(parties, paysProvider || spending.length > 0).filter(
       ({ unit }) => !isInsteadOfTokens(unit) || units[unit] !== undefined
     )
-    const sums = accounts.filter(account => account.counting === 'sum')
+    const sums = sumAccountsOf(accounts)
     const budgets = sums.flatMap(({ party, partyId, budget, soft = [] }) => (
       (budget === undefined ? soft : [budget]).map(each => ({ party, partyId, budget: each }))
     ))
@@ -177,21 +181,21 @@ class CallLimits<R> {
       }
     }
     const hasSoft = sums.some(({ soft }) => soft !== undefined)
-    return { accounts, budgets, hasSoft, isStrict, routes, request }
+    return { accounts, sums, budgets, hasSoft, isStrict, routes, request }
   }
 
   /** Notes a decision in the record. @throws GatewayError for a refusal */
   #decided<C extends RoutedCall<R>> (
     call: C,
     estimated: RequestEstimate<R>,
-    { accounts, budgets, hasSoft, isStrict, routes, request }: ReservationPlan<R>,
+    { accounts, sums, budgets, hasSoft, isStrict, routes, request }: ReservationPlan<R>,
     decision: LimitDecision
   ): C {
     const { record } = call
     record.limitHeaders = decision.admitted
       ? rateLimitHeaders(decision.rateLimits)
       : refusalHeaders(decision, accounts)
-    const left = record.hidesCost || budgets.length === 0 ? undefined : budgetLeft(accounts, decision.used)
+    const left = record.hidesCost || budgets.length === 0 ? undefined : budgetLeft(sums, decision.used)
     if (left !== undefined) {
       record.budgetLeftNanoUsd = left
       record.limitHeaders = { ...record.limitHeaders, [budgetLeftHeader]: usdText(left) }
@@ -203,7 +207,7 @@ class CallLimits<R> {
     record.reservation = decision.reservation
     this.#services.namedBudgets?.noteAdmitted(accounts, steadyNow())
     if (decision.isUnread === true) record.budgetUnread = true
-    if (hasSoft) record.exceededBudgets = exceededBudgets(accounts, decision.used)
+    if (hasSoft) record.exceededBudgets = exceededBudgets(sums, decision.used)
     if (budgets.length > 0) {
       record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : request.wanted.nanoUsd?.usual
     }
@@ -317,7 +321,7 @@ async function untilAborted (
   } catch (error) {
     decision.then(
       late => {
-        if (late.admitted) limiter.settle(late.reservation, noUse)
+        if (late.admitted) limiter.settle(late.reservation, undoReservation)
       },
       () => {
         /* nothing is reserved */
@@ -424,16 +428,13 @@ function capitalised (text: string): string {
 
 /** Lists exhausted soft budgets; `undefined` if there are none. */
 function exceededBudgets (
-  accounts: readonly Account[],
+  sums: readonly SumAccount[],
   used: readonly number[]
 ): readonly ExceededBudget[] | undefined {
   let exceeded: ExceededBudget[] | undefined
-  let index = 0
-  for (const account of accounts) {
-    if (account.counting !== 'sum') continue
-    const usedOf = used[index++] ?? 0
+  for (const [index, account] of sums.entries()) {
     for (const budget of account.soft ?? []) {
-      if (usedOf < nanoUsdOf(budget)) continue
+      if ((used[index] ?? 0) < nanoUsdOf(budget)) continue
       const { endMs } = periodOf(account.window, steadyNow())
       ;(exceeded ??= []).push({ party: partyName(account), budget: budgetText(budget), endMs })
     }
@@ -442,10 +443,10 @@ function exceededBudgets (
 }
 
 function refusal (
-  { account: index, reason, waitMs, endMs }: Refused,
+  { accountIndex, reason, waitMs, endMs }: Refused,
   accounts: readonly Account[]
 ): GatewayError {
-  const account = accounts[index] as Account // the limiter returns an index of its input
+  const account = accounts[accountIndex] as Account // the limiter returns an index of its input
   const name = partyText(account)
   const amount = inLimitUnit(account, account.amount)
   const param = params[account.party]

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { accountsOf } from '../../lib/limits/call-accounts.ts'
-import { LimitCounters, sumOf, unreadRefusal } from '../../lib/limits/counters.ts'
+import { LimitCounters, sumKey, unreadRefusal } from '../../lib/limits/counters.ts'
 import { periodOf } from '../../lib/limits/windows.ts'
 import { recordedAfterMs } from '../../lib/usage/refunds.ts'
 import { dayMs } from '../../lib/core/day.ts'
@@ -190,6 +190,6 @@ t.test('a sum that could not be read is refused by its account, also once its wi
     { kind: 'key', id: 'a', limits: { budget: { usd: 1, per: 'day' } } },
     { kind: 'end_user', id: 'p/x', limits: { budget: { usd: 1, per: 'day' } } }
   ])
-  const ended = sumOf('end_user:p/x', 'nanoUsd', periodOf({ per: 'day' }, Date.UTC(2025, 10, 21)))
-  t.match(unreadRefusal(accounts, ended), { admitted: false, reason: 'budget_unread', account: 1 })
+  const ended = sumKey('end_user:p/x', 'nanoUsd', periodOf({ per: 'day' }, Date.UTC(2025, 10, 21)))
+  t.match(unreadRefusal(accounts, ended), { admitted: false, reason: 'budget_unread', accountIndex: 1 })
 })

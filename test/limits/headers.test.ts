@@ -38,7 +38,7 @@ t.test('limits are written for requests and tokens, if the key has them', async 
 t.test('a refusal for what is in flight says that no request remains', async t => {
   t.same(
     refusalHeaders(
-      { admitted: false, account: 0, reason: 'concurrent_calls', waitMs: 1000, used: [], rateLimits },
+      { admitted: false, accountIndex: 0, reason: 'concurrent_calls', waitMs: 1000, used: [], rateLimits },
       accounts({ concurrentCalls: 2 })
     ),
     {
@@ -50,7 +50,7 @@ t.test('a refusal for what is in flight says that no request remains', async t =
   )
   t.same(
     refusalHeaders(
-      { admitted: false, account: 0, reason: 'budget_reserved', waitMs: 1000, used: [], rateLimits: {} },
+      { admitted: false, accountIndex: 0, reason: 'budget_reserved', waitMs: 1000, used: [], rateLimits: {} },
       accounts({ budget: { usd: 1, per: 'day' } })
     ),
     {
@@ -61,7 +61,7 @@ t.test('a refusal for what is in flight says that no request remains', async t =
   )
   t.same(
     refusalHeaders(
-      { admitted: false, account: 0, reason: 'requests', waitMs: 1500, used: [], rateLimits },
+      { admitted: false, accountIndex: 0, reason: 'requests', waitMs: 1500, used: [], rateLimits },
       accounts({ requestsPerMinute: 60 })
     ),
     rateLimitHeaders(rateLimits),
@@ -71,7 +71,7 @@ t.test('a refusal for what is in flight says that no request remains', async t =
     refusalHeaders(
       {
         admitted: false,
-        account: 0,
+        accountIndex: 0,
         reason: 'budget',
         waitMs: 0,
         endMs: 7_200_000,
@@ -87,7 +87,7 @@ t.test('a refusal for what is in flight says that no request remains', async t =
     refusalHeaders(
       {
         admitted: false,
-        account: 0,
+        accountIndex: 0,
         reason: 'budget',
         waitMs: 0,
         endMs: Infinity,

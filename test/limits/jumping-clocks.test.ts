@@ -121,7 +121,7 @@ async function jump (t: Test, database: Database, seed: number): Promise<{ admit
     if (decision.used.some((amount, place) => amount !== expected[place]?.ofAll)) fail('used')
     if (decision.admitted !== expected.every(({ passes }) => passes)) fail('decided')
     if (!decision.admitted) {
-      const refused = expected[decision.account]
+      const refused = expected[decision.accountIndex]
       if (refused?.passes !== false || refused.endMs !== decision.endMs) fail('refused')
     } else {
       const held = decision.granted.nanoUsd ?? NaN

@@ -60,7 +60,7 @@ t.test('an end user whose spending the store does not say is waited for a quarte
   t.match(await share.reserve({ ...request, withoutStore: 'refuse' }), {
     admitted: false,
     reason: 'budget_unread',
-    account: 0
+    accountIndex: 0
   })
   t.match(await share.reserve({ ...request, withoutStore: 'allow' }), { admitted: true, isUnread: true })
 })

@@ -675,7 +675,7 @@ t.test(
       t.match(await new LocalLimiter({ readUsed }).reserve({ ...wanted, withoutStore: 'refuse' }), {
         admitted: false,
         reason: 'budget_unread',
-        account: 0,
+        accountIndex: 0,
         waitMs: 1000
       })
       t.ok(performance.now() - began < 5000)

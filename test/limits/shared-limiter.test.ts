@@ -340,7 +340,7 @@ t.test('what comes up while a worker waits for decisions is sent after them, as 
     decisions: [
       {
         request: 2,
-        decision: { admitted: false, account: 0, reason: 'requests', waitMs: 6000, rateLimits: {} }
+        decision: { admitted: false, accountIndex: 0, reason: 'requests', waitMs: 6000, rateLimits: {} }
       }
     ],
     isLate: false

@@ -123,7 +123,7 @@ export class KeyCounters {
 
   /** Returns the sum of the first budget of a call. */
   sumFor (call: KeyCall): SumKey | undefined {
-    return this.counters.sumsOf(requestOf(call))[0]
+    return this.counters.sumKeysOf(requestOf(call))[0]
   }
 
   setUsed (sum: SumKey, used: number): number {
