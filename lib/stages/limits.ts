@@ -3,49 +3,32 @@
  * key, its tags, its models and its end user.
  */
 
-import { GatewayError } from '../core/errors.ts'
-import { countedLimits, type CountedLimit } from '../../schemas/config/counted-limits.ts'
 import { steadyNow } from '../async/steady-clock.ts'
-import { budgetText, nanoUsdOf, type Budget } from '../core/key.ts'
+import { abortable } from '../async/cancellation.ts'
+import { sleep } from '../async/sleep.ts'
+import { budgetText, nanoUsdOf } from '../core/key.ts'
 import { usageLimits } from '../limits/limit-table.ts'
 import {
   accountsOf,
-  inLimitUnit,
-  isInsteadOfTokens,
   limitedParties,
   partyName,
-  partyText,
-  type Account,
   type Party,
-  type PartyBudget,
-  type PartyKind,
-  sumAccountsOf,
   type SumAccount
 } from '../limits/call-accounts.ts'
-import { requestBytes, type ExceededBudget, type RecordedEstimate } from '../core/record.ts'
 import { budgetLeftHeader, usdText, budgetLeft, rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
+import { refusalError } from '../limits/refusal-error.ts'
+import { RequestEstimate } from '../limits/request-estimate.ts'
+import { planReservation, type ReservationPlan } from '../limits/reservation-plan.ts'
+import { undoReservation, type LimitDecision, type ReservationRequest } from '../limits/counters.ts'
 import { periodOf } from '../limits/windows.ts'
-import { rowId } from '../text/ids.ts'
-import { abortable } from '../async/cancellation.ts'
-import { sleep } from '../async/sleep.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
-import { checkStagesPriced, maxCompletionOf, maxCostOf, pricedRoutes } from '../limits/prices.ts'
-import type { Route } from '../core/route.ts'
-import { charactersPerToken, type EstimatedUnits } from '../core/usage.ts'
-import type { AuthedCall, RoutedCall } from '../core/call.ts'
-import type { CallSignal } from '../core/call-signal.ts'
-import {
-  maxMediaTokens,
-  noMedia,
-  answerTokens,
-  type Estimate,
-  type EstimateRequest,
-  wantedUnits
-} from '../limits/estimate.ts'
 import { spendingOn } from '../guards/text-filter.ts'
 import type { JudgeSpending } from '../guards/text-judge.ts'
+import type { AuthedCall, RoutedCall } from '../core/call.ts'
+import type { CallSignal } from '../core/call-signal.ts'
+import type { ExceededBudget } from '../core/record.ts'
+import type { EstimateRequest } from '../limits/estimate.ts'
 import type { Limiter } from '../limits/limiter.ts'
-import { undoReservation, type LimitDecision, type ReservationRequest, type Wanted } from '../limits/counters.ts'
 import type { Services } from '../services.ts'
 
 export interface LimitsOptions<R> {
@@ -84,18 +67,7 @@ export function limits<R = unknown> (
   return map(call => callLimits.admit(call))
 }
 
-/** The accounts a call counts in, the budgets it spends from, and the amounts to reserve. */
-interface ReservationPlan<R> {
-  readonly accounts: readonly Account[]
-  /** Those of the accounts that are sums. */
-  readonly sums: readonly SumAccount[]
-  readonly budgets: readonly PartyBudget[]
-  readonly hasSoft: boolean
-  readonly isStrict: boolean
-  /** The routes that its budgets allow. */
-  readonly routes: RoutedCall<R>['routes']
-  readonly request: ReservationRequest
-}
+type Refused = Extract<LimitDecision, { readonly admitted: false }>
 
 class CallLimits<R> {
   readonly #services: LimitsServices
@@ -107,22 +79,24 @@ class CallLimits<R> {
   }
 
   admit<C extends RoutedCall<R>> (call: C): C | Promise<C> {
-    const { settings, namedBudgets } = this.#services
+    const { settings, namedBudgets, textStages } = this.#services
     const { estimate, onlyStageCosts = false } = this.#options
-    if (onlyStageCosts && this.#spendingOf(call).length === 0) return call
+    const spending = textStages === undefined ? [] : spendingOn(textStages, call)
+    if (onlyStageCosts && spending.length === 0) return call
     const estimated = new RequestEstimate(call, estimate)
     if (estimate !== undefined && !onlyStageCosts) call.record.estimate = estimated
     const own = limitedParties(call.key, settings.limits.defaultKeyLimits)
     const named = namedBudgets?.partiesOf(call, steadyNow(), { mayBeAnonymous: onlyStageCosts }) ?? []
     return named instanceof Promise
-      ? named.then(found => this.#reserve(call, estimated, own, found))
-      : this.#reserve(call, estimated, own, named)
+      ? named.then(found => this.#reserve(call, estimated, spending, own, found))
+      : this.#reserve(call, estimated, spending, own, named)
   }
 
   /** @param named the parties that the call names */
   #reserve<C extends RoutedCall<R>> (
     call: C,
     estimated: RequestEstimate<R>,
+    spending: readonly JudgeSpending[],
     own: readonly Party[],
     named: readonly Party[]
   ): C | Promise<C> {
@@ -131,8 +105,12 @@ class CallLimits<R> {
     if (named.length > 0) {
       call.record.parties = named.map(({ kind, id }) => partyName({ party: kind, partyId: id }))
     }
-    const plan = this.#plan(call, estimated.value, parties)
-    const decision = this.#services.limiter.reserve(plan.request)
+    const { models, settings, limiter } = this.#services
+    const { estimate, onlyStageCosts = false } = this.#options
+    const plan = planReservation(call, estimated.value, parties, spending, {
+      models, settings, isEstimated: estimate !== undefined, onlyStageCosts
+    })
+    const decision = limiter.reserve(plan.request)
     // Usually this process decides by itself, and there is no promise to wait for.
     return decision instanceof Promise || this.#waits(decision)
       ? this.#reserveLater(plan.request, decision, call.signal)
@@ -140,55 +118,11 @@ class CallLimits<R> {
       : this.#decided(call, estimated, plan, decision)
   }
 
-  #plan (call: RoutedCall<R>, tokens: Estimate, parties: readonly Party[]): ReservationPlan<R> {
-    const { models, settings } = this.#services
-    const { estimate, onlyStageCosts = false } = this.#options
-    const { record } = call
-    const units = onlyStageCosts ? {} : wantedUnits(tokens)
-    const spending = this.#spendingOf(call)
-    // Stages use the gateway's own keys, whoever pays for the call.
-    const paysProvider = !onlyStageCosts && record.ownProviderKey !== true
-    const accounts = accountsOf(parties, paysProvider || spending.length > 0).filter(
-      ({ unit }) => !isInsteadOfTokens(unit) || units[unit] !== undefined
-    )
-    const sums = sumAccountsOf(accounts)
-    const budgets = sums.flatMap(({ party, partyId, budget, soft = [] }) => (
-      (budget === undefined ? soft : [budget]).map(each => ({ party, partyId, budget: each }))
-    ))
-    const routes = paysProvider
-      ? budgets.reduce<RoutedCall<R>['routes']>(
-          (left, budget) => pricedRoutes({ ...call, routes: left }, models, budget, tokens),
-          call.routes
-        )
-      : call.routes
-    const isStrict = estimate !== undefined && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
-    const bodyBytes = requestBytes(record)
-    const ownCost = paysProvider ? this.#costsOf(tokens, routes, isStrict, bodyBytes) : noCost
-    const nanoUsd = spending.length === 0 || budgets.length === 0
-      ? ownCost
-      : withExtra(ownCost, this.#costOfStages(spending, bodyBytes, tokens, budgets))
-    const request: ReservationRequest = {
-      accounts,
-      ...record.parties !== undefined && { withoutStore: settings.limits.withoutStore },
-      // If this process is killed, the usage record with this id settles the reservation.
-      ...sums.length > 0 && { rowId: (record.rowId ??= rowId()) },
-      wanted: {
-        tokens: {
-          most: tokens.units === undefined && !onlyStageCosts ? tokens.prompt + tokens.completion : 0
-        },
-        ...units,
-        ...budgets.length > 0 && { nanoUsd }
-      }
-    }
-    const hasSoft = sums.some(({ soft }) => soft !== undefined)
-    return { accounts, sums, budgets, hasSoft, isStrict, routes, request }
-  }
-
   /** Notes a decision in the record. @throws GatewayError for a refusal */
   #decided<C extends RoutedCall<R>> (
     call: C,
     estimated: RequestEstimate<R>,
-    { accounts, sums, budgets, hasSoft, isStrict, routes, request }: ReservationPlan<R>,
+    { accounts, sums, budgets, hasSoft, isStrict, mediaTokens, routes, request }: ReservationPlan<R>,
     decision: LimitDecision
   ): C {
     const { record } = call
@@ -202,7 +136,7 @@ class CallLimits<R> {
     }
     if (!decision.admitted) {
       record.refusedBy = decision.reason
-      throw refusal(decision, accounts)
+      throw refusalError(decision, accounts)
     }
     record.reservation = decision.reservation
     this.#services.namedBudgets?.noteAdmitted(accounts, steadyNow())
@@ -213,11 +147,7 @@ class CallLimits<R> {
     }
     if (isStrict) {
       record.maxCostNanoUsd = decision.granted.nanoUsd
-      const { media: counts = noMedia } = estimated.value
-      const media = { counts, bodyBytes: requestBytes(record), prompts: 1 }
-      estimated.mediaTokens = Math.max(
-        ...routes.map(({ modelId }) => maxMediaTokens(media, this.#services.models.find(modelId)))
-      )
+      estimated.countMediaAs(mediaTokens)
     }
     return routes.length === call.routes.length ? call : { ...call, routes }
   }
@@ -238,72 +168,6 @@ class CallLimits<R> {
 
   #waits (decision: LimitDecision): decision is Refused {
     return !decision.admitted && this.#options.waitForCapacity === true && decision.waitMs > 0
-  }
-
-  #spendingOf (call: RoutedCall<R>): readonly JudgeSpending[] {
-    const { textStages } = this.#services
-    return textStages === undefined ? [] : spendingOn(textStages, call)
-  }
-
-  /**
-   * Returns what a call usually costs; for strict budgets also the most it can cost, and the least that
-   * allows a useful answer.
-   */
-  #costsOf (tokens: Estimate, routes: readonly Route[], isStrict: boolean, bodyBytes: number): Wanted {
-    const { models, settings } = this.#services
-    const {
-      prompt,
-      maxPrompt = prompt,
-      completion,
-      minCompletion = 0,
-      answers = 1,
-      choices = 1,
-      units,
-      writesCache,
-      searches = 0
-    } = tokens
-    const usual = maxCostOf(routes, models, { prompt, completion, units, writesCache })
-    if (!isStrict) return { most: usual, usual }
-    const { maxUnits = units, minUnits = maxUnits, media: counts = noMedia } = tokens
-    const maxCompletion = maxCompletionOf(tokens, routes, models, settings.limits.defaultMaxTokens)
-    return {
-      most: maxCostOf(routes, models, {
-        prompt: maxPrompt * answers,
-        media: { counts, bodyBytes, prompts: answers },
-        completion: maxCompletion,
-        units: maxUnits,
-        writesCache,
-        searches: searches * answers
-      }),
-      least: maxCostOf(routes, models, {
-        prompt: maxPrompt * choices,
-        media: { counts, bodyBytes, prompts: choices },
-        completion: minCompletion * choices,
-        units: minUnits,
-        writesCache,
-        searches
-      }),
-      usual
-    }
-  }
-
-  /**
-   * Returns what configured stages may spend on models: they check the request, and the tool results of each
-   * turn. Each check is assumed to cost one token per character of the request, which `checkLookAffordable`
-   * enforces.
-   */
-  #costOfStages (
-    spending: readonly JudgeSpending[],
-    bodyBytes: number,
-    { prompt, maxPrompt = prompt, answers = 1, units }: Estimate,
-    budgets: readonly PartyBudget[]
-  ): number {
-    const { models } = this.#services
-    const textTokens = units === undefined ? Math.max(maxPrompt, charactersPerToken * prompt) : bodyBytes
-    checkStagesPriced(spending.map(({ route }) => route), models, budgets)
-    return spending.reduce((sum, { route, promptTokens, answerTokens }) => sum + maxCostOf(
-      [route], models, { prompt: answers * (promptTokens + textTokens), completion: answers * answerTokens }
-    ), 0)
   }
 }
 
@@ -331,56 +195,6 @@ async function untilAborted (
   }
 }
 
-const noTokens: Estimate = { prompt: 0, completion: 0 }
-const noCost: Wanted = { most: 0, least: 0, usual: 0 }
-
-/**
- * The estimate of one request, computed on first use and kept: it reads every text of the request, which
- * takes milliseconds for a large one.
- */
-class RequestEstimate<R> implements RecordedEstimate {
-  readonly #estimate: EstimateRequest<R> | undefined
-  /** Undefined once the estimate is computed. */
-  #request: R | undefined
-  readonly #routes: readonly Route[]
-  #value: Estimate | undefined
-  /**
-   * Tokens to count for media if the provider reports no usage. Only set for strict budgets, which count the
-   * most a call can cost.
-   */
-  mediaTokens = 0
-
-  constructor ({ request, routes }: RoutedCall<R>, estimate: EstimateRequest<R> | undefined) {
-    this.#request = request
-    this.#routes = routes
-    this.#estimate = estimate
-  }
-
-  get value (): Estimate {
-    if (this.#value === undefined) {
-      // the request is defined until the estimate is
-      this.#value = this.#estimate?.(this.#request as R, this.#routes) ?? noTokens
-      this.#request = undefined
-    }
-    return this.#value
-  }
-
-  countPrompt (): number | undefined {
-    const { prompt, units } = this.value
-    return units === undefined ? prompt + this.mediaTokens : undefined
-  }
-
-  countAnswer (): number {
-    const { completion, choices = 1 } = this.value
-    return Math.min(completion, choices * answerTokens)
-  }
-
-  estimateUnits (): EstimatedUnits | undefined {
-    const { units, prompt, completion } = this.value
-    return units && { ...units, promptTokens: prompt, completionTokens: completion }
-  }
-}
-
 /**
  * Counts usage without refusing: one call in, the same call out. For calls that fetch what an earlier call
  * was admitted for.
@@ -405,27 +219,6 @@ export function countOnly ({
   })
 }
 
-/** Adds an amount to each part. */
-function withExtra ({ most, least, usual }: Wanted, amount: number): Wanted {
-  return {
-    most: most + amount,
-    ...least !== undefined && { least: least + amount },
-    ...usual !== undefined && { usual: usual + amount }
-  }
-}
-
-type Refused = Extract<LimitDecision, { readonly admitted: false }>
-
-/** Longest `retry-after` of a refusal, in seconds. */
-const maxRetrySeconds = 60
-
-/** Request parameters that name a party. */
-const params: Readonly<Partial<Record<PartyKind, string>>> = { end_user: 'user', model: 'model' }
-
-function capitalised (text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
-}
-
 /** Lists exhausted soft budgets; `undefined` if there are none. */
 function exceededBudgets (
   sums: readonly SumAccount[],
@@ -440,59 +233,4 @@ function exceededBudgets (
     }
   }
   return exceeded
-}
-
-function refusal (
-  { accountIndex, reason, waitMs, endMs }: Refused,
-  accounts: readonly Account[]
-): GatewayError {
-  const account = accounts[accountIndex] as Account // the limiter returns an index of its input
-  const name = partyText(account)
-  const amount = inLimitUnit(account, account.amount)
-  const param = params[account.party]
-  const retryAfterSeconds = Math.min(maxRetrySeconds, Math.max(1, Math.ceil(waitMs / 1000)))
-  if (reason === 'budget_unread') {
-    return new GatewayError('overloaded', {
-      ...param !== undefined && { param },
-      message: `The spending of ${name} cannot be read at the moment. Try again later.`,
-      retryAfterSeconds
-    })
-  }
-  if (account.counting !== 'sum') {
-    const { allows, note }: CountedLimit = countedLimits[account.limit]
-    return new GatewayError('rate_limit_exceeded', {
-      message: `${capitalised(name)} allows ${amount} ${allows}.${note === undefined ? '' : ` ${note}`}`,
-      retryAfterSeconds
-    })
-  }
-  const untilEnd =
-    endMs === undefined || endMs === Infinity
-      ? undefined
-      : Math.max(1, Math.ceil((endMs - steadyNow()) / 1000))
-  if (account.limit !== 'budget') {
-    const message = `${capitalised(name)} allows ${amount} ${countedLimits[account.limit].allows}.`
-    return new GatewayError('rate_limit_exceeded', {
-      message,
-      retryAfterSeconds:
-        waitMs > 0 ? retryAfterSeconds : Math.min(maxRetrySeconds, untilEnd ?? maxRetrySeconds)
-    })
-  }
-  // Soft budgets refuse nothing.
-  const budget = `budget of ${name} (${budgetText(account.budget as Budget)})`
-  if (reason === 'budget_reserved') {
-    return new GatewayError('rate_limit_exceeded', {
-      ...param !== undefined && { param },
-      message: `Calls in progress may use up the ${budget}.`,
-      retryAfterSeconds
-    })
-  }
-  const message =
-    reason === 'budget'
-      ? `The ${budget} is exhausted.`
-      : `The remaining ${budget} is too small for this call.`
-  return new GatewayError('insufficient_quota', {
-    ...param !== undefined && { param },
-    message,
-    ...untilEnd !== undefined && untilEnd <= maxRetrySeconds && { retryAfterSeconds: untilEnd }
-  })
 }

@@ -28,6 +28,8 @@ export interface CountedLimit {
   readonly refusal: string
   /** Follows "This API key allows 5". */
   readonly allows: string
+  /** Follows "This API key allows 1". */
+  readonly allowsOne: string
   /** A sentence after that. */
   readonly note?: string
   /** In the reference of the configuration. */
@@ -45,6 +47,7 @@ export const countedLimits = {
     maximum: 1_000_000,
     refusal: 'requests',
     allows: 'requests to providers per minute',
+    allowsOne: 'request to a provider per minute',
     note: 'Retries and further tool turns of a call count too.',
     description: 'Requests to providers per minute; a full minute\'s amount may be used at once.',
     help: 'provider requests per minute',
@@ -56,6 +59,7 @@ export const countedLimits = {
     maximum: 1_000_000_000,
     refusal: 'tokens',
     allows: 'tokens per minute',
+    allowsOne: 'token per minute',
     description: 'Tokens per minute, prompt and completion together.',
     help: 'tokens per minute, prompt and completion together',
     label: 'Tokens per minute'
@@ -66,6 +70,7 @@ export const countedLimits = {
     maximum: 1_000_000,
     refusal: 'concurrent_calls',
     allows: 'concurrent calls',
+    allowsOne: 'concurrent call',
     description: 'Calls open at the same time; further ones are refused with 429.',
     help: 'concurrent calls',
     label: 'Concurrent calls'
@@ -77,6 +82,7 @@ export const countedLimits = {
     maximum: 1_000_000,
     refusal: 'images',
     allows: 'images per day, in UTC',
+    allowsOne: 'image per day, in UTC',
     description: 'Generated images per day, in UTC.',
     help: 'generated images per day, in UTC',
     label: 'Images per day'

@@ -15,15 +15,18 @@ const root = join(import.meta.dirname, '../../..')
 const rows = `
   audio_seconds_per_day: {
     unit: 'audio_ms', counting: 'sum', per: 'day', maximum: 1_000_000, refusal: 'audio',
-    allows: 'seconds of audio per day, in UTC', description: 'Seconds.', help: 'seconds', label: 'Audio'
+    allows: 'seconds of audio per day, in UTC', allowsOne: 'second of audio per day, in UTC',
+    description: 'Seconds.', help: 'seconds', label: 'Audio'
   },
   pages_per_minute: {
     unit: 'pages', counting: 'rate', maximum: 1_000_000, refusal: 'pages',
-    allows: 'pages per minute', description: 'Pages.', help: 'pages', label: 'Pages'
+    allows: 'pages per minute', allowsOne: 'page per minute',
+    description: 'Pages.', help: 'pages', label: 'Pages'
   },
   images_per_month: {
     unit: 'images', counting: 'sum', per: 'month', maximum: 1_000_000, refusal: 'month_images',
-    allows: 'images per month, in UTC', description: 'Images.', help: 'images', label: 'Images'
+    allows: 'images per month, in UTC', allowsOne: 'image per month, in UTC',
+    description: 'Images.', help: 'images', label: 'Images'
   },`
 
 /** Makes the copy. @returns the file that is its command */
@@ -99,7 +102,7 @@ t.test('a row is all that a limit takes', async t => {
   t.equal(first, 200, page)
   const [again, reason] = await read()
   t.equal(again, 429, reason)
-  t.match(reason, /This API key allows 1 pages per minute\./)
+  t.match(reason, /This API key allows 1 page per minute\./)
   t.match(await limitsOf(reader), { limits: [{ name: 'pages_per_minute', limit: 1 }] })
 
   // Two limits of one unit that are counted alike.
@@ -109,7 +112,7 @@ t.test('a row is all that a limit takes', async t => {
     })
     const [painted, image] = await paint()
     t.equal(painted, 200, image)
-    t.match((await paint())[1], `This API key allows 1 images per ${window}, in UTC.`)
+    t.match((await paint())[1], `This API key allows 1 image per ${window}, in UTC.`)
     const name = `images_per_${window}`
     t.match(await limitsOf(key), { limits: [{ name, limit: 1, remaining: 0, window }] })
   }

@@ -1,0 +1,81 @@
+import { GatewayError } from '../core/errors.ts'
+import { steadyNow } from '../async/steady-clock.ts'
+import { budgetText, type Budget } from '../core/key.ts'
+import {
+  countedLimits,
+  type CountedLimit,
+  type CountedLimitName
+} from '../../schemas/config/counted-limits.ts'
+import { inLimitUnit, partyText, type Account, type PartyKind } from './call-accounts.ts'
+import type { AccountRefusal } from './counters.ts'
+
+/** Longest `retry-after` of a refusal, in seconds. */
+const maxRetrySeconds = 60
+
+/** Request parameters that name a party. */
+const params: Readonly<Partial<Record<PartyKind, string>>> = { end_user: 'user', model: 'model' }
+
+/** Returns the error of a refusal: what refuses the call, and when to try again. */
+export function refusalError (
+  { accountIndex, reason, waitMs, endMs }: AccountRefusal,
+  accounts: readonly Account[]
+): GatewayError {
+  const account = accounts[accountIndex] as Account // the limiter returns an index of its input
+  const name = partyText(account)
+  const param = params[account.party]
+  const retryAfterSeconds = Math.min(maxRetrySeconds, Math.max(1, Math.ceil(waitMs / 1000)))
+  if (reason === 'budget_unread') {
+    return new GatewayError('overloaded', {
+      ...param !== undefined && { param },
+      message: `The spending of ${name} cannot be read at the moment. Try again later.`,
+      retryAfterSeconds
+    })
+  }
+  if (account.counting !== 'sum') {
+    const { note }: CountedLimit = countedLimits[account.limit]
+    return new GatewayError('rate_limit_exceeded', {
+      message: `${allowanceText(account, account.limit)}${note === undefined ? '' : ` ${note}`}`,
+      retryAfterSeconds
+    })
+  }
+  const untilEnd =
+    endMs === undefined || endMs === Infinity
+      ? undefined
+      : Math.max(1, Math.ceil((endMs - steadyNow()) / 1000))
+  if (account.limit !== 'budget') {
+    return new GatewayError('rate_limit_exceeded', {
+      message: allowanceText(account, account.limit),
+      retryAfterSeconds:
+        waitMs > 0 ? retryAfterSeconds : Math.min(maxRetrySeconds, untilEnd ?? maxRetrySeconds)
+    })
+  }
+  // Soft budgets refuse nothing.
+  const budget = `budget of ${name} (${budgetText(account.budget as Budget)})`
+  if (reason === 'budget_reserved') {
+    return new GatewayError('rate_limit_exceeded', {
+      ...param !== undefined && { param },
+      message: `Calls in progress may use up the ${budget}.`,
+      retryAfterSeconds
+    })
+  }
+  const message =
+    reason === 'budget'
+      ? `The ${budget} is exhausted.`
+      : `The remaining ${budget} is too small for this call.`
+  return new GatewayError('insufficient_quota', {
+    ...param !== undefined && { param },
+    message,
+    ...untilEnd !== undefined && untilEnd <= maxRetrySeconds && { retryAfterSeconds: untilEnd }
+  })
+}
+
+/** Says how much a limit allows: "This API key allows 1 image per day, in UTC." */
+function allowanceText (account: Account, limit: CountedLimitName): string {
+  const amount = inLimitUnit(account, account.amount)
+  const { allows, allowsOne } = countedLimits[limit]
+  return `${capitalised(partyText(account))} allows ${amount} ${amount === 1 ? allowsOne : allows}.`
+}
+
+function capitalised (text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

@@ -1,0 +1,181 @@
+/** Plans what a call reserves: the accounts it counts in, and the most it may use of each. */
+
+import { charactersPerToken } from '../core/usage.ts'
+import { requestBytes } from '../core/record.ts'
+import { rowId } from '../text/ids.ts'
+import {
+  accountsOf,
+  isInsteadOfTokens,
+  sumAccountsOf,
+  type Account,
+  type Party,
+  type PartyBudget,
+  type SumAccount
+} from './call-accounts.ts'
+import { maxMediaTokens, noMedia, wantedUnits, type Estimate } from './estimate.ts'
+import { checkStagesPriced, maxCompletionOf, maxCostOf, pricedRoutes } from './prices.ts'
+import type { ReservationRequest, Wanted } from './counters.ts'
+import type { ModelRegistry } from '../models/model-registry.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { Route } from '../core/route.ts'
+import type { Settings } from '../core/settings.ts'
+import type { JudgeSpending } from '../guards/text-judge.ts'
+
+export interface PlanOptions {
+  readonly models: Pick<ModelRegistry, 'find'>
+  readonly settings: Pick<Settings, 'limits'>
+  /** False where nothing estimates requests: no budget is then strict. */
+  readonly isEstimated: boolean
+  /** True for endpoints that cost nothing but what configured stages spend. */
+  readonly onlyStageCosts: boolean
+}
+
+/** The accounts a call counts in, the budgets it spends from, and the amounts to reserve. */
+export interface ReservationPlan<R> {
+  readonly accounts: readonly Account[]
+  /** Those of the accounts that are sums. */
+  readonly sums: readonly SumAccount[]
+  readonly budgets: readonly PartyBudget[]
+  readonly hasSoft: boolean
+  readonly isStrict: boolean
+  /** The most tokens of its media at any route; 0 without a strict budget. */
+  readonly mediaTokens: number
+  /** The routes that its budgets allow. */
+  readonly routes: RoutedCall<R>['routes']
+  readonly request: ReservationRequest
+}
+
+const noCost: Wanted = { most: 0, least: 0, usual: 0 }
+
+/**
+ * Plans what a call reserves in the limits of parties.
+ *
+ * @param spending what configured stages may spend on it
+ * @throws GatewayError `insufficient_permissions` for a model without a price, where a budget counts it
+ */
+export function planReservation<R> (
+  call: RoutedCall<R>,
+  tokens: Estimate,
+  parties: readonly Party[],
+  spending: readonly JudgeSpending[],
+  options: PlanOptions
+): ReservationPlan<R> {
+  const { models, settings, isEstimated, onlyStageCosts } = options
+  const { record } = call
+  const units = onlyStageCosts ? {} : wantedUnits(tokens)
+  // Stages use the gateway's own keys, whoever pays for the call.
+  const paysProvider = !onlyStageCosts && record.ownProviderKey !== true
+  const accounts = accountsOf(parties, paysProvider || spending.length > 0).filter(
+    ({ unit }) => !isInsteadOfTokens(unit) || units[unit] !== undefined
+  )
+  const sums = sumAccountsOf(accounts)
+  const budgets = sums.flatMap(({ party, partyId, budget, soft = [] }) => (
+    (budget === undefined ? soft : [budget]).map(each => ({ party, partyId, budget: each }))
+  ))
+  const routes = paysProvider
+    ? budgets.reduce<RoutedCall<R>['routes']>(
+        (left, budget) => pricedRoutes({ ...call, routes: left }, models, budget, tokens),
+        call.routes
+      )
+    : call.routes
+  const isStrict = isEstimated && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
+  const bodyBytes = requestBytes(record)
+  const ownCost = paysProvider ? costsOf(tokens, routes, isStrict, bodyBytes, options) : noCost
+  const nanoUsd = spending.length === 0 || budgets.length === 0
+    ? ownCost
+    : withExtra(ownCost, costOfStages(spending, bodyBytes, tokens, budgets, models))
+  const request: ReservationRequest = {
+    accounts,
+    ...record.parties !== undefined && { withoutStore: settings.limits.withoutStore },
+    // If this process is killed, the usage record with this id settles the reservation.
+    ...sums.length > 0 && { rowId: (record.rowId ??= rowId()) },
+    wanted: {
+      tokens: {
+        most: tokens.units === undefined && !onlyStageCosts ? tokens.prompt + tokens.completion : 0
+      },
+      ...units,
+      ...budgets.length > 0 && { nanoUsd }
+    }
+  }
+  const hasSoft = sums.some(({ soft }) => soft !== undefined)
+  const media = { counts: tokens.media ?? noMedia, bodyBytes, prompts: 1 }
+  const mediaTokens = isStrict
+    ? Math.max(...routes.map(({ modelId }) => maxMediaTokens(media, models.find(modelId))))
+    : 0
+  return { accounts, sums, budgets, hasSoft, isStrict, mediaTokens, routes, request }
+}
+
+/**
+ * Returns what a call usually costs; for strict budgets also the most it can cost, and the least that
+ * allows a useful answer.
+ */
+function costsOf (
+  tokens: Estimate,
+  routes: readonly Route[],
+  isStrict: boolean,
+  bodyBytes: number,
+  { models, settings }: PlanOptions
+): Wanted {
+  const {
+    prompt,
+    maxPrompt = prompt,
+    completion,
+    minCompletion = 0,
+    answers = 1,
+    choices = 1,
+    units,
+    writesCache,
+    searches = 0
+  } = tokens
+  const usual = maxCostOf(routes, models, { prompt, completion, units, writesCache })
+  if (!isStrict) return { most: usual, usual }
+  const { maxUnits = units, minUnits = maxUnits, media: counts = noMedia } = tokens
+  const maxCompletion = maxCompletionOf(tokens, routes, models, settings.limits.defaultMaxTokens)
+  return {
+    most: maxCostOf(routes, models, {
+      prompt: maxPrompt * answers,
+      media: { counts, bodyBytes, prompts: answers },
+      completion: maxCompletion,
+      units: maxUnits,
+      writesCache,
+      searches: searches * answers
+    }),
+    least: maxCostOf(routes, models, {
+      prompt: maxPrompt * choices,
+      media: { counts, bodyBytes, prompts: choices },
+      completion: minCompletion * choices,
+      units: minUnits,
+      writesCache,
+      searches
+    }),
+    usual
+  }
+}
+
+/**
+ * Returns what configured stages may spend on models: they check the request, and the tool results of each
+ * turn. Each check is assumed to cost one token per character of the request, which `checkLookAffordable`
+ * enforces.
+ */
+function costOfStages (
+  spending: readonly JudgeSpending[],
+  bodyBytes: number,
+  { prompt, maxPrompt = prompt, answers = 1, units }: Estimate,
+  budgets: readonly PartyBudget[],
+  models: Pick<ModelRegistry, 'find'>
+): number {
+  const textTokens = units === undefined ? Math.max(maxPrompt, charactersPerToken * prompt) : bodyBytes
+  checkStagesPriced(spending.map(({ route }) => route), models, budgets)
+  return spending.reduce((sum, { route, promptTokens, answerTokens }) => sum + maxCostOf(
+    [route], models, { prompt: answers * (promptTokens + textTokens), completion: answers * answerTokens }
+  ), 0)
+}
+
+/** Adds an amount to each part. */
+function withExtra ({ most, least, usual }: Wanted, amount: number): Wanted {
+  return {
+    most: most + amount,
+    ...least !== undefined && { least: least + amount },
+    ...usual !== undefined && { usual: usual + amount }
+  }
+}
