@@ -691,6 +691,57 @@ t.test(
   }
 )
 
+t.test('keys that share answers get each what the stages of their own key leave of one', async t => {
+  const project = { id: 'p-1', name: 'one' }
+  const echo: Scripts = ({ json }) => {
+    const { messages } = json as { readonly messages: ReadonlyArray<{ readonly content: string }> }
+    return {
+      headers: { 'content-type': 'application/json' },
+      pieces: [JSON.stringify(completion(`${messages.at(-1)?.content} from TCK-999999`))]
+    }
+  }
+  const api = await start(
+    t,
+    echo,
+    {
+      answers: { scope: 'project' },
+      stages: [
+        {
+          name: 'tickets',
+          use: 'pattern',
+          at: ['answer'],
+          action: 'mask',
+          patterns: [{ name: 'ticket', match: 'TCK-\\d{6}', maxLength: 10 }],
+          only: { keys: ['masked'] }
+        },
+        {
+          name: 'people',
+          use: 'pattern',
+          at: ['request', 'answer'],
+          action: 'mask',
+          reversible: true,
+          patterns: ['email']
+        }
+      ]
+    },
+    {
+      open: { id: 'key-2', name: 'open', project },
+      masked: { id: 'key-3', name: 'masked', project }
+    }
+  )
+  const say = async (key: string, content: string): Promise<string> =>
+    (await ask(api, { ...hello, messages: [{ role: 'user', content }] }, { authorization: `Bearer ${key}` }))[1]
+  for (const order of [['open', 'masked'], ['masked', 'open']]) {
+    for (const key of [...order, ...order]) {
+      for (const text of [`hello ${order[0]}`, `I am ada-${order[0]}@example.com`, 'I am grace@example.com']) {
+        const ticket = key === 'masked' ? '[ticket]' : 'TCK-999999'
+        t.equal(await say(key, text), `${text} from ${ticket}`, `${key}: ${text}`)
+      }
+    }
+  }
+  t.ok(api.upstream.requests.length < 15, `${api.upstream.requests.length} requests: some were hits`)
+})
+
 t.test('without the setting, nothing says anything about a cache', async t => {
   const upstream = await fakeUpstream(counting())
   t.teardown(upstream.close)
