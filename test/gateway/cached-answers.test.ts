@@ -730,10 +730,17 @@ t.test('keys that share answers get each what the stages of their own key leave 
     }
   )
   const say = async (key: string, content: string): Promise<string> =>
-    (await ask(api, { ...hello, messages: [{ role: 'user', content }] }, { authorization: `Bearer ${key}` }))[1]
+    (
+      await ask(
+        api,
+        { ...hello, messages: [{ role: 'user', content }] },
+        { authorization: `Bearer ${key}` }
+      )
+    )[1]
   for (const order of [['open', 'masked'], ['masked', 'open']]) {
     for (const key of [...order, ...order]) {
-      for (const text of [`hello ${order[0]}`, `I am ada-${order[0]}@example.com`, 'I am grace@example.com']) {
+      const [first] = order
+      for (const text of [`hello ${first}`, `I am ada-${first}@example.com`, 'I am grace@example.com']) {
         const ticket = key === 'masked' ? '[ticket]' : 'TCK-999999'
         t.equal(await say(key, text), `${text} from ${ticket}`, `${key}: ${text}`)
       }
