@@ -20,6 +20,16 @@ export async function createHttpServer (
     import('node:https'),
     import('./tls-files.ts')
   ])
-  const server = https.createServer({ ...options, ...readTlsFiles(tls) }, handle)
+  const server = https.createServer(
+    {
+      ...options,
+      ...readTlsFiles(tls),
+      // The time of headers begins after the handshake, to which Node gives 2 minutes by itself.
+      ...options.headersTimeout !== undefined && { handshakeTimeout: options.headersTimeout }
+    },
+    handle
+  )
+  // Node passes these on as `clientError`, but an answer cannot be sent before the handshake.
+  server.on('tlsClientError', (_error, socket) => { socket.destroy() })
   return { server, close: followTlsFiles(server, tls, tls) }
 }

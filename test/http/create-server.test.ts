@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
 import t from 'tap'
@@ -22,4 +23,22 @@ t.test('a gateway with a certificate is at https://', { skip: noOpenSsl }, async
     'response'
   )
   t.equal(response.resume().statusCode, 200)
+})
+
+t.test('a connection that never shakes hands ends when headers would be late', { skip: noOpenSsl }, async t => {
+  const paths = makeCertificate(t.testdir({}))
+  const { server, limits } = settings()
+  const gateway = await createGateway(
+    settings({ server: { ...server, tls: paths }, limits: { ...limits, headersMs: 100 } }),
+    { keys: { check: () => undefined }, log: createLog('silent') }
+  )
+  t.teardown(async () => await gateway.close())
+  const { port } = new URL(urlOf(await gateway.listen()))
+  for (const sent of ['', 'GET / HTTP/1.1\r\n\r\n']) {
+    const socket = connect(Number(port), '127.0.0.1')
+    const beganMs = performance.now()
+    socket.write(sent)
+    await once(socket.resume(), 'close')
+    t.ok(performance.now() - beganMs < 20_000, 'not after the two minutes of Node.js')
+  }
 })
