@@ -21,7 +21,7 @@ import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { SqliteDatabase } from '../stores/database.ts'
 import type { Statement } from '../stores/sqlite/statement-cache.ts'
 import { UnrecordedSpending } from './unrecorded-spending.ts'
-import type { Holding, SumKey, UsageRowKey } from './counters.ts'
+import type { ActualUsage, Holding, SumKey } from './counters.ts'
 
 /** The state of a sum in the store. */
 export interface SharedSum {
@@ -144,11 +144,15 @@ export class BudgetPeers {
   }
 
   /**
-   * Notes what a call has used: until it is recorded, others know of it from here. A refund counts once it is
-   * recorded, and only there.
+   * Notes what a call has used of sums: until it is recorded, others know of it from here. A refund counts
+   * once it is recorded, and only there.
    */
-  used (sum: SumKey, amount: number, row?: UsageRowKey): void {
-    if (this.#isReady && amount > 0) this.#unrecorded.add({ ...holdingOf(sum), amount }, row)
+  noteUsed (sums: readonly SumKey[], { used, row }: ActualUsage): void {
+    if (!this.#isReady) return
+    for (const holding of new Map(sums.map(sum => [holdingKey(holdingOf(sum)), holdingOf(sum)])).values()) {
+      const amount = used[holding.unit] ?? 0
+      if (amount > 0) this.#unrecorded.add({ ...holding, amount }, row)
+    }
   }
 
   /**
@@ -232,10 +236,9 @@ export class BudgetPeers {
 
   #showHoldings (prepare: Prepare): void {
     prepare(dropHoldings).run(this.#id)
-    // Windows that begin at the same moment hold the same.
     const held = new Map<string, Holding>()
     for (const holding of this.#options.holdings()) {
-      const name = `${holding.fromMs} ${holdingName(holding)}`
+      const name = holdingKey(holding)
       if (holding.amount > (held.get(name)?.amount ?? 0)) held.set(name, holding)
     }
     for (const holding of [...held.values(), ...this.#unrecorded.sums()]) {
@@ -304,6 +307,11 @@ export class BudgetPeers {
 /** Names what a row of `holdings` is held of: money by its party alone. */
 function holdingName ({ party, unit }: Pick<Holding, 'party' | 'unit'>): string {
   return unit === 'nanoUsd' ? party : `${unit} ${party}`
+}
+
+/** Names what is held of a party in a period: windows that begin at the same moment hold the same. */
+function holdingKey (holding: Omit<Holding, 'amount'>): string {
+  return `${holding.fromMs} ${holdingName(holding)}`
 }
 
 function holdingOf ({ party, unit, period: { fromMs } }: SumKey): Omit<Holding, 'amount'> {

@@ -29,7 +29,7 @@ export interface Limiter {
    * @throws GatewayError `shutting_down` when the process that decides is gone, `overloaded` when no limits
    *   can be checked and the configuration says to refuse calls then
    */
-  readonly reserve: (wanted: ReservationRequest) => LimitDecision | Promise<LimitDecision>
+  readonly reserve: (request: ReservationRequest) => LimitDecision | Promise<LimitDecision>
   /** Reports the actual usage of a call, once it has ended. */
   readonly settle: (reservation: number, used: ActualUsage) => void
   /**
@@ -52,11 +52,11 @@ export interface Limiter {
  */
 export function onceRecorded (limiter: Limiter, recording: () => Promise<void> | undefined): Limiter {
   return {
-    reserve: wanted => {
-      const recorded = wanted.accounts.some(({ counting }) => counting === 'sum') ? recording() : undefined
+    reserve: request => {
+      const recorded = request.accounts.some(({ counting }) => counting === 'sum') ? recording() : undefined
       return recorded === undefined
-        ? limiter.reserve(wanted)
-        : recorded.then(async () => await limiter.reserve(wanted))
+        ? limiter.reserve(request)
+        : recorded.then(async () => await limiter.reserve(request))
     },
     settle: (reservation, used) => limiter.settle(reservation, used),
     settleRecorded: async usages => await limiter.settleRecorded(usages)
@@ -66,7 +66,7 @@ export function onceRecorded (limiter: Limiter, recording: () => Promise<void> |
 export interface LocalLimiterOptions {
   /** Reads the usage ledger. Default: no ledger, nothing was used before. */
   readonly readUsed?: ReadUsed | undefined
-  /** Called when the ledger cannot be read: budgets then count what this process knows. */
+  /** Called when the store cannot be read or shared: budgets then count what this process knows. */
   readonly onFailure?: (error: unknown) => void
   readonly now?: () => number
   /** The store that other gateways may use as well. Default: budgets are this gateway's alone. */
@@ -129,52 +129,88 @@ export class LocalLimiter implements Limiter {
   }
 
   /** @param holder the process that reserves, for `release` */
-  reserve (wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
-    const sums = this.counters.sumKeysOf(wanted)
-    if (sums.length === 0) return this.counters.reserve(wanted, holder)
+  reserve (request: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
+    const sums = this.counters.sumKeysOf(request)
+    if (sums.length === 0) return this.counters.reserve(request, holder)
     const ready = this.#peers?.ready()
-    // a period may have ended
-    if (ready !== undefined) {
-      return ready.then(() => this.#reserve(this.counters.sumKeysOf(wanted), wanted, holder))
-    }
-    return this.#reserve(sums, wanted, holder)
+    if (ready === undefined) return this.#readAndReserve(sums, request, holder)
+    // A period may have ended during the wait.
+    return ready.then(() => this.#readAndReserve(this.counters.sumKeysOf(request), request, holder))
   }
 
-  #reserve (
+  #readAndReserve (
     sums: readonly SumKey[],
-    wanted: ReservationRequest,
+    request: ReservationRequest,
     holder?: string
   ): LimitDecision | Promise<LimitDecision> {
-    if (this.#peers?.isShared() === true) return this.#decide(sums, wanted, holder)
-    const reading = this.#reader.read(sums, wanted.withoutStore !== undefined)
-    if (wanted.withoutStore !== undefined) return this.#reserveUnread(reading, sums, wanted, holder)
+    if (this.#peers?.isShared() === true) return this.#reserveShared(this.#peers, sums, request, holder)
+    const reading = this.#reader.read(sums, request.withoutStore !== undefined)
+    if (request.withoutStore !== undefined) return this.#reserveUnread(reading, sums, request, holder)
     return reading === undefined
-      ? this.#decide(sums, wanted, holder)
-      : reading.then(() => this.#decide(sums, wanted, holder))
+      ? this.#reserveRead(sums, request, holder)
+      : reading.then(() => this.#reserveRead(sums, request, holder))
   }
 
   /** Reserves although the store may not say in time what an end user has spent. */
   async #reserveUnread (
     reading: Promise<void> | undefined,
     sums: readonly SumKey[],
-    wanted: ReservationRequest,
+    request: ReservationRequest,
     holder?: string
   ): Promise<LimitDecision> {
     await reading
     const unread = this.#reader.unread(sums)
-    if (unread !== undefined && wanted.withoutStore === 'refuse') {
-      return unreadRefusal(wanted.accounts, unread)
+    if (unread !== undefined && request.withoutStore === 'refuse') {
+      return unreadRefusal(request.accounts, unread)
     }
-    const decision = await this.#decide(sums, wanted, holder)
+    const decision = await this.#reserveRead(sums, request, holder)
     return unread !== undefined && decision.admitted ? { ...decision, isUnread: true } : decision
+  }
+
+  /** Reserves in sums that have been read; another gateway may have begun to use the store meanwhile. */
+  #reserveRead (
+    sums: readonly SumKey[],
+    request: ReservationRequest,
+    holder?: string
+  ): LimitDecision | Promise<LimitDecision> {
+    if (this.#peers?.isShared() === true) return this.#reserveShared(this.#peers, sums, request, holder)
+    if (this.#peers !== undefined) {
+      for (const sum of sums) this.counters.setElsewhere(sum, 0) // those that shared it are gone
+    }
+    return this.counters.reserve(request, holder)
+  }
+
+  /** Reserves while no other gateway can; when the store cannot be used, with what is known here. */
+  async #reserveShared (
+    peers: BudgetPeers,
+    sums: readonly SumKey[],
+    request: ReservationRequest,
+    holder?: string
+  ): Promise<LimitDecision> {
+    let decision: LimitDecision | undefined
+    try {
+      await retryWhenLocked(async () => {
+        // The store may have been locked only when it wrote: what was reserved then is reserved anew.
+        if (decision?.admitted === true) this.counters.settle(decision.reservation, undoReservation)
+        decision = undefined
+        peers.reserve(sums, found => {
+          for (const { sum, recorded, reserved, recent } of found) {
+            const used = this.counters.setUsed(sum, recorded)
+            this.counters.setElsewhere(sum, reserved + Math.max(0, recorded + recent - used))
+          }
+          decision = this.counters.reserve(request, holder)
+          return sum => this.counters.reservedOf(sum)
+        })
+      })
+    } catch (error) {
+      this.#onFailure(error)
+    }
+    return decision ?? this.counters.reserve(request, holder)
   }
 
   settle (reservation: number, usage: ActualUsage): void {
     const parts = this.counters.settle(reservation, usage)
-    if (this.#peers === undefined) return
-    // Windows that begin at the same moment are one.
-    const sums = new Map(sumParts(parts).map(sum => [`${sum.unit} ${sum.period.fromMs} ${sum.party}`, sum]))
-    for (const sum of sums.values()) this.#peers.used(sum, usage.used[sum.unit] ?? 0, usage.row)
+    this.#peers?.noteUsed(sumParts(parts), usage)
   }
 
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
@@ -213,45 +249,6 @@ export class LocalLimiter implements Limiter {
       this.#onFailure(error)
     }
     this.counters.releaseSums(holder)
-  }
-
-  #decide (
-    sums: readonly SumKey[],
-    wanted: ReservationRequest,
-    holder?: string
-  ): LimitDecision | Promise<LimitDecision> {
-    if (this.#peers === undefined) return this.counters.reserve(wanted, holder)
-    if (this.#peers.isShared()) return this.#reserveShared(this.#peers, sums, wanted, holder)
-    for (const sum of sums) this.counters.setElsewhere(sum, 0) // those that shared it are gone
-    return this.counters.reserve(wanted, holder)
-  }
-
-  /** Reserves while no other gateway can; when the store cannot be used, with what is known here. */
-  async #reserveShared (
-    peers: BudgetPeers,
-    sums: readonly SumKey[],
-    wanted: ReservationRequest,
-    holder?: string
-  ): Promise<LimitDecision> {
-    let decision: LimitDecision | undefined
-    try {
-      await retryWhenLocked(async () => {
-        // The store may have been locked only when it wrote: what was reserved then is reserved anew.
-        if (decision?.admitted === true) this.counters.settle(decision.reservation, undoReservation)
-        decision = undefined
-        peers.reserve(sums, found => {
-          for (const { sum, recorded, reserved, recent } of found) {
-            const used = this.counters.setUsed(sum, recorded)
-            this.counters.setElsewhere(sum, reserved + Math.max(0, recorded + recent - used))
-          }
-          decision = this.counters.reserve(wanted, holder)
-          return sum => this.counters.reservedOf(sum)
-        })
-      })
-    } catch (error) {
-      this.#onFailure(error)
-    }
-    return decision ?? this.counters.reserve(wanted, holder)
   }
 }
 
