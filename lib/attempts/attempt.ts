@@ -96,7 +96,7 @@ export function openAttempt<R, E extends { readonly type: string }> (
   if (isSlowRequest(call.record)) {
     return yieldFairly()
       .then(() => adapter.request(input))
-      .then(async request => await yieldFairly().then(() => send(request)))
+      .then(request => yieldFairly().then(() => send(request)))
   }
   try {
     return send(adapter.request(input))

@@ -5,6 +5,8 @@ import { ProviderFailure, type Failure } from '../../lib/providers/provider-fail
 import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { openAttempt, type ProviderCallOptions } from '../../lib/attempts/attempt.ts'
 import { provider } from '../support/settings.ts'
+import { collectAll } from '../support/collect-young.ts'
+import { until } from '../support/until.ts'
 import type { OpenAttempt } from '../../lib/attempts/open-attempt.ts'
 import type {
   Adapter,
@@ -75,6 +77,8 @@ interface Script {
   readonly streamed?: boolean
   readonly options?: Partial<ProviderCallOptions>
   readonly timeouts?: Partial<Timeouts>
+  /** Of the caller's request. */
+  readonly bodyBytes?: number
 }
 
 interface Started {
@@ -115,6 +119,7 @@ function start (script: Script = {}): Started {
     }
   }
   const record = new CallRecord('test')
+  record.bodyBytes = script.bodyBytes ?? 0
   const ask: AdapterInput<Request> = {
     request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed
   }
@@ -392,6 +397,20 @@ t.test('pieces go out as they arrive, and count', async t => {
   const empty = start({ reader: pieces })
   empty.body.end()
   await t.rejects(empty.attempt, { code: 'upstream_invalid_response' })
+})
+
+t.test('the request is not kept until the provider answers, however large it is', async t => {
+  for (const bodyBytes of [0, 1024 * 1024]) {
+    const started = start({ bodyBytes })
+    await until(() => started.sent.length === 1, 'the request to be sent')
+    const request = new WeakRef(started.sent.splice(0)[0]?.request ?? {})
+    await until(() => {
+      collectAll()
+      return request.deref() === undefined
+    }, `the request of a body of ${bodyBytes} bytes to be collected`, 5000)
+    started.body.push(Buffer.from('data: a\n\n'))
+    t.same(await (await started.attempt).next(), [{ type: 'text-delta', text: 'a' }])
+  }
 })
 
 t.test('a refusal is stated with its words, and its limits', async t => {
