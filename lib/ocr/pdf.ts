@@ -9,6 +9,8 @@ import type { CallSignal } from '../core/call-signal.ts'
 import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { runProgram } from '../async/run-program.ts'
 import { startDeadline } from '../async/start-deadline.ts'
+import { maxDepth } from '../json/parse-bounded.ts'
+import { parseInTurns } from '../json/parse-in-turns.ts'
 
 export type PdfJob = 'count' | 'text'
 
@@ -73,7 +75,7 @@ async function inProcess (
           maxBytes,
           memoryKilobytes
         })
-        return JSON.parse(result.toString())
+        return await parseInTurns(result, maxDepth)
       } catch {
         signal.throwIfAborted()
         return undefined

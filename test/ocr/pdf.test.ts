@@ -46,6 +46,14 @@ t.test('what a document is decompressed to is not in the memory of this process'
   t.ok(most - before < 64_000_000, `${most - before} bytes more`)
 })
 
+t.test('a large text is parsed in turns of the event loop', async t => {
+  const parse = t.capture(JSON, 'parse', JSON.parse)
+  const pages = Array.from({ length: 400 }, () => Array.from({ length: 20 }, () => 'x '.repeat(20)))
+  const texts = await pageTexts(textPdf(pages), 'a', signal)
+  t.ok((texts?.join('').length ?? 0) >= 300_000)
+  t.ok(Math.max(...parse().map(({ args: [text] }) => text.length)) < 200_000)
+})
+
 t.test('a caller who leaves ends the process, and one who has left starts none', async t => {
   const leaving = new AbortController()
   const counting = countPages(two, 'a', leaving.signal)
