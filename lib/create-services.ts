@@ -334,7 +334,7 @@ function openStages (
     exposesNames: server.exposeStages,
     secret,
     onUnavailable: (stage, { id }, cause) =>
-      log.warn({ id, stage, cause: loggableError(cause) }, 'a stage could not look at a call')
+      log.warn({ id, stage, cause: loggableError(cause) }, 'a stage was unavailable for a call')
   })
 }
 

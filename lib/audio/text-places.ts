@@ -16,7 +16,7 @@ export const speechRequestTexts = new PlaceTable({
 /**
  * Returns the transcript with other texts; the same where nothing differs. Where a text differs, words,
  * log probabilities and tokens would still say it, and are left out; so are segments, where something was
- * found that goes over several.
+ * found that spans several.
  */
 export function replaceTranscriptTexts (transcript: Transcript, replace: ReplaceText): Transcript {
   const { words: _words, logprobs: _logprobs, segments, ...rest } = transcript

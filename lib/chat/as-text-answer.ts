@@ -18,7 +18,7 @@ export function asTextAnswer<R extends ChatInput> (call: RoutedCall<R>): RoutedC
     throw new GatewayError('unsupported_parameter', {
       param: 'modalities',
       message:
-        'A stage of this gateway looks at this answer, and audio answers cannot be modified. Request text only.'
+        'Audio output is not available because a stage of this gateway inspects answers. Request text only.'
     })
   }
   const config = request.generation_config ?? {}

@@ -37,10 +37,10 @@ export function completionTooLarge (maxBytes: number): GatewayError {
   })
 }
 
-/** Returns the error of a completion that was given out once, as its key keeps too much. */
+/** Returns the error of a completion that was returned once and not stored, as its key keeps too much. */
 export function noRoomFor (maxBytes: number): GatewayError {
   return new GatewayError('insufficient_quota', {
     status: 429,
-    message: `The completion was given out once and is not kept: the deferred completions of this key take almost ${formatMegabytes(maxBytes)}.`
+    message: `The completion was already returned and was not stored: the deferred completions of this key take almost ${formatMegabytes(maxBytes)}.`
   })
 }

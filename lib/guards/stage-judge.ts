@@ -1,4 +1,4 @@
-/** Has a judge look at the texts of calls, within its timeout, and does what the action of the stage says. */
+/** Has a judge check the texts of calls, within its timeout, and applies the action of the stage. */
 
 import { StageFindings } from '../core/stage-findings.ts'
 import { GatewayError } from '../core/errors.ts'
@@ -15,7 +15,7 @@ import type { Judge, JudgeSpending, JudgeWindow, PointedText, TextJudge, Verdict
 
 type StageSettings = Settings['stages'][number]
 
-/** Called with a call that a stage could not look at, and why. */
+/** Called with the call for which a stage was unavailable, and why. */
 export type UnavailableStage = (stage: string, call: RoutedCall<unknown>, cause: unknown) => void
 
 const defaultTimeoutMs = 5000
@@ -111,7 +111,7 @@ export class StageJudge implements JudgeLayer {
     for (const point of points) call.record.findings?.note(name, point, 'unavailable')
     if (whenUnavailable === 'pass') return given
     throw new GatewayError('stage_unavailable', {
-      message: `The stage \`${name}\` could not look at this call. Try again later.`, cause
+      message: `The stage \`${name}\` is unavailable, so this call was refused. Try again later.`, cause
     })
   }
 

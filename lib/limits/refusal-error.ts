@@ -54,7 +54,7 @@ export function refusalError (
   if (reason === 'budget_reserved') {
     return new GatewayError('rate_limit_exceeded', {
       ...param !== undefined && { param },
-      message: `Calls in progress may use up the ${budget}.`,
+      message: `The rest of the ${budget} is reserved by calls in progress. Try again later.`,
       retryAfterSeconds
     })
   }

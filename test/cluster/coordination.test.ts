@@ -57,7 +57,7 @@ const config = {
 }
 
 /** A refusal while all of a budget is spent or reserved. */
-const usedUp = / 402 |Calls in progress may use up the budget/
+const usedUp = / 402 |is reserved by calls in progress/
 
 /**
  * Calls all nodes at once, and returns how many were admitted and how many were more than the limit and what

@@ -268,7 +268,7 @@ t.test('what a module throws ends its call, and passes it where the configuratio
     t.notOk(body.includes('secret words'))
     t.match(lastLine(api)?.findings, [{ stage: 'mine', point: 'request', action: 'unavailable', count: 1 }])
     t.match(
-      api.lines.find(({ msg }) => msg === 'a stage could not look at a call'),
+      api.lines.find(({ msg }) => msg === 'a stage was unavailable for a call'),
       { level: 'warn', stage: 'mine', cause: { message: 'secret words of the module' } }
     )
   }

@@ -91,7 +91,7 @@ t.test(
       const { judge, failures } = setUp(look, { timeoutMs: 20 })
       await t.rejects(judge.judge(given), {
         code: 'stage_unavailable',
-        message: 'The stage `mine` could not look at this call. Try again later.'
+        message: 'The stage `mine` is unavailable, so this call was refused. Try again later.'
       })
       t.equal(failures.length, 1)
       const passing = setUp(look, { timeoutMs: 20, whenUnavailable: 'pass' })

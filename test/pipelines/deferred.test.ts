@@ -550,7 +550,7 @@ t.test(
     const again = await fetched(api, ids[1] ?? '')
     t.equal(again.status, 429)
     t.match(await json(again), {
-      error: { code: 'insufficient_quota', message: /given out once and is not kept/ }
+      error: { code: 'insufficient_quota', message: /was already returned and was not stored/ }
     })
   }
 )

@@ -24,7 +24,7 @@ export function asPlainTranscript (call: RecordingCall): RecordingCall {
 /**
  * Replaces what the stages find in the transcripts of another stage.
  *
- * @throws GatewayError for a finding that refuses the call, or goes over several subtitles
+ * @throws GatewayError for a finding that refuses the call, or spans several subtitles
  */
 export function transcriptTexts (
   stages: TextStages,
@@ -51,7 +51,7 @@ function complete (
       if ((format === 'srt' || format === 'vtt') && written !== format && segments === undefined) {
         throw new GatewayError('content_refused', {
           message:
-            'What a stage found in this recording goes over several subtitles. Ask for `response_format: json`.'
+            'A finding spans several subtitles. Send `response_format: json`.'
         })
       }
       return { ...event, transcript }
