@@ -8,7 +8,7 @@
 /** The column of a unit in usage records, where they have one. */
 interface Recorded {
   readonly column: string
-  /** The column counts this many parts of one: it holds integers. Default 1. */
+  /** What one unit is in the column, which holds integers: 1000 for seconds in milliseconds. Default 1. */
   readonly parts?: number
   /** The name of the amount in sums, where it is not that of the column. */
   readonly sum?: string
@@ -40,7 +40,7 @@ export interface BilledUnit {
     readonly field: string
     readonly per?: number
     readonly description: string
-    /** Follows the price in the dashboard. */
+    /** The suffix of the price in the dashboard. */
     readonly shown?: string
   }
   /** True where the request says how much is used: that counts once a provider may have begun. */

@@ -6,7 +6,7 @@
 interface EndpointFacts {
   /** Stages of the configuration look at its texts. */
   readonly hasTexts?: boolean
-  /** Little is billed but the tokens of a prompt, whose number follows from the size of the body. */
+  /** Mainly the tokens of the prompt are billed; the size of the body bounds their number. */
   readonly billsPrompt?: boolean
   /** Open to everyone, or to every key: no key needs a grant. */
   readonly isOpen?: boolean

@@ -1,8 +1,8 @@
 /** Names of provider kinds. `lib/providers/kinds` has a row for each: its address, adapters and quirks. */
 
 /**
- * The only provider labels strict clients accept: public services, to which callers may bring a key of their
- * own.
+ * Public services, to which callers may bring a key of their own (`X-Provider-Key`). Clients with generated
+ * types accept no other values in the field `provider` of answers.
  */
 export const providerLabels = [
   'openai', 'anthropic', 'google', 'xai', 'mistral', 'groq', 'fireworks', 'deepseek'

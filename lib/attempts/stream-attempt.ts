@@ -233,8 +233,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   }
 
   /**
-   * Ends a stream whose connection broke. A response with all its finish reasons is complete without
-   * the message that says so; of any other the break is the failure.
+   * Ends a stream whose connection broke. A response that has all its finish reasons is complete even without
+   * its last message; any other has failed.
    */
   #cut (error: unknown, into: E[]): void {
     this.#finished = true

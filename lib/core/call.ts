@@ -169,9 +169,8 @@ export function refine<C extends object, F extends object> (call: C, fields: F):
 }
 
 /**
- * Returns a copy of the call with more or other fields: for what runs beside the call, or more than once. The
- * order matters: calls in which `fields` are spread first (`{ ...fields, ...call }`) cost 11 µs each, this
- * 0.15, and the same written out with a spread at the end 0.11 (Node 20, four in a row).
+ * Returns a copy of the call with more or other fields: for what runs beside the call, or more than once.
+ * Keep this order: spreading `fields` before the call would take 70 times as long.
  */
 export function extend<C extends object, F extends object> (call: C, fields: F): Omit<C, keyof F> & F {
   return Object.assign({}, call, fields)

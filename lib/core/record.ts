@@ -1,6 +1,7 @@
 /**
- * The facts of one call: filled by the stages as they learn them, read by the log line, the usage ledger and
- * the metrics. It has no secrets, and bodies only if the project keeps them.
+ * The facts of one call: filled by the stages as they learn them, read by the log line, the usage ledger,
+ * metrics, spans and headers of the reply. It has no credentials, and bodies only if the project keeps them.
+ * `target` and `placeholders` may hold secrets and are never printed as they are.
  */
 
 import type { BodyCapture } from './body-capture.ts'
@@ -192,8 +193,9 @@ export class CallRecord {
   turns: number | undefined = undefined
   /** The reasons why other routes were passed over: one entry per failed attempt. */
   failedAttempts: FailedAttempt[] | undefined = undefined
-  /** Requests to providers and calls of tools, in the order in which they were made or ended. */
+  /** Requests to providers, in the order in which they were sent. */
   requests: SentRequest[] | undefined = undefined
+  /** Calls of tools, in the order in which they ended. */
   toolRuns: ToolRun[] | undefined = undefined
   /** Tool servers that it asked for their tools, or failed to reach. */
   toolListings: ToolListing[] | undefined = undefined

@@ -1,4 +1,4 @@
-/** Patterns for personal data and secrets, which the configuration refers to by name. */
+/** Patterns that the configuration refers to by name. */
 
 import { isIP } from 'node:net'
 

@@ -1,4 +1,4 @@
-/** Judges look at texts and wait for something meanwhile: a service, a model or a module. */
+/** Asynchronous checks of texts, by a service, a model or a module. */
 
 import type { Route } from '../core/route.ts'
 import type { Batch } from '../core/batch.ts'

@@ -27,9 +27,9 @@ export interface WriteOptions {
 }
 
 /**
- * Writes a reply. A complete body is sent with its length; an iterable with back-pressure, one
- * write per item. When the iterable throws or the caller leaves, the socket is destroyed: a truncated
- * answer never looks like a complete one.
+ * Writes a reply: a complete body with its length, an iterable with back-pressure and one write per item.
+ * When the iterable throws or the caller leaves, the socket is destroyed, so that a truncated answer never
+ * looks complete.
  *
  * Rejects with a TypeError for headers that cannot be sent: nothing is sent then, and `return()` of the body
  * is called.

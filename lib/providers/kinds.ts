@@ -74,7 +74,7 @@ export const simulatorId: ProviderKind = 'sandbox'
 const { chat, embeddings, images, speech, transcription, translation, moderation } = openaiAdapters
 const { ocr } = mistralAdapters
 
-/** A server of the chat-completions dialect, with nothing but chat and embeddings for sure. */
+/** A server of the chat-completions dialect, of which only chat and embeddings are guaranteed. */
 const compatible: Adapters = { chat, embeddings }
 
 const textCompletion = textCompletionAt('/completions')

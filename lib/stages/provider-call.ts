@@ -63,7 +63,7 @@ export function providerCall<C extends Capability> (
     missingApis: routeHealth.missingApis
   }
   const limitsSlowStreams = [...providers.values()].some(({ slowStream }) => slowStream !== undefined)
-  /** Returns what gives up slow streams; `undefined` if no provider of the call limits them. */
+  /** Returns the check that cancels slow streams; `undefined` if no provider of the call limits them. */
   const slowStreamGuard = (call: RoutedCall<R>, health: RouteHealth): ProviderCallOptions['mayGiveUp'] => {
     if (call.request.stream !== true) return undefined
     const able = call.routes.flatMap(({ providerId }) => {

@@ -31,7 +31,7 @@ export type Attributes = Record<string, AttributeValue | undefined>
 export interface CallSpan {
   readonly name: string
   readonly kind: 'server' | 'client' | 'internal'
-  /** Its id; absent for one that no server got. */
+  /** Its id; absent where nothing continued the trace. */
   readonly spanId: string | undefined
   readonly startedAtMs: number
   readonly endedAtMs: number

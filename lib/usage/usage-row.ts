@@ -1,4 +1,4 @@
-/** Makes a row of the usage ledger of a call. */
+/** Makes a call's row for the usage ledger. */
 
 import {
   byUnitColumn,

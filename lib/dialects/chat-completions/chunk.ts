@@ -38,8 +38,8 @@ export class ChunkBuilder {
   #serverErrors: Record<string, ToolServerError> | undefined
 
   /**
-   * @param withUsage usage in a chunk of its own at the end, and `usage: null` in all others
-   * @param costOf returns what usage says of the cost. Default: nothing
+   * @param withUsage send usage in a separate chunk at the end, and `usage: null` in all others
+   * @param costOf returns the cost to show in the usage. Default: none
    */
   constructor (head: AnswerHead, withUsage: boolean, costOf?: () => UsageCost | undefined) {
     this.#costOf = costOf
