@@ -54,7 +54,7 @@ function textsOf (events: readonly ChatEvent[]): Record<string, string> {
   return texts
 }
 
-t.test('a window goes on when it is judged, but for the overlap at its end', async t => {
+t.test('sends a window except its overlap when the judge has decided', async t => {
   const { judge, shown } = judgeOf('abc')
   const texts = new JudgedTexts(judge, undefined)
   const out: ChatEvent[] = []

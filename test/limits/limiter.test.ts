@@ -272,7 +272,7 @@ t.test(
 )
 
 t.test(
-  'what a process that was killed holds of a budget is released when no more is known of its records, and not after the end',
+  'releases what a killed process reserved when its journals cannot be read, and stops looking when closed',
   async t => {
     const failures: unknown[] = []
     const limiter = new KeyLocalLimiter(

@@ -88,7 +88,7 @@ t.test('a complete answer and a streamed one say the same, under the gateway\'s 
 })
 
 t.test(
-  'a stream is padded and counted when requested, and such wishes mean nothing without one',
+  'pads a stream and reports its usage when requested, and ignores both for complete answers',
   async t => {
     const { upstream, api } = await start(t, answering(['Hel', 'lo']))
     const ask = async (more: object): Promise<string> =>
