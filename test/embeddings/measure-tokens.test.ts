@@ -71,8 +71,8 @@ t.test('counting stops at the limit, in the middle of a run too', async t => {
 t.test('the sum over all texts has a limit of its own', async t => {
   const texts = Array.from({ length: 4 }, (_, index) => ({ index, text: 'word '.repeat(99) }))
   t.equal(findExcess(texts, { perInput: 100, perRequest: 400 }), undefined)
-  t.same(findExcess(texts, { perInput: 100, perRequest: 399 }), { what: 'request' })
-  t.same(findExcess(texts, { perInput: 99, perRequest: 399 }), { what: 'input', index: 0 })
+  t.same(findExcess(texts, { perInput: 100, perRequest: 399 }), { part: 'request' })
+  t.same(findExcess(texts, { perInput: 99, perRequest: 399 }), { part: 'input', index: 0 })
 })
 
 t.test('most inputs need no tokenizer', async t => {
@@ -107,7 +107,7 @@ t.test('tokens are counted by their number', async t => {
   t.equal(measureInputs(tokens(2048), limits).verdict, 'within')
   t.same(measureInputs([tokens(8192), tokens(8193)], limits), {
     verdict: 'beyond',
-    excess: { what: 'input', index: 1 }
+    excess: { part: 'input', index: 1 }
   })
   t.equal(
     measureInputs(
@@ -121,7 +121,7 @@ t.test('tokens are counted by their number', async t => {
       Array.from({ length: 37 }, () => tokens(8192)),
       limits
     ),
-    { verdict: 'beyond', excess: { what: 'request' } }
+    { verdict: 'beyond', excess: { part: 'request' } }
   )
   t.equal(estimateTokens([tokens(3), tokens(4)]), 7)
   t.equal(estimateTokens(['abcd', 'é', '']), 2)
@@ -164,10 +164,10 @@ t.test('texts are counted in a thread that comes and goes', async t => {
     counter.excess(job(sentence.repeat(100)), signal),
     counter.excess(job(letters(1e6, base64)), signal)
   ])
-  t.same(verdicts, [{ what: 'input', index: 3 }, undefined, { what: 'input', index: 3 }])
+  t.same(verdicts, [{ part: 'input', index: 3 }, undefined, { part: 'input', index: 3 }])
   t.same(
     await counter.excess(job('😀'.repeat(1e5)), signal),
-    { what: 'input', index: 3 },
+    { part: 'input', index: 3 },
     'after the first thread has gone'
   )
 })
