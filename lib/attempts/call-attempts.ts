@@ -7,7 +7,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { sleep } from '../async/sleep.ts'
-import { AttemptPlan, type AttemptPlanOptions, type PlannedAttempt } from './attempt-plan.ts'
+import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
 import { hedgedAnswer, type SecondAttempt, type Send } from './hedged-answer.ts'
 import {
   RouteAttempt,
@@ -19,7 +19,6 @@ import {
   type RouteRequest
 } from './route-attempt.ts'
 import { accountDigest } from '../providers/account-digest.ts'
-import type { CallSession } from '../core/call-session.ts'
 import type { ProviderAccount } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
@@ -32,9 +31,7 @@ export interface CallAttemptsOptions<A> {
   readonly prepare: (route: Route) => RouteRequest<A> | undefined
 }
 
-export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
-  readonly firstCredential: boolean
-  readonly keyId: string
+export class CallAttempts<A extends Closable> {
   readonly #call: AttemptedCall
   readonly #health: RouteHealth
   /** The routes that can be called, and the request to each. */
@@ -45,36 +42,31 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
   constructor (call: AttemptedCall, { health, firstCredential, prepare }: CallAttemptsOptions<A>) {
     this.#call = call
     this.#health = health
-    this.firstCredential = firstCredential
-    this.keyId = call.key.id
     for (const route of call.routes) {
       const request = prepare(route)
       if (request !== undefined) this.#requests.set(route, request)
     }
     const requests = [...this.#requests.values()]
     this.#mayHedge = requests.length > 1 && !requests.some(({ readsToEnd }) => readsToEnd)
-    this.#plan = new AttemptPlan([...this.#requests.keys()], health, this)
+    this.#plan = new AttemptPlan([...this.#requests.keys()], health, {
+      keyId: call.key.id,
+      session: call.session,
+      firstCredential,
+      retries: route =>
+        Math.min(this.#requestTo(route).provider.retries, call.options?.maxRetries ?? Infinity),
+      credential: route => this.#credentialFor(route),
+      onSkip: (route, reason) => noteAttempt(call, route, reason)
+    })
   }
 
-  get session (): CallSession | undefined {
-    return this.#call.session
-  }
-
-  retries (route: Route): number {
-    return Math.min(this.#requestTo(route).provider.retries, this.#call.options?.maxRetries ?? Infinity)
-  }
-
-  credential ({ providerId }: Route): number | undefined {
-    const { origin, reasoningAccount: account } = this.#call
+  /** Returns the index of the credential that the call has to use, or has used before. */
+  #credentialFor ({ providerId }: Route): number | undefined {
+    const { key, origin, reasoningAccount: account } = this.#call
     if (origin?.providerId === providerId) return this.#indexOfAccount(origin)
     const index = account === undefined ? undefined : this.#indexOfAccount({ providerId, account })
-    return index !== undefined && this.#health.credentials(providerId)?.isReady(index, this.keyId) === true
+    return index !== undefined && this.#health.credentials(providerId)?.isReady(index, key.id) === true
       ? index
       : undefined
-  }
-
-  onSkip (route: Route, reason: string): void {
-    noteAttempt(this.#call, route, reason)
   }
 
   /** Returns the index of the credential of an account; `undefined` when it is not configured any more. */
