@@ -39,7 +39,7 @@ const defaults: AbandonedAnswerLimits = { maxMs: 60_000, bytes: 16 * 1024 * 1024
 
 export class AbandonedAnswers {
   readonly #limits: AbandonedAnswerLimits
-  /** Answers whose caller has left, by the signal of their request. */
+  /** By the signal of their request. */
   readonly #running = new Map<CallCancellation, Running>()
 
   constructor (limits: Partial<AbandonedAnswerLimits> = {}) {
@@ -52,7 +52,7 @@ export class AbandonedAnswers {
    *
    * @throws what `open` throws
    */
-  async open<C extends AbandonableCall, E extends AnswerEvent> (
+  async openOutlivingCaller<C extends AbandonableCall, E extends AnswerEvent> (
     call: C, open: (call: C) => Promise<OpenAttempt<E>>
   ): Promise<OpenAttempt<E>> {
     const { signal, record } = call
@@ -89,7 +89,6 @@ export class AbandonedAnswers {
     }
   }
 
-  /** Answers whose caller has left. */
   get size (): number {
     return this.#running.size
   }

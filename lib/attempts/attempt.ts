@@ -36,7 +36,7 @@ import type {
 export interface ProviderCallOptions {
   /** Bytes of a complete response. */
   readonly answerBytes: number
-  /** The largest event of a stream, in UTF-16 code units: never more than its bytes. */
+  /** The largest event of a stream, counted in UTF-16 code units: they are never more than its bytes. */
   readonly eventBytes: number
   /** The time to wait for visible output before other events go out without it; default 10 s. */
   readonly holdMs?: number
@@ -123,7 +123,7 @@ async function openResponse<R, E extends { readonly type: string }> (
     record.upstreamLimits = headersStarting('anthropic-ratelimit-', headers)
   }
 
-  if (status < 200 || status > 299) return await refused(response, input, adapter)
+  if (status < 200 || status > 299) throw await failureOf(response, input, adapter)
   try {
     return await openBody(response, adapter.read(response, input), provider, options, call)
   } catch (error) {
@@ -133,15 +133,15 @@ async function openResponse<R, E extends { readonly type: string }> (
   }
 }
 
-/** @throws ProviderFailure always, as its adapter reads it */
-async function refused<R> (
+/** Reads the failure that a response tells of, as its adapter does. */
+async function failureOf<R> (
   response: UpstreamResponse,
   input: AdapterInput<R>,
   adapter: Pick<Adapter<R, unknown>, 'error'>
-): Promise<never> {
+): Promise<ProviderFailure> {
   const { status, headers } = response
   const failure = adapter.error({ status, headers, ...await readErrorAnswer(response) }, input)
-  throw new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
+  return new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
 }
 
 async function openBody<E extends { readonly type: string }> (

@@ -1,3 +1,5 @@
+/** Prepares the request of a call to one route, once for each credential, and sends it. */
+
 import { standardSignal } from '../async/cancellation.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { extend, type RecordSent, type RoutedCall } from '../core/call.ts'
@@ -16,8 +18,8 @@ import type { Usage } from '../core/usage.ts'
 import type { Adapter, AdapterInput, Provider } from '../providers/provider.ts'
 import type { MissingApis } from '../routing/route-health.ts'
 
-/** Holds what the requests of one stage share. */
-export interface SharedByRequests {
+/** What the requests of one stage share. */
+export interface RequestDeps {
   readonly abandoned: AbandonedAnswers
   readonly recordSent: RecordSent | undefined
   /** True for counts of tokens, which cost nothing. */
@@ -40,16 +42,14 @@ export class PreparedRequest<
   readonly #route: Route
   readonly #adapter: Adapter<R, E>
   readonly #options: ProviderCallOptions
-  readonly #shared: SharedByRequests
-  #prepared: Array<{
-    readonly credential: number | undefined
-    readonly parts: ReadonlyArray<UpstreamPart<R, E>>
-  }> = []
+  readonly #shared: RequestDeps
+  /** The parts of the request, by credential. */
+  readonly #prepared = new Map<number | undefined, ReadonlyArray<UpstreamPart<R, E>>>()
   /**
    * True once the server has said that it does not have the API of this request: it is translated from then
    * on.
    */
-  #refused = false
+  #mustTranslate = false
 
   constructor (
     call: RoutedCall<R>,
@@ -57,7 +57,7 @@ export class PreparedRequest<
     provider: Provider,
     adapter: Adapter<R, E>,
     options: ProviderCallOptions,
-    shared: SharedByRequests
+    shared: RequestDeps
   ) {
     this.provider = provider
     this.readsToEnd = provider.onDisconnect === 'drain' || call.record.reservedNanoUsd !== undefined
@@ -76,16 +76,17 @@ export class PreparedRequest<
       credential === undefined && signal === undefined && span === undefined
         ? call
         : extend(call, { credential, span, signal: attemptSignal })
-    if (this.#refused) return this.#openTranslated(attempt, credential)
+    if (this.#mustTranslate) return this.#openTranslated(attempt, credential)
     const parts = this.#partsFor(credential)
     if (parts[0]?.input.direct === undefined) return this.#open(attempt, parts)
+    // Not an `async` function, which is suspended for as long as the provider takes.
     return this.#open(attempt, parts).then(opened => {
       this.#shared.missingApis.noteServed(this.provider)
       return opened
     }, (error: unknown) => {
       if (!(error instanceof ProviderFailure) || error.failure.kind !== 'missing_api') throw error
-      this.#refused = true
-      this.#prepared = []
+      this.#mustTranslate = true
+      this.#prepared.clear()
       return this.#openTranslated(attempt, credential)
     })
   }
@@ -102,7 +103,7 @@ export class PreparedRequest<
   }
 
   billed (): readonly Usage[] {
-    return usagesIn(this.#prepared.flatMap(({ parts }) => parts))
+    return usagesIn([...this.#prepared.values()].flat())
   }
 
   #open (attempt: AttemptCall, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenAttempt<E>> {
@@ -111,18 +112,18 @@ export class PreparedRequest<
     const open = (call: AttemptCall): Promise<OpenAttempt<E>> => first !== undefined && parts.length === 1
       ? openAttempt(call, first, this.provider, this.#adapter, this.#options)
       : openParts(call, parts, this.provider, this.#adapter, this.#options)
-    const opened = this.readsToEnd ? abandoned.open(attempt, open) : open(attempt)
+    const opened = this.readsToEnd ? abandoned.openOutlivingCaller(attempt, open) : open(attempt)
     recordSent?.(this.#call, isFree)
     return opened
   }
 
   #partsFor (credential: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
-    const existing = this.#prepared.find(prepared => prepared.credential === credential)
-    if (existing !== undefined) return existing.parts
-    const isTranslated = this.#refused || this.#shared.missingApis.isMissing(this.provider)
+    const existing = this.#prepared.get(credential)
+    if (existing !== undefined) return existing
+    const isTranslated = this.#mustTranslate || this.#shared.missingApis.isMissing(this.provider)
     const input = adapterInput(this.#call, this.#route, this.provider, { credential, isTranslated })
     const parts = (this.#adapter.split?.(input) ?? [input]).map(part => ({ input: part }))
-    this.#prepared.push({ credential, parts })
+    this.#prepared.set(credential, parts)
     return parts
   }
 }

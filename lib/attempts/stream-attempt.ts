@@ -12,7 +12,7 @@ export interface StreamOptions<E> {
   /** Reads a response that turned out to be one JSON text. */
   readonly json: (bytes: Buffer) => Promise<E[]>
   readonly jsonBytes: number
-  /** Bytes of one event. */
+  /** The largest event, counted as in `ProviderCallOptions`. */
   readonly eventBytes: number
   /** Counts the bytes of an event that is not complete yet. */
   readonly memory: Pick<AnswerMemory, 'hold' | 'release'>
@@ -268,15 +268,13 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   ): Promise<void> {
     const pieces: Uint8Array[] = []
     let sizeBytes = 0
-    for (
-      let piece: Uint8Array | undefined = first;
-      piece !== undefined;
-      piece = (await this.#bytes.next()).value
-    ) {
+    let piece: Uint8Array | undefined = first
+    while (piece !== undefined) {
       sizeBytes += piece.length
       if (sizeBytes > jsonBytes) throw invalidResponse('a JSON text over the limit')
       this.#memory.hold(piece.length)
       pieces.push(piece)
+      piece = (await this.#bytes.next()).value
     }
     this.#finished = true
     for (const event of await json(Buffer.concat(pieces))) into.push(event)
@@ -296,8 +294,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
 }
 
 /**
- * Returns the first characters but for white space: decoding all of a first read to look at one of
- * them would cost as much as reading its messages.
+ * Returns the first characters but for white space: decoding all of a first read to look at one of them would
+ * cost as much as reading its messages.
  */
 function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
   const start = Buffer.from(buffer, byteOffset, Math.min(byteLength, 64)).toString().trimStart()

@@ -10,7 +10,7 @@
 import { AbandonedAnswers } from '../attempts/abandoned-answers.ts'
 import { AnswerBatches } from '../attempts/answer-batches.ts'
 import { CallAttempts } from '../attempts/call-attempts.ts'
-import { PreparedRequest, type SharedByRequests } from '../attempts/prepared-request.ts'
+import { PreparedRequest, type RequestDeps } from '../attempts/prepared-request.ts'
 import { noteBrokenAnswer, type RouteRequest } from '../attempts/route-attempt.ts'
 import { callerError } from '../providers/provider-failure.ts'
 import { RouteHealth } from '../routing/route-health.ts'
@@ -56,7 +56,7 @@ export function providerCall<C extends Capability> (
   type R = RequestOf<C>
   type E = EventOf<C>
   const limits = { ...settings.limits, ...options }
-  const shared: SharedByRequests = {
+  const shared: RequestDeps = {
     abandoned,
     recordSent,
     isFree: capability === 'tokenCount',

@@ -58,6 +58,11 @@ async function recordedOf (api: TestGateway, { query }: Database, goOn: () => vo
   return await query.selectFrom('usage').selectAll().execute()
 }
 
+interface LeftCall {
+  readonly signal: AbortSignal
+  readonly record: CallRecord
+}
+
 t.test('what a caller leaves behind is read to its end, and the log waits for what it used', async t => {
   let go = (): void => undefined
   const opened = new Promise<void>(resolve => { go = resolve })
@@ -215,7 +220,7 @@ t.test(
       sizeBytes: () => 7,
       close: () => undefined
     }
-    const answer = await new AbandonedAnswers().open(
+    const answer = await new AbandonedAnswers().openOutlivingCaller(
       { signal: new AbortController().signal, record: new CallRecord('chat') },
       async () => open
     )
@@ -232,7 +237,7 @@ t.test('an answer that has been read to its end is not given up by what ends its
     const batches = new AnswerBatches(call, {
       open: async () => ({
         route,
-        answer: await new AbandonedAnswers().open(call, async inner => {
+        answer: await new AbandonedAnswers().openOutlivingCaller(call, async inner => {
           signal = inner.signal
           const whole = bufferedAttempt<AnswerEvent>([])
           return isWhole ? whole : { ...whole, isComplete: () => false }
@@ -283,7 +288,7 @@ async function endless (abandoned: AbandonedAnswers): Promise<Reading> {
   const record = new CallRecord('chat')
   let inner = new AbortController().signal
   let sizeBytes = 0
-  const answer = await abandoned.open<{ signal: AbortSignal, record: CallRecord }, AnswerEvent>(
+  const answer = await abandoned.openOutlivingCaller<LeftCall, AnswerEvent>(
     { signal: caller.signal, record },
     async ({ signal }) => {
       inner = signal

@@ -57,7 +57,10 @@ t.test('an answer that is read on without its caller is never read twice at once
     close: () => undefined
   }
   const answer = new RefusableAnswer<object, AnswerEvent>(call, flatMap(given => new AnswerBatches(given, {
-    open: async () => ({ route, answer: await new AbandonedAnswers().open(given, async () => attempt) }),
+    open: async () => ({
+      route,
+      answer: await new AbandonedAnswers().openOutlivingCaller(given, async () => attempt)
+    }),
     fail: error => error
   })))
   const first = answer.read()
