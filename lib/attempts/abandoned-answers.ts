@@ -13,7 +13,7 @@ import { GatewayError } from '../core/errors.ts'
 import { UsageMeter } from '../usage/usage-meter.ts'
 import type { AnswerEvent } from '../core/events.ts'
 import type { CallRecord } from '../core/record.ts'
-import type { OpenAttempt } from './open-attempt.ts'
+import type { OpenResponse } from './open-response.ts'
 
 export interface AbandonedAnswerLimits {
   /** From the moment the caller leaves. */
@@ -53,8 +53,8 @@ export class AbandonedAnswers {
    * @throws what `open` throws
    */
   async openOutlivingCaller<C extends AbandonableCall, E extends AnswerEvent> (
-    call: C, open: (call: C) => Promise<OpenAttempt<E>>
-  ): Promise<OpenAttempt<E>> {
+    call: C, open: (call: C) => Promise<OpenResponse<E>>
+  ): Promise<OpenResponse<E>> {
     const { signal, record } = call
     if (signal.aborted) throw signal.reason
     const own = new CallCancellation()
@@ -66,7 +66,7 @@ export class AbandonedAnswers {
       clearTimeout(this.#running.get(own)?.timer)
       this.#running.delete(own)
     }
-    let answer: OpenAttempt<E>
+    let answer: OpenResponse<E>
     try {
       answer = await open({ ...call, signal: own })
     } catch (error) {
@@ -111,7 +111,7 @@ export class AbandonedAnswers {
   }
 
   async #readOn<E extends AnswerEvent> (
-    answer: OpenAttempt<E>, record: CallRecord, meter: UsageMeter
+    answer: OpenResponse<E>, record: CallRecord, meter: UsageMeter
   ): Promise<void> {
     const before = answer.sizeBytes()
     try {

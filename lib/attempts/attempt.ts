@@ -13,12 +13,12 @@ import { sseReader } from '../wire/sse.ts'
 import { readErrorAnswer } from '../providers/error-body.ts'
 import {
   AnswerMemory,
-  bufferedAttempt,
-  type OpenAttempt,
+  bufferedResponse,
+  type OpenResponse,
   asInterrupted,
   parseResponseBytes,
   readOrRefuse
-} from './open-attempt.ts'
+} from './open-response.ts'
 import { StreamAttempt } from './stream-attempt.ts'
 import type { SlowStreamGuard } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'
@@ -46,8 +46,8 @@ export interface ProviderCallOptions {
   readonly mayGiveUp?: SlowStreamGuard['mayGiveUp'] | undefined
 }
 
-/** The part of a call that an upstream request needs. */
-export interface AttemptCall extends Pick<
+/** The part of a call that sending a request needs, and how it is sent. */
+export interface SendContext extends Pick<
   RoutedCall<unknown>,
   'signal' | 'record' | 'key' | 'providerKey' | 'takeMemory'
 > {
@@ -75,14 +75,14 @@ export interface UpstreamPart<R, E = unknown> {
  *   then, where the work was done and will be billed, and `mayBeBilled` where it took too long
  */
 export function openAttempt<R, E extends { readonly type: string }> (
-  call: AttemptCall,
+  call: SendContext,
   { input }: UpstreamPart<R, E>,
   provider: Provider,
   adapter: Adapter<R, E>,
   options: ProviderCallOptions
-): Promise<OpenAttempt<E>> {
+): Promise<OpenResponse<E>> {
   // Not an `async` function, which is suspended for as long as the provider takes, with the request in it.
-  const send = (request: UpstreamRequest): Promise<OpenAttempt<E>> => {
+  const send = (request: UpstreamRequest): Promise<OpenResponse<E>> => {
     call.record.attempts++
     return provider.transport.send(request, {
       signal: call.signal,
@@ -107,12 +107,12 @@ export function openAttempt<R, E extends { readonly type: string }> (
 
 async function openResponse<R, E extends { readonly type: string }> (
   response: UpstreamResponse,
-  call: AttemptCall,
+  call: SendContext,
   input: AdapterInput<R>,
   provider: Provider,
   adapter: Adapter<R, E>,
   options: ProviderCallOptions
-): Promise<OpenAttempt<E>> {
+): Promise<OpenResponse<E>> {
   const { record } = call
   const { status, headers } = response
   const upstreamId = headers['x-request-id'] ?? headers['request-id']
@@ -149,8 +149,8 @@ async function openBody<E extends { readonly type: string }> (
   reader: BodyReader<E>,
   provider: Provider,
   { answerBytes, eventBytes, holdMs = 10_000, mayGiveUp }: ProviderCallOptions,
-  { record, takeMemory }: Pick<AttemptCall, 'record' | 'takeMemory'>
-): Promise<OpenAttempt<E>> {
+  { record, takeMemory }: Pick<SendContext, 'record' | 'takeMemory'>
+): Promise<OpenResponse<E>> {
   const memory = new AnswerMemory(takeMemory)
   switch (reader.as) {
     case 'json': {
@@ -159,20 +159,20 @@ async function openBody<E extends { readonly type: string }> (
         bytes = withoutComments(bytes)
         if (reader.sse !== undefined && looksLikeStream(bytes)) {
           const maxBytes = Math.max(eventBytes, answerBytes)
-          return bufferedAttempt(await readCompleteStream(bytes, reader.sse(), maxBytes))
+          return bufferedResponse(await readCompleteStream(bytes, reader.sse(), maxBytes))
         }
       }
       record.answerBytes = bytes.length
       const value = await parseResponseBytes(bytes)
-      return bufferedAttempt(readOrRefuse(() => reader.read(value, bytes)))
+      return bufferedResponse(readOrRefuse(() => reader.read(value, bytes)))
     }
     case 'text': {
       const bytes = await body.buffer(answerBytes, memory.hold)
-      return bufferedAttempt(readOrRefuse(() => reader.read(bytes.toString())))
+      return bufferedResponse(readOrRefuse(() => reader.read(bytes.toString())))
     }
     case 'bytes': {
       const bytes = await body.buffer(answerBytes, memory.hold)
-      return bufferedAttempt(readOrRefuse(() => reader.read(bytes)))
+      return bufferedResponse(readOrRefuse(() => reader.read(bytes)))
     }
     case 'pieces':
       return await openPieces(body, reader.read)
@@ -200,7 +200,7 @@ async function openBody<E extends { readonly type: string }> (
 /** Waits for the first bytes, so that a failure before them is still a status. */
 async function openPieces<E> (
   body: UpstreamResponse['body'], read: (piece: Uint8Array, into: E[]) => void
-): Promise<OpenAttempt<E>> {
+): Promise<OpenResponse<E>> {
   const source = body[Symbol.asyncIterator]()
   const first = await source.next()
   if (first.done === true) throw invalidResponse('empty body')

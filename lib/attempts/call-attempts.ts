@@ -13,7 +13,7 @@ import {
   RouteAttempt,
   noteAttempt,
   noteWasted,
-  type AttemptedCall,
+  type TriedCall,
   type Closable,
   type RouteAnswer,
   type RouteRequest
@@ -32,14 +32,14 @@ export interface CallAttemptsOptions<A> {
 }
 
 export class CallAttempts<A extends Closable> {
-  readonly #call: AttemptedCall
+  readonly #call: TriedCall
   readonly #health: RouteHealth
   /** The routes that can be called, and the request to each. */
   readonly #requests = new Map<Route, RouteRequest<A>>()
   readonly #plan: AttemptPlan
   readonly #mayHedge: boolean
 
-  constructor (call: AttemptedCall, { health, firstCredential, prepare }: CallAttemptsOptions<A>) {
+  constructor (call: TriedCall, { health, firstCredential, prepare }: CallAttemptsOptions<A>) {
     this.#call = call
     this.#health = health
     for (const route of call.routes) {
@@ -189,7 +189,7 @@ export class CallAttempts<A extends Closable> {
 /** Waits between two attempts. The time counts as waiting for the provider, as that of an attempt does. */
 async function backOff (
   waitMs: number,
-  { record, signal }: Pick<AttemptedCall, 'record' | 'signal'>
+  { record, signal }: Pick<TriedCall, 'record' | 'signal'>
 ): Promise<void> {
   const startedAtMs = performance.now()
   try {

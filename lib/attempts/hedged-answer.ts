@@ -4,7 +4,7 @@
  */
 
 import { withTimeout } from '../async/with-timeout.ts'
-import type { AttemptedCall, Closable, RouteAnswer, RouteAttempt } from './route-attempt.ts'
+import type { TriedCall, Closable, RouteAnswer, RouteAttempt } from './route-attempt.ts'
 
 /** Sends a request; it ends early when the signal aborts. */
 export type Send<A> = (signal: AbortSignal) => Promise<A>
@@ -23,7 +23,7 @@ export interface SecondAttempt<A> {
  * @throws what the first one failed with, when no other succeeded
  */
 export async function hedgedAnswer<A extends Closable> (
-  call: Pick<AttemptedCall, 'record' | 'signal'>,
+  call: Pick<TriedCall, 'record' | 'signal'>,
   first: RouteAttempt,
   afterMs: number,
   send: Send<A>,
@@ -49,7 +49,7 @@ export async function hedgedAnswer<A extends Closable> (
 }
 
 async function sendBeside<A> (
-  { signal }: Pick<AttemptedCall, 'signal'>,
+  { signal }: Pick<TriedCall, 'signal'>,
   { attempt, send }: SecondAttempt<A>,
   attemptSignal: AbortSignal
 ): Promise<A> {

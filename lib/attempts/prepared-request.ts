@@ -8,8 +8,8 @@ import { accountDigest } from '../providers/account-digest.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
 import { openParts, usagesIn, type AnyEvent } from './split.ts'
 import type { AbandonedAnswers } from './abandoned-answers.ts'
-import { openAttempt, type AttemptCall, type ProviderCallOptions, type UpstreamPart } from './attempt.ts'
-import type { OpenAttempt } from './open-attempt.ts'
+import { openAttempt, type SendContext, type ProviderCallOptions, type UpstreamPart } from './attempt.ts'
+import type { OpenResponse } from './open-response.ts'
 import type { RouteRequest, RouteSendOptions } from './route-attempt.ts'
 import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
 import type { AnswerEvent } from '../core/events.ts'
@@ -34,7 +34,7 @@ export interface RequestDeps {
 export class PreparedRequest<
   R extends { readonly stream?: boolean | undefined },
   E extends AnyEvent & AnswerEvent
-> implements RouteRequest<OpenAttempt<E>> {
+> implements RouteRequest<OpenResponse<E>> {
   readonly provider: Provider
   /** True: the answer is read to its end after the caller left, because the provider bills it. */
   readonly readsToEnd: boolean
@@ -68,7 +68,7 @@ export class PreparedRequest<
     this.#shared = shared
   }
 
-  send ({ credential, span, signal }: RouteSendOptions): Promise<OpenAttempt<E>> {
+  send ({ credential, span, signal }: RouteSendOptions): Promise<OpenResponse<E>> {
     const call = this.#call
     const attemptSignal =
       signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
@@ -95,7 +95,7 @@ export class PreparedRequest<
    * Sends a request that was refused again, translated. What it shows of the server counts for all callers
    * only if no key of one was used.
    */
-  #openTranslated (attempt: AttemptCall, credential: number | undefined): Promise<OpenAttempt<E>> {
+  #openTranslated (attempt: SendContext, credential: number | undefined): Promise<OpenResponse<E>> {
     return this.#open(attempt, this.#partsFor(credential)).then(opened => {
       if (this.#call.providerKey === undefined) this.#shared.missingApis.noteMissing(this.provider)
       return opened
@@ -106,10 +106,10 @@ export class PreparedRequest<
     return usagesIn([...this.#prepared.values()].flat())
   }
 
-  #open (attempt: AttemptCall, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenAttempt<E>> {
+  #open (attempt: SendContext, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenResponse<E>> {
     const { abandoned, recordSent, isFree } = this.#shared
     const [first] = parts
-    const open = (call: AttemptCall): Promise<OpenAttempt<E>> => first !== undefined && parts.length === 1
+    const open = (call: SendContext): Promise<OpenResponse<E>> => first !== undefined && parts.length === 1
       ? openAttempt(call, first, this.provider, this.#adapter, this.#options)
       : openParts(call, parts, this.provider, this.#adapter, this.#options)
     const opened = this.readsToEnd ? abandoned.openOutlivingCaller(attempt, open) : open(attempt)

@@ -16,7 +16,7 @@ import type { RouteHealth } from '../routing/route-health.ts'
 import type { Provider } from '../providers/provider.ts'
 
 /** The part of a call that its attempts need. */
-export type AttemptedCall = Pick<
+export type TriedCall = Pick<
   RoutedCall<{ readonly stream?: boolean | undefined }>,
   | 'key'
   | 'request'
@@ -65,7 +65,7 @@ export class RouteAttempt {
   readonly startedAtMs = performance.now()
   /** The span of its request; absent where the call has no trace. */
   readonly span: ChildSpan | undefined
-  readonly #call: AttemptedCall
+  readonly #call: TriedCall
   readonly #provider: Provider
   readonly #credential: number | undefined
   readonly #health: RouteHealth
@@ -74,7 +74,7 @@ export class RouteAttempt {
 
   /** Begins an attempt; `end` must follow in every case. */
   constructor (
-    call: AttemptedCall,
+    call: TriedCall,
     provider: Provider,
     { route, credential }: Pick<PlannedAttempt, 'route' | 'credential'>,
     health: RouteHealth
@@ -160,13 +160,13 @@ export class RouteAttempt {
 }
 
 /** Notes that the answer of a route was read to its end, or given up. */
-export function noteCompleted ({ record }: Pick<AttemptedCall, 'record'>, route: Route): void {
+export function noteCompleted ({ record }: Pick<TriedCall, 'record'>, route: Route): void {
   const request = record.requests?.findLast(sent => sent.route === route)
   if (request !== undefined) request.completedAtMs ??= performance.now()
 }
 
 /** Notes that an answer broke off after its attempt had succeeded: as an attempt that failed. */
-export function noteBrokenAnswer (call: Pick<AttemptedCall, 'record'>, route: Route, reason: string): void {
+export function noteBrokenAnswer (call: Pick<TriedCall, 'record'>, route: Route, reason: string): void {
   const request = call.record.requests?.findLast(sent => sent.route === route)
   if (request !== undefined) request.reason ??= reason
   noteAttempt(call, route, reason)
@@ -174,7 +174,7 @@ export function noteBrokenAnswer (call: Pick<AttemptedCall, 'record'>, route: Ro
 
 /** Notes a wasted request. @param usage of it, where the provider said so */
 export function noteWasted (
-  { record }: Pick<AttemptedCall, 'record'>,
+  { record }: Pick<TriedCall, 'record'>,
   { modelId }: Route,
   usage?: Usage
 ): void {
@@ -183,7 +183,7 @@ export function noteWasted (
 }
 
 /** Notes in the record why a route did not answer. */
-export function noteAttempt ({ record }: Pick<AttemptedCall, 'record'>, route: Route, reason: string): void {
+export function noteAttempt ({ record }: Pick<TriedCall, 'record'>, route: Route, reason: string): void {
   record.failedAttempts ??= []
   record.failedAttempts.push({ route, reason })
 }

@@ -12,8 +12,8 @@ import { standardSignal } from '../async/cancellation.ts'
 import { GatewayError } from '../core/errors.ts'
 import { addUsage } from '../core/usage.ts'
 import { ProviderFailure, type FailureKind } from '../providers/provider-failure.ts'
-import { openAttempt, type AttemptCall, type UpstreamPart, type ProviderCallOptions } from './attempt.ts'
-import { bufferedAttempt, type OpenAttempt } from './open-attempt.ts'
+import { openAttempt, type SendContext, type UpstreamPart, type ProviderCallOptions } from './attempt.ts'
+import { bufferedResponse, type OpenResponse } from './open-response.ts'
 import type { Adapter, Join, Provider } from '../providers/provider.ts'
 import type { Usage } from '../core/usage.ts'
 
@@ -38,12 +38,12 @@ const partsGraceMs = 2000
  * @throws what `openAttempt` throws
  */
 export function openParts<R, E extends AnyEvent> (
-  call: AttemptCall,
+  call: SendContext,
   parts: ReadonlyArray<UpstreamPart<R, E>>,
   provider: Provider,
   adapter: Adapter<R, E>,
   options: ProviderCallOptions
-): Promise<OpenAttempt<E>> {
+): Promise<OpenResponse<E>> {
   const [first] = parts
   if (first === undefined) throw new RangeError('a request has at least one part')
   const join = adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
@@ -112,13 +112,13 @@ interface Offer<E> {
   readonly taken: () => void
 }
 
-class JoinedAttempt<E> implements OpenAttempt<E> {
+class JoinedAttempt<E> implements OpenResponse<E> {
   readonly #parts: ReadonlyArray<Pick<UpstreamPart<unknown, E>, 'input'> & { answer?: readonly E[] }>
   readonly #keeps: boolean
   readonly #join: Join<E>
-  readonly #open: (part: number, signal: AbortSignal) => Promise<OpenAttempt<E>>
+  readonly #open: (part: number, signal: AbortSignal) => Promise<OpenResponse<E>>
   readonly #cancelled = new AbortController()
-  readonly #attempts = new Set<OpenAttempt<E>>()
+  readonly #attempts = new Set<OpenResponse<E>>()
   readonly #offers: Array<Offer<E>> = []
   #nextPart = 0
   #running = 0
@@ -131,7 +131,7 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
   /** @param keeps true: complete answers of parts are kept with them */
   constructor (
     parts: ReadonlyArray<UpstreamPart<unknown, E>>, join: Join<E>, keeps: boolean,
-    open: (part: number, signal: AbortSignal) => Promise<OpenAttempt<E>>
+    open: (part: number, signal: AbortSignal) => Promise<OpenResponse<E>>
   ) {
     this.#parts = parts
     this.#join = join
@@ -149,7 +149,7 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
   }
 
   /** Reads everything into one batch. */
-  async buffered (): Promise<OpenAttempt<E>> {
+  async buffered (): Promise<OpenResponse<E>> {
     const all: E[] = []
     try {
       for (let events = await this.next(); events !== undefined; events = await this.next()) {
@@ -159,7 +159,7 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
       await this.#partsInFlight()
       throw error
     }
-    return bufferedAttempt(all)
+    return bufferedResponse(all)
   }
 
   async next (): Promise<E[] | undefined> {

@@ -4,7 +4,7 @@ import { GatewayError } from '../core/errors.ts'
 import { invalidResponse, pageInstead } from '../providers/provider-failure.ts'
 import { sseReader, type SseReader } from '../wire/sse.ts'
 import { startTimer, StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
-import { asInterrupted, readOrRefuse, type AnswerMemory, type OpenAttempt } from './open-attempt.ts'
+import { asInterrupted, readOrRefuse, type AnswerMemory, type OpenResponse } from './open-response.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { StreamReader, UpstreamBody } from '../providers/provider.ts'
 
@@ -35,7 +35,7 @@ const restMs = 1000
  *
  * An error among them is thrown by the read after it, so that what came before it goes out first.
  */
-export class StreamAttempt<E extends { readonly type: string }> implements OpenAttempt<E> {
+export class StreamAttempt<E extends { readonly type: string }> implements OpenResponse<E> {
   readonly #body: UpstreamBody
   readonly #bytes: AsyncIterator<Uint8Array>
   readonly #reader: StreamReader<E>

@@ -4,7 +4,7 @@ import type { CallSignal } from '../../lib/core/call-signal.ts'
 import type { AnswerEvent } from '../../lib/core/events.ts'
 import { AbandonedAnswers } from '../../lib/attempts/abandoned-answers.ts'
 import { AnswerBatches } from '../../lib/attempts/answer-batches.ts'
-import { bufferedAttempt } from '../../lib/attempts/open-attempt.ts'
+import { bufferedResponse } from '../../lib/attempts/open-response.ts'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
@@ -239,7 +239,7 @@ t.test('an answer that has been read to its end is not given up by what ends its
         route,
         answer: await new AbandonedAnswers().openOutlivingCaller(call, async inner => {
           signal = inner.signal
-          const whole = bufferedAttempt<AnswerEvent>([])
+          const whole = bufferedResponse<AnswerEvent>([])
           return isWhole ? whole : { ...whole, isComplete: () => false }
         })
       }),

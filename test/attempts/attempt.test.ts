@@ -7,7 +7,7 @@ import { openAttempt, type ProviderCallOptions } from '../../lib/attempts/attemp
 import { provider } from '../support/settings.ts'
 import { collectAll } from '../support/collect-young.ts'
 import { until } from '../support/until.ts'
-import type { OpenAttempt } from '../../lib/attempts/open-attempt.ts'
+import type { OpenResponse } from '../../lib/attempts/open-response.ts'
 import type {
   Adapter,
   AdapterInput,
@@ -84,7 +84,7 @@ interface Script {
 interface Started {
   /** The body the provider sends. */
   readonly body: BodyQueue
-  readonly attempt: Promise<OpenAttempt<Event>>
+  readonly attempt: Promise<OpenResponse<Event>>
   readonly cancelled: () => boolean
   readonly sent: Array<{ request: UpstreamRequest, options: SendOptions }>
   readonly record: CallRecord
@@ -135,7 +135,7 @@ function sse (...messages: string[]): Buffer {
   return Buffer.from(messages.map(data => `data: ${data}\n\n`).join(''))
 }
 
-async function wordsOf (attempt: OpenAttempt<Event>): Promise<string[][]> {
+async function wordsOf (attempt: OpenResponse<Event>): Promise<string[][]> {
   const reads: string[][] = []
   for (let events = await attempt.next(); events !== undefined; events = await attempt.next()) {
     reads.push(events.map(({ type, text }) => text ?? type))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
-import { AnswerMemory } from '../../lib/attempts/open-attempt.ts'
+import { AnswerMemory } from '../../lib/attempts/open-response.ts'
 import { StreamAttempt, type StreamOptions } from '../../lib/attempts/stream-attempt.ts'
 import { until } from '../support/until.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'

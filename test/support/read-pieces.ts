@@ -1,4 +1,4 @@
-import { AnswerMemory } from '../../lib/attempts/open-attempt.ts'
+import { AnswerMemory } from '../../lib/attempts/open-response.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { StreamAttempt } from '../../lib/attempts/stream-attempt.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'

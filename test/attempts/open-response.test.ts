@@ -1,17 +1,17 @@
 import t from 'tap'
 import {
-  bufferedAttempt,
+  bufferedResponse,
   AnswerMemory,
   asInterrupted,
   parseResponseBytes,
   readOrRefuse
-} from '../../lib/attempts/open-attempt.ts'
+} from '../../lib/attempts/open-response.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { ProviderFailure } from '../../lib/providers/provider-failure.ts'
 import { countTurns } from '../support/turns.ts'
 
 t.test('a response that was read to its end is one read', async t => {
-  const attempt = bufferedAttempt(['a', 'b'])
+  const attempt = bufferedResponse(['a', 'b'])
   t.same(
     [await attempt.next(), await attempt.next(), await attempt.next()],
     [['a', 'b'], undefined, undefined]

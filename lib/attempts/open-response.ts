@@ -6,8 +6,8 @@ import { parseBounded, maxDepth, ValueCounter } from '../json/parse-bounded.ts'
 import { parseInTurns } from '../json/parse-in-turns.ts'
 import { ProviderFailure, invalidResponse, pageInstead } from '../providers/provider-failure.ts'
 
-/** An open response. */
-export interface OpenAttempt<E> {
+/** A response whose head has come, read by read. */
+export interface OpenResponse<E> {
   /** Gives the events of the next read; `undefined` after the last. Not before the previous one is back. */
   readonly next: () => Promise<E[] | undefined>
   /** Returns true once `next` has given all events of a response that is over. */
@@ -18,8 +18,8 @@ export interface OpenAttempt<E> {
   readonly close: () => void
 }
 
-/** Makes an attempt of a response that has been read to its end. */
-export function bufferedAttempt<E> (events: E[]): OpenAttempt<E> {
+/** Makes an open response of one that has been read to its end. */
+export function bufferedResponse<E> (events: E[]): OpenResponse<E> {
   let left: E[] | undefined = events
   return {
     next: () => {
