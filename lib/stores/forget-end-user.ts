@@ -13,10 +13,11 @@ import { CallBodyStore } from './call-body-store.ts'
 import { LongTexts } from './long-texts.ts'
 import { recordedNames } from './end-user-digests.ts'
 import { allNames, daysOf, nameRollupKey, namesOf, otherNames, periodOf } from './name-rollups.ts'
+import { addedCountsSql, addedDurationsSql, takenBackSql } from './percentiles.ts'
 import { ResponseRoom } from './response-room.ts'
 import { retryWhenLocked } from './retry-when-locked.ts'
 import { rollupDurations, rollupSums } from './usage-rollups.ts'
-import type { Database } from './database.ts'
+import { isSqlite, type Database } from './database.ts'
 import type { Tables, UsageRow } from './tables.ts'
 
 /** Counts what was there. */
@@ -116,7 +117,7 @@ async function forgetSums (database: Database, recorded: readonly string[]): Pro
   const names = recorded.filter(name => name !== otherNames) // has those of others as well
   if (names.length === 0) return
   await database.transaction([], async ({ query }) => {
-    await takeFromAll(query, names)
+    await takeFromAll(database, query, names)
     await query.deleteFrom('name_rollups').where('kind', '=', 'end_user').where('name', 'in', names).execute()
     await query.deleteFrom('counted_names').where('kind', '=', 'end_user').where('name', 'in', names)
       .execute()
@@ -126,15 +127,23 @@ async function forgetSums (database: Database, recorded: readonly string[]): Pro
 const durations = Object.keys(rollupDurations)
 
 /** Subtracts the sums of end users from those of all names. */
-async function takeFromAll (query: Kysely<Tables>, names: readonly string[]): Promise<void> {
+async function takeFromAll (
+  database: Database,
+  query: Kysely<Tables>,
+  names: readonly string[]
+): Promise<void> {
+  const addedCounts = isSqlite(database) ? addedCountsSql : addedDurationsSql
   const columns = [...nameRollupKey, ...rollupSums, ...durations].join(', ')
   const taken = [
     ...rollupSums.map(name => `-sum(${name})`),
-    ...durations.map(name => `replace(string_agg(${name}, ','), ':', ':-')`)
+    ...durations.map(name => takenBackSql(`string_agg(${name}, ',')`))
   ]
   const added = [
     ...rollupSums.map(name => `${name} = name_rollups.${name} + excluded.${name}`),
-    ...durations.map(name => `${name} = concat_ws(',', name_rollups.${name}, excluded.${name})`)
+    ...durations.map(name => {
+      const counts = `concat_ws(',', name_rollups.${name}, excluded.${name})`
+      return `${name} = ${addedCounts(counts)}`
+    })
   ]
   await sql`insert into name_rollups (${sql.raw(columns)})
     select kind, from_ms, project_id, ${allNames}, model, ${sql.raw(taken.join(', '))} from name_rollups

@@ -51,7 +51,12 @@ function middleOf (bucket: number): number {
     : range.fromMs + (bucket - range.first) * range.widthMs + Math.floor(range.widthMs / 2)
 }
 
-/** Returns the SQL, for SQLite, that adds counts up which were joined; PostgreSQL has `added_durations`. */
+/** Returns the SQL, for PostgreSQL, that adds counts up which were joined. */
+export function addedDurationsSql (counts: string): string {
+  return `added_durations(${counts})`
+}
+
+/** Returns the SQL, for SQLite, that adds counts up which were joined. */
 export function addedCountsSql (counts: string): string {
   return `(
     select string_agg(bucket || ':' || number, ',') from (
@@ -60,6 +65,11 @@ export function addedCountsSql (counts: string): string {
       from json_each('["' || replace(${counts}, ',', '","') || '"]') group by 1
     ) as added where number <> 0
   )`
+}
+
+/** Returns the SQL that takes printed counts back, also those that are below zero already. */
+export function takenBackSql (counts: string): string {
+  return `replace(replace(${counts}, ':', ':-'), ':--', ':')`
 }
 
 /** Counts of buckets. */

@@ -17,6 +17,7 @@ import {
   type RollupSum
 } from '../stores/usage-rollups.ts'
 import { allNames, onceKind } from '../stores/name-rollups.ts'
+import { takenBackSql } from '../stores/percentiles.ts'
 import { isOneOf, madeBy, projectOfRecord, type CallOrigin } from './call-filter.ts'
 
 export interface Period {
@@ -183,8 +184,8 @@ function nameRollups (
   const amount = (column: string): RawBuilder<unknown> => (
     sql`${sql.lit(times)} * ${sql.ref(`record.${column}`)}`
   )
-  const counts = (column: string): RawBuilder<unknown> => (
-    times === 1 ? sql.ref(`record.${column}`) : sql`replace(${sql.ref(`record.${column}`)}, ':', ':-')`
+  const counts = (column: keyof typeof rollupDurations): RawBuilder<unknown> => (
+    times === 1 ? sql.ref(`record.${column}`) : sql.raw(takenBackSql(`record.${column}`))
   )
   const selected = [
     sql`record.from_ms, '' as key_id, record.model, '' as provider, '' as endpoint`,
@@ -204,7 +205,7 @@ function nameRollups (
   return sql`select ${sql.join(selected)} from name_rollups as record where ${sql.join(conditions, sql` and `)}`
 }
 
-function isDuration (column: PartSum): boolean {
+function isDuration (column: PartSum): column is keyof typeof rollupDurations {
   return column in rollupDurations
 }
 

@@ -1,5 +1,8 @@
 import { sql } from 'kysely'
 import { forgetEndUser } from '../../lib/stores/forget-end-user.ts'
+import { bucketOf, Durations } from '../../lib/stores/percentiles.ts'
+import { planParts } from '../../lib/usage/plan-parts.ts'
+import { usageParts } from '../../lib/usage/usage-parts.ts'
 import { testGateway } from '../support/gateway.ts'
 import { settings } from '../support/settings.ts'
 import { storeTest } from '../support/stores.ts'
@@ -153,6 +156,36 @@ for (const store of ['as_given', 'hashed'] as const) {
     t.same(await forgetEndUser(database, 'ada-42'), { calls: 0, responses: 0, atProviders: 0, deferred: 0 })
   })
 }
+
+storeTest('what pruned calls of an end user took is counted for nobody, exactly', async (t, open) => {
+  const database = await open()
+  await database.insertUsage(Array.from({ length: 20 }, (_, index) => (
+    usageRowOf(index, { end_user: index < 10 ? 'ada' : 'bob', duration_ms: index < 10 ? 900 : 5000 })
+  )))
+  await database.query.deleteFrom('usage').execute()
+  const latenciesOf = async (name: string): Promise<readonly unknown[]> => (
+    await database.query.selectFrom('name_rollups').select('latencies')
+      .where('kind', '=', 'end_user').where('name', '=', name).execute()
+  )
+  await forgetEndUser(database, 'ada')
+  t.same(await latenciesOf(''), await latenciesOf('bob'), 'those of all names')
+  const plan = await planParts(database.query, {
+    period: { fromMs: 0, untilMs: usageRowOf(20).at_ms },
+    origin: {},
+    by: ['end_user'],
+    smallestMs: 86_400_000,
+    nowMs: usageRowOf(20).at_ms
+  })
+  const durations = new Map<string, Durations>()
+  for (const { end_user: name, latencies } of await usageParts(database.query, plan).selectAll().execute()) {
+    const ofName = durations.get(name) ?? new Durations()
+    ofName.addText(latencies ?? '')
+    durations.set(name, ofName)
+  }
+  const bucket = (ms: number): string => `${bucketOf(ms)}:10`
+  t.equal(durations.get('')?.text(), bucket(900), 'those without a name')
+  t.equal(durations.get('bob')?.text(), bucket(5000))
+})
 
 storeTest(
   'more calls than a step takes, and what providers keep as well, are forgotten and counted',

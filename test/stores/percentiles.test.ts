@@ -1,7 +1,8 @@
 import t from 'tap'
 import { sql } from 'kysely'
-import { bucketOf, bucketSql, Durations } from '../../lib/stores/percentiles.ts'
+import { bucketOf, bucketSql, Durations, takenBackSql } from '../../lib/stores/percentiles.ts'
 import { openSqlite } from '../../lib/stores/sqlite/open.ts'
+import { storeTest } from '../support/stores.ts'
 
 t.test('percentiles of buckets are within 10 % of those of the values', async t => {
   const { query, close } = await openSqlite(t.testdir())
@@ -48,4 +49,14 @@ t.test('counts add up', async t => {
   read.addText([one.text(), '230:40'].join(','))
   t.equal(read.text(), '24:1,50:3,230:40')
   t.equal(new Durations().text(), null)
+})
+
+storeTest('counts that are taken back leave nothing of themselves', async (t, open) => {
+  const { query } = await open()
+  for (const text of ['80:10', '80:10,113:10,80:-10', '9:-4']) {
+    const { rows: [row] } = await sql<{ taken: string }>`
+      select ${sql.raw(takenBackSql('text'))} as taken from (select cast(${text} as text) as text) as counts`
+      .execute(query)
+    t.equal(new Durations(`${text},${row?.taken}`).text(), null, text)
+  }
 })

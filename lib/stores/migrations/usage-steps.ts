@@ -1,6 +1,6 @@
 /** The usage ledger, and what it adds up to. */
 
-import { addedCountsSql, bucketSql } from '../percentiles.ts'
+import { addedCountsSql, addedDurationsSql, bucketSql } from '../percentiles.ts'
 import type { Migration } from './migration.ts'
 
 const group = 'key_id, model, provider, endpoint'
@@ -304,7 +304,7 @@ export const usageSteps: readonly Migration[] = [
       delete from name_rollups where name = '' and kind <> 'tagged';
       ${sumAllNames(addedCountsSql)}`,
     postgres: sql => sql.replace(
-      sumAllNames(addedCountsSql), sumAllNames(counts => `added_durations(${counts})`)
+      sumAllNames(addedCountsSql), sumAllNames(addedDurationsSql)
     )
   }
 ]
