@@ -335,7 +335,7 @@ export type Attribution = Pick<CallRecord, 'tags' | 'endUser' | 'session' | 'met
 
 /** Says whom a call was made for whose work is done later. */
 export interface KeptAttribution extends Partial<Attribution> {
-  /** True where `endUser` is a digest. Absent: it is as the caller gave it. */
+  /** True where `endUser` is a digest. Absent, as earlier versions left it: unknown. */
   readonly hashed?: boolean | undefined
 }
 
@@ -343,8 +343,12 @@ export interface KeptAttribution extends Partial<Attribution> {
 export function attributionIn (
   { tags, endUser, session, metadata, digestEndUser }: CallRecord
 ): KeptAttribution {
-  return { tags, endUser, session, metadata, ...digestEndUser !== undefined && { hashed: true } }
+  const hashed = digestEndUser !== undefined
+  return { tags, endUser, session, metadata, ...endUser !== undefined && { hashed } }
 }
+
+/** The form of the digests that `stores/end-user-digests` makes. */
+const digestForm = /^[\w-]{22}$/
 
 /**
  * Returns the end user of a call that was admitted before, as the record of the one that does its work has
@@ -354,7 +358,8 @@ export function keptEndUser (
   { endUser, hashed }: KeptAttribution,
   { digestEndUser }: CallRecord
 ): string | undefined {
-  return endUser === undefined || hashed === true ? endUser : digestEndUser?.(endUser) ?? endUser
+  if (endUser === undefined || (hashed ?? digestForm.test(endUser))) return endUser
+  return digestEndUser?.(endUser) ?? endUser
 }
 
 /** Notes what one answer used, as its provider reports it, on top of what `earlier` turns of the call did. */

@@ -87,7 +87,7 @@ t.test('a deferred call ends with a receipt, and is stored without what made it 
     key: { id: 'key-1', name: 'test' },
     request: { model: 'one/m', messages: question.messages },
     routes: [route],
-    attribution: { endUser: 'ada', tags: ['a'] }
+    attribution: { endUser: 'ada', tags: ['a'], hashed: false }
   })
 })
 

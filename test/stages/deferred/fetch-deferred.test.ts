@@ -1,10 +1,13 @@
+import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { defaultProject } from '../../../lib/core/key.ts'
 import { chain } from '../../../lib/pipeline/chain.ts'
 import { once } from '../../../lib/pipeline/sources.ts'
 import { fetchDeferred } from '../../../lib/stages/deferred/fetch-deferred.ts'
 import { openDeferred } from '../../../lib/stages/deferred/open-deferred.ts'
 import { normalise } from '../../../lib/stages/normalise.ts'
 import { recordUsage } from '../../../lib/stages/record-usage.ts'
+import { endUserDigest } from '../../../lib/stores/end-user-digests.ts'
 import { callFor, deferredId, deferredServices, upstreamResponse } from '../../support/deferred.ts'
 import { collect } from '../../support/stages.ts'
 import { chatAnswer } from '../../support/upstream.ts'
@@ -65,15 +68,23 @@ t.test('a completion that is too large to be stored is given out once', async t 
 })
 
 t.test('the end user of a completion is hashed where names are now, once', async t => {
-  const services = await deferredServices(t, async () => await Promise.resolve(upstreamResponse(202)))
-  for (const [hashed, endUser] of [[false, 'digest of ada'], [true, 'ada']] as const) {
-    const call = callFor(deferredId(services, { endUser: 'ada', hashed }))
+  const digest = endUserDigest(randomBytes(32))(defaultProject, 'ada')
+  for (const [kept, endUser] of [
+    [{ endUser: 'ada', hashed: false }, 'digest of ada'],
+    [{ endUser: digest, hashed: false }, `digest of ${digest}`],
+    [{ endUser: digest, hashed: true }, digest],
+    // of the version before
+    [{ endUser: 'ada' }, 'digest of ada'],
+    [{ endUser: digest }, digest]
+  ] as const) {
+    const services = await deferredServices(t, async () => await Promise.resolve(upstreamResponse(202)))
+    const call = callFor(deferredId(services, kept))
     call.record.digestEndUser = name => `digest of ${name}`
     const stages = chain(
       openDeferred(services),
       fetchDeferred(services, chain(recordUsage<ChatInput, ChatEvent>(), normalise()))
     )
-    await collect(stages(once(call)))
+    t.match(await collect(stages(once(call))).catch((reply: unknown) => reply), { reply: { status: 202 } })
     t.equal(call.record.endUser, endUser)
   }
 })
