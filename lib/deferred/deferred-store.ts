@@ -41,9 +41,13 @@ export interface LeasedTask extends StoredTask {
   readonly attempts: number
 }
 
-/** A run that lost its task may still store its own. */
-function placeholdersName (owner: string): string {
-  return `placeholders-${owner}`
+/**
+ * Returns the name of the placeholders of a run: one that lost its task may still store its own.
+ *
+ * @param owner `null` for an answer of an earlier version
+ */
+function placeholdersName (owner: string | null): string {
+  return owner === null ? 'placeholders' : `placeholders-${owner}`
 }
 
 /** Rows that are deleted at once. */
@@ -208,7 +212,7 @@ export class DeferredStore {
   async placeholders (id: string): Promise<string | undefined> {
     const row = await this.#use(async () => await this.#query.selectFrom('deferred').select('owner')
       .where('id', '=', id).where('state', '=', 'done').executeTakeFirst())
-    return row?.owner == null ? undefined : await this.#texts.find(id, placeholdersName(row.owner))
+    return row === undefined ? undefined : await this.#texts.find(id, placeholdersName(row.owner))
   }
 
   /** Returns the bytes stored for a key: tasks and answers. */

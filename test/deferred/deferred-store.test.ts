@@ -210,6 +210,19 @@ storeTest('placeholders are those of the run whose answer is stored', async (t, 
   t.match(await store.find('a', 0), answer, 'what is stored is not forgotten')
 })
 
+storeTest('placeholders of an answer of the version before are found', async (t, open) => {
+  const database = await open()
+  const store = new DeferredStore(database)
+  await store.add({ ...row, task: '{}' }, later, 10)
+  await store.take({ owner: 'one', untilMs: later }, 0)
+  await store.finish('a', 'one', { status: 200, body: '{}', placeholders: 'of one' }, later)
+  // As it stored them: under one name for every run, and its answers had no owner.
+  await database.query.updateTable('text_pieces').set({ name: 'placeholders' })
+    .where('name', '=', 'placeholders-one').execute()
+  await database.query.updateTable('deferred').set({ owner: null }).execute()
+  t.equal(await store.placeholders('a'), 'of one')
+})
+
 storeTest('a task is not taken before all of it is stored', async (t, open) => {
   const database = await open()
   const store = new DeferredStore(database)
