@@ -48,6 +48,8 @@ export interface Database {
   readonly transaction: <T>(moments: readonly number[], work: (within: Within) => Promise<T>) => Promise<T>
   /** Rows to give to `insertUsage` at once. */
   readonly maxBatchRows: number
+  /** Rows to sum up in one transaction, beside calls. */
+  readonly maxSummedRows: number
   /** Deletes usage rows and rollups that are older, or more, than are kept. */
   readonly pruneUsage: (retention: Retention, nowMs: number) => Promise<void>
   /** @throws StoreError when nothing can be written: read-only, locked for too long, or away. */

@@ -8,9 +8,6 @@ import { sql } from 'kysely'
 import type { Database } from './database.ts'
 import type { RollupBacklogRow } from './tables.ts'
 
-/** Records of a step: some milliseconds, in which calls wait where the store is embedded. */
-const stepRows = 20
-
 /**
  * Adds some records.
  *
@@ -23,7 +20,7 @@ export async function sumUpStep (database: Database): Promise<RollupBacklogRow |
     const rows = await query.selectFrom('usage').selectAll()
       .where('at_ms', '<=', backlog.at_ms)
       .where(sql<boolean>`(at_ms, id) < (${backlog.at_ms}, ${backlog.id})`)
-      .orderBy('at_ms', 'desc').orderBy('id', 'desc').limit(stepRows).execute()
+      .orderBy('at_ms', 'desc').orderBy('id', 'desc').limit(database.maxSummedRows).execute()
     const last = rows.at(-1)
     if (last === undefined) {
       await query.deleteFrom('rollup_backlog').execute()

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { dayMs } from '../../lib/core/day.ts'
+import { isSqlite, type Database } from '../../lib/stores/database.ts'
 import { forgetEndUser } from '../../lib/stores/forget-end-user.ts'
 import { sumUpStep } from '../../lib/stores/sum-up-backlog.ts'
 import { withoutNameSums } from '../support/earlier-store.ts'
@@ -8,7 +9,6 @@ import { noPostgres, postgresPlace, storeTest } from '../support/stores.ts'
 import { sumsOfRows, sumsOfStore } from '../support/summed-rows.ts'
 import { until } from '../support/until.ts'
 import { usageRowOf } from '../support/usage.ts'
-import type { Database } from '../../lib/stores/database.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
 const firstMs = Date.UTC(2025, 9, 30)
@@ -51,7 +51,7 @@ async function isRight (
 storeTest(
   'records of an earlier version are summed up in steps, each once, whatever is stored, ends or is forgotten meanwhile',
   async (t, open) => {
-    const database = await open()
+    const database = { ...await open(), maxSummedRows: 20 }
     await database.insertUsage(rows(0, 300))
     await withoutNameSums(database)
     await isRight(t, database, 'before')
@@ -98,6 +98,14 @@ storeTest(
     t.equal(await sumUpStep(database), undefined)
   }
 )
+
+storeTest('a step is short where calls wait for it, and long where none do', async (t, open) => {
+  const database = await open()
+  await database.insertUsage(rows(0, 60))
+  await withoutNameSums(database)
+  const last = await sumUpStep(database)
+  t.equal(last?.id, isSqlite(database) ? 'row-40' : 'row-0')
+})
 
 storeTest(
   'the sums of records of an earlier version are those that would have been written with them',
@@ -156,7 +164,7 @@ t.test(
 )
 
 storeTest('a day of whose first moment a part is summed up is read from records', async (t, open) => {
-  const database = await open()
+  const database = { ...await open(), maxSummedRows: 20 }
   await database.insertUsage(
     Array.from({ length: 30 }, (_, number) =>
       usageRowOf(number, { id: `row-${number}`, at_ms: firstMs + dayMs, end_user: 'ada' })

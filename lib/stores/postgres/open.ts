@@ -62,6 +62,7 @@ export async function openPostgres (
       skipLocked: claimed => claimed.forUpdate().skipLocked(),
       lockRows: found => found.forNoKeyUpdate(),
       maxBatchRows: 1000,
+      maxSummedRows: 1000,
       insertUsage: async rows => await insertUsage(connected, partitions, rows),
       transaction: async (moments, work) => {
         await partitions.make(moments)

@@ -67,6 +67,7 @@ export async function openSqlite (
     lockRows: found => found, // as above
     write,
     maxBatchRows: 200, // about a millisecond, in which the process does nothing else
+    maxSummedRows: 20, // some milliseconds, in which calls wait
     insertUsage: async rows => await insertInTurns({ write }, rows),
     transaction: async (_moments, work) =>
       await query.transaction().execute(async transaction => {
