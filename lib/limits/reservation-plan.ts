@@ -80,7 +80,9 @@ export function planReservation<R> (
     : call.routes
   const isStrict = isEstimated && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
   const bodyBytes = requestBytes(record)
-  const ownCost = paysProvider ? costsOf(tokens, routes, isStrict, bodyBytes, options) : noCost
+  const ownCost = paysProvider && budgets.length > 0
+    ? costsOf(tokens, routes, isStrict, bodyBytes, options)
+    : noCost
   const nanoUsd = spending.length === 0 || budgets.length === 0
     ? ownCost
     : withExtra(ownCost, costOfStages(spending, bodyBytes, tokens, budgets, models))

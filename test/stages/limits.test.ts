@@ -83,6 +83,13 @@ t.test('a request is estimated once, and only when that is wanted', async t => {
   t.equal(estimates, 2)
 })
 
+t.test('the cost of a call without a budget is not looked up', async t => {
+  const find = (): undefined => { t.fail('no price is needed') }
+  const limited = call({ requestsPerMinute: 1 })
+  const stage = limits({ limiter: new LocalLimiter(), models: { ...models, find }, settings: settings() })
+  t.same(await collect(stage(once(limited))), [limited])
+})
+
 t.test(
   "a call with a provider key of the caller's own needs no budget, and keeps to the other limits",
   async t => {
