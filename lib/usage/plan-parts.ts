@@ -5,8 +5,9 @@
 
 import { sql, type Kysely } from 'kysely'
 import { attributionNames, type AttributionName } from '../../schemas/admin/usage.ts'
-import { dayMs } from '../core/day.ts'
+import { dayMs, dayOf } from '../core/day.ts'
 import { otherNames, periodOf } from '../stores/name-rollups.ts'
+import { allNamesStep } from '../stores/migrations/usage-steps.ts'
 import type { Tables } from '../stores/tables.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
 import { isOneOf, type CallOrigin } from './call-filter.ts'
@@ -50,12 +51,40 @@ export async function planParts (query: Kysely<Tables>, request: PartsRequest): 
   const summedFromMs = await summedFrom(query)
   const kind = await summedKind(query, request)
   const sumsMs = kind === undefined ? Infinity : summedFromMs ?? 0
+  const upgrade = await upgradeDays(query)
   const pieces = [
     { fromMs: period.fromMs, untilMs: Math.min(sumsMs, period.untilMs), spanMs: undefined },
     ...piecesOf({ ...period, fromMs: Math.max(sumsMs, period.fromMs) }, [dayMs], nowMs)
+      .flatMap(piece => cutAt(piece, upgrade))
   ].filter(({ fromMs, untilMs }) => fromMs < untilMs)
   const cutBeforeMs = await cutBefore(query, pieces, request)
   return { origin, by, kind, summedFromMs, cutBeforeMs, pieces: within(pieces, cutBeforeMs, period) }
+}
+
+/**
+ * Returns the days on which gateways of an earlier version may have added names, but no sums of all names,
+ * beside one that had migrated the store: they end within an hour.
+ */
+async function upgradeDays (query: Kysely<Tables>): Promise<Period> {
+  const { rows: [step] } = await sql<{ at: number }>`
+    select applied_at_ms as at from migrations where number = ${sql.lit(allNamesStep)}`.execute(query)
+  const atMs = step?.at ?? 0
+  return { fromMs: dayOf(atMs), untilMs: dayOf(atMs + hourMs) + dayMs }
+}
+
+/** Cuts a piece before and after the days whose sums of all names may lack some. */
+function cutAt (piece: Piece, { fromMs, untilMs }: Period): Piece[] {
+  if (piece.spanMs === undefined) return [piece]
+  return [
+    { ...piece, untilMs: Math.min(piece.untilMs, fromMs) },
+    {
+      ...piece,
+      fromMs: Math.max(piece.fromMs, fromMs),
+      untilMs: Math.min(piece.untilMs, untilMs),
+      lacksNames: true
+    },
+    { ...piece, fromMs: Math.max(piece.fromMs, untilMs) }
+  ]
 }
 
 /** Returns the pieces after a time; there is always one. */

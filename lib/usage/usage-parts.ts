@@ -32,6 +32,8 @@ export type PartGrouping = typeof groupingNames[number] | 'day'
 /** A piece of a period, read from records or from rollups of one span. */
 export interface Piece extends Period {
   readonly spanMs: number | undefined
+  /** True where the sums of all names may lack some: the names are read in their place. */
+  readonly lacksNames?: boolean
 }
 
 /** Says from what a report is read, as `planParts` decides. */
@@ -150,13 +152,15 @@ function ofNames (
   const select = (rollups: NameRollups): RawBuilder<unknown> => nameRollups(piece, plan, rollups, sums)
   if (wanted !== undefined) return [select({ kind, name, condition: isOneOf(name, wanted), times: 1 })]
   const ofAll = sql<boolean>`${name} = ${allNames}`
+  const ofEach = sql<boolean>`${name} > ${allNames}`
+  const once = onceKind(kind)
+  const named = piece.lacksNames === true && once === kind ? ofEach : ofAll
   const none = [
-    ofRollups(piece, plan, sums),
-    select({ kind: onceKind(kind), name: sql`''`, condition: ofAll, times: -1 })
+    ofRollups(piece, plan, sums), select({ kind: once, name: sql`''`, condition: named, times: -1 })
   ]
   const listed = isOneOf(name, plan.listed?.filter(each => each !== ''))
-  if (listed === undefined) {
-    return [select({ kind, name, condition: sql`${name} > ${allNames}`, times: 1 }), ...none]
+  if (listed === undefined || piece.lacksNames === true) {
+    return [select({ kind, name, condition: ofEach, times: 1 }), ...none]
   }
   const other = sql`cast(null as text)`
   return [

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { attributionNames } from '../../schemas/admin/usage.ts'
 import { dayMs, monthOf } from '../../lib/core/day.ts'
 import { forgetEndUser } from '../../lib/stores/forget-end-user.ts'
@@ -8,7 +9,7 @@ import { sumsOfRows, sumsOfStore } from '../support/summed-rows.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { CallOrigin } from '../../lib/usage/call-filter.ts'
 import type { Database } from '../../lib/stores/database.ts'
-import type { PartGrouping } from '../../lib/usage/usage-parts.ts'
+import { usageParts, type PartGrouping } from '../../lib/usage/usage-parts.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
 const firstMs = Date.UTC(2025, 9, 28)
@@ -282,4 +283,42 @@ storeTest('of records so many days and so many calls are read, the newest', asyn
     },
     firstMs + 14 * hourMs
   )
+})
+
+storeTest('names that a gateway of an earlier version added during an upgrade are counted', async (t, open) => {
+  const database = await open()
+  const { query } = database
+  const fromMs = Date.UTC(2025, 9, 30)
+  await sql`update migrations set applied_at_ms = ${fromMs + 2 * dayMs - 1} where number = 38`.execute(query)
+  await database.insertUsage(
+    Array.from({ length: 40 }, (_, number) =>
+      usageRowOf(number, {
+        at_ms: fromMs + (number % 4) * dayMs,
+        end_user: number % 5 === 0 ? null : `user-${number % 5}`,
+        session: number % 5 === 0 ? null : `session-${number % 5}`,
+        tags: number % 5 === 0 ? null : '["a","b"]'
+      })
+    )
+  )
+  const rows = await query.selectFrom('usage').selectAll().execute()
+  // It writes no sums of all names, but for those of calls with tags.
+  await query.deleteFrom('name_rollups').where('name', '=', '').where('kind', '<>', 'tagged')
+    .where('from_ms', 'in', [fromMs + dayMs, fromMs + 2 * dayMs]).execute()
+  for (const [by, listed] of [['end_user', 'user-1'], ['session', 'session-1'], ['tag', 'a']] as const) {
+    const asked = {
+      period: { fromMs, untilMs: fromMs + 4 * dayMs },
+      origin: {},
+      by: [by, 'day'] as const,
+      nowMs: fromMs + 4 * dayMs
+    }
+    t.same((await sumsOfStore(database, asked)).sums, sumsOfRows(rows, new Map(), asked), by)
+    const plan = { ...await planParts(query, { ...asked, smallestMs: dayMs }), listed: [listed] }
+    const calls = await usageParts(query, plan, ['calls'])
+      .select(sql<string | null>`${sql.ref(`record.${by}`)}`.as('name'))
+      .select(sql<number>`sum(record.calls)`.as('calls'))
+      .groupBy('name').execute()
+    const found = new Map(calls.map(each => [each.name, each.calls]))
+    t.equal(found.get(listed), by === 'tag' ? 32 : 8, `${by}: listed`)
+    t.equal(found.get(''), 8, `${by}: none`)
+  }
 })

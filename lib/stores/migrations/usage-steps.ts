@@ -49,6 +49,9 @@ function sumAllNames (addedCounts: (counts: string) => string): string {
         ) as of_all`
 }
 
+/** The step after which the sums of all names are written. */
+export const allNamesStep = 38
+
 export const usageSteps: readonly Migration[] = [
   {
     number: 3,
@@ -297,7 +300,7 @@ export const usageSteps: readonly Migration[] = [
   },
   {
     // What a report needs to find the names that it lists, in their order, and one sum for all others.
-    number: 38,
+    number: allNamesStep,
     sql: `
       create index name_rollups_by_name on name_rollups
         (kind, name, from_ms, project_id, model, calls, cost_nano_usd);
