@@ -123,6 +123,11 @@ export function contentAttributes ({ system, input, output, isTruncated }: Conte
 /** Callers may make it as long as a head may be. */
 const maxPathLength = 1000
 
+/** Returns the path in the target of a request line, which may be a whole URL with a name and a password. */
+function pathIn (target: string): string {
+  return target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*/i, '').split('?', 1)[0] || '/'
+}
+
 function serverSpan (
   { id, record, receivedAtMs }: SpannedCall,
   row: UsageRow | undefined,
@@ -146,7 +151,7 @@ function serverSpan (
     attributes: {
       'http.request.method': method,
       'http.route': path,
-      'url.path': record.target?.split('?', 1)[0]?.slice(0, maxPathLength),
+      'url.path': record.target === undefined ? undefined : pathIn(record.target).slice(0, maxPathLength),
       'url.scheme': record.target === undefined ? undefined : record.encrypted ? 'https' : 'http',
       'http.response.status_code': status,
       'error.type': errorCode,

@@ -354,3 +354,14 @@ t.test('texts of a call are on the attempt that answered, else on the span of th
   t.strictSame(places([sent({}), sent({})]), [true, false, false])
   t.strictSame(places([]), [true])
 })
+
+t.test('the path is that of the target, also where this is a whole URL', async t => {
+  for (const [target, path] of [
+    ['/v1/models?key=secret', '/v1/models'],
+    ['http://ann:secret@gateway.test:8080/v1/models?key=secret', '/v1/models'],
+    ['http://gateway.test?key=secret', '/'],
+    ['/v1/files/a://b/c', '/v1/files/a://b/c']
+  ] as const) {
+    t.equal(spansOf({ target }).server.attributes['url.path'], path, target)
+  }
+})
