@@ -128,7 +128,9 @@ export class RouteAttempt {
 
   failed (error: GatewayError): void {
     this.#ended(error.code)
-    if (error.acceptedByProvider || error.mayBeBilled) noteWasted(this.#call, this.route)
+    if (error.acceptedByProvider || error.mayBeBilled || error.usage !== undefined) {
+      noteWasted(this.#call, this.route, error.usage)
+    }
     this.#health.failed(this.route, this.#attempt, error, this.#credential)
     noteAttempt(this.#call, this.route, error.code)
   }

@@ -8,6 +8,7 @@
 
 import type { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
 import type { OriginalError } from './direct-request.ts'
+import type { Usage } from './usage.ts'
 
 export type ErrorType = ErrorBody['error']['type']
 
@@ -317,6 +318,8 @@ export interface GatewayErrorOptions {
    * tried again.
    */
   mayBeBilled?: boolean | undefined
+  /** What the failed request used, where the provider said so. */
+  usage?: Usage | undefined
   /**
    * True when the connection had been idle and was closed as the request was sent: over another one, the same
    * may be sent at once.
@@ -334,6 +337,7 @@ export class GatewayError extends Error {
   readonly rateLimits: Readonly<Record<string, string>> | undefined
   readonly acceptedByProvider: boolean
   readonly mayBeBilled: boolean
+  readonly usage: Usage | undefined
   readonly staleConnection: boolean
   readonly original: OriginalError | undefined
   readonly #shownCode: string | undefined
@@ -351,6 +355,7 @@ export class GatewayError extends Error {
     this.rateLimits = options.rateLimits
     this.acceptedByProvider = options.acceptedByProvider ?? false
     this.mayBeBilled = options.mayBeBilled ?? false
+    this.usage = options.usage
     this.staleConnection = options.staleConnection ?? false
     this.original = options.original
     this.#shownCode = options.shownCode
@@ -360,7 +365,8 @@ export class GatewayError extends Error {
   with (
     changes: Pick<
       GatewayErrorOptions,
-      'message' | 'param' | 'cause' | 'fault' | 'acceptedByProvider' | 'mayBeBilled' | 'original'
+      'message' | 'param' | 'cause' | 'fault' | 'acceptedByProvider' | 'mayBeBilled' | 'original' |
+      'usage'
     >
   ): GatewayError {
     const {
@@ -374,6 +380,7 @@ export class GatewayError extends Error {
       cause,
       acceptedByProvider,
       mayBeBilled,
+      usage,
       staleConnection,
       original
     } = this
@@ -389,6 +396,7 @@ export class GatewayError extends Error {
       cause,
       acceptedByProvider,
       mayBeBilled,
+      usage,
       staleConnection,
       original,
       param,

@@ -46,6 +46,16 @@ t.test('a failure is known of the route and noted in the call', async t => {
   )
 })
 
+t.test('what a failed request used is wasted, as its provider said', async t => {
+  const { record, begin } = start()
+  const usage = { promptTokens: 2, completionTokens: 3, totalTokens: 5 }
+  const error = new GatewayError('upstream_stream_interrupted', { usage })
+  const attempt = begin()
+  attempt.failed(attempt.errorOf(error.with({ message: 'cut' })))
+  attempt.end()
+  t.same(record.wasted, [{ modelId: 'one/a', usage }])
+})
+
 t.test('one that another request overtook is no failure of its route', async t => {
   const { health, record, begin } = start()
   begin().overtaken()

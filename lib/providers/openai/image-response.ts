@@ -14,7 +14,8 @@ const aboutFields = ['usage', 'size', 'quality', 'background', 'output_format']
  * providers leave out what their moderation stopped. Items without an image are left out.
  *
  * @throws ProviderFailure for a body that holds an error
- * @throws GatewayError `upstream_invalid_response` for one that is no answer
+ * @throws GatewayError `upstream_invalid_response` for one that is no answer; with the usage if no item
+ *   has an image
  */
 export function readImageResponse (body: unknown): ImageEvent[] {
   const answer = objectOf(body)
@@ -28,7 +29,10 @@ export function readImageResponse (body: unknown): ImageEvent[] {
   const items: unknown = data ?? []
   if (!Array.isArray(items)) throw invalidResponse('the data of the response is no list')
   const images = items.flatMap(imageOf)
-  if (images.length === 0 && items.length > 0) throw invalidResponse('no item of the response has an image')
+  const usage = imageUsage(answer['usage'])
+  if (images.length === 0 && items.length > 0) {
+    throw invalidResponse('no item of the response has an image').with({ usage })
+  }
   const about: Record<string, unknown> = {}
   for (const field of aboutFields) {
     const value = answer[field]
@@ -41,7 +45,6 @@ export function readImageResponse (body: unknown): ImageEvent[] {
     data: images,
     about
   }]
-  const usage = imageUsage(answer['usage'])
   if (usage !== undefined) events.push({ type: 'usage', usage })
   return events
 }

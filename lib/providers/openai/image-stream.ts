@@ -22,20 +22,21 @@ import type { AdapterInput, StreamReader } from '../provider.ts'
  *
  * @throws ProviderFailure for an error inside the stream
  * @throws GatewayError `upstream_stream_interrupted` from `end` when fewer images were finished than
- *   requested and the provider did not say that these are all
+ *   requested and the provider did not say that these are all; with the usage where no image has come
  */
 export function readImageStream ({
   request
 }: AdapterInput<{ readonly n?: number }>): StreamReader<ImageEvent> {
   let finished = 0
+  let isShown = false
   let usage: Usage | undefined
   let done = false
 
   const end = (into: ImageEvent[]): void => {
-    if (finished === 0 || (!done && finished < (request.n ?? 1))) {
-      throw new GatewayError('upstream_stream_interrupted')
-    }
-    if (usage !== undefined) into.push({ type: 'usage', usage })
+    const isCut = finished === 0 || (!done && finished < (request.n ?? 1))
+    if (usage !== undefined && (isShown || !isCut)) into.push({ type: 'usage', usage })
+    // Before any image has come, this may become another attempt: no event may go out.
+    if (isCut) throw new GatewayError('upstream_stream_interrupted', isShown ? {} : { usage })
   }
 
   /**
@@ -53,10 +54,11 @@ export function readImageStream ({
     if (failure !== undefined) throw new ProviderFailure(failure)
     const name = event ?? message['type']
     const type = kindOf(name)
+    if (type === 'image-end') usage = addUsage(usage, imageUsage(message['usage']))
     if (type === undefined || !hasImage) return
+    isShown = true
     if (type === 'image-end') {
       finished++
-      usage = addUsage(usage, imageUsage(message['usage']))
       into.push({ type, json: json(String(name)), about: aboutImage(message) })
     } else {
       into.push({ type, json: json(String(name)) })

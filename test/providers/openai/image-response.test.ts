@@ -14,6 +14,11 @@ t.test('an answer without images is an answer, one with neither images nor a tim
   for (const body of [null, [], 'text', {}, ...others]) {
     t.throws(() => readImageResponse(body), { code: 'upstream_invalid_response' }, JSON.stringify(body))
   }
+  t.throws(
+    () => readImageResponse({ data: [{ url: '' }], usage: { input_tokens: 2, output_tokens: 3 } }),
+    { code: 'upstream_invalid_response', usage: { promptTokens: 2, completionTokens: 3 } },
+    'what it used is known though it has no image'
+  )
   t.throws(() => readImageResponse({ error: { message: 'busy', code: 503 } }), ProviderFailure)
 })
 

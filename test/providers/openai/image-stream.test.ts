@@ -1,0 +1,24 @@
+import t from 'tap'
+import { readImageStream } from '../../../lib/providers/openai/image-stream.ts'
+import type { ImageEvent } from '../../../lib/core/events.ts'
+
+const usage = { input_tokens: 2, output_tokens: 3 }
+const used = { promptTokens: 2, completionTokens: 3, totalTokens: 5 }
+const message = (name: string, image: string): { id: undefined, event: string, data: string } => ({
+  id: undefined,
+  event: `image_generation.${name}`,
+  data: JSON.stringify({ type: `image_generation.${name}`, b64_json: image, usage })
+})
+
+t.test('what a stream used is known though no image was finished', async t => {
+  const reader = readImageStream({
+    request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed: true
+  })
+  const events: ImageEvent[] = []
+  reader.read(message('completed', ''), events)
+  t.throws(() => reader.end(events), { code: 'upstream_stream_interrupted', usage: used })
+  t.same(events, [], 'nothing has gone out: another attempt may be made')
+  reader.read(message('partial_image', 'AAAA'), events)
+  t.throws(() => reader.end(events), { code: 'upstream_stream_interrupted', usage: undefined })
+  t.match(events, [{ type: 'image-partial' }, { type: 'usage', usage: used }])
+})
