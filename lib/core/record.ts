@@ -10,7 +10,14 @@ import type { Placeholders } from './placeholders.ts'
 import type { StageFindings } from './stage-findings.ts'
 import { asGatewayError, type ErrorCode } from './errors.ts'
 import type { Route } from './route.ts'
-import { addUsage, charactersPerToken, type EstimatedUnits, type Units, type Usage } from './usage.ts'
+import {
+  addUsage,
+  charactersPerToken,
+  usageOfTokens,
+  type EstimatedUnits,
+  type Units,
+  type Usage
+} from './usage.ts'
 import type { Refusal } from './key.ts'
 
 /** How a call ended. A disconnect is an outcome, not an error. */
@@ -392,9 +399,7 @@ export function estimatedTurn (
   { countPrompt, outputCharacters: before }: OpenTurn,
   { outputCharacters = 0 }: CallRecord
 ): Usage {
-  const promptTokens = countPrompt()
-  const completionTokens = Math.ceil((outputCharacters - before) / charactersPerToken)
-  return { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }
+  return usageOfTokens(countPrompt(), Math.ceil((outputCharacters - before) / charactersPerToken))
 }
 
 /** Notes the length of an answer's text as it grows, for one that is cut short without usage. */

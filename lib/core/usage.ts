@@ -20,6 +20,11 @@ export interface Usage extends
   readonly images?: number
 }
 
+/** Returns the usage of an answer by its tokens alone. */
+export function usageOfTokens (promptTokens: number, completionTokens: number): Usage {
+  return { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }
+}
+
 /** The most that a call can use of anything. */
 export const maxCount = 1e9
 

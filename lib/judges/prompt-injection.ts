@@ -7,7 +7,7 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { charactersPerToken, type Usage } from '../core/usage.ts'
+import { charactersPerToken, usageOfTokens, type Usage } from '../core/usage.ts'
 import { checkLookAffordable } from '../limits/prices.ts'
 import { askProvider, routeOf } from './ask-provider.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -50,7 +50,7 @@ export function openPromptInjection ({
         modelId: model,
         usage: estimate(request.messages, ''),
         estimated: true,
-        mostUsage: { promptTokens: most, completionTokens: maxTokens, totalTokens: most + maxTokens }
+        mostUsage: usageOfTokens(most, maxTokens)
       }
       const judged = call.record.judged ??= []
       // Its provider bills a look that is given up.
@@ -105,6 +105,5 @@ function usedBy (events: readonly ChatEvent[], { messages }: ChatInput, modelId:
 
 function estimate (messages: ChatInput['messages'], answer: string): Usage {
   const promptTokens = Math.ceil(JSON.stringify(messages).length / charactersPerToken)
-  const completionTokens = Math.ceil(answer.length / charactersPerToken)
-  return { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }
+  return usageOfTokens(promptTokens, Math.ceil(answer.length / charactersPerToken))
 }

@@ -6,7 +6,7 @@ import { addedFields } from '../chat/added-fields.ts'
 import { generationBounds } from '../chat/generation-fields.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { estimateTokens } from '../embeddings/measure-tokens.ts'
-import { amountOf, charactersPerToken, type Units, type Usage } from '../core/usage.ts'
+import { amountOf, charactersPerToken, usageOfTokens, type Units, type Usage } from '../core/usage.ts'
 import { recordedInsteadOfTokens, type ColumnInsteadOfTokens } from '../../schemas/billed-units.ts'
 import { ChatRequest } from '../../schemas/chat.ts'
 import { MessagesRequest } from '../../schemas/messages-request.ts'
@@ -445,8 +445,7 @@ function isMedia (text: string, name: string): boolean {
 
 /** Estimates what an answer used whose provider does not say. */
 export function embeddingsUsage ({ input }: EmbeddingsRequest): Usage {
-  const tokens = estimateTokens(input)
-  return { promptTokens: tokens, completionTokens: 0, totalTokens: tokens }
+  return usageOfTokens(estimateTokens(input), 0)
 }
 
 /**

@@ -9,7 +9,7 @@ import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import { usageRow } from '../usage/usage-row.ts'
 import type { Call } from '../core/call.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
-import type { UsageCost } from '../core/usage.ts'
+import { usageOfTokens, type UsageCost } from '../core/usage.ts'
 import type { Settings } from '../core/settings.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -105,11 +105,10 @@ export function costHeaders (
 export function usageCostOf (call: Call, models: Pick<ModelRegistry, 'find'>): UsageCost | undefined {
   const row = usageRow(call, models)
   if (row === undefined) return undefined
-  const [promptTokens, completionTokens] = [row.prompt_tokens ?? 0, row.completion_tokens ?? 0]
   return {
     usd: row.cost_nano_usd === null ? null : row.cost_nano_usd / 1e9,
     isEstimated: row.estimated === 1,
-    usage: { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }
+    usage: usageOfTokens(row.prompt_tokens ?? 0, row.completion_tokens ?? 0)
   }
 }
 

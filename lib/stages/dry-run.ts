@@ -21,7 +21,7 @@ import { costNanoUsd } from '../usage/cost.ts'
 import { budgetsOf, pricedRoutes } from '../limits/prices.ts'
 import type { Estimate, EstimateRequest } from '../limits/estimate.ts'
 import type { Route } from '../core/route.ts'
-import type { Usage } from '../core/usage.ts'
+import { usageOfTokens, type Usage } from '../core/usage.ts'
 import type { Services } from '../services.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
@@ -124,7 +124,5 @@ function isLookedAt (endpoint: string): boolean {
 
 /** Returns the tokens of a call that is paid by them. */
 function usageOf ({ prompt, completion, units }: Estimate): Usage | undefined {
-  return units === undefined
-    ? { promptTokens: prompt, completionTokens: completion, totalTokens: prompt + completion }
-    : undefined
+  return units === undefined ? usageOfTokens(prompt, completion) : undefined
 }

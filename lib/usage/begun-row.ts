@@ -8,7 +8,7 @@
 import { cutName } from '../core/record.ts'
 import { rowId } from '../text/ids.ts'
 import { steadyNow } from '../async/steady-clock.ts'
-import { charactersPerToken } from '../core/usage.ts'
+import { charactersPerToken, usageOfTokens } from '../core/usage.ts'
 import { costNanoUsd } from './cost.ts'
 import { interruptedCost } from './usage-row.ts'
 import { endpointsWhere } from '../../schemas/endpoints.ts'
@@ -77,10 +77,7 @@ export function printBegunRow (
   const cost =
     ownProviderKey === true
       ? 0
-      : costNanoUsd(
-          { promptTokens: tokens, completionTokens: 0, totalTokens: tokens },
-          models.find(modelId)?.price
-        )
+      : costNanoUsd(usageOfTokens(tokens, 0), models.find(modelId)?.price)
   const values = [
     id,
     callId,

@@ -34,9 +34,12 @@ export function costNanoUsd (usage: Usage, price: Price | undefined): number | u
   // Prices without a value for long prompts stay the same.
   const isLong = longPrompt !== undefined && usage.promptTokens > longPrompt.abovePromptTokens
   const prices: TokenPrices = isLong ? { ...price, ...longPrompt } : price
-  let sum: number | undefined = 0
-  for (const kind of wholes) sum = addTokens(sum, kind, usage[kind.name] ?? 0, usage, prices)
-  if (sum === undefined) return undefined
+  let sum = 0
+  for (const kind of wholes) {
+    const cost = tokenCost(kind, usage[kind.name] ?? 0, usage, prices)
+    if (cost === undefined) return undefined
+    sum += cost
+  }
   for (const unit of besideTokens) {
     const amount = amountOf(unit.name, usage, undefined) ?? 0
     if (amount > 0) sum += amount * (nanoPrice(price, unit) ?? 0) // without a price it is free
@@ -79,7 +82,7 @@ function pricedKinds (whole: string | undefined): PricedKind[] {
     partOf !== whole || price === undefined
       ? []
       : [
-          // names of the table
+          // `Object.entries` forgets which names the table has.
           {
             name: name as TokenKindName,
             price: camelCase(price.field) as keyof TokenPrices,
@@ -90,12 +93,10 @@ function pricedKinds (whole: string | undefined): PricedKind[] {
 }
 
 /**
- * Returns a sum with what tokens of a kind cost: those of its parts at the prices of these, and the rest at
- * its own; `undefined` where a needed price is not known. Reported counts may overlap; no token is billed
- * twice.
+ * Returns what tokens of a kind cost: those of its parts at the prices of these, and the rest at its own;
+ * `undefined` where a needed price is not known. Reported counts may overlap; no token is billed twice.
  */
-function addTokens (
-  sum: number | undefined,
+function tokenCost (
   kind: PricedKind,
   tokens: number,
   usage: Usage,
@@ -104,15 +105,17 @@ function addTokens (
 ): number | undefined {
   const usdPerMillion = prices[kind.price] ?? ofWhole
   let left = tokens
-  let cost = sum
+  let sum = 0
   for (const part of kind.parts) {
     const taken = Math.min(usage[part.name] ?? 0, left)
     if (taken <= 0) continue
     left -= taken
-    cost = addTokens(cost, part, taken, usage, prices, usdPerMillion)
+    const cost = tokenCost(part, taken, usage, prices, usdPerMillion)
+    if (cost === undefined) return undefined
+    sum += cost
   }
-  if (left === 0 || cost === undefined) return cost
-  return usdPerMillion === undefined ? undefined : cost + left * usdPerMillion * perMillion
+  if (left === 0) return sum
+  return usdPerMillion === undefined ? undefined : sum + left * usdPerMillion * perMillion
 }
 
 /** A unit whose price is one number. */
@@ -133,7 +136,7 @@ function countedPrices (units: Readonly<Record<string, BilledUnit>>): CountedPri
         price: { field, per }
       }
     ]) =>
-      // names of the table
+      // as in `pricedKinds`
       per === undefined ? [] : [{ name: name as UnitName, price: camelCase(field) as keyof Price, per }]
   )
 }

@@ -26,6 +26,7 @@ import {
   amountOf,
   charactersPerToken,
   maxCount,
+  usageOfTokens,
   type EstimatedUnits,
   type Units,
   type Usage
@@ -81,13 +82,7 @@ export function usageRow (
     streamed: Number(record.streamed === true),
     attempts: record.attempts,
     turns: boundedInteger(record.turns),
-    estimated: Number(
-      answer.estimated ||
-        beside.estimated ||
-        cost.estimated ||
-        record.chargedNanoUsd !== undefined ||
-        (isOpenEnded && record.maxCostNanoUsd !== undefined)
-    ),
+    estimated: Number(isEstimated(record, [answer, beside, cost], isOpenEnded)),
     image_size: cutOrNull(record.units?.images?.size),
     image_quality: cutOrNull(record.units?.images?.quality),
     cost_nano_usd: isOpenEnded ? interruptedCost(record, charged) : charged,
@@ -108,7 +103,20 @@ export function usageRow (
   // A spread in the literal takes 1 µs more.
   return Object.assign(
     facts,
-    byUnitColumn(({ name, parts }) => boundedInteger(amountOf(name, usage, record.units), parts))
+    byUnitColumn(({ name, parts }) => boundedInteger((amountOf(name, usage, record.units) ?? NaN) * parts))
+  )
+}
+
+/** Returns true when a part of the row is an estimate, or its cost is set by what was reserved. */
+function isEstimated (
+  { chargedNanoUsd, maxCostNanoUsd }: CallRecord,
+  parts: ReadonlyArray<{ readonly estimated: boolean }>,
+  isOpenEnded: boolean
+): boolean {
+  return (
+    parts.some(({ estimated }) => estimated) ||
+    chargedNanoUsd !== undefined ||
+    (isOpenEnded && maxCostNanoUsd !== undefined)
   )
 }
 
@@ -142,9 +150,7 @@ function usageOf (record: CallRecord): AnswerUsage {
   }
   const promptTokens = isBegun(record) && deferred !== true ? record.estimate?.countPrompt() : undefined
   if (promptTokens === undefined && outputCharacters === undefined) return { answers: [], estimated: false }
-  const answer = Math.ceil((outputCharacters ?? 0) / charactersPerToken)
-  const prompt = promptTokens ?? 0
-  const guess = { promptTokens: prompt, completionTokens: answer, totalTokens: prompt + answer }
+  const guess = usageOfTokens(promptTokens ?? 0, Math.ceil((outputCharacters ?? 0) / charactersPerToken))
   return { usage: guess, answers: [guess], estimated: true }
 }
 
@@ -226,9 +232,7 @@ function wasteOf (
   if (usage !== undefined) return { usage, nanoUsd: costNanoUsd(usage, price), estimated: false }
   const units = record.estimate?.estimateUnits()
   if (units !== undefined) return { usage: undefined, nanoUsd: estimatedCost(units, price), estimated: true }
-  const promptTokens = record.estimate?.countPrompt() ?? 0
-  const completionTokens = record.estimate?.countAnswer() ?? 0
-  const guess = { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }
+  const guess = usageOfTokens(record.estimate?.countPrompt() ?? 0, record.estimate?.countAnswer() ?? 0)
   return { usage: guess, nanoUsd: costNanoUsd(guess, price), estimated: true }
 }
 
@@ -261,8 +265,8 @@ function chargedCost (
   besideNanoUsd: number
 ): number | null {
   const { chargedNanoUsd, refundedNanoUsd = 0 } = record
-  if (chargedNanoUsd !== undefined) return boundedInteger(chargedNanoUsd, 1, maxNanoUsd)
-  const cost = boundedInteger(nanoUsd, 1, maxNanoUsd)
+  if (chargedNanoUsd !== undefined) return boundedInteger(chargedNanoUsd, maxNanoUsd)
+  const cost = boundedInteger(nanoUsd, maxNanoUsd)
   if (cost === null && besideNanoUsd === 0 && refundedNanoUsd === 0) return null
   return Math.min((cost ?? 0) + besideNanoUsd, maxNanoUsd) - refundedNanoUsd
 }
@@ -320,10 +324,9 @@ function callCost (
 
 function estimatedCost (units: EstimatedUnits | undefined, price: Price | undefined): number | undefined {
   if (units === undefined) return undefined
-  const { promptTokens, completionTokens } = units
   return (
     unitCostOf(units, price) ??
-    costNanoUsd({ promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }, price)
+    costNanoUsd(usageOfTokens(units.promptTokens, units.completionTokens), price)
   )
 }
 
@@ -355,7 +358,7 @@ function unitsOf (record: CallRecord): Units {
  * Rounds a provider's count, which may be anything; `null` when it is out of range. A single such count
  * would make sums unreadable: the store reads no sum beyond the safe integers.
  */
-function boundedInteger (count = NaN, times = 1, max = maxCount): number | null {
-  const number = Math.round(count * times)
+function boundedInteger (count = NaN, max = maxCount): number | null {
+  const number = Math.round(count)
   return number >= 0 && number <= max ? number : null
 }

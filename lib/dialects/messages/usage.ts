@@ -1,4 +1,4 @@
-import type { Usage } from '../../core/usage.ts'
+import { usageOfTokens, type Usage } from '../../core/usage.ts'
 import type { MessagesUsage } from '../../../schemas/messages-answer.ts'
 
 /**
@@ -23,5 +23,5 @@ export function messagesUsage ({
 
 /** Returns counts where the provider has none, or none yet. */
 export function estimatedUsage (promptTokens: number, completionTokens: number): MessagesUsage {
-  return messagesUsage({ promptTokens, completionTokens, totalTokens: promptTokens + completionTokens })
+  return messagesUsage(usageOfTokens(promptTokens, completionTokens))
 }

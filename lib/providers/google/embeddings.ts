@@ -11,7 +11,7 @@ import { readVector } from '../../embeddings/read-vector.ts'
 import { jsonBody, jsonHeaders } from '../json-api.ts'
 import type { Vector } from '../../core/vector.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { possibleUsage } from '../../core/usage.ts'
+import { possibleUsage, usageOfTokens } from '../../core/usage.ts'
 import { inBandError, readError } from './errors.ts'
 import { countOf, objectOf } from '../../json/guards.ts'
 import type { BatchEmbedContentsRequest } from './wire.ts'
@@ -88,10 +88,7 @@ function readVectors (cursor: JsonCursor, { request }: AdapterInput<EmbeddingsRe
 
 function eventsOf (vectors: readonly Vector[], tokens: number | undefined): EmbeddingsEvent[] {
   const events: EmbeddingsEvent[] = [{ type: 'embeddings', vectors }]
-  const usage =
-    tokens === undefined
-      ? undefined
-      : possibleUsage({ promptTokens: tokens, completionTokens: 0, totalTokens: tokens })
+  const usage = tokens === undefined ? undefined : possibleUsage(usageOfTokens(tokens, 0))
   if (usage !== undefined) events.push({ type: 'usage', usage })
   return events
 }
