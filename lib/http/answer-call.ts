@@ -1,12 +1,11 @@
 /** Answers one request: turns it into a call, runs its endpoint and writes the reply. */
 
 import { GatewayError, asGatewayError } from '../core/errors.ts'
-import { refine } from '../core/call.ts'
 import { noteError } from '../core/record.ts'
 import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
 import { RingMember } from '../async/ring.ts'
 import type { OpenCall, OpenCalls } from './open-calls.ts'
-import { readCall, type EdgeLimits } from './read-call.ts'
+import { beginCall, type EdgeLimits } from './begin-call.ts'
 import { writeReply, type AddHeaders } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
@@ -60,8 +59,8 @@ export type AnswerCall = (
 
 export interface AnswerParts {
   readonly options: AnswerOptions
-  /** Limits of calls that begin now. */
-  readonly limits: AnswerLimits
+  /** Returns the limits of calls that begin now. */
+  readonly limits: () => AnswerLimits
   readonly admission: Admission
   readonly open: OpenCalls
 }
@@ -100,15 +99,15 @@ class CallInFlight extends RingMember implements OpenCall, StalledCaller {
     params: Record<string, string>
   ) {
     const { req, res } = context
-    const { limits } = parts
+    const limits = parts.limits()
     const endpoint = target instanceof GatewayError ? undefined : target
-    const { call, abort, admitted, close } = readCall(context, params, endpoint, limits, parts.admission)
+    const { call, abort, admitted, close } = beginCall(context, params, endpoint, limits, parts.admission)
     super()
     this.call = call
     this.abort = abort
     this.deadlineMs = call.receivedAtMs + limits.callMs
     call.record.trace = parts.options.beginTrace?.(call.headers)
-    refine(call, { endAfter: (ms: number) => parts.open.shorten(this, call.receivedAtMs + ms) })
+    Object.assign(call, { endAfter: (ms: number) => parts.open.shorten(this, call.receivedAtMs + ms) })
     this.#parts = parts
     this.#request = req
     this.#response = res

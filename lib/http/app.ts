@@ -57,12 +57,12 @@ export interface App {
 }
 
 export function createApp (options: AppOptions): App {
-  const { live, limits, allowsHost = () => true, corsOrigins = [] } = options
+  const { live, allowsHost = () => true, corsOrigins = [] } = options
+  let { limits } = options
   const open = new OpenCalls()
   const admission = new Admission(limits)
   const pipelining = new Pipelining(limits.pipelinedRequests)
-  const parts = { options, limits, admission, open }
-  const answer = answerCalls(parts)
+  const answer = answerCalls({ options, limits: () => limits, admission, open })
   const middleware = nested([
     allowOrigins(corsOrigins, live.endpoints),
     boundPipelining(pipelining, answer),
@@ -81,7 +81,7 @@ export function createApp (options: AppOptions): App {
     openCalls: () => open.size,
     admission,
     applyLimits: next => {
-      parts.limits = next
+      limits = next
       admission.applyLimits(next)
       pipelining.maxOutstanding = next.pipelinedRequests
     },

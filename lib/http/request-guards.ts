@@ -1,7 +1,7 @@
 /** Refuses requests that no endpoint can answer, whichever path they have. */
 
 import { GatewayError } from '../core/errors.ts'
-import { isPipelined } from './read-call.ts'
+import { isPipelined } from './begin-call.ts'
 import type { Context, Middleware } from 'koa'
 import type { AnswerCall } from './answer-call.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'

@@ -1,5 +1,5 @@
 /**
- * Makes a `Call` of a request of `node:http`: plain values, one signal, and a body that is read when a
+ * Begins a `Call` for a request of `node:http`: plain values, one signal, and a body that is read when a
  * stage asks for it.
  */
 
@@ -40,7 +40,7 @@ export interface EdgeLimits {
 }
 
 /** A call, and what the edge needs to end it. */
-export interface AcceptedCall {
+export interface BegunCall {
   readonly call: Call
   /** Aborts everything that depends on the call. */
   readonly abort: (reason: GatewayError) => void
@@ -72,18 +72,18 @@ const noEndpoint: Pick<Endpoint, ReadFields> & Partial<Pick<Endpoint, 'path'>> =
 }
 
 /**
- * Opens a call. Its signal aborts when the connection closes before the answer is complete.
+ * Begins a call. Its signal aborts when the connection closes before the answer is complete.
  *
  * @param endpoint absent for a request that is for none
  * @param admission gives a slot or memory when the body is first requested; `close` gives it back
  */
-export function readCall (
+export function beginCall (
   context: Context,
   params: Readonly<Record<string, string>>,
   endpoint: Endpoint | undefined,
   limits: EdgeLimits,
   admission: Admission
-): AcceptedCall {
+): BegunCall {
   const { req: request, res: response } = context
   const { name, path, readsConnection = false } = endpoint ?? noEndpoint
   const { socket } = request
@@ -103,7 +103,7 @@ export function readCall (
     query: queryOf(request),
     params,
     body: body.read,
-    takeMemory: bytes => body.enter().memory.take(bytes),
+    takeMemory: bytes => body.admit().memory.take(bytes),
     signal,
     receivedAtMs: performance.now(),
     record,
@@ -134,7 +134,8 @@ function onLeave (response: ServerResponse, socket: Socket, left: () => void): (
     if (!response.writableFinished) left()
   }
   response.on('close', onClose)
-  // A broken connection is a caller who left; `close` follows.
+  // A broken connection is a caller who left; `close` follows. It is heard to the end: an error that no one
+  // listens for would end the process.
   response.on('error', onClose)
   const onSocketClose = (): void => closeWaitingResponse(response)
   const isBehindAnother = isPipelined(response)
@@ -172,16 +173,16 @@ class CallBody {
     if (this.#expectsContinue) res.setHeader('connection', 'close')
   }
 
-  enter (): AdmittedCall {
+  admit (): AdmittedCall {
     return this.admitted ??= this.#parts.admission.enter(this.#parts.record.keyId ?? '')
   }
 
   readonly read = async (): Promise<unknown> => {
     const { context, endpoint: { body } } = this.#parts
     if (body === 'none') return undefined
-    const entered = this.enter()
+    const admitted = this.admit()
     if (this.#expectsContinue) context.res.writeContinue()
-    return body === 'multipart' ? await this.#readForm(entered) : await this.#readJson(entered)
+    return body === 'multipart' ? await this.#readForm(admitted) : await this.#readJson(admitted)
   }
 
   /** Gives back what the body took, once its files are deleted. */
@@ -228,12 +229,15 @@ class CallBody {
           this.kept = ParsedText.of(value, pieces, text)
         }
       },
-      // The store keeps requests as text.
-      mediaOf: keepsMedia
-        ? bytes => (bytes > limits.storedBodyBytes ? (this.media = new MediaStrings()) : undefined)
-        : undefined,
+      mediaOf: keepsMedia ? bytes => this.#keepMedia(bytes) : undefined,
       largeField
     })
+  }
+
+  /** Keeps the media of a body apart, unless the store may keep it: as text. */
+  #keepMedia (bytes: number): MediaStrings | undefined {
+    if (bytes > this.#parts.limits.storedBodyBytes) this.media = new MediaStrings()
+    return this.media
   }
 }
 

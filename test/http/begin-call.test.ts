@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { Admission } from '../../lib/http/admission.ts'
-import { readCall, type EdgeLimits, type AcceptedCall } from '../../lib/http/read-call.ts'
+import { beginCall, type EdgeLimits, type BegunCall } from '../../lib/http/begin-call.ts'
 import { koaContext } from '../support/koa-context.ts'
 import { openRequest, type OpenRequest } from '../support/open-request.ts'
 import { settles, until } from '../support/until.ts'
@@ -27,7 +27,7 @@ const endpoint = { name: 'chat', method: 'POST', path: '/', body: 'json', maxBod
 const oneCall = (): Admission =>
   new Admission({ openCalls: 1, maxSharePerKey: 1, bodyMemoryBytes: 1_000_000, uploadDiskBytes: 1_000_000 })
 
-interface Opened extends AcceptedCall, OpenRequest {
+interface Opened extends BegunCall, OpenRequest {
   readonly admission: Admission
 }
 
@@ -40,7 +40,7 @@ async function opened (
 ): Promise<Opened> {
   const pair = await openRequest(t, '/', { method: 'POST', ...init })
   const handle = async (): Promise<never> => await Promise.reject(new Error('no endpoint is called'))
-  const open = readCall(
+  const open = beginCall(
     koaContext(pair.request, pair.response),
     { id: '7' },
     { ...endpoint, handle, ...parts },
@@ -68,7 +68,7 @@ t.test(
 t.test('a request for no endpoint is a call without a body', async t => {
   const pair = await openRequest(t, '/', { method: 'POST', body: '{}' })
   const admission = new Admission({ openCalls: 1, maxSharePerKey: 1, uploadDiskBytes: 1 })
-  const { call, close } = readCall(koaContext(pair.request, pair.response), {}, undefined, limits, admission)
+  const { call, close } = beginCall(koaContext(pair.request, pair.response), {}, undefined, limits, admission)
   t.teardown(close)
   t.equal(call.record.endpoint, 'none')
   t.equal(await call.body(), undefined)
