@@ -86,13 +86,13 @@ export function conversation<S extends TObject, C> (
       session: sessionOfCall,
       requirements: chatRequirements
     }),
-    dryRun(services, 'chat', { estimate: estimateChat, lost: lostFields(dialect) }),
+    dryRun(services, 'chat', { estimate: estimateChat, lost: lossFinder(dialect) }),
     checkUses(services, chatUses, dialect),
     answerEmpty(services, dialect),
     limits(services, { estimate: estimateChat }),
     textStages === undefined
       ? addresses
-      : chain(joined, requestTexts(textStages, { ...dialect, awaitsVerdict: isAnsweredAtOnce(dialect) })),
+      : chain(joined, requestTexts(textStages, { ...dialect, awaitsVerdict: answeredAtOnceTest(dialect) })),
     defer(
       services,
       chain(capAnswer(services), providerCall(services, 'deferred')),
@@ -102,17 +102,19 @@ export function conversation<S extends TObject, C> (
       ? fitRoutes(services, dialect)
       : chain(fitRoutes(services, dialect), mirror(services, services.mirrors)),
     beforeAnswer,
-    answers(
+    inspectedAnswer(
       services,
       dialect,
-      answerCache && (answer => cachedAnswer(answerCache, answer, { isStored: isStoredBy(dialect) }))
+      answerCache === undefined
+        ? answerInTurns(services)
+        : cachedAnswer(answerCache, answerInTurns(services), { isStored: storedTest(dialect) })
     ),
     normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
   )
 }
 
-function lostFields ({
+function lossFinder ({
   directDialect
 }: Pick<Dialect, 'directDialect'>): LostFields<ChatInput> {
   return (request, reader) => lostReasoning(request, {
@@ -121,13 +123,13 @@ function lostFields ({
   })
 }
 
-function isStoredBy<C> ({
+function storedTest<C> ({
   isStored
 }: Pick<Dialect<never, C>, 'isStored'>): (call: RoutedChatCall) => boolean {
   return call => isStored?.(call.context as C) ?? false // by the `input` of the same dialect
 }
 
-function isAnsweredAtOnce<C> ({
+function answeredAtOnceTest<C> ({
   runsLater = () => false
 }: Pick<Dialect<never, C>, 'runsLater'>): (call: RoutedChatCall) => boolean {
   // by the `input` of the same dialect
@@ -136,21 +138,18 @@ function isAnsweredAtOnce<C> ({
 
 type Answer = Stage<RoutedChatCall, ChatBatch>
 
-/**
- * Lets the provider answer, in as many turns as its tool calls need, then runs the text stages on the answer.
- *
- * @param withCache wraps the answer in a lookup in the cache. Default: there is no cache
- */
-function answers<C> (
-  services: Services,
+/** Lets the provider answer, in as many turns as its tool calls need. */
+function answerInTurns (services: Services): Answer {
+  return toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage()))
+}
+
+/** Runs the text stages on an answer, if there are some. */
+function inspectedAnswer<C> (
+  { textStages }: Services,
   { directTexts }: AnswerDialect<C>,
-  withCache: (answer: Answer) => Answer = answer => answer
+  answer: Answer
 ): Answer {
-  const { textStages } = services
-  const inTurns = withCache(
-    toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage()))
-  )
-  return textStages === undefined ? inTurns : answerTexts(textStages, directTexts, inTurns)
+  return textStages === undefined ? answer : answerTexts(textStages, directTexts, answer)
 }
 
 /**
@@ -165,7 +164,7 @@ export function resumedConversation<C> (
   return pipeline(
     named,
     limits(services, { estimate: estimateChat, waitForCapacity: true }),
-    answers(services, dialect),
+    inspectedAnswer(services, dialect, answerInTurns(services)),
     normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
   )
