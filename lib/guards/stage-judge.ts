@@ -157,7 +157,7 @@ function isStreamed ({ request }: RoutedCall<unknown>): boolean {
 /** @throws TypeError for what is no verdict on so many texts */
 function checked (verdict: Verdict, count: number): Verdict {
   const { texts, refusal } = verdict
-  if (refusal !== undefined && typeof refusal !== 'string') throw new TypeError('the refusal is no text')
+  if (refusal !== undefined && typeof refusal !== 'string') throw new TypeError('the refusal is not text')
   if (texts === undefined) return verdict
   if (!Array.isArray(texts) || texts.length !== count || texts.some(text => typeof text !== 'string')) {
     throw new TypeError(`not as many texts as were given (${count})`)

@@ -319,7 +319,7 @@ class AccessReader {
     if (!/^[0-9a-f]{64}$/.test(token) || administers(scope)) {
       if (administers(scope)) {
         row.note('allowed_routes', 'manual', 'administers LiteLLM: `headgate admin-keys create`')
-      } else row.note('token', 'unsupported', 'is no SHA-256 in hex')
+      } else row.note('token', 'unsupported', 'is not a SHA-256 in hex')
       row.noteOthers()
       return []
     }

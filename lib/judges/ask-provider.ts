@@ -17,7 +17,7 @@ export function routeOf (model: string): Route {
  * Returns the events of the answer.
  *
  * @throws GatewayError where the provider fails or its answer is not what its API says, Error for an answer
- *   that is no JSON
+ *   that is not JSON
  */
 export async function askProvider<R, E> (
   provider: Provider,
@@ -38,6 +38,6 @@ export async function askProvider<R, E> (
     throw new GatewayError('upstream_error', { cause: `status ${response.status} of ${provider.id}` })
   }
   const reader = adapter.read(response, input)
-  if (reader.as !== 'json') throw new Error(`the answer of ${provider.id} is no JSON`)
+  if (reader.as !== 'json') throw new Error(`the answer of ${provider.id} is not JSON`)
   return reader.read(parseBounded(text))
 }

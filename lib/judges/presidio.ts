@@ -70,7 +70,7 @@ async function analyze (
   signal: AbortSignal
 ): Promise<readonly Entity[]> {
   const answer = await client.post('/analyze', question, signal)
-  if (!Array.isArray(answer)) throw new TypeError('the answer of the analyzer is no list')
+  if (!Array.isArray(answer)) throw new TypeError('the answer of the analyzer is not a list')
   return answer.map((found: unknown) => {
     if (!isEntity(found)) throw new TypeError('a result of the analyzer has no entity type and place')
     const { entity_type, start, end, score } = found

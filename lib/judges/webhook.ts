@@ -84,7 +84,7 @@ export function openWebhook (settings: StageSettings): Judge {
     look: async (texts, { call, signal }) => {
       const answer = await client.post('', request(texts, call, settings), signal, body =>
         signWebhook({ id: `msg_${randomUUID()}`, sentAtMs: Date.now(), body }, secret))
-      if (!isObject(answer)) throw new TypeError('the answer of the service is no JSON object')
+      if (!isObject(answer)) throw new TypeError('the answer of the service is not a JSON object')
       return verdict(answer)
     },
     close: client.close

@@ -54,7 +54,7 @@ export function describeListFailure (error: unknown, provider: Entry): string {
     case 'not_json':
       return `The response of ${request} is not JSON${mediaType === undefined ? '' : ` but ${mediaType}`}: ${hint}`
     case 'no_list':
-      return `The response of ${request} is no list of models: ${hint}`
+      return `The response of ${request} is not a list of models: ${hint}`
   }
 }
 

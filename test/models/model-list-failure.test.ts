@@ -79,7 +79,7 @@ t.test('other failures have their address as well', async t => {
   )
   t.equal(
     describeListFailure(new ModelListFailure('no_list', about), at(url)),
-    'The response of GET http://host:8000/v1/models is no list of models: is `base_url` right?'
+    'The response of GET http://host:8000/v1/models is not a list of models: is `base_url` right?'
   )
   t.equal(
     describeListFailure(new Error('fetch failed', { cause: new Error('ECONNREFUSED') }), at(url)),

@@ -27,7 +27,7 @@ export function readImageResponse (body: unknown): ImageEvent[] {
     throw invalidResponse('the response has neither data nor created')
   }
   const items: unknown = data ?? []
-  if (!Array.isArray(items)) throw invalidResponse('the data of the response is no list')
+  if (!Array.isArray(items)) throw invalidResponse('the data of the response is not a list')
   const images = items.flatMap(imageOf)
   const usage = imageUsage(answer['usage'])
   if (images.length === 0 && items.length > 0) {
