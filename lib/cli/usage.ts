@@ -39,7 +39,8 @@ that are due, rather than waiting for a gateway.
   --until WHEN    the same, exclusive; default: now
   --by GROUPING   ${groupings.join(', ')}, or several with commas (day,model); default: key
   --top N         how many end users, sessions or tags to list, highest cost first; the others are added
-                  up as (other); default: ${defaultTop}
+                  up as (other), and so are calls without one if they cost less; with two of these
+                  groupings, N counts the one listed first of end_user, session, tag; default: ${defaultTop}
   -c, --config FILE
   --json          exact numbers; cost_nano_usd is in billionths of a dollar`,
 

@@ -47,7 +47,8 @@ export interface Totals {
  * Adds up each group. A call with several tags counts in each.
  *
  * @param top how many end users, sessions or tags are listed, those with the highest cost; all others
- *   are `(other)`
+ *   are `(other)`, calls without a name as well. Of several it bounds the first, in the order of
+ *   `attributionNames`
  */
 export async function usageTotals (
   query: Kysely<Tables>,

@@ -120,3 +120,18 @@ storeTest(
     t.same(await costs(0, ['key', 'end_user'], 3), listed.map(row => ['key-1', ...row]), 'of records')
   }
 )
+
+storeTest('of two kinds of names the first is bounded, and calls without one are others', async (t, open) => {
+  const { query, insertUsage } = await open()
+  await insertUsage([
+    usageRowOf(1, { at_ms: Date.now() - 60_000, end_user: 'ada', tags: '["a"]', cost_nano_usd: 30 }),
+    usageRowOf(2, { at_ms: Date.now() - 60_000, end_user: 'bob', tags: '["b"]', cost_nano_usd: 20 }),
+    usageRowOf(3, { at_ms: Date.now() - 60_000, cost_nano_usd: 10 })
+  ])
+  const { totals } = await usageTotals(query, 0, ['tag', 'end_user'], 1)
+  t.same(totals.map(({ group }) => [group.tag, group.end_user]), [
+    ['a', 'ada'],
+    ['b', '(other)'],
+    [null, '(other)']
+  ])
+})
