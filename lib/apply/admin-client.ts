@@ -83,5 +83,5 @@ function reasonOf (error: unknown): string {
 function refusal (status: number, answer: unknown): string {
   const message = property(property(answer, 'error'), 'message')
   if (typeof message === 'string') return `${status}: ${message}`
-  return `${status}, which is no answer of the admin API. Is this the address of a gateway with a dashboard?`
+  return `${status}, which is not an answer of the admin API. Is this the address of a gateway with a dashboard?`
 }

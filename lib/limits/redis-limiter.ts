@@ -126,7 +126,7 @@ export class RedisLimiter implements Limiter {
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
     await Promise.all(this.#settling)
     if (usages.length === 0) return
-    if (!this.#server.isUp) throw new Error('Redis is away')
+    if (!this.#server.isUp) throw new Error('Redis cannot be reached')
     await this.#counters.settleRecorded(usages)
   }
 
@@ -263,7 +263,7 @@ export class RedisLimiter implements Limiter {
 
   async #settleShared (held: RedisReservation, used: ActualUsage): Promise<void> {
     try {
-      if (!this.#server.isUp) throw new Error('Redis is away')
+      if (!this.#server.isUp) throw new Error('Redis cannot be reached')
       await this.#counters.settle(held, used)
     } catch {
       if (isLeased(held)) this.#ended.add(held)

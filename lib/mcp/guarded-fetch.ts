@@ -450,7 +450,7 @@ async function toResponse (
   )
   if (statusCode > 599) {
     end()
-    throw new TypeError(`${statusCode} is no status of HTTP`) // nor may a Response have it
+    throw new TypeError(`${statusCode} is not an HTTP status`) // nor may a Response have it
   }
   if (!hasBody) await source.dump().finally(end)
   const response = new Response(hasBody ? body : null, { status: statusCode, headers: new Headers(names) })

@@ -71,11 +71,11 @@ export async function openCoordination (
       )
   })
   server.on('away', cause =>
-    log.warn({ cause: loggableError(cause) }, 'redis is away; deciding on limits without it')
+    log.warn({ cause: loggableError(cause) }, 'Redis cannot be reached; limits are decided without it')
   )
-  server.on('back', () => log.info('redis is back; counting limits together'))
+  server.on('back', () => log.info('Redis is back; counting limits together'))
   server.on('deaf', cause =>
-    log.warn({ cause: loggableError(cause) }, 'redis delivers no messages; changes of keys are polled')
+    log.warn({ cause: loggableError(cause) }, 'Redis delivers no messages; changes of keys are polled')
   )
   if (!server.isUp) {
     log.warn(

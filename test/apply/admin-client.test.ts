@@ -39,13 +39,13 @@ t.test(
           .end('<html>')
     })
     const client = new AdminClient(url, 'hga_secret')
-    const page = 'which is no answer of the admin API. Is this the address of a gateway with a dashboard?'
+    const page = 'which is not an answer of the admin API. Is this the address of a gateway with a dashboard?'
     await t.rejects(
       client.send('DELETE /admin/v1/keys/:key_id', { key_id: 'a/../b' }),
       new AdminApiError(`DELETE /admin/v1/keys/a%2F..%2Fb: 404, ${page}`)
     )
     t.same(asked, ['/admin/v1/keys/a%2F..%2Fb'])
-    await t.rejects(client.send('GET /admin/v1/projects'), /200, which is no answer/)
+    await t.rejects(client.send('GET /admin/v1/projects'), /200, which is not an answer/)
     await t.rejects(
       client.send('GET /admin/v1/users'),
       /GET \/admin\/v1\/users: fetch failed: unexpected redirect/

@@ -69,7 +69,9 @@ function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
   const read = pages.map((value, position) => {
     const page = objectOf(value)
     const markdown = page?.['markdown'] ?? ''
-    if (page === undefined || typeof markdown !== 'string') throw invalidResponse(`page ${position} is none`)
+    if (page === undefined || typeof markdown !== 'string') {
+      throw invalidResponse(`page ${position} is not a page`)
+    }
     return { index: numberOf(page['index']) ?? position, markdown }
   })
   const inOrder = read.toSorted((a, b) => a.index - b.index)
