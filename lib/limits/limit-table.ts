@@ -48,7 +48,7 @@ export const refusals: readonly Refusal[] = [
   'budget_unread'
 ]
 
-/** Returns true for a unit of which each call counts one when it is admitted, whatever it uses. */
+/** Returns true for a unit of which a call takes one when it is admitted, and more only when it ends. */
 export function isPerCall (unit: string): unit is 'requests' | 'calls' {
   return unit === 'requests' || unit === 'calls'
 }

@@ -214,7 +214,7 @@ function besideAnswer (record: CallRecord, models: Pick<ModelRegistry, 'find'>):
     estimated: all.some(one => one.estimated),
     nanoUsd: wastedNanoUsd + costOfJudged(judged, models),
     wastedTokens: wasted.length === 0 ? null : tokensOfWasted(wasted),
-    wastedNanoUsd: wasted.length === 0 ? null : boundedInteger(wastedNanoUsd)
+    wastedNanoUsd: wasted.length === 0 ? null : boundedInteger(wastedNanoUsd, maxNanoUsd)
   }
 }
 
@@ -229,9 +229,13 @@ function wasteOf (
   models: Pick<ModelRegistry, 'find'>
 ): Waste {
   const price = models.find(modelId)?.price
-  if (usage !== undefined) return { usage, nanoUsd: costNanoUsd(usage, price), estimated: false }
+  const nanoUsd = usage === undefined ? undefined : costNanoUsd(usage, price)
   const units = record.estimate?.estimateUnits()
-  if (units !== undefined) return { usage: undefined, nanoUsd: estimatedCost(units, price), estimated: true }
+  // Of a model that is billed by units, the tokens that it reports have no price.
+  if (usage !== undefined && (nanoUsd !== undefined || units === undefined)) {
+    return { usage, nanoUsd, estimated: false }
+  }
+  if (units !== undefined) return { usage, nanoUsd: estimatedCost(units, price), estimated: true }
   const guess = usageOfTokens(record.estimate?.countPrompt() ?? 0, record.estimate?.countAnswer() ?? 0)
   return { usage: guess, nanoUsd: costNanoUsd(guess, price), estimated: true }
 }

@@ -14,7 +14,9 @@ import type { UsageRow } from '../../lib/stores/tables.ts'
 const asOf = '2026-01-01'
 const price = { input: 1, output: 10, asOf }
 const prices: Readonly<Record<string, Price>> = {
-  'one/m': price, 'one/long': { ...price, longPrompt: { abovePromptTokens: 200_000, input: 2, output: 20 } }
+  'one/m': price,
+  'one/images': { asOf, images: [{ usd: 0.04 }] },
+  'one/long': { ...price, longPrompt: { abovePromptTokens: 200_000, input: 2, output: 20 } }
 }
 const models = {
   find: (id: string): ModelEntry | undefined => {
@@ -124,6 +126,19 @@ t.test('what requests used that were given up is counted, and kept apart', async
     cost_nano_usd: 0
   })
   t.match(rowOf({ usage }), { wasted_tokens: null, wasted_nano_usd: null })
+  const large = { promptTokens: 3_000_000, completionTokens: 0, totalTokens: 3_000_000 }
+  t.match(rowOf({ usage, wasted: [{ modelId: 'one/m', usage: large }] }), { wasted_nano_usd: 3_000_000_000 })
+})
+
+t.test('tokens that a model reports which is billed by images have no price: the estimate counts', async t => {
+  const estimate = recordedEstimate({
+    estimateUnits: () => ({ promptTokens: 0, completionTokens: 0, images: { count: 2 } })
+  })
+  t.match(rowOf({ usage, wasted: [{ modelId: 'one/images', usage }], estimate }), {
+    wasted_tokens: 110,
+    wasted_nano_usd: 80_000_000,
+    estimated: 1
+  })
 })
 
 t.test('a count that cannot be is not known, and one that is a guess is used instead', async t => {
