@@ -9,8 +9,6 @@ import { directoryOf, launch, startGateway } from '../support/headgate.ts'
 import { httpServer } from '../support/http-server.ts'
 import type { Row } from '../../lib/load/compare-gateways.ts'
 
-t.setTimeout(180_000)
-
 const key = 'a-key-of-twenty-characters'
 const budgetKey = 'a-key-with-a-budget-of-dollars'
 const budgetUsd = 0.05

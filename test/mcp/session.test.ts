@@ -65,7 +65,7 @@ t.test('calls', async t => {
 
   t.test('a tool that takes too long or loses its connection is an error result', async t => {
     const server = await startToolServer(t)
-    const tools = await open(toolServers(t, { callMs: 50 }), { mcp_servers: server.url })
+    const tools = await open(toolServers(t, { callMs: 400 }), { mcp_servers: server.url })
     t.match(await call(tools, 'slow'), {
       text: /in time/,
       result: { isError: true },

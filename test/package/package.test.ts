@@ -13,9 +13,6 @@ import { plainCommand } from '../support/plain-node.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
-// The compiler reads the declarations of every dependency: six seconds of one processor.
-t.setTimeout(300_000)
-
 /** Without the providers of the machine that runs the tests. */
 const env = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' }
 

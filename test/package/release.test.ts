@@ -8,7 +8,6 @@ import t from 'tap'
 import { plainCommand } from '../support/plain-node.ts'
 
 const root = join(import.meta.dirname, '../../..')
-t.setTimeout(180_000)
 
 interface Component {
   readonly name: string

@@ -5,11 +5,12 @@ import { eventually } from './until.ts'
 
 /**
  * Returns a port that was free a moment ago, for programs that cannot choose one themselves. It is below
- * those that the system gives to whoever listens on port 0, so no other test gets it meanwhile.
+ * those that the system gives to whoever listens on port 0, so no other test gets it meanwhile. So is the port
+ * that is 10,000 higher, which a node of a Redis cluster takes as well.
  */
 export async function freePort (): Promise<number> {
   for (;;) {
-    const port = randomInt(10_000, 30_000)
+    const port = randomInt(10_000, 22_000)
     const server = createServer().listen(port, '127.0.0.1')
     try {
       await once(server, 'listening')
