@@ -5,8 +5,8 @@ import { eventually } from './until.ts'
 
 /**
  * Returns a port that was free a moment ago, for programs that cannot choose one themselves. It is below
- * those that the system gives to whoever listens on port 0, so no other test gets it meanwhile. So is the port
- * that is 10,000 higher, which a node of a Redis cluster takes as well.
+ * those that the system gives to whoever listens on port 0, so no other test gets it meanwhile, and so is
+ * the port 10,000 above it, which a node of a Redis cluster takes as well.
  */
 export async function freePort (): Promise<number> {
   for (;;) {
