@@ -14,7 +14,7 @@ import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Quirks } from '../core/quirks.ts'
 import { anthropicAdapters, anthropicHeaders } from './anthropic/index.ts'
 import { anthropicModels } from './anthropic/model-list.ts'
-import { atAzure, azureOpenaiHeaders } from './azure-openai/index.ts'
+import { azureOpenaiAdapters, azureOpenaiHeaders } from './azure-openai/index.ts'
 import { rejectDocumentUrls } from './reject-document-urls.ts'
 import { bearer } from './chat-completions/index.ts'
 import { textCompletionAt } from './chat-completions/text-completion.ts'
@@ -329,15 +329,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   'azure-openai': {
     traceName: 'azure.ai.openai',
     credential: azureOpenaiHeaders,
-    adapters: options => ({
-      chat: atAzure(chat, options),
-      embeddings: atAzure(embeddings, options),
-      images: atAzure(images, options),
-      imageEdits: atAzure(openaiAdapters.imageEdits, options),
-      speech: atAzure(speech, options),
-      transcription: atAzure(transcription, options),
-      translation: atAzure(translation, options)
-    }),
+    adapters: options => azureOpenaiAdapters(openaiAdapters, options),
     quirks: {
       tokenLimitField: 'max_completion_tokens',
       omit: ['service_tier', 'safety_identifier'],

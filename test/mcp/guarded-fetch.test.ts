@@ -210,7 +210,7 @@ t.test('an answer without a body leaves its connection open, one that is left cl
   t.equal(closed, 0)
   await (await get('/open')).body?.cancel()
   await until(() => closed > 0, 'the socket to close')
-  await t.rejects(get('/odd'), /700 is no status/)
+  await t.rejects(get('/odd'), /700 is not an HTTP status/)
   await until(() => closed === 2, 'the other socket to close')
   t.equal(ends, 4)
 })

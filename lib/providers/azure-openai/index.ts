@@ -5,19 +5,33 @@
  * @see https://learn.microsoft.com/azure/ai-foundry/openai/reference
  */
 
-import type { Adapter, UpstreamRequest } from '../provider.ts'
+import type { Adapter, Adapters, UpstreamRequest } from '../provider.ts'
+
+type Served = 'chat' | 'embeddings' | 'images' | 'imageEdits' | 'speech' | 'transcription' | 'translation'
 
 /**
- * Returns an adapter of OpenAI's at Azure's addresses.
+ * Returns adapters of OpenAI's at Azure's addresses.
  *
  * @param options of the provider in the configuration: with `api_version` deployments are addressed one by
  *   one, without it the unversioned API is used
  */
-export function atAzure<R, E> (
-  adapter: Adapter<R, E>,
+export function azureOpenaiAdapters (
+  openai: Required<Pick<Adapters, Served>>,
   { api_version: version }: Readonly<Record<string, unknown>>
-): Adapter<R, E> {
+): Adapters {
   const apiVersion = typeof version === 'string' ? version : undefined
+  return {
+    chat: atAzure(openai.chat, apiVersion),
+    embeddings: atAzure(openai.embeddings, apiVersion),
+    images: atAzure(openai.images, apiVersion),
+    imageEdits: atAzure(openai.imageEdits, apiVersion),
+    speech: atAzure(openai.speech, apiVersion),
+    transcription: atAzure(openai.transcription, apiVersion),
+    translation: atAzure(openai.translation, apiVersion)
+  }
+}
+
+function atAzure<R, E> (adapter: Adapter<R, E>, apiVersion: string | undefined): Adapter<R, E> {
   const at = (request: UpstreamRequest, deployment: string): UpstreamRequest =>
     ({ ...request, path: pathOf(request.path, deployment, apiVersion) })
   const { request, deleteResponse } = adapter
