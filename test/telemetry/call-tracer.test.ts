@@ -265,9 +265,8 @@ for (const [what, parts] of [
     await endCalls(10)
     const before = heapBytes()
     await endCalls(50)
-    const grown = heapBytes() - before
-    // 10,000 spans that wait take twice as much, without their texts
-    t.ok(grown < 4 * 1024 * 1024, `grew by ${grown} bytes`)
+    // 10,000 spans that wait take twice as much, without their texts; what others leave goes in some turns
+    await until(() => heapBytes() - before < 4 * 1024 * 1024, 'the memory of the spans that were dropped')
     t.ok(tracer.dropped >= 2 * ended - room && tracer.dropped <= 2 * ended, `dropped ${tracer.dropped}`)
     t.equal(lines.length, 1)
     await tracer.close()
