@@ -19,9 +19,6 @@ const fieldKeywords = new Set(['type', 'properties', 'required', 'description'])
 /** Fields whose check is not compiled yet. */
 const waiting: Array<() => void> = []
 
-/** The checks of the schemas, which are constants: several paths and gateways have the same one. */
-const checks = new WeakMap<TSchema, Check>()
-
 /**
  * Makes the check of a schema out of one compiled function per top-level field. All in one, the
  * check of a chat request is too long a function for the engine to optimise soon: 0.5 µs for ten
@@ -30,21 +27,15 @@ const checks = new WeakMap<TSchema, Check>()
  * A field is compiled when it is first met, or by `warmUp`: a start need not wait for all of them.
  */
 export function compileCheck (schema: TSchema): Check {
-  const check = checks.get(schema) ?? checkOfFields(schema)
-  checks.set(schema, check)
-  return check
-}
-
-function checkOfFields (schema: TSchema): Check {
   const fields = fieldsOf(schema)
   if (fields === undefined) return compiledLater(schema)
   const { required = [] }: JsonSchema = schema
-  const compiledFields = new Map<string, Check>()
+  const checks = new Map<string, Check>()
   const checkOf = (name: string): Check | undefined => {
-    const known = compiledFields.get(name)
+    const known = checks.get(name)
     if (known !== undefined || !Object.hasOwn(fields, name)) return known
     const check = compiled(fields[name] ?? true)
-    compiledFields.set(name, check)
+    checks.set(name, check)
     return check
   }
   for (const name of Object.keys(fields)) waiting.push(() => { checkOf(name) })
