@@ -91,7 +91,7 @@ export class Accounts {
       const endsAll = changes.password !== undefined || changes.disabled === true
       if (endsAll || changed.role !== user.role) await links.endSignIn(user.id)
       if (endsAll || !isAtLeast(user.role, changed.role)) await sessions.endAll(user.id)
-      // of projects that they may not see any more
+      // They may belong to projects that the user can no longer see.
       if (!isAtLeast(changed.role, user.role)) await sessions.endPlaygrounds(user.id)
       await endIssued(links, user.role, changes.disabled === true ? undefined : changed.role)
       return changed

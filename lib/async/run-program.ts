@@ -1,6 +1,6 @@
 /**
- * Runs a program of the operating system: bytes in, bytes out, and gone when the call is. What it may take of
- * memory and of a processor is bounded by the system, as a document may be made to take any amount.
+ * Runs a program of the operating system: bytes in, bytes out. It ends with its call. The system limits its
+ * memory and processor time, since a document can be crafted to use any amount of both.
  */
 
 import { spawn } from 'node:child_process'

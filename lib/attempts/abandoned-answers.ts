@@ -30,7 +30,7 @@ interface AbandonableCall {
 
 /** An answer whose caller has left. */
 interface Running {
-  /** Ends at the time until which it is read. */
+  /** Gives up the answer once it has been read long enough. */
   readonly timer: NodeJS.Timeout
   readonly record: CallRecord
 }

@@ -342,7 +342,7 @@ export function parseBody (pieces: readonly Buffer[], limits: BodyLimits, media?
   if (sizeBytes > slowRequestBytes) return { value: parseLarge(pieces, limits, media) }
   const [first] = pieces
   const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
-  // Decoded leniently, a model would be sent something else.
+  // Decoding leniently would send the model something else.
   if (!isUtf8(bytes)) throw notUtf8()
   const text = bytes.toString()
   let value: unknown

@@ -189,7 +189,10 @@ export class PlaceTable {
 
 const schemaTypes = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'])
 
-/** True for a member that says a type, or which properties are required: their names are looked at. */
+/**
+ * True for `type` and `required` of a JSON Schema: they hold fixed words, and names that are checked where
+ * the schema defines them.
+ */
 function isSchemaWord (schema: JsonObject, name: string): boolean {
   const { properties } = schema
   const words: readonly unknown[] = [schema[name]].flat()

@@ -148,7 +148,7 @@ async function connectLocal (
   })
   const first = start()
   try {
-    // One that does not answer the question for its revision is taken for one of an earlier revision.
+    // A server that does not say which revision it speaks is assumed to speak an earlier one.
     return await connectOver(first, { ...options, probeMs: timeoutMs / 3 }, signal, listing)
   } catch (error) {
     if (signal.aborted || !first.endedByItself) throw error

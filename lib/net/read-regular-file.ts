@@ -1,6 +1,6 @@
 /**
- * Reads files that a configuration or a command names: whatever a path leads to, reading neither waits nor
- * takes more memory than its bound.
+ * Reads files that a configuration or a command names. Pipes and devices are refused, so that reading never
+ * waits, and files above a limit as well.
  */
 
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'

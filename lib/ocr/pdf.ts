@@ -16,7 +16,7 @@ export type PdfJob = 'count' | 'text'
 
 const limitMs = 20_000
 const memoryKilobytes = 1024 * 1024
-/** Of the text of a document. */
+/** The bound on the text of a document. */
 const maxBytes = 64 * 1024 * 1024
 const reader = fileURLToPath(new URL('./pdf-reader.js', import.meta.url))
 /** Processes at once: each takes a core and up to a gigabyte. */

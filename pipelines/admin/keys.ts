@@ -208,7 +208,7 @@ function checkUnprotected (key: Key, change: KeyChange): void {
   }
 }
 
-/** Counts a key that a person makes; what an admin key makes is the operator's own program. */
+/** Counts a key that a person makes. Programs with an admin key have no quota. */
 function takeQuota (call: AdminCall): void {
   const { id, session } = principalOf(call)
   if (session !== undefined) call.admin.accounts.keyQuota.take(id)
