@@ -205,6 +205,7 @@ t.test('only the files that put the gateway together lie at the root of lib', as
     .filter(entry => entry.isFile())
     .map(({ name }) => name)
   t.same(loose.toSorted(), [
+    'FEATURES.md',
     'README.md',
     'RECIPES.md',
     'create-services.ts',
