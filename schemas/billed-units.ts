@@ -91,7 +91,7 @@ export const tokenKinds = {
 } as const satisfies Readonly<Record<string, TokenKind>>
 
 /** Units that are billed in place of tokens. */
-export const unitsInsteadOfTokens = {
+export const nonTokenUnits = {
   images: {
     recorded: { column: 'images', noun: 'images', label: 'Images' },
     price: {
@@ -145,10 +145,10 @@ export const unitsBesideTokens = {
 } as const satisfies Readonly<Record<string, BilledUnit>>
 
 export type TokenKindName = keyof typeof tokenKinds
-export type NameInsteadOfTokens = keyof typeof unitsInsteadOfTokens
+export type NonTokenUnit = keyof typeof nonTokenUnits
 export type NameBesideTokens = keyof typeof unitsBesideTokens
 
-type Units = typeof tokenKinds & typeof unitsInsteadOfTokens & typeof unitsBesideTokens
+type Units = typeof tokenKinds & typeof nonTokenUnits & typeof unitsBesideTokens
 export type UnitName = keyof Units
 
 /** The column of each unit that has one. */
@@ -158,9 +158,9 @@ type ColumnOf<Name extends UnitName> = Units[Name] extends {
   ? Column
   : never
 export type UnitColumn = { [Name in UnitName]: ColumnOf<Name> }[UnitName]
-export type ColumnInsteadOfTokens = ColumnOf<NameInsteadOfTokens>
+export type NonTokenColumn = ColumnOf<NonTokenUnit>
 
-/** The name of each of them in sums. */
+/** The name of each unit in sums. */
 type SumOf<Name extends UnitName> = Units[Name] extends {
   readonly recorded: { readonly sum: infer Sum extends string }
 }
@@ -175,13 +175,13 @@ export interface RecordedUnit<Column extends UnitColumn = UnitColumn> extends Re
   readonly name: UnitName
   readonly column: Column
   readonly sum: UnitSum
-  /** The column of the tokens that it is a part of. */
+  /** The column of the tokens that this unit is a part of. */
   readonly partOf: UnitColumn | undefined
 }
 
 const rows: ReadonlyArray<readonly [string, TokenKind | BilledUnit]> = [
   tokenKinds,
-  unitsInsteadOfTokens,
+  nonTokenUnits,
   unitsBesideTokens
 ].flatMap(table => Object.entries(table))
 
@@ -196,10 +196,10 @@ export const recordedUnits: readonly RecordedUnit[] = rows.flatMap(([name, unit]
   return [{ ...recorded, parts, sum, log, name, column, partOf: whole } as RecordedUnit]
 })
 
-/** Those that are billed in place of tokens. */
-export const recordedInsteadOfTokens = recordedUnits.filter(
-  ({ name }) => name in unitsInsteadOfTokens
-) as ReadonlyArray<RecordedUnit<ColumnInsteadOfTokens>>
+/** The recorded units that are billed in place of tokens. */
+export const recordedNonTokenUnits = recordedUnits.filter(
+  ({ name }) => name in nonTokenUnits
+) as ReadonlyArray<RecordedUnit<NonTokenColumn>>
 
 /** Returns how many parts of one a column counts: 1000 for milliseconds of audio, of which limits count seconds. */
 export function partsOfOne (column: string): number {
@@ -212,5 +212,5 @@ export const unitColumns: readonly UnitColumn[] = recordedUnits.map(({ column })
 export function byUnitColumn<T> (valueOf: (unit: RecordedUnit) => T): Record<UnitColumn, T> {
   const values: Partial<Record<UnitColumn, T>> = {}
   for (const unit of recordedUnits) values[unit.column] = valueOf(unit)
-  return values as Record<UnitColumn, T> // each column has one now
+  return values as Record<UnitColumn, T> // every column now has a value
 }

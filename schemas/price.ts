@@ -3,8 +3,8 @@
 import { Type, type Static, type TNumber, type TOptional } from 'typebox'
 import {
   tokenKinds,
+  nonTokenUnits,
   unitsBesideTokens,
-  unitsInsteadOfTokens,
   type BilledUnit,
   type TokenKind,
   type TokenKindName
@@ -21,7 +21,7 @@ type TokenPriceField = {
     ? Field
     : never
 }[TokenKindName]
-type BilledUnits = typeof unitsInsteadOfTokens & typeof unitsBesideTokens
+type BilledUnits = typeof nonTokenUnits & typeof unitsBesideTokens
 type UnitPriceField = Exclude<BilledUnits[keyof BilledUnits]['price']['field'], 'images'>
 
 /** Prices of tokens, in USD per million. */
@@ -40,7 +40,7 @@ const tokenPrices = optional<TokenPriceField>(
 
 /** Prices of other units that are one number, in USD. */
 const unitPrices = optional<UnitPriceField>(
-  Object.values<BilledUnit>({ ...unitsInsteadOfTokens, ...unitsBesideTokens }).flatMap(
+  Object.values<BilledUnit>({ ...nonTokenUnits, ...unitsBesideTokens }).flatMap(
     ({ price: { field, per, description } }) => (per === undefined ? [] : [[field, Usd(description)]])
   )
 )
@@ -83,7 +83,7 @@ export const priceFields = {
     Type.Array(ImagePrice, {
       minItems: 1,
       maxItems: 100,
-      description: unitsInsteadOfTokens.images.price.description
+      description: nonTokenUnits.images.price.description
     })
   ),
   ...unitPrices

@@ -2,7 +2,7 @@
 
 import type {
   NameBesideTokens,
-  NameInsteadOfTokens,
+  NonTokenUnit,
   TokenKindName,
   UnitName
 } from '../../schemas/billed-units.ts'
@@ -73,7 +73,7 @@ export function addUsage (sum: Usage | undefined, usage: Usage | undefined): Usa
 
 /** Units that a call is billed by in place of tokens. */
 export interface Units extends Readonly<
-  Partial<Record<Exclude<NameInsteadOfTokens, 'images'>, number | undefined>>
+  Partial<Record<Exclude<NonTokenUnit, 'images'>, number | undefined>>
 > {
   readonly images?: Images | undefined
 }
@@ -95,8 +95,8 @@ export function amountOf (
 ): number | undefined {
   if (name === 'images') return units?.images?.count ?? usage?.images
   const withTokens: Amounts | undefined = usage
-  const inPlaceOfTokens = units as Amounts | undefined // but for images, which are above
-  return withTokens?.[name] ?? inPlaceOfTokens?.[name]
+  const otherUnits = units as Amounts | undefined // but for images, which are above
+  return withTokens?.[name] ?? otherUnits?.[name]
 }
 
 /** An estimate of what a request uses: units, or tokens where a model is paid by these. */

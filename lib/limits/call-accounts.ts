@@ -5,8 +5,8 @@
 
 import {
   partsOfOne,
-  recordedInsteadOfTokens,
-  type ColumnInsteadOfTokens
+  recordedNonTokenUnits,
+  type NonTokenColumn
 } from '../../schemas/billed-units.ts'
 import type { CountedLimitName, Counting, CountedUnit } from '../../schemas/config/counted-limits.ts'
 import {
@@ -194,6 +194,6 @@ export function partyName ({ party, partyId }: Pick<Account, 'party' | 'partyId'
  * Returns true for a unit that is billed in place of tokens. A call that uses none of it passes its limit
  * even when the limit is used up.
  */
-export function isInsteadOfTokens (unit: Unit): unit is ColumnInsteadOfTokens {
-  return recordedInsteadOfTokens.some(({ column }) => column === unit)
+export function isNonTokenUnit (unit: Unit): unit is NonTokenColumn {
+  return recordedNonTokenUnits.some(({ column }) => column === unit)
 }

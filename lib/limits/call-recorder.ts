@@ -3,7 +3,7 @@ import { JournaledCall, type Ledger } from '../usage/ledger.ts'
 import { costHeaders } from './headers.ts'
 import { usageRow } from '../usage/usage-row.ts'
 import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
-import { recordedInsteadOfTokens, type ColumnInsteadOfTokens } from '../../schemas/billed-units.ts'
+import { recordedNonTokenUnits, type NonTokenColumn } from '../../schemas/billed-units.ts'
 import type { Call } from '../core/call.ts'
 import type { ApiKey, KeyLimits } from '../core/key.ts'
 import type { Limiter } from './limiter.ts'
@@ -175,8 +175,8 @@ export function usedIn (row: UsageRow): Record<Unit, number> {
     calls: 0,
     nanoUsd: row.cost_nano_usd ?? 0,
     ...(Object.fromEntries(
-      recordedInsteadOfTokens.map(({ column }) => [column, row[column] ?? 0])
-    ) as Record<ColumnInsteadOfTokens, number>)
+      recordedNonTokenUnits.map(({ column }) => [column, row[column] ?? 0])
+    ) as Record<NonTokenColumn, number>)
   }
 }
 

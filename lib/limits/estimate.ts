@@ -7,7 +7,7 @@ import { generationBounds } from '../chat/generation-fields.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { estimateTokens } from '../embeddings/measure-tokens.ts'
 import { amountOf, charactersPerToken, usageOfTokens, type Units, type Usage } from '../core/usage.ts'
-import { recordedInsteadOfTokens, type ColumnInsteadOfTokens } from '../../schemas/billed-units.ts'
+import { recordedNonTokenUnits, type NonTokenColumn } from '../../schemas/billed-units.ts'
 import { ChatRequest } from '../../schemas/chat.ts'
 import { MessagesRequest } from '../../schemas/messages-request.ts'
 import { ResponsesRequest } from '../../schemas/responses.ts'
@@ -474,11 +474,11 @@ export function wantedUnits ({
   maxUnits = units,
   minUnits = maxUnits,
   toolImages = 0
-}: Estimate): Partial<Record<ColumnInsteadOfTokens, Wanted>> {
-  const wanted: Partial<Record<ColumnInsteadOfTokens, Wanted>> = {}
+}: Estimate): Partial<Record<NonTokenColumn, Wanted>> {
+  const wanted: Partial<Record<NonTokenColumn, Wanted>> = {}
   if (toolImages > 0) wanted.images = { most: toolImages }
   if (units === undefined) return wanted
-  for (const { name, column, parts } of recordedInsteadOfTokens) {
+  for (const { name, column, parts } of recordedNonTokenUnits) {
     const amountIn = (of: Units | undefined): number =>
       Math.ceil((amountOf(name, undefined, of) ?? 0) * parts)
     const most = amountIn(maxUnits)

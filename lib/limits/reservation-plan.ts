@@ -5,7 +5,7 @@ import { requestBytes } from '../core/record.ts'
 import { rowId } from '../text/ids.ts'
 import {
   accountsOf,
-  isInsteadOfTokens,
+  isNonTokenUnit,
   sumAccountsOf,
   type Account,
   type Party,
@@ -66,7 +66,7 @@ export function planReservation<R> (
   // Stages use the gateway's own keys, whoever pays for the call.
   const paysProvider = !onlyStageCosts && record.ownProviderKey !== true
   const accounts = accountsOf(parties, paysProvider || spending.length > 0).filter(
-    ({ unit }) => !isInsteadOfTokens(unit) || units[unit] !== undefined
+    ({ unit }) => !isNonTokenUnit(unit) || units[unit] !== undefined
   )
   const sums = sumAccountsOf(accounts)
   const budgets = sums.flatMap(({ party, partyId, budget, soft = [] }) => (

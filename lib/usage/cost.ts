@@ -5,8 +5,8 @@ import type { Price } from '../core/model.ts'
 import { amountOf, type Images, type Units, type Usage } from '../core/usage.ts'
 import {
   tokenKinds,
+  nonTokenUnits,
   unitsBesideTokens,
-  unitsInsteadOfTokens,
   type BilledUnit,
   type TokenKind,
   type TokenKindName,
@@ -40,7 +40,7 @@ export function costNanoUsd (usage: Usage, price: Price | undefined): number | u
     if (cost === undefined) return undefined
     sum += cost
   }
-  for (const unit of besideTokens) {
+  for (const unit of pricesBesideTokens) {
     const amount = amountOf(unit.name, usage, undefined) ?? 0
     if (amount > 0) sum += amount * (nanoPrice(price, unit) ?? 0) // without a price it is free
   }
@@ -125,8 +125,8 @@ interface CountedPrice {
   readonly per: number
 }
 
-const besideTokens = countedPrices(unitsBesideTokens)
-const insteadOfTokens = countedPrices(unitsInsteadOfTokens)
+const pricesBesideTokens = countedPrices(unitsBesideTokens)
+const nonTokenPrices = countedPrices(nonTokenUnits)
 
 function countedPrices (units: Readonly<Record<string, BilledUnit>>): CountedPrice[] {
   return Object.entries(units).flatMap(
@@ -145,7 +145,7 @@ function unitItems (units: Units, price: Price): Item[] {
   const { images } = units
   const items: Item[] =
     images === undefined ? [] : [[images.count, nanoOf(imagePrices(images, price)[0]?.usd, 1)]]
-  for (const unit of insteadOfTokens) {
+  for (const unit of nonTokenPrices) {
     const amount = amountOf(unit.name, undefined, units)
     if (amount !== undefined) items.push([amount, nanoPrice(price, unit)])
   }

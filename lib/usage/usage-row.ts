@@ -2,7 +2,7 @@
 
 import {
   byUnitColumn,
-  unitsInsteadOfTokens,
+  nonTokenUnits,
   type BilledUnit,
   type UnitColumn
 } from '../../schemas/billed-units.ts'
@@ -352,7 +352,7 @@ function answersCost (answers: readonly Usage[], price: Price | undefined): numb
 function unitsOf (record: CallRecord): Units {
   const { images, ...counts } = record.units ?? {}
   const possible = Object.entries(counts).filter(([name, count]) => {
-    const { ofRequest }: BilledUnit = unitsInsteadOfTokens[name as keyof typeof counts] // its keys are those
+    const { ofRequest }: BilledUnit = nonTokenUnits[name as keyof typeof counts] // its keys are those
     return boundedInteger(count) !== null && (ofRequest !== true || isBegun(record))
   })
   return { ...images !== undefined && { images }, ...Object.fromEntries(possible) }

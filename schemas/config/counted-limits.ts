@@ -4,13 +4,13 @@
  * budgets, which have windows of their own choice, stand beside it (`keys.ts`).
  */
 
-import type { ColumnInsteadOfTokens } from '../billed-units.ts'
+import type { NonTokenColumn } from '../billed-units.ts'
 
 /**
  * Things that limits count; budgets count money. Units that calls are billed by in place of tokens have the
  * names of their columns.
  */
-export type CountedUnit = 'requests' | 'tokens' | 'calls' | ColumnInsteadOfTokens
+export type CountedUnit = 'requests' | 'tokens' | 'calls' | NonTokenColumn
 
 /**
  * Ways to count. `rate`: an amount of a minute, which refills evenly. `open`: what is in use now. `sum`: what

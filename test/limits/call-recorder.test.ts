@@ -4,7 +4,7 @@ import t from 'tap'
 import { requestOf } from '../support/limits.ts'
 import { Ring, RingMember } from '../../lib/async/ring.ts'
 import { CallRecord } from '../../lib/core/record.ts'
-import { isInsteadOfTokens } from '../../lib/limits/call-accounts.ts'
+import { isNonTokenUnit } from '../../lib/limits/call-accounts.ts'
 import { NamedBudgets } from '../../lib/limits/named-budgets.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { createLog } from '../../lib/log/log.ts'
@@ -323,7 +323,7 @@ t.test('limits may count any unit that is billed in place of tokens, as its colu
   })
   t.same(
     (['images', 'pages', 'audio_ms', 'characters', 'tokens', 'nanoUsd', 'requests'] as const).filter(
-      isInsteadOfTokens
+      isNonTokenUnit
     ),
     ['images', 'pages', 'audio_ms', 'characters']
   )

@@ -1,7 +1,7 @@
 /** The price of a model, in the unit it is sold in. */
 
 import type { JSX } from 'preact'
-import { unitsBesideTokens, unitsInsteadOfTokens, type BilledUnit } from '../../../../schemas/billed-units.ts'
+import { nonTokenUnits, unitsBesideTokens, type BilledUnit } from '../../../../schemas/billed-units.ts'
 import type { CatalogueEntry } from '../state/catalogue.ts'
 
 type Price = NonNullable<CatalogueEntry['price']>
@@ -19,7 +19,7 @@ function priceParts (price: Price): readonly string[] {
   return [
     ...(input === undefined ? [] : [`${usd(input)} in`]),
     ...(output === undefined ? [] : [`${usd(output)} out`]),
-    ...Object.values<BilledUnit>({ ...unitsInsteadOfTokens, ...unitsBesideTokens }).flatMap(
+    ...Object.values<BilledUnit>({ ...nonTokenUnits, ...unitsBesideTokens }).flatMap(
       ({ price: { field, shown } }) => {
         const value = price[field as keyof Price]
         return shown === undefined || typeof value !== 'number' ? [] : [`${usd(value)} ${shown}`]
