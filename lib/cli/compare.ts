@@ -54,7 +54,7 @@ A filter given twice matches either value. Sides without url are read from the s
     const settings = sides.every(({ url }) => url !== undefined)
       ? undefined
       : loadSettings({ ...terminal, file: values.config })
-    const [a, b] = await Promise.all(sides.map(async side => await usageOf(side, settings, terminal)))
+    const [a, b] = await Promise.all(sides.map(async side => await sideUsage(side, settings, terminal)))
     if (a === undefined || b === undefined) throw new TypeError('there are two sides')
     if (values.json) {
       const parts = ({ totals, groups }: Usage) => ({
@@ -114,7 +114,7 @@ function sideOf (name: 'a' | 'b', text: string | undefined): Side {
   }
 }
 
-async function usageOf (side: Side, settings: Settings | undefined, terminal: Terminal): Promise<Usage> {
+async function sideUsage (side: Side, settings: Settings | undefined, terminal: Terminal): Promise<Usage> {
   if (side.url !== undefined) return await remoteUsage(side, side.url, terminal)
   if (settings === undefined) throw new TypeError('a side without url is of the configuration')
   return await storedUsage(side, settings)

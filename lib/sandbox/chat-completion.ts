@@ -16,13 +16,13 @@ export function completionOf (answer: ChatAnswer, body: ChatBody): object {
       logprobs: allLogprobs(choice, body),
       finish_reason: choice.finish
     })),
-    usage: usageOf(answer),
+    usage: chatUsage(answer),
     service_tier: 'default',
     system_fingerprint: answer.fingerprint
   }
 }
 
-export function usageOf (answer: ChatAnswer): object {
+export function chatUsage (answer: ChatAnswer): object {
   const { total, reasoning } = countCompletion(answer)
   return {
     prompt_tokens: answer.promptTokens,

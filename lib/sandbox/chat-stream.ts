@@ -3,7 +3,7 @@
  * turns, at the pace that was requested.
  */
 
-import { logprobsOf, usageOf } from './chat-completion.ts'
+import { chatUsage, logprobsOf } from './chat-completion.ts'
 import { tokenLogprobs } from './tokens.ts'
 import type { AnswerCall, AnswerChoice, ChatAnswer } from './answer.ts'
 import type { ChatBody } from './chat-body.ts'
@@ -38,7 +38,7 @@ export function* streamOf (
     if (words > 0 && wordsPerSecond > 0) yield { type: 'pause', ms: 1000 / wordsPerSecond }
     yield { type: 'send', bytes: frame([{ index, delta, logprobs, finish_reason: finish }], null), words }
   }
-  if (withUsage) yield { type: 'send', bytes: frame([], usageOf(answer)) }
+  if (withUsage) yield { type: 'send', bytes: frame([], chatUsage(answer)) }
   yield { type: 'send', bytes: done }
 }
 

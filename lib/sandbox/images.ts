@@ -51,7 +51,7 @@ async function imagesScript (
         created,
         data: await pictures({ ...body, text }),
         ...aboutOf(body),
-        usage: usageOf(text, body.n)
+        usage: pictureUsage(text, body.n)
       })
   return applyDirectives(script, directives, body.streamed)
 }
@@ -76,7 +76,7 @@ async function streamScript (
         partial_image_index: index
       })
     }
-    send('completed', { b64_json: await picture(body, number), usage: usageOf(body.text, 1) })
+    send('completed', { b64_json: await picture(body, number), usage: pictureUsage(body.text, 1) })
   }
   return {
     before: [],
@@ -108,7 +108,7 @@ function aboutOf ({ size, format, transparent }: ImageBody): object {
   return { size, quality: 'high', background: transparent ? 'transparent' : 'opaque', output_format: format }
 }
 
-function usageOf (text: string, count: number): object {
+function pictureUsage (text: string, count: number): object {
   const input = countTokens(text)
   const output = squares * squares * count
   return {

@@ -117,7 +117,7 @@ function completeOf (heard: Heard, format: string, withWords: boolean, withLogpr
       return jsonScript(200, {
         text,
         ...withLogprobs && { logprobs: logprobsOf(text) },
-        usage: usageOf(heard)
+        usage: transcriptionUsage(heard)
       })
   }
 }
@@ -137,7 +137,7 @@ function streamOf (heard: Heard, withLogprobs: boolean, wordsPerSecond: number):
   const all = withLogprobs ? { logprobs: logprobsOf(text) } : {}
   steps.push({
     type: 'send',
-    bytes: dataOf({ type: 'transcript.text.done', text, ...all, usage: usageOf(heard) }) + done
+    bytes: dataOf({ type: 'transcript.text.done', text, ...all, usage: transcriptionUsage(heard) }) + done
   })
   return {
     before: [],
@@ -194,7 +194,7 @@ function logprobOf (token: string, position: number) {
   return { token, logprob, bytes }
 }
 
-function usageOf ({ seconds, text }: Heard): object {
+function transcriptionUsage ({ seconds, text }: Heard): object {
   const input = Math.ceil(seconds * 10)
   const output = tokensOf(text).length
   return {

@@ -101,7 +101,7 @@ function decisionOn<R> (
     expectedNanoUsd: route => {
       const { settings, modelId } = route
       if (estimate !== undefined && !expected.has(settings)) {
-        expected.set(settings, usageOf(estimate(request, [route])))
+        expected.set(settings, tokenUsage(estimate(request, [route])))
       }
       const usage = expected.get(settings)
       return usage && costNanoUsd(usage, models.find(modelId)?.price)
@@ -123,6 +123,6 @@ function isLookedAt (endpoint: string): boolean {
 }
 
 /** Returns the tokens of a call that is paid by them. */
-function usageOf ({ prompt, completion, units }: Estimate): Usage | undefined {
+function tokenUsage ({ prompt, completion, units }: Estimate): Usage | undefined {
   return units === undefined ? usageOfTokens(prompt, completion) : undefined
 }

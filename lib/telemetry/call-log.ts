@@ -67,7 +67,7 @@ function fieldsOf (
     total_ms: rounded(totalMs),
     first_byte_ms: rounded(record.firstByteMs),
     upstream_wait_ms: rounded(record.upstreamWaitMs),
-    usage: row === undefined ? usageOf(record) : recordedUsage(row),
+    usage: row === undefined ? unrecordedUsage(record) : recordedUsage(row),
     ...record.units && printUnits(record.units)
   }
 }
@@ -88,8 +88,8 @@ function recordedUsage (row: UsageRow): Record<string, number | boolean> | undef
   }
 }
 
-/** Returns the known tokens; estimates are marked. */
-function usageOf ({
+/** Returns the known tokens of a call without a row; estimates are marked. */
+function unrecordedUsage ({
   usage,
   usageEstimated: estimated,
   outputCharacters

@@ -6,7 +6,7 @@
  */
 
 import { Histogram, type Exemplar } from '../core/histogram.ts'
-import { operationOf, providerNameOf, usageOf, type KindOf } from './gen-ai.ts'
+import { operationOf, providerNameOf, requestUsage, type KindOf } from './gen-ai.ts'
 import { printLabels, type Family, type Labels, type Sample } from './metric-families.ts'
 import type { Call } from '../core/call.ts'
 import type { CallRecord, Outcome, SentRequest } from '../core/record.ts'
@@ -130,7 +130,7 @@ export class CallMetrics {
     if (streamed === true && isAnswer && firstAtMs !== undefined) {
       this.#firstChunks.observe(labels, (firstAtMs - startedAtMs) / 1000)
     }
-    const usage = usageOf(record, request)
+    const usage = requestUsage(record, request)
     if (usage === undefined) return
     this.#operationTokens.observe({ ...labels, 'gen_ai.token.type': 'input' }, usage.promptTokens)
     this.#operationTokens.observe({ ...labels, 'gen_ai.token.type': 'output' }, usage.completionTokens)

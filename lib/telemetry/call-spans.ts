@@ -17,7 +17,7 @@ import {
   type ToolRun
 } from '../core/record.ts'
 import type { Finding } from '../core/stage-findings.ts'
-import { operationOf, providerNameOf, usageOf, type KindOf } from './gen-ai.ts'
+import { operationOf, providerNameOf, requestUsage, type KindOf } from './gen-ai.ts'
 import { defaultProject } from '../core/key.ts'
 import type { Call } from '../core/call.ts'
 import type { Content } from './span-content.ts'
@@ -73,7 +73,7 @@ export function callSpans (
   const { record } = call
   const answered = record.requests?.filter(({ reason }) => reason === undefined) ?? []
   const requests = record.requests?.map(request => {
-    const usage = usageOf(record, request)
+    const usage = requestUsage(record, request)
     const costNanoUsd = answered.length === 1 && request === answered[0] ? row?.cost_nano_usd : undefined
     const providerName = providerNameOf(request.route.providerId, kindOf)
     return requestSpan(record, request, { usage, costNanoUsd, endedAtMs, providerName })

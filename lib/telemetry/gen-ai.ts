@@ -33,7 +33,10 @@ export function providerNameOf (providerId: string, kindOf: KindOf): string {
  * Returns the usage of the answer to one request: each answer is reported once, in the order in which they
  * came. Where they do not match, it is not known which is whose.
  */
-export function usageOf ({ answers, requests = [] }: CallRecord, request: SentRequest): Usage | undefined {
+export function requestUsage (
+  { answers, requests = [] }: CallRecord,
+  request: SentRequest
+): Usage | undefined {
   const answered = requests.filter(({ reason }) => reason === undefined)
   return answers.length === answered.length ? answers[answered.indexOf(request)]?.usage : undefined
 }

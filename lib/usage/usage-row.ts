@@ -60,7 +60,7 @@ export function usageRow (
   const caller = record.awaitsInspection ? unknownCaller : record
   if (keyId === undefined || unrecorded.has(record.endpoint)) return undefined
   const durationMs = performance.now() - receivedAtMs
-  const answer = usageOf(record)
+  const answer = answerUsage(record)
   const beside =
     record.wasted === undefined && record.judged === undefined ? nothing : besideAnswer(record, models)
   const usage = addUsage(answer.usage, beside.usage)
@@ -136,7 +136,7 @@ interface AnswerUsage {
  * Returns the usage that the provider reported, or an estimate: where the answer broke off or the caller
  * left before the report came, and where the report is impossible.
  */
-function usageOf (record: CallRecord): AnswerUsage {
+function answerUsage (record: CallRecord): AnswerUsage {
   const { usage, usageEstimated = false, outputCharacters, deferred } = record
   const isPossible = usage !== undefined &&
     boundedInteger(usage.promptTokens) !== null && boundedInteger(usage.completionTokens) !== null

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CallRecord, noteUsage, type SentRequest } from '../../lib/core/record.ts'
-import { operationOf, providerNameOf, usageOf } from '../../lib/telemetry/gen-ai.ts'
+import { operationOf, providerNameOf, requestUsage } from '../../lib/telemetry/gen-ai.ts'
 import { route } from '../support/routes.ts'
 
 const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
@@ -42,10 +42,10 @@ t.test('the usage of an answer is that of its request, unless it is not known wh
   const record = new CallRecord('chat')
   const [failed, answered] = [sent('upstream_error'), sent()]
   record.requests = [failed, answered]
-  t.equal(usageOf(record, answered), undefined)
+  t.equal(requestUsage(record, answered), undefined)
   noteUsage(record, usage, undefined)
-  t.strictSame(usageOf(record, answered), usage)
-  t.equal(usageOf(record, failed), undefined)
+  t.strictSame(requestUsage(record, answered), usage)
+  t.equal(requestUsage(record, failed), undefined)
   record.requests.push(sent())
-  t.equal(usageOf(record, answered), undefined, 'two answers, and one was reported')
+  t.equal(requestUsage(record, answered), undefined, 'two answers, and one was reported')
 })

@@ -38,7 +38,7 @@ const countPaths = {
 
 /** Returns the token counts of an answer, wherever in it they are; `undefined` when none were reported. */
 export function usageIn (answer: object): Usage | undefined {
-  const usage = usageOf(Reflect.get(answer, 'usage'))
+  const usage = readUsage(Reflect.get(answer, 'usage'))
   return usage === undefined || usage.totalTokens === 0 ? laterUsage(usageWithin(answer), usage) : usage
 }
 
@@ -49,7 +49,7 @@ function usageWithin (answer: object): Usage | undefined {
     ...['x_groq', 'meta', 'metadata'].map(name => objectOf(Reflect.get(answer, name))), ...choices,
     ...choices.flatMap(choice => [objectOf(choice['delta']), objectOf(choice['message'])])
   ]
-  return holders.map(holder => usageOf(property(holder, 'usage'))).reduceRight(laterUsage)
+  return holders.map(holder => readUsage(property(holder, 'usage'))).reduceRight(laterUsage)
 }
 
 /** Returns the later of two reports. A report of zeros counts as none beside one with counts. */
@@ -63,7 +63,7 @@ export function laterUsage (earlier: Usage | undefined, usage: Usage | undefined
  * numbers as text as numbers, and a total below the sum of its parts as that sum. A report with an impossible
  * count is none.
  */
-export function usageOf (value: unknown): Usage | undefined {
+export function readUsage (value: unknown): Usage | undefined {
   const usage = objectOf(value)
   if (usage === undefined) return undefined
   const total = countOf(usage['total_tokens'])

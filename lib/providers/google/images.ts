@@ -12,7 +12,7 @@ import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { splitChoices, jsonHeaders } from '../json-api.ts'
 import { inBandError, readError } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
-import { usageOf } from './usage.ts'
+import { readUsageMetadata } from './usage.ts'
 import { nonEmptyText, objectOf, objectsOf } from '../../json/guards.ts'
 import type { AnswerPart, GenerateContentRequest, GenerateContentResponse } from './wire.ts'
 import type { ImageData, ImageEvent } from '../../core/events.ts'
@@ -96,7 +96,7 @@ function readImages (body: unknown): ImageEvent[] {
   const events: ImageEvent[] = [{
     type: 'image-answer', createdSeconds: nowSeconds(), data, about: {}
   }]
-  const usage = wire.usageMetadata && usageOf(wire.usageMetadata, true)
+  const usage = wire.usageMetadata && readUsageMetadata(wire.usageMetadata, true)
   if (usage !== undefined) events.push({ type: 'usage', usage })
   return events
 }

@@ -13,7 +13,7 @@ import { invalidResponse } from '../provider-failure.ts'
 import { finishReasonOf, namesFailure } from './finish-reason.ts'
 import { signatureExtra } from './tool-calls.ts'
 import { logprobsOf } from './logprobs.ts'
-import { usageOf } from './usage.ts'
+import { readUsageMetadata } from './usage.ts'
 import { numberOf, objectOf, nonEmptyText } from '../../json/guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent, ResponseStart } from '../../core/events.ts'
@@ -115,7 +115,7 @@ export class ResponseReader {
     }
     const usage =
       this.#usage &&
-      usageOf(
+      readUsageMetadata(
         this.#usage,
         [...this.#choices.values()].some(({ hasOutput }) => hasOutput)
       )

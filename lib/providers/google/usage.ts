@@ -10,7 +10,7 @@ import { possibleUsage, type Usage } from '../../core/usage.ts'
  * @returns `undefined` for a report without the prompt, or without what was written: what is used is
  *   estimated then
  */
-export function usageOf (wire: UsageMetadata, hasOutput = false): Usage | undefined {
+export function readUsageMetadata (wire: UsageMetadata, hasOutput = false): Usage | undefined {
   const {
     promptTokenCount: prompt,
     candidatesTokenCount: candidates,

@@ -11,7 +11,7 @@ import { readVector } from '../../embeddings/read-vector.ts'
 import { jsonBody, jsonHeaders } from '../json-api.ts'
 import type { Vector, VectorForm } from '../../core/vector.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
-import { usageOf } from '../chat-completions/usage.ts'
+import { readUsage } from '../chat-completions/usage.ts'
 import { numberOf, objectOf } from '../../json/guards.ts'
 import { aboutInput, invalidResponse, throwFailure } from '../provider-failure.ts'
 import type { Adapter, AdapterInput, UpstreamRequest } from '../provider.ts'
@@ -55,7 +55,7 @@ function readResponse (bytes: Buffer, { request }: AdapterInput<EmbeddingsReques
   cursor.end()
   if (items.length === 0) refuse(bytes)
   const vectors = inOrder(items, countInputs(request.input))
-  const reported = usageOf(usage)
+  const reported = readUsage(usage)
   return [
     { type: 'embeddings', vectors },
     ...(reported === undefined ? [] : [{ type: 'usage' as const, usage: reported }])

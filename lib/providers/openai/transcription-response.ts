@@ -57,7 +57,7 @@ function transcriptOf (answer: Record<string, unknown>, text: string): Transcrip
     words: rowsOf(answer['words'])?.map(wordOf),
     segments: rowsOf(answer['segments'])?.map(segmentOf),
     logprobs: logprobsOf(answer['logprobs']),
-    usage: usageOf(answer['usage'])
+    usage: readTranscriptionUsage(answer['usage'])
   }
   return {
     text,
@@ -101,7 +101,7 @@ function logprobsOf (value: unknown): TokenLogprob[] | undefined {
   }))
 }
 
-function usageOf (value: unknown): TranscriptionUsage | undefined {
+function readTranscriptionUsage (value: unknown): TranscriptionUsage | undefined {
   const usage = objectOf(value)
   const seconds = numberOf(usage?.['seconds'])
   if (seconds !== undefined) {

@@ -1,4 +1,4 @@
-import { usageOf } from '../chat-completions/usage.ts'
+import { readUsage } from '../chat-completions/usage.ts'
 import { objectOf, objectsOf } from '../../json/guards.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { WireItem, WireResponse } from './wire.ts'
@@ -8,7 +8,7 @@ import type { WireItem, WireResponse } from './wire.ts'
  * images that a tool made.
  */
 export function responseUsage ({ usage: reported, output }: WireResponse): Usage | undefined {
-  const usage = usageOf(reported)
+  const usage = readUsage(reported)
   if (usage === undefined) return undefined
   const items = objectsOf(output)
   const searches = items.filter(isSearch).length

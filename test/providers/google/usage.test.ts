@@ -1,11 +1,11 @@
 import t from 'tap'
-import { usageOf } from '../../../lib/providers/google/usage.ts'
+import { readUsageMetadata } from '../../../lib/providers/google/usage.ts'
 
 t.test(
   'thoughts are part of the answer, results of tools part of the prompt, and odd counts are zero',
   async t => {
     t.same(
-      usageOf({
+      readUsageMetadata({
         promptTokenCount: 5,
         toolUsePromptTokenCount: 2,
         candidatesTokenCount: 3,
@@ -20,7 +20,7 @@ t.test(
         reasoningTokens: 4
       }
     )
-    t.same(usageOf({ promptTokenCount: -5, candidatesTokenCount: 3 }), {
+    t.same(readUsageMetadata({ promptTokenCount: -5, candidatesTokenCount: 3 }), {
       promptTokens: 0,
       completionTokens: 3,
       totalTokens: 3
@@ -29,10 +29,10 @@ t.test(
 )
 
 t.test('half a report is none, but for what its total says', async t => {
-  t.equal(usageOf({}), undefined)
-  t.equal(usageOf({ candidatesTokenCount: 3 }), undefined)
-  t.equal(usageOf({ promptTokenCount: 5 }, true), undefined, 'something was written, and is not counted')
-  t.match(usageOf({ promptTokenCount: 5, totalTokenCount: 9 }, true), {
+  t.equal(readUsageMetadata({}), undefined)
+  t.equal(readUsageMetadata({ candidatesTokenCount: 3 }), undefined)
+  t.equal(readUsageMetadata({ promptTokenCount: 5 }, true), undefined, 'something was written, and is not counted')
+  t.match(readUsageMetadata({ promptTokenCount: 5, totalTokenCount: 9 }, true), {
     promptTokens: 5,
     completionTokens: 4
   })
