@@ -33,13 +33,13 @@ export interface Dialect<S extends TObject = TObject, C = unknown> extends Answe
    *
    * @throws ValidationError with the list that is too long
    */
-  readonly sizes: (bounds: ChatSizes) => (call: ValidCall<RequestOf<S>>) => ValidCall<RequestOf<S>>
+  readonly sizes: (bounds: ChatSizes) => (call: ValidCall<WireRequest<S>>) => ValidCall<WireRequest<S>>
   /**
    * Makes a conversation of a request. The promise of one is awaited.
    *
    * @throws ValidationError, GatewayError for what the schema cannot say
    */
-  readonly input: (call: ValidCall<RequestOf<S>>) => DialectCall<C> | Promise<DialectCall<C>>
+  readonly input: (call: ValidCall<WireRequest<S>>) => DialectCall<C> | Promise<DialectCall<C>>
   /**
    * Fits a request to the provider and the model of one route. Default: every model gets the same.
    *
@@ -145,7 +145,7 @@ export interface DirectTexts {
 export type ErrorFormat = (failure: GatewayError, call: Call) => Reply & { readonly body: string }
 
 /** A request of a dialect after `validate`. */
-export type RequestOf<S extends TSchema> = WithoutNulls<Static<S>>
+export type WireRequest<S extends TSchema> = WithoutNulls<Static<S>>
 
 /** Bounds of one request, over all its messages. */
 export interface ChatSizes {

@@ -6,14 +6,14 @@ import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { Services } from '../../lib/services.ts'
 import type { AdminRoute, AdminRoutes } from '../../schemas/admin/routes.ts'
 
-type RequestOf<R extends AdminRoute> = AdminRoutes[R] extends { readonly request: infer S extends TSchema }
+type BodyOf<R extends AdminRoute> = AdminRoutes[R] extends { readonly request: infer S extends TSchema }
   ? Static<S>
   : undefined
 export type AnswerOf<R extends AdminRoute> = Static<AdminRoutes[R]['answer']>
 
 /** A call whose request fits the route. */
 export interface AdminRequest<R extends AdminRoute = AdminRoute> extends AdminCall {
-  readonly request: RequestOf<R>
+  readonly request: BodyOf<R>
   readonly search: URLSearchParams
 }
 
