@@ -7,7 +7,7 @@ import { chain } from '../lib/pipeline/chain.ts'
 import { map, type Stage } from '../lib/pipeline/stage.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { checkToolScope } from '../lib/mcp/tool-scope.ts'
-import { isDirect } from '../lib/providers/is-direct.ts'
+import { speaksDialect } from '../lib/providers/speaks-dialect.ts'
 import { lostReasoning } from '../lib/providers/lost-reasoning.ts'
 import { answerReply } from '../lib/replies/answer-reply.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
@@ -119,7 +119,7 @@ function lossFinder ({
 }: Pick<Dialect, 'directDialect'>): LostFields<ChatInput> {
   return (request, reader) => lostReasoning(request, {
     ...reader,
-    ...isDirect(reader.provider, directDialect) && { direct: directDialect }
+    ...speaksDialect(reader.provider, directDialect) && { direct: directDialect }
   })
 }
 

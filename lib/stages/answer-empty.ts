@@ -1,6 +1,6 @@
 import { EarlyReply } from '../pipeline/early-reply.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
-import { isDirect } from '../providers/is-direct.ts'
+import { speaksDialect } from '../providers/speaks-dialect.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Dialect } from '../dialects/dialect.ts'
@@ -20,7 +20,7 @@ export function answerEmpty<C> (
   return map(call => {
     if (
       call.request.max_completion_tokens !== 0 ||
-      call.routes.some(({ providerId }) => isDirect(providers.get(providerId), directDialect))
+      call.routes.some(({ providerId }) => speaksDialect(providers.get(providerId), directDialect))
     ) {
       return call
     }

@@ -14,7 +14,7 @@ import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { isObject } from '../json/guards.ts'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
 import { holdsBytes, isWrittenAddress, plainUrl } from '../net/written-address.ts'
-import { isDirect } from '../providers/is-direct.ts'
+import { speaksDialect } from '../providers/speaks-dialect.ts'
 import { kinds } from '../providers/kinds.ts'
 import { maxUrlLength } from '../../schemas/url.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -47,7 +47,7 @@ export function checkAddresses (
   const allowed = new AllowedAddresses(settings.tools.allowedHosts)
   const internal = new InternalProviders(settings.providers, resolve)
   if (internal.isNone) return map(call => call)
-  const getsOwnWords = (id: string): boolean => isDirect(providers.get(id), directDialect)
+  const getsOwnWords = (id: string): boolean => speaksDialect(providers.get(id), directDialect)
 
   const check = async <C extends RoutedCall<ChatInput>>(
     call: C,

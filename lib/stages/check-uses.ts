@@ -8,7 +8,7 @@ import { budgetsOf, checkPriced } from '../limits/prices.ts'
 import { mayNameUrls } from '../mcp/tool-scope.ts'
 import { mayUseModel } from '../models/scope.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
-import { isDirect } from '../providers/is-direct.ts'
+import { speaksDialect } from '../providers/speaks-dialect.ts'
 import { kinds } from '../providers/kinds.ts'
 import { maxUrlLength } from '../../schemas/url.ts'
 import type { RoutedCall } from '../core/call.ts'
@@ -48,7 +48,7 @@ export function checkUses<R, C> (
   function check (use: ProviderUse, call: RoutedCall<unknown>, isAsWritten: boolean): void {
     const { key, routes } = call
     const direct = isAsWritten
-      ? routes.filter(({ providerId }) => isDirect(providers.get(providerId), dialect.directDialect))
+      ? routes.filter(({ providerId }) => speaksDialect(providers.get(providerId), dialect.directDialect))
       : []
     switch (use.kind) {
       case 'object': return checkObject(call, use.param)

@@ -4,7 +4,7 @@ import { GatewayError } from '../core/errors.ts'
 import { chain } from '../pipeline/chain.ts'
 import { once } from '../pipeline/sources.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
-import { isDirect } from '../providers/is-direct.ts'
+import { speaksDialect } from '../providers/speaks-dialect.ts'
 import { fitRoutes } from './fit-routes.ts'
 import { providerCall, type ProviderCallServices } from './provider-call.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -53,7 +53,9 @@ export function countPrompt<C> (
   }
   return map(async call => {
     const provider = services.providers.get(call.routes[0].providerId)
-    if (passesErrors && isDirect(provider, dialect.directDialect, 'tokenCount')) return await countBy(call)
+    if (passesErrors && speaksDialect(provider, dialect.directDialect, 'tokenCount')) {
+      return await countBy(call)
+    }
     const estimated = { id: call.id, by: 'estimate', tokens: estimate(call.request) } as const
     if (provider?.adapters.tokenCount === undefined) return estimated
     const { signal, end } = startDeadline(maxMs, call.signal, new GatewayError('upstream_timeout'))

@@ -3,7 +3,7 @@ import { extend, refine, type RoutedCall } from '../core/call.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import { noteIgnored } from '../core/record.ts'
 import { accountDigest } from '../providers/account-digest.ts'
-import { isDirect } from '../providers/is-direct.ts'
+import { speaksDialect } from '../providers/speaks-dialect.ts'
 import { lostReasoning } from '../providers/lost-reasoning.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
@@ -45,7 +45,7 @@ export function fitRoutes<C> (
           account
         }
         const direct =
-          directRequest !== undefined && !isTranslated && isDirect(provider, directDialect, capability)
+          directRequest !== undefined && !isTranslated && speaksDialect(provider, directDialect, capability)
             ? directRequest(request === call.request ? call : extend(call, { request }), target, context)
             : undefined
         let hasAnswer = false

@@ -47,7 +47,7 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
     if (isFirst) {
       // A direct answer begins with the provider's own count.
       const promptTokens =
-        this.#estimate === undefined || events.some(isDirect)
+        this.#estimate === undefined || events.some(isDirectAnswer)
           ? undefined
           : this.#estimate(batch.call.request).prompt
       events.unshift(startOf(batch.events[0], batch.route, promptTokens))
@@ -102,7 +102,7 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
   }
 }
 
-function isDirect ({ type }: ChatEvent): boolean {
+function isDirectAnswer ({ type }: ChatEvent): boolean {
   return type === 'direct-answer' || type === 'direct-frame'
 }
 

@@ -1,8 +1,8 @@
 import type { DirectDialect } from '../core/direct-request.ts'
 import type { Provider } from './provider.ts'
 
-/** Returns true for a provider that gets requests in the caller's own words. */
-export function isDirect (
+/** Returns true if the provider speaks the dialect, and so gets requests as callers wrote them. */
+export function speaksDialect (
   provider: Provider | undefined,
   dialect: DirectDialect | undefined,
   capability: 'chat' | 'tokenCount' = 'chat'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isDirect } from '../../lib/providers/is-direct.ts'
+import { speaksDialect } from '../../lib/providers/speaks-dialect.ts'
 import { provider } from '../support/settings.ts'
 import type { Provider } from '../../lib/providers/provider.ts'
 
@@ -12,11 +12,11 @@ const direct: Provider = {
 t.test(
   "a provider gets the caller's own words where it speaks the same dialect, for that capability",
   async t => {
-    t.ok(isDirect(direct, 'messages'))
-    t.notOk(isDirect(direct, 'responses'))
-    t.notOk(isDirect(direct, undefined))
-    t.notOk(isDirect(direct, 'messages', 'tokenCount'))
-    t.notOk(isDirect(provider('two'), 'messages'))
-    t.notOk(isDirect(undefined, 'messages'))
+    t.ok(speaksDialect(direct, 'messages'))
+    t.notOk(speaksDialect(direct, 'responses'))
+    t.notOk(speaksDialect(direct, undefined))
+    t.notOk(speaksDialect(direct, 'messages', 'tokenCount'))
+    t.notOk(speaksDialect(provider('two'), 'messages'))
+    t.notOk(speaksDialect(undefined, 'messages'))
   }
 )
