@@ -1,6 +1,6 @@
 /** The headers of answers by the names that programs written for LiteLLM read. */
 
-import { printable } from './write-reply.ts'
+import { toHeaderValue } from '../text/header-value.ts'
 import type { Call } from '../core/call.ts'
 
 /** Adds what LiteLLM says of a call as far as it is known, in the same form. */
@@ -12,7 +12,7 @@ export function addLitellmHeaders (
   const { 'x-headgate-model': model, 'x-headgate-cost-usd': cost } = headers
   if (model !== undefined) {
     headers['x-litellm-model-id'] = model
-    headers['x-litellm-model-group'] = printable(record.requestedModel ?? model)
+    headers['x-litellm-model-group'] = toHeaderValue(record.requestedModel ?? model)
   }
   if (cost !== undefined) headers['x-litellm-response-cost'] = cost
   headers['x-litellm-response-duration-ms'] = (performance.now() - receivedAtMs).toFixed(2)

@@ -4,6 +4,7 @@ import { explainRoute } from '../core/explain-route.ts'
 import { hadChoice } from '../core/record.ts'
 import { writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
+import { toHeaderValue } from '../text/header-value.ts'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { Call, RecordAnswer } from '../core/call.ts'
@@ -97,26 +98,21 @@ function headersOf (reply: Reply, call: Call, { addHeaders }: WriteOptions): Rec
     'x-headgate-overhead-ms': (record.overheadMs ?? 0).toFixed(2)
   }
   if (record.trace !== undefined) headers['x-headgate-trace-id'] = record.trace.traceId
-  if (record.modelId !== undefined) headers['x-headgate-model'] = printable(record.modelId)
+  if (record.modelId !== undefined) headers['x-headgate-model'] = toHeaderValue(record.modelId)
   if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
   if (record.cache !== undefined) headers['x-headgate-cache'] = record.cache
   if (record.stages !== undefined) headers['x-headgate-stages'] = record.stages.join(', ')
   if (hadChoice(record)) headers['x-headgate-route'] = explainRoute(record)
   if (record.ignoredFields !== undefined) {
-    headers['x-headgate-ignored'] = printable(record.ignoredFields.join(', '))
+    headers['x-headgate-ignored'] = toHeaderValue(record.ignoredFields.join(', '))
   }
   if (record.maxTokens !== undefined) headers['x-headgate-max-tokens'] = String(record.maxTokens)
   if (record.upstreamRequestId !== undefined) {
-    headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
+    headers['x-upstream-request-id'] = toHeaderValue(record.upstreamRequestId)
   }
   Object.assign(headers, reply.headers, record.limitHeaders, record.costHeaders)
   addHeaders?.(headers, call)
   return headers
-}
-
-/** Replaces what a header value cannot hold: a model name may have any character. */
-export function printable (text: string): string {
-  return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 256)
 }
 
 function writeStream (

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { firstInvalidChar, isHeaderSafe } from '../../lib/text/header-value.ts'
+import { firstInvalidChar, isHeaderSafe, toHeaderValue } from '../../lib/text/header-value.ts'
 
 t.test('tabs, printable ASCII and Latin-1 fit into a header', async t => {
   for (const text of ['', 'Bearer abc', 'a\tb', 'café', '\u00ff']) {
@@ -25,3 +25,8 @@ t.test(
     }
   }
 )
+
+t.test('a name of any characters becomes a header of 256 printable characters', async t => {
+  t.equal(toHeaderValue('gpt-5\r\nx: café 🎈'), 'gpt-5??x: caf? ??')
+  t.equal(toHeaderValue('m'.repeat(300)).length, 256)
+})
