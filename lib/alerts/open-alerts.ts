@@ -10,7 +10,7 @@ import { AlertStore } from './alert-store.ts'
 import { Alerts, type AlertsOptions } from './alerts.ts'
 import { webhookChannel } from './webhook-channel.ts'
 
-export interface AlertParts extends Pick<AlertsOptions, 'degraded' | 'log'> {
+export interface AlertDeps extends Pick<AlertsOptions, 'degraded' | 'log'> {
   readonly database: Database
   readonly configuredKeys: RuleInput['configuredKeys']
 }
@@ -18,7 +18,7 @@ export interface AlertParts extends Pick<AlertsOptions, 'degraded' | 'log'> {
 /** @throws ConfigError where the package that sends mail is not installed */
 export async function openAlerts (
   settings: Settings,
-  { database, configuredKeys, degraded, log }: AlertParts
+  { database, configuredKeys, degraded, log }: AlertDeps
 ): Promise<Alerts> {
   const reports = new Reports(database)
   const input = { settings, query: database.query, reports, configuredKeys }

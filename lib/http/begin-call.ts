@@ -146,7 +146,7 @@ function onLeave (response: ServerResponse, socket: Socket, left: () => void): (
   }
 }
 
-interface CallBodyParts {
+interface CallBodyDeps {
   readonly context: Context
   readonly endpoint: typeof noEndpoint
   readonly limits: EdgeLimits
@@ -162,23 +162,23 @@ class CallBody {
   media: MediaStrings | undefined
   kept: ParsedText | undefined
   #upload: OpenForm | undefined
-  readonly #parts: CallBodyParts
+  readonly #deps: CallBodyDeps
   readonly #expectsContinue: boolean
 
-  constructor (parts: CallBodyParts) {
-    const { context: { req, res }, endpoint } = parts
-    this.#parts = parts
+  constructor (deps: CallBodyDeps) {
+    const { context: { req, res }, endpoint } = deps
+    this.#deps = deps
     this.#expectsContinue = req.headers.expect !== undefined && endpoint.body !== 'none'
     // A caller who is refused while waiting to send a body may send it or not: no request can follow.
     if (this.#expectsContinue) res.setHeader('connection', 'close')
   }
 
   admit (): AdmittedCall {
-    return this.admitted ??= this.#parts.admission.enter(this.#parts.record.keyId ?? '')
+    return this.admitted ??= this.#deps.admission.enter(this.#deps.record.keyId ?? '')
   }
 
   readonly read = async (): Promise<unknown> => {
-    const { context, endpoint: { body } } = this.#parts
+    const { context, endpoint: { body } } = this.#deps
     if (body === 'none') return undefined
     const admitted = this.admit()
     if (this.#expectsContinue) context.res.writeContinue()
@@ -196,7 +196,7 @@ class CallBody {
   }
 
   async #readForm ({ memory, disk }: AdmittedCall): Promise<UploadForm> {
-    const { context, endpoint, limits, signal, record } = this.#parts
+    const { context, endpoint, limits, signal, record } = this.#deps
     const { form } = this.#upload = await readForm(context, {
       maxBytes: endpoint.maxBodyBytes,
       maxFields: limits.formFields,
@@ -211,7 +211,7 @@ class CallBody {
   }
 
   async #readJson ({ memory }: AdmittedCall): Promise<unknown> {
-    const { context, endpoint, limits, signal, record } = this.#parts
+    const { context, endpoint, limits, signal, record } = this.#deps
     const { maxBodyBytes, largeField, keepsMedia = false, keepsTextFromBytes = Infinity } = endpoint
     return await readJson(requestBody(context), {
       maxBytes: maxBodyBytes,
@@ -236,7 +236,7 @@ class CallBody {
 
   /** Keeps the media of a body apart, unless the store may keep it: as text. */
   #keepMedia (bytes: number): MediaStrings | undefined {
-    if (bytes > this.#parts.limits.storedBodyBytes) this.media = new MediaStrings()
+    if (bytes > this.#deps.limits.storedBodyBytes) this.media = new MediaStrings()
     return this.media
   }
 }

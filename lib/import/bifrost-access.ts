@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import {
   bifrostReferences,
   type Account,
-  type BifrostParts,
+  type BifrostDeps,
   type BifrostProviders
 } from './bifrost-providers.ts'
 import { modelAt, serving } from './bifrost-routes.ts'
@@ -30,7 +30,7 @@ export interface BifrostAccess {
   readonly missing: readonly string[]
 }
 
-export interface AccessOptions extends BifrostParts {
+export interface AccessOptions extends BifrostDeps {
   readonly providers: BifrostProviders
   /** Slugs of tool servers by their names and ids. */
   readonly servers: ReadonlyMap<string, string>

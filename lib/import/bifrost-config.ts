@@ -5,7 +5,7 @@
 
 import { readBifrostAccess } from './bifrost-access.ts'
 import { bifrostNotes, otherPlugin, pluginNotes } from './bifrost-notes.ts'
-import { BifrostProviders, bifrostReferences, type BifrostParts } from './bifrost-providers.ts'
+import { BifrostProviders, bifrostReferences, type BifrostDeps } from './bifrost-providers.ts'
 import { readBifrostNames } from './bifrost-routes.ts'
 import { ImportPlan } from './plan.ts'
 import { ImportedSecrets } from './secrets.ts'
@@ -36,15 +36,15 @@ export function importBifrostConfig (
   const file = objectOf(withPlainReferences(given))
   const plan = new ImportPlan(file)
   const secrets = new ImportedSecrets(file, plan, bifrostReferences)
-  const parts = { plan, secrets, env }
-  const providers = new BifrostProviders(file, parts)
+  const deps = { plan, secrets, env }
+  const providers = new BifrostProviders(file, deps)
   const names = readBifrostNames(file, providers, plan)
-  const tools = new ToolServers(file, parts)
+  const tools = new ToolServers(file, deps)
   const governance = objectOf(file['governance'])
   const { organisation, missing } = readBifrostAccess(governance, {
-    ...parts, providers, servers: tools.slugs, openServers: tools.open, nowMs
+    ...deps, providers, servers: tools.slugs, openServers: tools.open, nowMs
   })
-  const plugins = readPlugins(file, parts)
+  const plugins = readPlugins(file, deps)
   noteSettings(file, plan)
   plan.noteOthers()
   const hasAccess = ['virtual_keys', 'teams', 'customers'].some(field => listOf(governance[field]).length > 0)
@@ -102,13 +102,13 @@ class ToolServers {
   readonly slugs = new Map<string, string>()
   readonly open: string[] = []
 
-  constructor (file: JsonObject, parts: BifrostParts) {
+  constructor (file: JsonObject, deps: BifrostDeps) {
     for (const [index, entry] of listOf(objectOf(file['mcp'])['client_configs']).map(objectOf).entries()) {
-      this.#read(entry, `mcp.client_configs[${index}]`, parts)
+      this.#read(entry, `mcp.client_configs[${index}]`, deps)
     }
   }
 
-  #read (entry: JsonObject, path: string, { plan, secrets }: BifrostParts): void {
+  #read (entry: JsonObject, path: string, { plan, secrets }: BifrostDeps): void {
     const name = textOf(entry['name']) ?? textOf(entry['client_id']) ?? 'server'
     const tools = listOf(entry['tools_to_execute']).map(String)
     const auth = textOf(entry['auth_type']) ?? 'none'
@@ -145,7 +145,7 @@ class ToolServers {
     stdio: JsonObject,
     name: string,
     path: string,
-    { plan, secrets }: Pick<BifrostParts, 'plan' | 'secrets'>
+    { plan, secrets }: Pick<BifrostDeps, 'plan' | 'secrets'>
   ): Record<string, string> {
     return Object.fromEntries(listOf(stdio['envs']).map(String).flatMap((text, index) => {
       const at = `${path}.envs[${index}]`
@@ -213,7 +213,7 @@ function durationMs (value: unknown): number | undefined {
 }
 
 /** Returns `metrics` and `telemetry`, where the plugins ask for them. */
-function readPlugins (file: JsonObject, { plan, secrets }: BifrostParts): JsonObject {
+function readPlugins (file: JsonObject, { plan, secrets }: BifrostDeps): JsonObject {
   const sections: Record<string, unknown> = {}
   for (const [index, plugin] of listOf(file['plugins']).map(objectOf).entries()) {
     const path = `plugins[${index}]`
@@ -235,7 +235,7 @@ function readPlugins (file: JsonObject, { plan, secrets }: BifrostParts): JsonOb
 function readTelemetry (
   config: JsonObject,
   path: string,
-  { plan, secrets }: Pick<BifrostParts, 'plan' | 'secrets'>
+  { plan, secrets }: Pick<BifrostDeps, 'plan' | 'secrets'>
 ): JsonObject | undefined {
   const profiles = listOf(config['profiles']).map(objectOf)
   const profile = profiles[0] ?? config

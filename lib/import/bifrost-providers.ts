@@ -27,7 +27,7 @@ export const bifrostReferences: ReferenceStyle = {
   defaults: ['BIFROST_ENCRYPTION_KEY']
 }
 
-export interface BifrostParts {
+export interface BifrostDeps {
   readonly plan: ImportPlan
   readonly secrets: ImportedSecrets
   /** Variables of this process: addresses and virtual keys are read from them. */
@@ -119,7 +119,7 @@ interface KeyGroup {
 }
 
 export class BifrostProviders {
-  readonly #parts: BifrostParts
+  readonly #deps: BifrostDeps
   /** True where an empty list allows everything. */
   readonly #emptyIsAll: boolean
   /** As they are in the configuration. */
@@ -127,13 +127,13 @@ export class BifrostProviders {
   /** By the name that callers put in front of a model. */
   readonly accounts = new Map<string, readonly Account[]>()
 
-  constructor (file: JsonObject, parts: BifrostParts) {
-    this.#parts = parts
+  constructor (file: JsonObject, deps: BifrostDeps) {
+    this.#deps = deps
     this.#emptyIsAll = file['version'] === 1
     for (const [name, entry] of entriesOf(file['providers'])) {
       const path = `providers.${name}`
       const row = rowOf(name, objectOf(objectOf(entry)['custom_provider_config']))
-      if (row === undefined) parts.plan.note(path, 'unsupported', `no provider here serves ${name}`)
+      if (row === undefined) deps.plan.note(path, 'unsupported', `no provider here serves ${name}`)
       else this.#read({ name, path, entry: objectOf(entry), row })
     }
   }
@@ -146,7 +146,7 @@ export class BifrostProviders {
 
   #read (provider: ProviderEntry): void {
     const { name, path, entry } = provider
-    const { plan } = this.#parts
+    const { plan } = this.#deps
     const groups = new Map<string, KeyGroup>()
     const common = this.#commonSettings(provider)
     for (const [index, key] of listOf(entry['keys']).map(objectOf).entries()) {
@@ -170,7 +170,7 @@ export class BifrostProviders {
   }
 
   #readKey (provider: ProviderEntry, key: JsonObject, path: string, groups: Map<string, KeyGroup>): void {
-    const { plan, secrets } = this.#parts
+    const { plan, secrets } = this.#deps
     const name = textOf(key['name']) ?? 'key'
     const models = key['models'] === undefined ? undefined : this.allowed(key['models'])
     if (key['enabled'] === false || models?.length === 0) {
@@ -203,7 +203,7 @@ export class BifrostProviders {
 
   /** Reads what its model is called at the provider. */
   #aliases (key: JsonObject, path: string, models: readonly string[] | undefined): Map<string, string> {
-    const { plan } = this.#parts
+    const { plan } = this.#deps
     const aliases = new Map<string, string>()
     const azure = objectOf(key['azure_key_config'])
     const maps = [
@@ -233,7 +233,7 @@ export class BifrostProviders {
 
   /** Returns the kind, address and version of the server of a key. */
   #addressed ({ entry, row, path: at }: ProviderEntry, key: JsonObject, path: string): ImportedProvider {
-    const { plan } = this.#parts
+    const { plan } = this.#deps
     const network = textOf(objectOf(entry['network_config'])['base_url'])
     let address = row.baseUrl
     if (network !== undefined) address = this.#address(network, row, `${at}.network_config.base_url`)
@@ -257,7 +257,7 @@ export class BifrostProviders {
   }
 
   #address (given: string, row: ProviderRow, path: string): string {
-    const { plan, env } = this.#parts
+    const { plan, env } = this.#deps
     const variable = variableIn(given, bifrostReferences)
     const address = variable === undefined ? given : env[variable]
     if (address === undefined || !isPlainAddress(address)) {
@@ -275,7 +275,7 @@ export class BifrostProviders {
 
   /** Reads what holds for all keys of a provider. */
   #commonSettings ({ name, path, entry, row }: ProviderEntry): Partial<ImportedProvider> {
-    const { plan, secrets } = this.#parts
+    const { plan, secrets } = this.#deps
     const network = objectOf(entry['network_config'])
     const at = `${path}.network_config`
     const headers = secrets.referAll(network['extra_headers'], `${name}_header`, `${at}.extra_headers`)
@@ -307,7 +307,7 @@ export class BifrostProviders {
   }
 
   #connections (entry: JsonObject, path: string): Partial<ImportedProvider> {
-    const { plan } = this.#parts
+    const { plan } = this.#deps
     const { concurrency, buffer_size: waiting } = objectOf(entry['concurrency_and_buffer_size'])
     const bounds = [concurrency, objectOf(entry['network_config'])['max_conns_per_host']]
       .flatMap(value => numberOf(value) ?? [])
@@ -322,7 +322,7 @@ export class BifrostProviders {
   }
 
   #tls (network: JsonObject, path: string): Partial<ImportedProvider> {
-    const { plan } = this.#parts
+    const { plan } = this.#deps
     if (network['insecure_skip_verify'] === true) {
       plan.note(`${path}.insecure_skip_verify`, 'manual', 'set `tls.ca`: certificates are always checked')
     }
@@ -340,7 +340,7 @@ export class BifrostProviders {
   }
 
   #proxy (proxy: JsonObject, name: string, path: string): Partial<ImportedProvider> {
-    const { plan, secrets, env } = this.#parts
+    const { plan, secrets, env } = this.#deps
     const type = textOf(proxy['type'])
     if (type === undefined) return {}
     if (type === 'none' || type === 'environment') {
@@ -371,7 +371,7 @@ export class BifrostProviders {
   }
 
   #cacheMarks (cache: JsonObject, { kind }: ProviderRow, path: string): Partial<ImportedProvider> {
-    const { plan } = this.#parts
+    const { plan } = this.#deps
     const isMarked = cache['auto_inject'] === true && kind === 'anthropic'
     if (isMarked) {
       const note = '`cache_marks: auto`, from the second call of a conversation on'
@@ -386,7 +386,7 @@ export class BifrostProviders {
   }
 
   #noteOptions (entry: JsonObject, path: string): void {
-    const { plan } = this.#parts
+    const { plan } = this.#deps
     for (const [field, verdict, note] of providerOptions) {
       const value = field.split('.').reduce<unknown>((at, name) => objectOf(at)[name], entry)
       plan.note(`${path}.${field}`, value === true ? verdict : 'exact', value === true ? note : 'off')

@@ -9,7 +9,7 @@ import type { ImportPlan, Verdict } from './plan.ts'
 import type { ImportedSecrets } from './secrets.ts'
 import type { JsonObject } from '../json/guards.ts'
 
-export interface GuardrailParts {
+export interface GuardrailDeps {
   readonly plan: ImportPlan
   readonly secrets: ImportedSecrets
   /** Models of which a moderation may be one. */
@@ -20,7 +20,7 @@ interface Guardrail {
   readonly path: string
   readonly name: string
   readonly params: JsonObject
-  readonly parts: GuardrailParts
+  readonly deps: GuardrailDeps
 }
 
 /** A part of the entries of a stage: several where one guardrail does several things. */
@@ -76,14 +76,14 @@ export interface ReadGuardrails {
 }
 
 /** Reads a list of guardrails. */
-export function readGuardrails (list: readonly unknown[], parts: GuardrailParts): ReadGuardrails {
+export function readGuardrails (list: readonly unknown[], deps: GuardrailDeps): ReadGuardrails {
   const names = new Set<string>()
   const stagesOf = new Map<string, readonly string[]>()
   const stages = list.flatMap((entry, index) => {
     const params = objectOf(objectOf(entry)['litellm_params'])
     const given = textOf(objectOf(entry)['guardrail_name']) ?? `guardrail-${index + 1}`
     const path = `guardrails[${index}]`
-    const entries = readGuardrail({ path, name: given, params, parts }, names)
+    const entries = readGuardrail({ path, name: given, params, deps }, names)
     if (entries.length > 0) stagesOf.set(given, entries.map(stage => String(stage['name'])))
     return entries
   })
@@ -91,7 +91,7 @@ export function readGuardrails (list: readonly unknown[], parts: GuardrailParts)
 }
 
 function readGuardrail (guardrail: Guardrail, names: Set<string>): JsonObject[] {
-  const { path, name, params, parts: { plan } } = guardrail
+  const { path, name, params, deps: { plan } } = guardrail
   const kind = textOf(params['guardrail']) ?? 'it'
   const read = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
   const modes = [params['mode'] ?? []].flat().map(String)
@@ -123,7 +123,7 @@ function freeName (wanted: string, names: Set<string>): string {
   return name
 }
 
-function readPresidio ({ params, parts: { plan }, path }: Guardrail): Made | string {
+function readPresidio ({ params, deps: { plan }, path }: Guardrail): Made | string {
   const address = (field: string): string | undefined => {
     const text = textOf(params[field])
     return text !== undefined && isPlainAddress(text) ? withoutTrailingSlashes(text) : undefined
@@ -154,7 +154,7 @@ function readPresidio ({ params, parts: { plan }, path }: Guardrail): Made | str
   return { verdict: 'exact', note: '', stages: stages.length > 0 ? stages : [{ ...common, action: 'mask' }] }
 }
 
-function readModeration ({ params, parts: { models } }: Guardrail): Made | string {
+function readModeration ({ params, deps: { models } }: Guardrail): Made | string {
   const provider = [...models.providers].find(([, { kind }]) => kind === 'openai')?.[0]
   if (provider === undefined) return 'add it by hand: no model of the file is of OpenAI, whose key it needs'
   const model = textOf(params['model']) ?? 'omni-moderation-latest'
@@ -162,7 +162,7 @@ function readModeration ({ params, parts: { models } }: Guardrail): Made | strin
   return { verdict: 'exact', note, stages: [{ use: 'moderation', model: `${provider}/${model}` }] }
 }
 
-function readGeneric ({ params, path, name, parts: { plan, secrets } }: Guardrail): Made | string {
+function readGeneric ({ params, path, name, deps: { plan, secrets } }: Guardrail): Made | string {
   const base = textOf(params['api_base'])
   if (base === undefined || !isPlainAddress(base)) return 'add it by hand, with the address of its service'
   const url = base.endsWith(genericPath) ? base : `${base}${genericPath}`

@@ -31,7 +31,7 @@ export interface Coordination extends GatewayCoordination {
   readonly close: () => Promise<void>
 }
 
-export interface CoordinationParts extends Pick<RedisLimiterOptions, 'without'> {
+export interface CoordinationDeps extends Pick<RedisLimiterOptions, 'without'> {
   readonly usageDatabase: Database
   readonly log: Log
 }
@@ -47,7 +47,7 @@ const tasksTopic = 'headgate:tasks'
  */
 export async function openCoordination (
   { coordination: settings }: Pick<Settings, 'coordination'>,
-  { usageDatabase, log, without }: CoordinationParts
+  { usageDatabase, log, without }: CoordinationDeps
 ): Promise<Coordination | undefined> {
   if (settings.url === undefined) return undefined
   const { directory } = usageDatabase

@@ -20,7 +20,7 @@ import { copyLines, type Log } from '../log/log.ts'
 import type { OtlpLogs } from '../telemetry/otlp-logs.ts'
 import type { OtlpMetrics } from '../telemetry/otlp-metrics.ts'
 import { listenError } from './listen-error.ts'
-import type { Coordination, CoordinationParts } from './open-coordination.ts'
+import type { Coordination, CoordinationDeps } from './open-coordination.ts'
 import { databasePath, isEmptyFile } from '../stores/sqlite/database-file.ts'
 import { openFiles } from '../http/open-files.ts'
 import { startMetrics } from './start-metrics.ts'
@@ -153,7 +153,7 @@ interface Stores {
 async function openStores (
   settings: Settings,
   closing: Closing,
-  { log, without }: Pick<CoordinationParts, 'log' | 'without'>
+  { log, without }: Pick<CoordinationDeps, 'log' | 'without'>
 ): Promise<Stores> {
   const database = await openDatabase(settings)
   closing.push(database.close)
@@ -171,7 +171,7 @@ async function openStores (
  */
 async function coordinationOf (
   settings: Settings,
-  parts: CoordinationParts
+  parts: CoordinationDeps
 ): Promise<Coordination | undefined> {
   if (settings.coordination.url === undefined) return undefined
   const { openCoordination } = await import('./open-coordination.ts')

@@ -7,7 +7,7 @@ import type { CredentialPool } from './credential-pool.ts'
 import type { RouteHealth, Cooldown } from './route-health.ts'
 import type { RouteCandidate, RouteDecision } from '../../schemas/route-decision.ts'
 
-export interface DecisionParts {
+export interface DecisionInput {
   /** As the caller wrote it. */
   readonly requested: string
   /** Best first. */
@@ -32,7 +32,7 @@ export function decide ({
   skipped = [],
   canServe,
   expectedNanoUsd = () => undefined
-}: DecisionParts): RouteDecision {
+}: DecisionInput): RouteDecision {
   const found = routes.map((route, index): Omit<RouteCandidate, 'rank'> => ({
     model: route.modelId,
     provider: route.providerId,
