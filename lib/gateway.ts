@@ -84,7 +84,7 @@ export interface Gateway {
   readonly close: () => Promise<void>
 }
 
-export interface GatewayParts {
+export interface GatewayOptions {
   readonly keys: Keys
   /** The same keys where they can be changed, for the admin API. Default: there is no admin API. */
   readonly keyStore?: KeyStore
@@ -138,10 +138,10 @@ export interface GatewayCoordination {
  *
  * @throws errors of the stores and of the certificate
  */
-export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
-  const tracer = await openTracer(settings, given.log)
+export async function createGateway (settings: Settings, options: GatewayOptions): Promise<Gateway> {
+  const tracer = await openTracer(settings, options.log)
   try {
-    return await openGateway(settings, given, tracer)
+    return await openGateway(settings, options, tracer)
   } catch (error) {
     await tracer?.close()
     throw error
@@ -150,17 +150,17 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
 
 async function openGateway (
   settings: Settings,
-  given: GatewayParts,
+  options: GatewayOptions,
   tracer: CallTracer | undefined
 ): Promise<Gateway> {
-  const { log, database, usageDatabase, coordination } = given
-  const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
-  const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
+  const { log, database, usageDatabase, coordination } = options
+  const ownLimiter = options.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
+  const limiter = options.limiter ?? ownLimiter ?? createLimiter(undefined, log)
   const stop = { isDraining: false, isClosed: false }
   database?.stopWaiting()
 
   const services = (): Services => live.current
-  const records = openRecords(given, limiter, tracer, services)
+  const records = openRecords(options, limiter, tracer, services)
   const work =
     database &&
     (await DeferredWork.open(database, {
@@ -171,15 +171,15 @@ async function openGateway (
     }))
   // Outlives each configuration: what counters and the cache know by digests is still found after a reload.
   const secret = work?.deferrals.secret ?? randomBytes(32)
-  const admin = lazyAdmin(given)
+  const admin = lazyAdmin(options)
   const degraded = (): string[] => [
-    ...(given.degraded?.() ?? []),
+    ...(options.degraded?.() ?? []),
     ...(records.isDegraded ? ['ledger'] : []),
     ...(usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : []),
     ...((services().usageExports?.failures.size ?? 0) > 0 ? ['exports'] : [])
   ]
   const lasting: ServiceParts = {
-    ...lastingParts(given, { limiter, stop, records, work, admin, tracer, degraded }),
+    ...lastingParts(options, { limiter, stop, records, work, admin, tracer, degraded }),
     secret,
     holdMemory: keyId => app.admission.holdMemory(keyId)
   }
@@ -187,17 +187,17 @@ async function openGateway (
     log,
     parts: async settings => ({
       ...lasting,
-      namedBudgets: await namedBudgetsOf(settings, given, secret),
-      ...await partsOf(settings, given, records, services, degraded)
+      namedBudgets: await namedBudgetsOf(settings, options, secret),
+      ...await partsOf(settings, options, records, services, degraded)
     }),
-    endpoints: given.endpoints ?? (services => allEndpoints(services, settings)),
+    endpoints: options.endpoints ?? (services => allEndpoints(services, settings)),
     onReplaced: ({ limits }) => {
       app.applyLimits(limits)
       server.server.headersTimeout = limits.headersMs
     },
     whenIdle: async () => await Promise.all([app.whenIdle(), work?.whenIdle()])
   })
-  const app = openApp(settings, given, { live, records, tracer, stop })
+  const app = openApp(settings, options, { live, records, tracer, stop })
   const server = await openServer(settings, app, log)
   return new OpenedGateway({
     settings,
@@ -221,7 +221,7 @@ async function openGateway (
 
 /** Opens what records calls; a tracer, if there is one, observes each that has ended. */
 function openRecords (
-  { keys, log, database, usageDatabase, observers = [] }: GatewayParts,
+  { keys, log, database, usageDatabase, observers = [] }: GatewayOptions,
   limiter: Limiter,
   tracer: CallTracer | undefined,
   services: () => Services
@@ -253,7 +253,7 @@ interface Opened {
 
 /** Returns what the services of every configuration are made of. */
 function lastingParts (
-  { keys, log, coordination, providers = [] }: GatewayParts,
+  { keys, log, coordination, providers = [] }: GatewayOptions,
   { limiter, stop, records, work, admin, tracer, degraded }: Opened
 ): ServiceParts {
   return {
@@ -285,7 +285,7 @@ function lastingParts (
  */
 async function partsOf (
   settings: Settings,
-  given: GatewayParts,
+  options: GatewayOptions,
   records: CallRecords,
   services: () => Services,
   degraded: () => readonly string[]
@@ -294,8 +294,8 @@ async function partsOf (
   const judges = await judgesOf(settings, services)
   let usageExports: ServiceParts['usageExports']
   try {
-    usageExports = await exportsOf(settings, given)
-    return { bodyRecorder, judges, usageExports, alerts: await alertsOf(settings, given, degraded) }
+    usageExports = await exportsOf(settings, options)
+    return { bodyRecorder, judges, usageExports, alerts: await alertsOf(settings, options, degraded) }
   } catch (error) {
     await usageExports?.close()
     await closeJudges(judges)
@@ -312,7 +312,7 @@ function allEndpoints (services: Services, { server }: Settings): readonly Endpo
 /** Creates the Koa app in front of the endpoints in effect. */
 function openApp (
   { server, limits }: Settings,
-  { log, middleware }: GatewayParts,
+  { log, middleware }: GatewayOptions,
   { live, records, tracer, stop }: Pick<OpenedParts, 'live' | 'records' | 'tracer' | 'stop'>
 ): App {
   return createApp({
@@ -341,7 +341,7 @@ interface LazyAdmin {
 /**
  * Returns what the admin API works with, opened when it is first used; `undefined` without a store of keys.
  */
-function lazyAdmin ({ database, keyStore, configuration }: GatewayParts): LazyAdmin | undefined {
+function lazyAdmin ({ database, keyStore, configuration }: GatewayOptions): LazyAdmin | undefined {
   if (database === undefined || keyStore === undefined) return undefined
   let opened: Promise<Admin> | undefined
   const load = async (): Promise<Admin> => {
@@ -371,7 +371,7 @@ async function judgesOf (settings: Settings, services: () => Services): Promise<
  */
 async function namedBudgetsOf (
   settings: Settings,
-  { usageDatabase }: GatewayParts,
+  { usageDatabase }: GatewayOptions,
   secret: Buffer
 ): Promise<NamedBudgets | undefined> {
   const { limits: { tags, models }, endUsers } = settings
@@ -387,7 +387,7 @@ async function namedBudgetsOf (
  */
 async function alertsOf (
   settings: Settings,
-  { database, keyStore, log }: GatewayParts,
+  { database, keyStore, log }: GatewayOptions,
   degraded: () => readonly string[]
 ): Promise<Alerts | undefined> {
   const { webhooks, emails } = settings.alerts
@@ -401,7 +401,7 @@ async function alertsOf (
 /** Opens exports of usage, loaded once a configuration has some. */
 async function exportsOf (
   settings: Settings,
-  { database, log }: GatewayParts
+  { database, log }: GatewayOptions
 ): Promise<UsageExports | undefined> {
   if (database === undefined || Object.keys(settings.usage.exports).length === 0) return undefined
   const { openExports } = await import('./exports/open-exports.ts')

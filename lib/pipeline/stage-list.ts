@@ -20,7 +20,7 @@ export interface StageDoesNotFit<Index extends number, Given, Takes> {
  * parameter.
  *
  * ```ts
- * interface Dated extends StageKind { readonly out: this['in'] & { readonly at: Date } }
+ * interface Dated extends StageTypes { readonly out: this['in'] & { readonly at: Date } }
  * declare function dated (): GenericStage<<T extends object>(source: AsyncIterable<T>) => AsyncIterable<T & {
  * at: Date }>, Dated>
  * ```

@@ -1,16 +1,16 @@
 import { defaultSettings } from './default-settings.ts'
 import type { Provider } from '../providers/provider.ts'
 
-/** The required parts. All others have the default that the configuration gives a provider. */
-export type ProviderParts = Pick<Provider, 'id' | 'transport' | 'adapters'> & Partial<Provider>
+/** The required members. All others have the default that the configuration gives a provider. */
+export type ProviderDefinition = Pick<Provider, 'id' | 'transport' | 'adapters'> & Partial<Provider>
 
 /**
  * Creates a provider of your own: an id, which is the prefix of its models, a transport that carries
  * requests to it, and an adapter for each capability it has.
  *
- * @param parts `authorize` gives the headers that carry the credential; default: none
+ * @param definition `authorize` gives the headers that carry the credential; default: none
  */
-export function defineProvider (parts: ProviderParts): Provider {
+export function defineProvider (definition: ProviderDefinition): Provider {
   const [configured] = defaultSettings().providers
   if (configured === undefined) throw new Error('the default configuration has no provider')
   const { timeouts, retries, onDisconnect } = configured
@@ -23,6 +23,6 @@ export function defineProvider (parts: ProviderParts): Provider {
     onDisconnect,
     quirks: {},
     traits: {},
-    ...parts
+    ...definition
   }
 }

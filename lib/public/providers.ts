@@ -1,7 +1,7 @@
 /** `headgate/providers`: providers out of settings, and what one of your own is made of. */
 
 export { createProvider } from '../providers/index.ts'
-export { defineProvider, type ProviderParts } from './define-provider.ts'
+export { defineProvider, type ProviderDefinition } from './define-provider.ts'
 export { ProviderFailure, type Failure, type FailureKind } from '../providers/provider-failure.ts'
 export { httpTransport } from '../client/transport.ts'
 export { Secret } from '../core/secret.ts'

@@ -48,7 +48,7 @@ import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '
 import { word } from '../support/word-stages.ts'
 import type { SharedTexts } from '../../lib/cache/entries.ts'
 import type { Settings } from '../../lib/core/settings.ts'
-import type { GatewayParts } from '../../lib/gateway.ts'
+import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { Tables } from '../../lib/stores/tables.ts'
 import type { StageAction } from '../../schemas/config/stages.ts'
 import type { TSchema } from 'typebox'
@@ -109,7 +109,7 @@ interface Started extends Omit<AdminGateway, 'send'> {
 }
 
 /** A gateway that keeps whatever it can, in front of providers of all protocols. */
-async function start (t: Test, stage: StageSettings, more: Partial<GatewayParts> = {}): Promise<Started> {
+async function start (t: Test, stage: StageSettings, more: Partial<GatewayOptions> = {}): Promise<Started> {
   const upstreams: Record<string, FakeUpstream> = {}
   const providers: Settings['providers'][number][] = []
   for (const [id, protocol] of Object.entries(protocols)) {

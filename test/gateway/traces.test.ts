@@ -14,7 +14,7 @@ import { dialects, protocols } from '../support/conversations.ts'
 import { word } from '../support/word-stages.ts'
 import { chatAnswer, eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
 import type { Propagation } from '../../lib/core/call-trace.ts'
-import type { GatewayParts } from '../../lib/gateway.ts'
+import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { Database } from '../../lib/stores/database.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
@@ -41,7 +41,7 @@ async function traced (
   parts: Partial<Settings> = {},
   propagate?: Propagation,
   script: Script | Parameters<typeof fakeUpstream>[0] = { pieces: [chatAnswer('one')] },
-  more: Partial<GatewayParts> = {}
+  more: Partial<GatewayOptions> = {}
 ): Promise<Traced> {
   const seen = await collector(t)
   const upstream = await fakeUpstream(script)

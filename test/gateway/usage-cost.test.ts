@@ -15,7 +15,7 @@ import { modelSettings, settings } from '../support/settings.ts'
 import { storeTest } from '../support/stores.ts'
 import { eventually } from '../support/until.ts'
 import { fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
-import type { GatewayParts } from '../../lib/gateway.ts'
+import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
 const include = { usage: { include: true } }
@@ -27,7 +27,7 @@ async function start (
   t: Test,
   protocol: Protocol,
   more: Partial<Settings> = {},
-  parts: Partial<GatewayParts> = {}
+  parts: Partial<GatewayOptions> = {}
 ): Promise<{ api: TestGateway, upstream: FakeUpstream }> {
   const upstream = await fakeUpstream(scriptOf(protocol))
   t.teardown(upstream.close)

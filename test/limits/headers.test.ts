@@ -16,7 +16,7 @@ import { modelSettings, settings } from '../support/settings.ts'
 import { storeTest } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import { fakeUpstream } from '../support/upstream.ts'
-import type { GatewayParts } from '../../lib/gateway.ts'
+import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
@@ -131,7 +131,7 @@ const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
 async function start (
   t: Test,
   parts: Partial<Settings> = {},
-  more: Partial<GatewayParts> = {}
+  more: Partial<GatewayOptions> = {}
 ): Promise<TestGateway> {
   const upstream = await fakeUpstream(({ json }) => {
     // the gateway wrote it

@@ -19,7 +19,7 @@ import {
   type Script,
   type SeenRequest
 } from '../support/upstream.ts'
-import type { GatewayParts } from '../../lib/gateway.ts'
+import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
@@ -39,7 +39,7 @@ interface Limited {
 interface Given {
   readonly provider?: Partial<ProviderSettings>
   readonly parts?: Partial<Settings>
-  readonly more?: Partial<GatewayParts>
+  readonly more?: Partial<GatewayOptions>
   /** The limits of the project of the key. */
   readonly shared?: KeyLimits
 }

@@ -5,7 +5,7 @@ import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/g
 import { settings } from '../support/settings.ts'
 import { chatAnswer, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
 import { wav } from '../support/audio.ts'
-import type { GatewayParts } from '../../lib/gateway.ts'
+import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
@@ -35,7 +35,7 @@ const keys: Readonly<Record<string, ApiKey>> = {
 async function start (
   t: Test,
   parts: Partial<Settings> = {},
-  more: Partial<GatewayParts> = {}
+  more: Partial<GatewayOptions> = {}
 ): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
   const upstream = await fakeUpstream(() => ({ pieces: [chatAnswer(`I went to ${word}.`)] }))
   t.teardown(upstream.close)

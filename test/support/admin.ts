@@ -10,7 +10,7 @@ import { testGateway, type TestGateway } from './gateway.ts'
 import { testPlace } from './stores.ts'
 import type { Role } from '../../schemas/admin/common.ts'
 import type { Settings } from '../../lib/core/settings.ts'
-import type { GatewayParts } from '../../lib/gateway.ts'
+import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { Tables, UserRow } from '../../lib/stores/tables.ts'
 import { TableNode, type KyselyPlugin, type QueryId } from 'kysely'
 import type { StoreLocation } from '../../lib/stores/database.ts'
@@ -93,7 +93,7 @@ export function sessionOf ({ body, response }: Awaited<ReturnType<Send>>): Recor
 export async function adminGateway (
   t: Test,
   parts: Partial<Settings> = {},
-  more: Partial<GatewayParts> = {},
+  more: Partial<GatewayOptions> = {},
   given?: StoreLocation
 ): Promise<AdminGateway> {
   const place = given ?? (await testPlace(t))

@@ -1,7 +1,7 @@
 /** A complete gateway on a free port, in front of whatever providers a test gives it. */
 
 import type { ProviderKind } from '../../schemas/providers.ts'
-import { createGateway, type Gateway, type GatewayParts } from '../../lib/gateway.ts'
+import { createGateway, type Gateway, type GatewayOptions } from '../../lib/gateway.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { providerSettings, settings } from './settings.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
@@ -26,7 +26,7 @@ export async function testGateway (
   t: Test,
   parts: Partial<Settings> = {},
   keys: Readonly<Record<string, ApiKey>> = {},
-  more: Partial<GatewayParts> = {}
+  more: Partial<GatewayOptions> = {}
 ): Promise<TestGateway> {
   const known: Readonly<Record<string, ApiKey>> = { [testKey]: { id: 'key-1', name: 'test' }, ...keys }
   const lines: Array<Record<string, unknown>> = []

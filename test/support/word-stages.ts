@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../lib/core/errors.ts'
 import { createEndpoints } from '../../pipelines/index.ts'
-import type { GatewayParts } from '../../lib/gateway.ts'
+import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { TextEdit, TextFilter, TextPoint, TextStages } from '../../lib/guards/text-filter.ts'
 
 export const word = 'Zanzibar'
@@ -42,6 +42,6 @@ export function wordStages (
 }
 
 /** Returns what a gateway with such stages is made of. */
-export function withStages (textStages: TextStages): Pick<GatewayParts, 'endpoints'> {
+export function withStages (textStages: TextStages): Pick<GatewayOptions, 'endpoints'> {
   return { endpoints: services => createEndpoints({ ...services, textStages }) }
 }

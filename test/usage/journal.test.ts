@@ -23,7 +23,7 @@ import { directoryOf, ask, launch, main, startGateway } from '../support/headgat
 import { until } from '../support/until.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream } from '../support/upstream.ts'
 import { usageRowOf } from '../support/usage.ts'
-import type { GatewayParts } from '../../lib/gateway.ts'
+import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import type { Test } from 'tap'
 
@@ -42,7 +42,7 @@ async function countOf ({ query }: SqliteDatabase): Promise<number> {
 /** A gateway with a store, in front of a provider that answers. */
 async function gatewayWith (
   t: Test,
-  parts: Partial<GatewayParts>,
+  parts: Partial<GatewayOptions>,
   forAllProviders = false
 ): Promise<TestGateway> {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
