@@ -1,14 +1,12 @@
 /** An attempt whose response is an event stream: its bytes become events, one batch per read. */
 
 import { GatewayError } from '../core/errors.ts'
-import { invalidResponse, pageInstead, usageOfError, withUsage } from '../providers/provider-failure.ts'
-import { sseReader, type SseReader } from '../wire/sse.ts'
+import { invalidResponse, pageInstead } from '../providers/provider-failure.ts'
+import { sseReader, type StreamDecoder } from '../wire/sse.ts'
 import { startTimer, StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
-import {
-  asInterrupted, readOrRefuse, usageIn, type AnswerMemory, type AnyEvent, type OpenResponse
-} from './open-response.ts'
+import { asInterrupted, readOrRefuse, type AnswerMemory, type OpenResponse } from './open-response.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
-import type { StreamReader, UpstreamBody } from '../providers/provider.ts'
+import type { EventStreamReader, StreamReader, UpstreamBody } from '../providers/provider.ts'
 
 export interface StreamOptions<E> {
   /** Reads a response that turned out to be one JSON text. */
@@ -16,6 +14,8 @@ export interface StreamOptions<E> {
   readonly jsonBytes: number
   /** The largest event, counted as in `ProviderCallOptions`. */
   readonly eventBytes: number
+  /** Default: server-sent events. */
+  readonly decoder?: EventStreamReader<E>['decoder']
   /** Counts the bytes of an event that is not complete yet. */
   readonly memory: Pick<AnswerMemory, 'hold' | 'release'>
   /** Longest wait without an event, while bytes come all the same. */
@@ -35,14 +35,13 @@ const restMs = 1000
 /**
  * Reads the bytes of an event stream into events, one array per read.
  *
- * An error among them is thrown by the read after it, so that what came before it goes out first. The usage
- * that comes with an error is an event before it.
+ * An error among them is thrown by the read after it, so that what came before it goes out first.
  */
-export class StreamAttempt<E extends AnyEvent> implements OpenResponse<E> {
+export class StreamAttempt<E extends { readonly type: string }> implements OpenResponse<E> {
   readonly #body: UpstreamBody
   readonly #bytes: AsyncIterator<Uint8Array>
   readonly #reader: StreamReader<E>
-  readonly #messages: SseReader
+  readonly #messages: StreamDecoder
   readonly #memory: StreamOptions<E>['memory']
   /** Reads a response that turns out to be one JSON text; absent once it does not. */
   #json: Pick<StreamOptions<E>, 'json' | 'jsonBytes'> | undefined
@@ -71,7 +70,7 @@ export class StreamAttempt<E extends AnyEvent> implements OpenResponse<E> {
     this.#body = body
     this.#bytes = body[Symbol.asyncIterator]()
     this.#reader = reader
-    this.#messages = sseReader(options.eventBytes)
+    this.#messages = (options.decoder ?? sseReader)(options.eventBytes)
     this.#memory = options.memory
     this.#json = options
     this.#slow = options.slow
@@ -85,8 +84,7 @@ export class StreamAttempt<E extends AnyEvent> implements OpenResponse<E> {
    * guard allows more for the first output. What begins with very many events, or more bytes than one event
    * may have, is held no longer.
    *
-   * @throws what the response failed with before any visible output, with the usage that was reported: no
-   *   event goes out, as another attempt may answer
+   * @throws what the response failed with before any visible output
    */
   async untilVisible (holdMs: number): Promise<void> {
     const slow = this.#slow
@@ -120,8 +118,6 @@ export class StreamAttempt<E extends AnyEvent> implements OpenResponse<E> {
         const { length } = this.#buffered
         if (length > maxHeldEvents || (length > 0 && this.#sizeBytes > this.#eventBytes)) return
       }
-    } catch (error) {
-      throw withUsage(error, usageIn(this.#buffered))
     } finally {
       slowAfter?.stop()
       over.stop()
@@ -255,24 +251,15 @@ export class StreamAttempt<E extends AnyEvent> implements OpenResponse<E> {
     }
   }
 
-  /** Runs `read`, which appends events. */
-  #gather (into: E[], read: () => void): void {
+  /** Runs `read`; what it throws after it has appended events is kept for the next read. */
+  #gather (into: readonly E[], read: () => void): void {
+    const before = into.length
     try {
       readOrRefuse(read)
     } catch (error) {
-      this.#failAfter(into, error)
+      if (into.length === before) throw error
+      this.#failure = error
     }
-  }
-
-  /**
-   * Keeps an error for the next read where this one has events, such as the usage that came with it. @throws
-   * the error where it has none
-   */
-  #failAfter (events: E[], error: unknown): void {
-    const usage = usageOfError(error)
-    if (usage !== undefined) events.push({ type: 'usage', usage } as E) // answers of every kind have it
-    if (events.length === 0) throw error
-    this.#failure = withUsage(error, undefined)
   }
 
   /** Reads one JSON text where a stream was requested: an error, or the complete answer. */
@@ -292,11 +279,7 @@ export class StreamAttempt<E extends AnyEvent> implements OpenResponse<E> {
       piece = (await this.#bytes.next()).value
     }
     this.#finished = true
-    try {
-      for (const event of await json(Buffer.concat(pieces))) into.push(event)
-    } catch (error) {
-      this.#failAfter(into, error)
-    }
+    for (const event of await json(Buffer.concat(pieces))) into.push(event)
   }
 
   /** Reads a body a moment longer than its response, and tears its connection down only then. */
@@ -321,9 +304,9 @@ function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return start === '' ? Buffer.from(buffer, byteOffset, byteLength).toString().trimStart() : start
 }
 
-/** Returns whether a caller sees the event: not a head, an empty delta or the usage. */
+/** Returns whether a caller sees the event: not a head or an empty delta. */
 export function isVisibleOutput (
   { type, text, isHead }: { readonly type: string, readonly text?: string, readonly isHead?: boolean }
 ): boolean {
-  return type !== 'response-start' && type !== 'usage' && text !== '' && isHead !== true
+  return type !== 'response-start' && text !== '' && isHead !== true
 }

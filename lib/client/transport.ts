@@ -11,8 +11,10 @@ import { Clients } from './clients.ts'
 import { directClients, proxiedClients } from './create-client.ts'
 import { Exchange, type ExchangeContext } from './exchange.ts'
 import { GatewayError } from '../core/errors.ts'
+import { isSigner, type CredentialHeaders } from '../providers/credential.ts'
 import { Semaphore } from '../async/semaphore.ts'
 import { maxSharedRequests, sharedPool } from './shared-pool.ts'
+import { signRequest } from './sign-request.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -80,22 +82,34 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
   let closing: Promise<void> | undefined
   return {
     send: (request, sendOptions) => new Promise((resolve, reject) => {
-      const send = (body: UpstreamRequest['body']): void => {
-        const { signal, credential, trace } = sendOptions
+      const { signal, credential, trace } = sendOptions
+      const ownPath = prefix + request.path
+      const path = base.search === '' ? ownPath : withQuery(ownPath, base.search)
+      const send = (body: UpstreamRequest['body'], carrying: CredentialHeaders): void => {
         if (signal.aborted) throw signal.reason
         if (isClosed) throw new GatewayError('upstream_unreachable', { cause: 'the transport is closed' })
-        const path = prefix + request.path
-        const headers: Record<string, string> = { ...trace, ...fixed, ...request.headers, ...credential }
+        const headers: Record<string, string> = { ...trace, ...fixed, ...request.headers, ...carrying }
         new Exchange(sendOptions, context, resolve, reject).start({
           method: request.method,
-          path: base.search === '' ? path : withQuery(path, base.search),
+          path,
           headers,
           body: outgoingBody(body, headers)
         })
       }
+      if (isSigner(credential)) {
+        const unsigned = {
+          method: request.method,
+          url: base.origin + path,
+          headers: { ...trace, ...fixed, ...request.headers }
+        }
+        wholeBody(request)
+          .then(async body => send(body, await signRequest(credential, { ...unsigned, body }, sendOptions)))
+          .catch(reject)
+        return
+      }
       const prepared = preparedBody(request, options.http2 === true)
-      if (prepared instanceof Promise) prepared.then(send).catch(reject)
-      else send(prepared)
+      if (prepared instanceof Promise) prepared.then(body => send(body, credential)).catch(reject)
+      else send(prepared, credential)
     }),
     close: async () => await (closing ??= close()),
     load: () => ({ connections: connections.open, waiting: semaphore.waiting, refused: context.refused })
@@ -146,6 +160,14 @@ function preparedBody (
   // On a shared connection undici has a body that comes in pieces, and all requests after it, wait until no
   // other is in flight.
   return isLargeJson(request) || (isShared && typeof body === 'function') ? bufferBody(body) : body
+}
+
+/** Returns the bytes that a signature is over; `undefined` without a body. */
+async function wholeBody ({ body }: UpstreamRequest): Promise<Uint8Array | undefined> {
+  if (body === undefined) return undefined
+  if (typeof body !== 'string') return await bufferBody(body)
+  if (body.length > largeBodyLength) await yieldFairly()
+  return encoder.encode(body)
 }
 
 /** Makes bytes that share no memory: as long as an answer takes, they would keep all 64 KB of the pool. */

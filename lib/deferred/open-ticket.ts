@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { digest, type DeferredTicket } from './sealed-tickets.ts'
+import { accountIdOf } from '../providers/credential.ts'
 import type { AuthedCall } from '../core/call.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -36,5 +37,5 @@ export function notFound (message?: string): GatewayError {
 
 /** Says which credential requested a completion, without saying the credential. */
 export function credentialDigest (provider: Provider, callerKey: Secret | undefined): string {
-  return digest(JSON.stringify(provider.authorize(callerKey?.reveal())))
+  return digest(accountIdOf(provider.authorize(callerKey?.reveal())))
 }

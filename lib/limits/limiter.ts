@@ -6,10 +6,9 @@ import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { isSummed, usedSince } from '../usage/spending.ts'
 import {
-  asUnread,
   LimitCounters,
   undoReservation,
-  sumKeysOf,
+  sumParts,
   unreadRefusal,
   type ActualUsage,
   type LimitDecision,
@@ -67,7 +66,7 @@ export function onceRecorded (limiter: Limiter, recording: () => Promise<void> |
 export interface LocalLimiterOptions {
   /** Reads the usage ledger. Default: no ledger, nothing was used before. */
   readonly readUsed?: ReadUsed | undefined
-  /** Called when the store cannot be read or written: budgets then count what this process knows. */
+  /** Called when the store cannot be read or shared: budgets then count what this process knows. */
   readonly onFailure?: (error: unknown) => void
   readonly now?: () => number
   /** The store that other gateways may use as well. Default: budgets are this gateway's alone. */
@@ -95,7 +94,6 @@ export class LocalLimiter implements Limiter {
   readonly #peers: BudgetPeers | undefined
   readonly #hasUnrecorded: () => boolean
   readonly #rereadMs: number
-  readonly #now: () => number
   #isClosed = false
 
   constructor ({
@@ -110,7 +108,6 @@ export class LocalLimiter implements Limiter {
     this.#onFailure = onFailure
     this.#hasUnrecorded = hasUnrecorded
     this.#rereadMs = rereadMs
-    this.#now = now
     this.counters = new LimitCounters(now)
     this.#reader = new SpendingReader({
       readUsed,
@@ -133,12 +130,12 @@ export class LocalLimiter implements Limiter {
 
   /** @param holder the process that reserves, for `release` */
   reserve (request: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
-    const sums = sumKeysOf(request.accounts, this.#now())
+    const sums = this.counters.sumKeysOf(request)
     if (sums.length === 0) return this.counters.reserve(request, holder)
     const ready = this.#peers?.ready()
     if (ready === undefined) return this.#readAndReserve(sums, request, holder)
     // A period may have ended during the wait.
-    return ready.then(() => this.#readAndReserve(sumKeysOf(request.accounts, this.#now()), request, holder))
+    return ready.then(() => this.#readAndReserve(this.counters.sumKeysOf(request), request, holder))
   }
 
   #readAndReserve (
@@ -147,22 +144,27 @@ export class LocalLimiter implements Limiter {
     holder?: string
   ): LimitDecision | Promise<LimitDecision> {
     if (this.#peers?.isShared() === true) return this.#reserveShared(this.#peers, sums, request, holder)
-    const unread = this.#reader.read(sums, request.withoutStore !== undefined)
-    if (unread === undefined) return this.#reserveRead(sums, request, holder)
-    return this.#reserveUnread(unread, sums, request, holder)
+    const reading = this.#reader.read(sums, request.withoutStore !== undefined)
+    if (request.withoutStore !== undefined) return this.#reserveUnread(reading, sums, request, holder)
+    return reading === undefined
+      ? this.#reserveRead(sums, request, holder)
+      : reading.then(() => this.#reserveRead(sums, request, holder))
   }
 
-  /** Reserves once the store has said what the sums have used, or has not said it of one in time. */
+  /** Reserves although the store may not say in time what an end user has spent. */
   async #reserveUnread (
-    reading: SumKey | Promise<SumKey | undefined>,
+    reading: Promise<void> | undefined,
     sums: readonly SumKey[],
     request: ReservationRequest,
     holder?: string
   ): Promise<LimitDecision> {
-    const unread = await reading
-    if (unread === undefined) return await this.#reserveRead(sums, request, holder)
-    if (request.withoutStore === 'refuse') return unreadRefusal(request.accounts, unread)
-    return asUnread(await this.#reserveRead(sums, request, holder))
+    await reading
+    const unread = this.#reader.unread(sums)
+    if (unread !== undefined && request.withoutStore === 'refuse') {
+      return unreadRefusal(request.accounts, unread)
+    }
+    const decision = await this.#reserveRead(sums, request, holder)
+    return unread !== undefined && decision.admitted ? { ...decision, isUnread: true } : decision
   }
 
   /** Reserves in sums that have been read; another gateway may have begun to use the store meanwhile. */
@@ -207,8 +209,8 @@ export class LocalLimiter implements Limiter {
   }
 
   settle (reservation: number, usage: ActualUsage): void {
-    const sums = this.counters.settle(reservation, usage)
-    this.#peers?.noteUsed(sums, usage)
+    const parts = this.counters.settle(reservation, usage)
+    this.#peers?.noteUsed(sumParts(parts), usage)
   }
 
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
@@ -262,7 +264,7 @@ export function createLimiter (usageDatabase: Database | undefined, log: Log): L
     onFailure: error =>
       log.error(
         { cause: loggableError(error) },
-        'budgets cannot use the store; they count what this process knows'
+        'failed to read past spending; budgets count only calls since start'
       )
   })
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { accountIdOf, type Credential } from './credential.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Provider } from './provider.ts'
 
@@ -9,7 +10,7 @@ export function credentialOf (
   provider: Pick<Provider, 'authorize'>,
   account: string,
   callerKey?: Secret
-): Readonly<Record<string, string>> | undefined {
+): Credential | undefined {
   if (callerKey !== undefined && accountDigest(provider, callerKey) === account) {
     return provider.authorize(callerKey.reveal())
   }
@@ -36,7 +37,7 @@ export function accountDigest (
   credential?: number
 ): string {
   return createHash('sha256')
-    .update(JSON.stringify(authorize(callerKey?.reveal(), credential)))
+    .update(accountIdOf(authorize(callerKey?.reveal(), credential)))
     .digest('hex')
     .slice(0, 16)
 }

@@ -14,14 +14,14 @@ export function createProvider (settings: ProviderSettings, transport: Transport
   const { chat, ...others } = typeof adapters === 'function' ? adapters(settings.options) : adapters
   const keys =
     settings.apiKeys?.map(({ key }) => key) ?? (settings.apiKey === undefined ? [] : [settings.apiKey])
-  const own = keys.map(key => credential(key.reveal()))
+  const own = keys.map(key => credential(key.reveal(), settings.options))
   return {
     id: settings.id,
     enabled: settings.enabled,
     transport,
     secrets: [...keys, ...Object.values(settings.headers)],
     authorize: (callerKey, index = 0) =>
-      callerKey === undefined ? (own[index] ?? {}) : credential(callerKey),
+      callerKey === undefined ? (own[index] ?? {}) : credential(callerKey, settings.options),
     timeouts: settings.timeouts,
     slowStream: settings.slowStream,
     retries: settings.retries,

@@ -25,6 +25,7 @@ import { openaiAdapters } from './openai/index.ts'
 import { responsesTokenCount } from './responses/token-count.ts'
 import { textCompletionOf } from './prompt-as-message.ts'
 import { xaiAdapters } from './xai/index.ts'
+import type { Credential } from './credential.ts'
 import type { ModelList } from './model-list.ts'
 import type { Adapters } from './provider.ts'
 
@@ -52,8 +53,8 @@ export interface Kind {
   readonly ownNames?: RegExp
   /** The value of `gen_ai.provider.name` in traces. Default: the name of the kind. */
   readonly traceName?: string
-  /** Headers that carry a key. */
-  readonly credential: (key: string) => Record<string, string>
+  /** Makes the credential of a key: headers, or what signs requests with it. */
+  readonly credential: (key: string, options: Readonly<Record<string, unknown>>) => Credential
   readonly adapters: Adapters | ((options: Readonly<Record<string, unknown>>) => Adapters)
   readonly quirks?: Quirks
   /** Quirks of servers at another address than its own, over the others. */

@@ -17,6 +17,7 @@ import type { Secret } from '../core/secret.ts'
 import type {
   ChatEvent, EmbeddingsEvent, ImageEvent, ResultEvent, SpeechEvent, TranscriptEvent
 } from '../core/events.ts'
+import type { Credential } from './credential.ts'
 import type { Failure } from './provider-failure.ts'
 import type { ChatInput, TextInput } from '../chat/input.ts'
 import type { ImageEdit, ImageVariation } from '../images/input.ts'
@@ -26,6 +27,7 @@ import type { ImageRequest } from '../../schemas/images.ts'
 import type { RecordingInput, SpeechInput } from '../audio/input.ts'
 import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Quirks } from '../core/quirks.ts'
+import type { StreamDecoder } from '../wire/sse.ts'
 import type { SlowStreamSettings, Timeouts } from '../core/settings.ts'
 
 /** The id of a deferred completion, or the completion itself, which a provider may give at once. */
@@ -82,8 +84,17 @@ export type BodyReader<E> =
   | { readonly as: 'bytes', readonly read: (bytes: Buffer) => E[] }
   /** Bytes as they arrive; the first piece counts as visible output. */
   | { readonly as: 'pieces', readonly read: (piece: Uint8Array, into: E[]) => void }
-  /** An event stream. One JSON text in its place goes to `json`. */
-  | { readonly as: 'sse', readonly reader: StreamReader<E>, readonly json: (value: unknown) => E[] }
+  | EventStreamReader<E>
+
+/** Reads a stream of events. */
+export interface EventStreamReader<E> {
+  readonly as: 'sse'
+  readonly reader: StreamReader<E>
+  /** Reads one JSON text in its place. */
+  readonly json: (value: unknown) => E[]
+  /** Makes the decoder of a stream in another format. Default: that of server-sent events. */
+  readonly decoder?: ((maxLength: number) => StreamDecoder) | undefined
+}
 
 /** Reads parsed JSON. */
 export interface JsonReader<E> {
@@ -160,8 +171,7 @@ export interface UpstreamBody extends AsyncIterable<Uint8Array> {
 
 export interface SendOptions {
   readonly signal: CallSignal
-  /** Headers that carry the credential; never logged. */
-  readonly credential: Readonly<Record<string, string>>
+  readonly credential: Credential
   readonly timeouts: Timeouts
   readonly streamed: boolean
   /** The key of the call: heavy work within the process is shared out by it. */
@@ -203,11 +213,12 @@ export interface Provider {
   /** Secrets: its key, and the values of the headers sent with every request. */
   readonly secrets: readonly Secret[]
   /**
-   * Headers that carry the credential: the caller's own key if given, else the configured one.
+   * Returns the credential for a request: the caller's own key if given, else the configured one. Equal
+   * arguments give the same account.
    *
    * @param credential the index of the key, of several configured ones. Default: the first
    */
-  readonly authorize: (callerKey?: string, credential?: number) => Readonly<Record<string, string>>
+  readonly authorize: (callerKey?: string, credential?: number) => Credential
   readonly timeouts: Timeouts
   /** The slowest stream that is accepted. Default: any, within the timeouts. */
   readonly slowStream?: SlowStreamSettings | undefined

@@ -5,10 +5,12 @@ export { defineProvider, type ProviderDefinition } from './define-provider.ts'
 export { ProviderFailure, type Failure, type FailureKind } from '../providers/provider-failure.ts'
 export { httpTransport } from '../client/transport.ts'
 export { Secret } from '../core/secret.ts'
+export type { Credential, CredentialHeaders, Signer, UnsignedRequest } from '../providers/credential.ts'
 export type { HttpTransport, HttpTransportOptions } from '../client/transport.ts'
 export type { ProviderSettings, Timeouts } from '../core/settings.ts'
 export type { HistoryMark, ProviderTraits } from '../core/provider-traits.ts'
 export type { Quirks } from '../core/quirks.ts'
+export type { StreamDecoder } from '../wire/sse.ts'
 export type {
   Adapter,
   AdapterOf,

@@ -6,7 +6,7 @@
 import { HeldTexts } from '../guards/held-texts.ts'
 import { PlaceholderFilter } from '../guards/placeholder-filter.ts'
 import { largeLength, replaceJsonInTurns } from '../guards/replace-in-turns.ts'
-import { keepAliveComment, sseFrame, sseReader, type SseReader } from '../wire/sse.ts'
+import { keepAliveComment, sseFrame, sseReader, type StreamDecoder } from '../wire/sse.ts'
 import type { Placeholders } from '../core/placeholders.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'
@@ -61,7 +61,7 @@ async function restoredBody (
 class RestoredStream {
   readonly #placeholders: Placeholders
   readonly #texts: DirectTexts
-  readonly #reader: SseReader = sseReader(Infinity) // the frames are ours
+  readonly #reader: StreamDecoder = sseReader(Infinity) // the frames are ours
   readonly #filter: PlaceholderFilter
   readonly #held: HeldTexts
 
@@ -95,7 +95,7 @@ class RestoredStream {
     if (rest.length > 0) yield printed(rest)
   }
 
-  async * #restored (messages: ReturnType<SseReader['push']>): AsyncGenerator<string, void, undefined> {
+  async * #restored (messages: ReturnType<StreamDecoder['push']>): AsyncGenerator<string, void, undefined> {
     const events: ChatEvent[] = []
     let text = ''
     for (const { event, data } of messages) {

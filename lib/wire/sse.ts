@@ -18,7 +18,8 @@ import type { FramePrinter } from './frame-printer.ts'
 import { transform, type Stage } from '../pipeline/stage.ts'
 import type { Transformer } from '../pipeline/stage-run.ts'
 
-export interface SseReader {
+/** Reads the bytes of one stream into messages. */
+export interface StreamDecoder {
   /**
    * Returns the messages that these bytes complete. Any split of a stream gives the same messages.
    *
@@ -35,7 +36,7 @@ export interface SseReader {
  * @param maxLength the largest message, in UTF-16 code units: never more than its bytes
  * @param onRetry takes the milliseconds after which the server wants to be asked again
  */
-export function sseReader (maxLength: number, onRetry?: (ms: number) => void): SseReader {
+export function sseReader (maxLength: number, onRetry?: (ms: number) => void): StreamDecoder {
   return new Reader(maxLength, onRetry)
 }
 
@@ -46,7 +47,7 @@ const maxStrayLines = 1000
 const maxOpenLines = 100_000
 const byteOrderMark = '\ufeff'
 
-class Reader implements SseReader {
+class Reader implements StreamDecoder {
   readonly #parser: EventSourceParser
   // Not a TextDecoder: of a stream, it makes text of two bytes a character, ASCII or not.
   readonly #decoder = new StringDecoder()

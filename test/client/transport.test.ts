@@ -14,6 +14,7 @@ import { fakeUpstream, type FakeUpstream, type Script } from '../support/upstrea
 import { outlast, settles, until } from '../support/until.ts'
 import type { Test } from 'tap'
 import type { HttpTransport } from '../../lib/client/transport.ts'
+import type { CredentialHeaders, UnsignedRequest } from '../../lib/providers/credential.ts'
 import type { SendOptions, UpstreamResponse, UpstreamRequest } from '../../lib/providers/provider.ts'
 import { rounds } from '../support/rounds.ts'
 
@@ -91,6 +92,49 @@ t.test('a query of the address and one of the request go together', async t => {
   const { upstream, transport } = await pair(t, { pieces: ['ok'] })
   await textOf(await send(transport, {}, { ...question, path: '/models?limit=5' }))
   t.equal(upstream.requests[0]?.path, '/v1/models?limit=5&api-version=7')
+})
+
+t.test('headers go out at once; a signer first gets all of the request', async t => {
+  const { upstream, transport } = await pair(t, { pieces: ['ok'] })
+  const plain = send(transport)
+  t.equal(transport.load().connections, 1)
+  const unsigned: UnsignedRequest[] = []
+  const sign = (request: UnsignedRequest): CredentialHeaders => {
+    unsigned.push(request)
+    return { 'content-type': 'text/signed', authorization: `Signed ${unsigned.length}` }
+  }
+  const pieces: UpstreamRequest = {
+    ...question,
+    path: '/a?alt=sse',
+    body: async function * () {
+      yield Buffer.from('{"a"')
+      yield Buffer.from(':2}')
+    }
+  }
+  const credential = { accountId: 'a', sign }
+  const signed = send(transport, { credential, trace: { traceparent: '00' } }, pieces)
+  for (const answer of [await plain, await signed]) await textOf(answer)
+  t.same(unsigned, [
+    {
+      method: 'POST',
+      url: `${upstream.url}/v1/a?alt=sse&api-version=7`,
+      headers: {
+        'traceparent': '00',
+        'user-agent': 'headgate',
+        'accept-encoding': 'identity',
+        'x-fixed': 'yes',
+        'content-type': 'application/json'
+      },
+      body: Buffer.from('{"a":2}')
+    }
+  ])
+  t.match(upstream.requests.find(({ text }) => text === '{"a":2}'), {
+    path: '/v1/a?alt=sse&api-version=7',
+    headers: { authorization: 'Signed 1', 'content-type': 'text/signed', traceparent: '00' }
+  })
+  const { body: _, ...list } = { ...question, method: 'GET' as const }
+  await textOf(await send(transport, { credential }, list))
+  t.equal(unsigned[1]?.body, undefined)
 })
 
 t.test('a body that is opened anew can be sent twice', async t => {

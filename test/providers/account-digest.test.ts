@@ -17,6 +17,20 @@ t.test('each credential is an account, whose name does not show it', async t => 
   for (const account of accounts) t.match(account, /^[0-9a-f]{16}$/)
 })
 
+t.test('an account whose headers are made for each request has its id', async t => {
+  let requests = 0
+  const signer = (accountId: string) => ({
+    authorize: () => ({ accountId, sign: () => ({ authorization: `${++requests}` }) })
+  })
+  const one = accountDigest(signer('a'))
+  t.match(one, /^[0-9a-f]{16}$/)
+  t.equal(accountDigest(signer('a')), one)
+  t.not(accountDigest(signer('b')), one)
+  t.match(credentialOf(signer('a'), one), { accountId: 'a' })
+  t.equal(credentialOf(signer('b'), one), undefined)
+  t.equal(requests, 0, 'nothing is signed for it')
+})
+
 t.test(
   'the credential of an account is found among those of a provider; of another account there is none',
   async t => {

@@ -121,8 +121,11 @@ class ResponseReader extends DirectReader {
     this.start(into)
     switch (type) {
       case 'response.failed':
-      case 'response.cancelled':
-        throw failedResponse(response.error, response)
+      case 'response.cancelled': {
+        const usage = responseUsage(response)
+        if (usage !== undefined) into.push({ type: 'usage', usage })
+        throw failedResponse(response.error)
+      }
       case 'error':
         throw failedResponse(objectOf(Reflect.get(event, 'error')) ?? event)
       case 'response.output_item.added':
