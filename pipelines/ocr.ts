@@ -71,7 +71,9 @@ export function ocr (services: Services): Handler<Call> {
     map(documentReader(services.settings.limits.documentBytes)),
     checkUses(services, usesOf),
     map(countedPages),
-    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, { replaceTexts })),
+    textStages === undefined
+      ? admitted
+      : chain(admitted, requestTexts(textStages, { replaceTexts, lacksFields: true })),
     textStages === undefined ? answer : answerValues(textStages, replacePageTexts, answer),
     map(answerOf),
     jsonReply()

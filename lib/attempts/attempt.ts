@@ -6,7 +6,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { cutName, isSlowRequest } from '../core/record.ts'
-import { ProviderFailure, invalidResponse } from '../providers/provider-failure.ts'
+import { ProviderFailure, invalidResponse, usageOfError, withUsage } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { sseReader } from '../wire/sse.ts'
@@ -14,10 +14,12 @@ import { readErrorAnswer } from '../providers/error-body.ts'
 import {
   AnswerMemory,
   bufferedResponse,
+  type AnyEvent,
   type OpenResponse,
   asInterrupted,
   parseResponseBytes,
-  readOrRefuse
+  readOrRefuse,
+  usageIn
 } from './open-response.ts'
 import { StreamAttempt } from './stream-attempt.ts'
 import type { SlowStreamGuard } from './stream-pace.ts'
@@ -74,7 +76,7 @@ export interface UpstreamPart<R, E = unknown> {
  * @throws GatewayError when it cannot be reached, or says nothing that can be read: `acceptedByProvider`
  *   then, where the work was done and will be billed, and `mayBeBilled` where it took too long
  */
-export function openAttempt<R, E extends { readonly type: string }> (
+export function openAttempt<R, E extends AnyEvent> (
   call: SendContext,
   { input }: UpstreamPart<R, E>,
   provider: Provider,
@@ -105,7 +107,7 @@ export function openAttempt<R, E extends { readonly type: string }> (
   }
 }
 
-async function openResponse<R, E extends { readonly type: string }> (
+async function openResponse<R, E extends AnyEvent> (
   response: UpstreamResponse,
   call: SendContext,
   input: AdapterInput<R>,
@@ -144,7 +146,7 @@ async function failureOf<R> (
   return new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
 }
 
-async function openBody<E extends { readonly type: string }> (
+async function openBody<E extends AnyEvent> (
   { body }: UpstreamResponse,
   reader: BodyReader<E>,
   provider: Provider,
@@ -230,7 +232,7 @@ async function openPieces<E> (
  *
  * @param maxBytes of one event
  */
-async function readCompleteStream<E> (
+async function readCompleteStream<E extends AnyEvent> (
   bytes: Buffer,
   reader: StreamReader<E>,
   maxBytes: number
@@ -242,14 +244,18 @@ async function readCompleteStream<E> (
       if (!reader.done) reader.read(message, events)
     }
   }
-  for (let at = 0; at < bytes.length && !reader.done; at += streamBytes) {
-    if (at > 0) await yieldFairly()
-    readOrRefuse(() => read(messages.push(bytes.subarray(at, at + streamBytes))))
+  try {
+    for (let at = 0; at < bytes.length && !reader.done; at += streamBytes) {
+      if (at > 0) await yieldFairly()
+      readOrRefuse(() => read(messages.push(bytes.subarray(at, at + streamBytes))))
+    }
+    readOrRefuse(() => {
+      if (!reader.done) asInterrupted(() => read(messages.end()))
+      if (!reader.done) reader.end(events)
+    })
+  } catch (error) {
+    throw withUsage(error, usageOfError(error) ?? usageIn(events))
   }
-  readOrRefuse(() => {
-    if (!reader.done) asInterrupted(() => read(messages.end()))
-    if (!reader.done) reader.end(events)
-  })
   return events
 }
 

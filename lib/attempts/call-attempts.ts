@@ -19,6 +19,8 @@ import {
   type RouteRequest
 } from './route-attempt.ts'
 import { accountDigest } from '../providers/account-digest.ts'
+import { usageOfError } from '../providers/provider-failure.ts'
+import { noteUsage } from '../core/record.ts'
 import type { ProviderAccount } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
@@ -146,8 +148,12 @@ export class CallAttempts<A extends Closable> {
 
   /** Returns the attempt after one that failed. @throws its error when there is none */
   #planNext (attempt: RouteAttempt, thrown: unknown): PlannedAttempt {
-    const { signal } = this.#call
-    if (signal.aborted) throw signal.reason
+    const { signal, record } = this.#call
+    if (signal.aborted) {
+      const usage = usageOfError(thrown)
+      if (usage !== undefined) noteUsage(record, usage, record.usage) // as of an answer that its caller left
+      throw signal.reason
+    }
     const error = attempt.errorOf(thrown)
     const again = this.#plan.reconnect(error)
     if (again !== undefined) {

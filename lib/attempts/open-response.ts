@@ -5,6 +5,19 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseBounded, maxDepth, ValueCounter } from '../json/parse-bounded.ts'
 import { parseInTurns } from '../json/parse-in-turns.ts'
 import { ProviderFailure, invalidResponse, pageInstead } from '../providers/provider-failure.ts'
+import type { Usage } from '../core/usage.ts'
+
+/** The fields of events that are looked at in answers of every kind. */
+export interface AnyEvent {
+  readonly type: string
+  readonly choice?: number
+  readonly usage?: Usage
+}
+
+/** Returns the usage that events report: that of the last report, which counts all before. */
+export function usageIn (events: readonly AnyEvent[]): Usage | undefined {
+  return events.findLast(({ type }) => type === 'usage')?.usage
+}
 
 /** A response whose head has come, read by read. */
 export interface OpenResponse<E> {

@@ -13,16 +13,9 @@ import { GatewayError } from '../core/errors.ts'
 import { addUsage } from '../core/usage.ts'
 import { ProviderFailure, type FailureKind } from '../providers/provider-failure.ts'
 import { openAttempt, type SendContext, type UpstreamPart, type ProviderCallOptions } from './attempt.ts'
-import { bufferedResponse, type OpenResponse } from './open-response.ts'
+import { bufferedResponse, type AnyEvent, type OpenResponse } from './open-response.ts'
 import type { Adapter, Join, Provider } from '../providers/provider.ts'
 import type { Usage } from '../core/usage.ts'
-
-/** The fields of an event that parts are joined by. */
-export interface AnyEvent {
-  readonly type: string
-  readonly choice?: number
-  readonly usage?: Usage
-}
 
 /** Requests of one call in flight at once. */
 const maxParallel = 8

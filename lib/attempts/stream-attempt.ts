@@ -1,10 +1,12 @@
 /** An attempt whose response is an event stream: its bytes become events, one batch per read. */
 
 import { GatewayError } from '../core/errors.ts'
-import { invalidResponse, pageInstead } from '../providers/provider-failure.ts'
+import { invalidResponse, pageInstead, usageOfError, withUsage } from '../providers/provider-failure.ts'
 import { sseReader, type StreamDecoder } from '../wire/sse.ts'
 import { startTimer, StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
-import { asInterrupted, readOrRefuse, type AnswerMemory, type OpenResponse } from './open-response.ts'
+import {
+  asInterrupted, readOrRefuse, usageIn, type AnswerMemory, type AnyEvent, type OpenResponse
+} from './open-response.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { EventStreamReader, StreamReader, UpstreamBody } from '../providers/provider.ts'
 
@@ -35,9 +37,10 @@ const restMs = 1000
 /**
  * Reads the bytes of an event stream into events, one array per read.
  *
- * An error among them is thrown by the read after it, so that what came before it goes out first.
+ * An error among them is thrown by the read after it, so that what came before it goes out first. The usage
+ * that comes with an error is an event before it.
  */
-export class StreamAttempt<E extends { readonly type: string }> implements OpenResponse<E> {
+export class StreamAttempt<E extends AnyEvent> implements OpenResponse<E> {
   readonly #body: UpstreamBody
   readonly #bytes: AsyncIterator<Uint8Array>
   readonly #reader: StreamReader<E>
@@ -84,7 +87,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenR
    * guard allows more for the first output. What begins with very many events, or more bytes than one event
    * may have, is held no longer.
    *
-   * @throws what the response failed with before any visible output
+   * @throws what the response failed with before any visible output, with the usage that was reported: no
+   *   event goes out, as another attempt may answer
    */
   async untilVisible (holdMs: number): Promise<void> {
     const slow = this.#slow
@@ -118,6 +122,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenR
         const { length } = this.#buffered
         if (length > maxHeldEvents || (length > 0 && this.#sizeBytes > this.#eventBytes)) return
       }
+    } catch (error) {
+      throw withUsage(error, usageIn(this.#buffered))
     } finally {
       slowAfter?.stop()
       over.stop()
@@ -251,15 +257,24 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenR
     }
   }
 
-  /** Runs `read`; what it throws after it has appended events is kept for the next read. */
-  #gather (into: readonly E[], read: () => void): void {
-    const before = into.length
+  /** Runs `read`, which appends events. */
+  #gather (into: E[], read: () => void): void {
     try {
       readOrRefuse(read)
     } catch (error) {
-      if (into.length === before) throw error
-      this.#failure = error
+      this.#failAfter(into, error)
     }
+  }
+
+  /**
+   * Keeps an error for the next read where this one has events, such as the usage that came with it. @throws
+   * the error where it has none
+   */
+  #failAfter (events: E[], error: unknown): void {
+    const usage = usageOfError(error)
+    if (usage !== undefined) events.push({ type: 'usage', usage } as E) // answers of every kind have it
+    if (events.length === 0) throw error
+    this.#failure = withUsage(error, undefined)
   }
 
   /** Reads one JSON text where a stream was requested: an error, or the complete answer. */
@@ -279,7 +294,11 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenR
       piece = (await this.#bytes.next()).value
     }
     this.#finished = true
-    for (const event of await json(Buffer.concat(pieces))) into.push(event)
+    try {
+      for (const event of await json(Buffer.concat(pieces))) into.push(event)
+    } catch (error) {
+      this.#failAfter(into, error)
+    }
   }
 
   /** Reads a body a moment longer than its response, and tears its connection down only then. */
@@ -304,9 +323,9 @@ function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return start === '' ? Buffer.from(buffer, byteOffset, byteLength).toString().trimStart() : start
 }
 
-/** Returns whether a caller sees the event: not a head or an empty delta. */
+/** Returns whether a caller sees the event: not a head, an empty delta or the usage. */
 export function isVisibleOutput (
   { type, text, isHead }: { readonly type: string, readonly text?: string, readonly isHead?: boolean }
 ): boolean {
-  return type !== 'response-start' && text !== '' && isHead !== true
+  return type !== 'response-start' && type !== 'usage' && text !== '' && isHead !== true
 }

@@ -2,7 +2,7 @@
 
 import { cutName, unknownCaller, type Attribution, type CallRecord } from '../core/record.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
-import { text, type ReplaceText } from '../json/place-table.ts'
+import { memberName, text, type ReplaceText } from '../json/place-table.ts'
 
 /** A longer name is no session. */
 const maxSessionLength = 255
@@ -67,30 +67,64 @@ export function attribute (body: unknown, { headers, record }: AttributedCall): 
 
 /**
  * Puts on the record what the request of a call says of it, now that stages have replaced something in it.
+ * What the request did not say before stays: a header said it, or a field that the endpoint does not have.
  */
-export function attributeAgain (request: object, { headers, record }: AttributedCall): void {
-  const [byHeaders, byAll] = [{ ...unknownCaller }, { ...unknownCaller }]
-  attribute(undefined, { headers, record: byHeaders })
-  attribute(request, { headers, record: byAll })
-  if (byHeaders.endUser === undefined && record.digestEndUser === undefined) record.endUser = byAll.endUser
-  if (byHeaders.session === undefined) record.session = byAll.session
-  record.metadata = byAll.metadata
+export function attributeAgain (
+  before: object,
+  request: object,
+  { headers, record }: AttributedCall
+): void {
+  const byHeaders = namesIn(undefined, headers)
+  const [was, is] = [namesIn(before), namesIn(request)]
+  // a digest stays as it is: that of the name as it came
+  if (byHeaders.endUser === undefined && record.endUser === was.endUser) record.endUser = is.endUser
+  if (byHeaders.session === undefined && record.session === was.session) record.session = is.session
+  if (was.metadata !== undefined) record.metadata = is.metadata
 }
 
 /**
- * Replaces what is on the record of a call and no part of its request: what headers say, and tags.
+ * Replaces what is on the record of a call and not in its request: what headers say, tags, and fields that
+ * the endpoint does not have.
+ *
+ * @param request given where it may lack fields of the body. Default: it has all of them
  */
-export function replaceNames ({ headers, record }: AttributedCall, replace: ReplaceText): void {
-  const byHeaders: Attribution = { ...unknownCaller }
-  attribute(undefined, { headers, record: byHeaders })
-  const { tags, endUser, session, digestEndUser } = record
+export function replaceNames (
+  { headers, record }: AttributedCall,
+  replace: ReplaceText,
+  request?: unknown
+): void {
+  const byHeaders = namesIn(undefined, headers)
+  const { tags, endUser, session, metadata, digestEndUser } = record
+  const inRequest = request === undefined ? { endUser, session, metadata } : namesIn(request)
   if (tags !== undefined) record.tags = tags.map(tag => replace(tag, text))
-  if (endUser !== undefined && byHeaders.endUser !== undefined) {
-    const isDigest = digestEndUser !== undefined
-    const left = replace(isDigest ? byHeaders.endUser : endUser, text)
-    if (!isDigest) record.endUser = left
+  if (digestEndUser !== undefined) {
+    if (byHeaders.endUser !== undefined) replace(byHeaders.endUser, text)
+  } else if (endUser !== undefined && (byHeaders.endUser !== undefined || endUser !== inRequest.endUser)) {
+    record.endUser = replace(endUser, text)
   }
-  if (session !== undefined && byHeaders.session !== undefined) record.session = replace(session, text)
+  if (session !== undefined && (byHeaders.session !== undefined || session !== inRequest.session)) {
+    record.session = replace(session, text)
+  }
+  if (metadata !== undefined && inRequest.metadata === undefined) {
+    record.metadata = replacedPairs(metadata, replace)
+  }
+}
+
+/** Returns what a request and headers say; neither is changed. */
+function namesIn (request: unknown, headers: AttributedCall['headers'] = {}): Attribution {
+  const names: Attribution = { ...unknownCaller }
+  attribute(request, { headers, record: names })
+  return names
+}
+
+function replacedPairs (
+  pairs: Readonly<Record<string, string>>,
+  replace: ReplaceText
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(pairs).map(([name, value]) => {
+    replace(name, memberName)
+    return [name, replace(value, text)]
+  }))
 }
 
 function nameOf (text: string, digest = (name: string) => name): string | undefined {

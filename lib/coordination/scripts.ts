@@ -124,7 +124,7 @@ const count = lua`${clock}${buckets}
       sum = function (account)
         local sum = sum_of(account.place)
         local left = account.amount - sum.used
-        if left <= 0 then return 'used', 0 end
+        if left <= 0 then return 'exhausted', 0 end
         if account.least > left then return 'too_small', 0 end
         if account.least > left - sum.reserved then return 'reserved', 1000 end
       end,

@@ -22,7 +22,7 @@ export function withRequest<R extends object> (
     const body = replaced === undefined ? given?.() : undefined
     return replaced ??= body && replacedBody(body, before, request)
   }
-  attributeAgain(request, call)
+  attributeAgain(before, request, call)
   // What a project keeps is what is left. A large one would be printed at once for it.
   call.record.bodies?.takeRequest(
     isLargeRequest(call.record) ? [] : [Buffer.from(callerBody()?.text() ?? JSON.stringify(request))]

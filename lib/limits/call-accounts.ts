@@ -51,8 +51,8 @@ interface Common {
   readonly amount: number
 }
 
-/** A rate, or a limit of concurrent use. */
-export interface RateAccount extends Common {
+/** A limit per minute, or of calls that are open at once. */
+export interface RateOrOpenAccount extends Common {
   readonly counting: Exclude<Counting, 'sum'>
   /** Its row in the table of limits. */
   readonly limit: CountedLimitName
@@ -76,7 +76,7 @@ export interface SumAccount extends Common {
   readonly soft?: readonly Budget[]
 }
 
-export type Account = RateAccount | SumAccount
+export type Account = RateOrOpenAccount | SumAccount
 
 /**
  * Lists whose limits hold for a key: its own, and those that all keys of its project, or of its owner, share.

@@ -15,7 +15,7 @@ import {
   partyName,
   sumAccountsOf,
   type Account,
-  type RateAccount,
+  type RateOrOpenAccount,
   type SumAccount,
   type Unit
 } from './call-accounts.ts'
@@ -84,7 +84,7 @@ export interface RecordedUsage extends ActualUsage {
 /** Cancels a reservation, and gives back its request. */
 export const undoReservation: ActualUsage = { used: { requests: -1 } }
 
-/** Describes how much of a limit per minute is left. */
+/** Describes how much of a limit per minute is left, in its unit. */
 export interface RateLimitStatus {
   readonly limit: number
   readonly remaining: number
@@ -109,23 +109,27 @@ export interface AccountRefusal {
   readonly endMs?: number
 }
 
-/** Describes the limits of a call with a decision on it. */
-export interface LimitStatus {
+/** The limits of a call as a decision on it leaves them. */
+interface LimitsLeft {
   readonly rateLimits: RateLimits
   /** What was used of each of the sums (`sumAccountsOf`), in their order; empty where that is not known. */
   readonly used: readonly number[]
 }
 
-export type LimitDecision = LimitStatus & (
-  | {
-    readonly admitted: true
-    readonly reservation: number
-    readonly granted: Granted
-    /** True where the store has not said what was used of a sum. */
-    readonly isUnread?: boolean
-  }
-  | { readonly admitted: false } & AccountRefusal
-)
+export interface AdmittedDecision extends LimitsLeft {
+  readonly admitted: true
+  /** Names the reservation for its settlement. */
+  readonly reservation: number
+  readonly granted: Granted
+  /** True where the store has not said what was used of a sum. */
+  readonly isUnread?: boolean
+}
+
+export interface RefusedDecision extends LimitsLeft, AccountRefusal {
+  readonly admitted: false
+}
+
+export type LimitDecision = AdmittedDecision | RefusedDecision
 
 /** What is known of a sum. */
 interface Sum extends Omit<SumKey, 'name'> {
@@ -161,17 +165,17 @@ interface SumCounter {
   readonly sum: SumKey
 }
 
-interface RateCounter {
-  readonly account: RateAccount
+interface RateOrOpenCounter {
+  readonly account: RateOrOpenAccount
   readonly name: string
   readonly sum?: undefined
 }
 
 /** The counter of an account at the moment of a call: named once, as a call reads it several times. */
-type Counter = SumCounter | RateCounter
+type Counter = SumCounter | RateOrOpenCounter
 
 /** The part of a reservation that counts in one account. */
-export interface Part {
+interface Part {
   readonly counter: Counter
   readonly amount: number
 }
@@ -182,11 +186,6 @@ interface Reservation {
   readonly holder: string
   /** Of the usage record that its call will have. */
   readonly rowId: string | undefined
-}
-
-/** The part of a reservation that counts in a sum. */
-export interface SumPart extends SumKey {
-  readonly amount: number
 }
 
 interface Rate {
@@ -221,12 +220,6 @@ export class LimitCounters {
   /** Returns the number of unsettled reservations. */
   get open (): number {
     return this.#reservations.size
-  }
-
-  /** Lists the sums that a call counts in now. */
-  sumKeysOf ({ accounts }: Pick<ReservationRequest, 'accounts'>): SumKey[] {
-    const nowMs = this.#now()
-    return sumAccountsOf(accounts).map(account => accountSumKey(account, nowMs))
   }
 
   /**
@@ -281,7 +274,7 @@ export class LimitCounters {
     const granted = this.#grantOf(counters, wanted)
     const parts = counters.map((counter): Part => {
       const amount = amountToReserve(counter.account, wanted, granted, alreadyAdmitted)
-      if (counter.sum === undefined) this.#addToLimit(counter, amount, nowMs)
+      if (counter.sum === undefined) this.#addToRateOrOpen(counter, amount, nowMs)
       else this.#addReserved(counter.sum, amount)
       return { counter, amount }
     })
@@ -293,9 +286,9 @@ export class LimitCounters {
   /**
    * Replaces a reservation with the actual usage; further calls do nothing.
    *
-   * @returns the parts of the reservation
+   * @returns the sums that it counted in
    */
-  settle (reservation: number, { used }: ActualUsage): readonly Part[] {
+  settle (reservation: number, { used }: ActualUsage): SumKey[] {
     const reserved = this.#reservations.get(reservation) ?? this.#leftover.get(reservation)
     if (reserved === undefined) return []
     this.#reservations.delete(reservation)
@@ -303,13 +296,13 @@ export class LimitCounters {
     const nowMs = this.#now()
     for (const { counter, amount } of reserved.parts) {
       if (counter.sum === undefined) {
-        this.#addToLimit(counter, settledChange(counter.account, amount, used), nowMs)
+        this.#addToRateOrOpen(counter, settledChange(counter.account, amount, used), nowMs)
         continue
       }
       this.#addUsed(counter.sum, used[counter.sum.unit] ?? 0, nowMs)
       this.#addReserved(counter.sum, -amount)
     }
-    return reserved.parts
+    return sumsOf(reserved.parts)
   }
 
   /**
@@ -326,11 +319,11 @@ export class LimitCounters {
       this.#reservations.delete(id)
       for (const { counter, amount } of parts) {
         if (counter.sum !== undefined) continue
-        this.#addToLimit(counter, releasedChange(counter.account, amount), nowMs)
+        this.#addToRateOrOpen(counter, releasedChange(counter.account, amount), nowMs)
       }
       const left = parts.filter(({ counter: { sum }, amount }) => sum !== undefined && amount > 0)
       if (left.length > 0) this.#leftover.set(id, { ...reservation, parts: left })
-      for (const sum of sumParts(left)) sums.set(sum.name, sum)
+      for (const sum of sumsOf(left)) sums.set(sum.name, sum)
     }
     return [...sums.values()]
   }
@@ -381,7 +374,7 @@ export class LimitCounters {
       const { account, sum } = counter
       const { used, reserved, elsewhere } = this.#stateOf(sum)
       const left = account.amount - used
-      const refused = refusalOfSum(left, boundsOf(account, wanted).least, left - reserved - elsewhere)
+      const refused = whySumRefuses(left, boundsOf(account, wanted).least, left - reserved - elsewhere)
       if (refused === undefined) return undefined
       return { ...nameRefusal(account.name, refused), endMs: sum.period.endMs }
     }
@@ -391,7 +384,7 @@ export class LimitCounters {
     switch (counting) {
       case 'open': return (this.#open.get(name) ?? 0) < amount ? undefined : { reason, waitMs: retryAfterMs }
       case 'rate': {
-        const wait = waitMs(this.#bucketOf(name), amount, amountOfRate(account, wanted), nowMs)
+        const wait = waitMs(this.#bucketOf(name), amount, amountToTake(account, wanted), nowMs)
         return wait === 0 ? undefined : { reason, waitMs: wait }
       }
     }
@@ -408,10 +401,8 @@ export class LimitCounters {
       if (sum === undefined || !account.strict) continue
       const { used, reserved, elsewhere } = this.#stateOf(sum)
       const { least } = boundsOf(account, wanted)
-      granted[account.unit] = Math.max(
-        least,
-        Math.min(granted[account.unit] ?? 0, account.amount - used - reserved - elsewhere)
-      )
+      const left = account.amount - used - reserved - elsewhere
+      granted[account.unit] = Math.max(least, Math.min(granted[account.unit] ?? 0, left))
     }
     return granted
   }
@@ -438,23 +429,22 @@ export class LimitCounters {
     this.#sums.set(key.name, { ...sum, used: sum.used + amount, refunds })
   }
 
-  /** Adds to a rate, or to the open calls. */
-  #addToLimit ({ account: { counting, amount: limit }, name }: RateCounter, by: number, nowMs: number): void {
+  /** @param amount below 0 to give back */
+  #addToRateOrOpen (
+    { account: { counting, amount: limit }, name }: RateOrOpenCounter, amount: number, nowMs: number
+  ): void {
     switch (counting) {
-      case 'rate': return this.#addToRate(name, limit, by, nowMs)
-      case 'open': return this.#addOpen(name, by)
+      case 'rate':
+        this.#rates.set(name, { bucket: take(this.#bucketOf(name), limit, amount, nowMs), limit })
+        return
+      case 'open': {
+        const open = (this.#open.get(name) ?? 0) + amount
+        if (open === 0) this.#open.delete(name)
+        else this.#open.set(name, open)
+        return
+      }
     }
     counting satisfies never
-  }
-
-  #addToRate (name: string, limit: number, amount: number, nowMs: number): void {
-    this.#rates.set(name, { bucket: take(this.#bucketOf(name), limit, amount, nowMs), limit })
-  }
-
-  #addOpen (name: string, calls: number): void {
-    const open = (this.#open.get(name) ?? 0) + calls
-    if (open === 0) this.#open.delete(name)
-    else this.#open.set(name, open)
   }
 
   #statusesOf (counters: readonly Counter[], nowMs: number): RateLimits {
@@ -472,18 +462,10 @@ export class LimitCounters {
   }
 }
 
-/** Why a sum refuses a call. */
+/** Why a sum refuses a call: for its window, or only while other calls are open (`reserved`). */
 export type SumRefusalReason = 'exhausted' | 'too_small' | 'reserved'
 
-/**
- * Returns how a sum refuses a call that takes at least so much: for its window, or while other calls are
- * open.
- */
-export function refusalOfSum (
-  left: number,
-  least: number,
-  leftBesideOpen: number
-): SumRefusalReason | undefined {
+function whySumRefuses (left: number, least: number, leftBesideOpen: number): SumRefusalReason | undefined {
   if (left <= 0) return 'exhausted'
   if (least > left) return 'too_small'
   return least > leftBesideOpen ? 'reserved' : undefined
@@ -492,20 +474,20 @@ export function refusalOfSum (
 /** Names the refusal of a sum, and when to try again. */
 export function nameRefusal (
   name: SumAccount['name'],
-  refused: SumRefusalReason
+  why: SumRefusalReason
 ): Pick<AccountRefusal, 'reason' | 'waitMs'> {
-  return refused === 'exhausted'
+  return why === 'exhausted'
     ? { reason: name, waitMs: 0 }
-    : { reason: `${name}_${refused}`, waitMs: refused === 'reserved' ? retryAfterMs : 0 }
+    : { reason: `${name}_${why}`, waitMs: why === 'reserved' ? retryAfterMs : 0 }
 }
 
 /** Describes limits of which nothing was reserved. */
-export function looked (used: readonly number[], rateLimits: RateLimits): LimitDecision {
+export function looked (used: readonly number[], rateLimits: RateLimits): AdmittedDecision {
   return { admitted: true, reservation: 0, granted: {}, used, rateLimits }
 }
 
 /** Refuses a call as the store has not said what was used of one of its sums. */
-export function unreadRefusal (accounts: readonly Account[], { party, unit }: SumKey): LimitDecision {
+export function unreadRefusal (accounts: readonly Account[], { party, unit }: SumKey): RefusedDecision {
   // By what no clock changes: its window may have ended during the wait for the store.
   const accountIndex = accounts.findIndex(account => (
     account.counting === 'sum' && account.unit === unit && partyName(account) === party
@@ -513,6 +495,11 @@ export function unreadRefusal (accounts: readonly Account[], { party, unit }: Su
   return {
     admitted: false, accountIndex, reason: 'budget_unread', waitMs: retryAfterMs, rateLimits: {}, used: []
   }
+}
+
+/** Says of a decision that the store has not said what was used of a sum. */
+export function asUnread (decision: LimitDecision): LimitDecision {
+  return decision.admitted ? { ...decision, isUnread: true } : decision
 }
 
 /** Returns the most that is wanted of each unit. */
@@ -541,11 +528,11 @@ export function amountToReserve (
   if (account.counting === 'sum') {
     return account.strict ? granted[account.unit] ?? 0 : boundsOf(account, wanted).most
   }
-  return alreadyAdmitted && isPerCall(account.unit) ? 0 : amountOfRate(account, wanted)
+  return alreadyAdmitted && isPerCall(account.unit) ? 0 : amountToTake(account, wanted)
 }
 
-/** Returns what a call takes of a limit that is no sum: of one per minute at most a minute's amount, which a full bucket has. */
-function amountOfRate ({ unit, amount }: RateAccount, wanted: ReservationRequest['wanted']): number {
+/** Returns what a call takes of a rate or of open calls; at most a minute's amount, which a full bucket has. */
+function amountToTake ({ unit, amount }: RateOrOpenAccount, wanted: ReservationRequest['wanted']): number {
   return isPerCall(unit) ? 1 : Math.min(wanted[unit]?.most ?? 0, amount)
 }
 
@@ -560,7 +547,7 @@ export function settledChange (
 }
 
 /** Returns what is given back of a call whose process exited: that it was a request stays. */
-function releasedChange ({ counting, unit }: RateAccount, reserved: number): number {
+function releasedChange ({ counting, unit }: RateOrOpenAccount, reserved: number): number {
   return counting === 'rate' && isPerCall(unit) ? 0 : -reserved
 }
 
@@ -569,8 +556,12 @@ export function sumKey (party: string, unit: Unit, period: Period): SumKey {
   return { name: `${unit} ${period.name} ${period.fromMs} ${party}`, party, unit, period }
 }
 
-/** Returns the sum that an account counts in at a moment. */
-export function accountSumKey (account: SumAccount, nowMs: number): SumKey {
+/** Lists the sums that a call counts in at a moment, in Unix milliseconds. */
+export function sumKeysOf (accounts: readonly Account[], nowMs: number): SumKey[] {
+  return sumAccountsOf(accounts).map(account => accountSumKey(account, nowMs))
+}
+
+function accountSumKey (account: SumAccount, nowMs: number): SumKey {
   return sumKey(partyName(account), account.unit, periodOf(account.window, nowMs))
 }
 
@@ -583,7 +574,6 @@ function counterOf (account: Account, nowMs: number): Counter {
   return account satisfies never
 }
 
-/** Lists the parts of a reservation that counted in sums. */
-export function sumParts (parts: readonly Part[]): SumPart[] {
-  return parts.flatMap(({ counter: { sum }, amount }) => sum === undefined ? [] : [{ ...sum, amount }])
+function sumsOf (parts: readonly Part[]): SumKey[] {
+  return parts.flatMap(({ counter: { sum } }) => sum === undefined ? [] : [sum])
 }

@@ -3,7 +3,7 @@
  * complete answer what it cost.
  */
 
-import { retryAfterMs, type RateLimits, type LimitDecision } from './counters.ts'
+import { retryAfterMs, type RateLimits, type RefusedDecision } from './counters.ts'
 import type { Account, SumAccount } from './call-accounts.ts'
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import { usageRow } from '../usage/usage-row.ts'
@@ -12,8 +12,6 @@ import type { ModelRegistry } from '../models/model-registry.ts'
 import { usageOfTokens, type UsageCost } from '../core/usage.ts'
 import type { Settings } from '../core/settings.ts'
 import type { UsageRow } from '../stores/tables.ts'
-
-type Refusal = Extract<LimitDecision, { readonly admitted: false }>
 
 /** Returns `x-ratelimit-limit-requests`, `-remaining-`, `-reset-`, and the same for tokens. */
 export function rateLimitHeaders (limits: RateLimits): Record<string, string> {
@@ -34,7 +32,7 @@ export function rateLimitHeaders (limits: RateLimits): Record<string, string> {
  * is `x-headgate-budget-reset`.
  */
 export function refusalHeaders (
-  { accountIndex, rateLimits, waitMs, endMs }: Refusal,
+  { accountIndex, rateLimits, waitMs, endMs }: RefusedDecision,
   accounts: readonly Account[]
 ): Record<string, string> {
   const headers = rateLimitHeaders(rateLimits)

@@ -8,7 +8,9 @@
  */
 
 import {
+  asUnread,
   LimitCounters,
+  sumKeysOf,
   unreadRefusal,
   type ActualUsage,
   type LimitDecision,
@@ -47,9 +49,8 @@ export class LimitShare {
   }
 
   async reserve (request: ReservationRequest): Promise<LimitDecision> {
-    const sums = this.#counters.sumKeysOf(request)
-    await this.#reader.read(sums, request.withoutStore !== undefined)
-    const unread = request.withoutStore === undefined ? undefined : this.#reader.unread(sums)
+    const sums = sumKeysOf(request.accounts, this.#options.now())
+    const unread = await this.#reader.read(sums, request.withoutStore !== undefined)
     if (unread !== undefined && request.withoutStore === 'refuse') {
       return unreadRefusal(request.accounts, unread)
     }
@@ -59,7 +60,7 @@ export class LimitShare {
       ...request,
       accounts: request.accounts.map(account => this.#shareOf(account))
     })
-    return unread !== undefined && decision.admitted ? { ...decision, isUnread: true } : decision
+    return unread === undefined ? decision : asUnread(decision)
   }
 
   settle (reservation: number, used: ActualUsage): void {

@@ -6,9 +6,10 @@ import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { isSummed, usedSince } from '../usage/spending.ts'
 import {
+  asUnread,
   LimitCounters,
   undoReservation,
-  sumParts,
+  sumKeysOf,
   unreadRefusal,
   type ActualUsage,
   type LimitDecision,
@@ -66,7 +67,7 @@ export function onceRecorded (limiter: Limiter, recording: () => Promise<void> |
 export interface LocalLimiterOptions {
   /** Reads the usage ledger. Default: no ledger, nothing was used before. */
   readonly readUsed?: ReadUsed | undefined
-  /** Called when the store cannot be read or shared: budgets then count what this process knows. */
+  /** Called when the store cannot be read or written: budgets then count what this process knows. */
   readonly onFailure?: (error: unknown) => void
   readonly now?: () => number
   /** The store that other gateways may use as well. Default: budgets are this gateway's alone. */
@@ -94,6 +95,7 @@ export class LocalLimiter implements Limiter {
   readonly #peers: BudgetPeers | undefined
   readonly #hasUnrecorded: () => boolean
   readonly #rereadMs: number
+  readonly #now: () => number
   #isClosed = false
 
   constructor ({
@@ -108,6 +110,7 @@ export class LocalLimiter implements Limiter {
     this.#onFailure = onFailure
     this.#hasUnrecorded = hasUnrecorded
     this.#rereadMs = rereadMs
+    this.#now = now
     this.counters = new LimitCounters(now)
     this.#reader = new SpendingReader({
       readUsed,
@@ -130,12 +133,12 @@ export class LocalLimiter implements Limiter {
 
   /** @param holder the process that reserves, for `release` */
   reserve (request: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
-    const sums = this.counters.sumKeysOf(request)
+    const sums = sumKeysOf(request.accounts, this.#now())
     if (sums.length === 0) return this.counters.reserve(request, holder)
     const ready = this.#peers?.ready()
     if (ready === undefined) return this.#readAndReserve(sums, request, holder)
     // A period may have ended during the wait.
-    return ready.then(() => this.#readAndReserve(this.counters.sumKeysOf(request), request, holder))
+    return ready.then(() => this.#readAndReserve(sumKeysOf(request.accounts, this.#now()), request, holder))
   }
 
   #readAndReserve (
@@ -144,27 +147,22 @@ export class LocalLimiter implements Limiter {
     holder?: string
   ): LimitDecision | Promise<LimitDecision> {
     if (this.#peers?.isShared() === true) return this.#reserveShared(this.#peers, sums, request, holder)
-    const reading = this.#reader.read(sums, request.withoutStore !== undefined)
-    if (request.withoutStore !== undefined) return this.#reserveUnread(reading, sums, request, holder)
-    return reading === undefined
-      ? this.#reserveRead(sums, request, holder)
-      : reading.then(() => this.#reserveRead(sums, request, holder))
+    const unread = this.#reader.read(sums, request.withoutStore !== undefined)
+    if (unread === undefined) return this.#reserveRead(sums, request, holder)
+    return this.#reserveUnread(unread, sums, request, holder)
   }
 
-  /** Reserves although the store may not say in time what an end user has spent. */
+  /** Reserves once the store has said what the sums have used, or has not said it of one in time. */
   async #reserveUnread (
-    reading: Promise<void> | undefined,
+    reading: SumKey | Promise<SumKey | undefined>,
     sums: readonly SumKey[],
     request: ReservationRequest,
     holder?: string
   ): Promise<LimitDecision> {
-    await reading
-    const unread = this.#reader.unread(sums)
-    if (unread !== undefined && request.withoutStore === 'refuse') {
-      return unreadRefusal(request.accounts, unread)
-    }
-    const decision = await this.#reserveRead(sums, request, holder)
-    return unread !== undefined && decision.admitted ? { ...decision, isUnread: true } : decision
+    const unread = await reading
+    if (unread === undefined) return await this.#reserveRead(sums, request, holder)
+    if (request.withoutStore === 'refuse') return unreadRefusal(request.accounts, unread)
+    return asUnread(await this.#reserveRead(sums, request, holder))
   }
 
   /** Reserves in sums that have been read; another gateway may have begun to use the store meanwhile. */
@@ -209,8 +207,8 @@ export class LocalLimiter implements Limiter {
   }
 
   settle (reservation: number, usage: ActualUsage): void {
-    const parts = this.counters.settle(reservation, usage)
-    this.#peers?.noteUsed(sumParts(parts), usage)
+    const sums = this.counters.settle(reservation, usage)
+    this.#peers?.noteUsed(sums, usage)
   }
 
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
@@ -264,7 +262,7 @@ export function createLimiter (usageDatabase: Database | undefined, log: Log): L
     onFailure: error =>
       log.error(
         { cause: loggableError(error) },
-        'failed to read past spending; budgets count only calls since start'
+        'budgets cannot use the store; they count what this process knows'
       )
   })
 }

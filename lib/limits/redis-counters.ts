@@ -6,7 +6,7 @@
 import { countedLimits } from '../../schemas/config/counted-limits.ts'
 import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
-import { partyName, type Account, type SumAccount, type Unit } from './call-accounts.ts'
+import { partyName, type Account, type Unit } from './call-accounts.ts'
 import {
   amountToReserve,
   boundsOf,
@@ -16,10 +16,15 @@ import {
   sumKey,
   type AccountRefusal,
   type ActualUsage,
-  type LimitDecision,
+  type AdmittedDecision,
+  type Granted,
+  type RateLimits,
+  type RateLimitStatus,
   type RecordedUsage,
+  type RefusedDecision,
   type ReservationRequest,
-  type SumKey
+  type SumKey,
+  type SumRefusalReason
 } from './counters.ts'
 import { periodOf, type Period } from './windows.ts'
 
@@ -41,9 +46,7 @@ export interface RedisReservation {
 }
 
 export interface RedisDecision {
-  readonly decision:
-    | Exclude<LimitDecision, { readonly admitted: true }>
-    | Omit<Extract<LimitDecision, { readonly admitted: true }>, 'reservation'>
+  readonly decision: RefusedDecision | Omit<AdmittedDecision, 'reservation'>
   /** What the call holds, or would. */
   readonly reservation: RedisReservation
   /** What all processes have used of each sum. */
@@ -72,7 +75,7 @@ const unusedMs = 400 * dayMs
 interface Reply {
   readonly refusal?: {
     readonly account: number
-    readonly reason: 'used' | 'too_small' | 'reserved' | 'open' | 'rate'
+    readonly reason: SumRefusalReason | 'open' | 'rate'
     readonly wait_ms: number
   }
   readonly accounts: ReadonlyArray<{
@@ -109,13 +112,42 @@ export class RedisCounters {
     request: ReservationRequest,
     recordedOf: (sum: SumKey) => number = () => 0
   ): Promise<RedisDecision> {
-    const { accounts, wanted, onlyLook = false } = request
+    const { wanted, onlyLook = false } = request
     const alreadyAdmitted = onlyLook || request.alreadyAdmitted === true
     const planned = this.plan(id, request)
-    const { party } = planned
     this.#releaseExited(planned)
+    // what the script returns
+    const reply = (await this.#batch.add(planned.party, {
+      kind: 'reserve',
+      id,
+      accounts: this.#countedAccounts(planned, wanted, alreadyAdmitted, recordedOf),
+      admitted: alreadyAdmitted,
+      ...onlyLook && { look: true }
+    })) as Reply
+    const { granted, rateLimits, used } = limitsIn(reply, planned, mostWanted(wanted))
+    const parts = planned.parts.map(part => ({
+      ...part,
+      amount: amountToReserve(part.account, wanted, granted, alreadyAdmitted)
+    }))
+    const left = { rateLimits, used: used.map(sum => sum.used) }
+    return {
+      used,
+      reservation: { ...planned, parts },
+      decision: reply.refusal === undefined
+        ? { admitted: true, granted, ...left }
+        : { admitted: false, ...this.#refusalOf(reply.refusal, planned), ...left }
+    }
+  }
+
+  /** Lists the accounts of a reservation as the script counts them. */
+  #countedAccounts (
+    { party, parts }: RedisReservation,
+    wanted: ReservationRequest['wanted'],
+    alreadyAdmitted: boolean,
+    recordedOf: (sum: SumKey) => number
+  ): CountedAccount[] {
     const most = mostWanted(wanted)
-    const counted = planned.parts.map(({ account, period }): CountedAccount => {
+    return parts.map(({ account, period }): CountedAccount => {
       const { counting, unit, amount } = account
       if (account.counting !== 'sum' || period === undefined) {
         return counting === 'open'
@@ -133,46 +165,6 @@ export class RedisCounters {
         keep_ms: this.#keepMs(period)
       }
     })
-    // what the script returns
-    const { refusal, accounts: results } = (await this.#batch.add(party, {
-      kind: 'reserve',
-      id,
-      accounts: counted,
-      admitted: alreadyAdmitted,
-      ...onlyLook && { look: true }
-    })) as Reply
-    const granted: Partial<Record<Unit, number>> = { ...most }
-    const rateLimits: Partial<Record<Unit, { limit: number, remaining: number, resetMs: number }>> = {}
-    const used: Array<RedisDecision['used'][number]> = []
-    for (const [index, { account: { unit, amount: limit }, period }] of planned.parts.entries()) {
-      const { remaining, reset_ms: resetMs, used: counted, granted: text } = results[index] ?? {}
-      if (text !== undefined) granted[unit] = Number(text)
-      if (remaining !== undefined && resetMs !== undefined) rateLimits[unit] ??= { limit, remaining, resetMs }
-      if (period !== undefined && counted !== undefined) {
-        used.push({ sum: sumKey(party, unit, period), used: Number(counted) })
-      }
-    }
-    const parts = planned.parts.map(part => ({
-      ...part,
-      amount: amountToReserve(part.account, wanted, granted, alreadyAdmitted)
-    }))
-    const reservation = { ...planned, parts }
-    const amounts = used.map(sum => sum.used)
-    if (refusal === undefined) {
-      return { used, reservation, decision: { admitted: true, granted, rateLimits, used: amounts } }
-    }
-    const refused = accounts[refusal.account] as Account // the script counts those it was given
-    return {
-      used,
-      reservation,
-      decision: {
-        admitted: false,
-        accountIndex: refusal.account,
-        ...this.#reasonOf(refused, refusal),
-        rateLimits,
-        used: amounts
-      }
-    }
   }
 
   /**
@@ -268,19 +260,16 @@ export class RedisCounters {
     }
   }
 
-  #reasonOf (
-    account: Account,
-    { reason, wait_ms: waitMs }: NonNullable<Reply['refusal']>
-  ): Omit<AccountRefusal, 'accountIndex'> {
-    if (account.counting !== 'sum') return { reason: countedLimits[account.limit].refusal, waitMs }
-    return {
-      ...nameRefusal(account.name, reason === 'too_small' || reason === 'reserved' ? reason : 'exhausted'),
-      endMs: this.#endOf(account)
+  #refusalOf (
+    { account: accountIndex, reason, wait_ms: waitMs }: NonNullable<Reply['refusal']>,
+    { parts }: RedisReservation
+  ): AccountRefusal {
+    const { account } = parts[accountIndex] as RedisPart // the script counts those it was given
+    if (account.counting !== 'sum') {
+      return { accountIndex, reason: countedLimits[account.limit].refusal, waitMs }
     }
-  }
-
-  #endOf ({ window }: SumAccount): number {
-    return periodOf(window, this.#server.now()).endMs
+    const { endMs } = periodOf(account.window, this.#server.now())
+    return { accountIndex, ...nameRefusal(account.name, reason as SumRefusalReason), endMs } // of a sum
   }
 
   #keepMs ({ endMs }: Period): number {
@@ -294,6 +283,24 @@ export const renewEveryMs = defaultLeaseMs / 3
 /** Returns true for a call that Redis knows as open; rates need no such knowledge. */
 export function isLeased ({ parts }: Pick<RedisReservation, 'parts'>): boolean {
   return parts.some(({ account: { counting } }) => counting !== 'rate')
+}
+
+/** Reads what the script replies of each account. @param most what is granted where no sum grants less */
+function limitsIn (
+  { accounts }: Reply, { party, parts }: RedisReservation, most: Granted
+): Pick<AdmittedDecision, 'granted' | 'rateLimits'> & Pick<RedisDecision, 'used'> {
+  const granted: { -readonly [U in Unit]?: number } = { ...most }
+  const rateLimits: { -readonly [U in keyof RateLimits]: RateLimitStatus } = {}
+  const used: Array<RedisDecision['used'][number]> = []
+  for (const [index, { account: { unit, amount: limit }, period }] of parts.entries()) {
+    const { remaining, reset_ms: resetMs, used: usedText, granted: grantedText } = accounts[index] ?? {}
+    if (grantedText !== undefined) granted[unit] = Number(grantedText)
+    if (remaining !== undefined && resetMs !== undefined) rateLimits[unit] ??= { limit, remaining, resetMs }
+    if (period !== undefined && usedText !== undefined) {
+      used.push({ sum: sumKey(party, unit, period), used: Number(usedText) })
+    }
+  }
+  return { granted, rateLimits, used }
 }
 
 function getOrAdd<Value> (map: Map<string, Value>, key: string, make: () => Value): Value {

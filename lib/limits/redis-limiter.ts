@@ -8,16 +8,19 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { partyName, sumAccountsOf, type Account } from './call-accounts.ts'
+import { partyName, type Account } from './call-accounts.ts'
 import { isPerCall } from './limit-table.ts'
 import { LimitShare } from './limit-share.ts'
-import { isLeased, RedisCounters, renewEveryMs, type RedisReservation } from './redis-counters.ts'
 import {
+  isLeased, RedisCounters, renewEveryMs, type RedisDecision, type RedisReservation
+} from './redis-counters.ts'
+import {
+  asUnread,
   looked,
   mostWanted,
   undoReservation,
   sumKey,
-  accountSumKey,
+  sumKeysOf,
   unreadRefusal,
   type ActualUsage,
   type Granted,
@@ -136,71 +139,63 @@ export class RedisLimiter implements Limiter {
     this.#server.off('gone', this.#forget)
   }
 
+  /** @returns `undefined` while Redis is away */
+  async #reserveShared (request: ReservationRequest): Promise<LimitDecision | undefined> {
+    if (!this.#server.isUp) return undefined
+    const sums = sumKeysOf(request.accounts, this.#server.now())
+    const unread = await this.#reader.read(sums, request.withoutStore !== undefined)
+    if (unread !== undefined && request.withoutStore === 'refuse') {
+      return unreadRefusal(request.accounts, unread)
+    }
+    const decision = await this.#reserveAtParties(request)
+    return decision === undefined || unread === undefined ? decision : asUnread(decision)
+  }
+
   /**
    * Reserves in the accounts of one party after the other, in their order: they may be in different places of
    * a cluster. Where one refuses, what the others have admitted is released.
    *
-   * @returns `undefined` while Redis is away
+   * @returns `undefined` where Redis does not reply
    */
-  async #reserveShared (request: ReservationRequest): Promise<LimitDecision | undefined> {
-    if (!this.#server.isUp) return undefined
-    const sums = this.#sumKeysOf(request)
-    await this.#reader.read(sums, request.withoutStore !== undefined)
-    const unread = request.withoutStore === undefined ? undefined : this.#reader.unread(sums)
-    if (unread !== undefined && request.withoutStore === 'refuse') {
-      return unreadRefusal(request.accounts, unread)
-    }
+  async #reserveAtParties (request: ReservationRequest): Promise<LimitDecision | undefined> {
     // Each try of a call has an id of its own: the late settlement of one must not end the next.
     const id = this.#newId(request)
     const held: RedisReservation[] = []
     let { wanted } = request
-    let granted: Granted = mostWanted(wanted)
     let rateLimits: RateLimits = {}
-    const amounts: number[] = []
-    const release = (): void => {
-      for (const reservation of held) this.#settleSoon(reservation, undoReservation)
-    }
+    const used: number[] = []
     for (const { accounts, indexes } of partiesOf(request.accounts)) {
       const own = { ...request, accounts, wanted }
-      try {
-        const { decision, reservation, used } = await this.#counters.reserve(id, own, sum =>
-          this.#usedOf(sum)
-        )
-        for (const { sum, used: counted } of used) this.#note(sum, { counted, countedAtMs: this.#now() })
-        rateLimits = Object.assign({}, decision.rateLimits, rateLimits)
-        amounts.push(...decision.used)
-        if (!decision.admitted) {
-          release()
-          return { ...decision, accountIndex: indexes[decision.accountIndex] ?? 0, rateLimits, used: amounts }
-        }
-        held.push(reservation)
-        granted = decision.granted
-        wanted = Object.fromEntries(
-          Object.entries(wanted).map(([unit, { least, most, usual }]) => [
-            unit,
-            {
-              most: Math.min(most, granted[unit as keyof Granted] ?? most),
-              least: least ?? most,
-              ...usual !== undefined && { usual }
-            }
-          ])
-        )
-      } catch {
+      const found = await this.#reserveAt(id, own)
+      if (found === undefined) {
         if (request.onlyLook === true) return undefined
         this.#ended.add(this.#counters.plan(id, own)) // it may be reserved all the same
-        release()
+        this.#release(held)
         return undefined
       }
+      const { decision, reservation } = found
+      rateLimits = Object.assign({}, decision.rateLimits, rateLimits)
+      used.push(...decision.used)
+      if (!decision.admitted) {
+        this.#release(held)
+        return { ...decision, accountIndex: indexes[decision.accountIndex] ?? 0, rateLimits, used }
+      }
+      held.push(reservation)
+      wanted = atMost(wanted, decision.granted)
     }
-    if (request.onlyLook === true) return looked(amounts, rateLimits)
+    if (request.onlyLook === true) return looked(used, rateLimits)
     const reservation = this.#admit({ held, isShared: true })
-    return {
-      admitted: true,
-      granted,
-      rateLimits,
-      used: amounts,
-      reservation,
-      ...unread !== undefined && { isUnread: true }
+    return { admitted: true, granted: mostWanted(wanted), rateLimits, used, reservation }
+  }
+
+  /** Reserves in the accounts of one party, and notes what Redis knows of their sums. */
+  async #reserveAt (id: string, request: ReservationRequest): Promise<RedisDecision | undefined> {
+    try {
+      const found = await this.#counters.reserve(id, request, sum => this.#usedOf(sum))
+      for (const { sum, used: counted } of found.used) this.#note(sum, { counted, countedAtMs: this.#now() })
+      return found
+    } catch {
+      return undefined // `RedisServer` has emitted the failure
     }
   }
 
@@ -254,6 +249,11 @@ export class RedisLimiter implements Limiter {
     const reservation = ++this.#last
     this.#open.set(reservation, open)
     return reservation
+  }
+
+  /** Cancels what a call holds that is not admitted. */
+  #release (held: readonly RedisReservation[]): void {
+    for (const reservation of held) this.#settleSoon(reservation, undoReservation)
   }
 
   #settleSoon (held: RedisReservation, used: ActualUsage): void {
@@ -337,10 +337,6 @@ export class RedisLimiter implements Limiter {
     })
   }
 
-  #sumKeysOf ({ accounts }: ReservationRequest): SumKey[] {
-    return sumAccountsOf(accounts).map(account => accountSumKey(account, this.#server.now()))
-  }
-
   #note (sum: SumKey, { recorded, counted, countedAtMs }: Partial<KnownSum>): void {
     const before = this.#sums.get(sum.name)
     this.#sums.set(sum.name, {
@@ -376,6 +372,15 @@ function partiesOf (
     }
   }
   return [...parties.values()]
+}
+
+/** Returns what a call still wants once a party has granted so much. */
+function atMost (wanted: ReservationRequest['wanted'], granted: Granted): ReservationRequest['wanted'] {
+  return Object.fromEntries(Object.entries(wanted).map(([unit, { least, most, usual }]) => [unit, {
+    most: Math.min(most, granted[unit as keyof Granted] ?? most),
+    least: least ?? most,
+    ...usual !== undefined && { usual }
+  }]))
 }
 
 /** Returns a usage that leaves rates as they were reserved. */

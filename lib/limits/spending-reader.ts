@@ -47,27 +47,27 @@ export class SpendingReader {
    * Reads the sums that are not known, for end users a quarter of a second at most; calls that arrive
    * meanwhile share one reading.
    *
-   * @param hasEndUser true where one of the sums may be that of an end user
-   * @returns `undefined` where all are known
+   * @param mayBeUnread true for a call that does not wait any longer for the sum of its end user
+   * @returns the first of these sums of which no reading has succeeded; `undefined` where all are known
    */
-  read (sums: readonly SumKey[], hasEndUser = false): Promise<void> | undefined {
+  read (
+    sums: readonly SumKey[],
+    mayBeUnread: boolean
+  ): SumKey | undefined | Promise<SumKey | undefined> {
     if (this.#options.readUsed === undefined) return undefined
+    const unread = (): SumKey | undefined => mayBeUnread ? this.#unread(sums) : undefined
     const pending: Array<Promise<unknown>> = []
     for (const sum of sums) {
       const last = this.#readings.get(sum.name)
       const isRecent = last !== undefined && performance.now() - last.atMs < this.#options.rereadMs
       const reading = isRecent ? last.pending : this.#begin(sum)
       if (reading === undefined) continue
-      pending.push(hasEndUser && isOfEndUser(sum) ? withTimeout(endUserWaitMs, reading) : reading)
+      pending.push(mayBeUnread && isOfEndUser(sum) ? withTimeout(endUserWaitMs, reading) : reading)
     }
-    return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined)
+    return pending.length === 0 ? unread() : Promise.all(pending).then(unread)
   }
 
-  /**
-   * Returns the first sum of an end user of which no reading has succeeded; only these are not waited for.
-   */
-  unread (sums: readonly SumKey[]): SumKey | undefined {
-    if (this.#options.readUsed === undefined) return undefined
+  #unread (sums: readonly SumKey[]): SumKey | undefined {
     return sums.find(sum => isOfEndUser(sum) && this.#readings.get(sum.name)?.isKnown !== true)
   }
 

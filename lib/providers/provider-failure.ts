@@ -11,6 +11,7 @@ import { redactOriginal } from './redact-original.ts'
 import type { OriginalError } from '../core/direct-request.ts'
 import { redact, redactError } from '../text/redact.ts'
 import type { Secret } from '../core/secret.ts'
+import type { Usage } from '../core/usage.ts'
 
 export type FailureKind =
   /** The key was refused. */
@@ -56,6 +57,8 @@ export interface Failure {
   readonly rateLimits?: Readonly<Record<string, string>> | undefined
   /** The provider's own error, for callers who speak its dialect. */
   readonly original?: OriginalError | undefined
+  /** What the failed request used, where the provider says so. */
+  readonly usage?: Usage | undefined
   /** Details for the log. */
   readonly cause?: Readonly<Record<string, unknown>> | undefined
 }
@@ -72,6 +75,20 @@ export class ProviderFailure extends Error {
     this.failure = failure
     this.status = status
   }
+}
+
+/** Returns the usage that an error of an attempt carries; `undefined` where its provider reported none. */
+export function usageOfError (error: unknown): Usage | undefined {
+  if (error instanceof ProviderFailure) return error.failure.usage
+  return error instanceof GatewayError ? error.usage : undefined
+}
+
+/** Returns the error with this usage, or without any. */
+export function withUsage (error: unknown, usage: Usage | undefined): unknown {
+  if (usageOfError(error) === usage) return error
+  return error instanceof ProviderFailure
+    ? new ProviderFailure({ ...error.failure, usage }, error.status)
+    : asGatewayError(error).with({ usage })
 }
 
 /** Throws the failure found in a response, or `otherwise` where there is none. */
@@ -127,7 +144,7 @@ function errorOf (failure: Failure, secrets: readonly string[], ownKey: boolean)
   const original =
     failure.original === undefined || isOurs ? undefined : redactOriginal(failure.original, secrets, ownKey)
   const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError =>
-    new GatewayError(code, { cause, original, ...options })
+    new GatewayError(code, { cause, original, usage: failure.usage, ...options })
 
   switch (kind) {
     case 'credential':

@@ -19,7 +19,12 @@ import { budgetLeftHeader, usdText, budgetLeft, rateLimitHeaders, refusalHeaders
 import { refusalError } from '../limits/refusal-error.ts'
 import { RequestEstimate } from '../limits/request-estimate.ts'
 import { planReservation, type ReservationPlan } from '../limits/reservation-plan.ts'
-import { undoReservation, type LimitDecision, type ReservationRequest } from '../limits/counters.ts'
+import {
+  undoReservation,
+  type LimitDecision,
+  type RefusedDecision,
+  type ReservationRequest
+} from '../limits/counters.ts'
 import { periodOf } from '../limits/windows.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { spendingOn } from '../guards/text-filter.ts'
@@ -66,8 +71,6 @@ export function limits<R = unknown> (
   const callLimits = new CallLimits(services, options)
   return map(call => callLimits.admit(call))
 }
-
-type Refused = Extract<LimitDecision, { readonly admitted: false }>
 
 class CallLimits<R> {
   readonly #services: LimitsServices
@@ -166,7 +169,7 @@ class CallLimits<R> {
     return decision
   }
 
-  #waits (decision: LimitDecision): decision is Refused {
+  #waits (decision: LimitDecision): decision is RefusedDecision {
     return !decision.admitted && this.#options.waitForCapacity === true && decision.waitMs > 0
   }
 }

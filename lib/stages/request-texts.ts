@@ -16,6 +16,11 @@ export type ReplaceTexts<R> = (call: RoutedCall<R>, replace: ReplaceText) => Rou
 
 export interface RequestTexts<R> {
   readonly replaceTexts: ReplaceTexts<R>
+  /**
+   * True where the request may lack fields of the body, such as those that name an end user. Default: it has
+   * all of them.
+   */
+  readonly lacksFields?: boolean
   /** Returns the call without log probabilities and audio in its answer. Default: the same call. */
   readonly asTextAnswer?: ((call: RoutedCall<R>) => RoutedCall<R>) | undefined
   /** Returns true for a call whose answer waits for its `verdict` (`answerTexts`). Default: none does. */
@@ -33,13 +38,14 @@ export function requestTexts<R> (
   stages: TextStages,
   {
     replaceTexts: replaceRequest,
+    lacksFields = false,
     asTextAnswer = call => call,
     awaitsVerdict = () => false
   }: RequestTexts<R>
 ): Stage<RoutedCall<R>> {
   const replaceTexts: ReplaceTexts<R> = (call, replace) => {
     const replaced = replaceRequest(call, inWhole(call, replace))
-    replaceNames(replaced, replace)
+    replaceNames(replaced, replace, lacksFields ? replaced.request : undefined)
     return replaced
   }
   return map(given => {

@@ -13,7 +13,7 @@ export function textsAt<R extends object> (places: PlaceTable): RequestTexts<R> 
     replaceTexts: (call: RoutedCall<R>, replace) => {
       const request = places.replace(call.request, replace)
       if (request === call.request) return call
-      attributeAgain(request, call)
+      attributeAgain(call.request, request, call)
       // a project keeps the text without what was replaced
       call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(request))])
       return refine(call, { request })
@@ -28,12 +28,13 @@ export function textsAt<R extends object> (places: PlaceTable): RequestTexts<R> 
 export function formTextsAt<R extends object> (fields: ReadonlyArray<keyof R & string>): RequestTexts<R> {
   const names: ReadonlySet<string> = new Set(fields)
   return {
+    lacksFields: true,
     replaceTexts: (call: RoutedCall<R>, replace) => {
       const entries = Object.entries(call.request)
       const others = entries.map(([name, value]) => replacedField(value, names.has(name), replace))
       if (others.every((other, at) => other === entries[at]?.[1])) return call
       const request = Object.fromEntries(entries.map(([name], at) => [name, others[at]]))
-      attributeAgain(request, call)
+      attributeAgain(call.request, request, call)
       // a project keeps the text without what was replaced
       call.record.bodies?.takeForm(formOf(request))
       return extend(call, { request: request as R }) // the same fields

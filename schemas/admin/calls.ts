@@ -116,7 +116,7 @@ const KeptBodies = Type.Object({
     description:
       '`kept`; `not_kept`: the project of the call keeps none, or they are not stored yet; `expired`; `dropped`: there was no memory for them.'
   }),
-  readable_by: OrNull(Role, 'The least role that may read them.'),
+  readable_by: OrNull(Role, 'The lowest role that may read them.'),
   expires_at_ms: OrNull(Milliseconds)
 })
 

@@ -13,9 +13,9 @@ export const OidcConfig = Closed(
       default: 'single sign-on',
       description: 'Name of the provider on the page: “Continue with …”.'
     }),
-    issuer: HttpUrl('Address of the provider, whose `/.well-known/openid-configuration` says the rest.'),
+    issuer: HttpUrl('Address of the provider; the rest is read from its `/.well-known/openid-configuration`.'),
     client_id: Text(
-      'The gateway at the provider. Its redirect address is `/admin/v1/sign-in/oidc/callback` below `server.public_url`.'
+      'Client id of the gateway at the provider. Its redirect address is `/admin/v1/sign-in/oidc/callback` below `server.public_url`.'
     ),
     client_secret: Type.Optional(Secret('The secret of that client. Default: none, for a public client.')),
     scopes: Type.Array(Text('A scope.'), {

@@ -76,7 +76,7 @@ export const AlertsConfig = Section(
       'Mail that alerts are sent as, by a name of your choice. Needs the package `nodemailer`.',
       channelName
     ),
-    error_percent: Count(20, 'Share of the calls of five minutes, 20 at least, that may fail.', 100),
+    error_percent: Count(20, 'Percentage of the calls of five minutes, of at least 20, that may fail.', 100),
     key_expiry_days: Count(7, 'Days before a key expires.', 365)
   },
   'Alerts, each sent once for all gateways on one store. Default: none.'

@@ -45,7 +45,7 @@ const KeepBodiesConfig = Closed(
     redact: Redact,
     readable_by: OneOf(['owner', 'admin', 'member'], {
       default: 'admin',
-      description: 'The least role that may read them.'
+      description: 'The lowest role that may read them.'
     })
   },
   { description: 'A project whose requests and answers are kept.' }

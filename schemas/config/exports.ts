@@ -26,7 +26,7 @@ const S3Config = Closed(
       pattern: '^([A-Za-z0-9_=-][A-Za-z0-9._=-]*/)*$',
       patternErrorMessage:
         'must be empty or folders such as usage/, of letters, digits, dots, hyphens, `_` and `=`',
-      description: 'Put in front of the name of each file, with a slash at its end.'
+      description: 'Put in front of the name of each file; ends in a slash.'
     }),
     access_key: Secret('Id of the access key.'),
     secret_key: Secret('The secret access key.')
@@ -41,7 +41,7 @@ const UsageExportConfig = Closed({
   s3: Type.Optional(S3Config),
   format: OneOf(['csv', 'jsonl'], {
     default: 'csv',
-    description: 'A table with a head, or a JSON object per line.'
+    description: 'A table with a header row, or a JSON object per line.'
   }),
   gzip: Type.Boolean({ default: false, description: 'Compress files.' }),
   every: OneOf(['hour', 'day'], { default: 'day', description: 'Period that one file covers: an hour or a day, in UTC.' }),

@@ -13,7 +13,7 @@ const counts = Object.fromEntries(
   })
 ) as Record<CountedLimitName, TOptional<TInteger>> // its names are those
 
-const usd = Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'Dollars.' })
+const usd = Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'US dollars.' })
 const per = OneOf(['hour', 'day', 'week', 'month', 'total'], {
   description:
     'Period: hour, day, week (from Monday on), month or total, in UTC or in `time_zone`. Default: month.'
@@ -43,13 +43,13 @@ const every = Type.Optional(
   Type.String({
     pattern: lengthPattern,
     description:
-      'In place of `per`: a period of this length (s, m, h, d), one after the other. Needs `from`.'
+      'In place of `per`: periods of this length (s, m, h, d), one after the other. Needs `from`.'
   })
 )
 const from = Type.Optional(
   Type.String({
     pattern: timePattern,
-    description: 'With `every`: the beginning of one of these periods.'
+    description: 'With `every`: when one of these periods begins.'
   })
 )
 const unpriced = Type.Optional(
@@ -62,7 +62,7 @@ const unpriced = Type.Optional(
 const soft = Type.Optional(
   Type.Boolean({
     description:
-      'True: it refuses and shortens nothing. Once it is used up, the log says so, and alerts do. Default: false.'
+      'True: it refuses and shortens nothing; once it is used up, the log and alerts say so. Default: false.'
   })
 )
 const strict = Type.Optional(
@@ -80,7 +80,7 @@ const severalNotes = {
 /** A budget as the configuration and the admin API have it. */
 export const BudgetConfig = Closed(
   { usd, per: Type.Optional(per), time_zone: timeZone, every, from, unpriced, soft },
-  { description: 'Budget.' }
+  { description: 'The most that calls may cost in a period.' }
 )
 
 const budgets = {
@@ -139,7 +139,7 @@ export const KeyConfig = Closed(
     stages: Type.Optional(
       Type.Array(Text('The name of a stage.'), {
         maxItems: 64,
-        description: 'Stages that look at all of its calls, whatever these ask for. Default: none.'
+        description: 'Stages that inspect all of its calls, whatever a request asks for. Default: none.'
       })
     ),
     mcp_urls: Type.Optional(
@@ -157,6 +157,6 @@ export const KeyConfig = Closed(
     ),
     limits: Type.Optional(KeyLimitsConfig)
   },
-  { description: 'A key callers present to this gateway.' }
+  { description: 'A key that callers send to this gateway.' }
 )
 export type KeyConfig = Static<typeof KeyConfig>

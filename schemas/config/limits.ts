@@ -29,8 +29,8 @@ export const LimitsConfig = Section(
     // Small requests have them read again, as often as callers like.
     stored_body_bytes: Bytes(
       6 * mebibyte,
-      'Maximum size of what the store keeps of the request of a call, and of its answer: of a deferred one, a response in the ' +
-        'background or a stored response. A larger answer is given out, and not stored; where no caller waits for it, the call fails with `file_too_large`.'
+      'Maximum size of a request that the store keeps, and of an answer: of deferred calls, responses in the background and ' +
+        'stored responses. A larger answer is returned and not stored; where no caller waits for it, the call fails with `file_too_large`.'
     ),
     form_fields: Count(100, 'Maximum number of fields of a form.', 1000),
     form_files: Count(32, 'Maximum number of files of a form.', 1000),
@@ -66,7 +66,7 @@ export const LimitsConfig = Section(
         minimum: mebibyte,
         maximum: 1024 * 1024 * mebibyte,
         description:
-          'Memory for the bodies and the answers of all calls in flight, per process. What needs more ends calls whose callers have read nothing for a second, who has waited longest first, or is refused with 503. A JSON body takes ' +
+          'Memory for the bodies and the answers of all calls in flight, per process. When it is short, calls end whose callers have read nothing for five seconds, the longest wait first, or new ones are refused with 503. A JSON body takes ' +
           'two bytes for each byte received and 128 for each value; uploaded files take their size, and only while half of the memory is free. ' +
           'A complete answer, or an event of a stream, takes two bytes for each byte above 64 KiB until its call ends; ' +
           'that of a tool server two for each byte until it is read. Default: a quarter of the ' +
@@ -108,7 +108,7 @@ export const LimitsConfig = Section(
     without_store: OneOf(['allow', 'refuse'], {
       default: 'allow',
       description:
-        'Calls of an end user whose spending the store has not said within 250 ms: each process admits them up to the whole budget, or refuses them with 503.'
+        'Calls of an end user whose spending the store does not report within 250 ms: each process admits them up to the whole budget, or refuses them with 503.'
     }),
     without_coordination: OneOf(['share', 'allow', 'refuse'], {
       default: 'share',

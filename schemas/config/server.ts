@@ -56,7 +56,7 @@ export const ServerConfig = Section(
     }),
     expose_stages: Type.Boolean({
       default: true,
-      description: 'Tell callers which stages looked at a call, by `x-headgate-stages`.'
+      description: 'Tell callers which stages inspect a call, by `x-headgate-stages`.'
     }),
     public_health: Type.Boolean({ default: false, description: 'Answer `/health` without a key.' }),
     aliases: Type.Boolean({

@@ -1,4 +1,4 @@
-/** `stages` of `headgate.yaml`: what looks at the texts of calls. */
+/** `stages` of `headgate.yaml`: what inspects the texts of calls. */
 
 import { Type, type Static } from 'typebox'
 import { endpointsWhere } from '../endpoints.ts'
@@ -93,7 +93,7 @@ const OwnPattern = Closed({
     minimum: 1,
     maximum: 4096,
     default: 256,
-    description: 'What `*`, `+` and `{2,}` repeat at most.'
+    description: 'How often `*`, `+` and `{2,}` may repeat.'
   })
 })
 type OwnPattern = Static<typeof OwnPattern>
@@ -118,13 +118,13 @@ const kindEntries = {
   reversible: Type.Optional(
     Type.Boolean({
       description:
-        'Of `pattern`: with `true`, a finding is replaced by a placeholder such as `<EMAIL_k7q2m3xw>`, and the caller gets an answer with the findings in the place of their placeholders. Default: false.'
+        'Of `pattern`: with `true`, a finding is replaced by a placeholder such as `<EMAIL_k7q2m3xw>`, and put back into the answer for the caller. Default: false.'
     })
   ),
   unmask_for: Type.Optional(
     Type.Array(OneOf(['server']), {
       description:
-        'Of `pattern` with `reversible`: who gets findings in the place of placeholders beside the caller; `server`: tools that Headgate calls. Default: nobody.'
+        'Of `pattern` with `reversible`: who gets the findings beside the caller; `server`: tools that Headgate calls. Default: nobody.'
     })
   ),
   options: Type.Optional(
@@ -196,32 +196,32 @@ const kindEntries = {
       minimum: 1024,
       maximum: 1024 * mebibyte,
       description:
-        'Of kinds that ask a service: the largest request and answer; what is larger could not be looked at. Default: 4194304.'
+        'Of kinds that ask a service: the largest request and answer; the stage is unavailable for what is larger. Default: 4194304.'
     })
   ),
   timeout_ms: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 600_000,
-      description: 'Longest time for one look. Default: 5000. Not of `pattern`.'
+      description: 'Longest time for one inspection. Default: 5000. Not of `pattern`.'
     })
   ),
   when_unavailable: Type.Optional(
     OneOf(['refuse', 'pass'], {
       description:
-        'What becomes of a call that it cannot look at, after an error or `timeout_ms`: it is refused, or it passes, and the log, the metrics and the record of the call say so. Default: `refuse`, and `pass` with `action: report`. Not of `pattern`.'
+        'What happens to a call that it cannot inspect, after an error or `timeout_ms`: it is refused, or it passes, and the log, the metrics and the record of the call say so. Default: `refuse`, and `pass` with `action: report`. Not of `pattern`.'
     })
   ),
   during: Type.Optional(
     Type.Boolean({
       description:
-        'With `true`, it looks at a request of a conversation while the provider answers: nothing of the answer goes on before its verdict, and a refusal cancels the request to the provider. Only with `action: refuse`, and not of `pattern`. Default: false.'
+        'With `true`, it inspects a request of a conversation or completion while the provider answers: the caller gets nothing before its verdict, and a refusal cancels the request to the provider. Only with `action: refuse`, and not of `pattern`. Default: false.'
     })
   ),
   stream: Type.Optional(
     OneOf(['windows', 'complete'], {
       description:
-        'How streamed answers are checked: a `window` at a time, or only when they are complete, for which their callers wait. Default: `windows`. Not for `pattern`.'
+        'How streamed answers are inspected: a `window` at a time, or only when they are complete, for which their callers wait. Default: `windows`. Not of `pattern`.'
     })
   ),
   window: Type.Optional(
@@ -231,22 +231,22 @@ const kindEntries = {
           minimum: 1,
           maximum: 100_000,
           default: 800,
-          description: 'Characters of a text after which it is looked at.'
+          description: 'Characters of a text that are inspected at a time, before the `overlap`.'
         }),
         overlap: Type.Integer({
           minimum: 0,
           maximum: 100_000,
           default: 200,
-          description: 'Characters at its end that wait and are looked at again with what follows.'
+          description: 'Characters at its end that wait and are inspected again with what follows.'
         }),
         max_wait_ms: Type.Integer({
           minimum: 1,
           maximum: 600_000,
           default: 1000,
-          description: 'Longest time that text waits for more of it.'
+          description: 'Longest time that a text longer than `overlap` waits for more of it.'
         })
       },
-      { description: 'How much of a stream is checked at a time. Not of `pattern`.' }
+      { description: 'How much of a stream is inspected at a time. Not of `pattern`.' }
     )
   )
 }
@@ -270,7 +270,7 @@ export const StageConfig = Closed(
       minItems: 1,
       default: [...stagePoints],
       description:
-        'The texts that it checks: of requests, of answers, arguments of tool calls (run by Headgate or by the caller), and results of tools.'
+        'The texts that it inspects: of requests, of answers, arguments of tool calls (run by Headgate or by the caller), and results of tools.'
     }),
     action: Type.Optional(
       OneOf([...stageActions], {
@@ -282,7 +282,7 @@ export const StageConfig = Closed(
     when: Type.Optional(
       OneOf(['always', 'asked'], {
         description:
-          '`always`: it looks at all calls of `only`. `asked`: at calls whose key, project or request names it. Default: `always`.'
+          '`always`: it inspects all calls of `only`. `asked`: only calls whose key, project or request names it. Default: `always`.'
       })
     ),
     only: Type.Optional(
@@ -312,11 +312,11 @@ export const StageConfig = Closed(
         },
         {
           description:
-            'The calls that it checks: those that meet all of these conditions, and those whose key, project or request names the stage. Default: all calls.'
+            'The calls that it inspects: those that meet all of these conditions, and those whose key, project or request names the stage. Default: all calls.'
         }
       )
     )
   },
-  { description: 'A stage that looks at the texts of calls.' }
+  { description: 'A stage that inspects the texts of calls.' }
 )
 export type StageConfig = Static<typeof StageConfig>

@@ -22,7 +22,7 @@ export const DeferredConfig = Section(
     ),
     max_bytes_per_key: Bytes(
       256 * mebibyte,
-      'Maximum size of the calls and answers kept for one key; further calls are refused until some expire, and a completion that a provider has deferred is given out once. Answers of calls that were accepted are kept in any case.'
+      'Maximum size of the calls and answers kept for one key; further calls are refused until some expire, and the answer of a completion that a provider has deferred is returned once and not kept. Answers of calls that were accepted are kept in any case.'
     )
   },
   'Deferred completions.'
@@ -134,7 +134,7 @@ export const UsageConfig = Section(
     ),
     expose_cost: Type.Boolean({
       default: true,
-      description: 'Tell callers what a call cost, by `x-headgate-cost-usd` of complete answers.'
+      description: 'Tell callers what a call cost and what is left of its budget, by `x-headgate-cost-usd`, `x-headgate-budget-remaining-usd` and `usage.cost`.'
     }),
     projects: Type.Array(UsageProjectConfig, {
       default: [],

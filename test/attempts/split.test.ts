@@ -3,7 +3,8 @@ import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
-import { openParts, type AnyEvent } from '../../lib/attempts/split.ts'
+import { openParts } from '../../lib/attempts/split.ts'
+import type { AnyEvent } from '../../lib/attempts/open-response.ts'
 import { provider } from '../support/settings.ts'
 import {
   chatAnswer,

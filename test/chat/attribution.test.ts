@@ -185,12 +185,34 @@ t.test('what stages leave of a request counts, and what headers say is replaced 
     [{}, { endUser: '?', session: undefined, tags: ['Ann'] }],
     [headers, { endUser: 'A', session: 'of A', tags: ['A', 'b'] }]
   ]
+  const body = { user: 'Ann', metadata: { a: 'Ann', tags: ['Ann'] } }
   for (const [given, expected] of rows) {
-    const { record } = attributed({ user: 'Ann', metadata: { a: 'Ann', tags: ['Ann'] } }, given)
-    attributeAgain({ user: '?', metadata: { a: '?' } }, { headers: given, record })
+    const { record } = attributed(body, given)
+    attributeAgain(body, { user: '?', metadata: { a: '?' } }, { headers: given, record })
     if (given === headers) replaceNames({ headers: given, record }, text => text.replace('Ann', 'A'))
     t.match(record, { ...expected, metadata: { a: '?' } })
   }
+  t.end()
+})
+
+t.test('fields of the body that a request lacks are replaced by themselves, and once', t => {
+  const body = { user: 'Ann', metadata: { a: 'Ann', user_id: `Ann_session_${id}` } }
+  const seen: string[] = []
+  const replace = (text: string): string => {
+    seen.push(text)
+    return text.replace('Ann', 'A')
+  }
+  const { record } = attributed(body)
+  attributeAgain({ prompt: 'Ann' }, { prompt: '?' }, { headers: {}, record })
+  t.match(record, { endUser: 'Ann', metadata: { a: 'Ann' }, session: id }, 'the request said none of it')
+  replaceNames({ headers: {}, record }, replace, { prompt: '?' })
+  t.match(record, { endUser: 'A', metadata: { a: 'A' }, session: id })
+  t.same(seen, ['Ann', id, 'a', 'Ann'], 'names of metadata are seen as well')
+
+  seen.length = 0
+  const { record: other } = attributed({ user: 'Ann' })
+  replaceNames({ headers: {}, record: other }, replace, { user: 'Ann' })
+  t.same(seen, [], 'what the request has was looked at there')
   t.end()
 })
 
@@ -202,7 +224,7 @@ t.test('where end users are digests, a record has that of the name as it came, w
     record.digestEndUser = name => `digest of ${name}`
     attribute(body, { headers, record })
     t.equal(record.endUser, 'digest of Ann')
-    attributeAgain({ ...body, user: '?' }, { headers, record })
+    attributeAgain(body, { ...body, user: '?' }, { headers, record })
     const seen: string[] = []
     replaceNames({ headers, record }, text => {
       seen.push(text)

@@ -188,6 +188,23 @@ t.test('recordings: the prompt, the name of the file, and all parts of the trans
   t.match(await translated.json(), { text: 'Ask for [ticket]. Now.' })
 })
 
+t.test('end users and metadata that the endpoint does not read are masked where they are recorded', async t => {
+  const { api } = await start(t, ({ path }) => json(
+    path.includes('ocr') ? { pages: [{ index: 0, markdown: 'x' }], model: 'm' } : { text: 'x' }
+  ))
+  const document = { type: 'document_url', document_url: 'https://example.com/a.png' }
+  await (await api.post('/v1/ocr', {
+    model: 'mistral/mistral-ocr-latest', document, user: ticket, metadata: { of: ticket }
+  })).text()
+  await (await record(api, { prompt: ticket, user: ticket })).text()
+  await until(() => api.lines.filter(({ msg }) => msg === 'call').length === 2, 'the lines')
+  t.match(api.lines.filter(({ msg }) => msg === 'call'), [
+    { status: 200, end_user: '[ticket]', metadata: { of: '[ticket]' } },
+    { status: 200, end_user: '[ticket]' }
+  ])
+  t.notOk(JSON.stringify(api.lines).includes(ticket))
+})
+
 t.test('what goes over several segments leaves none of them, and refuses subtitles', async t => {
   const part = (id: number, text: string): Json => ({
     id,

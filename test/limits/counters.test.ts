@@ -124,7 +124,7 @@ t.test('what was given back stays given back, although the ledger does not have 
     nanoUsd: 0,
     alreadyAdmitted: true
   } as const
-  const period = counters.sumFor(wanted)
+  const period = counters.sumFor(wanted, clock.ms)
   const late = counters.reserve(wanted)
   if (!late.admitted || period === undefined) return t.fail('it was refused')
   counters.setUsed(period, 900)
@@ -141,7 +141,7 @@ t.test('a reading of the ledger that ends after midnight changes nothing of the 
   const clock = { ms: Date.UTC(2025, 10, 21, 23, 59) }
   const counters = new KeyCounters(new LimitCounters(() => clock.ms))
   const wanted = { keyId: 'a', limits: { budget: { usd: 1, per: 'day' } }, tokens: 0, nanoUsd: 6e8 } as const
-  const yesterday = counters.sumFor(wanted)
+  const yesterday = counters.sumFor(wanted, clock.ms)
   clock.ms += dayMs / 2
   t.equal(reasonOf(counters.reserve(wanted)), 'admitted')
   if (yesterday === undefined) return t.fail('no period')

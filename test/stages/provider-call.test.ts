@@ -1,15 +1,21 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
+import { chain } from '../../lib/pipeline/chain.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { createProvider } from '../../lib/providers/index.ts'
 import { canServe } from '../../lib/routing/can-serve.ts'
 import { missingMs, RouteHealth } from '../../lib/routing/route-health.ts'
 import { providerCall } from '../../lib/stages/provider-call.ts'
+import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { providerSettings } from '../support/settings.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
 import { chatAnswer } from '../support/upstream.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
+import type { CallRecord } from '../../lib/core/record.ts'
+import type { ImageEvent } from '../../lib/core/events.ts'
+import type { RequestOf } from '../../lib/providers/provider.ts'
 import type { SendOptions, Transport, UpstreamRequest } from '../../lib/providers/provider.ts'
 
 interface Scripted extends Transport {
@@ -194,4 +200,98 @@ t.test('a call that has ended is not tried again, and rejects with its reason', 
     code: 'client_closed_request'
   })
   t.ok(one.sent.length <= 1)
+})
+
+const reported = { input_tokens: 7, output_tokens: 2, total_tokens: 9 }
+const usage = { promptTokens: 7, completionTokens: 2, totalTokens: 9 }
+const sse = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
+const broken = new GatewayError('upstream_stream_interrupted')
+const gone = new GatewayError('client_closed_request')
+
+/** What one provider sends, and what happens while its answer is read. */
+interface Ending {
+  /** Texts of the body; an error breaks the connection. */
+  readonly sends: ReadonlyArray<string | GatewayError>
+  readonly stream?: boolean
+  /** When the caller leaves: before the answer begins, or after the first events. */
+  readonly leaves?: 'before' | 'within'
+  /** True for an answer that begins without output, as the hold is over. */
+  readonly isHeld?: boolean
+}
+
+/** Returns the record of a call whose answer ended so. */
+async function recordOf (
+  { sends, stream = true, leaves, isHeld = leaves === 'within' }: Ending
+): Promise<CallRecord> {
+  const caller = new AbortController()
+  const begun = withResolvers<undefined>()
+  const request: RequestOf<'images'> = { model: 'one/m', prompt: 'a cat', stream }
+  const call = routedCall(request, { signal: caller.signal })
+  call.record.reservedNanoUsd = 1 // so the answer is read to its end, whether its caller waits or not
+  const transport: Transport = {
+    send: async () => {
+      if (leaves === 'before') caller.abort(gone)
+      return {
+        status: 200,
+        headers: { 'content-type': stream ? 'text/event-stream' : 'application/json' },
+        body: {
+          buffer: async () => Buffer.from(sends.join('')),
+          cancel: () => undefined,
+          async * [Symbol.asyncIterator] () {
+            if (isHeld) await begun.promise
+            for (const sent of sends) {
+              if (typeof sent !== 'string') throw sent
+              yield Buffer.from(sent)
+            }
+          }
+        }
+      }
+    }
+  }
+  const stage = chain(
+    providerCall(services({ one: transport }), 'images', { holdMs: isHeld ? 1 : 60_000 }),
+    recordUsage<RequestOf<'images'>, ImageEvent>()
+  )
+  const batches = stage(once(call))[Symbol.asyncIterator]()
+  try {
+    if (isHeld) t.same((await batches.next()).value?.events, [])
+    begun.resolve(undefined)
+    if (leaves === 'within') {
+      await batches.next()
+      caller.abort(gone)
+      await batches.return?.()
+    }
+    while ((await batches.next()).done !== true);
+  } catch (error) {
+    t.type(error, GatewayError)
+  }
+  await call.record.whenUsageKnown
+  return call.record
+}
+
+t.test('the usage that a provider reports is known, however its answer ends', async t => {
+  const item = { type: 'image_generation.completed', b64_json: '', usage: reported }
+  const image = sse({ ...item, b64_json: 'AAAA' })
+  const partial = sse({ type: 'image_generation.partial_image', b64_json: 'AA' })
+  const json = JSON.stringify({ data: [{}], usage: reported })
+  const endings: Readonly<Record<string, Ending & { readonly isWasted?: boolean }>> = {
+    'no image': { sends: [sse(item)], isWasted: true },
+    'no image, and the connection breaks': { sends: [sse(item), broken], isWasted: true },
+    'no image after the hold': { sends: [sse(item)], isHeld: true },
+    'no image after the hold, and the connection breaks': { sends: [sse(item), broken], isHeld: true },
+    'an image, and the connection breaks': { sends: [image, broken] },
+    'no image in JSON': { sends: [json], stream: false, isWasted: true },
+    'no image in JSON, without its caller': { sends: [json], stream: false, leaves: 'before' },
+    'no image in JSON in place of a stream, after the hold': { sends: [json], isHeld: true },
+    'no image, without its caller': { sends: [sse(item)], leaves: 'before' },
+    'an image without its caller, and the connection breaks': {
+      sends: [partial, image, broken], leaves: 'within'
+    }
+  }
+  for (const [name, { isWasted = false, ...ending }] of Object.entries(endings)) {
+    const record = await recordOf(ending)
+    t.same(isWasted ? record.wasted?.map(one => one.usage) : record.usage, isWasted ? [usage] : usage, name)
+    t.same(isWasted ? record.usage : record.wasted, undefined, `${name}: once`)
+    t.not(record.usageEstimated, true)
+  }
 })

@@ -1,14 +1,15 @@
 /** Limiters as a key sees them: calls of one key with its limits, in tokens and billionths of a dollar. */
 
 import { accountsOf, type PartyKind } from '../../lib/limits/call-accounts.ts'
-import type {
-  ActualUsage,
-  Holding,
-  LimitCounters,
-  LimitDecision,
-  ReservationRequest,
-  SumKey,
-  UsageRowKey
+import {
+  sumKeysOf,
+  type ActualUsage,
+  type Holding,
+  type LimitCounters,
+  type LimitDecision,
+  type ReservationRequest,
+  type SumKey,
+  type UsageRowKey
 } from '../../lib/limits/counters.ts'
 import type { Limiter, LocalLimiter } from '../../lib/limits/limiter.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
@@ -121,9 +122,9 @@ export class KeyCounters {
     this.counters.settle(reservation, usageOf(usage))
   }
 
-  /** Returns the sum of the first budget of a call. */
-  sumFor (call: KeyCall): SumKey | undefined {
-    return this.counters.sumKeysOf(requestOf(call))[0]
+  /** Returns the sum of the first budget of a call at a moment. */
+  sumFor (call: KeyCall, nowMs: number): SumKey | undefined {
+    return sumKeysOf(requestOf(call).accounts, nowMs)[0]
   }
 
   setUsed (sum: SumKey, used: number): number {

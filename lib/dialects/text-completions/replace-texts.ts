@@ -14,7 +14,7 @@ export function replaceCompletionTexts (
   const asCame = { ...rest, prompt: given, ...others.suffix !== undefined && { suffix: others.suffix } }
   const replaced = completionRequestTexts.replace(asCame, replace)
   if (replaced === asCame) return call
-  attributeAgain(replaced, call)
+  attributeAgain(asCame, replaced, call)
   // what a project keeps is what is left
   call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(replaced))])
   const { prompt, suffix, ...fields } = replaced

@@ -18,25 +18,22 @@ import type { AdapterInput, StreamReader } from '../provider.ts'
 
 /**
  * Reads images from a stream. A finished image may come before the last unfinished one, so the stream is read
- * to its end. Usage comes last, summed over the images.
+ * to its end. Each report of usage is the sum over the images so far.
  *
  * @throws ProviderFailure for an error inside the stream
  * @throws GatewayError `upstream_stream_interrupted` from `end` when fewer images were finished than
- *   requested and the provider did not say that these are all; with the usage where no image has come
+ *   requested and the provider did not say that these are all
  */
 export function readImageStream ({
   request
 }: AdapterInput<{ readonly n?: number }>): StreamReader<ImageEvent> {
   let finished = 0
-  let isShown = false
   let usage: Usage | undefined
   let done = false
 
-  const end = (into: ImageEvent[]): void => {
+  const end = (): void => {
     const isCut = finished === 0 || (!done && finished < (request.n ?? 1))
-    if (usage !== undefined && (isShown || !isCut)) into.push({ type: 'usage', usage })
-    // Before any image has come, this may become another attempt: no event may go out.
-    if (isCut) throw new GatewayError('upstream_stream_interrupted', isShown ? {} : { usage })
+    if (isCut) throw new GatewayError('upstream_stream_interrupted')
   }
 
   /**
@@ -54,21 +51,22 @@ export function readImageStream ({
     if (failure !== undefined) throw new ProviderFailure(failure)
     const name = event ?? message['type']
     const type = kindOf(name)
-    if (type === 'image-end') usage = addUsage(usage, imageUsage(message['usage']))
-    if (type === undefined || !hasImage) return
-    isShown = true
-    if (type === 'image-end') {
+    if (type === 'image-partial' && hasImage) into.push({ type, json: json(String(name)) })
+    if (type !== 'image-end') return
+    if (hasImage) {
       finished++
       into.push({ type, json: json(String(name)), about: aboutImage(message) })
-    } else {
-      into.push({ type, json: json(String(name)) })
     }
+    const reported = imageUsage(message['usage'])
+    if (reported === undefined) return
+    usage = addUsage(usage, reported) ?? reported
+    into.push({ type: 'usage', usage })
   }
 
   const read = ({ event, data }: EventSourceMessage, into: ImageEvent[]): void => {
     if (data.length < 16 && data.trim() === '[DONE]') {
       done = true
-      end(into)
+      end()
       return
     }
     const image = placeOfImage(data)

@@ -32,7 +32,7 @@ export function checkedResponse (body: unknown): WireResponse & { readonly outpu
   const response: WireResponse = objectOf(body) ?? {}
   const { error, status, output } = response
   if (status === 'failed' || status === 'cancelled' || (error !== undefined && error !== null)) {
-    throw failedResponse(error)
+    throw failedResponse(error, response)
   }
   if (!isContainer(output)) throw invalidResponse('the response has no output')
   return { ...response, output: partsOf(output, 'the output') }

@@ -12,7 +12,7 @@ import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { AdapterInput, StreamReader } from '../provider.ts'
-import type { WireStreamEvent } from './wire.ts'
+import type { WireResponse, WireStreamEvent } from './wire.ts'
 
 /**
  * Reads the messages of one stream. `response-start` comes first; the finish of the choice and the usage come
@@ -90,8 +90,10 @@ class ChatStream implements StreamReader<ChatEvent> {
         this.#reader.end(into)
         break
       case 'response.failed':
-      case 'response.cancelled':
-        throw failedResponse(objectOf(event.response)?.['error'])
+      case 'response.cancelled': {
+        const response: WireResponse = objectOf(event.response) ?? {}
+        throw failedResponse(response.error, response)
+      }
       case 'error':
         throw failedResponse(objectOf(Reflect.get(event, 'error')) ?? event)
     }

@@ -121,11 +121,8 @@ class ResponseReader extends DirectReader {
     this.start(into)
     switch (type) {
       case 'response.failed':
-      case 'response.cancelled': {
-        const usage = responseUsage(response)
-        if (usage !== undefined) into.push({ type: 'usage', usage })
-        throw failedResponse(response.error)
-      }
+      case 'response.cancelled':
+        throw failedResponse(response.error, response)
       case 'error':
         throw failedResponse(objectOf(Reflect.get(event, 'error')) ?? event)
       case 'response.output_item.added':

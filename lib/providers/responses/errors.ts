@@ -5,6 +5,8 @@ import { nonEmptyText, objectOf } from '../../json/guards.ts'
 import { ProviderFailure, aboutInput, type Failure } from '../provider-failure.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
 import type { UpstreamFailure } from '../provider.ts'
+import { responseUsage } from './usage.ts'
+import type { WireResponse } from './wire.ts'
 
 /** The fields of chat completions that are others here. */
 const chatNames: Readonly<Record<string, string>> = {
@@ -80,13 +82,14 @@ const requestCode =
  *
  * @param error with a code; other codes than those about the request are about the provider, which may be
  *   another server with words of its own
+ * @param response that failed, which may say what it used. Default: there is none
  */
-export function failedResponse (error: unknown): ProviderFailure {
+export function failedResponse (error: unknown, response: WireResponse = {}): ProviderFailure {
   const said = objectOf(error) ?? {}
   const type = said['type'] === 'error' ? undefined : nonEmptyText(said['type']) // that of an event
   const code = codeOf(said['code']) ?? type ?? 'server_error'
   const status = statuses.get(code) ?? (requestCode.test(code) ? 400 : statusIn({ code, type }))
-  return new ProviderFailure(
-    aboutInput(readDialectError({ status, headers: {}, body: { error: { ...said, type, code } } }))
-  )
+  const failure = readDialectError({ status, headers: {}, body: { error: { ...said, type, code } } })
+  const usage = responseUsage(response)
+  return new ProviderFailure({ ...aboutInput(failure), ...usage !== undefined && { usage } })
 }

@@ -10,15 +10,19 @@ const message = (name: string, image: string): { id: undefined, event: string, d
   data: JSON.stringify({ type: `image_generation.${name}`, b64_json: image, usage })
 })
 
-t.test('what a stream used is known though no image was finished', async t => {
+t.test('what a stream used is known with each image, and without one', async t => {
   const reader = readImageStream({
     request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed: true
   })
   const events: ImageEvent[] = []
   reader.read(message('completed', ''), events)
-  t.throws(() => reader.end(events), { code: 'upstream_stream_interrupted', usage: used })
-  t.same(events, [], 'nothing has gone out: another attempt may be made')
+  t.same(events.splice(0), [{ type: 'usage', usage: used }])
+  t.throws(() => reader.end(events), { code: 'upstream_stream_interrupted' })
   reader.read(message('partial_image', 'AAAA'), events)
-  t.throws(() => reader.end(events), { code: 'upstream_stream_interrupted', usage: undefined })
-  t.match(events, [{ type: 'image-partial' }, { type: 'usage', usage: used }])
+  t.match(events.splice(0), [{ type: 'image-partial' }])
+  reader.read(message('completed', 'AAAA'), events)
+  t.match(events, [
+    { type: 'image-end' },
+    { type: 'usage', usage: { promptTokens: 4, completionTokens: 6, totalTokens: 10 } }
+  ])
 })

@@ -228,6 +228,19 @@ t.test(
   }
 )
 
+t.test('what a failed response used comes with its error', async t => {
+  const usage = { input_tokens: 7, output_tokens: 2, total_tokens: 9 }
+  const response = { status: 'failed', output: [], error: { code: 'server_error' }, usage }
+  const expected = { code: 'upstream_error', usage: { promptTokens: 7, completionTokens: 2, totalTokens: 9 } }
+  for (const ask of [responsesAsk(), own]) {
+    for (const type of ['response.failed', 'response.cancelled']) {
+      const bytes = Buffer.from(`data: ${JSON.stringify({ type, response })}\n\n`)
+      t.throws(() => readEvents([bytes], streamOf(openaiAdapters.chat, ask)), expected)
+    }
+  }
+  t.throws(() => readResponse(openaiAdapters.chat, response, responsesAsk()), expected)
+})
+
 t.test('the type of an error event is no code', async t => {
   const event = { type: 'error', code: null, message: 'Something went wrong.' }
   t.throws(
