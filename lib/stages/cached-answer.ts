@@ -156,15 +156,18 @@ async function* answerAndRecord<R extends ChatInput> (
       yield batch
     }
   } finally {
-    call.signal.removeEventListener('abort', leave)
-    if (!isOver && flight?.isAwaited === true) {
-      leave()
-      void readToEnd(reading, read, call)
-    } else {
-      if (!isOver) end(false)
-      // Under a budget it goes on to its end without its caller: the row waits for what it used.
-      await reading?.catch(() => undefined)
-      await batches?.return?.()
+    try {
+      if (!isOver && flight?.isAwaited === true) {
+        leave()
+        void readToEnd(reading, read, call)
+      } else {
+        if (!isOver) end(false)
+        // Under a budget it goes on to its end without its caller: the row waits for what it used.
+        await reading?.catch(() => undefined)
+        await batches?.return?.()
+      }
+    } finally {
+      call.signal.removeEventListener('abort', leave) // until here the call may end, and with it the request
     }
   }
 }

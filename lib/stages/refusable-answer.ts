@@ -38,11 +38,17 @@ export class RefusableAnswer<R, E> {
     this.#signal.abort(reason)
   }
 
-  /** Closes the answer once the last read is back: what goes on without its caller is read by another. */
+  /**
+   * Closes the answer once the last read is back: what goes on without its caller is read by another. Until
+   * then the call may still end, and with it the request.
+   */
   async close (): Promise<void> {
-    this.#callSignal.removeEventListener('abort', this.#follow)
-    await this.#reading
-    await this.#batches.return?.()
+    try {
+      await this.#reading
+      await this.#batches.return?.()
+    } finally {
+      this.#callSignal.removeEventListener('abort', this.#follow)
+    }
   }
 }
 

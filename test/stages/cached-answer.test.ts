@@ -1,11 +1,14 @@
 import t from 'tap'
 import { AnswerCache } from '../../lib/cache/answer-cache.ts'
 import { MemoryEntries } from '../../lib/cache/entries.ts'
+import { CallCancellation } from '../../lib/async/cancellation.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { flatMap, type Stage } from '../../lib/pipeline/stage.ts'
 import { cachedAnswer } from '../../lib/stages/cached-answer.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Batch } from '../../lib/core/batch.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
@@ -87,6 +90,28 @@ t.test('an answer that nobody reads to its end is given up, and its source close
   t.ok(isClosed)
   t.equal(call.record.whenUsageKnown, undefined)
   t.equal((await collect(cached(once(callOf())))).length, 2, 'nothing waits for it')
+})
+
+t.test('the request of an answer that is being closed ends with its call', async t => {
+  const { promise: ended, resolve } = withResolvers<unknown>()
+  const stage: Answer = flatMap(async function * (call) {
+    const { signal } = call
+    signal.addEventListener('abort', () => resolve(signal.reason))
+    try {
+      yield * batchesOf(call, [[text('a')], [text('b'), end]])
+    } finally {
+      await ended
+    }
+  })
+  const caller = new CallCancellation()
+  const reader = cachedAnswer(cache(), stage)(once({ ...callOf(), signal: caller }))[Symbol.asyncIterator]()
+  await reader.next()
+  const closed = reader.return?.()
+  await new Promise(setImmediate)
+  const timeout = new GatewayError('timeout')
+  caller.abort(timeout)
+  await closed
+  t.equal(await ended, timeout)
 })
 
 t.test('it is read to its end while another call waits', async t => {

@@ -45,6 +45,23 @@ t.test('the signal of an answer aborts with that of its call, and where it is gi
   t.match(await seen.read(), { batch: { events: [true] } })
 })
 
+t.test('the request of an answer that is being closed ends with its call', async t => {
+  const caller = new CallCancellation()
+  const call = routedCall({}, { signal: caller })
+  const answer = new RefusableAnswer<object, number>(call, flatMap(async function * ({ signal }) {
+    await new Promise((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason))
+    })
+  }))
+  const read = answer.read()
+  const closed = answer.close()
+  await new Promise(setImmediate)
+  const timeout = new GatewayError('timeout')
+  caller.abort(timeout)
+  await closed
+  t.same(await read, { batch: undefined, error: timeout })
+})
+
 t.test('an answer that is read on without its caller is never read twice at once', async t => {
   const caller = new CallCancellation()
   const call = routedCall({}, { signal: caller })
