@@ -13,6 +13,7 @@
  */
 
 import { replaceInJson, type ReplaceText } from '../json/place-table.ts'
+import { cutAt } from '../text/split-text.ts'
 import { EventQueues, type HeldEvent } from './event-queue.ts'
 import { readEvent } from './event-texts.ts'
 import { FoundTexts } from './found-texts.ts'
@@ -202,13 +203,13 @@ class JudgedText extends RunningText {
   settleBy (judged: string, overlap: number): void {
     const { window } = this
     this.#lengthWhenJudged = this.#length
-    const until = this.isEnded ? Infinity : this.text.length - overlap
+    const until = this.isEnded ? Infinity : cutAt(this.text, this.text.length - overlap)
     const edit = difference(window, judged, this.decided - this.start)
     if (edit === undefined) this.settle([], until)
     else if (edit.start < until) this.settle([edit], until)
     // It is looked at again; a finding may have begun before what differs of it, such as the digits of a
     // number that are kept.
-    else this.settle([], Math.min(until, edit.start - overlap))
+    else this.settle([], cutAt(this.text, Math.min(until, edit.start - overlap)))
   }
 }
 

@@ -136,6 +136,15 @@ t.test(
   }
 )
 
+t.test('no window begins in the middle of a character', async t => {
+  const { judge, shown } = judgeOf('abc', { characters: 6, overlap: 3, maxWaitMs: 60_000 })
+  const said = '😀'.repeat(20)
+  const out = await through(new JudgedTexts(judge, undefined), Array.from(said, one => text(one)))
+  t.equal(textsOf(out)['text-delta 0 '], said)
+  t.ok(shown.length > 1)
+  t.same(shown.flat().filter(one => /^[\udc00-\udfff]/.test(one)), [])
+})
+
 t.test('complete texts of an event are judged with the next window, and their event waits', async t => {
   const { judge } = judgeOf('abc')
   const out = await through(new JudgedTexts(judge, undefined), [
