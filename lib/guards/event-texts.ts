@@ -4,10 +4,13 @@ import {
   address,
   everywhere,
   fixed,
+  freeText,
+  jsonSchema,
   text,
   toolArguments,
   toolCall,
   toolResult,
+  unseen,
   PlaceTable,
   type ReplaceText,
   type TextPlace
@@ -39,12 +42,18 @@ export interface ReadEvent {
   readonly ends?: string | undefined
 }
 
-const ofTools = new PlaceTable({ '**': text })
+const allTexts = everywhere(undefined)
 /**
  * Fields that no dialect knows: what they are for is not known here either, but for what a tool says while it
  * runs.
  */
 const extraFields = new PlaceTable({ 'tool_event.message': toolResult })
+const listedTool = new PlaceTable({
+  name: unseen('the name of a tool, by which its calls are found'),
+  description: text,
+  'inputSchema.**': jsonSchema,
+  'annotations.**': freeText
+})
 const annotations = new PlaceTable({ '**': text, '[].url_citation.url': address })
 
 /** Reads the texts of an event. @throws GatewayError as `replace` does */
@@ -63,15 +72,14 @@ export function readEvent (
     case 'tool-call-end':
       return { event, queue: event.choice, ends: callKey(event.call) }
     case 'choice-end':
-      return { event, queue: event.choice, ends: '' }
+      return { event: changedIn(event, 'stopSequence', allTexts, replace), queue: event.choice, ends: '' }
     case 'thinking-block':
       if (event.block.type === 'thinking') replace(event.block.thinking, fixed)
       return { event, queue: event.choice }
     case 'annotation-delta':
       return { event: changedIn(event, 'annotations', annotations, replace), queue: event.choice }
     case 'tool-call-start':
-      if (event.extra !== undefined) extraFields.replace(event.extra, replace)
-      return { event, queue: event.choice }
+      return { event: changedIn(event, 'extra', extraFields, replace), queue: event.choice }
     case 'extra':
       return {
         event: changedIn(event, 'fields', extraFields, replace),
@@ -83,10 +91,10 @@ export function readEvent (
     case 'tools-listed':
       return { event: changedToolServerEvent(event, replace), queue: 0 }
     case 'direct-answer':
-      return { event: changedJson(event, direct?.answer ?? everywhere(undefined), replace), queue: 0 }
+      return { event: changedJson(event, direct?.answer ?? allTexts, replace), queue: 0 }
     case 'direct-frame':
       return direct === undefined
-        ? { event: changedJson(event, everywhere(undefined), replace), queue: 0 }
+        ? { event: changedJson(event, allTexts, replace), queue: 0 }
         : readFrame(event, replace, direct)
     case 'usage':
     case 'response-start':
@@ -150,9 +158,9 @@ function changedToolServerEvent (event: ToolServerEvent, replace: ReplaceText): 
   switch (event.type) {
     case 'tool-result': {
       const result = changedIn(
-        changedIn(event.result, 'arguments', ofTools, replace),
+        changedIn(event.result, 'arguments', allTexts, replace),
         'result',
-        ofTools,
+        allTexts,
         replace
       )
       return result === event.result ? event : { ...event, result }
@@ -160,11 +168,9 @@ function changedToolServerEvent (event: ToolServerEvent, replace: ReplaceText): 
     case 'tool-approval-needed':
       return changedIn(event, 'arguments', everywhere('tool_call'), replace)
     case 'tool-servers-failed':
-      return changedIn(event, 'errors', ofTools, replace)
+      return changedIn(event, 'errors', allTexts, replace)
     case 'tools-listed': {
-      const tools = event.tools.map(tool =>
-        changedIn(changedIn(tool, 'description', ofTools, replace), 'inputSchema', ofTools, replace)
-      )
+      const tools = event.tools.map(tool => listedTool.replace(tool, replace))
       return tools.every((tool, index) => tool === event.tools[index]) ? event : { ...event, tools }
     }
     default:

@@ -243,8 +243,8 @@ function lookAt (number: number, place: TextPlace | undefined, replace: ReplaceT
 }
 
 /**
- * Replaces the strings of JSON in a text. A text that is none, or was cut short, is replaced as a whole, with
- * the place `json`.
+ * Replaces the strings of JSON in a text. A text that is none, was cut short or is a number is replaced as a
+ * whole, with the place `json`.
  */
 export function replaceInJson (json: string, { part }: TextPlace, replace: ReplaceText): string {
   const place: TextPlace = { kind: 'json', ...part !== undefined && { part } }
@@ -254,7 +254,7 @@ export function replaceInJson (json: string, { part }: TextPlace, replace: Repla
   } catch {
     return replace(json, place)
   }
-  if (!isContainer(value)) return replace(json, place)
+  if (!isContainer(value) && typeof value !== 'string') return replace(json, place)
   return spliceStrings(withoutRepeatedKeys(json, value), value, everywhere(part).replace(value, replace))
 }
 

@@ -83,9 +83,22 @@ t.test('complete texts are replaced at once', t => {
       {
         type: 'tools-listed',
         serverName: 's',
-        tools: [{ name: 'n', description: 'x', inputSchema: { a: 'y' } }]
+        tools: [{ name: 'n', description: 'x', inputSchema: { a: 'y' }, annotations: { title: 'z' } }]
       },
-      { tools: [{ name: 'n', description: 'X', inputSchema: { a: 'Y' } }] }
+      { tools: [{ name: 'n', description: 'X', inputSchema: { a: 'Y' }, annotations: { title: 'Z' } }] }
+    ],
+    [{ type: 'choice-end', choice: 0, reason: 'stop', stopSequence: 'x' }, { stopSequence: 'X' }],
+    [
+      {
+        type: 'tool-call-start',
+        choice: 0,
+        call: 0,
+        id: 'i',
+        name: 'n',
+        kind: 'function',
+        extra: { tool_event: { message: 'x' } }
+      },
+      { extra: { tool_event: { message: 'X' } } }
     ],
     [
       { type: 'annotation-delta', choice: 0, annotations: [{ type: 'c', title: 'x' }] },

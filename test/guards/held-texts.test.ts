@@ -6,6 +6,7 @@ import { PatternFilter } from '../../lib/guards/pattern-filter.ts'
 import { StageFindings } from '../../lib/core/stage-findings.ts'
 import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
 import { messages } from '../../lib/dialects/messages/index.ts'
+import { responsesDirectTexts } from '../../lib/dialects/responses/text-places.ts'
 import { holdsAsync } from '../support/property.ts'
 import { routedCall } from '../support/stages.ts'
 import { wordFilter } from '../support/word-stages.ts'
@@ -154,6 +155,21 @@ const event: fc.Arbitrary<ChatEvent> = fc.oneof(
     annotations: fc.constant([])
   })
 )
+
+t.test('a word in pieces of an event that is not known refuses the answer', async t => {
+  const filter = wordFilter('abc')
+  const texts = new HeldTexts(
+    new TextFilters({ filter: () => filter }, routedCall({}), 'answer'),
+    responsesDirectTexts
+  )
+  const type = 'response.new_text.delta'
+  const events = ['x a', 'bc'].map((delta): ChatEvent => ({
+    type: 'direct-frame',
+    name: type,
+    json: JSON.stringify({ type, output_index: 0, delta })
+  }))
+  await t.rejects(through(texts, events), { code: 'content_policy_violation' })
+})
 
 t.test(
   'any split and any interleaving of choices and calls gives what the filter gives over the complete texts',

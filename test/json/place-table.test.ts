@@ -150,6 +150,8 @@ t.test('of a text that holds JSON its strings are replaced, in the text', t => {
   t.same(shout(places, { args: '{ "a":"x\\u0079", "n":1.0 }' }).value, { args: '{ "a":"XY", "n":1.0 }' })
   t.same(shout(places, { args: 'not json' }).value, { args: 'NOT JSON' })
   t.same(shout(places, { args: '"x"' }).value, { args: '"X"' })
+  t.same(shout(places, { args: '"\\u0078"' }).value, { args: '"X"' }, 'of a string its characters')
+  t.same(shout(places, { args: '1.0' }).seen, { '1.0': { kind: 'json', part: 'tool_call' } })
   t.equal(
     replaceInJson('{"a":"x"}', toolArguments, (given, { part }) => `${given} of ${String(part)}`),
     '{"a":"x of tool_call"}'

@@ -190,6 +190,7 @@ const responsesFrameTexts = new PlaceTable({
       path === '' ? [] : [[`part${path.slice('[]'.length)}`, place]]
     )
   ),
+  delta: pieceOf(fixed), // of events that are not known
   '(response.output_text.delta|response.refusal.delta).delta': pieceOf(text),
   '(response.output_text.done).text': text,
   '(response.refusal.done).refusal': text,
