@@ -20,7 +20,7 @@
 import { everywhere, replaceInJson } from '../json/place-table.ts'
 import { EventQueues, type EventQueue, type HeldEvent } from './event-queue.ts'
 import { readEvent } from './event-texts.ts'
-import { largeLength, replaceJsonInTurns } from './replace-in-turns.ts'
+import { isLargeAnswer, replaceJsonInTurns } from './replace-in-turns.ts'
 import { RunningText } from './running-text.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
@@ -134,10 +134,6 @@ export class HeldTexts implements AnswerInspector {
     this.#decideEnd(running)
     return true
   }
-}
-
-function isLargeAnswer (event: ChatEvent): boolean {
-  return event.type === 'direct-answer' && event.json.length > largeLength
 }
 
 class FilteredText extends RunningText {

@@ -12,11 +12,14 @@
  * call, has grown by the overlap since.
  */
 
-import { replaceInJson, type ReplaceText } from '../json/place-table.ts'
+import { everywhere, replaceInJson, type ReplaceText } from '../json/place-table.ts'
+import { parseText } from '../json/parse-text.ts'
+import { spliceInTurns } from '../json/splice-strings.ts'
 import { cutAt } from '../text/split-text.ts'
 import { EventQueues, type HeldEvent } from './event-queue.ts'
 import { readEvent } from './event-texts.ts'
 import { FoundTexts } from './found-texts.ts'
+import { isLargeAnswer, type DirectAnswer } from './replace-in-turns.ts'
 import { RunningText } from './running-text.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
@@ -28,7 +31,7 @@ import type { TextJudge } from './text-judge.ts'
 interface Inspection {
   readonly found: FoundTexts
   /** @param replace returns the judged text of each; absent if the judge changed none */
-  readonly apply: (replace: ReplaceText | undefined) => void
+  readonly apply: (replace: ReplaceText | undefined) => void | Promise<void>
 }
 
 export class JudgedTexts implements AnswerInspector {
@@ -36,8 +39,8 @@ export class JudgedTexts implements AnswerInspector {
   readonly #direct: DirectTexts | undefined
   readonly #overlap: number
   readonly #queues = new EventQueues<JudgedText>()
-  /** Events with complete texts that are not judged yet. */
-  readonly #unread = new Map<HeldEvent<JudgedText>, FoundTexts>()
+  /** Events with complete texts that are not judged yet, and how they are. */
+  readonly #unread = new Map<HeldEvent<JudgedText>, () => Inspection | Promise<Inspection>>()
   /** Ended texts whose rest is not judged yet. */
   readonly #ended = new Set<JudgedText>()
   /** Events without texts, which must not overtake the held ones. */
@@ -73,6 +76,12 @@ export class JudgedTexts implements AnswerInspector {
   }
 
   #hold (event: ChatEvent, into: ChatEvent[]): void {
+    if (isLargeAnswer(event)) {
+      const held = this.#queues.at(0).push({ event }, undefined)
+      this.#unread.set(held, () => this.#inspectLarge(held, event))
+      this.#sinceMs ??= performance.now()
+      return
+    }
     const found = new FoundTexts(this.#judge)
     const read = readEvent(event, found.collect, this.#direct)
     const { queue: number, piece, ends } = read
@@ -86,7 +95,7 @@ export class JudgedTexts implements AnswerInspector {
     const isJudged = piece !== undefined && this.#judge.pointOf(piece.place) !== undefined
     const held = queue.push(read, isJudged ? () => new JudgedText(piece.place) : undefined)
     if (held.piece !== undefined) held.piece.running.saidAt = queue.said
-    if (found.seen.length > 0) this.#unread.set(held, found)
+    if (found.seen.length > 0) this.#unread.set(held, () => this.#inspectEvent(held, found))
     if (found.seen.length > 0 || (held.piece?.running.isDecidable(this.#overlap) ?? false)) {
       this.#sinceMs ??= performance.now()
     }
@@ -95,17 +104,15 @@ export class JudgedTexts implements AnswerInspector {
   async decide (into: ChatEvent[]): Promise<void> {
     this.#sinceMs = undefined
     this.#endPaused()
-    const inspections = [
-      ...[...this.#running(), ...this.#ended]
-        .filter(text => text.isDecidable(this.#overlap))
-        .map(text => this.#inspectText(text)),
-      ...[...this.#unread].map(([held, found]) => this.#inspectEvent(held, found))
-    ]
+    const inspections = [...this.#running(), ...this.#ended]
+      .filter(text => text.isDecidable(this.#overlap))
+      .map(text => this.#inspectText(text))
+    for (const inspect of this.#unread.values()) inspections.push(await inspect())
     const seen = inspections.flatMap(({ found }) => found.seen)
     const judged = seen.length === 0 ? [] : await this.#judge.judge(seen)
     let from = 0
     for (const { found, apply } of inspections) {
-      apply(found.putBack(judged.slice(from, from + found.seen.length)))
+      await apply(found.putBack(judged.slice(from, from + found.seen.length)))
       from += found.seen.length
     }
     this.#release(into)
@@ -157,6 +164,22 @@ export class JudgedTexts implements AnswerInspector {
         const read = readEvent(event, replace, this.#direct)
         held.event = read.event
         if (held.piece !== undefined && read.piece !== undefined) held.piece.with = read.piece.with
+      }
+    }
+  }
+
+  /** Goes through the texts of a large answer in turns of the event loop. */
+  async #inspectLarge (held: HeldEvent<JudgedText>, answer: DirectAnswer): Promise<Inspection> {
+    const found = new FoundTexts(this.#judge)
+    const places = this.#direct?.answer ?? everywhere(undefined)
+    const value = await parseText(answer.json)
+    await places.replaceInTurns(value, found.collect)
+    return {
+      found,
+      apply: async (replace = text => text) => {
+        const replaced = await places.replaceInTurns(value, replace)
+        held.event = { ...answer, json: await spliceInTurns(answer.json, value, replaced) }
+        this.#unread.delete(held)
       }
     }
   }
@@ -213,13 +236,23 @@ class JudgedText extends RunningText {
   }
 }
 
+/** Characters that are compared at once: one after the other, millions take a tenth of a second. */
+const blockLength = 4096
+
 /** Returns what differs, from the first to the last character of it. @param at the place of the text */
 function difference (text: string, other: string, at: number): TextEdit | undefined {
   if (text === other) return undefined
   const most = Math.min(text.length, other.length)
   let start = 0
+  const isSame = (at: number, otherAt: number): boolean =>
+    text.startsWith(other.slice(otherAt, otherAt + blockLength), at)
+  while (start + blockLength <= most && isSame(start, start)) start += blockLength
   while (start < most && text[start] === other[start]) start++
   let same = 0
+  while (
+    same + blockLength <= most - start &&
+    isSame(text.length - same - blockLength, other.length - same - blockLength)
+  ) same += blockLength
   while (same < most - start && text.at(-1 - same) === other.at(-1 - same)) same++
   // What is only inserted replaces a character, so that it belongs to a piece.
   if (start + same === text.length) {

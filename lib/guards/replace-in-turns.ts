@@ -1,17 +1,24 @@
 /** Replaces what filters find in a large value, a part of its texts in each turn of the event loop. */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { withoutRepeatedKeys } from '../json/object-text.ts'
 import { parseText } from '../json/parse-text.ts'
-import { spliceStrings } from '../json/splice-strings.ts'
+import { spliceInTurns } from '../json/splice-strings.ts'
+import type { ChatEvent } from '../core/events.ts'
 import type { PlaceTable, ReplaceText, TextPlace } from '../json/place-table.ts'
 import { ReportedEnds, type PlaceFilters, type TextFilter } from './text-filter.ts'
 
 /** Characters that are searched in a turn of the event loop. */
 const turnLength = 64 * 1024
 
-/** Characters of JSON from which on it is searched in turns of the event loop. */
+/** Characters of JSON from which on it is inspected in turns of the event loop. */
 export const largeLength = 128 * 1024
+
+export type DirectAnswer = ChatEvent & { readonly type: 'direct-answer' }
+
+/** Returns true for an answer that is inspected in turns of the event loop. */
+export function isLargeAnswer (event: ChatEvent): event is DirectAnswer {
+  return event.type === 'direct-answer' && event.json.length > largeLength
+}
 
 interface Found {
   readonly text: string
@@ -29,11 +36,11 @@ interface Found {
 export async function replaceInTurns<T> (
   value: T,
   filters: PlaceFilters,
-  replaceTexts: (value: T, replace: ReplaceText) => T,
+  replaceTexts: (value: T, replace: ReplaceText) => T | Promise<T>,
   check: () => void = () => undefined
 ): Promise<T> {
   const found: Found[] = []
-  replaceTexts(value, (text, place) => {
+  await replaceTexts(value, (text, place) => {
     found.push({ text, place })
     return text
   })
@@ -56,7 +63,7 @@ export async function replaceInTurns<T> (
     )
   }
   let next = 0
-  return replaceTexts(value, text => replaced[next++] ?? text)
+  return await replaceTexts(value, text => replaced[next++] ?? text)
 }
 
 /**
@@ -73,8 +80,12 @@ export async function replaceJsonInTurns (
 ): Promise<string> {
   const parsed = await parseText(json)
   const value = type === undefined ? parsed : { type, ...Object(parsed) as object }
-  const replaced = await replaceInTurns(value, filters, (value, replace) => places.replace(value, replace))
-  return spliceStrings(withoutRepeatedKeys(json, parsed), value, replaced)
+  const replaced = await replaceInTurns(
+    value,
+    filters,
+    (value, replace) => places.replaceInTurns(value, replace)
+  )
+  return await spliceInTurns(json, value, replaced)
 }
 
 async function replaceLong (filter: TextFilter, text: string, { kind }: TextPlace): Promise<string> {

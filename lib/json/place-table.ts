@@ -21,9 +21,11 @@
  * they are text like any other.
  */
 
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { isContainer, isObject, type JsonObject } from './guards.ts'
 import { withoutRepeatedKeys } from './object-text.ts'
 import { parseBounded } from './parse-bounded.ts'
+import { nodesIn } from './print-in-turns.ts'
 import { spliceStrings } from './splice-strings.ts'
 
 export interface TextPlace {
@@ -84,6 +86,12 @@ export function pieceOf (place: TextPlace): TextPlace {
 /** Returns the text to put in place of one; what it returns for a `fixed` one is not used. It may throw. */
 export type ReplaceText = (text: string, place: TextPlace) => string
 
+/** Replaces a value at a place. */
+type ReplaceValue = (value: unknown, nodes: readonly Node[], below: TextPlace | undefined) => unknown
+
+/** Values and keys that are replaced in a turn of the event loop. */
+const turnNodes = 4096
+
 interface Node {
   place?: TextPlace
   /** The place of all strings below. */
@@ -117,8 +125,43 @@ export class PlaceTable {
    * itself included.
    */
   replace<T> (value: T, replace: ReplaceText): T {
+    const inner: ReplaceValue = (value, nodes, below) => this.#replace(value, nodes, below, replace, inner)
     // strings stay strings, and lists lists
-    return this.#replace(value, [this.#root], undefined, replace) as T
+    return inner(value, [this.#root], undefined) as T
+  }
+
+  /** Does the same to a large value in turns of the event loop, names of members before what is in them. */
+  async replaceInTurns<T> (value: T, replace: ReplaceText): Promise<T> {
+    let left = turnNodes
+    const atOnce: ReplaceValue = (value, nodes, below) =>
+      this.#replace(value, nodes, below, replace, atOnce)
+    const inTurns = async (...[value, nodes, below]: Parameters<ReplaceValue>): Promise<unknown> => {
+      const size = nodesIn(value, turnNodes)
+      left -= size
+      if (left < 0) {
+        left = turnNodes
+        await yieldFairly()
+      }
+      if (!isContainer(value) || size < turnNodes) return atOnce(value, nodes, below)
+      if (Array.isArray(value) && value.length > 1) {
+        const middle = Math.floor(value.length / 2)
+        const [first, second] = [value.slice(0, middle), value.slice(middle)]
+        // lists stay lists
+        const one = await inTurns(first, nodes, below) as unknown[]
+        const other = await inTurns(second, nodes, below) as unknown[]
+        return one === first && other === second ? value : one.concat(other)
+      }
+      const inside: Array<Parameters<ReplaceValue>> = []
+      this.#replace(value, nodes, below, replace, (...one) => {
+        inside.push(one)
+        return one[0]
+      })
+      const replaced: unknown[] = []
+      for (const one of inside) replaced.push(await inTurns(...one))
+      let next = 0
+      return this.#replace(value, nodes, below, text => text, () => replaced[next++])
+    }
+    return await inTurns(value, [this.#root], undefined) as T // as above
   }
 
   /** Returns the text of a JSON value with other strings in its places, and no key twice. */
@@ -127,11 +170,13 @@ export class PlaceTable {
     return spliceStrings(withoutRepeatedKeys(json, value), value, this.replace(value, replace))
   }
 
+  /** @param inner replaces what is in a list or an object */
   #replace (
     value: unknown,
     nodes: readonly Node[],
     below: TextPlace | undefined,
-    replace: ReplaceText
+    replace: ReplaceText,
+    inner: ReplaceValue
   ): unknown {
     if (typeof value === 'string') return replaceString(value, placeIn(nodes) ?? below ?? unlisted, replace)
     if (typeof value === 'number') lookAt(value, placeIn(nodes) ?? below, replace)
@@ -139,35 +184,22 @@ export class PlaceTable {
     const place = placeBelow(nodes) ?? below
     if (place?.kind === 'unseen' && !nodes.some(hasChildren)) return value
     if (Array.isArray(value)) {
-      return this.#replaceItems(
+      return replaceItems(
         value,
         nodes.flatMap(({ item }) => item ?? []),
         place,
-        replace
+        inner
       )
     }
-    return this.#replaceMembers(value as JsonObject, typed(value as JsonObject, nodes), place, replace)
-  }
-
-  #replaceItems (
-    list: readonly unknown[],
-    nodes: readonly Node[],
-    below: TextPlace | undefined,
-    replace: ReplaceText
-  ): readonly unknown[] {
-    let result: unknown[] | undefined
-    for (const [index, item] of list.entries()) {
-      const replaced = this.#replace(item, nodes, below, replace)
-      if (replaced !== item) (result ??= [...list])[index] = replaced
-    }
-    return result ?? list
+    return this.#replaceMembers(value as JsonObject, typed(value as JsonObject, nodes), place, replace, inner)
   }
 
   #replaceMembers (
     object: JsonObject,
     nodes: readonly Node[],
     below: TextPlace | undefined,
-    replace: ReplaceText
+    replace: ReplaceText,
+    inner: ReplaceValue
   ): JsonObject {
     const under = placeBelow(nodes) ?? below
     let result: JsonObject | undefined
@@ -180,11 +212,25 @@ export class PlaceTable {
       const place = word ?? (isOwnName ? undefined : this.#belowAnywhere.get(name)) ?? under
       if (named.length === 0 && word === undefined && place?.kind !== 'unseen') replace(name, memberName)
       if (place?.isSchema === true && isSchemaWord(object, name)) continue
-      const replaced = this.#replace(member, others, place, replace)
+      const replaced = inner(member, others, place)
       if (replaced !== member) (result ??= { ...object })[name] = replaced
     }
     return result ?? object
   }
+}
+
+function replaceItems (
+  list: readonly unknown[],
+  nodes: readonly Node[],
+  below: TextPlace | undefined,
+  inner: ReplaceValue
+): readonly unknown[] {
+  let result: unknown[] | undefined
+  for (const [index, item] of list.entries()) {
+    const replaced = inner(item, nodes, below)
+    if (replaced !== item) (result ??= [...list])[index] = replaced
+  }
+  return result ?? list
 }
 
 const schemaTypes = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'])

@@ -64,7 +64,8 @@ export async function printText (
   return text
 }
 
-function * partsOf (value: unknown): Generator<string, void, undefined> {
+/** Yields the JSON of a value in parts that each take a moment. */
+export function * partsOf (value: unknown): Generator<string, void, undefined> {
   if (nodesIn(value, runNodes) < runNodes) yield JSON.stringify(value)
   else if (typeof value === 'string') yield * stringParts(value)
   else if (Array.isArray(value)) yield * listParts(value)
@@ -104,8 +105,8 @@ function * objectParts (object: object): Generator<string, void, undefined> {
   yield before === '{' ? '{}' : '}'
 }
 
-/** Counts values and keys, up to `most`. */
-function nodesIn (value: unknown, most: number): number {
+/** Counts values and keys, up to `most`; so many characters of a string weigh as much as a value. */
+export function nodesIn (value: unknown, most: number): number {
   if (typeof value === 'string') return 1 + value.length / charactersPerNode
   if (!isContainer(value)) return 1
   let nodes = 1

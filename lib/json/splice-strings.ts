@@ -3,9 +3,14 @@
  * were added, are written anew.
  */
 
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
 import { isContainer } from './guards.ts'
 import { endOfString } from './object-text.ts'
+import { partsOf, printText } from './print-in-turns.ts'
+
+/** Characters that are read or printed in a turn of the event loop. */
+const turnLength = 256 * 1024
 
 /**
  * Returns the text with the differences between two values spliced in; all else stays as it was written.
@@ -17,55 +22,93 @@ import { endOfString } from './object-text.ts'
  */
 export function spliceStrings (text: string, before: unknown, after: unknown): string {
   if (before === after) return text
-  const splicer = new Splicer(text)
-  return splicer.splice(before, after) ?? JSON.stringify(after)
+  const steps = new Splicer(text, false).splice(before, after)
+  let step = steps.next()
+  while (step.done !== true) step = steps.next()
+  return step.value ?? JSON.stringify(after)
 }
+
+/** Does the same to a large text in turns of the event loop. What it returns has no key twice. */
+export async function spliceInTurns (text: string, before: unknown, after: unknown): Promise<string> {
+  const steps = new Splicer(text, true).splice(before, after)
+  let step = steps.next()
+  while (step.done !== true) {
+    await yieldFairly()
+    step = steps.next()
+  }
+  return step.value ?? await printText(after)
+}
+
+type Steps<T> = Generator<undefined, T, undefined>
 
 class Splicer {
   readonly #text: string
+  readonly #readsAll: boolean
   #at = 0
+  #pauseAt = turnLength
   #copied = 0
   #result = ''
 
-  constructor (text: string) {
+  /** @param readsAll true to look for members that come twice where nothing changed as well */
+  constructor (text: string, readsAll: boolean) {
     this.#text = text
+    this.#readsAll = readsAll
   }
 
   /**
-   * @returns `undefined` for a text that has a member twice where something changed: another parser may take
-   * the first
+   * Pauses after each `turnLength` characters.
+   *
+   * @returns `undefined` for a text that has a member twice: another parser may take the first
    */
-  splice (before: unknown, after: unknown): string | undefined {
-    return this.#value(before, after) ? this.#result + this.#text.slice(this.#copied) : undefined
+  * splice (before: unknown, after: unknown): Steps<string | undefined> {
+    const isSpliced = this.#atOnce(before, after) || (yield * this.#inParts(before, after))
+    return isSpliced ? this.#result + this.#text.slice(this.#copied) : undefined
   }
 
-  #value (before: unknown, after: unknown): boolean {
+  /** Splices a value that is small or did not change. @returns false for any other */
+  #atOnce (before: unknown, after: unknown): boolean {
     this.#skipSpace()
-    if (before === after) {
+    if (before === after && !(this.#readsAll && isContainer(after))) {
       this.#skipValue()
       return true
     }
+    if (typeof after !== 'string' || after.length > turnLength) return false
+    this.#result += this.#text.slice(this.#copied, this.#at) + JSON.stringify(after)
+    this.#skipValue()
+    this.#copied = this.#at
+    return true
+  }
+
+  * #inParts (before: unknown, after: unknown): Steps<boolean> {
     if (typeof after === 'string' || (typeof before === 'string' && isContainer(after))) {
-      this.#result += this.#text.slice(this.#copied, this.#at) + JSON.stringify(after)
+      this.#result += this.#text.slice(this.#copied, this.#at)
+      for (const part of partsOf(after)) {
+        this.#result += part
+        if (this.#isPause()) yield
+      }
       this.#skipValue()
       this.#copied = this.#at
       return true
     }
     if (!isContainer(before) || !isContainer(after)) return false
-    return Array.isArray(before) ? this.#items(before, after) : this.#members(before, after)
+    const isList = Array.isArray(before)
+    if (!this.#isAt(isList ? openList : openObject)) return false // of a member that comes twice
+    return yield * (isList ? this.#items(before, after) : this.#members(before, after))
   }
 
-  #items (before: readonly unknown[], after: object): boolean {
+  * #items (before: readonly unknown[], after: object): Steps<boolean> {
     this.#at++ // the bracket
     for (let index = 0; !this.#isAt(closeList); index++) {
-      if (!this.#value(before[index], Reflect.get(after, index))) return false
+      const [one, other] = [before[index], Reflect.get(after, index)]
+      if (!this.#atOnce(one, other) && !(yield * this.#inParts(one, other))) return false
       this.#accept(comma)
+      if (this.#isPause()) yield
     }
     this.#at++
     return true
   }
 
-  #members (before: object, after: object): boolean {
+  * #members (before: object, after: object): Steps<boolean> {
     this.#at++ // the brace
     const seen = new Set<string>()
     while (!this.#isAt(closeObject)) {
@@ -75,8 +118,10 @@ class Splicer {
       if (seen.has(name)) return false
       seen.add(name)
       this.#accept(colon)
-      if (!this.#value(Reflect.get(before, name), Reflect.get(after, name))) return false
+      const [one, other] = [Reflect.get(before, name), Reflect.get(after, name)]
+      if (!this.#atOnce(one, other) && !(yield * this.#inParts(one, other))) return false
       this.#accept(comma)
+      if (this.#isPause()) yield
     }
     this.#add(before, after, seen)
     this.#at++
@@ -96,6 +141,13 @@ class Splicer {
       this.#copied = this.#at
       separator = ','
     }
+  }
+
+  #isPause (): boolean {
+    const done = this.#at + this.#result.length
+    if (done < this.#pauseAt) return false
+    this.#pauseAt = done + turnLength
+    return true
   }
 
   #skipSpace (): void {

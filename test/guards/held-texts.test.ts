@@ -9,6 +9,7 @@ import { messages } from '../../lib/dialects/messages/index.ts'
 import { responsesDirectTexts } from '../../lib/dialects/responses/text-places.ts'
 import { holdsAsync } from '../support/property.ts'
 import { routedCall } from '../support/stages.ts'
+import { turnsDuring } from '../support/turns-during.ts'
 import { wordFilter } from '../support/word-stages.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
@@ -239,15 +240,7 @@ t.test('a large complete answer is searched in turns of the event loop, and keep
   const out: ChatEvent[] = []
   texts.push([{ type: 'response-start' }, { type: 'direct-answer', json }, usage], out)
   t.same([out.map(({ type }) => type), texts.dueInMs], [['response-start'], 0])
-  let turns = 0
-  let isDone = false
-  const turn = (): void => {
-    turns++
-    if (!isDone) setImmediate(turn)
-  }
-  setImmediate(turn)
-  await texts.decide(out)
-  isDone = true
+  const turns = await turnsDuring(() => texts.decide(out))
   t.ok(turns > 4, `${turns} turns`)
   const replaced = json.replaceAll('abc', '(an island)')
   t.same([out.slice(1), texts.dueInMs], [[{ type: 'direct-answer', json: replaced }, usage], undefined])

@@ -3,6 +3,7 @@ import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { JudgedTexts } from '../../lib/guards/judged-texts.ts'
 import { messages } from '../../lib/dialects/messages/index.ts'
+import { turnsDuring } from '../support/turns-during.ts'
 import { holdsAsync } from '../support/property.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { JudgeWindow, TextJudge } from '../../lib/guards/text-judge.ts'
@@ -77,7 +78,8 @@ t.test('what differs first and last is replaced, wherever events are cut', async
     [['ab', 'cd'], 'abcdX'],
     [['ab', 'cd'], ''],
     [['aa', 'aa'], 'aaa'],
-    [['a', 'b', 'c'], 'xbz']
+    [['a', 'b', 'c'], 'xbz'],
+    [['a'.repeat(10_000), 'b', 'c'.repeat(10_000)], `${'a'.repeat(10_000)}x${'c'.repeat(10_000)}`]
   ] as const) {
     const judge: TextJudge = { ...judgeOf('').judge, window: undefined, judge: async () => [made] }
     t.equal(
@@ -143,6 +145,31 @@ t.test('no window begins in the middle of a character', async t => {
   t.equal(textsOf(out)['text-delta 0 '], said)
   t.ok(shown.length > 1)
   t.same(shown.flat().filter(one => /^[\udc00-\udfff]/.test(one)), [])
+})
+
+t.test('a large complete answer is judged in turns of the event loop, and keeps its place', async t => {
+  const { judge, shown } = judgeOf('abc', undefined)
+  const texts = new JudgedTexts(judge, messages.directTexts)
+  const content = Array.from({ length: 20_000 }, () => ({ type: 'text', text: 'abc' }))
+  const json = JSON.stringify({ content }, null, 1)
+  const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
+  const out: ChatEvent[] = []
+  const turns = await turnsDuring(async () => {
+    texts.push([{ type: 'response-start' }, { type: 'direct-answer', json }, usage], out)
+    t.same([out.map(({ type }) => type), shown], [['response-start'], []])
+    await texts.end(out)
+  })
+  t.ok(turns > 30, `${turns} turns`)
+  t.equal(shown.length, 1, 'all texts together')
+  t.same(out.slice(1), [{ type: 'direct-answer', json: json.replaceAll('abc', '[X]') }, usage])
+  const twice = `{"content":"abc",${json.slice(1)}`
+  t.same(
+    await through(new JudgedTexts(judgeOf('none', undefined).judge, messages.directTexts), [
+      { type: 'direct-answer', json: twice }
+    ]),
+    [{ type: 'direct-answer', json: JSON.stringify({ content }) }],
+    'without what nobody sees'
+  )
 })
 
 t.test('complete texts of an event are judged with the next window, and their event waits', async t => {

@@ -19,6 +19,7 @@ import {
   unseen,
   type TextPlace
 } from '../../lib/json/place-table.ts'
+import { turnsDuring } from '../support/turns-during.ts'
 
 /** Replaces every text in capitals, and notes what was looked at. */
 function shout (
@@ -162,6 +163,38 @@ t.test('of a text that holds JSON its strings are replaced, in the text', t => {
     'a piece of one is no JSON'
   )
   t.end()
+})
+
+t.test('a large value gets in turns of the event loop what it would get at once', async t => {
+  const places = new PlaceTable({
+    'list[].text': text,
+    'list[](call).input.**': toolCall,
+    'map.**': freeText,
+    'secret.**': unseen('a secret')
+  })
+  const call = { type: 'call', text: 'x', input: { deep: ['y', { z: 1 }] } }
+  const value = {
+    list: Array.from({ length: 5000 }, (_, number) => number % 3 === 0 ? call : { text: `t${number}` }),
+    map: Object.fromEntries(Array.from({ length: 5000 }, (_, number) => [`n${number}`, 'v'])),
+    nested: [[Array.from({ length: 5000 }, () => ['w'])]],
+    secret: ['s']
+  }
+  for (const change of [(given: string) => given, (given: string) => given.toUpperCase()]) {
+    const seen: string[][] = [[], []]
+    const noting = (list: string[] = []) => (given: string, { kind }: TextPlace): string => {
+      list.push(`${kind} ${given}`)
+      return change(given)
+    }
+    let replaced: unknown
+    const turns = await turnsDuring(async () => {
+      replaced = await places.replaceInTurns(value, noting(seen[0]))
+    })
+    t.ok(turns > 8, `${turns} turns`)
+    const expected = places.replace(value, noting(seen[1]))
+    t.same(replaced, expected)
+    t.equal(replaced === value, expected === value)
+    t.same(seen[0]?.toSorted(), seen[1]?.toSorted())
+  }
 })
 
 t.test('data in place of an address is not looked at', t => {
