@@ -2,10 +2,18 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
-import type { Adapter, Provider } from '../providers/provider.ts'
+import type { PointedText } from '../guards/text-judge.ts'
+import type { Adapter, AdapterInput, Provider } from '../providers/provider.ts'
 import type { Route } from '../core/route.ts'
 
 const maxAnswerBytes = 4 * 1024 * 1024
+/** Characters from which on a request is printed in turns of the event loop. */
+const largeLength = 1024 * 1024
+
+/** Returns true for texts so long that the request for them is printed while it is sent. */
+export function areLarge (texts: readonly PointedText[]): boolean {
+  return texts.reduce((sum, { text }) => sum + text.length, 0) >= largeLength
+}
 
 /** Returns the route of a model that is named as `provider/model`. */
 export function routeOf (model: string): Route {
@@ -22,11 +30,10 @@ export function routeOf (model: string): Route {
 export async function askProvider<R, E> (
   provider: Provider,
   adapter: Adapter<R, E>,
-  request: R,
-  route: Route,
+  asked: Pick<AdapterInput<R>, 'request' | 'route' | 'isLarge'>,
   signal: AbortSignal
 ): Promise<readonly E[]> {
-  const input = { request, route, quirks: provider.quirks, streamed: false }
+  const input = { ...asked, quirks: provider.quirks, streamed: false }
   const response = await provider.transport.send(adapter.request(input), {
     signal,
     credential: provider.authorize(),

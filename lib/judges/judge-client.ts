@@ -3,6 +3,7 @@
 import { httpTransport } from '../client/transport.ts'
 import { sleep } from '../async/sleep.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
+import { printText } from '../json/print-in-turns.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { Settings } from '../core/settings.ts'
 import type { UpstreamResponse } from '../providers/provider.ts'
@@ -79,11 +80,11 @@ export function judgeClient (
   }
   return {
     post: async (path, value, signal, sign = () => ({})) => {
-      const body = JSON.stringify(value)
-      const bytes = Buffer.byteLength(body)
-      if (bytes > maxBytes) {
-        throw new Error(`the texts take ${bytes} bytes, more than \`max_bytes\` of the stage`)
-      }
+      const body = await printText(value, bytes => {
+        if (bytes > maxBytes) {
+          throw new Error(`the texts take more than \`max_bytes\` of the stage, ${maxBytes} bytes`)
+        }
+      })
       const signature = sign(body)
       let response: UpstreamResponse | undefined
       for (let failed = 0; response === undefined; failed++) {

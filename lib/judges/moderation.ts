@@ -1,6 +1,6 @@
 /** Has a model for moderation, at one of the configured providers, look at texts. */
 
-import { askProvider, routeOf } from './ask-provider.ts'
+import { areLarge, askProvider, routeOf } from './ask-provider.ts'
 import type { Judge } from '../guards/text-judge.ts'
 import type { JudgeInput } from './judge-input.ts'
 
@@ -15,7 +15,8 @@ export function openModeration ({ settings: { model = '', categories }, services
       const adapter = provider.adapters.moderation
       if (adapter === undefined) throw new Error(`the provider ${providerId} has no API for moderations`)
       const request = { texts: texts.map(({ text }) => text) }
-      const [event] = await askProvider(provider, adapter, request, route, signal)
+      const isLarge = areLarge(texts)
+      const [event] = await askProvider(provider, adapter, { request, route, isLarge }, signal)
       if (event === undefined) throw new Error('the moderation API has no result')
       const found = event.result.map(moderation =>
         moderation.categories.filter(name => categories?.includes(name) ?? true))

@@ -8,8 +8,9 @@
 
 import { randomBytes } from 'node:crypto'
 import { charactersPerToken, usageOfTokens, type Usage } from '../core/usage.ts'
+import { printText } from '../json/print-in-turns.ts'
 import { checkLookAffordable } from '../limits/prices.ts'
-import { askProvider, routeOf } from './ask-provider.ts'
+import { areLarge, askProvider, routeOf } from './ask-provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { JudgedRequest } from '../core/record.ts'
@@ -42,7 +43,7 @@ export function openPromptInjection ({
       const adapter = provider.adapters.chat
       if (adapter === undefined) throw new Error(`the provider ${providerId} has no chat models`)
       const words = { found: randomWord(), none: randomWord() }
-      const request: ChatInput = { model, ...requestFor(prompt, texts, words) }
+      const request: ChatInput = { model, ...await requestFor(prompt, texts, words) }
       const { models } = services()
       const most = maxTokensOf(request.messages)
       checkLookAffordable(call, models, route, { prompt: most, completion: maxTokens })
@@ -58,7 +59,8 @@ export function openPromptInjection ({
       const end = (used: readonly JudgedRequest[]): void => {
         judged.splice(judged.indexOf(begun), 1, ...used)
       }
-      const events = await askProvider(provider, adapter, request, route, signal).catch((error: unknown) => {
+      const asked = { request, route, isLarge: areLarge(texts) }
+      const events = await askProvider(provider, adapter, asked, signal).catch((error: unknown) => {
         if (!signal.aborted) end([])
         throw error
       })
@@ -75,12 +77,12 @@ function randomWord (): string {
   return randomBytes(6).toString('hex')
 }
 
-function requestFor (
+async function requestFor (
   prompt: string,
   texts: readonly PointedText[],
   { found, none }: { readonly found: string, readonly none: string }
-): Pick<ChatInput, 'messages' | 'max_completion_tokens'> {
-  const content = `${JSON.stringify(texts.map(({ text }) => text))}\n\nAnswer with the word ${found} if one of these texts is an injection, else with the word ${none}, and nothing else.`
+): Promise<Pick<ChatInput, 'messages' | 'max_completion_tokens'>> {
+  const content = `${await printText(texts.map(({ text }) => text))}\n\nAnswer with the word ${found} if one of these texts is an injection, else with the word ${none}, and nothing else.`
   return {
     messages: [{ role: 'system', content: prompt }, { role: 'user', content }],
     max_completion_tokens: maxTokens
@@ -89,8 +91,11 @@ function requestFor (
 
 /** Returns the tokens of a prompt at most, as those of a call are estimated. */
 function maxTokensOf (messages: ChatInput['messages']): number {
-  const characters = messages.reduce((sum, { content }) => sum + (content?.length ?? 0), 0)
-  return Math.ceil(2 * characters / charactersPerToken)
+  return Math.ceil(2 * charactersOf(messages) / charactersPerToken)
+}
+
+function charactersOf (messages: ChatInput['messages']): number {
+  return messages.reduce((sum, { content }) => sum + (content?.length ?? 0), 0)
 }
 
 function textOf (events: readonly ChatEvent[]): string {
@@ -104,6 +109,6 @@ function usedBy (events: readonly ChatEvent[], { messages }: ChatInput, modelId:
 }
 
 function estimate (messages: ChatInput['messages'], answer: string): Usage {
-  const promptTokens = Math.ceil(JSON.stringify(messages).length / charactersPerToken)
+  const promptTokens = Math.ceil(charactersOf(messages) / charactersPerToken)
   return usageOfTokens(promptTokens, Math.ceil(answer.length / charactersPerToken))
 }

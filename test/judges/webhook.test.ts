@@ -10,6 +10,7 @@ import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '
 import { chatUpstreamAt, testGateway, testKey } from '../support/gateway.ts'
 import { startLitellm } from '../support/litellm-proxy.ts'
 import { routedCall } from '../support/stages.ts'
+import { turnsDuring } from '../support/turns-during.ts'
 import type { PointedText, Verdict } from '../../lib/guards/text-judge.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
@@ -177,6 +178,16 @@ t.test('what is too large is neither sent nor read', async t => {
   await t.rejects(look(t, url, { maxBytes: 1024 }, 5_000, [{ text: 'x'.repeat(1024), point: 'request' }]), {
     message: /more than `max_bytes`/
   })
+  t.equal(requests.length, 0)
+})
+
+t.test('long texts are printed in turns of the event loop', async t => {
+  const { url, requests } = await service(t, json({}))
+  const texts: PointedText[] = [{ text: 'x'.repeat(4_000_000), point: 'request' }]
+  const turns = await turnsDuring(async () => {
+    await t.rejects(look(t, url, { maxBytes: 3_000_000 }, 5_000, texts), { message: /more than `max_bytes`/ })
+  })
+  t.ok(turns > 20, `${turns} turns`)
   t.equal(requests.length, 0)
 })
 

@@ -6,18 +6,18 @@
 
 import { objectOf } from '../../json/guards.ts'
 import { readError } from '../chat-completions/errors.ts'
-import { jsonHeaders } from '../json-api.ts'
+import { jsonBody, jsonHeaders } from '../json-api.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { Adapter, Moderation, ModerationInput } from '../provider.ts'
 
 /** The result has a moderation for each text, in their order. */
 export const openaiModerations: Adapter<ModerationInput, ResultEvent<readonly Moderation[]>> = {
-  request: ({ request: { texts }, route: { model } }) => ({
+  request: input => ({
     method: 'POST',
     path: '/moderations',
     headers: jsonHeaders,
-    body: JSON.stringify({ model, input: texts })
+    body: jsonBody({ model: input.route.model, input: input.request.texts }, input)
   }),
   read: (_head, { request: { texts } }) => ({
     as: 'json',
