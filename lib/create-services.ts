@@ -1,3 +1,5 @@
+/** Creates the services of a configuration, and closes what they hold. */
+
 import { hkdfSync, randomBytes } from 'node:crypto'
 import { inspectedEndpoints } from './guards/stage-scope.ts'
 import { AnswerCache } from './cache/answer-cache.ts'
@@ -28,12 +30,9 @@ import { providerDigests, sameProviders } from './routing/same-provider.ts'
 import { describeError, loggableError } from './text/describe-error.ts'
 import { httpTransport } from './client/transport.ts'
 import type { HoldMemory } from './core/call.ts'
-import type { Alerts } from './alerts/alerts.ts'
-import type { UsageExports } from './exports/usage-exports.ts'
 import type { BodyRecorder } from './bodies/body-recorder.ts'
 import type { CaptureBodies } from './core/body-capture.ts'
 import type { Judge } from './guards/text-judge.ts'
-import type { NamedBudgets } from './limits/named-budgets.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
 import type { CaptureContent } from './telemetry/span-content.ts'
@@ -47,8 +46,8 @@ export interface OwnedServices extends Services {
   readonly close: () => Promise<void>
 }
 
-/** Services that outlive a configuration: every one gets them as they are. */
-type LastingServices = Pick<
+/** Services that are made elsewhere: `createServices` passes them on. */
+type GivenServices = Pick<
   Services,
   | 'keys'
   | 'ready'
@@ -59,9 +58,14 @@ type LastingServices = Pick<
   | 'recordAnswer'
   | 'recordSent'
   | 'beginTrace'
+  | 'namedBudgets'
+  | 'admin'
+  | 'alerts'
+  | 'usageExports'
 >
 
-export interface ServiceParts extends LastingServices {
+/** Alerts, exports and judges are closed with the services. */
+export interface ServiceOptions extends GivenServices {
   readonly log: Log
   /**
    * Keys the digests of names and texts: of the store, or of the process if it has none. Default: a new one,
@@ -72,7 +76,6 @@ export interface ServiceParts extends LastingServices {
   readonly limiter?: Limiter
   /** Bounds what arrives from tool servers together with the calls. Default: nothing does. */
   readonly holdMemory?: HoldMemory
-  readonly admin?: Services['admin']
   /** Keeps the bodies that the configuration says. Default: none are kept. */
   readonly bodyRecorder?: BodyRecorder | undefined
   /** Has the texts of calls noted for their spans. Default: spans have none. */
@@ -80,19 +83,13 @@ export interface ServiceParts extends LastingServices {
   /** Keeps answers for several processes. Default: each keeps its own. */
   readonly sharedAnswers?: SharedTexts | undefined
   /** Called with each cooldown of a provider or a model that begins or ends here. */
-  readonly onCooldown?: (cooldown: SharedCooldown) => void
+  readonly onCooldown?: ((cooldown: SharedCooldown) => void) | undefined
   /** Providers in addition to those of the settings, whose ids they may replace. */
-  readonly providers?: readonly Provider[]
+  readonly providers?: readonly Provider[] | undefined
   /** False: the model lists of providers are not read. Default true. */
   readonly discoverModels?: boolean
-  /** The stages of the settings that are no patterns, by name; they are closed with the services. */
+  /** The stages of the settings that are no patterns, by name. */
   readonly judges?: ReadonlyMap<string, Judge>
-  /** The alerts of the settings; they are closed with the services. */
-  readonly alerts?: Alerts | undefined
-  /** The exports of the settings; they are closed with the services. */
-  readonly usageExports?: UsageExports | undefined
-  /** The budgets of the settings that tags, models and end users have. */
-  readonly namedBudgets?: NamedBudgets | undefined
   /** Services of the last configuration: what they know of providers that are still the same is kept. */
   readonly previous?: Pick<Services, 'settings' | 'routeHealth'>
 }
@@ -101,13 +98,12 @@ export interface ServiceParts extends LastingServices {
 type Closing = Array<() => Promise<void>>
 
 /** Creates the services of a configuration: everything that holds sockets or state. */
-export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
+export function createServices (settings: Settings, options: ServiceOptions): OwnedServices {
   const {
     log,
     secret = randomBytes(32),
     limiter = new LocalLimiter(),
     holdMemory,
-    admin,
     bodyRecorder,
     captureContent,
     sharedAnswers,
@@ -115,12 +111,9 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     providers: extraProviders = [],
     discoverModels = true,
     judges = new Map<string, Judge>(),
-    alerts,
-    usageExports,
-    namedBudgets,
     previous,
-    ...lasting
-  } = parts
+    ...given
+  } = options
   const closing: Closing = []
   const lifetime = new AbortController()
   const abandonedAnswers = new AbandonedAnswers()
@@ -132,19 +125,12 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   const toolServers = createToolServers(settings, holdMemory)
   const mirrors = settings.routes.some(({ mirror }) => mirror !== undefined) ? new Mirrors() : undefined
   const tokenCounter = createTokenCounter()
-  closing.push(toolServers.close, tokenCounter.close)
-  if (mirrors !== undefined) closing.push(async () => await mirrors.close())
-  if (alerts !== undefined) closing.push(alerts.close)
-  if (usageExports !== undefined) closing.push(usageExports.close)
-  closing.push(...[...judges.values()].map(judge => async () => await judge.close?.()))
-
-  const hidesCost = costHiding(settings.usage)
-  const tagsOfKey = ownTags(settings.usage)
-  const captureBodies = capturing(settings, providers, bodyRecorder, captureContent)
-  const tagsOfRoutes = routeTags(settings.usage)
-  const digestEndUsers = endUserDigests(settings, secret)
+  const { alerts, usageExports } = given
+  for (const service of [toolServers, tokenCounter, mirrors, alerts, usageExports, ...judges.values()]) {
+    closing.push(async () => await service?.close?.())
+  }
   return {
-    ...lasting,
+    ...given,
     settings,
     inspectedEndpoints: inspectedEndpoints(settings),
     models,
@@ -155,22 +141,15 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     tokenCounter,
     limiter,
     listed,
-    ...mirrors !== undefined && { mirrors },
-    ...hidesCost !== undefined && { hidesCost },
-    ...tagsOfKey !== undefined && { ownTags: tagsOfKey },
-    ...captureBodies !== undefined && { captureBodies },
-    ...digestEndUsers !== undefined && { digestEndUsers },
-    ...tagsOfRoutes !== undefined && { routeTags: tagsOfRoutes },
-    ...namedBudgets !== undefined && { namedBudgets },
-    ...admin !== undefined && isDashboardServed(settings) && { admin },
-    ...alerts !== undefined && { alerts },
-    ...usageExports !== undefined && { usageExports },
-    ...settings.stages.length > 0 && {
-      textStages: openStages(settings, judges, log, secret)
-    },
-    ...settings.cache.answers !== undefined && {
-      answerCache: openAnswerCache(settings, settings.cache.answers, secret, sharedAnswers)
-    },
+    mirrors,
+    hidesCost: costHiding(settings.usage),
+    ownTags: ownTags(settings.usage),
+    routeTags: routeTags(settings.usage),
+    captureBodies: capturing(settings, providers, bodyRecorder, captureContent),
+    digestEndUsers: endUserDigests(settings, secret),
+    admin: isDashboardServed(settings) ? given.admin : undefined,
+    textStages: openStages(settings, judges, log, secret),
+    answerCache: openAnswerCache(settings, secret, sharedAnswers),
     close: async () => {
       lifetime.abort()
       abandonedAnswers.stop()
@@ -185,19 +164,19 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
  */
 export function createLookupServices (
   settings: Settings,
-  parts: Pick<ServiceParts, 'log' | 'discoverModels'>
+  options: Pick<ServiceOptions, 'log' | 'discoverModels'>
 ): OwnedServices {
   return createServices(
     { ...settings, stages: [] },
-    { ...parts, keys: { check: () => undefined }, ready: () => false }
+    { ...options, keys: { check: () => undefined }, ready: () => false }
   )
 }
 
 /** Opens the health of routes; what the last configuration knew of the same providers is kept. */
 function openRouteHealth (
   settings: Settings,
-  onCooldown: ServiceParts['onCooldown'],
-  previous: ServiceParts['previous']
+  onCooldown: ServiceOptions['onCooldown'],
+  previous: ServiceOptions['previous']
 ): RouteHealth {
   const routeHealth = new RouteHealth(undefined, onCooldown)
   if (previous !== undefined) {
@@ -219,7 +198,7 @@ function openProviders (
   return new Map([...providers, ...others].map(provider => [provider.id, provider]))
 }
 
-function openProvider (settings: ProviderSettings, closing: Array<() => Promise<void>>): Provider {
+function openProvider (settings: ProviderSettings, closing: Closing): Provider {
   const { inProcess } = kinds[settings.kind]
   if (inProcess === 'programs') return createProvider(settings, localTransport())
   if (inProcess === 'simulator') return createProvider(settings, sandboxTransport(settings.options))
@@ -319,7 +298,7 @@ function capturing (
 }
 
 /**
- * Opens the stages of the configuration that look at texts.
+ * Opens the stages of the configuration that look at texts; `undefined` where it has none.
  *
  * @param secret of the store: names what reversible stages find
  */
@@ -328,7 +307,8 @@ function openStages (
   judges: ReadonlyMap<string, Judge>,
   log: Log,
   secret: Buffer
-): ConfiguredStages {
+): ConfiguredStages | undefined {
+  if (stages.length === 0) return undefined
   return new ConfiguredStages(stages, {
     judges,
     exposesNames: server.exposeStages,
@@ -338,16 +318,20 @@ function openStages (
   })
 }
 
-/** @param secret of the store, which the processes that share answers have in common */
+/**
+ * Opens the cache of answers; `undefined` where the configuration has none.
+ *
+ * @param secret of the store, which the processes that share answers have in common
+ */
 function openAnswerCache (
-  { stages, providers }: Settings,
-  settings: NonNullable<Settings['cache']['answers']>,
+  { stages, providers, cache: { answers } }: Settings,
   secret: Buffer,
   shared: SharedTexts | undefined
-): AnswerCache {
+): AnswerCache | undefined {
+  if (answers === undefined) return undefined
   return new AnswerCache({
-    settings,
-    entries: shared === undefined ? new MemoryEntries(settings.maxBytes) : new SealedEntries(shared),
+    settings: answers,
+    entries: shared === undefined ? new MemoryEntries(answers.maxBytes) : new SealedEntries(shared),
     secret: Buffer.from(hkdfSync('sha256', secret, '', 'cached answers', 32)),
     configuration: JSON.stringify([stages, [...providerDigests(providers)]])
   })

@@ -16,7 +16,7 @@ import { errorFormatOf } from './dialects/error-format.ts'
 import { CallRecords, type CallObserver } from './gateway/call-records.ts'
 import { DeferredWork } from './gateway/deferred-work.ts'
 import { LiveServices } from './gateway/live-services.ts'
-import { OpenedGateway, type OpenedParts, type StopState } from './gateway/opened-gateway.ts'
+import { OpenedGateway, type OpenedGatewayOptions } from './gateway/opened-gateway.ts'
 import { openTracer } from './gateway/open-telemetry.ts'
 import { allowedHosts } from './http/allowed-hosts.ts'
 import { createApp, type App, type Middleware } from './http/app.ts'
@@ -35,10 +35,10 @@ import type { Alerts } from './alerts/alerts.ts'
 import type { UsageExports } from './exports/usage-exports.ts'
 import type { SharedTexts } from './cache/entries.ts'
 import type { LiveConfiguration } from './config/live-configuration.ts'
-import type { CooldownExchange, SharedCooldown } from './coordination/cooldown-exchange.ts'
+import type { CooldownExchange } from './coordination/cooldown-exchange.ts'
 import type { Endpoint } from './core/endpoint.ts'
 import type { Settings } from './core/settings.ts'
-import type { ServiceParts } from './create-services.ts'
+import type { ServiceOptions } from './create-services.ts'
 import type { KeyStore } from './keys/key-store.ts'
 import type { Judge } from './guards/text-judge.ts'
 import type { Keys } from './keys/keys.ts'
@@ -153,7 +153,7 @@ async function openGateway (
   options: GatewayOptions,
   tracer: CallTracer | undefined
 ): Promise<Gateway> {
-  const { log, database, usageDatabase, coordination } = options
+  const { keys, log, database, usageDatabase, coordination, providers } = options
   const ownLimiter = options.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = options.limiter ?? ownLimiter ?? createLimiter(undefined, log)
   const stop = { isDraining: false, isClosed: false }
@@ -178,17 +178,32 @@ async function openGateway (
     ...(usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : []),
     ...((services().usageExports?.failures.size ?? 0) > 0 ? ['exports'] : [])
   ]
-  const lasting: ServiceParts = {
-    ...lastingParts(options, { limiter, stop, records, work, admin, tracer, degraded }),
+  const lasting: ServiceOptions = {
+    keys,
+    log,
+    providers,
     secret,
-    holdMemory: keyId => app.admission.holdMemory(keyId)
+    degraded,
+    recordAnswer: records.answered,
+    recordSent: records.sent,
+    limiter: onceRecorded(limiter, () => records.importing),
+    ready: () => !stop.isDraining,
+    holdMemory: keyId => app.admission.holdMemory(keyId),
+    beginTrace: tracer?.begin,
+    captureContent: tracer?.captureContent,
+    deferrals: work?.deferrals,
+    responseStore: work?.responseStore,
+    backgroundRuns: work?.backgroundRuns,
+    admin: admin?.open,
+    sharedAnswers: coordination?.answers,
+    onCooldown: coordination && (cooldown => coordination.cooldowns.report(cooldown))
   }
   const live = await LiveServices.open(settings, {
     log,
-    parts: async settings => ({
+    serviceOptions: async settings => ({
       ...lasting,
-      namedBudgets: await namedBudgetsOf(settings, options, secret),
-      ...await partsOf(settings, options, records, services, degraded)
+      namedBudgets: await loadNamedBudgets(settings, options, secret),
+      ...await openConfigured(settings, options, { records, services, degraded })
     }),
     endpoints: options.endpoints ?? (services => allEndpoints(services, settings)),
     onReplaced: ({ limits }) => {
@@ -242,60 +257,26 @@ function openRecords (
 }
 
 interface Opened {
-  readonly limiter: Limiter
-  readonly stop: StopState
   readonly records: CallRecords
-  readonly work: DeferredWork | undefined
-  readonly admin: LazyAdmin | undefined
-  readonly tracer: CallTracer | undefined
+  readonly services: () => Services
   readonly degraded: () => readonly string[]
 }
 
-/** Returns what the services of every configuration are made of. */
-function lastingParts (
-  { keys, log, coordination, providers = [] }: GatewayOptions,
-  { limiter, stop, records, work, admin, tracer, degraded }: Opened
-): ServiceParts {
-  return {
-    keys,
-    log,
-    degraded,
-    recordAnswer: records.answered,
-    limiter: onceRecorded(limiter, () => records.importing),
-    ready: () => !stop.isDraining,
-    providers,
-    recordSent: records.sent,
-    ...tracer !== undefined && { beginTrace: tracer.begin, captureContent: tracer.captureContent },
-    ...work !== undefined && {
-      deferrals: work.deferrals,
-      responseStore: work.responseStore,
-      backgroundRuns: work.backgroundRuns
-    },
-    ...admin !== undefined && { admin: admin.open },
-    sharedAnswers: coordination?.answers,
-    ...coordination !== undefined && {
-      onCooldown: (cooldown: SharedCooldown) => coordination.cooldowns.report(cooldown)
-    }
-  }
-}
-
 /**
- * Opens what is made anew for each configuration, besides its services. @throws ConfigError; nothing is left
- * open then
+ * Opens what each configuration needs anew: the recorder of bodies, judges, exports and alerts. After a
+ * ConfigError nothing is left open.
  */
-async function partsOf (
+async function openConfigured (
   settings: Settings,
   options: GatewayOptions,
-  records: CallRecords,
-  services: () => Services,
-  degraded: () => readonly string[]
-): Promise<Pick<ServiceParts, 'bodyRecorder' | 'judges' | 'alerts' | 'usageExports'>> {
+  { records, services, degraded }: Opened
+): Promise<Pick<ServiceOptions, 'bodyRecorder' | 'judges' | 'alerts' | 'usageExports'>> {
   const bodyRecorder = await records.bodyRecorderFor(settings)
-  const judges = await judgesOf(settings, services)
-  let usageExports: ServiceParts['usageExports']
+  const judges = await loadJudges(settings, services)
+  let usageExports: UsageExports | undefined
   try {
-    usageExports = await exportsOf(settings, options)
-    return { bodyRecorder, judges, usageExports, alerts: await alertsOf(settings, options, degraded) }
+    usageExports = await loadExports(settings, options)
+    return { bodyRecorder, judges, usageExports, alerts: await loadAlerts(settings, options, degraded) }
   } catch (error) {
     await usageExports?.close()
     await closeJudges(judges)
@@ -313,7 +294,7 @@ function allEndpoints (services: Services, { server }: Settings): readonly Endpo
 function openApp (
   { server, limits }: Settings,
   { log, middleware }: GatewayOptions,
-  { live, records, tracer, stop }: Pick<OpenedParts, 'live' | 'records' | 'tracer' | 'stop'>
+  { live, records, tracer, stop }: Pick<OpenedGatewayOptions, 'live' | 'records' | 'tracer' | 'stop'>
 ): App {
   return createApp({
     live,
@@ -358,7 +339,10 @@ function lazyAdmin ({ database, keyStore, configuration }: GatewayOptions): Lazy
  * Opens the stages that are no patterns, loaded once a configuration has some. @throws ConfigError for one
  * that cannot be used
  */
-async function judgesOf (settings: Settings, services: () => Services): Promise<ReadonlyMap<string, Judge>> {
+async function loadJudges (
+  settings: Settings,
+  services: () => Services
+): Promise<ReadonlyMap<string, Judge>> {
   if (settings.stages.every(({ use }) => stageKindOf(use) === 'pattern')) return new Map()
   const { openJudges } = await import('./judges/open-judges.ts')
   return await openJudges(settings, services)
@@ -369,7 +353,7 @@ async function judgesOf (settings: Settings, services: () => Services): Promise<
  *
  * @param secret of the store
  */
-async function namedBudgetsOf (
+async function loadNamedBudgets (
   settings: Settings,
   { usageDatabase }: GatewayOptions,
   secret: Buffer
@@ -385,7 +369,7 @@ async function namedBudgetsOf (
  * Opens alerts, loaded once a configuration has channels for them. @throws ConfigError where a package that
  * these need is not installed
  */
-async function alertsOf (
+async function loadAlerts (
   settings: Settings,
   { database, keyStore, log }: GatewayOptions,
   degraded: () => readonly string[]
@@ -399,7 +383,7 @@ async function alertsOf (
 }
 
 /** Opens exports of usage, loaded once a configuration has some. */
-async function exportsOf (
+async function loadExports (
   settings: Settings,
   { database, log }: GatewayOptions
 ): Promise<UsageExports | undefined> {

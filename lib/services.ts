@@ -32,46 +32,46 @@ export interface Services {
   readonly toolServers: ToolServers
   readonly abandonedAnswers: AbandonedAnswers
   readonly routeHealth: RouteHealth
-  /** Absent without a store: nothing is deferred then, calls are completed at once. */
-  readonly deferrals?: Deferrals
-  /** Absent without a store: no response is kept then. */
-  readonly responseStore?: ResponseStore
-  readonly backgroundRuns?: BackgroundRuns
-  /** Absent where calls are not recorded. */
-  readonly recordAnswer?: RecordAnswer
-  readonly recordSent?: RecordSent
+  /** Absent without a store: nothing is deferred, and calls are completed at once. */
+  readonly deferrals?: Deferrals | undefined
+  /** Absent without a store: no response is kept. */
+  readonly responseStore?: ResponseStore | undefined
+  readonly backgroundRuns?: BackgroundRuns | undefined
+  /** Absent where calls are not recorded, as `recordSent` is. */
+  readonly recordAnswer?: RecordAnswer | undefined
+  readonly recordSent?: RecordSent | undefined
   /** Begins the trace of a call by the headers of its request. Absent where no traces are sent. */
-  readonly beginTrace?: (headers: Call['headers']) => CallTrace
+  readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
   /** Absent where no bodies are kept. */
-  readonly captureBodies?: CaptureBodies
-  /** Endpoints of which nothing is kept before stages have looked at a request. Absent: there are none. */
-  readonly inspectedEndpoints?: ReadonlySet<string>
-  /** Returns true for keys that may not see costs. Absent when every key may. */
-  readonly hidesCost?: (key: ApiKey) => boolean
+  readonly captureBodies?: CaptureBodies | undefined
+  /** Endpoints of which nothing is kept until stages have seen the request. Absent where no stage looks. */
+  readonly inspectedEndpoints?: ReadonlySet<string> | undefined
+  /** Returns true for a key that may not see costs. Absent where every key may. */
+  readonly hidesCost?: ((key: ApiKey) => boolean) | undefined
   /** Lists the tags that the configuration gives to the calls of a key. Absent where it gives none. */
-  readonly ownTags?: (key: ApiKey) => readonly string[]
+  readonly ownTags?: ((key: ApiKey) => readonly string[]) | undefined
   /** Returns what digests the names of end users in calls of a key. Absent where names are kept. */
-  readonly digestEndUsers?: (key: ApiKey) => (name: string) => string
+  readonly digestEndUsers?: ((key: ApiKey) => (name: string) => string) | undefined
   /** Lists the tags that the configuration gives to routes by name. Absent where it gives none. */
-  readonly routeTags?: (names: readonly string[]) => readonly string[]
+  readonly routeTags?: ((names: readonly string[]) => readonly string[]) | undefined
   /** Finds budgets of tags, models and end users. Absent where there are none. */
   readonly namedBudgets?: NamedBudgets | undefined
   /** Opens what the admin API works with. Absent without a store, and where the dashboard is off. */
-  readonly admin?: () => Promise<Admin>
-  /** Absent where none are sent. */
-  readonly alerts?: Alerts
-  /** Absent where none are written. */
-  readonly usageExports?: UsageExports
-  /** Look at the texts of calls. Absent where nothing does. */
-  readonly textStages?: TextStages
-  /** Run calls of mirrored routes with other models. Absent where no route is mirrored. */
-  readonly mirrors?: Mirrors
-  /** Absent where every call is answered anew. */
-  readonly answerCache?: AnswerCache
+  readonly admin?: (() => Promise<Admin>) | undefined
+  /** Absent where no channel for alerts is configured. */
+  readonly alerts?: Alerts | undefined
+  /** Absent where no target for exports is configured. */
+  readonly usageExports?: UsageExports | undefined
+  /** The stages that look at the texts of calls. Absent where none is configured. */
+  readonly textStages?: TextStages | undefined
+  /** Runs calls of mirrored routes with other models. Absent where no route is mirrored. */
+  readonly mirrors?: Mirrors | undefined
+  /** Absent where answers are not cached. */
+  readonly answerCache?: AnswerCache | undefined
   readonly tokenCounter: TokenCounter
   readonly limiter: Limiter
   /** False while the process is shutting down. */
   readonly ready: () => boolean
   /** Names the parts that do not work while calls go on. */
-  readonly degraded?: () => readonly string[]
+  readonly degraded?: (() => readonly string[]) | undefined
 }

@@ -46,7 +46,7 @@ export interface ProcessState {
   /** True from the moment calls are accepted until shutting down begins. */
   readonly ready: () => boolean
   /** Names the parts that do not work while calls go on: `keys`, `ledger`, `store`. */
-  readonly degraded?: () => readonly string[]
+  readonly degraded?: (() => readonly string[]) | undefined
 }
 
 /** Serves GET /health */

@@ -29,7 +29,7 @@ export interface DeferredTask {
 
 /** `textStages` look at the answer. Absent: nothing does. */
 interface TaskServices extends DetachedServices {
-  readonly textStages?: TextStages
+  readonly textStages?: TextStages | undefined
 }
 
 /**

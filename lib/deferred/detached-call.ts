@@ -20,9 +20,9 @@ import type { Keys } from '../keys/keys.ts'
 export interface DetachedServices {
   readonly keys: Keys
   readonly settings: Settings
-  readonly captureBodies?: CaptureBodies
-  readonly beginTrace?: (headers: Call['headers']) => CallTrace
-  readonly digestEndUsers?: (key: ApiKey) => (name: string) => string
+  readonly captureBodies?: CaptureBodies | undefined
+  readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
+  readonly digestEndUsers?: ((key: ApiKey) => (name: string) => string) | undefined
 }
 
 /** The facts of a call that was admitted before. */

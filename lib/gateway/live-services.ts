@@ -1,7 +1,7 @@
 /** Holds the services and endpoints of the configuration in effect, and replaces them while calls run. */
 
 import { withTimeout } from '../async/with-timeout.ts'
-import { createServices, type OwnedServices, type ServiceParts } from '../create-services.ts'
+import { createServices, type OwnedServices, type ServiceOptions } from '../create-services.ts'
 import { closeJudges } from '../judges/close-judges.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { providerDigests } from '../routing/same-provider.ts'
@@ -23,7 +23,7 @@ const firstModelListTimeoutMs = 1000
 export interface LiveServicesOptions {
   readonly log: Log
   /** Returns what services are made of, besides the settings. */
-  readonly parts: (settings: Settings) => Promise<ServiceParts>
+  readonly serviceOptions: (settings: Settings) => Promise<ServiceOptions>
   readonly endpoints: (services: Services) => readonly Endpoint[]
   /** Called with each configuration that takes effect after the first. */
   readonly onReplaced: (settings: Settings) => void
@@ -51,7 +51,7 @@ export class LiveServices {
   }
 
   static async open (settings: Settings, options: LiveServicesOptions): Promise<LiveServices> {
-    return new LiveServices(await created(settings, await options.parts(settings)), options)
+    return new LiveServices(await created(settings, await options.serviceOptions(settings)), options)
   }
 
   /** Returns what identifies a provider with its credentials, in every process. */
@@ -73,8 +73,9 @@ export class LiveServices {
 
   async #replace (settings: Settings): Promise<void> {
     const before = this.current
-    const parts = await this.#options.parts(settings)
-    const services = await created(settings, { ...parts, previous: before })
+    const services = await created(settings, {
+      ...await this.#options.serviceOptions(settings), previous: before
+    })
     await withTimeout(modelListTimeoutMs, services.listed)
     if (this.#isClosed) {
       await services.close()
@@ -118,13 +119,13 @@ export class LiveServices {
 }
 
 /** Creates services. @throws the error of `createServices`, with what was opened for them closed */
-async function created (settings: Settings, parts: ServiceParts): Promise<OwnedServices> {
+async function created (settings: Settings, options: ServiceOptions): Promise<OwnedServices> {
   try {
-    return createServices(settings, parts)
+    return createServices(settings, options)
   } catch (error) {
-    if (parts.judges !== undefined) await closeJudges(parts.judges)
-    await parts.alerts?.close()
-    await parts.usageExports?.close()
+    if (options.judges !== undefined) await closeJudges(options.judges)
+    await options.alerts?.close()
+    await options.usageExports?.close()
     throw error
   }
 }

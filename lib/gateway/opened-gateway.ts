@@ -39,7 +39,7 @@ interface SharedState {
   readonly onTasks: (listener: () => void) => void
 }
 
-export interface OpenedParts {
+export interface OpenedGatewayOptions {
   readonly settings: Settings
   readonly log: Log
   readonly app: App
@@ -73,13 +73,13 @@ const expireEveryMs = 60_000
  */
 const lookEveryMs = 10_000
 
-/** Its public functions may be taken from it and called alone. */
+/** A gateway whose functions may be taken from it and called alone. */
 export class OpenedGateway {
-  readonly #parts: OpenedParts
+  readonly #options: OpenedGatewayOptions
   readonly #timers: readonly NodeJS.Timeout[]
 
-  constructor (parts: OpenedParts) {
-    this.#parts = parts
+  constructor (options: OpenedGatewayOptions) {
+    this.#options = options
     this.#timers = [
       setInterval(() => this.#expire(), expireEveryMs).unref(),
       setInterval(() => this.#look(), lookEveryMs).unref()
@@ -87,7 +87,7 @@ export class OpenedGateway {
   }
 
   get services (): Services {
-    return this.#parts.live.current
+    return this.#options.live.current
   }
 
   readonly start = async (): Promise<void> => {
@@ -95,10 +95,10 @@ export class OpenedGateway {
     this.#begin()
   }
 
-  readonly middleware = (): Middleware => this.#parts.app.middleware
+  readonly middleware = (): Middleware => this.#options.app.middleware
 
   readonly listen = async (mayListen?: () => Promise<number | undefined>): Promise<Address> => {
-    const { log, server: { server }, settings: { server: { host, port, tls } } } = this.#parts
+    const { log, server: { server }, settings: { server: { host, port, tls } } } = this.#options
     await this.#prepare()
     const address = await listen(server, {
       host,
@@ -114,7 +114,7 @@ export class OpenedGateway {
   }
 
   readonly reload = async (settings: Settings): Promise<void> => {
-    await this.#parts.live.replace(settings)
+    await this.#options.live.replace(settings)
   }
 
   #look (): void {
@@ -124,7 +124,7 @@ export class OpenedGateway {
   }
 
   readonly load = (): Load => {
-    const { app, records, tracer, database, degraded, coordination } = this.#parts
+    const { app, records, tracer, database, degraded, coordination } = this.#options
     return {
       openCalls: app.admission.openCalls,
       ...records.load,
@@ -137,7 +137,7 @@ export class OpenedGateway {
   }
 
   readonly close = async (): Promise<void> => {
-    const { settings, app, server: { server, close: closeServer }, live, stop } = this.#parts
+    const { settings, app, server: { server, close: closeServer }, live, stop } = this.#options
     stop.isDraining = true
     live.freeze()
     // A start that failed has no caller to warn.
@@ -160,11 +160,11 @@ export class OpenedGateway {
     server.close()
     server.closeAllConnections()
     await closed
-    await this.#closeParts()
+    await this.#closeAll()
   }
 
-  async #closeParts (): Promise<void> {
-    const { work, records, tracer, live, closeLast } = this.#parts
+  async #closeAll (): Promise<void> {
+    const { work, records, tracer, live, closeLast } = this.#options
     await work?.stop()
     for (const timer of this.#timers) clearInterval(timer)
     await records.close()
@@ -174,7 +174,7 @@ export class OpenedGateway {
   }
 
   async #prepare (): Promise<void> {
-    const { live, records, log } = this.#parts
+    const { live, records, log } = this.#options
     const listed = live.whenListed()
     await sweepUploads().catch((error: unknown) => {
       log.warn({ cause: loggableError(error) }, 'failed to delete uploads of an earlier process')
@@ -185,7 +185,7 @@ export class OpenedGateway {
   }
 
   #begin (): void {
-    const { work, coordination, live, log } = this.#parts
+    const { work, coordination, live, log } = this.#options
     work?.start()
     coordination?.onTasks(() => work?.look())
     coordination?.cooldowns.listen({
@@ -207,7 +207,7 @@ export class OpenedGateway {
    * meanwhile are waited for as well.
    */
   async #waitUntilIdle (quietMs: number): Promise<void> {
-    const { app } = this.#parts
+    const { app } = this.#options
     do {
       while (app.openCalls() > 0) await app.whenIdle()
       await sleep(quietMs)
@@ -216,7 +216,7 @@ export class OpenedGateway {
 
   /** Deletes responses and bodies of calls whose time is over. */
   #expire (): void {
-    const { records, work, log } = this.#parts
+    const { records, work, log } = this.#options
     const failed = (what: string) => (error: unknown) =>
       log.error({ error: String(error) }, `failed to delete expired ${what}`)
     work?.responseStore.expire(Date.now()).catch(failed('responses'))

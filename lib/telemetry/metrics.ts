@@ -59,7 +59,7 @@ export interface ObservedGateway {
     readonly routeHealth: RouteHealth
     readonly providers: Providers
     readonly settings: Settings
-    readonly answerCache?: { readonly bytes: number }
+    readonly answerCache?: { readonly bytes: number } | undefined
   }
   readonly load: () => Load
 }
