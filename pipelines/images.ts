@@ -75,7 +75,7 @@ export const imageVariationsDocs: Docs = {
   dryRun: RouteDecision
 }
 
-/** One event holds a complete image, and a complete answer up to ten of them. */
+/** Bytes of one event, which holds a complete image, and of a complete answer, which holds up to ten. */
 const imageBytes = 64 * 1024 * 1024
 
 type Capability = 'images' | 'imageEdits' | 'imageVariations'

@@ -47,7 +47,7 @@ import type { EndpointDoc } from '../lib/wire/endpoint-doc.ts'
 import type { Docs } from './docs.ts'
 import type { Handler } from './pipeline.ts'
 
-/** One endpoint, for whatever services there will be. */
+/** An endpoint before its services exist. */
 interface EndpointRow extends Omit<Endpoint, 'name' | 'maxBodyBytes' | 'handle'> {
   /** The scope of keys it belongs to; the admin API is for no key. */
   readonly name: EndpointName | 'admin'
@@ -64,9 +64,9 @@ const post = {
   maxBodyBytes: ({ jsonBodyBytes, jsonBodyTotalBytes }: Limits) =>
     Math.max(jsonBodyBytes, jsonBodyTotalBytes)
 } as const
-/** It may hold media in base64. */
+/** Conversations may hold media in base64. */
 const conversationBody = { ...post, keepsMedia: true } as const
-/** As many images as an edit may have, of a usual size. */
+/** Allows as many images as an edit may have, at a usual size. */
 const imageForm = {
   method: 'POST',
   body: 'multipart',

@@ -1,3 +1,5 @@
+/** Lists the models, routes and aliases that a key may use, in the form of OpenAI or Anthropic. */
+
 import { pipeline, type Handler } from './pipeline.ts'
 import { Type } from 'typebox'
 import { MessagesModel, MessagesModelList } from '../schemas/messages-answer.ts'

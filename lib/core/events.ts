@@ -90,7 +90,7 @@ export type ChatEvent =
     readonly logprobs?: Logprobs
   }
   | { readonly type: 'thinking-block', readonly choice: number, readonly block: ThinkingBlock }
-  /** One of `id`, `data` (base64), `transcript`, `expires_at`, in wire form. */
+  /** `audio` has one of `id`, `data` (base64), `transcript` and `expires_at`, in wire form. */
   | { readonly type: 'audio-delta', readonly choice: number, readonly audio: ExtraFields }
   | {
     readonly type: 'tool-call-start'

@@ -10,7 +10,7 @@ export interface Exemplar {
 /** Counts of values by size: plain data, so that it can be sent to another process. */
 export interface HistogramValue {
   readonly bounds: readonly number[]
-  /** One more than bounds: the last counts values above all of them. */
+  /** One more number than `bounds`: the last counts the values above all bounds. */
   readonly counts: readonly number[]
   readonly sum: number
   /** The last one of each bucket that has any. */

@@ -82,9 +82,9 @@ export interface ApiKey {
   readonly stages?: readonly string[]
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number
-  /** Its limits; absent means those the configuration gives such keys. */
+  /** Absent: the limits that the configuration gives to keys without any. */
   readonly limits?: KeyLimits
-  /** Absent for keys of the default one, unless that has limits. */
+  /** Absent for a key of the default project, unless that project has limits. */
   readonly project?: KeyProject
   /** The person who owns it, where limits hold for all their keys together. */
   readonly member?: KeyMember

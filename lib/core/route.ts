@@ -1,6 +1,6 @@
 import type { Traits } from './model.ts'
 
-/** The provider and model chosen for a call: plain data, no credentials. */
+/** A candidate of a call, a provider with one of its models: plain data, without credentials. */
 export interface Route {
   readonly providerId: string
   /** The model's name at the provider. */
@@ -50,7 +50,7 @@ export interface Mirror {
 export interface Ranked {
   /** A score from 0 to 1; a weight; USD per million tokens; milliseconds. */
   readonly by: 'score' | 'weight' | 'price' | 'first_byte' | 'load'
-  /** Absent while it is not known. */
+  /** Absent while unknown. */
   readonly value?: number
   /** True if calls of a session should stay with one model. */
   readonly bySession?: boolean

@@ -28,7 +28,7 @@ export interface ProviderSettings extends Omit<
   readonly listModels: boolean
   /** Several keys instead of `apiKey`, at least one. */
   readonly apiKeys?: readonly WeightedKey[]
-  /** Its own proxy, or that of the environment for it. */
+  /** The proxy of the provider: its own, or the one that the environment names for its address. */
   readonly proxy?: ProxySettings
 }
 

@@ -37,7 +37,7 @@ export function endpointRoutes (live: LiveEndpoints, answer: AnswerCall): readon
     if (method === 'GET') methods.set('HEAD', index)
   }
 
-  /** As the router would, ignores case and a slash at the end. */
+  /** Returns the methods of a path; as in the router, case and a final slash do not matter. */
   const methodsAt = (path: string): Map<string, number> | undefined =>
     byPath.get(path) ?? byPath.get(path.toLowerCase().replace(/(?<=.)\/$/, ''))
 

@@ -1,3 +1,5 @@
+/** Answers paths that no endpoint serves: says what serves instead, or which path was meant. */
+
 import { GatewayError } from '../core/errors.ts'
 
 /**

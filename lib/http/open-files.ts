@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { ServerSettings } from '../core/settings.ts'
 
 export interface OpenFiles {
-  /** Absent where the system does not say. */
+  /** Absent where the system gives no limit. */
   readonly limit?: number
   /** For each connection of a caller, another to a provider. */
   readonly wanted: number

@@ -24,7 +24,7 @@ import type { UploadedFile, UploadForm } from '../core/upload.ts'
 const fieldBytes = 1024 * 1024
 /** Boundaries and headers of the parts. */
 const framingBytes = 256 * 1024
-/** The same as the parser gets them, with bytes of parts that it has not handed over yet. */
+/** The most bytes between fields and files that the parser may have taken, parts it still holds included. */
 const maxFraming = 2 * framingBytes
 
 export interface FormLimits {

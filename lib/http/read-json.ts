@@ -113,7 +113,7 @@ interface Listeners {
 class BodyReader {
   readonly #request: RequestBody
   readonly #inflate: Inflater | undefined
-  /** Its length, where the head says so. */
+  /** The length of the body, if the request says it. */
   readonly #bodyBytes: number | undefined
   readonly #limits: JsonLimits
   readonly #resolve: (value: unknown) => void

@@ -1,3 +1,5 @@
+/** Finds references to variables and secrets in the configuration of another gateway. */
+
 import { litellmProviders } from '../models/litellm-providers.ts'
 import { isContainer, type JsonObject } from '../json/guards.ts'
 import { textOf } from './values.ts'

@@ -69,15 +69,18 @@ export abstract class DirectReader implements StreamReader<ChatEvent> {
   }
 
   /**
-   * Notes the facts of a complete answer. @returns its text for the caller. @throws ProviderFailure,
-   * GatewayError as `complete` does
+   * Notes the facts of a complete answer.
+   *
+   * @returns the text for the caller
+   * @throws ProviderFailure and GatewayError, as `complete` does
    */
   protected abstract readAnswer (value: unknown, json: string, into: ChatEvent[]): string
   /** Returns the frame of a message that needs no parser; `undefined` for others. */
   protected abstract frameWithoutFacts (message: EventSourceMessage): ChatEvent | undefined
   /**
-   * Appends the frame and the facts of a message, and sets `done` with the last. @throws ProviderFailure for
-   * an error
+   * Appends the frame and the facts of a message, and sets `done` with the last.
+   *
+   * @throws ProviderFailure for an error
    */
   protected abstract readMessage (message: EventSourceMessage, into: ChatEvent[]): void
   /** Says why the answer ended; `undefined` until it has. */

@@ -45,7 +45,7 @@ export interface Kind {
   readonly baseUrl?: string
   /** True for servers that run models of the operator's choice: the catalogue cannot know them. */
   readonly listModels?: true
-  /** Its own list of models. Default: that of the chat-completions dialect. */
+  /** How the provider lists its models. Default: as in the chat-completions dialect. */
   readonly modelList?: ModelList
   /** `upstream_api` of models that the catalogue does not know. Default: `otherUpstreamApi`. */
   readonly upstreamApi?: string

@@ -141,7 +141,7 @@ export interface UpstreamFailure {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: unknown
-  /** The same as it came, if it was read to its end. */
+  /** The body as text, if it was read to its end. */
   readonly text?: string
 }
 
@@ -260,7 +260,7 @@ export interface Capabilities {
 /** Texts for a model that says what is wrong with them. */
 export interface ModerationInput {
   readonly texts: readonly string[]
-  /** It is never streamed. */
+  /** Moderations are never streamed. */
   readonly stream?: false
 }
 

@@ -9,9 +9,9 @@
 import { weightedKey, type CallSession } from '../core/call-session.ts'
 import type { GatewayError } from '../core/errors.ts'
 
-/** The time a credential rests whose limit is used up, where the provider does not say. */
+/** Milliseconds that a rate-limited credential rests, where the provider does not say. */
 const limitedMs = 5000
-/** The same for one that was refused or whose quota is used up: that takes someone to change it. */
+/** Milliseconds that a credential rests after it was refused or its quota was used up: a person must act. */
 const refusedMs = 60_000
 
 type CredentialFailure = Pick<GatewayError, 'code' | 'fault' | 'retryAfterSeconds'>

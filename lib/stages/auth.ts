@@ -1,4 +1,8 @@
-/** Finds out who is calling, before the body is read. */
+/**
+ * Checks the key of a call before its body is read, and notes in the record what follows from the key and the
+ * endpoint: whether costs are hidden, the tags of the key, how names of end users are stored, whether stages
+ * must see the request before anything is kept, and what keeps the bodies.
+ */
 
 import { GatewayError } from '../core/errors.ts'
 import { presentedKeys, type ApiKey } from '../core/key.ts'

@@ -5,7 +5,7 @@ import { map, type Stage } from '../pipeline/stage.ts'
 import type { Route } from '../core/route.ts'
 import type { TextInput } from '../chat/input.ts'
 
-/** As OpenAI's API has it: without a limit some servers would write until their context is full. */
+/** The default of OpenAI's API: without a limit some servers would write until their context is full. */
 const defaults = { max_tokens: 16 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Checks the body of a call against the schema of its endpoint.
+ * Notes whom a call is made for (`chat/attribution`), and checks its body against the schema of its endpoint.
  *
  * The compiled check only says yes or no: it stops at the first error, which keeps it fast and safe
  * with any body (gathering every error of a body of 100,000 bad messages takes seconds and hundreds of

@@ -1,3 +1,5 @@
+/** Stores the rows of journals that earlier processes left behind. */
+
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'

@@ -67,8 +67,9 @@ export class Journal {
   }
 
   /**
-   * Appends a line now, where no other of this turn waits; else as `append` does. @returns `undefined` when
-   * that is done or has failed
+   * Appends a line at once if no other line of this turn waits; otherwise as `append` does.
+   *
+   * @returns `undefined` once the line is written, or could not be
    */
   appendNow (line: string): Promise<void> | undefined {
     if (this.#appended !== undefined) return this.append(line)

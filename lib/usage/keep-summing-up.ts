@@ -52,7 +52,7 @@ export async function keepSummingUp (database: Database, log: Log, signal: Abort
 interface Progress {
   /** The time from which records are summed up. */
   readonly from: string
-  /** That of the oldest record. */
+  /** The time of the oldest record. */
   readonly oldest: string
 }
 

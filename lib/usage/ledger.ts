@@ -52,7 +52,7 @@ const longJournalBytes = 8 * 1024 * 1024
 
 /** A call that is in the journal, but has not ended yet: what is known of it may change. */
 export class JournaledCall extends RingMember {
-  /** As the journal has it. */
+  /** The row as it is in the journal. */
   row: UsageRow | BegunRow
   /** Resolves when it is in the journal; `undefined` where it is, or cannot be. */
   written: Promise<void> | undefined

@@ -35,7 +35,7 @@ export interface ReportJob {
   readonly values: readonly unknown[]
 }
 
-/** Its result. */
+/** What the thread answers to a request for a report. */
 export interface ReportResult {
   readonly id: number
   readonly result?: unknown

@@ -21,7 +21,11 @@ export interface StageCounts {
 /** Calls that are looked at, the newest. */
 const maxCalls = 10_000
 
-/** @param projects whose calls count; absent: all. @returns by the name of the stage */
+/**
+ * Sums up what each stage did in a period, by its name.
+ *
+ * @param projects whose calls count. Default: all
+ */
 export async function stagesReport (
   query: Kysely<Tables>,
   { fromMs, projects }: { readonly fromMs: number, readonly projects?: readonly string[] | undefined }

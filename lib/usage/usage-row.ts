@@ -287,7 +287,7 @@ export function interruptedCost (
 }
 
 interface Cost {
-  /** Absent where no price is known. */
+  /** Absent where the model has no known price. */
   readonly nanoUsd?: number | undefined
   readonly estimated: boolean
 }

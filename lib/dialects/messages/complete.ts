@@ -1,3 +1,5 @@
+/** Makes one message of an answer, by folding the events of its stream. */
+
 import { PrintedJson } from '../../core/reply.ts'
 import { objectOf } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'

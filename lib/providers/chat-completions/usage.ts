@@ -1,3 +1,5 @@
+/** Reads the token counts of an answer, under the names that servers of the dialect give them. */
+
 import { countOf, objectOf, objectsOf, property } from '../../json/guards.ts'
 import type { JsonObject } from '../../json/guards.ts'
 import { possibleUsage, type Usage } from '../../core/usage.ts'

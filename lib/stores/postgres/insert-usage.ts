@@ -1,3 +1,5 @@
+/** Stores usage rows in PostgreSQL, and adds them to the sums by hour, day and name and to spending. */
+
 import type { PoolClient } from 'pg'
 import { dayMs } from '../../core/day.ts'
 import {

@@ -1,3 +1,5 @@
+/** Stores usage rows in SQLite, and adds them to the sums by hour, day and name and to spending. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { dayOf } from '../../core/day.ts'
 import { namesOf } from '../name-rollups.ts'

@@ -1,3 +1,5 @@
+/** The message item of a response while its answer arrives. */
+
 import { nonEmptyText, numberOf, objectOf } from '../../../json/guards.ts'
 import { append } from '../../../json/append.ts'
 import { itemId } from '../item-ids.ts'
