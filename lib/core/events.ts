@@ -15,7 +15,7 @@ import type {
   TranscriptWord
 } from '../../schemas/transcription.ts'
 import type { FinishReason } from '../../schemas/completion.ts'
-import type { Usage } from './usage.ts'
+import type { Units, Usage } from './usage.ts'
 
 /** Exported with the events: adapters map the reasons of their providers to it. */
 export type { FinishReason }
@@ -240,6 +240,8 @@ export type TranscriptEvent =
 export interface ResultEvent<T = unknown> {
   readonly type: 'result'
   readonly result: T
+  /** What the answer is billed by, unless by tokens. */
+  readonly units?: Units
 }
 
 /** An event of any answer. */

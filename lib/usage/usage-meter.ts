@@ -1,6 +1,5 @@
 /** Reads what an answer used from its events into the record of its call. */
 
-import { property } from '../json/guards.ts'
 import { noteOutput, noteUsage, type CallRecord } from '../core/record.ts'
 import type { AnswerEvent, Transcript } from '../core/events.ts'
 import type { Units, Usage } from '../core/usage.ts'
@@ -67,7 +66,7 @@ export class UsageMeter {
         this.#noteTranscript(event.transcript)
         return 0
       case 'result':
-        if (hasPages(event.result)) this.#noteUnits({ pages: event.result.pages.length })
+        if (event.units !== undefined) this.#noteUnits(event.units)
         return 0
       case 'response-start':
       case 'thinking-block':
@@ -124,8 +123,4 @@ export class UsageMeter {
     this.#reported = true
     noteUsage(this.#record, usage, this.#earlier)
   }
-}
-
-function hasPages (result: unknown): result is { readonly pages: readonly unknown[] } {
-  return Array.isArray(property(result, 'pages'))
 }

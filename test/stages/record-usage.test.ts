@@ -64,7 +64,7 @@ t.test('images, pages and seconds of sound are counted', async t => {
       ?.images?.count,
     3
   )
-  t.equal((await recorded([[{ type: 'result', result: { pages: [1, 2] } }]])).units?.pages, 2)
+  t.equal((await recorded([[{ type: 'result', result: 'text', units: { pages: 2 } }]])).units?.pages, 2)
   t.equal((await recorded([[{ type: 'result', result: 'an id' }]])).units, undefined)
 })
 

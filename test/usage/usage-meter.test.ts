@@ -125,9 +125,7 @@ t.test('a recording is counted in seconds or in tokens, whichever the provider c
   )
 })
 
-t.test('pages are those of the answer', async t => {
-  t.equal(read([{ type: 'result', result: { pages: [{}, {}] } }]).record.units?.pages, 2)
-  for (const result of [null, 'pages', { pages: 2 }, {}]) {
-    t.equal(read([{ type: 'result', result }]).record.units, undefined)
-  }
+t.test('a result is billed by the units that its adapter gives, whatever is in it', async t => {
+  t.same(read([{ type: 'result', result: 'text', units: { pages: 2 } }]).record.units, { pages: 2 })
+  t.equal(read([{ type: 'result', result: { pages: [{}, {}] } }]).record.units, undefined)
 })

@@ -74,6 +74,8 @@ function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
     }
     return { index: numberOf(page['index']) ?? position, markdown }
   })
-  const inOrder = read.toSorted((a, b) => a.index - b.index)
-  return [{ type: 'result', result: { pages: inOrder.map(({ markdown }, index) => ({ index, markdown })) } }]
+  const inOrder = read
+    .toSorted((a, b) => a.index - b.index)
+    .map(({ markdown }, index) => ({ index, markdown }))
+  return [{ type: 'result', result: { pages: inOrder }, units: { pages: inOrder.length } }]
 }

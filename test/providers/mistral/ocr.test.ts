@@ -21,7 +21,8 @@ t.test('pages come in order and are counted from 0, whatever the provider counts
           { index: 0, markdown: 'a' },
           { index: 1, markdown: 'b' }
         ]
-      }
+      },
+      units: { pages: 2 }
     }
   ]
   t.same(read({ index: 2, markdown: 'b' }, { index: 1, markdown: 'a' }), expected)
