@@ -39,6 +39,7 @@ declare function shout (): Stage<Batch<ChatInput, ChatEvent>>
 declare function myStage (): Stage<ValidCall<ChatInput>>
 declare const headers: Record<string, string>
 declare const baseUrl: string
+declare const accounts: ReadonlyArray<{ readonly accessKey: string }>
 `
 
 /** Makes a program of a snippet: adds imports of public names, and replaces `…`. */
@@ -48,7 +49,7 @@ function programOf (snippet: string): string {
     .replace(/^import .*$/gm, '')
     .replaceAll('…', 'undefined as never')
     // Entries of an object stand alone.
-    .replace(/^\w+: [^]*/m, entries => `const options: Partial<GatewayOptions & Endpoint> = {\n${entries}}`)
+    .replace(/^\w+: [^]*/m, entries => `const options: Partial<GatewayOptions & Endpoint & Provider> = {\n${entries}}`)
   const code = `${given}export async function run (): Promise<void> {\n${body}\n}\n`
   const imported = new Set(imports.match(/\w+/g))
   const missing = [...new Set(code.match(/\w+/g))].filter(name => moduleOf.has(name) && !imported.has(name))
@@ -65,8 +66,13 @@ t.test('the examples of embedding compile against the public modules', async t =
     join(dir, 'tsconfig.json'),
     JSON.stringify({
       extends: join(root, 'tsconfig.json'),
-      // Types are imported as values are.
-      compilerOptions: { noEmit: true, incremental: false, rootDir: root, verbatimModuleSyntax: false },
+      compilerOptions: {
+        noEmit: true,
+        incremental: false,
+        rootDir: root,
+        verbatimModuleSyntax: false, // types are imported as values are
+        noUncheckedIndexedAccess: false // not a part of `strict`
+      },
       include: ['snippet-*.ts'],
       exclude: []
     })
