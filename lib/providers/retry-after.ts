@@ -1,8 +1,9 @@
 /**
  * Reads how long a provider asks us to wait.
  *
- * `retry-after-ms` beats `retry-after` (seconds, or an HTTP date). Official clients sleep for
- * as long as a provider says, so the value is clamped: an hour passed on would freeze them.
+ * `retry-after-ms` beats `retry-after` (seconds, or an HTTP date). A date counts from the `date` of the
+ * response, where there is one: the provider's clock may differ from ours. Official clients sleep for as long
+ * as a provider says, so the value is clamped: an hour passed on would freeze them.
  *
  * @returns seconds, an integer from 1 to 60, or `undefined` when nothing usable was said
  */
@@ -16,8 +17,11 @@ export function retryAfterSeconds (
   if (given === undefined || given.trim() === '') return undefined
   const seconds = Number(given)
   if (Number.isFinite(seconds)) return seconds >= 0 ? clampSeconds(seconds) : undefined
-  const dateMs = Date.parse(given)
-  return Number.isNaN(dateMs) ? undefined : clampSeconds((dateMs - nowMs) / 1000)
+  const untilMs = Date.parse(given)
+  const sentAtMs = Date.parse(first(headers['date']) ?? '')
+  return Number.isNaN(untilMs)
+    ? undefined
+    : clampSeconds((untilMs - (Number.isNaN(sentAtMs) ? nowMs : sentAtMs)) / 1000)
 }
 
 /**

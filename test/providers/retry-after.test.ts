@@ -24,6 +24,13 @@ t.test(
     for (const [headers, seconds] of rows) {
       t.equal(retryAfterSeconds(headers, nowMs), seconds, JSON.stringify(headers))
     }
+    for (const clockMs of [nowMs + 3_600_000, nowMs - 3_600_000]) {
+      const headers = {
+        'date': new Date(clockMs).toUTCString(),
+        'retry-after': new Date(clockMs + 9_000).toUTCString()
+      }
+      t.equal(retryAfterSeconds(headers, nowMs), 9, 'a clock that is an hour off')
+    }
     t.same([0, 1.1, 59.5, 1e9].map(clampSeconds), [1, 2, 60, 60])
   }
 )
