@@ -163,7 +163,8 @@ export class StreamAttempt<E extends AnyEvent> implements OpenResponse<E> {
 
   readonly #onBytes = (read: IteratorResult<Uint8Array>): E[] | Promise<E[]> => {
     this.#pending = undefined
-    const waitedMs = performance.now() - this.#waitsSinceMs
+    const arrivedMs = performance.now()
+    const waitedMs = arrivedMs - this.#waitsSinceMs
     this.#idleMs += waitedMs
     this.#pace?.noteWait(waitedMs)
     const events: E[] = []
@@ -172,7 +173,7 @@ export class StreamAttempt<E extends AnyEvent> implements OpenResponse<E> {
       return events
     }
     this.#sizeBytes += read.value.length
-    const rest = this.#readBytes(read.value, events)
+    const rest = this.#readBytes(read.value, arrivedMs, events)
     if (rest !== undefined) return rest.then(() => events)
     // Events read so far still go out before the failure.
     if (!this.#finished && this.#pace?.isTooSlow(events.length) === true) this.#failure ??= tooSlow()
@@ -187,11 +188,11 @@ export class StreamAttempt<E extends AnyEvent> implements OpenResponse<E> {
   }
 
   /** @returns a promise when more has to be read first */
-  #readBytes (bytes: Uint8Array, into: E[]): Promise<void> | undefined {
+  #readBytes (bytes: Uint8Array, arrivedMs: number, into: E[]): Promise<void> | undefined {
     if (!this.#started) {
       const start = opening(bytes)
       if (start === '' || start === '\ufeff') {
-        this.#checkIdle()
+        this.#checkIdle(arrivedMs)
         return undefined
       }
       this.#started = true
@@ -215,12 +216,14 @@ export class StreamAttempt<E extends AnyEvent> implements OpenResponse<E> {
     } else if (into.length > before) {
       this.#idleMs = 0
     } else {
-      this.#checkIdle()
+      this.#checkIdle(arrivedMs)
     }
     return undefined
   }
 
-  #checkIdle (): void {
+  /** Counts the time that bytes without an event have taken: there is no wait between those of a flood. */
+  #checkIdle (arrivedMs: number): void {
+    this.#idleMs += performance.now() - arrivedMs
     if (this.#idleMs > this.#idleEventsMs) throw new GatewayError('upstream_timeout')
   }
 

@@ -136,6 +136,22 @@ t.test('one JSON text is read as such, HTML and nothing at all are refused', asy
   await t.rejects(empty.texts(), { code: 'upstream_invalid_response' })
 })
 
+t.test('a flood of bytes without events ends as well, although none of them is waited for', async t => {
+  const busy = (): [] => {
+    const overMs = performance.now() + 5
+    while (performance.now() < overMs) { /* as a decoder of large reads is */ }
+    return []
+  }
+  const { texts, send } = start({ idleEventsMs: 100, decoder: () => ({ push: busy, end: () => [] }) })
+  const read = async (): Promise<void> => {
+    send('x')
+    await texts()
+  }
+  await t.rejects(async () => { for (let reads = 0; reads < 50; reads++) await read() }, {
+    code: 'upstream_timeout'
+  })
+})
+
 t.test('bytes without events are waited for only so long', async t => {
   const { texts, send } = start({ idleEventsMs: 1 })
   send(data('a'))
