@@ -26,6 +26,9 @@ import {
   validate
 } from 'headgate/stages'
 
+/** Compiles the schema: once, as the endpoint is created anew with each configuration. */
+const validChat = validate(ChatRequest)
+
 /**
  * Creates the endpoint. A stage that needs services is given them; a function of one value, such as
  * `chatInput`, goes into `map`.
@@ -39,7 +42,7 @@ export function ask (services: Services): Endpoint {
     maxBodyBytes: 1_000_000,
     handle: pipeline(
       auth(services),
-      validate(ChatRequest),
+      validChat,
       map(chatInput),
       routeModel(services),
       limits(services, { estimate: estimateChat }),

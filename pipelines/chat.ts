@@ -1,6 +1,7 @@
 /** Serves POST /v1/chat/completions: messages in, a completion out, in one piece or as it is written. */
 
 import { chatCompletions } from '../lib/dialects/chat-completions/index.ts'
+import { validate } from '../lib/stages/validate.ts'
 import { ChatRequest } from '../schemas/chat.ts'
 import { ChatCompletion, ChatCompletionChunk } from '../schemas/completion.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
@@ -30,8 +31,10 @@ export const chatDocs: Docs = {
 
 export type ChatOptions = ConversationOptions
 
+const validChat = validate(ChatRequest)
+
 export function chat (services: Services, options: ChatOptions = {}): Handler<Call> {
-  return conversation(services, chatCompletions, options)
+  return conversation(services, chatCompletions, validChat, options)
 }
 
 /** Answers a call that was deferred, from where it left `chat`. */

@@ -60,6 +60,8 @@ export interface CompletionsOptions {
   readonly afterRules?: Stage<ValidCall<TextInput>>
 }
 
+const validCompletion = validate(TextCompletionRequest)
+
 export function completions (
   services: Services,
   { afterRules = map(call => call) }: CompletionsOptions = {}
@@ -74,7 +76,7 @@ export function completions (
   const answer = answerCache === undefined ? inOneTurn : cachedAnswer(answerCache, inOneTurn)
   return pipeline(
     auth(services),
-    validate(TextCompletionRequest),
+    validCompletion,
     namedStages(services),
     callOptions(services, TextCompletionRequest),
     map(textInput),

@@ -33,13 +33,12 @@ import { recordUsage } from '../lib/stages/record-usage.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { toolExecute } from '../lib/stages/tool-execute.ts'
-import { validate } from '../lib/stages/validate.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { TObject } from 'typebox'
 import type { ChatInput, RoutedChatCall } from '../lib/chat/input.ts'
-import type { Call, RoutedCall, ValidCall } from '../lib/core/call.ts'
+import type { AuthedCall, Call, RoutedCall, ValidCall } from '../lib/core/call.ts'
 import type { ChatEvent } from '../lib/core/events.ts'
-import type { AnswerDialect, ChatBatch, Dialect } from '../lib/dialects/dialect.ts'
+import type { AnswerDialect, ChatBatch, Dialect, WireRequest } from '../lib/dialects/dialect.ts'
 import type { Services } from '../lib/services.ts'
 
 export interface RequestStageOptions {
@@ -58,10 +57,15 @@ export interface ConversationOptions extends RequestStageOptions {
   readonly beforeAnswer?: Stage<RoutedChatCall>
 }
 
-/** Answers calls of one dialect. */
+/**
+ * Answers calls of one dialect.
+ *
+ * @param validated is `validate(dialect.schema)`, compiled once for all pipelines of the dialect
+ */
 export function conversation<S extends TObject, C> (
   services: Services,
   dialect: Dialect<S, C>,
+  validated: Stage<AuthedCall, ValidCall<WireRequest<S>>>,
   { afterRules = map(call => call), beforeAnswer = map(call => call) }: ConversationOptions = {}
 ): Handler<Call> {
   const { textStages, answerCache } = services
@@ -72,7 +76,7 @@ export function conversation<S extends TObject, C> (
       : chain(addresses, joinPlaceholders(services, textStages.reversible, dialect))
   return pipeline(
     auth(services),
-    validate(dialect.schema),
+    validated,
     namedStages(services),
     callOptions(services, dialect.directDialect === undefined ? dialect.schema : undefined),
     map(dialect.sizes(services.settings.limits)),

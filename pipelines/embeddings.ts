@@ -40,13 +40,15 @@ export const embeddingsDocs: Docs = {
 /** 2048 vectors, the most of one request, of 3072 numbers, the most there are, printed with indentation. */
 const maxVectorBytes = 2048 * 3072 * 32
 
+const validEmbeddings = validate(EmbeddingsRequest)
+
 export function embeddings (services: Services): Handler<Call> {
   const answerBytes = Math.max(services.settings.limits.answerBytes, maxVectorBytes)
   const { textStages } = services
   const admitted = limits<EmbeddingsRequest>(services, { estimate: estimateEmbeddings })
   return pipeline(
     auth(services),
-    validate(EmbeddingsRequest),
+    validEmbeddings,
     namedStages(services),
     callOptions(services, EmbeddingsRequest),
     map(embeddingsInput),

@@ -80,11 +80,15 @@ const imageBytes = 64 * 1024 * 1024
 
 type Capability = 'images' | 'imageEdits' | 'imageVariations'
 
+const validImages = validate(ImageRequest)
+const validEdits = validateForm(ImageEditRequest)
+const validVariations = validateForm(ImageVariationRequest)
+
 /** Serves POST /v1/images/generations */
 export function images (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
-    validate(ImageRequest),
+    validImages,
     namedStages(services),
     routeModel(services, { defaultModel: defaultImageModel(services, 'generation') }),
     imageRules<RequestOf<'images'>>({ task: 'generation' }),
@@ -101,7 +105,7 @@ export function imageEdits (services: Services): Handler<Call> {
   }
   return pipeline(
     auth(services),
-    validateForm(ImageEditRequest),
+    validEdits,
     namedStages(services),
     routeModel(services, { defaultModel: defaultImageModel(services, 'edit') }),
     imageRules({ task: 'edit', checkFiles }),
@@ -117,7 +121,7 @@ export function imageVariations (services: Services): Handler<Call> {
   }
   return pipeline(
     auth(services),
-    validateForm(ImageVariationRequest),
+    validVariations,
     namedStages(services),
     routeModel(services, { defaultModel: defaultImageModel(services, 'variation') }),
     imageRules({ task: 'variation', checkFiles }),

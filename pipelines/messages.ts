@@ -64,8 +64,10 @@ export const messagesDocs: Docs = {
   dryRun: RouteDecision
 }
 
+const validMessages = validate(MessagesRequest)
+
 export function messages (services: Services, options: ConversationOptions = {}): Handler<Call> {
-  return conversation(services, dialect, options)
+  return conversation(services, dialect, validMessages, options)
 }
 
 export const countTokensDocs: Docs = {
@@ -88,6 +90,8 @@ export const countTokensDocs: Docs = {
   errors: ['invalid_value', 'unsupported_parameter', ...fromProvider]
 }
 
+const validCount = validate(CountTokensRequest)
+
 /**
  * Serves POST /v1/messages/count_tokens. Nothing counts against limits, as clients ask by the dozen and
  * providers count for free, but what stages spend.
@@ -100,7 +104,7 @@ export function countTokens (
   const checked = checkUses(services, chatUses, dialect)
   return pipeline(
     auth(services),
-    validate(CountTokensRequest),
+    validCount,
     namedStages(services),
     map(messagesSizes(services.settings.limits)),
     map(countTokensInput),

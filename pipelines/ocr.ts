@@ -53,6 +53,8 @@ export const ocrDocs: Docs = {
 
 const limitMs = 120_000
 
+const validOcr = validate(OcrRequest)
+
 export function ocr (services: Services): Handler<Call> {
   const [{ id: defaultModel }] = defaultModels(services.settings, 'ocr')
   const { textStages } = services
@@ -63,7 +65,7 @@ export function ocr (services: Services): Handler<Call> {
   )
   return pipeline(
     auth(services),
-    validate(OcrRequest),
+    validOcr,
     namedStages(services),
     deadline(limitMs),
     routeModel(services, { defaultModel: () => defaultModel }),

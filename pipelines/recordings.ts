@@ -79,12 +79,15 @@ export const translationDocs: Docs = {
   dryRun: RouteDecision
 }
 
+const validTranscription = validateForm(TranscriptionRequest)
+const validTranslation = validateForm(TranslationRequest)
+
 /** Serves POST /v1/audio/transcriptions: in the language that is spoken. */
 export function transcription (services: Services): Handler<Call> {
   return recording(
     services,
     'transcription',
-    chain(validateForm(TranscriptionRequest), namedStages(services), map(transcriptionInput))
+    chain(validTranscription, namedStages(services), map(transcriptionInput))
   )
 }
 
@@ -93,7 +96,7 @@ export function translation (services: Services): Handler<Call> {
   return recording(
     services,
     'translation',
-    chain(validateForm(TranslationRequest), namedStages(services), map(translationInput))
+    chain(validTranslation, namedStages(services), map(translationInput))
   )
 }
 

@@ -88,11 +88,13 @@ export const compactDocs: Docs = {
   dryRun: RouteDecision
 }
 
+const validResponses = validate(ResponsesRequest)
+
 /** Serves POST /v1/responses. */
 export function responses (services: Services, options: ConversationOptions = {}): Handler<Call> {
   const dialect = responsesDialect(services.responseStore, services.recordAnswer)
   const inBackground = answerInBackground(services, resumedConversation(services, dialect))
-  return conversation(services, dialect, {
+  return conversation(services, dialect, validResponses, {
     ...options,
     beforeAnswer:
       options.beforeAnswer === undefined ? inBackground : chain(options.beforeAnswer, inBackground)
@@ -112,7 +114,7 @@ export function countInputTokens (
   const checked = checkUses(services, chatUses, dialect)
   return pipeline(
     auth(services),
-    validate(dialect.schema),
+    validResponses,
     namedStages(services),
     map(dialect.sizes(services.settings.limits)),
     map(dialect.input),
@@ -136,7 +138,9 @@ export function countInputTokens (
   )
 }
 
+const validCompact = validate(CompactRequest)
+
 /** Serves POST /v1/responses/compact. */
 export function compact (services: Services, options: ConversationOptions = {}): Handler<Call> {
-  return conversation(services, compaction(services.responseStore), options)
+  return conversation(services, compaction(services.responseStore), validCompact, options)
 }

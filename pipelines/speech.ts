@@ -44,12 +44,14 @@ export const speechDocs: Docs = {
   dryRun: RouteDecision
 }
 
+const validSpeech = validate(SpeechRequest)
+
 export function speech (services: Services): Handler<Call> {
   const { textStages } = services
   const admitted = limits<SpeechInput>(services, { estimate: estimateSpeech })
   return pipeline(
     auth(services),
-    validate(SpeechRequest),
+    validSpeech,
     namedStages(services),
     map(speechInput),
     routeModel(services),

@@ -19,6 +19,7 @@ import { validate } from '../../lib/stages/validate.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { Metrics } from '../../lib/telemetry/metrics.ts'
+import { chat } from '../../pipelines/chat.ts'
 import { conversation } from '../../pipelines/conversation.ts'
 import { createEndpoints } from '../../pipelines/index.ts'
 import { pipeline, type Handler } from '../../pipelines/pipeline.ts'
@@ -74,15 +75,14 @@ process.once('SIGTERM', () => process.exit(0))
 
 function chatOf (services: Services): Handler<Call> {
   switch (without) {
-    case 'validation':
-      return conversation(services, {
-        ...chatCompletions,
-        schema: Type.Object({}) as typeof chatCompletions.schema
-      })
+    case 'validation': {
+      const schema = Type.Object({}) as typeof chatCompletions.schema
+      return conversation(services, { ...chatCompletions, schema }, validate(schema))
+    }
     case 'translation':
       return passed(services)
     default:
-      return conversation(services, chatCompletions)
+      return chat(services)
   }
 }
 

@@ -29,6 +29,9 @@ const maxFields = 1000
  * out. Top-level fields that are null are left out, so the rest of the code meets `undefined`
  * only; the body itself is not changed.
  *
+ * Make it once, as a constant of a module: each call of this function compiles the schema anew, and pipelines
+ * are built again whenever the configuration is.
+ *
  * @throws GatewayError `invalid_json` when the body is not an object, and whatever `call.body`
  *   throws.
  * @throws ValidationError (422) with at most 20 details when it does not match the schema.

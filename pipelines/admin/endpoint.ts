@@ -12,9 +12,16 @@ import { pipeline, type Handler } from '../pipeline.ts'
 import { AdminReply, type AdminHandler, type AdminRequest } from './handler.ts'
 import { adminHandlers } from './handlers.ts'
 
+/** The checks of the routes that have a body, by route. */
+const bodyChecks: ReadonlyMap<string, ReturnType<typeof bodyCheck>> = new Map(
+  Object.entries<AdminRouteSpec>(adminRoutes).flatMap(([route, { request }]) =>
+    request === undefined ? [] : [[route, bodyCheck(request)] as const]
+  )
+)
+
 export function adminEndpoint (services: Services, route: AdminRoute, method: string): Handler<Call> {
   const spec: AdminRouteSpec = adminRoutes[route]
-  const check = spec.request === undefined ? undefined : bodyCheck(spec.request)
+  const check = bodyChecks.get(route)
   // its request is that of the route, as checked below
   const handler: AdminHandler<AdminRoute> = adminHandlers[route]
   return pipeline(
