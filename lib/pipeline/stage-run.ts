@@ -124,25 +124,18 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
       this.#inner = undefined
       return undefined
     }
-    try {
-      return this.#push(result.value, 0)
-    } catch (error) {
-      return this.#end(error as Failure) // it throws no other
-    }
+    const out = this.#push(result.value, 0)
+    return out instanceof Failure ? this.#end(out) : out
   }
 
-  /**
-   * Takes a value through the transformers from one on; `undefined` where nothing comes of it.
-   *
-   * @throws a `Failure` for the transformer that throws
-   */
-  #push (value: unknown, from: number): IteratorYieldResult<Out> | undefined {
+  /** Takes a value through the transformers from one on; `undefined` where nothing comes of it. */
+  #push (value: unknown, from: number): IteratorYieldResult<Out> | Failure | undefined {
     let out = value
     for (let at = from; at < this.#transformers.length; at++) {
       try {
         out = this.#transformers[at]?.push(out)
       } catch (error) {
-        throw new Failure(error, at)
+        return new Failure(error, at)
       }
       if (out === undefined) return undefined
     }
@@ -178,11 +171,12 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
     try {
       for await (const value of lastValues(transformer, failure)) {
         const result = value === undefined ? undefined : this.#push(value, at + 1)
+        if (result instanceof Failure) return result
         if (result !== undefined) yield result.value
       }
       return undefined
     } catch (error) {
-      return error instanceof Failure ? error : new Failure(error, at + 1)
+      return new Failure(error, at + 1)
     }
   }
 
@@ -192,14 +186,13 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
   }
 }
 
-/** An error of the source or of a transformer. */
-class Failure extends Error {
+/** An error of the source or of a transformer. No `Error` of its own, which would capture a stack. */
+class Failure {
   readonly error: unknown
   /** The index of the transformer that handles it: the one whose `push` threw, else the next one. */
   readonly at: number
 
   constructor (error: unknown, at: number) {
-    super()
     this.error = error
     this.at = at
   }
