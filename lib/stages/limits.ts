@@ -28,7 +28,6 @@ import {
 import { periodOf } from '../limits/windows.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { spendingOn } from '../guards/text-filter.ts'
-import type { JudgeSpending } from '../guards/text-judge.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { ExceededBudget } from '../core/record.ts'
@@ -84,32 +83,32 @@ class CallLimits<R> {
   admit<C extends RoutedCall<R>> (call: C): C | Promise<C> {
     const { settings, namedBudgets, textStages } = this.#services
     const { estimate, onlyStageCosts = false } = this.#options
-    const spending = textStages === undefined ? [] : spendingOn(textStages, call)
-    if (onlyStageCosts && spending.length === 0) return call
+    if (onlyStageCosts && textStages === undefined) return call
     const estimated = new RequestEstimate(call, estimate)
     if (estimate !== undefined && !onlyStageCosts) call.record.estimate = estimated
     const own = limitedParties(call.key, settings.limits.defaultKeyLimits)
     const named = namedBudgets?.partiesOf(call, steadyNow(), { mayBeAnonymous: onlyStageCosts }) ?? []
     return named instanceof Promise
-      ? named.then(found => this.#reserve(call, estimated, spending, own, found))
-      : this.#reserve(call, estimated, spending, own, named)
+      ? named.then(found => this.#reserve(call, estimated, own, found))
+      : this.#reserve(call, estimated, own, named)
   }
 
   /** @param named the parties that the call names */
   #reserve<C extends RoutedCall<R>> (
     call: C,
     estimated: RequestEstimate<R>,
-    spending: readonly JudgeSpending[],
     own: readonly Party[],
     named: readonly Party[]
   ): C | Promise<C> {
     const parties = [...own, ...named]
     if (parties.length === 0) return call
+    const { models, settings, limiter, textStages } = this.#services
+    const { estimate, onlyStageCosts = false } = this.#options
+    const spending = textStages === undefined ? [] : spendingOn(textStages, call)
+    if (onlyStageCosts && spending.length === 0) return call
     if (named.length > 0) {
       call.record.parties = named.map(({ kind, id }) => partyName({ party: kind, partyId: id }))
     }
-    const { models, settings, limiter } = this.#services
-    const { estimate, onlyStageCosts = false } = this.#options
     const plan = planReservation(call, estimated.value, parties, spending, {
       models, settings, isEstimated: estimate !== undefined, onlyStageCosts
     })
