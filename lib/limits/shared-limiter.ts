@@ -23,41 +23,48 @@ import type { Limiter, LocalLimiter } from './limiter.ts'
 
 /** Other modules send messages over the same IPC channel. */
 type Message =
-  | {
-    readonly limits: 'count'
-    /** Each list of accounts that calls of this message have, once: it is most of the text of a call. */
-    readonly lists: ReadonlyArray<readonly Account[]>
-    readonly reserve: readonly Wanted[]
-    readonly settle: readonly Settled[]
-    readonly record: readonly Recorded[]
-  }
-  /** `isLate`: sent by itself, later than the others. */
-  | { readonly limits: 'decisions', readonly decisions: readonly Decided[], readonly isLate: boolean }
+  | CountMessage
+  | DecisionsMessage
   | { readonly limits: 'settled', readonly request: number }
 
-type HasAccounts = Pick<ReservationRequest, 'accounts'>
-
-/** Has the place of its list of accounts in the message. */
-type Listed<T extends HasAccounts> = Omit<T, 'accounts'> & { readonly accounts: number }
-
-/** Requests are numbered by their worker. */
-interface Wanted {
-  readonly request: number
-  readonly wanted: Listed<ReservationRequest>
+interface CountMessage {
+  readonly limits: 'count'
+  /** Each list of accounts that calls of this message have, once: it is most of the text of a call. */
+  readonly lists: ReadonlyArray<readonly Account[]>
+  readonly reserve: readonly NumberedReservation[]
+  readonly settle: readonly Settlement[]
+  readonly record: readonly NumberedRecord[]
 }
 
-interface Decided {
+interface DecisionsMessage {
+  readonly limits: 'decisions'
+  readonly decisions: readonly NumberedDecision[]
+  /** True where it was sent by itself, later than the others. */
+  readonly isLate: boolean
+}
+
+/** Has the index of its list of accounts in the message. */
+type Listed<T extends { readonly accounts: readonly Account[] }> =
+  Omit<T, 'accounts'> & { readonly accounts: number }
+
+/** Requests are numbered by their worker. */
+interface NumberedReservation {
+  readonly request: number
+  readonly reservation: Listed<ReservationRequest>
+}
+
+interface NumberedDecision {
   readonly request: number
   readonly decision: LimitDecision
 }
 
-interface Settled {
+interface Settlement {
   readonly reservation: number
   readonly used: ActualUsage
 }
 
-/** Numbered like requests. */
-interface Recorded {
+/** Numbered like reservations. */
+interface NumberedRecord {
   readonly request: number
   readonly usages: ReadonlyArray<Listed<RecordedUsage>>
 }
@@ -73,103 +80,134 @@ interface Waiting<Reply> {
  */
 const placeWaitMs = 20
 
-export interface WorkerLimiter extends Limiter {
-  /** Sends what waits for the next message: before the worker exits. */
-  readonly flush: () => void
-}
-
-/** Returns a limiter for a worker, which reserves at the primary. */
-export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
-  const waiting = new Map<number, Waiting<LimitDecision>>()
-  const settling = new Map<number, Waiting<void>>()
-  let last = 0
-  // The next message.
-  let lists = new AccountLists()
-  let reserve: Wanted[] = []
-  let settle: Settled[] = []
-  let record: Recorded[] = []
-  let isDue = false
+/** Reserves for the calls of a worker, at the primary. */
+export class WorkerLimiter implements Limiter {
+  readonly #primary: IpcChannel<Message>
+  readonly #deciding = new Map<number, Waiting<LimitDecision>>()
+  readonly #recording = new Map<number, Waiting<void>>()
+  #lastRequest = 0
+  #next = new NextMessage()
+  /** True while there is something to send. */
+  #isDue = false
   /** True while the decisions on the last message have not come. */
-  let isAsking = false
+  #isAsking = false
 
-  const send = (): void => {
-    if (isAsking || !isDue) return
-    isDue = false
-    isAsking = reserve.length > 0
-    sendMessage(primary, { limits: 'count', lists: lists.all, reserve, settle, record })
-    lists = new AccountLists()
-    reserve = []
-    settle = []
-    record = []
+  constructor (primary: IpcChannel<Message>) {
+    this.#primary = primary
+    primary.on('message', message => { if (isMessage(message)) this.#onMessage(message) })
+    primary.on('disconnect', () => {
+      for (const waiting of [this.#deciding, this.#recording]) {
+        for (const { reject } of waiting.values()) reject(new GatewayError('shutting_down'))
+        waiting.clear()
+      }
+    })
   }
-  /** Has a message sent at the end of the turn, or when the decisions on the last one have come. */
-  const sendSoon = (): void => {
-    if (isDue) return
-    isDue = true
-    setImmediate(send)
+
+  reserve (request: ReservationRequest): Promise<LimitDecision> {
+    return this.#ask(this.#deciding, number => this.#next.addReservation(number, request))
   }
-  primary.on('message', message => {
-    if (isMessage(message) && message.limits === 'settled') {
-      settling.get(message.request)?.resolve()
-      settling.delete(message.request)
+
+  settle (reservation: number, used: ActualUsage): void {
+    this.#next.settle.push({ reservation, used })
+    this.#sendSoon()
+  }
+
+  settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
+    return this.#ask(this.#recording, number => this.#next.addRecord(number, usages))
+  }
+
+  /** Sends what waits for the next message: before the worker exits. */
+  flush (): void {
+    this.#isAsking = false
+    this.#send()
+  }
+
+  #ask<Reply> (waiting: Map<number, Waiting<Reply>>, add: (request: number) => void): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      if (this.#primary.connected === false) return reject(new GatewayError('shutting_down'))
+      const request = ++this.#lastRequest
+      waiting.set(request, { resolve, reject })
+      add(request)
+      this.#sendSoon()
+    })
+  }
+
+  /** Sends at the end of the turn, or when the decisions on the last message have come. */
+  #sendSoon (): void {
+    if (this.#isDue) return
+    this.#isDue = true
+    setImmediate(this.#send)
+  }
+
+  readonly #send = (): void => {
+    if (this.#isAsking || !this.#isDue) return
+    const message = this.#next.message()
+    this.#next = new NextMessage()
+    this.#isDue = false
+    this.#isAsking = message.reserve.length > 0
+    sendMessage(this.#primary, message)
+  }
+
+  #onMessage (message: Message): void {
+    if (message.limits === 'settled') {
+      this.#recording.get(message.request)?.resolve()
+      this.#recording.delete(message.request)
     }
-    if (!isMessage(message) || message.limits !== 'decisions') return
+    if (message.limits !== 'decisions') return
     for (const { request, decision } of message.decisions) {
-      waiting.get(request)?.resolve(decision)
-      waiting.delete(request)
+      this.#deciding.get(request)?.resolve(decision)
+      this.#deciding.delete(request)
     }
     if (message.isLate) return
-    isAsking = false
-    if (isDue) setImmediate(send)
-  })
-  primary.on('disconnect', () => {
-    for (const replies of [waiting, settling]) {
-      for (const { reject } of replies.values()) reject(new GatewayError('shutting_down'))
-      replies.clear()
-    }
-  })
-  return {
-    reserve: async wanted => await new Promise((resolve, reject) => {
-      if (primary.connected === false) return reject(new GatewayError('shutting_down'))
-      const request = ++last
-      waiting.set(request, { resolve, reject })
-      reserve.push({ request, wanted: lists.list(wanted) })
-      sendSoon()
-    }),
-    settle: (reservation, used) => {
-      settle.push({ reservation, used })
-      sendSoon()
-    },
-    settleRecorded: async usages => await new Promise((resolve, reject) => {
-      if (primary.connected === false) return reject(new GatewayError('shutting_down'))
-      const request = ++last
-      settling.set(request, { resolve, reject })
-      record.push({ request, usages: usages.map(usage => lists.list(usage)) })
-      sendSoon()
-    }),
-    flush: () => {
-      isAsking = false
-      send()
-    }
+    this.#isAsking = false
+    if (this.#isDue) setImmediate(this.#send)
   }
 }
 
-/** The lists of accounts of one message. */
-class AccountLists {
-  readonly all: Array<readonly Account[]> = []
-  /** By the text of each list: calls of one key have equal ones. */
+/** What a worker sends next. */
+class NextMessage {
+  readonly #lists: Array<readonly Account[]> = []
+  /** The index of each list, by its JSON: calls of one key have equal lists. */
   readonly #indexes = new Map<string, number>()
+  readonly #reserve: NumberedReservation[] = []
+  readonly #record: NumberedRecord[] = []
+  readonly settle: Settlement[] = []
 
-  /** Replaces a list with its place, and adds it where it is new. */
-  list<T extends HasAccounts> (from: T): Listed<T> {
-    const text = JSON.stringify(from.accounts)
-    let index = this.#indexes.get(text)
+  addReservation (request: number, reservation: ReservationRequest): void {
+    this.#reserve.push({ request, reservation: this.#listed(reservation) })
+  }
+
+  addRecord (request: number, usages: readonly RecordedUsage[]): void {
+    this.#record.push({ request, usages: usages.map(usage => this.#listed(usage)) })
+  }
+
+  message (): CountMessage {
+    return {
+      limits: 'count',
+      lists: this.#lists,
+      reserve: this.#reserve,
+      settle: this.settle,
+      record: this.#record
+    }
+  }
+
+  /** Replaces a list of accounts with its index, and adds it where it is new. */
+  #listed<T extends { readonly accounts: readonly Account[] }> (from: T): Listed<T> {
+    const json = JSON.stringify(from.accounts)
+    let index = this.#indexes.get(json)
     if (index === undefined) {
-      index = this.all.push(from.accounts) - 1
-      this.#indexes.set(text, index)
+      index = this.#lists.push(from.accounts.map(withoutBudgets)) - 1
+      this.#indexes.set(json, index)
     }
     return { ...from, accounts: index }
   }
+}
+
+/** Leaves out budgets: they are for errors and warnings, which workers make. */
+function withoutBudgets (account: Account): Account {
+  if (account.counting !== 'sum') return account
+  const { budget: _budget, soft: _soft, ...counted } = account
+  return counted
 }
 
 /**
@@ -196,13 +234,13 @@ export function answerLimitMessages (
       void limiter.settleRecorded(recorded).then(reply, reply)
     }
     if (message.reserve.length === 0) return
-    const decisions: Decided[] = []
-    for (const { request, wanted: listed } of message.reserve) {
-      const wanted = { ...listed, accounts: accountsAt(listed.accounts) }
-      const decision = limiter.reserve(wanted, holder)
+    const decisions: NumberedDecision[] = []
+    for (const { request, reservation: listed } of message.reserve) {
+      const reservation = { ...listed, accounts: accountsAt(listed.accounts) }
+      const decision = limiter.reserve(reservation, holder)
       // While the ledger is read for one key, or a place is waited for, others do not wait.
-      if (decision instanceof Promise || hasNoSlot(wanted, decision))
-        void answerLater(request, wanted, decision)
+      if (decision instanceof Promise || hasNoPlace(reservation, decision))
+        void answerLater(request, reservation, decision)
       else decisions.push({ request, decision })
     }
     // Also without any: the worker sends no more before it comes.
@@ -215,13 +253,13 @@ export function answerLimitMessages (
 
   const answerLater = async (
     request: number,
-    wanted: ReservationRequest,
+    reservation: ReservationRequest,
     pending: LimitDecision | Promise<LimitDecision>
   ): Promise<void> => {
     let decision = await pending
-    if (hasNoSlot(wanted, decision)) {
+    if (hasNoPlace(reservation, decision)) {
       await delay(placeWaitMs)
-      decision = await limiter.reserve(wanted, holder)
+      decision = await limiter.reserve(reservation, holder)
     }
     // The worker exited while usage records were read: no call has the reservation.
     if (!hasExited)
@@ -230,7 +268,7 @@ export function answerLimitMessages (
   }
 }
 
-function hasNoSlot ({ accounts }: ReservationRequest, decision: LimitDecision): boolean {
+function hasNoPlace ({ accounts }: ReservationRequest, decision: LimitDecision): boolean {
   return !decision.admitted && accounts[decision.accountIndex]?.counting === 'open'
 }
 

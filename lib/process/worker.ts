@@ -4,7 +4,7 @@ import cluster from 'node:cluster'
 import type { AppliedConfiguration, ConfigSources } from '../config/read-settings.ts'
 import { outlivePrimary } from '../http/node-internals.ts'
 import { OtherVersionError, receiveConfiguration, reportReload } from '../config/shared-configuration.ts'
-import { workerLimiter } from '../limits/shared-limiter.ts'
+import { WorkerLimiter } from '../limits/shared-limiter.ts'
 import { flushed, processLog, type Log } from '../log/log.ts'
 import { answerMetricsMessages } from '../telemetry/shared-metrics.ts'
 import { CommandError, type ExitCode } from './terminal.ts'
@@ -33,7 +33,7 @@ function isStartFailure (error: unknown): error is Error {
 
 export async function runWorker (sources: ConfigSources): Promise<ExitCode> {
   const stop = stopMessageReceived()
-  const limiter = workerLimiter(process)
+  const limiter = new WorkerLimiter(process)
   // A worker that does not serve yet has nothing to end, and would wait for its primary for ever.
   const exit = (): void => process.exit(1)
   process.once('disconnect', exit)

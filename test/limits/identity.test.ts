@@ -14,7 +14,7 @@ import { accountsOf, partyName } from '../../lib/limits/call-accounts.ts'
 import { boundsOf, type LimitDecision, type ReservationRequest } from '../../lib/limits/counters.ts'
 import { LocalLimiter, readUsedFrom, type Limiter } from '../../lib/limits/limiter.ts'
 import { RedisLimiter } from '../../lib/limits/redis-limiter.ts'
-import { answerLimitMessages, workerLimiter } from '../../lib/limits/shared-limiter.ts'
+import { answerLimitMessages, WorkerLimiter } from '../../lib/limits/shared-limiter.ts'
 import { isSqlite, type Database } from '../../lib/stores/database.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { isAbandoned } from '../../lib/usage/journal-name.ts'
@@ -331,7 +331,7 @@ function workerOf (primary: LocalLimiter, name: string): Node {
       })
     }
   })
-  const limiter = workerLimiter(end('worker', 'primary'))
+  const limiter = new WorkerLimiter(end('worker', 'primary'))
   answerLimitMessages(end('primary', 'worker'), primary, name)
   const settled = async (): Promise<void> => {
     for (let turn = 0; turn < 3; turn++) await nextTurn()

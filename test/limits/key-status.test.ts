@@ -3,7 +3,7 @@ import t from 'tap'
 import { limitStatuses } from '../../lib/limits/key-status.ts'
 import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
 import { RedisLimiter } from '../../lib/limits/redis-limiter.ts'
-import { answerLimitMessages, workerLimiter } from '../../lib/limits/shared-limiter.ts'
+import { answerLimitMessages, WorkerLimiter } from '../../lib/limits/shared-limiter.ts'
 import { accountsOf, type Party } from '../../lib/limits/call-accounts.ts'
 import { periodOf } from '../../lib/limits/windows.ts'
 import { noRedis, startRedis } from '../support/redis.ts'
@@ -101,7 +101,7 @@ t.test('a worker says what is left by the counters of its primary', async t => {
     })
   const [atPrimary, atWorker] = [end(primary, worker), end(worker, primary)]
   answerLimitMessages(atPrimary, new LocalLimiter(), 'worker-1')
-  await saysWhatIsLeft(t, workerLimiter(atWorker))
+  await saysWhatIsLeft(t, new WorkerLimiter(atWorker))
 })
 
 t.test(

@@ -9,7 +9,7 @@ import { accountsOf } from '../../lib/limits/call-accounts.ts'
 import { limitStatuses } from '../../lib/limits/key-status.ts'
 import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
 import { RedisLimiter } from '../../lib/limits/redis-limiter.ts'
-import { answerLimitMessages, workerLimiter } from '../../lib/limits/shared-limiter.ts'
+import { answerLimitMessages, WorkerLimiter } from '../../lib/limits/shared-limiter.ts'
 import { directoryOf, launch } from '../support/headgate.ts'
 import { connectTo, noRedis, startRedis } from '../support/redis.ts'
 import { limitFields, refusals, usageLimits } from '../../lib/limits/limit-table.ts'
@@ -63,7 +63,7 @@ t.test('each limit is counted, refused by name and described in one process and 
   })
   const [atPrimary, atWorker] = [end(primary, worker), end(worker, primary)]
   answerLimitMessages(atPrimary, new LocalLimiter(), 'worker-1')
-  t.same(await refusedBy(workerLimiter(atWorker)), expected)
+  t.same(await refusedBy(new WorkerLimiter(atWorker)), expected)
 })
 
 t.test('each limit is counted, refused by name and described by Redis', { skip: noRedis }, async t => {

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
-import { answerLimitMessages, workerLimiter, type WorkerLimiter } from '../../lib/limits/shared-limiter.ts'
+import { answerLimitMessages, WorkerLimiter } from '../../lib/limits/shared-limiter.ts'
 import { until } from '../support/until.ts'
 import type { IpcChannel, WorkerChannel } from '../../lib/async/ipc.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
@@ -71,7 +71,7 @@ function connected (limiter: KeyLocalLimiter): {
       setImmediate(() => { for (const listener of listeners[other]) listener(copy) })
     }
   })
-  const worker = workerLimiter(end('worker', 'primary'))
+  const worker = new WorkerLimiter(end('worker', 'primary'))
   answerLimitMessages(end('primary', 'worker'), limiter.limiter, 'worker')
   return { worker: new KeyLimiter(worker), sent }
 }
@@ -79,7 +79,7 @@ function connected (limiter: KeyLocalLimiter): {
 /** What a worker sends to reserve for one call. */
 function messageOf (call: KeyCall): object {
   const { accounts, ...wanted } = requestOf(call)
-  const reserve = [{ request: 1, wanted: { ...wanted, accounts: 0 } }]
+  const reserve = [{ request: 1, reservation: { ...wanted, accounts: 0 } }]
   return { limits: 'count', lists: [accounts], reserve, settle: [], record: [] }
 }
 
@@ -312,7 +312,7 @@ t.test(
 t.test('what comes up while a worker waits for decisions is sent after them, as one message', async t => {
   const sent: unknown[] = []
   let answer: (message: unknown) => void = () => {}
-  const worker = new KeyLimiter(workerLimiter({
+  const worker = new KeyLimiter(new WorkerLimiter({
     on: (event, listener) => { if (event === 'message') answer = listener },
     send: message => { sent.push(message) }
   }))
@@ -358,19 +358,24 @@ t.test('a message has the accounts of a key once, however many of its calls it i
   const one: KeyCall = { keyId: 'a', limits, tokens: 0, nanoUsd: 1 }
   const other = { ...one, keyId: 'b' }
   const { accounts } = requestOf(one)
+  // Budgets are for errors and warnings, which a worker makes.
+  const listOf = (call: KeyCall): unknown => JSON.parse(JSON.stringify(
+    requestOf(call).accounts.map(account => ({ ...account, budget: undefined }))
+  ))
   const usages = ['row-1', 'row-2'].map(id => ({ accounts, row: { id, atMs: 0 }, used: {} }))
   const recorded = worker.limiter.settleRecorded(usages)
   await Promise.all([worker.reserve(one), worker.reserve(other), worker.reserve(one), recorded])
+  t.has(sent[0], { lists: [listOf(one), listOf(other)] })
+  t.notMatch(JSON.stringify(sent[0]), '"budget":')
   t.match(sent[0], {
-    lists: [accounts, requestOf(other).accounts],
-    reserve: [{ wanted: { accounts: 0 } }, { wanted: { accounts: 1 } }, { wanted: { accounts: 0 } }],
+    reserve: [0, 1, 0].map(index => ({ reservation: { accounts: index } })),
     record: [{ usages: [{ accounts: 0 }, { accounts: 0 }] }]
   })
   t.match(sent[0], { lists: { length: 2 } })
   await worker.reserve(other)
   t.match(
     sent.at(-2),
-    { lists: { length: 1 }, reserve: [{ wanted: { accounts: 0 } }] },
+    { lists: { length: 1 }, reserve: [{ reservation: { accounts: 0 } }] },
     'each message has its own'
   )
   t.same(
@@ -427,7 +432,7 @@ t.test('a worker whose primary is gone refuses, what waits as well', async t => 
     on: (event: string, listener: () => void) => listeners.set(event, listener),
     send: () => true
   }
-  const limiter = new KeyLimiter(workerLimiter(primary))
+  const limiter = new KeyLimiter(new WorkerLimiter(primary))
   const wanted: KeyCall = { keyId: 'a', limits: {}, tokens: 0, nanoUsd: 0 }
   const waiting = limiter.reserve(wanted)
   listeners.get('disconnect')?.()

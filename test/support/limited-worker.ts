@@ -1,9 +1,9 @@
 /** A process that asks its parent for a given number of calls, and keeps them until it dies. */
 
-import { workerLimiter } from '../../lib/limits/shared-limiter.ts'
+import { WorkerLimiter } from '../../lib/limits/shared-limiter.ts'
 import type { ReservationRequest } from '../../lib/limits/counters.ts'
 
-const limiter = workerLimiter(process)
+const limiter = new WorkerLimiter(process)
 
 process.on(
   'message',
