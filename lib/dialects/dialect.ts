@@ -111,8 +111,6 @@ export interface AnswerDialect<C = unknown> {
    * JSON.
    */
   readonly complete: (start: AnswerStart<C>, batches: readonly ChatBatch[]) => unknown
-  /** Writes errors that come before the head of the answer; one that comes later is the printer's. */
-  readonly errors: ErrorFormat
   /** Makes headers that answers of this dialect have. Default: none. */
   readonly headers?: (call: Call) => Readonly<Record<string, string>>
   /** Says where answers of providers of this dialect hold text. Default: none are passed on as they came. */
@@ -141,7 +139,7 @@ export interface DirectTexts {
   ) => { readonly key: string, readonly ends?: string | undefined }
 }
 
-/** Writes an error as status, headers and body. */
+/** Writes an error that comes before the head of an answer. `FramePrinter.fail` writes later ones. */
 export type ErrorFormat = (failure: GatewayError, call: Call) => Reply & { readonly body: string }
 
 /** A request of a dialect after `validate`. */

@@ -30,7 +30,6 @@ const plain: AnswerDialect<string> = {
     context,
     ...batches.flatMap(({ events }) => events.map(({ type }) => type))
   ],
-  errors: failure => ({ status: failure.status, headers: {}, body: failure.code }),
   headers: ({ id }) => ({ 'request-id': id })
 }
 

@@ -4,7 +4,6 @@ import { ChatRequest } from '../../../schemas/chat.ts'
 import { asTextAnswer } from '../../chat/as-text-answer.ts'
 import { refine } from '../../core/call.ts'
 import { encodeChunks } from './encode.ts'
-import { chatCompletionsErrors } from './errors.ts'
 import { chatInput } from './input.ts'
 import { toCompletion } from './complete.ts'
 import { replaceChatTexts, type ChatContext } from './replace-texts.ts'
@@ -31,6 +30,5 @@ export const chatCompletions: Dialect<typeof ChatRequest> = {
     const usageCost = call.options?.usageCost
     return toCompletion(batches, usageCost && (() => usageCost(call)))
   },
-  errors: chatCompletionsErrors,
   printedTexts: chatPrintedTexts
 }

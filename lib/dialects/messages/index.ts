@@ -5,7 +5,6 @@ import { messageReply } from './complete.ts'
 import { directRequest } from './direct.ts'
 import { emptyMessage } from './empty-message.ts'
 import { encodeMessage } from './encode.ts'
-import { messagesErrors } from './errors.ts'
 import { fitRequest } from './fit.ts'
 import { messagesInput, type MessagesContext } from './input.ts'
 import { messagesUses } from './provider-uses.ts'
@@ -28,7 +27,6 @@ export const messages: Dialect<typeof MessagesRequest, MessagesContext> = {
   uses: messagesUses,
   encode: encodeMessage,
   complete: messageReply,
-  errors: messagesErrors,
   headers: ({ id, record }) =>
     Object.assign({ 'request-id': id }, rateLimitHeaders(record.limitHeaders), record.upstreamLimits),
   startsWithUsage: true

@@ -8,7 +8,6 @@ import { GatewayError } from '../../core/errors.ts'
 import { PrintedJson } from '../../core/reply.ts'
 import { compactRequest } from './direct.ts'
 import { encodeResponse } from './encode.ts'
-import { responsesErrors } from './errors.ts'
 import { responsesInput, type ResponsesContext } from './input.ts'
 import { responsesUses } from './provider-uses.ts'
 import { replaceResponseTexts } from './replace-texts.ts'
@@ -41,8 +40,7 @@ export function compaction (archive?: ResponseArchive): Dialect<typeof CompactRe
         for (const event of events) if (event.type === 'direct-answer') return new PrintedJson(event.json)
       }
       throw unavailable()
-    },
-    errors: responsesErrors
+    }
   }
 }
 

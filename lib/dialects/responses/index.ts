@@ -4,7 +4,6 @@ import { ResponsesRequest } from '../../../schemas/responses.ts'
 import { responseReply } from './complete.ts'
 import { directRequest } from './direct.ts'
 import { encodeResponse } from './encode.ts'
-import { responsesErrors } from './errors.ts'
 import { fitRequest } from './fit.ts'
 import { responsesInput, type ResponsesContext } from './input.ts'
 import { responsesUses } from './provider-uses.ts'
@@ -45,7 +44,6 @@ export function responsesDialect (
     isStored: ({ keep }) => keep !== undefined,
     uses: responsesUses,
     encode: encodeResponse,
-    complete: responseReply,
-    errors: responsesErrors
+    complete: responseReply
   }
 }

@@ -3,7 +3,6 @@
  * here.
  */
 
-import { chatCompletionsErrors } from '../chat-completions/errors.ts'
 import { completeText } from './complete.ts'
 import { encodeText } from './encode.ts'
 import { completionPrintedTexts } from './text-places.ts'
@@ -12,6 +11,5 @@ import type { AnswerDialect } from '../dialect.ts'
 export const textCompletions: AnswerDialect = {
   encode: encodeText,
   complete: completeText,
-  errors: chatCompletionsErrors,
   printedTexts: completionPrintedTexts
 }
