@@ -89,7 +89,7 @@ const elsewhere: Reasons = {
   'config/check-document': ['config/read-catalogue', 'checks the files that are read there'],
   'attempts/prepared-request': ['stages/provider-call', 'the requests of the stage'],
   'attempts/delete-response': ['pipelines/responses', 'one request to a provider'],
-  'attempts/stream-pace': ['attempts/stream-attempt', 'watches the streams that are read there'],
+  'attempts/stream-pace': ['attempts/stream-response', 'watches the streams that are read there'],
   'usage/call-filter': ['pipelines/admin/usage', 'narrows what is summed and listed there'],
   'usage/call-timeline': ['usage/call-steps', 'reads what is printed there'],
   'usage/bodies-report': ['stores/call-body-store', 'reads what is stored there'],

@@ -52,9 +52,8 @@ const freeBytes = 64 * 1024
 const copies = 2
 
 /**
- * Counts what one attempt holds of an answer in the memory of its call (`limits.body_memory_bytes`), until
- * the call ends. It counts the most that was held at once: memory that was in use is free again only after a
- * collection.
+ * Counts what one response holds in the memory of its call (`limits.body_memory_bytes`), until the call ends.
+ * It counts the most that was held at once: memory that was in use is free again only after a collection.
  */
 export class AnswerMemory {
   readonly #take: ((bytes: number) => void) | undefined

@@ -6,9 +6,9 @@ import { extend, type RecordSent, type RoutedCall } from '../core/call.ts'
 import { isLargeRequest } from '../core/record.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
-import { openParts, usagesIn } from './split.ts'
+import { sendParts, usagesIn } from './send-parts.ts'
 import type { AbandonedAnswers } from './abandoned-answers.ts'
-import { openAttempt, type SendContext, type ProviderCallOptions, type UpstreamPart } from './attempt.ts'
+import { sendRequest, type SendContext, type ProviderCallOptions, type UpstreamPart } from './send-request.ts'
 import type { AnyEvent, OpenResponse } from './open-response.ts'
 import type { RouteRequest, RouteSendOptions } from './route-attempt.ts'
 import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
@@ -72,22 +72,22 @@ export class PreparedRequest<
     const call = this.#call
     const attemptSignal =
       signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
-    const attempt =
+    const context =
       credential === undefined && signal === undefined && span === undefined
         ? call
         : extend(call, { credential, span, signal: attemptSignal })
-    if (this.#mustTranslate) return this.#openTranslated(attempt, credential)
+    if (this.#mustTranslate) return this.#openTranslated(context, credential)
     const parts = this.#partsFor(credential)
-    if (parts[0]?.input.direct === undefined) return this.#open(attempt, parts)
+    if (parts[0]?.input.direct === undefined) return this.#open(context, parts)
     // Not an `async` function, which is suspended for as long as the provider takes.
-    return this.#open(attempt, parts).then(opened => {
+    return this.#open(context, parts).then(opened => {
       this.#shared.missingApis.noteServed(this.provider)
       return opened
     }, (error: unknown) => {
       if (!(error instanceof ProviderFailure) || error.failure.kind !== 'missing_api') throw error
       this.#mustTranslate = true
       this.#prepared.clear()
-      return this.#openTranslated(attempt, credential)
+      return this.#openTranslated(context, credential)
     })
   }
 
@@ -95,8 +95,8 @@ export class PreparedRequest<
    * Sends a request that was refused again, translated. What it shows of the server counts for all callers
    * only if no key of one was used.
    */
-  #openTranslated (attempt: SendContext, credential: number | undefined): Promise<OpenResponse<E>> {
-    return this.#open(attempt, this.#partsFor(credential)).then(opened => {
+  #openTranslated (context: SendContext, credential: number | undefined): Promise<OpenResponse<E>> {
+    return this.#open(context, this.#partsFor(credential)).then(opened => {
       if (this.#call.providerKey === undefined) this.#shared.missingApis.noteMissing(this.provider)
       return opened
     })
@@ -106,13 +106,13 @@ export class PreparedRequest<
     return usagesIn([...this.#prepared.values()].flat())
   }
 
-  #open (attempt: SendContext, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenResponse<E>> {
+  #open (context: SendContext, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenResponse<E>> {
     const { abandoned, recordSent, isFree } = this.#shared
     const [first] = parts
     const open = (call: SendContext): Promise<OpenResponse<E>> => first !== undefined && parts.length === 1
-      ? openAttempt(call, first, this.provider, this.#adapter, this.#options)
-      : openParts(call, parts, this.provider, this.#adapter, this.#options)
-    const opened = this.readsToEnd ? abandoned.openOutlivingCaller(attempt, open) : open(attempt)
+      ? sendRequest(call, first, this.provider, this.#adapter, this.#options)
+      : sendParts(call, parts, this.provider, this.#adapter, this.#options)
+    const opened = this.readsToEnd ? abandoned.openOutlivingCaller(context, open) : open(context)
     recordSent?.(this.#call, isFree)
     return opened
   }

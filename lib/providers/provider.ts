@@ -3,7 +3,7 @@
  * per capability that translates both ways.
  *
  * Adapters are synchronous and pure, so they are tested from files, never wait and cannot leak a
- * connection. `attempts/attempt` and the transport do the I/O for all of them.
+ * connection. `attempts/send-request` and the transport do the I/O for all of them.
  */
 
 import type { EventSourceMessage } from 'eventsource-parser'

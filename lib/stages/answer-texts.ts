@@ -9,7 +9,7 @@ import { TextFilters, type FilterLayer, type JudgeLayer, type TextStages } from 
 import { everywhere, text, type ReplaceText } from '../json/place-table.ts'
 import { once } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
-import { isVisibleOutput } from '../attempts/stream-attempt.ts'
+import { isVisibleOutput } from '../attempts/stream-response.ts'
 import { afterVerdict } from './after-verdict.ts'
 import { RefusableAnswer, type AnswerEnd, type AnswerStep } from './refusable-answer.ts'
 import type { Batch } from '../core/batch.ts'

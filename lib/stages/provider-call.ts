@@ -15,7 +15,7 @@ import { noteBrokenAnswer, noteWasted, type RouteRequest } from '../attempts/rou
 import { callerError, usageOfError } from '../providers/provider-failure.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
-import type { ProviderCallOptions } from '../attempts/attempt.ts'
+import type { ProviderCallOptions } from '../attempts/send-request.ts'
 import type { OpenResponse } from '../attempts/open-response.ts'
 import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'

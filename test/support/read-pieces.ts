@@ -1,6 +1,6 @@
 import { AnswerMemory } from '../../lib/attempts/open-response.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
-import { StreamAttempt } from '../../lib/attempts/stream-attempt.ts'
+import { StreamResponse } from '../../lib/attempts/stream-response.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 
 /** Returns the events of each read of a stream that arrives in these pieces. */
@@ -9,7 +9,7 @@ export async function readPieces<E extends { readonly type: string }> (
   reader: StreamReader<E>
 ): Promise<E[][]> {
   const body = new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => undefined })
-  const attempt = new StreamAttempt<E>(body, reader, {
+  const response = new StreamResponse<E>(body, reader, {
     json: async () => [],
     jsonBytes: 100,
     eventBytes: 1_000_000,
@@ -19,7 +19,7 @@ export async function readPieces<E extends { readonly type: string }> (
   const batches: E[][] = []
   const source = [...pieces, undefined].values()
   for (;;) {
-    const reading = attempt.next()
+    const reading = response.next()
     const piece = source.next().value
     if (piece === undefined) body.end()
     else body.push(piece)

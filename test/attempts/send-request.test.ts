@@ -3,7 +3,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { ProviderFailure, type Failure } from '../../lib/providers/provider-failure.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
-import { openAttempt, type ProviderCallOptions } from '../../lib/attempts/attempt.ts'
+import { sendRequest, type ProviderCallOptions } from '../../lib/attempts/send-request.ts'
 import { provider } from '../support/settings.ts'
 import { collectAll } from '../support/collect-young.ts'
 import { until } from '../support/until.ts'
@@ -84,13 +84,13 @@ interface Script {
 interface Started {
   /** The body the provider sends. */
   readonly body: BodyQueue
-  readonly attempt: Promise<OpenResponse<Event>>
+  readonly opening: Promise<OpenResponse<Event>>
   readonly cancelled: () => boolean
   readonly sent: Array<{ request: UpstreamRequest, options: SendOptions }>
   readonly record: CallRecord
 }
 
-/** Opens an attempt at a provider that answers as scripted; its body is the test's to write. */
+/** Sends a request to a provider that answers as scripted; its body is the test's to write. */
 function start (script: Script = {}): Started {
   const { streamed = true, status = 200, headers = {} } = script
   let cancelled = false
@@ -124,48 +124,48 @@ function start (script: Script = {}): Started {
     request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed
   }
   const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
-  const attempt = openAttempt(
+  const opening = sendRequest(
     { signal: new AbortController().signal, record, key }, { input: ask }, scripted, adapter,
     { answerBytes: 1000, eventBytes: 1000, ...script.options }
   )
-  return { body, attempt, cancelled: () => cancelled, sent, record }
+  return { body, opening, cancelled: () => cancelled, sent, record }
 }
 
 function sse (...messages: string[]): Buffer {
   return Buffer.from(messages.map(data => `data: ${data}\n\n`).join(''))
 }
 
-async function wordsOf (attempt: OpenResponse<Event>): Promise<string[][]> {
+async function wordsOf (response: OpenResponse<Event>): Promise<string[][]> {
   const reads: string[][] = []
-  for (let events = await attempt.next(); events !== undefined; events = await attempt.next()) {
+  for (let events = await response.next(); events !== undefined; events = await response.next()) {
     reads.push(events.map(({ type, text }) => text ?? type))
   }
   return reads
 }
 
-/** True when the attempt is still waiting after everything that was ready has run. */
-async function isWaiting (attempt: Promise<unknown>): Promise<boolean> {
+/** True while the response is still waiting after everything that was ready has run. */
+async function isWaiting (opening: Promise<unknown>): Promise<boolean> {
   const waiting = Symbol('waiting')
   const turn = new Promise<symbol>(resolve => setImmediate(resolve, waiting))
-  return await Promise.race([attempt, turn]) === waiting
+  return await Promise.race([opening, turn]) === waiting
 }
 
 t.test('a stream is open with its first visible output, and what came before it goes out with it', async t => {
-  const { body, attempt } = start()
+  const { body, opening } = start()
   body.push(sse('head'))
-  t.ok(await isWaiting(attempt), 'a head is nothing')
+  t.ok(await isWaiting(opening), 'a head is nothing')
   body.push(sse('empty'))
-  t.ok(await isWaiting(attempt), 'nor is an empty delta')
+  t.ok(await isWaiting(opening), 'nor is an empty delta')
   body.push(sse('one', 'two'))
-  const open = await attempt
+  const open = await opening
   body.push(sse('three stop'))
   body.end()
   t.same(await wordsOf(open), [['response-start', '', 'one', 'two'], ['three'], ['choice-end']])
 })
 
 t.test('the hold is over in time: one read may then be empty', async t => {
-  const { body, attempt } = start({ options: { holdMs: 5 } })
-  const open = await attempt
+  const { body, opening } = start({ options: { holdMs: 5 } })
+  const open = await opening
   t.same(await open.next(), [])
   body.push(sse('late stop !'))
   t.same(await wordsOf(open), [['late']])
@@ -174,12 +174,12 @@ t.test('the hold is over in time: one read may then be empty', async t => {
 t.test('an error before any visible output is thrown, after it by the read that follows', async t => {
   const before = start()
   before.body.push(sse('head', '?'))
-  await t.rejects(before.attempt, { name: 'ProviderFailure', failure: { kind: 'overloaded' } })
+  await t.rejects(before.opening, { name: 'ProviderFailure', failure: { kind: 'overloaded' } })
   t.ok(before.cancelled(), 'and the connection is closed')
 
   const after = start()
   after.body.push(sse('one', '?', 'never'))
-  const open = await after.attempt
+  const open = await after.opening
   t.same(await open.next(), [{ type: 'text-delta', text: 'one' }])
   await t.rejects(async () => await open.next(), { name: 'ProviderFailure' })
 })
@@ -188,25 +188,25 @@ t.test(
   'a response that cannot be read was accepted, so it is not sent again; one that said so was not',
   async t => {
     for (const text of ['<html>', 'data: <\n\n']) {
-      const { body, attempt } = start()
+      const { body, opening } = start()
       body.push(Buffer.from(text))
-      await t.rejects(attempt, { code: 'upstream_invalid_response', acceptedByProvider: true }, text)
+      await t.rejects(opening, { code: 'upstream_invalid_response', acceptedByProvider: true }, text)
     }
     const page = start()
     page.body.push(Buffer.from('<html>'))
-    await t.rejects(page.attempt, {
+    await t.rejects(page.opening, {
       message:
         'The provider sent a page of HTML, not JSON: its `base_url` in the configuration may be wrong (see `headgate doctor`).'
     })
     const empty = start()
     empty.body.end()
-    await t.rejects(empty.attempt, { code: 'upstream_invalid_response', acceptedByProvider: true })
+    await t.rejects(empty.opening, { code: 'upstream_invalid_response', acceptedByProvider: true })
 
     const cut = start()
     cut.body.push(sse('head'))
     cut.body.fail(new GatewayError('upstream_stream_interrupted'))
     await t.rejects(
-      cut.attempt,
+      cut.opening,
       { code: 'upstream_stream_interrupted', acceptedByProvider: false },
       'a stream that gave nothing cost nothing'
     )
@@ -215,7 +215,7 @@ t.test(
     half.body.push(Buffer.from('{"half":'))
     half.body.fail(new GatewayError('upstream_stream_interrupted'))
     await t.rejects(
-      half.attempt,
+      half.opening,
       { code: 'upstream_stream_interrupted', acceptedByProvider: true },
       'a response at once was done'
     )
@@ -225,7 +225,7 @@ t.test(
       broken.body.push(Buffer.from(text))
       broken.body.end()
       await t.rejects(
-        broken.attempt,
+        broken.opening,
         { code: 'upstream_invalid_response', acceptedByProvider: true },
         text.slice(0, 10)
       )
@@ -240,42 +240,42 @@ t.test('what a reader stumbles over is a 502', async t => {
     { as: 'sse', reader: { done: false, read: stumble, end: stumble }, json: stumble }
   ]
   for (const reader of readers) {
-    const { body, attempt } = start({ reader, streamed: false })
+    const { body, opening } = start({ reader, streamed: false })
     body.push(reader.as === 'sse' ? sse('a') : Buffer.from('{}'))
     body.end()
-    await t.rejects(attempt, { code: 'upstream_invalid_response', status: 502 }, reader.as)
+    await t.rejects(opening, { code: 'upstream_invalid_response', status: 502 }, reader.as)
   }
 })
 
 t.test('one JSON text in place of a stream is read as such, up to its limit', async t => {
-  const { body, attempt } = start()
+  const { body, opening } = start()
   body.push(Buffer.from(' \n{"a":'))
-  t.ok(await isWaiting(attempt))
+  t.ok(await isWaiting(opening))
   body.push(Buffer.from('1}'))
   body.end()
-  t.same(await wordsOf(await attempt), [['{"a":1}']])
+  t.same(await wordsOf(await opening), [['{"a":1}']])
 
   const large = start()
   large.body.push(Buffer.from(`{"a":"${'x'.repeat(1001)}"}`))
   large.body.end()
-  await t.rejects(large.attempt, { code: 'upstream_invalid_response' })
+  await t.rejects(large.opening, { code: 'upstream_invalid_response' })
 })
 
 t.test('a stream in place of JSON is read to its end', async t => {
-  const { body, attempt } = start({ streamed: false })
+  const { body, opening } = start({ streamed: false })
   body.push(sse('one', 'two stop'))
   body.end()
-  t.same(await wordsOf(await attempt), [['one', 'two', 'choice-end']])
+  t.same(await wordsOf(await opening), [['one', 'two', 'choice-end']])
   const cut = start({ streamed: false })
   cut.body.push(sse('one'))
   cut.body.end()
-  await t.rejects(cut.attempt, { code: 'upstream_stream_interrupted' })
+  await t.rejects(cut.opening, { code: 'upstream_stream_interrupted' })
 })
 
 t.test('the message that ends the response ends it, whatever follows', async t => {
-  const { body, attempt, cancelled } = start()
+  const { body, opening, cancelled } = start()
   body.push(sse('one stop !', 'more'))
-  const open = await attempt
+  const open = await opening
   t.same(await wordsOf(open), [['one']])
   open.close()
   t.notOk(cancelled(), 'its connection may be used again')
@@ -285,15 +285,15 @@ t.test('the message that ends the response ends it, whatever follows', async t =
 
 t.test('a connection that breaks after the finish reasons leaves a complete response', async t => {
   for (const code of ['upstream_stream_interrupted', 'upstream_timeout'] as const) {
-    const { body, attempt } = start()
+    const { body, opening } = start()
     body.push(sse('one stop'))
-    const open = await attempt
+    const open = await opening
     body.fail(new GatewayError(code))
     t.same(await wordsOf(open), [['one'], ['choice-end']], code)
   }
-  const { body, attempt } = start()
+  const { body, opening } = start()
   body.push(sse('one'))
-  const open = await attempt
+  const open = await opening
   body.fail(new GatewayError('upstream_stream_interrupted'))
   t.same(await open.next(), [{ type: 'text-delta', text: 'one' }])
   await t.rejects(
@@ -303,7 +303,7 @@ t.test('a connection that breaks after the finish reasons leaves a complete resp
   )
   const left = start()
   left.body.push(sse('one stop'))
-  const given = await left.attempt
+  const given = await left.opening
   left.body.fail(new GatewayError('client_closed_request'))
   await given.next()
   await t.rejects(
@@ -314,9 +314,9 @@ t.test('a connection that breaks after the finish reasons leaves a complete resp
 })
 
 t.test('a message that the end cuts in two is a broken stream', async t => {
-  const { body, attempt } = start()
+  const { body, opening } = start()
   body.push(sse('one'))
-  const open = await attempt
+  const open = await opening
   body.push(Buffer.from('data: <'))
   body.end()
   await open.next()
@@ -324,28 +324,28 @@ t.test('a message that the end cuts in two is a broken stream', async t => {
 })
 
 t.test('bytes without events are waited for only so long', async t => {
-  const { body, attempt } = start({ timeouts: { idleEventsMs: -1 } })
+  const { body, opening } = start({ timeouts: { idleEventsMs: -1 } })
   body.push(sse('one'))
-  const open = await attempt
+  const open = await opening
   await open.next()
   body.push(sse('ping'))
   await t.rejects(async () => await open.next(), { code: 'upstream_timeout' })
 })
 
 t.test('white space is no event, however much of it comes first', async t => {
-  const { body, attempt } = start({ timeouts: { idleEventsMs: -1 } })
+  const { body, opening } = start({ timeouts: { idleEventsMs: -1 } })
   body.push(Buffer.from('\n\n'))
-  await t.rejects(attempt, { code: 'upstream_timeout' })
+  await t.rejects(opening, { code: 'upstream_timeout' })
 })
 
 t.test('bytes that arrive in any cut give the same events', async t => {
   const bytes = sse('head', 'eins', 'zwei', 'dreißig stop !')
   for (const size of [1, 7, 64, bytes.length]) {
-    const { body, attempt } = start()
+    const { body, opening } = start()
     for (let at = 0; at < bytes.length; at += size) body.push(bytes.subarray(at, at + size))
     body.end()
     t.same(
-      (await wordsOf(await attempt)).flat(),
+      (await wordsOf(await opening)).flat(),
       ['response-start', 'eins', 'zwei', 'dreißig'],
       `${size} bytes`
     )
@@ -355,11 +355,11 @@ t.test('bytes that arrive in any cut give the same events', async t => {
 t.test('an event and a complete response have their limits', async t => {
   const event = start()
   event.body.push(Buffer.from(`data: ${'x'.repeat(2000)}`))
-  await t.rejects(event.attempt, { code: 'upstream_invalid_response' })
+  await t.rejects(event.opening, { code: 'upstream_invalid_response' })
   for (const as of ['json', 'text', 'bytes'] as const) {
-    const { body, attempt, cancelled } = start({ streamed: false, reader: { as, read: () => [] } })
+    const { body, opening, cancelled } = start({ streamed: false, reader: { as, read: () => [] } })
     body.push(Buffer.alloc(1001, 0x20))
-    await t.rejects(attempt, { code: 'upstream_invalid_response' }, as)
+    await t.rejects(opening, { code: 'upstream_invalid_response' }, as)
     t.ok(cancelled(), `${as}: the rest is not read`)
   }
 })
@@ -368,13 +368,13 @@ t.test('text and bytes reach their readers as they are', async t => {
   const text = start({ reader: { as: 'text', read: words => [{ type: 'text', text: words }] } })
   text.body.push(Buffer.from('{"not": parsed'))
   text.body.end()
-  t.same(await wordsOf(await text.attempt), [['{"not": parsed']])
+  t.same(await wordsOf(await text.opening), [['{"not": parsed']])
   const bytes = start({
     reader: { as: 'bytes', read: given => [{ type: 'text', text: given.toString('hex') }] }
   })
   bytes.body.push(Buffer.from([1, 2]))
   bytes.body.end()
-  t.same(await wordsOf(await bytes.attempt), [['0102']])
+  t.same(await wordsOf(await bytes.opening), [['0102']])
 })
 
 t.test('pieces go out as they arrive, and count', async t => {
@@ -384,10 +384,10 @@ t.test('pieces go out as they arrive, and count', async t => {
       into.push({ type: 'piece', text: String(piece.length) })
     }
   }
-  const { body, attempt, cancelled } = start({ reader: pieces })
-  t.ok(await isWaiting(attempt), 'the first is waited for')
+  const { body, opening, cancelled } = start({ reader: pieces })
+  t.ok(await isWaiting(opening), 'the first is waited for')
   body.push(Buffer.alloc(10))
-  const open = await attempt
+  const open = await opening
   t.same(await open.next(), [{ type: 'piece', text: '10' }])
   body.push(Buffer.alloc(5))
   t.same(await open.next(), [{ type: 'piece', text: '5' }])
@@ -396,7 +396,7 @@ t.test('pieces go out as they arrive, and count', async t => {
   t.ok(cancelled())
   const empty = start({ reader: pieces })
   empty.body.end()
-  await t.rejects(empty.attempt, { code: 'upstream_invalid_response' })
+  await t.rejects(empty.opening, { code: 'upstream_invalid_response' })
 })
 
 t.test('the request is not kept until the provider answers, however large it is', async t => {
@@ -409,40 +409,40 @@ t.test('the request is not kept until the provider answers, however large it is'
       return request.deref() === undefined
     }, `the request of a body of ${bodyBytes} bytes to be collected`, 5000)
     started.body.push(Buffer.from('data: a\n\n'))
-    t.same(await (await started.attempt).next(), [{ type: 'text-delta', text: 'a' }])
+    t.same(await (await started.opening).next(), [{ type: 'text-delta', text: 'a' }])
   }
 })
 
 t.test('a refusal is stated with its words, and its limits', async t => {
-  const { body, attempt } = start({
+  const { body, opening } = start({
     status: 429,
     headers: { 'x-ratelimit-limit-requests': '5', 'x-other': '1' }
   })
   body.push(Buffer.from('{"error":"slow"}'))
   body.end()
-  await t.rejects(attempt, {
+  await t.rejects(opening, {
     name: 'ProviderFailure',
     failure: { status: 429, message: '{"error":"slow"}', rateLimits: { 'x-ratelimit-limit-requests': '5' } }
   })
   const page = start({ status: 502 })
   page.body.push(Buffer.from('<html>nginx</html>'))
   page.body.end()
-  await t.rejects(page.attempt, { name: 'ProviderFailure', failure: { message: '""' } })
+  await t.rejects(page.opening, { name: 'ProviderFailure', failure: { message: '""' } })
 })
 
 t.test('a caller who is gone closes the connection, wherever the response stands', async t => {
-  const { body, attempt, cancelled } = start()
+  const { body, opening, cancelled } = start()
   body.push(sse('one'))
-  const open = await attempt
+  const open = await opening
   open.close()
   t.ok(cancelled())
 })
 
 t.test('the request carries the credential, the call and the id of the provider', async t => {
-  const { body, attempt, sent, record } = start({ streamed: false, headers: { 'x-request-id': 'req-1' } })
+  const { body, opening, sent, record } = start({ streamed: false, headers: { 'x-request-id': 'req-1' } })
   body.push(Buffer.from('{}'))
   body.end()
-  await attempt
+  await opening
   t.match(sent, [{ request: { path: '/words' }, options: { streamed: false, keyId: 'key-1' } }])
   t.equal(record.attempts, 1)
   t.equal(record.upstreamRequestId, 'req-1')

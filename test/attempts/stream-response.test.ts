@@ -2,7 +2,7 @@ import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { AnswerMemory } from '../../lib/attempts/open-response.ts'
-import { StreamAttempt, type StreamOptions } from '../../lib/attempts/stream-attempt.ts'
+import { StreamResponse, type StreamOptions } from '../../lib/attempts/stream-response.ts'
 import { until } from '../support/until.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 
@@ -31,7 +31,7 @@ function start (options: Partial<StreamOptions<Event>> = {}) {
       cancelled = true
     }
   })
-  const attempt = new StreamAttempt<Event>(body, reader(), {
+  const response = new StreamResponse<Event>(body, reader(), {
     json: async bytes => [{ type: 'json', text: bytes.toString() }],
     jsonBytes: 100,
     eventBytes: 1000,
@@ -39,9 +39,9 @@ function start (options: Partial<StreamOptions<Event>> = {}) {
     idleEventsMs: 60_000,
     ...options
   })
-  const texts = async (): Promise<unknown> => (await attempt.next())?.map(({ type, text }) => text ?? type)
+  const texts = async (): Promise<unknown> => (await response.next())?.map(({ type, text }) => text ?? type)
   return {
-    attempt,
+    response,
     texts,
     send: (text: string) => body.push(Buffer.from(text)),
     body,
@@ -52,9 +52,9 @@ function start (options: Partial<StreamOptions<Event>> = {}) {
 const data = (...words: string[]): string => words.map(word => `data: ${word}\n\n`).join('')
 
 t.test('what came before the first visible output goes out with it, then read by read to the end', async t => {
-  const { attempt, texts, send, body } = start()
+  const { response, texts, send, body } = start()
   send(data('head'))
-  const open = attempt.untilVisible(60_000)
+  const open = response.untilVisible(60_000)
   send(data('a'))
   await open
   t.same(await texts(), ['response-start', 'a'])
@@ -64,12 +64,12 @@ t.test('what came before the first visible output goes out with it, then read by
   body.end()
   t.same(await texts(), [])
   t.equal(await texts(), undefined)
-  t.ok(attempt.sizeBytes() > 30)
+  t.ok(response.sizeBytes() > 30)
 })
 
 t.test('when the hold is over one read may be empty', async t => {
-  const { attempt, texts, send } = start()
-  await attempt.untilVisible(1)
+  const { response, texts, send } = start()
+  await response.untilVisible(1)
   t.same(await texts(), [])
   send(data('a'))
   t.same(await texts(), ['a'])
@@ -78,33 +78,33 @@ t.test('when the hold is over one read may be empty', async t => {
 t.test('a flood without visible output is held no longer, by its number and by its bytes', async t => {
   const heads = data(...Array<string>(1001).fill('head'))
   for (const flood of [heads, data('head') + ': comment\n\n'.repeat(100)]) {
-    const { attempt, texts, send } = start()
+    const { response, texts, send } = start()
     send(flood)
-    await attempt.untilVisible(60_000)
+    await response.untilVisible(60_000)
     t.match(await texts(), ['response-start'])
     send(data('a'))
     t.same(await texts(), ['a'])
   }
-  const { attempt, texts, send } = start()
+  const { response, texts, send } = start()
   send(data(...Array<string>(50).fill('head')))
-  const open = attempt.untilVisible(60_000)
+  const open = response.untilVisible(60_000)
   send(data('a'))
   await open
   t.equal(Array(await texts()).flat().length, 51, 'a usual beginning waits for the first output')
 })
 
 t.test('a failure after events is thrown by the read that follows', async t => {
-  const { attempt, texts, send } = start()
+  const { response, texts, send } = start()
   send(data('a', 'bad', 'b'))
-  await attempt.untilVisible(60_000)
+  await response.untilVisible(60_000)
   t.same(await texts(), ['a'])
   await t.rejects(texts(), { code: 'upstream_invalid_response' })
 })
 
 t.test('a failure before any visible output is thrown while it is opened', async t => {
-  const { attempt, send } = start()
+  const { response, send } = start()
   send(data('head', 'bad'))
-  await t.rejects(attempt.untilVisible(60_000), { code: 'upstream_invalid_response' })
+  await t.rejects(response.untilVisible(60_000), { code: 'upstream_invalid_response' })
 })
 
 t.test('an end or a break without the last message is an interruption', async t => {
@@ -168,13 +168,13 @@ t.test('bytes without events are waited for only so long', async t => {
 
 t.test('closing gives up a body that has not ended', async t => {
   const open = start()
-  open.attempt.close()
+  open.response.close()
   t.equal(open.cancelled(), true)
   const ended = start()
   ended.send(data('a', '[DONE]'))
   ended.body.end()
   await ended.texts()
-  ended.attempt.close()
+  ended.response.close()
   t.equal(ended.cancelled(), false)
 })
 
@@ -186,7 +186,7 @@ t.test(
       held += bytes
       if (held > 200_000) throw new GatewayError('overloaded')
     })
-    const { texts, send, cancelled, attempt } = start({ eventBytes: 1_000_000, memory })
+    const { texts, send, cancelled, response } = start({ eventBytes: 1_000_000, memory })
     send(data('a'))
     t.same(await texts(), ['a'])
     send(`data: ${'x'.repeat(100_000)}`)
@@ -194,7 +194,7 @@ t.test(
     t.equal(held, 2 * (100_006 - 64 * 1024))
     send('x'.repeat(100_000))
     await t.rejects(texts(), { code: 'overloaded' })
-    attempt.close()
+    response.close()
     t.ok(cancelled())
   }
 )

@@ -1,4 +1,4 @@
-/** An attempt whose response is an event stream: its bytes become events, one batch per read. */
+/** A response that is an event stream: its bytes become events, one batch per read. */
 
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse, pageInstead, usageOfError, withUsage } from '../providers/provider-failure.ts'
@@ -40,7 +40,7 @@ const restMs = 1000
  * An error among them is thrown by the read after it, so that what came before it goes out first. The usage
  * that comes with an error is an event before it.
  */
-export class StreamAttempt<E extends AnyEvent> implements OpenResponse<E> {
+export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   readonly #body: UpstreamBody
   readonly #bytes: AsyncIterator<Uint8Array>
   readonly #reader: StreamReader<E>

@@ -21,7 +21,7 @@ import {
   readOrRefuse,
   usageIn
 } from './open-response.ts'
-import { StreamAttempt } from './stream-attempt.ts'
+import { StreamResponse } from './stream-response.ts'
 import type { SlowStreamGuard } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChildSpan } from '../core/call-trace.ts'
@@ -76,7 +76,7 @@ export interface UpstreamPart<R, E = unknown> {
  * @throws GatewayError when it cannot be reached, or says nothing that can be read: `acceptedByProvider`
  *   then, where the work was done and will be billed, and `mayBeBilled` where it took too long
  */
-export function openAttempt<R, E extends AnyEvent> (
+export function sendRequest<R, E extends AnyEvent> (
   call: SendContext,
   { input }: UpstreamPart<R, E>,
   provider: Provider,
@@ -179,7 +179,7 @@ async function openBody<E extends AnyEvent> (
     case 'pieces':
       return await openPieces(body, reader.read)
     case 'sse': {
-      const attempt = new StreamAttempt(body, reader.reader, {
+      const response = new StreamResponse(body, reader.reader, {
         json: async bytes => {
           const value = await parseResponseBytes(bytes)
           return readOrRefuse(() => reader.json(value))
@@ -194,8 +194,8 @@ async function openBody<E extends AnyEvent> (
             ? undefined
             : { ...provider.slowStream, mayGiveUp }
       })
-      await attempt.untilVisible(holdMs)
-      return attempt
+      await response.untilVisible(holdMs)
+      return response
     }
   }
 }

@@ -3,7 +3,7 @@ import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
-import { openParts } from '../../lib/attempts/split.ts'
+import { sendParts } from '../../lib/attempts/send-parts.ts'
 import type { AnyEvent } from '../../lib/attempts/open-response.ts'
 import { provider } from '../support/settings.ts'
 import {
@@ -306,7 +306,7 @@ t.test('what other requests gave before a failure still goes out', async t => {
   }
   const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
   const call = { signal: new AbortController().signal, record: new CallRecord('test'), key }
-  const opened = openParts(call, [part, part, part], scripted, adapter, {
+  const opened = sendParts(call, [part, part, part], scripted, adapter, {
     answerBytes: 1000,
     eventBytes: 1000
   })

@@ -12,7 +12,7 @@ import { standardSignal } from '../async/cancellation.ts'
 import { GatewayError } from '../core/errors.ts'
 import { addUsage } from '../core/usage.ts'
 import { ProviderFailure, type FailureKind } from '../providers/provider-failure.ts'
-import { openAttempt, type SendContext, type UpstreamPart, type ProviderCallOptions } from './attempt.ts'
+import { sendRequest, type SendContext, type UpstreamPart, type ProviderCallOptions } from './send-request.ts'
 import { bufferedResponse, type AnyEvent, type OpenResponse } from './open-response.ts'
 import type { Adapter, Join, Provider } from '../providers/provider.ts'
 import type { Usage } from '../core/usage.ts'
@@ -28,9 +28,9 @@ const partsGraceMs = 2000
  * A streamed answer is open with the first visible output of any part, any other when all have
  * ended: until then a failure is one of all, and another route may be tried.
  *
- * @throws what `openAttempt` throws
+ * @throws what `sendRequest` throws
  */
-export function openParts<R, E extends AnyEvent> (
+export function sendParts<R, E extends AnyEvent> (
   call: SendContext,
   parts: ReadonlyArray<UpstreamPart<R, E>>,
   provider: Provider,
@@ -41,8 +41,8 @@ export function openParts<R, E extends AnyEvent> (
   if (first === undefined) throw new RangeError('a request has at least one part')
   const join = adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
   const { streamed } = first.input
-  const joined = new JoinedAttempt<E>(parts, join, !streamed, async (index, signal) => {
-    return await openAttempt(
+  const joined = new JoinedResponse<E>(parts, join, !streamed, async (index, signal) => {
+    return await sendRequest(
       { ...call, signal: AbortSignal.any([standardSignal(call.signal), signal]) },
       parts[index] ?? first,
       provider,
@@ -105,13 +105,13 @@ interface Offer<E> {
   readonly taken: () => void
 }
 
-class JoinedAttempt<E> implements OpenResponse<E> {
+class JoinedResponse<E> implements OpenResponse<E> {
   readonly #parts: ReadonlyArray<Pick<UpstreamPart<unknown, E>, 'input'> & { answer?: readonly E[] }>
   readonly #keeps: boolean
   readonly #join: Join<E>
   readonly #open: (part: number, signal: AbortSignal) => Promise<OpenResponse<E>>
   readonly #cancelled = new AbortController()
-  readonly #attempts = new Set<OpenResponse<E>>()
+  readonly #responses = new Set<OpenResponse<E>>()
   readonly #offers: Array<Offer<E>> = []
   #nextPart = 0
   #running = 0
@@ -176,7 +176,7 @@ class JoinedAttempt<E> implements OpenResponse<E> {
 
   sizeBytes (): number {
     let size = this.#sizeBytes
-    for (const attempt of this.#attempts) size += attempt.sizeBytes()
+    for (const response of this.#responses) size += response.sizeBytes()
     return size
   }
 
@@ -189,7 +189,7 @@ class JoinedAttempt<E> implements OpenResponse<E> {
   #cancel (): void {
     this.#stopStarting()
     this.#cancelled.abort()
-    for (const attempt of this.#attempts) attempt.close()
+    for (const response of this.#responses) response.close()
   }
 
   /** Begins no further part. Those that wait until their batch is taken go on. */
@@ -224,20 +224,20 @@ class JoinedAttempt<E> implements OpenResponse<E> {
   async #read (part: number): Promise<void> {
     const received = this.#parts[part]?.answer
     if (received !== undefined) return await this.#pass(part, received)
-    const attempt = await this.#open(part, this.#cancelled.signal)
-    this.#attempts.add(attempt)
+    const response = await this.#open(part, this.#cancelled.signal)
+    this.#responses.add(response)
     const answer: E[] = []
     try {
-      for (let read = await attempt.next(); read !== undefined; read = await attempt.next()) {
+      for (let read = await response.next(); read !== undefined; read = await response.next()) {
         if (this.#keeps) for (const event of read) answer.push(event)
         await this.#pass(part, read)
       }
       const done = this.#parts[part]
       if (this.#keeps && done !== undefined) done.answer = answer
     } finally {
-      attempt.close()
-      this.#attempts.delete(attempt)
-      this.#sizeBytes += attempt.sizeBytes()
+      response.close()
+      this.#responses.delete(response)
+      this.#sizeBytes += response.sizeBytes()
     }
   }
 
