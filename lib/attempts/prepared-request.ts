@@ -8,14 +8,14 @@ import { accountDigest } from '../providers/account-digest.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
 import { sendParts, usagesIn } from './send-parts.ts'
 import type { AbandonedAnswers } from './abandoned-answers.ts'
-import { sendRequest, type SendContext, type ProviderCallOptions, type UpstreamPart } from './send-request.ts'
+import { sendRequest, type RequestTarget, type SendContext, type UpstreamPart } from './send-request.ts'
 import type { AnyEvent, OpenResponse } from './open-response.ts'
 import type { RouteRequest, RouteSendOptions } from './route-attempt.ts'
 import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
 import type { AnswerEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import type { Usage } from '../core/usage.ts'
-import type { Adapter, AdapterInput, Provider } from '../providers/provider.ts'
+import type { AdapterInput, Provider } from '../providers/provider.ts'
 import type { MissingApis } from '../routing/route-health.ts'
 
 /** What the requests of one stage share. */
@@ -40,8 +40,7 @@ export class PreparedRequest<
   readonly readsToEnd: boolean
   readonly #call: RoutedCall<R>
   readonly #route: Route
-  readonly #adapter: Adapter<R, E>
-  readonly #options: ProviderCallOptions
+  readonly #target: RequestTarget<R, E>
   readonly #shared: RequestDeps
   /** The parts of the request, by credential. */
   readonly #prepared = new Map<number | undefined, ReadonlyArray<UpstreamPart<R, E>>>()
@@ -54,17 +53,15 @@ export class PreparedRequest<
   constructor (
     call: RoutedCall<R>,
     route: Route,
-    provider: Provider,
-    adapter: Adapter<R, E>,
-    options: ProviderCallOptions,
+    target: RequestTarget<R, E>,
     shared: RequestDeps
   ) {
+    const { provider } = target
     this.provider = provider
     this.readsToEnd = provider.onDisconnect === 'drain' || call.record.reservedNanoUsd !== undefined
     this.#call = call
     this.#route = route
-    this.#adapter = adapter
-    this.#options = options
+    this.#target = target
     this.#shared = shared
   }
 
@@ -110,8 +107,8 @@ export class PreparedRequest<
     const { abandoned, recordSent, isFree } = this.#shared
     const [first] = parts
     const open = (call: SendContext): Promise<OpenResponse<E>> => first !== undefined && parts.length === 1
-      ? sendRequest(call, first, this.provider, this.#adapter, this.#options)
-      : sendParts(call, parts, this.provider, this.#adapter, this.#options)
+      ? sendRequest(call, first, this.#target)
+      : sendParts(call, parts, this.#target)
     const opened = this.readsToEnd ? abandoned.openOutlivingCaller(context, open) : open(context)
     recordSent?.(this.#call, isFree)
     return opened
@@ -122,7 +119,7 @@ export class PreparedRequest<
     if (existing !== undefined) return existing
     const isTranslated = this.#mustTranslate || this.#shared.missingApis.isMissing(this.provider)
     const input = adapterInput(this.#call, this.#route, this.provider, { credential, isTranslated })
-    const parts = (this.#adapter.split?.(input) ?? [input]).map(part => ({ input: part }))
+    const parts = (this.#target.adapter.split?.(input) ?? [input]).map(part => ({ input: part }))
     this.#prepared.set(credential, parts)
     return parts
   }

@@ -12,9 +12,9 @@ import { standardSignal } from '../async/cancellation.ts'
 import { GatewayError } from '../core/errors.ts'
 import { addUsage } from '../core/usage.ts'
 import { ProviderFailure, type FailureKind } from '../providers/provider-failure.ts'
-import { sendRequest, type SendContext, type UpstreamPart, type ProviderCallOptions } from './send-request.ts'
+import { sendRequest, type RequestTarget, type SendContext, type UpstreamPart } from './send-request.ts'
 import { bufferedResponse, type AnyEvent, type OpenResponse } from './open-response.ts'
-import type { Adapter, Join, Provider } from '../providers/provider.ts'
+import type { Join } from '../providers/provider.ts'
 import type { Usage } from '../core/usage.ts'
 
 /** Requests of one call in flight at once. */
@@ -33,22 +33,15 @@ const partsGraceMs = 2000
 export function sendParts<R, E extends AnyEvent> (
   call: SendContext,
   parts: ReadonlyArray<UpstreamPart<R, E>>,
-  provider: Provider,
-  adapter: Adapter<R, E>,
-  options: ProviderCallOptions
+  target: RequestTarget<R, E>
 ): Promise<OpenResponse<E>> {
   const [first] = parts
   if (first === undefined) throw new RangeError('a request has at least one part')
-  const join = adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
+  const join = target.adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
   const { streamed } = first.input
   const joined = new JoinedResponse<E>(parts, join, !streamed, async (index, signal) => {
-    return await sendRequest(
-      { ...call, signal: AbortSignal.any([standardSignal(call.signal), signal]) },
-      parts[index] ?? first,
-      provider,
-      adapter,
-      options
-    )
+    const context = { ...call, signal: AbortSignal.any([standardSignal(call.signal), signal]) }
+    return await sendRequest(context, parts[index] ?? first, target)
   })
   return streamed ? joined.begun() : joined.buffered()
 }

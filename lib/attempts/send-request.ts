@@ -59,6 +59,13 @@ export interface SendContext extends Pick<
   readonly span?: ChildSpan | undefined
 }
 
+/** Where a request is sent, and how its response is read. */
+export interface RequestTarget<R, E> {
+  readonly provider: Provider
+  readonly adapter: Adapter<R, E>
+  readonly options: ProviderCallOptions
+}
+
 /**
  * A part of a call. Attempts share the adapter's input, but each prints the body again: a kept body would be
  * a copy of all text for as long as the call waits.
@@ -79,10 +86,9 @@ export interface UpstreamPart<R, E = unknown> {
 export function sendRequest<R, E extends AnyEvent> (
   call: SendContext,
   { input }: UpstreamPart<R, E>,
-  provider: Provider,
-  adapter: Adapter<R, E>,
-  options: ProviderCallOptions
+  target: RequestTarget<R, E>
 ): Promise<OpenResponse<E>> {
+  const { provider, adapter } = target
   // Not an `async` function, which is suspended for as long as the provider takes, with the request in it.
   const send = (request: UpstreamRequest): Promise<OpenResponse<E>> => {
     call.record.attempts++
@@ -93,7 +99,7 @@ export function sendRequest<R, E extends AnyEvent> (
       streamed: input.streamed,
       keyId: call.key.id,
       trace: call.span?.headers(provider.propagate ?? 'none')
-    }).then(response => openResponse(response, call, input, provider, adapter, options))
+    }).then(response => openResponse(response, call, input, target))
   }
   if (isSlowRequest(call.record)) {
     return yieldFairly()
@@ -111,10 +117,9 @@ async function openResponse<R, E extends AnyEvent> (
   response: UpstreamResponse,
   call: SendContext,
   input: AdapterInput<R>,
-  provider: Provider,
-  adapter: Adapter<R, E>,
-  options: ProviderCallOptions
+  target: RequestTarget<R, E>
 ): Promise<OpenResponse<E>> {
+  const { adapter } = target
   const { record } = call
   const { status, headers } = response
   const upstreamId = headers['x-request-id'] ?? headers['request-id']
@@ -127,7 +132,7 @@ async function openResponse<R, E extends AnyEvent> (
 
   if (status < 200 || status > 299) throw await failureOf(response, input, adapter)
   try {
-    return await openBody(response, adapter.read(response, input), provider, options, call)
+    return await openBody(response, adapter.read(response, input), target, call)
   } catch (error) {
     response.body.cancel()
     if (isTimeout(error)) throw error.with({ mayBeBilled: true })
@@ -149,10 +154,10 @@ async function failureOf<R> (
 async function openBody<E extends AnyEvent> (
   { body }: UpstreamResponse,
   reader: BodyReader<E>,
-  provider: Provider,
-  { answerBytes, eventBytes, holdMs = 10_000, mayGiveUp }: ProviderCallOptions,
+  { provider, options }: Pick<RequestTarget<unknown, E>, 'provider' | 'options'>,
   { record, takeMemory }: Pick<SendContext, 'record' | 'takeMemory'>
 ): Promise<OpenResponse<E>> {
+  const { answerBytes, eventBytes, holdMs = 10_000, mayGiveUp } = options
   const memory = new AnswerMemory(takeMemory)
   switch (reader.as) {
     case 'json': {

@@ -83,7 +83,7 @@ export function providerCall<C extends Capability> (
       const provider = providers.get(route.providerId)
       const adapter = provider?.adapters[capability]
       if (provider === undefined || adapter === undefined) return undefined
-      return new PreparedRequest<R, E>(call, route, provider, adapter, callOptions, shared)
+      return new PreparedRequest<R, E>(call, route, { provider, adapter, options: callOptions }, shared)
     }
     const firstCredential = capability === 'deferred'
     return new AnswerBatches<R, E>(call, {

@@ -125,8 +125,9 @@ function start (script: Script = {}): Started {
   }
   const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
   const opening = sendRequest(
-    { signal: new AbortController().signal, record, key }, { input: ask }, scripted, adapter,
-    { answerBytes: 1000, eventBytes: 1000, ...script.options }
+    { signal: new AbortController().signal, record, key },
+    { input: ask },
+    { provider: scripted, adapter, options: { answerBytes: 1000, eventBytes: 1000, ...script.options } }
   )
   return { body, opening, cancelled: () => cancelled, sent, record }
 }
