@@ -159,8 +159,10 @@ class CallInFlight extends RingMember implements OpenCall, StalledCaller {
       admission,
       options: { beforeLastByte, addHeaders }
     } = this.#parts
-    const shown = noted.forCaller === undefined ? noted : await noted.forCaller(noted)
-    await writeReply(this.#response, shown, this.call, {
+    const forCaller = noted.forCaller === undefined ? noted : await noted.forCaller(noted)
+    await writeReply(forCaller, {
+      response: this.#response,
+      call: this.call,
       graceMs: this.#graceMs,
       addHeaders,
       beforeLastByte,

@@ -16,7 +16,10 @@ const pieceLength = 64 * 1024
 /** Adds headers of a call to those that its answer has. */
 export type AddHeaders = (headers: Record<string, string>, call: Call) => void
 
-export interface WriteOptions {
+/** The response that a reply is written to, and its call. */
+export interface ReplyTarget {
+  readonly response: ServerResponse
+  readonly call: Call
   /** Milliseconds that the last bytes may take to leave once the call's signal has aborted. Default: 5000. */
   readonly graceMs?: number | undefined
   /** Adds headers to every answer. */
@@ -35,36 +38,31 @@ export interface WriteOptions {
  * Rejects with a TypeError for headers that cannot be sent: nothing is sent then, and `return()` of the body
  * is called.
  */
-export function writeReply (
-  response: ServerResponse,
-  reply: Reply,
-  call: Call,
-  options: WriteOptions = {}
-): Promise<void> {
+export function writeReply (reply: Reply, target: ReplyTarget): Promise<void> {
   const { body } = reply
-  const { record, receivedAtMs } = call
+  const { record, receivedAtMs } = target.call
   record.status = reply.status
   record.overheadMs = performance.now() - receivedAtMs - record.upstreamWaitMs
-  return typeof body === 'string' || body instanceof Uint8Array
-    ? writeComplete(response, body, reply, call, options)
-    : writeStream(response, body, reply, call, options)
+  if (typeof body === 'string' || body instanceof Uint8Array) return writeComplete(body, reply, target)
+  return new Promise(resolve => {
+    new StreamWriter(body[Symbol.asyncIterator](), target, resolve).start(reply)
+  })
 }
 
-async function writeComplete (
-  response: ServerResponse, body: string | Uint8Array, reply: Reply, call: Call, options: WriteOptions
-): Promise<void> {
-  await options.beforeLastByte?.(call) // first: the headers say what the call cost
+async function writeComplete (body: Piece, reply: Reply, target: ReplyTarget): Promise<void> {
+  const { response, call, beforeLastByte } = target
+  await beforeLastByte?.(call) // first: the headers say what the call cost
   if (response.destroyed) return
   response.writeHead(reply.status, {
-    ...headersOf(reply, call, options),
+    ...headersOf(reply, target),
     'content-length': String(Buffer.byteLength(body))
   })
   if (body.length > pieceLength) {
-    await writeInPieces(body, piece => response.write(piece), { response, call, ...options })
+    await writeInPieces(body, piece => response.write(piece), target)
     if (response.destroyed) return
     response.end()
   } else response.end(body)
-  await written(response, call.signal, options)
+  await written(target)
 }
 
 /**
@@ -75,11 +73,7 @@ async function writeComplete (
 async function writeInPieces (
   body: Piece,
   write: (piece: Uint8Array) => boolean,
-  {
-    response,
-    call: { signal },
-    onWait
-  }: Pick<StreamWriterOptions, 'call' | 'onWait'> & { readonly response: ServerResponse }
+  { response, call: { signal }, onWait }: ReplyTarget
 ): Promise<void> {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   for (let from = 0; from < bytes.length && !response.destroyed; from += pieceLength) {
@@ -91,7 +85,7 @@ async function writeInPieces (
 }
 
 /** Returns the headers of an answer, with the id of the call and the time that the gateway itself took. */
-function headersOf (reply: Reply, call: Call, { addHeaders }: WriteOptions): Record<string, string> {
+function headersOf (reply: Reply, { call, addHeaders }: ReplyTarget): Record<string, string> {
   const { id, record } = call
   const headers: Record<string, string> = {
     'x-request-id': id,
@@ -115,26 +109,13 @@ function headersOf (reply: Reply, call: Call, { addHeaders }: WriteOptions): Rec
   return headers
 }
 
-function writeStream (
-  response: ServerResponse, body: AsyncIterable<Piece>, reply: Reply, call: Call, options: WriteOptions
-): Promise<void> {
-  return new Promise(resolve => {
-    new StreamWriter(response, body[Symbol.asyncIterator](), { ...options, call }, resolve).start(reply)
-  })
-}
-
-interface StreamWriterOptions extends WriteOptions {
-  readonly call: Call
-}
-
 /**
  * Writes the pieces of one stream. Not an `async` function: a suspended one holds 1.1 KB and allocates for
  * each piece, which every scavenge copies for all open streams.
  */
 class StreamWriter extends TimedMember {
-  readonly #response: ServerResponse
   readonly #pieces: AsyncIterator<Piece>
-  readonly #options: StreamWriterOptions
+  readonly #target: ReplyTarget
   readonly #settle: (end: Promise<void>) => void
   #keepAlive: Reply['keepAlive']
   #silence: SharedTimer | undefined
@@ -144,38 +125,38 @@ class StreamWriter extends TimedMember {
   #head: NodeJS.Immediate | undefined
 
   constructor (
-    response: ServerResponse,
     pieces: AsyncIterator<Piece>,
-    options: StreamWriterOptions,
+    target: ReplyTarget,
     settle: (end: Promise<void>) => void
   ) {
     super()
-    this.#response = response
     this.#pieces = pieces
-    this.#options = options
+    this.#target = target
     this.#settle = settle
   }
 
   start (reply: Reply): void {
     const { keepAlive } = reply
+    const { response } = this.#target
     try {
-      this.#response.writeHead(reply.status, headersOf(reply, this.#options.call, this.#options))
+      response.writeHead(reply.status, headersOf(reply, this.#target))
     } catch (error) {
       return this.#settle(this.#break(error))
     }
     this.#keepAlive = keepAlive
     this.#silence = keepAlive && sharedTimer(keepAlive.everyMs)
     this.#silence?.start(this)
-    this.#head = setImmediate(() => { this.#response.flushHeaders() })
+    this.#head = setImmediate(() => { response.flushHeaders() })
     this.#read()
   }
 
   /** Writes a sign of life when nothing else was written for a while. */
   onDue (): void {
+    const { response } = this.#target
     this.#silence?.start(this)
-    if (this.#keepAlive === undefined || this.#response.writableNeedDrain) return
+    if (this.#keepAlive === undefined || response.writableNeedDrain) return
     const { text } = this.#keepAlive
-    writeChunk(this.#response, typeof text === 'string' ? text : text())
+    writeChunk(response, typeof text === 'string' ? text : text())
   }
 
   readonly #read = (): void => {
@@ -187,16 +168,13 @@ class StreamWriter extends TimedMember {
   }
 
   readonly #onPiece = (given: IteratorResult<Piece>): void => {
-    const [response, { call, onWait }] = [this.#response, this.#options]
+    const { response, call, onWait } = this.#target
     this.#head = clearImmediate(this.#head) as undefined
     if (given.done === true || response.destroyed) return this.#settle(this.#finish())
     if (call.record.streamed === true) call.record.firstByteMs ??= performance.now() - call.receivedAtMs
     try {
       if (given.value.length > pieceLength) {
-        void writeInPieces(given.value, this.#send, { response, ...this.#options }).then(
-          this.#read,
-          this.#onFailure
-        )
+        void writeInPieces(given.value, this.#send, this.#target).then(this.#read, this.#onFailure)
       } else if (this.#send(given.value) || !flushAndCheckBacklog(response)) this.#read()
       else {
         onWait?.(true)
@@ -214,13 +192,13 @@ class StreamWriter extends TimedMember {
 
   /** Returns whether there is room for more. */
   readonly #send = (piece: Piece): boolean => {
-    const hasRoom = writeChunk(this.#response, piece)
+    const hasRoom = writeChunk(this.#target.response, piece)
     this.#silence?.start(this)
     return hasRoom
   }
 
   async #finish (): Promise<void> {
-    const [response, { call, beforeLastByte }] = [this.#response, this.#options]
+    const { response, call, beforeLastByte } = this.#target
     try {
       if (response.destroyed) await this.#pieces.return?.()
       if (!response.destroyed) await beforeLastByte?.(call)
@@ -229,15 +207,16 @@ class StreamWriter extends TimedMember {
       return await this.#break(error)
     }
     this.#silence?.stop(this)
-    await written(response, call.signal, this.#options)
+    await written(this.#target)
   }
 
   async #break (error: unknown): Promise<never> {
     this.#silence?.stop(this)
     clearImmediate(this.#head)
-    if (this.#response.headersSent) {
-      flushAndCheckBacklog(this.#response) // what came before the error goes out
-      this.#response.destroy()
+    const { response } = this.#target
+    if (response.headersSent) {
+      flushAndCheckBacklog(response) // what came before the error goes out
+      response.destroy()
     }
     await this.#pieces.return?.()
     throw error
@@ -261,20 +240,19 @@ function flushAndCheckBacklog (response: ServerResponse): boolean {
  * that it counts, has its deadline and is waited for. A caller who does not read the last bytes
  * within the grace period after a deadline loses the socket.
  */
-function written (response: ServerResponse, signal: CallSignal, options: WriteOptions): Promise<void> {
+function written (target: ReplyTarget): Promise<void> {
+  const { response } = target
   if (response.destroyed) return Promise.resolve()
   // The system has taken every byte: the close follows, even if the call is aborted.
   return response.writableLength === 0
     ? new Promise(resolve => {
         response.once('close', resolve)
       })
-    : writtenInTime(response, signal, options)
+    : writtenInTime(target)
 }
 
 async function writtenInTime (
-  response: ServerResponse,
-  signal: CallSignal,
-  { graceMs = 5000, onWait }: WriteOptions
+  { response, call: { signal }, graceMs = 5000, onWait }: ReplyTarget
 ): Promise<void> {
   onWait?.(true)
   let timer: NodeJS.Timeout | undefined

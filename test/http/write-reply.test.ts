@@ -21,7 +21,7 @@ async function responseTo (t: Test, reply: Reply): Promise<Response> {
 async function serving (t: Test, reply: Reply): Promise<AddressInfo> {
   const call = receivedCall({})
   const server = createServer((_request, response) => {
-    writeReply(response, reply, call).catch(() => undefined) // the caller sees the cut
+    writeReply(reply, { response, call }).catch(() => undefined) // the caller sees the cut
   })
   server.listen(0, '127.0.0.1')
   t.teardown(() => server.closeAllConnections())
