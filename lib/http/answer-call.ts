@@ -5,7 +5,7 @@ import { noteError } from '../core/record.ts'
 import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
 import { RingMember } from '../async/ring.ts'
 import type { OpenCall, OpenCalls } from './open-calls.ts'
-import { beginCall, type EdgeLimits } from './begin-call.ts'
+import { beginCall, type BegunCall, type EdgeLimits } from './begin-call.ts'
 import { writeReply, type AddHeaders } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
@@ -13,7 +13,7 @@ import type { Call, RecordAnswer } from '../core/call.ts'
 import type { CallTrace } from '../core/call-trace.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Reply } from '../core/reply.ts'
-import type { Admission, AdmittedCall, StalledCaller } from './admission.ts'
+import type { Admission, StalledCaller } from './admission.ts'
 
 /** Longest method and path in the log; a query may hold secrets and is left out. */
 const maxLoggedTarget = 200
@@ -81,16 +81,14 @@ export function answerCalls (parts: AnswerParts): AnswerCall {
 }
 
 class CallInFlight extends RingMember implements OpenCall, StalledCaller {
-  readonly call: Call
   readonly abort: (reason: GatewayError) => void
   deadlineMs: number
+  readonly #call: Call
+  readonly #begun: BegunCall
   readonly #parts: AnswerParts
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #target: Endpoint | GatewayError
-  readonly #graceMs: number | undefined
-  readonly #admitted: () => AdmittedCall | undefined
-  readonly #close: (onUploadDeleteFailed?: (error: unknown) => void) => void
 
   constructor (
     parts: AnswerParts,
@@ -101,34 +99,33 @@ class CallInFlight extends RingMember implements OpenCall, StalledCaller {
     const { req, res } = context
     const limits = parts.limits()
     const endpoint = target instanceof GatewayError ? undefined : target
-    const { call, abort, admitted, close } = beginCall(context, params, endpoint, limits, parts.admission)
+    const begun = beginCall(context, params, endpoint, limits, parts.admission)
+    const { call } = begun
     super()
-    this.call = call
-    this.abort = abort
+    this.abort = begun.abort
     this.deadlineMs = call.receivedAtMs + limits.callMs
     call.record.trace = parts.options.beginTrace?.(call.headers)
     Object.assign(call, { endAfter: (ms: number) => parts.open.shorten(this, call.receivedAtMs + ms) })
+    this.#call = call
+    this.#begun = begun
     this.#parts = parts
     this.#request = req
     this.#response = res
     this.#target = target
-    this.#graceMs = limits.graceMs
-    this.#admitted = admitted
-    this.#close = close
   }
 
   get keyId (): string {
-    return this.call.record.keyId ?? ''
+    return this.#call.record.keyId ?? ''
   }
 
   get heldBytes (): number {
-    return this.#admitted()?.memory.bytes ?? 0
+    return this.#begun.admitted()?.memory.bytes ?? 0
   }
 
   endAsTooSlow (): void {
     this.abort(new GatewayError('client_too_slow'))
     this.#response.destroy()
-    this.#admitted()?.memory.giveBack()
+    this.#begun.admitted()?.memory.giveBack()
   }
 
   async run (): Promise<void> {
@@ -138,12 +135,12 @@ class CallInFlight extends RingMember implements OpenCall, StalledCaller {
     if (options.stop.isClosed) this.#response.setHeader('connection', 'close')
     try {
       if (this.#target instanceof GatewayError) throw this.#target
-      await this.#write(await this.#target.handle(this.call))
+      await this.#write(await this.#target.handle(this.#call))
     } catch (error) {
       await this.#fail(error)
     }
     if (!this.#request.complete) discardBody(this.#request)
-    const { whenUsageKnown } = this.call.record
+    const { whenUsageKnown } = this.#call.record
     if (whenUsageKnown !== undefined) await whenUsageKnown
     this.#end()
   }
@@ -154,16 +151,13 @@ class CallInFlight extends RingMember implements OpenCall, StalledCaller {
   }
 
   async #write (reply: Reply): Promise<void> {
-    const noted = this.call.record.bodies?.watch(reply) ?? reply
-    const {
-      admission,
-      options: { beforeLastByte, addHeaders }
-    } = this.#parts
+    const noted = this.#call.record.bodies?.watch(reply) ?? reply
+    const { admission, limits, options: { beforeLastByte, addHeaders } } = this.#parts
     const forCaller = noted.forCaller === undefined ? noted : await noted.forCaller(noted)
     await writeReply(forCaller, {
       response: this.#response,
-      call: this.call,
-      graceMs: this.#graceMs,
+      call: this.#call,
+      graceMs: limits().graceMs,
       addHeaders,
       beforeLastByte,
       onWait: waits => admission.setStalled(this, waits)
@@ -174,13 +168,13 @@ class CallInFlight extends RingMember implements OpenCall, StalledCaller {
   async #fail (error: unknown): Promise<void> {
     const { errorReply = chatCompletionsErrors } = this.#parts.options
     const failure = asGatewayError(error)
-    const { record } = this.call
+    const { record } = this.#call
     this.abort(failure) // releases what the pipeline has open
     noteError(record, failure)
     record.status ??= failure.status
     try {
       if (this.#response.headersSent || this.#response.destroyed) this.#response.destroy()
-      else await this.#write(errorReply(failure, this.call, pathOf(this.#request)))
+      else await this.#write(errorReply(failure, this.#call, pathOf(this.#request)))
     } catch {
       this.#response.destroy()
     }
@@ -188,17 +182,17 @@ class CallInFlight extends RingMember implements OpenCall, StalledCaller {
 
   #end (): void {
     const { admission, open, options } = this.#parts
-    const { record, signal } = this.call
+    const { record, signal } = this.#call
     open.delete(this)
     admission.setStalled(this, false)
-    this.#close(options.onUploadDeleteFailed)
+    this.#begun.close(options.onUploadDeleteFailed)
     record.outcome ??= signal.aborted ? noteError(record, signal.reason) : 'ok'
     // Even if the head said 200: the caller did not read the answer to its end.
     if (record.outcome === 'client_closed' || record.outcome === 'client_too_slow') record.status = 499
     if (this.#target instanceof GatewayError || this.#target.isAlias === true) {
       record.request = targetOf(this.#request)
     }
-    options.onEnd(this.call)
+    options.onEnd(this.#call)
   }
 }
 

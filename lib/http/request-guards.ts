@@ -90,22 +90,14 @@ function hasReadableUrl (context: Context): boolean {
  * are dropped with it.
  */
 export class Pipelining {
-  #maxWaiting: number
+  /** Answers that a connection may wait for. */
+  maxOutstanding: number
   readonly #waiting = new WeakMap<Socket, number>()
   /** Connections of which a request was refused: they end with that answer. */
   readonly #refused = new WeakSet<Socket>()
 
-  /** @param maxOutstanding answers a connection may wait for */
   constructor (maxOutstanding: number) {
-    this.#maxWaiting = maxOutstanding - 1
-  }
-
-  get maxOutstanding (): number {
-    return this.#maxWaiting + 1
-  }
-
-  set maxOutstanding (maxOutstanding: number) {
-    this.#maxWaiting = maxOutstanding - 1
+    this.maxOutstanding = maxOutstanding
   }
 
   /** Decides about a request that just came. Free for a request that does not wait. */
@@ -113,7 +105,7 @@ export class Pipelining {
     if (!isPipelined(response)) return 'serve'
     if (this.#refused.has(socket)) return 'drop'
     const waiting = this.#waiting.get(socket) ?? 0
-    if (waiting >= this.#maxWaiting) {
+    if (waiting + 1 >= this.maxOutstanding) {
       this.#refused.add(socket)
       response.setHeader('connection', 'close')
       socket.pause()
