@@ -26,7 +26,7 @@ const slow = {
   package: /^package\//,
   'small-heap': /^gateway\/small-heap/,
   slices: /^text\/copy-string/,
-  'long-rows': /^pipeline\/stage-run\.test/,
+  'long-rows': /^pipeline\/fused-stages\.test/,
   spans: /^telemetry\/(call-tracer|otlp-logs)/,
   ledger: /^cluster\/ledger/,
   'hostile-callers': /^gateway\/hostile-callers/,

@@ -1,29 +1,32 @@
 /** Several stages as one. */
 
-import { partsOf, stageOf, type Stage } from './stage.ts'
-import type { RunParts } from './stage-run.ts'
+import { functionsOf, stageOf, type Stage } from './stage.ts'
+import type { StageFunctions } from './fused-stages.ts'
 import type { AnyStage, Connected, FirstIn, LastOut } from './stage-list.ts'
 
-/** The stages of each chain that is not one run. */
+/** The stages of each chain that could not be fused to one. */
 const chained = new WeakMap<AnyStage, readonly AnyStage[]>()
 
 /**
- * Fuses neighbouring stages that can share one iterator: steps, then at most one source for each value, then
+ * Fuses adjacent stages that can share one iterator: steps, then at most one source for each value, then
  * transformers. A `chain` is taken apart first.
  */
 export function fuse (stages: readonly AnyStage[]): AnyStage[] {
   const fused: AnyStage[] = []
   for (const stage of stages.flatMap(one => chained.get(one) ?? [one])) {
     const before = fused.at(-1)
-    const joined = before && join(partsOf(before), partsOf(stage))
+    const joined = before && join(functionsOf(before), functionsOf(stage))
     if (joined === undefined) fused.push(stage)
     else fused.splice(-1, 1, stageOf(joined))
   }
   return fused
 }
 
-/** Joins neighbours that make one run; no step moves past a source or a transformer before it. */
-function join (one: RunParts | undefined, next: RunParts | undefined): RunParts | undefined {
+/** Joins the functions of two stages, unless a step would pass a source or a transformer. */
+function join (
+  one: StageFunctions | undefined,
+  next: StageFunctions | undefined
+): StageFunctions | undefined {
   if (one === undefined || next === undefined) return undefined
   const beginsWithSteps = one.open === undefined && one.begins.length === 0
   const endsWithTransformers = next.open === undefined && next.steps.length === 0

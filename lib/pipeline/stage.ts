@@ -11,10 +11,10 @@
  * ```
  *
  * For a stage made by `map`, `flatMap` or `transform` the functions that it calls are recorded as well: when
- * a pipeline is built, those of neighbours become one `StageRun` (`fuse` of `pipeline/chain`).
+ * a pipeline is built, those of adjacent stages become one `FusedStages` (`fuse` of `pipeline/chain`).
  */
 
-import { StageRun, type RunParts, type Transformer } from './stage-run.ts'
+import { FusedStages, type StageFunctions, type Transformer } from './fused-stages.ts'
 
 /** Takes a source, returns a source. Leaving early calls `return()` of its source. */
 export type Stage<In, Out = In> = (source: AsyncIterable<In>) => AsyncIterable<Out>
@@ -31,9 +31,9 @@ export type Sink<In, Out> = (source: AsyncIterable<In>) => Promise<Out>
  * @throws whatever `step` throws; before the provider is called that is an HTTP error.
  */
 export function map<In, Out> (step: (value: In) => Out | Promise<Out>): Stage<In, Out> {
-  // The signature states the types of values; a run of stages does not know them. `flatMap` and `transform`
-  // cast for the same reason.
-  return stageOf({ steps: [step as RunParts['steps'][number]], begins: [] })
+  // The signature states the types of values; fused stages do not know them. `flatMap` and `transform` cast
+  // for the same reason.
+  return stageOf({ steps: [step as StageFunctions['steps'][number]], begins: [] })
 }
 
 /**
@@ -41,25 +41,25 @@ export function map<In, Out> (step: (value: In) => Out | Promise<Out>): Stage<In
  * `yield *` does in a generator.
  */
 export function flatMap<In, Out> (open: (value: In) => AsyncIterable<Out>): Stage<In, Out> {
-  return stageOf({ steps: [], open: open as RunParts['open'], begins: [] })
+  return stageOf({ steps: [], open: open as StageFunctions['open'], begins: [] })
 }
 
 /** Makes a stage of synchronous steps that share a state: at most one value out for each value in. */
 export function transform<In, Out> (begin: () => Transformer<In, Out>): Stage<In, Out> {
-  return stageOf({ steps: [], begins: [begin as RunParts['begins'][number]] })
+  return stageOf({ steps: [], begins: [begin as StageFunctions['begins'][number]] })
 }
 
-/** The parts each stage was made from. Hand-written stages have no entry. */
-const knownParts = new WeakMap<Stage<never, unknown>, RunParts>()
+/** The functions each stage was made from. Hand-written stages have no entry. */
+const stageFunctions = new WeakMap<Stage<never, unknown>, StageFunctions>()
 
 /** Makes the stage that calls these functions. */
-export function stageOf<In, Out> (parts: RunParts): Stage<In, Out> {
-  const stage: Stage<In, Out> = source => new StageRun(source, parts)
-  knownParts.set(stage, parts)
+export function stageOf<In, Out> (functions: StageFunctions): Stage<In, Out> {
+  const stage: Stage<In, Out> = source => new FusedStages(source, functions)
+  stageFunctions.set(stage, functions)
   return stage
 }
 
 /** Returns the functions that a stage calls; `undefined` for one that was written by hand. */
-export function partsOf (stage: Stage<never, unknown>): RunParts | undefined {
-  return knownParts.get(stage)
+export function functionsOf (stage: Stage<never, unknown>): StageFunctions | undefined {
+  return stageFunctions.get(stage)
 }

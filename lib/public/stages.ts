@@ -71,7 +71,7 @@ export { toAnswerReply, toLargeReply } from '../replies/answer-reply.ts'
 
 export { GatewayError, ValidationError } from '../core/errors.ts'
 export type { PassThroughStage, Sink, Stage } from '../pipeline/stage.ts'
-export type { Transformer } from '../pipeline/stage-run.ts'
+export type { Transformer } from '../pipeline/fused-stages.ts'
 export type { GenericStage, StageDoesNotFit, StageTypes } from '../pipeline/stage-list.ts'
 export type { AuthedCall, Call, RoutedCall, ValidCall } from '../core/call.ts'
 export type { CallSignal } from '../core/call-signal.ts'

@@ -4,7 +4,7 @@
  */
 
 import { transform, type Stage } from '../pipeline/stage.ts'
-import type { Transformer } from '../pipeline/stage-run.ts'
+import type { Transformer } from '../pipeline/fused-stages.ts'
 import { completionId } from '../text/ids.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'

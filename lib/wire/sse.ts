@@ -16,7 +16,7 @@ import type { Batch } from '../core/batch.ts'
 import type { AuthedCall } from '../core/call.ts'
 import type { FramePrinter } from './frame-printer.ts'
 import { transform, type Stage } from '../pipeline/stage.ts'
-import type { Transformer } from '../pipeline/stage-run.ts'
+import type { Transformer } from '../pipeline/fused-stages.ts'
 
 /** Reads the bytes of one stream into messages. */
 export interface StreamDecoder {

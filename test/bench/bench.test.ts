@@ -101,7 +101,7 @@ t.test(
       [],
       'lib/README.md names each'
     )
-    t.match(printed, /^ {2}lib\/pipeline\/stage-run\.js: .*StageRun/m, 'by name')
+    t.match(printed, /^ {2}lib\/pipeline\/fused-stages\.js: .*FusedStages/m, 'by name')
     t.notMatch(
       printed.slice(0, printed.indexOf('stream:')),
       /wire\/sse\.js/,

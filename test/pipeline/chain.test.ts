@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { chain, fuse } from '../../lib/pipeline/chain.ts'
 import { once } from '../../lib/pipeline/sources.ts'
-import { flatMap, map, partsOf, transform, type Stage } from '../../lib/pipeline/stage.ts'
+import { flatMap, map, functionsOf, transform, type Stage } from '../../lib/pipeline/stage.ts'
 import { collect } from '../support/stages.ts'
 
 async function * numbers (count: number): AsyncGenerator<number> {
@@ -15,8 +15,8 @@ async function * numbers (count: number): AsyncGenerator<number> {
  */
 function sizes (stages: ReadonlyArray<Stage<never, unknown>>): unknown[] {
   return stages
-    .map(partsOf)
-    .map(parts => parts && [parts.steps.length, parts.open === undefined ? 0 : 1, parts.begins.length])
+    .map(functionsOf)
+    .map(made => made && [made.steps.length, made.open === undefined ? 0 : 1, made.begins.length])
 }
 
 const plusOne = map((value: number) => value + 1)
@@ -24,7 +24,7 @@ const same = transform(() => ({ push: (value: number) => value }))
 const byHand: Stage<number> = source => source
 
 t.test(
-  'fuse makes one stage of neighbours that are one run, and leaves the others where they were',
+  'fuse makes one stage of adjacent ones that can share an iterator, and leaves the others where they were',
   async t => {
     t.same(sizes(fuse([plusOne, plusOne, flatMap(once), same, same])), [[2, 1, 2]])
     t.same(sizes(fuse([plusOne, byHand, plusOne, same])), [[1, 0, 0], undefined, [1, 0, 1]])

@@ -1,8 +1,8 @@
-/** Runs the functions of neighbouring stages as one iterator. */
+/** Adjacent stages as one iterator. */
 
 import { done } from './sources.ts'
 
-/** Keeps the state of one run of a stage. */
+/** Keeps the state of a stage over one source. */
 export interface Transformer<In, Out> {
   /** Returns the value for this one, or `undefined` for none. */
   readonly push: (value: In) => Out | undefined
@@ -19,44 +19,41 @@ export interface Transformer<In, Out> {
 
 type AnyTransformer = Transformer<unknown, unknown>
 
-/** The functions of the stages of a run, in the order in which a value meets them. */
-export interface RunParts {
+/** The functions of adjacent stages, in the order in which a value meets them. */
+export interface StageFunctions {
   /** Steps on one value. A promise is awaited, anything else is not. */
   readonly steps: ReadonlyArray<(value: unknown) => unknown>
   /** Returns the source of a value. Absent: each value is read as it is. */
   readonly open?: ((value: unknown) => AsyncIterable<unknown>) | undefined
-  /** Make the transformers of one run. */
+  /** Make the transformers of one source. */
   readonly begins: ReadonlyArray<() => AnyTransformer>
 }
 
 type Result<T> = IteratorResult<T, undefined>
 
 /**
- * Reads a source through the functions of neighbouring stages: steps on each value, a source for each, and
+ * Reads a source through the functions of adjacent stages: steps on each value, a source for each, and
  * transformers of what that gives. `next` must not be called before the last one has settled.
  *
  * A waiting stream holds one promise for each iterator between the socket and its caller, allocated anew for
  * every event. With thousands of streams their number, not that of the stages, decides memory and latency. So
  * the waiting path is one `then`; what happens once per call is written plainly.
  */
-export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
+export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   readonly #source: AsyncIterator<unknown>
-  readonly #parts: RunParts
+  readonly #functions: StageFunctions
   readonly #transformers: readonly AnyTransformer[]
-  /**
-   * The source that is read: that of the present value, or the source of the run where its values are read as
-   * they are.
-   */
+  /** The source that is read: that of the present value, or `#source` where values are read as they are. */
   #inner: AsyncIterator<unknown> | undefined
   /** The last values; set once the source has ended or failed. */
   #rest: AsyncIterator<Out, undefined> | undefined
   #hasLeft = false
 
-  constructor (source: AsyncIterable<unknown>, parts: RunParts) {
+  constructor (source: AsyncIterable<unknown>, functions: StageFunctions) {
     this.#source = source[Symbol.asyncIterator]()
-    this.#parts = parts
-    this.#transformers = parts.begins.map(begin => begin())
-    if (parts.open === undefined && parts.steps.length === 0) this.#inner = this.#source
+    this.#functions = functions
+    this.#transformers = functions.begins.map(begin => begin())
+    if (functions.open === undefined && functions.steps.length === 0) this.#inner = this.#source
   }
 
   next (): Promise<Result<Out>> {
@@ -106,13 +103,13 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
     const result = await this.#source.next()
     if (result.done === true || this.#hasLeft) return done
     let { value } = result
-    for (const step of this.#parts.steps) {
+    for (const step of this.#functions.steps) {
       value = step(value)
       if (value instanceof Promise) value = await value
       if (this.#hasLeft) return done
     }
-    if (this.#parts.open === undefined) return { done: false, value }
-    this.#inner = this.#parts.open(value)[Symbol.asyncIterator]()
+    if (this.#functions.open === undefined) return { done: false, value }
+    this.#inner = this.#functions.open(value)[Symbol.asyncIterator]()
     return undefined
   }
 

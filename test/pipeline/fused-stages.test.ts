@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { once } from '../../lib/pipeline/sources.ts'
-import { flatMap, map, partsOf, transform, type Stage } from '../../lib/pipeline/stage.ts'
+import { flatMap, map, functionsOf, transform, type Stage } from '../../lib/pipeline/stage.ts'
 import { fuse } from '../../lib/pipeline/chain.ts'
 import { collectAll } from '../support/collect-young.ts'
 import { rounds } from '../support/rounds.ts'
-import type { RunParts } from '../../lib/pipeline/stage-run.ts'
+import type { StageFunctions } from '../../lib/pipeline/fused-stages.ts'
 
 /** What stages do, in the plainest way: a generator for each function. */
 function plainly (stage: Stage<number>): Stage<number> {
-  const parts = partsOf(stage)
-  if (parts === undefined) return stage
-  const { steps, open, begins } = parts
+  const functions = functionsOf(stage)
+  if (functions === undefined) return stage
+  const { steps, open, begins } = functions
   const stages: Array<Stage<unknown>> = [
     ...steps.map(stepping),
     ...(open === undefined ? [] : [opening(open)]),
@@ -21,19 +21,19 @@ function plainly (stage: Stage<number>): Stage<number> {
     stages.reduce<AsyncIterable<unknown>>((before, next) => next(before), source) as AsyncIterable<number>
 }
 
-function stepping (step: RunParts['steps'][number]): Stage<unknown> {
+function stepping (step: StageFunctions['steps'][number]): Stage<unknown> {
   return async function * (source) {
     for await (const value of source) yield await step(value)
   }
 }
 
-function opening (open: NonNullable<RunParts['open']>): Stage<unknown> {
+function opening (open: NonNullable<StageFunctions['open']>): Stage<unknown> {
   return async function * (source) {
     for await (const value of source) yield * open(value)
   }
 }
 
-function transforming (begin: RunParts['begins'][number]): Stage<unknown> {
+function transforming (begin: StageFunctions['begins'][number]): Stage<unknown> {
   return async function * (source) {
     const transformer = begin()
     let value: unknown
