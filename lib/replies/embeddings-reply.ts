@@ -3,11 +3,11 @@
 import { scheduler } from 'node:timers/promises'
 import { printVector } from '../embeddings/read-vector.ts'
 import type { Vector, VectorForm } from '../core/vector.ts'
-import { emptyPipeline } from '../core/errors.ts'
 import type { Batch } from '../core/batch.ts'
 import type { EmbeddingsEvent } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 import { jsonReplyHeaders, type Reply } from '../core/reply.ts'
+import { replyWith } from './reply-with.ts'
 import type { Sink } from '../pipeline/stage.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
@@ -21,28 +21,21 @@ const noUsage: Usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 }
 
 /** Takes the one batch of an answer, whose usage is in the record of its call by then. */
 export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEvent>, Reply> {
-  return async source => {
-    for await (const { call, route, events } of source) {
-      const { request, record } = call
-      const vectors: Vector[] = []
-      for (const event of events) {
-        if (event.type !== 'usage') vectors.push(...event.vectors)
-      }
-      const pieces = printed(
-        vectors,
-        request.encoding_format ?? 'float',
-        route.modelId,
-        record.usage ?? noUsage
-      )
-      const isLarge = vectors.reduce((bytes, { json }) => bytes + json.length, 0) > minStreamedBytes
-      return {
-        status: 200,
-        headers: jsonReplyHeaders,
-        body: isLarge ? inTurns(pieces) : Buffer.concat([...pieces].map(bytesOf))
-      }
+  return replyWith(({ call: { request, record }, route, events }) => {
+    const vectors = events.flatMap(event => event.type === 'usage' ? [] : event.vectors)
+    const pieces = printed(
+      vectors,
+      request.encoding_format ?? 'float',
+      route.modelId,
+      record.usage ?? noUsage
+    )
+    const isLarge = vectors.reduce((bytes, { json }) => bytes + json.length, 0) > minStreamedBytes
+    return {
+      status: 200,
+      headers: jsonReplyHeaders,
+      body: isLarge ? inTurns(pieces) : Buffer.concat([...pieces].map(bytesOf))
     }
-    throw emptyPipeline()
-  }
+  })
 }
 
 /**

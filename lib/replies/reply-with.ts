@@ -1,15 +1,26 @@
 import { emptyPipeline } from '../core/errors.ts'
-import type { Reply } from '../core/reply.ts'
+import { toJsonReply, type Reply } from '../core/reply.ts'
 import type { Sink } from '../pipeline/stage.ts'
 
 /**
- * Makes the end of a pipeline of what answers one value, such as a call: `replyWith(call => reply)`.
+ * Makes the end of a pipeline of what answers one value, such as a call: `replyWith(call => reply)`. The
+ * source is left after the first value.
  *
- * @throws whatever the stages and `answer` throw; `internal_error` when there is no call
+ * @throws whatever the stages and `answer` throw; `internal_error` when there is no value
  */
 export function replyWith<C> (answer: (value: C) => Reply | Promise<Reply>): Sink<C, Reply> {
   return async source => {
     for await (const value of source) return await answer(value)
     throw emptyPipeline()
   }
+}
+
+export interface JsonReplyOptions<T> {
+  /** The HTTP status that goes with a value. Default 200. */
+  readonly status?: (value: T) => number
+}
+
+/** Ends a pipeline with its one value as JSON. */
+export function jsonReply<T> ({ status = () => 200 }: JsonReplyOptions<T> = {}): Sink<T, Reply> {
+  return replyWith<T>(value => toJsonReply(value, status(value)))
 }

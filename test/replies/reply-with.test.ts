@@ -1,7 +1,7 @@
 import t from 'tap'
-import { replyWith } from '../../lib/replies/reply-with.ts'
+import { jsonReply, replyWith } from '../../lib/replies/reply-with.ts'
 
-async function * source (...values: string[]): AsyncGenerator<string, void, undefined> {
+async function * source<T> (...values: T[]): AsyncGenerator<T, void, undefined> {
   yield * values
 }
 
@@ -16,6 +16,31 @@ t.test('the call that arrives gets its reply, and a failure is that of the answe
   await t.rejects(replyWith(async () => await Promise.reject(new Error('broken')))(source('a')), {
     message: 'broken'
   })
+})
+
+t.test('the one value of a pipeline is its answer', async t => {
+  t.strictSame(await jsonReply()(source({ a: 1 })), {
+    status: 200,
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    body: '{"a":1}'
+  })
+  t.match(await jsonReply<object>({ status: value => ('a' in value ? 503 : 200) })(source({ a: 1 })), {
+    status: 503
+  })
+})
+
+t.test('the source is left after the first value', async t => {
+  let left = false
+  const values = async function * (): AsyncGenerator<object, void, undefined> {
+    try {
+      yield {}
+      yield {}
+    } finally {
+      left = true
+    }
+  }
+  await jsonReply()(values())
+  t.equal(left, true)
 })
 
 t.test('a pipeline without a call is a fault of ours', async t => {
