@@ -8,8 +8,8 @@
 /** The column of a unit in usage records, where they have one. */
 interface Recorded {
   readonly column: string
-  /** What one unit is in the column, which holds integers: 1000 for seconds in milliseconds. Default 1. */
-  readonly parts?: number
+  /** What the column, which holds integers, has for one unit: 1000 for seconds in milliseconds. Default 1. */
+  readonly perUnit?: number
   /** The name of the amount in sums, where it is not that of the column. */
   readonly sum?: string
   /** The name of the amount in the log, where it is not that of its sum. */
@@ -40,8 +40,8 @@ export interface BilledUnit {
     readonly field: string
     readonly per?: number
     readonly description: string
-    /** The suffix of the price in the dashboard. */
-    readonly shown?: string
+    /** Follows the price in the dashboard. */
+    readonly suffix?: string
   }
   /** True where the request says how much is used: that counts once a provider may have begun. */
   readonly ofRequest?: true
@@ -104,12 +104,12 @@ export const nonTokenUnits = {
   audioSeconds: {
     recorded: {
       column: 'audio_ms',
-      parts: 1000,
+      perUnit: 1000,
       sum: 'audio_seconds',
       noun: 'milliseconds of audio',
       label: 'Audio'
     },
-    price: { field: 'per_minute', per: 60, description: 'USD per minute of a recording.', shown: 'a minute' }
+    price: { field: 'per_minute', per: 60, description: 'USD per minute of a recording.', suffix: 'a minute' }
   },
   characters: {
     recorded: { column: 'characters', log: 'spoken_characters', noun: 'characters', label: 'Characters' },
@@ -117,7 +117,7 @@ export const nonTokenUnits = {
       field: 'per_million_characters',
       per: 1e6,
       description: 'USD per million characters of speech.',
-      shown: 'per 1M characters'
+      suffix: 'per 1M characters'
     },
     ofRequest: true
   },
@@ -127,7 +127,7 @@ export const nonTokenUnits = {
       field: 'per_thousand_pages',
       per: 1000,
       description: 'USD per thousand pages of a document.',
-      shown: 'per 1,000 pages'
+      suffix: 'per 1,000 pages'
     }
   }
 } as const satisfies Readonly<Record<string, BilledUnit>>
@@ -189,11 +189,11 @@ const rows: ReadonlyArray<readonly [string, TokenKind | BilledUnit]> = [
 export const recordedUnits: readonly RecordedUnit[] = rows.flatMap(([name, unit]) => {
   const { recorded } = unit
   if (recorded === undefined) return []
-  const { column, parts = 1, sum = column, log = sum } = recorded
+  const { column, perUnit = 1, sum = column, log = sum } = recorded
   const whole =
     'partOf' in unit ? rows.find(([other]) => other === unit.partOf)?.[1].recorded?.column : undefined
   // names and columns are those of the tables
-  return [{ ...recorded, parts, sum, log, name, column, partOf: whole } as RecordedUnit]
+  return [{ ...recorded, perUnit, sum, log, name, column, partOf: whole } as RecordedUnit]
 })
 
 /** The recorded units that are billed in place of tokens. */
@@ -201,9 +201,9 @@ export const recordedNonTokenUnits = recordedUnits.filter(
   ({ name }) => name in nonTokenUnits
 ) as ReadonlyArray<RecordedUnit<NonTokenColumn>>
 
-/** Returns how many parts of one a column counts: 1000 for milliseconds of audio, of which limits count seconds. */
-export function partsOfOne (column: string): number {
-  return recordedUnits.find(unit => unit.column === column)?.parts ?? 1
+/** Returns what a column has for one unit: 1000 for milliseconds of audio, of which limits count seconds. */
+export function perUnitOf (column: string): number {
+  return recordedUnits.find(unit => unit.column === column)?.perUnit ?? 1
 }
 
 export const unitColumns: readonly UnitColumn[] = recordedUnits.map(({ column }) => column)

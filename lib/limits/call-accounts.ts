@@ -4,7 +4,7 @@
  */
 
 import {
-  partsOfOne,
+  perUnitOf,
   recordedNonTokenUnits,
   type NonTokenColumn
 } from '../../schemas/billed-units.ts'
@@ -113,11 +113,11 @@ export function accountsOf (parties: readonly Party[], withBudgets = true): Acco
       })
     }
     const others: Account[] = []
-    for (const { name: limit, member, row, parts } of limitFields) {
+    for (const { name: limit, member, row, perUnit } of limitFields) {
       const most = limits[member]
       if (most === undefined) continue
       const { unit } = row
-      const amount = most * parts
+      const amount = most * perUnit
       if (row.counting !== 'sum')
         others.push({ party: kind, partyId: id, counting: row.counting, unit, limit, amount })
       else {
@@ -142,7 +142,7 @@ export function sumAccountsOf (accounts: readonly Account[]): SumAccount[] {
  * milliseconds.
  */
 export function inLimitUnit ({ unit }: Pick<Account, 'unit'>, amount: number): number {
-  return amount / partsOfOne(unit)
+  return amount / perUnitOf(unit)
 }
 
 /** A budget, with whose it is. */

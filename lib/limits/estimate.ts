@@ -478,9 +478,9 @@ export function wantedUnits ({
   const wanted: Partial<Record<NonTokenColumn, Wanted>> = {}
   if (toolImages > 0) wanted.images = { most: toolImages }
   if (units === undefined) return wanted
-  for (const { name, column, parts } of recordedNonTokenUnits) {
+  for (const { name, column, perUnit } of recordedNonTokenUnits) {
     const amountIn = (of: Units | undefined): number =>
-      Math.ceil((amountOf(name, undefined, of) ?? 0) * parts)
+      Math.ceil((amountOf(name, undefined, of) ?? 0) * perUnit)
     const most = amountIn(maxUnits)
     if (most > 0) wanted[column] = { most, least: amountIn(minUnits), usual: amountIn(units) }
   }

@@ -3,7 +3,7 @@
  * on what calls use.
  */
 
-import { partsOfOne } from '../../schemas/billed-units.ts'
+import { perUnitOf } from '../../schemas/billed-units.ts'
 import { camelCase } from '../validation/camel-case-schema.ts'
 import {
   countedLimitNames,
@@ -26,13 +26,13 @@ interface LimitField {
   /** In `KeyLimits`. */
   readonly member: keyof CountedAmounts
   readonly row: CountedRow
-  /** How many of what accounts count are one of the unit. */
-  readonly parts: number
+  /** What accounts count for one unit. */
+  readonly perUnit: number
 }
 
 /** The limits that are one number. */
 export const limitFields: readonly LimitField[] = countedLimitNames.map(name => (
-  { name, member: camelCase(name), row: countedLimits[name], parts: partsOfOne(countedLimits[name].unit) }
+  { name, member: camelCase(name), row: countedLimits[name], perUnit: perUnitOf(countedLimits[name].unit) }
 ))
 
 /** The names of sums. */

@@ -103,7 +103,8 @@ export function usageRow (
   // A spread in the literal takes 1 µs more.
   return Object.assign(
     facts,
-    byUnitColumn(({ name, parts }) => boundedInteger((amountOf(name, usage, record.units) ?? NaN) * parts))
+    byUnitColumn(({ name, perUnit }) =>
+      boundedInteger((amountOf(name, usage, record.units) ?? NaN) * perUnit))
   )
 }
 

@@ -44,7 +44,7 @@ export class UsageSummary {
       cancelled,
       // the names are those
       ...(Object.fromEntries(
-        recordedUnits.map(({ column, sum, parts }) => [sum, sums[column] / parts])
+        recordedUnits.map(({ column, sum, perUnit }) => [sum, sums[column] / perUnit])
       ) as Record<UnitSum, number>),
       cost_usd: nanoUsd / 1e9,
       estimated_calls,

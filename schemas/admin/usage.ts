@@ -22,9 +22,9 @@ export const groupingNames = [
 ] as const
 
 const Counted = Type.Integer({ minimum: 0 })
-const unitSums = Object.fromEntries(recordedUnits.map(({ sum, parts, partOf }) => {
+const unitSums = Object.fromEntries(recordedUnits.map(({ sum, perUnit, partOf }) => {
   const options = { minimum: 0, ...partOf !== undefined && { description: `Part of \`${partOf}\`.` } }
-  return [sum, parts === 1 ? Type.Integer(options) : Type.Number(options)]
+  return [sum, perUnit === 1 ? Type.Integer(options) : Type.Number(options)]
 })) as Record<UnitSum, TNumber | TInteger> // the names are those
 const counts = {
   calls: Counted,

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { partsOfOne } from '../../schemas/billed-units.ts'
+import { perUnitOf } from '../../schemas/billed-units.ts'
 import { KeyLimitsConfig, KeyLimitsRequest } from '../../schemas/config/keys.ts'
 import { LimitStatus } from '../../schemas/key-status.ts'
 import { accountsOf } from '../../lib/limits/call-accounts.ts'
@@ -40,7 +40,7 @@ t.test('each limit has a name of its own for each place', async t => {
 async function refusedBy (limiter: Limiter): Promise<unknown> {
   return await Promise.all(limitFields.map(async ({ name, member, row: { unit } }) => {
     const parties = [{ kind: 'key', id: `key-${name}`, limits: { [member]: 1 } }] as const
-    const request = { accounts: accountsOf(parties), wanted: { [unit]: { most: partsOfOne(unit) } } }
+    const request = { accounts: accountsOf(parties), wanted: { [unit]: { most: perUnitOf(unit) } } }
     const first = await limiter.reserve(request)
     const second = await limiter.reserve(request)
     const [status] = await limitStatuses(limiter, parties, false)

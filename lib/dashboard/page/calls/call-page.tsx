@@ -198,10 +198,10 @@ function usageFacts (call: Call): readonly Fact[] {
   ]
 }
 
-function unitFact (call: Call, { column, parts, label, partOf }: RecordedUnit): Fact {
+function unitFact (call: Call, { column, perUnit, label, partOf }: RecordedUnit): Fact {
   const amount = call[column]
-  const text = (shown: number): string => column === 'images'
-    ? [plural(shown, 'image'), call.image_size, call.image_quality].filter(part => part !== null).join(', ')
-    : parts === 1 ? count(shown) : duration(shown)
+  const text = (used: number): string => column === 'images'
+    ? [plural(used, 'image'), call.image_size, call.image_quality].filter(part => part !== null).join(', ')
+    : perUnit === 1 ? count(used) : duration(used)
   return [partOf === undefined ? label : label.replace(/^Tokens/, '…'), amount === null ? null : text(amount)]
 }

@@ -74,7 +74,8 @@ export const addedFilters: readonly AddedFilter[] = [
   range('first_byte_ms', 'First token', 'ms'),
   range('attempts', 'Attempts'),
   range('turns', 'Turns'),
-  ...recordedUnits.map(({ column, label, parts }) => range(column, label, parts === 1000 ? 'ms' : undefined)),
+  ...recordedUnits.map(({ column, label, perUnit }) =>
+    range(column, label, perUnit === 1000 ? 'ms' : undefined)),
   text('image_size', 'Image size', '1024x1024'),
   text('image_quality', 'Image quality', 'high')
 ]

@@ -20,9 +20,9 @@ function priceParts (price: Price): readonly string[] {
     ...(input === undefined ? [] : [`${usd(input)} in`]),
     ...(output === undefined ? [] : [`${usd(output)} out`]),
     ...Object.values<BilledUnit>({ ...nonTokenUnits, ...unitsBesideTokens }).flatMap(
-      ({ price: { field, shown } }) => {
+      ({ price: { field, suffix } }) => {
         const value = price[field as keyof Price]
-        return shown === undefined || typeof value !== 'number' ? [] : [`${usd(value)} ${shown}`]
+        return suffix === undefined || typeof value !== 'number' ? [] : [`${usd(value)} ${suffix}`]
       }
     ),
     ...(images?.[0] === undefined
