@@ -126,7 +126,8 @@ export function buildIndex (
     const traits = familyTraits(families, kinds.get(providerId), model)
     return routeOf(entry ?? { id: modelId, providerId, model, traits })
   }
-  const routes = new Map<string, readonly Route[]>()
+  const routes = routesByName(idsByName, ids => preferred(ids, entries, kinds), routeOf)
+  for (const entry of usable) routes.set(entry.id, [routeOf(entry)])
   const withoutPatterns = (id: string): readonly Route[] => {
     const existing = routes.get(id)
     if (existing !== undefined) return existing
@@ -145,11 +146,6 @@ export function buildIndex (
   })
   const resolve = (id: string): readonly Route[] => routes.get(id) ?? unlisted(id)
 
-  for (const [name, ids] of idsByName) {
-    const owner = preferred(ids, entries, kinds)
-    if (owner !== undefined) routes.set(name, [routeOf(owner)])
-  }
-  for (const entry of usable) routes.set(entry.id, [routeOf(entry)])
   for (const [name, targets] of resolveAliases(settings, entries, withoutPatterns)) {
     if (targets.length > 0) routes.set(name, targets)
     else routes.delete(name)
@@ -277,6 +273,20 @@ function preferred (
   const [first, ...others] = ids.flatMap(id => entries.get(id) ?? [])
   const kindOf = ({ providerId }: ModelEntry): ProviderKind | undefined => kinds.get(providerId)
   return first !== undefined && others.every(other => kindOf(other) === kindOf(first)) ? first : undefined
+}
+
+/** Returns the route of each name without a prefix that means one model. */
+function routesByName (
+  idsByName: ReadonlyMap<string, readonly string[]>,
+  modelOf: (ids: readonly string[]) => ModelEntry | undefined,
+  routeOf: (entry: ModelEntry) => Route
+): Map<string, readonly Route[]> {
+  const routes = new Map<string, readonly Route[]>()
+  for (const [name, ids] of idsByName) {
+    const model = modelOf(ids)
+    if (model !== undefined) routes.set(name, [routeOf(model)])
+  }
+  return routes
 }
 
 /** Follows aliases and routes through one another. Of a route within another one only the models count. */

@@ -30,10 +30,17 @@ import {
   readPreferences,
   checkOneProvider,
   providerChoice,
-  routesByChoice
+  routesByChoice,
+  type ProviderChoice
 } from './provider-choice.ts'
 import type { RouteHealth } from './route-health.ts'
-import { historyFirst, originFirst, skipUnfit, type Requirements } from './requirements.ts'
+import {
+  historyFirst,
+  originFirst,
+  skipUnfit,
+  type FilteredRoutes,
+  type Requirements
+} from './requirements.ts'
 
 /** Any request that may name its model. */
 export interface ModelRequest {
@@ -88,38 +95,104 @@ export interface ChosenRoutes
  *   `limits.models_per_call`.
  */
 export function chooseRoutes<R extends ModelRequest> (
-  call: RoutingInput<R>, { models, providers, routeHealth, settings: { limits } }: ChooseRoutesServices,
-  { defaultModel, settings, attributes, session: sessionOf, requirements }: ChooseRoutesOptions<R> = {}
+  call: RoutingInput<R>,
+  services: ChooseRoutesServices,
+  options: ChooseRoutesOptions<R> = {}
 ): ChosenRoutes {
-  const wantedModels = call.request.model ?? defaultModel?.(call.request)
-  if (wantedModels === undefined || wantedModels === null) throw missingModel()
-  const named = isList(wantedModels) ? wantedModels : [wantedModels]
-  const choices = call.options === undefined ? named : [...named, ...call.options.fallbacks]
-  if (choices.length > limits.modelsPerCall) {
-    const param = named.length > limits.modelsPerCall ? 'model' : 'fallbacks'
-    throw tooLong([param], choices.length, limits.modelsPerCall)
-  }
-  const requestedNames: string[] = []
+  const { models, providers, routeHealth } = services
+  const { settings, attributes, session: sessionOf, requirements } = options
+  const choices = requestedModels(call, options.defaultModel, services.settings.limits)
   call.record.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
 
   let known: CallSession | undefined
   const session = sessionOf && (() => known ??= sessionOf(call))
   const byHeader = providerChoice(call.headers, providers)
+  const named = routesOf(choices, call, services, { byHeader, session, settings })
+  if (byHeader?.key !== undefined) checkOneProvider(named.routes)
+
+  const ranked = named.routes.length > 1
+    ? byAttributes(
+        unique(named.routes), new Map(named.chosenAs.toReversed()), models, attributes?.(call.request)
+      )
+    : named.routes
+  const { routes, skipped, account } = suitable(ranked, call, services, requirements)
+  // Every choice has given at least one route, and there is at least one choice.
+  if (routes.length === 0) throw missingModel()
+  // Only these choose by the session. It is found for them alone, as that hashes the prompt.
+  const gains = session !== undefined && routes.some(({ modelId, providerId, ranked }) =>
+    ranked?.bySession ?? (
+      routeHealth?.credentials(providerId) !== undefined && cachesPrompts(models.find(modelId)?.price)
+    )
+  )
+  return {
+    routes: routes as readonly [Route, ...Route[]], // it has one
+    requestedNames: named.requestedNames,
+    skipped,
+    ...gains && { session: session() },
+    ...account !== undefined && { reasoningAccount: account },
+    ...byHeader?.key !== undefined && { providerKey: byHeader.key }
+  }
+}
+
+/**
+ * Lists the models that a request names, or the default of its endpoint, then its fallbacks.
+ *
+ * @throws ValidationError where there is none, or more than `limits.models_per_call`
+ */
+function requestedModels<R extends ModelRequest> (
+  { request, options }: Pick<RoutingInput<R>, 'request' | 'options'>,
+  defaultModel: ChooseRoutesOptions<R>['defaultModel'],
+  { modelsPerCall }: Pick<Limits, 'modelsPerCall'>
+): readonly ModelChoice[] {
+  const wanted = request.model ?? defaultModel?.(request)
+  if (wanted === undefined || wanted === null) throw missingModel()
+  const named = isList(wanted) ? wanted : [wanted]
+  const choices = options === undefined ? named : [...named, ...options.fallbacks]
+  if (choices.length <= modelsPerCall) return choices
+  throw tooLong([named.length > modelsPerCall ? 'model' : 'fallbacks'], choices.length, modelsPerCall)
+}
+
+interface NamingOptions {
+  readonly settings: ChooseRoutesOptions<never>['settings']
+  readonly byHeader: ProviderChoice | undefined
+  readonly session: (() => CallSession) | undefined
+}
+
+interface NamedRoutes {
+  readonly routes: readonly Route[]
+  /** The models and routes that are named, or that a header has put in their place. */
+  readonly requestedNames: readonly string[]
+  /** The choice that led to each of them. */
+  readonly chosenAs: ReadonlyArray<readonly [modelId: string, ModelChoice]>
+}
+
+/**
+ * Finds the routes of each choice that the key may use, in order.
+ *
+ * @throws GatewayError `model_not_found`, `insufficient_permissions`
+ */
+function routesOf (
+  choices: readonly ModelChoice[],
+  { request, key }: Pick<RoutingInput<ModelRequest>, 'request' | 'key'>,
+  { models, providers }: ChooseRoutesServices,
+  { byHeader, session, settings }: NamingOptions
+): NamedRoutes {
   const routes: Route[] = []
+  const requestedNames: string[] = []
   const chosenAs: Array<readonly [modelId: string, ModelChoice]> = []
   for (const choice of choices) {
     const name = nameOf(choice)
     const found =
       byHeader === undefined
-        ? models.routes(name, call.request.stream === true, session)
+        ? models.routes(name, request.stream === true, session)
         : routesByChoice(byHeader, name, models, providers)
     if (found.length === 0) {
-      throw call.request.model == null ? defaultNotFound(name) : modelNotFound(name, models)
+      throw request.model == null ? defaultNotFound(name) : modelNotFound(name, models)
     }
     // Where a header has replaced the model, its name says nothing of what is called.
     const isReplaced = byHeader !== undefined && modelsBeside(found, name, models).length > 0
     requestedNames.push(...(isReplaced ? found.map(({ modelId }) => modelId) : [name]))
-    const usable = call.key.models === undefined ? found : allowed(found, name, call.key, models)
+    const usable = key.models === undefined ? found : allowed(found, name, key, models)
     const written = typeof choice === 'string' ? undefined : choice.settings ?? undefined
     const given = written && settings?.(written)
     for (const route of usable) {
@@ -127,12 +200,20 @@ export function chooseRoutes<R extends ModelRequest> (
       chosenAs.push([route.modelId, choice])
     }
   }
-  if (byHeader?.key !== undefined) checkOneProvider(routes)
+  return { routes, requestedNames, chosenAs }
+}
 
-  const ranked = routes.length > 1
-    ? byAttributes(unique(routes), new Map(chosenAs.toReversed()), models, attributes?.(call.request))
-    : routes
-  const preferences = readPreferences(call.headers)
+/**
+ * Leaves out the routes that headers of the caller exclude or that cannot serve the request, and puts those
+ * first that the history of the request or a header prefers.
+ */
+function suitable<R> (
+  ranked: readonly Route[],
+  { request, headers, origin }: Pick<RoutingInput<R>, 'request' | 'headers' | 'origin'>,
+  { models, providers, routeHealth }: ChooseRoutesServices,
+  requirements: ChooseRoutesOptions<R>['requirements']
+): FilteredRoutes & Pick<Requirements, 'account'> {
+  const preferences = readPreferences(headers)
   const wanted =
     preferences === undefined
       ? { routes: ranked, skipped: none }
@@ -141,7 +222,7 @@ export function chooseRoutes<R extends ModelRequest> (
   const hasChoice =
     wanted.routes.length > 1 ||
     (first !== undefined && routeHealth?.credentials(first.providerId) !== undefined)
-  const needed = hasChoice ? requirements?.(call.request) : undefined
+  const needed = hasChoice ? requirements?.(request) : undefined
   const fitting =
     needed === undefined
       ? { routes: wanted.routes, skipped: none }
@@ -154,25 +235,13 @@ export function chooseRoutes<R extends ModelRequest> (
           accountsOf: id => accountsOf(providers.get(id), routeHealth?.credentials(id)?.size),
           providerOf: id => routeHealth?.toolCalls.providerOf(id)
         })
-  const continuing = call.origin === undefined ? capable : originFirst(capable, call.origin)
-  const chosen = preferences === undefined ? continuing : inCallerOrder(continuing, preferences)
-  // Every choice has given at least one route, and there is at least one choice.
-  if (chosen.length === 0) throw missingModel()
-  const skipped =
-    wanted.skipped.length + fitting.skipped.length === 0 ? none : [...wanted.skipped, ...fitting.skipped]
-  // Only these choose by the session. It is found for them alone, as that hashes the prompt.
-  const gains = session !== undefined && chosen.some(({ modelId, providerId, ranked }) =>
-    ranked?.bySession ?? (
-      routeHealth?.credentials(providerId) !== undefined && cachesPrompts(models.find(modelId)?.price)
-    )
-  )
+  const continuing = origin === undefined ? capable : originFirst(capable, origin)
+  const { account } = needed ?? {}
   return {
-    routes: chosen as readonly [Route, ...Route[]], // it has one
-    requestedNames,
-    skipped,
-    ...gains && { session: session() },
-    ...needed?.account !== undefined && { reasoningAccount: needed.account },
-    ...byHeader?.key !== undefined && { providerKey: byHeader.key }
+    routes: preferences === undefined ? continuing : inCallerOrder(continuing, preferences),
+    skipped:
+      wanted.skipped.length + fitting.skipped.length === 0 ? none : [...wanted.skipped, ...fitting.skipped],
+    ...account !== undefined && { account }
   }
 }
 
