@@ -3,6 +3,7 @@
  * are waited for counts: a caller may pause.
  */
 
+import { withTimeout } from '../async/with-timeout.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { SlowStreamSettings } from '../core/settings.ts'
 
@@ -39,7 +40,7 @@ export class StreamPace {
    * @param idleMs waited since the last event
    * @throws GatewayError `upstream_too_slow`
    */
-  wait<T> (pending: Promise<T>, idleMs: number): Promise<T> {
+  wait<T extends object> (pending: Promise<T>, idleMs: number): Promise<T> {
     const { pauseMs } = this.#slow
     return pauseMs === undefined || !this.#isGuarded
       ? pending
@@ -62,32 +63,13 @@ export class StreamPace {
     return isSlow && slow.mayGiveUp('after_output')
   }
 
-  async #withinPause<T> (pending: Promise<T>, pauseMs: number): Promise<T> {
-    const pause = startTimer(pauseMs, 'paused' as const)
-    try {
-      const first = await Promise.race([pending, pause.elapsed])
-      if (first !== 'paused') return first
-      if (this.#slow.mayGiveUp('after_output')) throw tooSlow()
-    } finally {
-      pause.stop()
-    }
-    return await pending
+  async #withinPause<T extends object> (pending: Promise<T>, pauseMs: number): Promise<T> {
+    const inTime = await withTimeout(pauseMs, pending)
+    if (inTime === undefined && this.#slow.mayGiveUp('after_output')) throw tooSlow()
+    return inTime ?? await pending
   }
 }
 
 export function tooSlow (): GatewayError {
   return new GatewayError('upstream_too_slow')
-}
-
-/** A timer that is waited for as a promise. */
-export interface Timer<T> {
-  readonly elapsed: Promise<T>
-  readonly stop: () => void
-}
-
-/** Starts a timer; its promise never rejects, and stays pending once it is stopped. */
-export function startTimer<T> (ms: number, value: T): Timer<T> {
-  let timer: NodeJS.Timeout | undefined
-  const elapsed = new Promise<T>(resolve => { timer = setTimeout(resolve, ms, value) })
-  return { elapsed, stop: () => clearTimeout(timer) }
 }

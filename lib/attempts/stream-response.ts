@@ -3,7 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse, pageInstead, usageOfError, withUsage } from '../providers/provider-failure.ts'
 import { sseReader, type StreamDecoder } from '../wire/sse.ts'
-import { startTimer, StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
+import { StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
 import {
   asInterrupted, readOrRefuse, usageIn, type AnswerMemory, type AnyEvent, type OpenResponse
 } from './open-response.ts'
@@ -331,4 +331,17 @@ export function isVisibleOutput (
   { type, text, isHead }: { readonly type: string, readonly text?: string, readonly isHead?: boolean }
 ): boolean {
   return type !== 'response-start' && type !== 'usage' && text !== '' && isHead !== true
+}
+
+/** A timer that is waited for as a promise. */
+interface Timer<T> {
+  readonly elapsed: Promise<T>
+  readonly stop: () => void
+}
+
+/** Starts a timer; its promise never rejects, and stays pending once it is stopped. */
+function startTimer<T> (ms: number, value: T): Timer<T> {
+  let timer: NodeJS.Timeout | undefined
+  const elapsed = new Promise<T>(resolve => { timer = setTimeout(resolve, ms, value) })
+  return { elapsed, stop: () => clearTimeout(timer) }
 }
