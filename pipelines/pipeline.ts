@@ -1,12 +1,11 @@
 /** Stages in a row, from a call to its reply. */
 
 import { pipe } from 'it-pipe'
-import { EarlyReply } from '../lib/pipeline/early-reply.ts'
+import { EarlyReply, type Reply } from '../lib/core/reply.ts'
 import { fuse } from '../lib/pipeline/chain.ts'
 import { once } from '../lib/pipeline/sources.ts'
 import type { Sink, Stage } from '../lib/pipeline/stage.ts'
 import type { Connected, FirstIn, ListWithSink } from '../lib/pipeline/stage-list.ts'
-import type { Reply } from '../lib/core/reply.ts'
 
 /** Answers one call. */
 export type Handler<C> = (call: C) => Promise<Reply>

@@ -6,13 +6,12 @@
  * `RoutedCall<R>`.
  */
 
-import type { CallerBody } from './caller-body.ts'
+import type { CallerBody, RequestMedia } from './caller-body.ts'
 import type { CallSession } from './call-session.ts'
 import type { CallSignal } from './call-signal.ts'
 import type { FitOptions, FittedRequest } from './direct-request.ts'
 import type { CallRecord } from './record.ts'
 import type { ApiKey } from './key.ts'
-import type { RequestMedia } from './request-media.ts'
 import type { Route } from './route.ts'
 import type { UsageCost } from './usage.ts'
 import { Secret } from './secret.ts'

@@ -7,7 +7,6 @@
  * `choice-end` per choice; `usage`, at most once and last.
  */
 
-import type { Vector } from './vector.ts'
 import type {
   TokenLogprob,
   TranscriptionUsage,
@@ -210,6 +209,14 @@ export type ImageEvent =
     readonly about: ExtraFields
   }
   | { readonly type: 'usage', readonly usage: Usage }
+
+export type VectorForm = 'float' | 'base64'
+
+export interface Vector {
+  readonly form: VectorForm
+  /** A list of numbers, or one text, in JSON. */
+  readonly json: Buffer
+}
 
 /** Vectors, one per input and in their order; then usage if any. */
 export type EmbeddingsEvent =

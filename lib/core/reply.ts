@@ -17,6 +17,19 @@ export interface Reply {
   readonly keepAlive?: { readonly text: string | (() => string), readonly everyMs: number }
 }
 
+/**
+ * Ends a call before the end of its pipeline: a stage throws it with the answer to give, and the
+ * pipeline resolves with that answer (`pipelines/pipeline`). It is not a failure, so it is no `Error`
+ * and takes no stack, which would cost more than the answers it carries.
+ */
+export class EarlyReply {
+  readonly reply: Reply
+
+  constructor (reply: Reply) {
+    this.reply = reply
+  }
+}
+
 /** The headers of every reply whose body is JSON. */
 export const jsonReplyHeaders = { 'content-type': 'application/json; charset=utf-8' } as const
 

@@ -10,7 +10,7 @@ import { printInTurns } from '../json/print-in-turns.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { DirectRequest } from '../core/direct-request.ts'
 import { callOptionNames } from '../../schemas/call-options.ts'
-import type { RequestMedia } from '../core/request-media.ts'
+import type { RequestMedia } from '../core/caller-body.ts'
 
 /** Fields that are for the gateway, as values for `directBody`: they are left out. */
 export const withoutOptions: Readonly<Record<string, undefined>> =

@@ -5,7 +5,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import type { VectorForm, Vector } from '../core/vector.ts'
+import type { VectorForm, Vector } from '../core/events.ts'
 import { openList, quote } from '../json/characters.ts'
 
 const floatBytes = 4

@@ -10,7 +10,7 @@
 import { randomBytes } from 'node:crypto'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { backslash } from './characters.ts'
-import type { RequestMedia } from '../core/request-media.ts'
+import type { RequestMedia } from '../core/caller-body.ts'
 
 /** Bytes of a string that stay a string. */
 const headBytes = 4096

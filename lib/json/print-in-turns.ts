@@ -8,7 +8,7 @@
 import { isContainer } from './guards.ts'
 import { splitText } from '../text/split-text.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import type { RequestMedia } from '../core/request-media.ts'
+import type { RequestMedia } from '../core/caller-body.ts'
 
 /**
  * Values and keys that are printed at once; `charactersPerNode` characters of a string weigh as much as a

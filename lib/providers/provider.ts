@@ -7,11 +7,10 @@
  */
 
 import type { EventSourceMessage } from 'eventsource-parser'
-import type { CallerBody } from '../core/caller-body.ts'
+import type { CallerBody, RequestMedia } from '../core/caller-body.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { Propagation } from '../core/call-trace.ts'
 import type { DirectDialect, DirectRequest } from '../core/direct-request.ts'
-import type { RequestMedia } from '../core/request-media.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
 import type {

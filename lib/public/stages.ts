@@ -5,7 +5,7 @@ export { pipeline, type Handler } from '../../pipelines/pipeline.ts'
 export { chain } from '../pipeline/chain.ts'
 export { once } from '../pipeline/sources.ts'
 export { flatMap, map, transform } from '../pipeline/stage.ts'
-export { EarlyReply } from '../pipeline/early-reply.ts'
+export { EarlyReply } from '../core/reply.ts'
 export { extend, refine } from '../core/call.ts'
 export { standardSignal } from '../async/cancellation.ts'
 

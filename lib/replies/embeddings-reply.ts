@@ -2,9 +2,8 @@
 
 import { scheduler } from 'node:timers/promises'
 import { printVector } from '../embeddings/read-vector.ts'
-import type { Vector, VectorForm } from '../core/vector.ts'
 import type { Batch } from '../core/batch.ts'
-import type { EmbeddingsEvent } from '../core/events.ts'
+import type { EmbeddingsEvent, Vector, VectorForm } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 import { jsonReplyHeaders, type Reply } from '../core/reply.ts'
 import { replyWith } from './reply-with.ts'

@@ -1,4 +1,4 @@
-import { EarlyReply } from '../pipeline/early-reply.ts'
+import { EarlyReply } from '../core/reply.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import { speaksDialect } from '../providers/speaks-dialect.ts'
 import type { ChatInput } from '../chat/input.ts'

@@ -10,7 +10,6 @@ import { altersAnswer } from '../guards/text-filter.ts'
 import { GatewayError } from '../core/errors.ts'
 import { digest, type DeferredTicket } from '../deferred/sealed-tickets.ts'
 import { credentialDigest } from '../deferred/open-ticket.ts'
-import { EarlyReply } from '../pipeline/early-reply.ts'
 import { offersFunctionsOnly } from '../chat/legacy-functions.ts'
 import { printText } from '../json/print-in-turns.ts'
 import { collected, once } from '../pipeline/sources.ts'
@@ -27,7 +26,7 @@ import type { DeferredReceipt, Provider } from '../providers/provider.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
-import { nowSeconds, toJsonReply } from '../core/reply.ts'
+import { EarlyReply, nowSeconds, toJsonReply } from '../core/reply.ts'
 
 /**
  * Defers a call: one in, the same call out, unless it is to be deferred.

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { toJsonReply, nowSeconds } from '../../lib/core/reply.ts'
+import { EarlyReply, toJsonReply, nowSeconds } from '../../lib/core/reply.ts'
 
 t.test('a value is a reply in JSON, with 200 unless it is said', async t => {
   const headers = { 'content-type': 'application/json; charset=utf-8' }
@@ -12,4 +12,12 @@ t.test('the time is in seconds, never ahead', async t => {
   const seconds = nowSeconds()
   t.ok(Number.isInteger(seconds))
   t.ok(seconds * 1000 > before - 1000 && seconds * 1000 <= Date.now())
+})
+
+t.test('a call that ends early has not failed: what is thrown is no error and has no stack', async t => {
+  const reply = { status: 202, headers: {}, body: '{}' }
+  const early = new EarlyReply(reply)
+  t.equal(early.reply, reply)
+  t.notOk(early instanceof Error)
+  t.notOk('stack' in early)
 })

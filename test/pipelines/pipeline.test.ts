@@ -1,5 +1,5 @@
 import t from 'tap'
-import { EarlyReply } from '../../lib/pipeline/early-reply.ts'
+import { EarlyReply } from '../../lib/core/reply.ts'
 import { map, type Stage } from '../../lib/pipeline/stage.ts'
 import { chatCompletions } from '../../lib/dialects/chat-completions/index.ts'
 import { answerReply } from '../../lib/replies/answer-reply.ts'

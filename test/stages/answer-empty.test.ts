@@ -1,6 +1,5 @@
 import t from 'tap'
-import { EarlyReply } from '../../lib/pipeline/early-reply.ts'
-import { toJsonReply } from '../../lib/core/reply.ts'
+import { EarlyReply, toJsonReply } from '../../lib/core/reply.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { answerEmpty } from '../../lib/stages/answer-empty.ts'
 import { collect, routedCall } from '../support/stages.ts'

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { EarlyReply } from '../../lib/pipeline/early-reply.ts'
+import { EarlyReply } from '../../lib/core/reply.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { chain } from '../../lib/pipeline/chain.ts'
 import { once } from '../../lib/pipeline/sources.ts'

@@ -1,6 +1,6 @@
 /** Fetches a deferred completion from the provider that has it. */
 
-import { EarlyReply } from '../../pipeline/early-reply.ts'
+import { EarlyReply } from '../../core/reply.ts'
 import { extend } from '../../core/call.ts'
 import { collected, once } from '../../pipeline/sources.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'

@@ -1,6 +1,6 @@
 /** Finds the deferred completion that a caller asks for: the stored answer, or the provider that has it. */
 
-import { EarlyReply } from '../../pipeline/early-reply.ts'
+import { EarlyReply } from '../../core/reply.ts'
 import { extend, type AuthedCall } from '../../core/call.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import { pendingReply, storedReply } from '../../deferred/stored-reply.ts'

@@ -3,9 +3,8 @@
  */
 
 import { asGatewayError } from '../../core/errors.ts'
-import { EarlyReply } from '../../pipeline/early-reply.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
-import { nowSeconds, toJsonReply, type Reply } from '../../core/reply.ts'
+import { EarlyReply, nowSeconds, toJsonReply, type Reply } from '../../core/reply.ts'
 import { attributionIn, requestBytes, type CallRecord } from '../../core/record.ts'
 import { runDetached } from '../../deferred/detached-call.ts'
 import { failedCode } from '../../dialects/responses/errors.ts'

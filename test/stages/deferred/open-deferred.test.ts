@@ -1,5 +1,5 @@
 import t from 'tap'
-import { EarlyReply } from '../../../lib/pipeline/early-reply.ts'
+import { EarlyReply } from '../../../lib/core/reply.ts'
 import { once } from '../../../lib/pipeline/sources.ts'
 import { digest } from '../../../lib/deferred/sealed-tickets.ts'
 import { openDeferred } from '../../../lib/stages/deferred/open-deferred.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { EarlyReply } from '../../../lib/pipeline/early-reply.ts'
+import { EarlyReply } from '../../../lib/core/reply.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
 import { once } from '../../../lib/pipeline/sources.ts'
 import { textOf } from '../../../lib/public/testing.ts'
