@@ -81,7 +81,11 @@ export class PatternFilter implements TextFilter {
     for (const rule of this.#reporting) {
       this.#report(rule, text, Math.max(from, reported?.after(rule) ?? 0), until, reported)
     }
-    let next = this.#replacing.flatMap(rule => nextMatch(rule, text, from, until) ?? [])
+    let next: Match[] = []
+    for (const rule of this.#replacing) {
+      const match = nextMatch(rule, text, from, until)
+      if (match !== undefined) next.push(match)
+    }
     const edits: TextEdit[] = []
     while (next.length > 0) {
       const first = next.reduce((best, match) => match.start < best.start ? match : best)

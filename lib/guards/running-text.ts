@@ -59,6 +59,7 @@ export class RunningText {
   /** Returns what stands in place of a piece. What is replaced across several stands in the first of them. */
   take (start: number, piece: string): string {
     this.held -= piece.length
+    if (this.#edits.length === 0) return piece
     const end = start + piece.length
     let result = ''
     let from = start

@@ -184,12 +184,7 @@ export class PlaceTable {
     const place = placeBelow(nodes) ?? below
     if (place?.kind === 'unseen' && !nodes.some(hasChildren)) return value
     if (Array.isArray(value)) {
-      return replaceItems(
-        value,
-        nodes.flatMap(({ item }) => item ?? []),
-        place,
-        inner
-      )
+      return replaceItems(value, childrenOf(nodes, ({ item }) => item), place, inner)
     }
     return this.#replaceMembers(value as JsonObject, typed(value as JsonObject, nodes), place, replace, inner)
   }
@@ -251,13 +246,17 @@ function isSchemaWord (schema: JsonObject, name: string): boolean {
 }
 
 /** A loop: this runs for each member of a request, and `flatMap` makes a list for each node. */
-function membersOf (nodes: readonly Node[], name: string): readonly Node[] {
+function childrenOf (nodes: readonly Node[], pick: (node: Node) => Node | undefined): Node[] {
   const found: Node[] = []
-  for (const { members } of nodes) {
-    const node = members.get(name)
-    if (node !== undefined) found.push(node)
+  for (const node of nodes) {
+    const child = pick(node)
+    if (child !== undefined) found.push(child)
   }
   return found
+}
+
+function membersOf (nodes: readonly Node[], name: string): readonly Node[] {
+  return childrenOf(nodes, ({ members }) => members.get(name))
 }
 
 function replaceString (string: string, place: TextPlace, replace: ReplaceText): string {
@@ -324,7 +323,7 @@ function hasChildren ({ item, members, types }: Node): boolean {
 /** Returns the nodes for an object of its type in front of those for any. */
 function typed (object: JsonObject, nodes: readonly Node[]): readonly Node[] {
   const name = object['type'] ?? object['role']
-  const own = typeof name !== 'string' ? [] : nodes.flatMap(({ types }) => types.get(name) ?? [])
+  const own = typeof name !== 'string' ? [] : childrenOf(nodes, ({ types }) => types.get(name))
   return own.length === 0 ? nodes : [...own, ...nodes]
 }
 

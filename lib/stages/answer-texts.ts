@@ -104,18 +104,21 @@ async function* inspectedBatches<R> (
         await inspector.end(output.decided)
       } else {
         reading = undefined
-        yield * output.onRead(step.batch)
+        const passed = output.onRead(step.batch)
+        if (passed !== undefined) yield passed
         // What was already passed on is not refused for its size; what exceeds the bound is not inspected.
         if (!delays && heldBytesOf(inspector) > maxHeldBytes) continue
         try {
           inspector.push(step.batch.events, output.decided)
         } catch (error) {
-          yield * output.onRefusal()
+          const rest = output.onRefusal()
+          if (rest !== undefined) yield rest
           throw error
         }
         countHeld()
       }
-      yield * output.onDecided(end)
+      const batch = output.onDecided(end)
+      if (batch !== undefined) yield batch
     }
   } catch (error) {
     answer.giveUp(error)
@@ -133,29 +136,26 @@ interface Output<R> {
   /** Events that are decided; the inspector appends to it. */
   readonly decided: ChatEvent[]
   /** Returns what goes out before a batch is inspected. */
-  readonly onRead: (batch: Batch<R, ChatEvent>) => Array<Batch<R, ChatEvent>>
+  readonly onRead: (batch: Batch<R, ChatEvent>) => Batch<R, ChatEvent> | undefined
   /** Returns what goes out after events may have been decided. @param end of the answer, if it is over */
-  readonly onDecided: (end: AnswerEnd | undefined) => Array<Batch<R, ChatEvent>>
+  readonly onDecided: (end: AnswerEnd | undefined) => Batch<R, ChatEvent> | undefined
   /** Returns what goes out before the error of an answer that is refused. */
-  readonly onRefusal: () => Array<Batch<R, ChatEvent>>
+  readonly onRefusal: () => Batch<R, ChatEvent> | undefined
 }
 
 /** Passes batches on at once. */
 class DirectOutput<R> implements Output<R> {
   decided: ChatEvent[] = []
 
-  onRead (batch: Batch<R, ChatEvent>): Array<Batch<R, ChatEvent>> {
-    return [batch]
+  onRead (batch: Batch<R, ChatEvent>): Batch<R, ChatEvent> {
+    return batch
   }
 
-  onDecided (): Array<Batch<R, ChatEvent>> {
+  onDecided (): undefined {
     this.decided = [] // they were passed on before
-    return []
   }
 
-  onRefusal (): Array<Batch<R, ChatEvent>> {
-    return []
-  }
+  onRefusal (): undefined {}
 }
 
 /** Passes on what is decided, from the first event that a caller sees. */
@@ -164,27 +164,26 @@ class DelayedOutput<R> implements Output<R> {
   #last: Batch<R, ChatEvent> | undefined
   #isBegun = false
 
-  onRead (batch: Batch<R, ChatEvent>): Array<Batch<R, ChatEvent>> {
+  onRead (batch: Batch<R, ChatEvent>): undefined {
     this.#last = batch
-    return []
   }
 
-  onDecided (end: AnswerEnd | undefined): Array<Batch<R, ChatEvent>> {
+  onDecided (end: AnswerEnd | undefined): Batch<R, ChatEvent> | undefined {
     const isComplete = end !== undefined && !('error' in end)
-    return this.#isBegun || isComplete || this.decided.some(isVisibleOutput) ? this.#take() : []
+    return this.#isBegun || isComplete || this.decided.some(isVisibleOutput) ? this.#take() : undefined
   }
 
   /** What is decided goes out first, as what is read does before any other error. */
-  onRefusal (): Array<Batch<R, ChatEvent>> {
-    return this.#isBegun ? this.#take() : []
+  onRefusal (): Batch<R, ChatEvent> | undefined {
+    return this.#isBegun ? this.#take() : undefined
   }
 
-  #take (): Array<Batch<R, ChatEvent>> {
-    if (this.#last === undefined || this.decided.length === 0) return []
+  #take (): Batch<R, ChatEvent> | undefined {
+    if (this.#last === undefined || this.decided.length === 0) return undefined
     const { decided } = this
     this.decided = []
     this.#isBegun = true
-    return [{ ...this.#last, events: decided }]
+    return { ...this.#last, events: decided }
   }
 }
 
