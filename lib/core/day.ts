@@ -1,4 +1,4 @@
-/** Days of UTC, the unit of the usage ledger and of budgets. */
+/** Days of UTC, for which the usage ledger keeps sums. */
 export const dayMs = 24 * 60 * 60 * 1000
 
 /** Returns the first millisecond of the day. */

@@ -3,7 +3,10 @@ const callsPerHedge = 20
 /** Hedges that calls without one have saved up at most. */
 const maxSaved = 10
 
-/** Counts the calls that may make an extra request, so that at most one request in 20 is one. */
+/**
+ * Allows an extra request for one call in 20: on average, since calls without one save up for at most ten in
+ * a row.
+ */
 export class ExtraRequestBudget {
   #saved = 1
 

@@ -25,7 +25,9 @@ export const EndUsersConfig = Section(
     ),
     strict: Type.Optional(
       Type.Boolean({
-        description: 'Limit the length of each answer to what is left of the budget. Default: true.'
+        description:
+          'Reserve the most a call can cost, and shorten answers to what is left, so that budgets are not ' +
+          'exceeded. Default: true.'
       })
     )
   },

@@ -68,7 +68,8 @@ const soft = Type.Optional(
 const strict = Type.Optional(
   Type.Boolean({
     description:
-      'Limit the length of each answer to what is left of the budget. Default: true where there is a budget.'
+      'Reserve the most a call can cost, and shorten answers to what is left, so that budgets are not ' +
+      'exceeded. Default: true where there is a budget.'
   })
 )
 const limitsNotes = { description: 'Limits of a key; without an entry there is no limit.' }

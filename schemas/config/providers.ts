@@ -54,7 +54,7 @@ const SlowStreamConfig = Closed(
   },
   {
     description:
-      'Streams that are slower are failures, for at most one stream in 20. Time in which the caller does not read does not count. Default: none.'
+      'Streams that are slower are failures, for one stream in 20 on average, at most. Time in which the caller does not read does not count. Default: none.'
   }
 )
 

@@ -71,7 +71,7 @@ export const RouteMapConfig = Closed({
       maximum: hour,
       description:
         'Start the next model as well when the first has not begun to answer after this time; the first answer is used, ' +
-        'the other request aborted. For at most one call in 20. Default: never.'
+        'the other request aborted. For one call in 20 on average, at most. Default: never.'
     })
   )
 })
