@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { headgate } from '../support/command.ts'
 import { directoryOf, launch } from '../support/headgate.ts'
-import { fakeUpstream } from '../support/upstream.ts'
+import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 
 const config = `
 model_list:
@@ -145,14 +145,7 @@ t.test('an entry without counterpart is exit code 1, and wrong usage is 2', asyn
   })
 })
 
-const completion = {
-  id: 'chatcmpl-1',
-  object: 'chat.completion',
-  created: 1,
-  model: 'gpt-4o',
-  choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hello.' } }],
-  usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 }
-}
+const completion = chatAnswer('Hello.', { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 })
 
 /** The configuration of a Bifrost with two accounts of one provider, and keys of a team. */
 function bifrostConfig (address: string): string {
@@ -202,7 +195,7 @@ t.test(
   { timeout: 60_000 },
   async t => {
     const upstream = await fakeUpstream(() => ({
-      pieces: [JSON.stringify(completion)],
+      pieces: [completion],
       headers: { 'content-type': 'application/json' }
     }))
     t.teardown(upstream.close)

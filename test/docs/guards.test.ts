@@ -7,7 +7,7 @@ import { loadSettings } from '../../lib/config/read-settings.ts'
 import { stageKinds, stageKindOf } from '../../schemas/config/stages.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { Secret } from '../../lib/core/secret.ts'
-import { fakeUpstream, type Script } from '../support/upstream.ts'
+import { chatAnswer, fakeUpstream, type Script } from '../support/upstream.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
@@ -100,15 +100,7 @@ for (const recipe of recipes) {
     const stages = stagesOf(t, recipe, await startServices(t))
     for (const { request, sent, refused, answer = 'Hello', given, tool, tool_sent: toolSent } of examples) {
       const upstream = await fakeUpstream(({ path, json: body }) => {
-        if (path !== '/moderations') {
-          return json({
-            id: 'c',
-            object: 'chat.completion',
-            created: 1,
-            model: 'm',
-            choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: answer } }]
-          })
-        }
+        if (path !== '/moderations') return { pieces: [chatAnswer(answer)] }
         return json({
           results: (body as { input: string[] }).input.map(text => ({
             categories: { violence: text.includes('knife') }

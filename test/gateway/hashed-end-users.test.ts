@@ -7,22 +7,13 @@ import { chatUpstreamAt } from '../support/gateway.ts'
 import { modelSettings } from '../support/settings.ts'
 import { storeTest } from '../support/stores.ts'
 import { eventually, until } from '../support/until.ts'
-import { fakeUpstream } from '../support/upstream.ts'
+import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 
 storeTest(
   'records, logs and reports have the digest, filters take the name too, and budgets hold',
   async (t, _open, place) => {
-    const upstream = await fakeUpstream(() => ({
-      headers: { 'content-type': 'application/json' },
-      pieces: [JSON.stringify({
-        id: 'c1',
-        object: 'chat.completion',
-        created: 1,
-        model: 'm',
-        choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'three' } }],
-        usage: { prompt_tokens: 1000, completion_tokens: 1000, total_tokens: 2000 }
-      })]
-    }))
+    const usage = { prompt_tokens: 1000, completion_tokens: 1000, total_tokens: 2000 }
+    const upstream = await fakeUpstream({ pieces: [chatAnswer('three', usage)] })
     t.teardown(upstream.close)
     const gateway = await adminGateway(
       t,

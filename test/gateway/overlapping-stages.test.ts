@@ -16,7 +16,9 @@ import { chatUpstreamAt, testGateway, type TestGateway } from '../support/gatewa
 import { modelSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { until } from '../support/until.ts'
-import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import {
+  fakeUpstream, toolCallAnswer, type FakeUpstream, type Script, type SeenRequest
+} from '../support/upstream.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import { word } from '../support/word-stages.ts'
 import type { Settings } from '../../lib/core/settings.ts'
@@ -275,21 +277,8 @@ t.test(
 
 t.test('no tool of a server runs before the verdict', async t => {
   const tools = await startToolServer(t, { more: ['look'] })
-  const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }
-  const calling = json({
-    id: 'c',
-    object: 'chat.completion',
-    created: 1,
-    model: 'm',
-    choices: [
-      {
-        index: 0,
-        finish_reason: 'tool_calls',
-        message: { role: 'assistant', content: null, tool_calls: [call] }
-      }
-    ],
-    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
-  })
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
+  const calling = { pieces: [toolCallAnswer('look', {}, usage)] }
   for (const verdict of [refuse, pass]) {
     const { api, upstream, decide, rows } = await start(
       t,

@@ -16,7 +16,7 @@ import {
   type Json
 } from '../support/conversations.ts'
 import { chatUpstreamAt, testGateway, type TestGateway } from '../support/gateway.ts'
-import { eventStream, fakeUpstream } from '../support/upstream.ts'
+import { chatAnswer, eventStream, fakeUpstream, toolCallAnswer } from '../support/upstream.ts'
 import { settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { until } from '../support/until.ts'
@@ -316,35 +316,8 @@ t.test(
   'a server tool gets what a module leaves of its arguments, and the model what is left of the result',
   async t => {
     const tools = await startToolServer(t)
-    const turns = [
-      {
-        tool_calls: [
-          {
-            id: 'call_1',
-            type: 'function',
-            function: { name: 'echo', arguments: JSON.stringify({ text: `in ${word}` }) }
-          }
-        ]
-      },
-      { content: 'done' }
-    ]
     const upstream = await fakeUpstream((_request, number) => ({
-      headers: { 'content-type': 'application/json' },
-      pieces: [
-        JSON.stringify({
-          id: 'c1',
-          object: 'chat.completion',
-          created: 1,
-          model: 'm',
-          choices: [
-            {
-              index: 0,
-              finish_reason: number === 0 ? 'tool_calls' : 'stop',
-              message: { role: 'assistant', content: null, ...turns[number] }
-            }
-          ]
-        })
-      ]
+      pieces: [number === 0 ? toolCallAnswer('echo', { text: `in ${word}` }) : chatAnswer('done')]
     }))
     t.teardown(upstream.close)
     const api = await testGateway(t, {

@@ -7,7 +7,9 @@ import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { modelSettings, otlpSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { remoteServer } from '../support/tool-servers.ts'
-import { fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import {
+  chatAnswer, fakeUpstream, toolCallAnswer, type Script, type SeenRequest
+} from '../support/upstream.ts'
 import type { SeenRequest as SentRequest } from '../support/upstream.ts'
 
 const usage = {
@@ -16,18 +18,6 @@ const usage = {
   total_tokens: 13,
   prompt_tokens_details: { cached_tokens: 5 }
 }
-const answer = (message: object): Script => ({
-  pieces: [
-    JSON.stringify({
-      id: 'c1',
-      object: 'chat.completion',
-      created: 1,
-      model: 'm',
-      choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: 'stop' }],
-      usage
-    })
-  ]
-})
 const embedding: Script = {
   pieces: [
     JSON.stringify({
@@ -38,7 +28,6 @@ const embedding: Script = {
     })
   ]
 }
-const call = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } }
 
 const names = { user: 'ann', metadata: { run: '7' } }
 const headers = { 'x-session-id': 'session-1', 'x-headgate-tags': 'search,beta' }
@@ -50,9 +39,8 @@ async function spansOfCalls (t: Test, base = ''): Promise<{ spans: SeenSpan[], r
     if (path.endsWith('/embeddings')) return embedding
     // the gateway wrote it
     const { messages, tools: offered } = json as { messages: Array<{ role: string }>, tools?: unknown }
-    return offered !== undefined && messages.at(-1)?.role === 'user'
-      ? answer({ content: null, tool_calls: [call] })
-      : answer({ content: 'Hello' })
+    const callsTool = offered !== undefined && messages.at(-1)?.role === 'user'
+    return { pieces: [callsTool ? toolCallAnswer('echo', {}, usage) : chatAnswer('Hello', usage)] }
   }
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)

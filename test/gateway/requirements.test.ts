@@ -1,7 +1,7 @@
 /** Chooses the model of several that a call goes to, by what it needs and by what its caller wants. */
 
 import t, { type Test } from 'tap'
-import { chatAnswer, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
+import { chatAnswer, completionOf, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { modelSettings } from '../support/settings.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
@@ -309,17 +309,7 @@ t.test('results of tool calls go back to the provider that made the calls, also 
   const one = await fakeUpstream(() =>
     broken ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('one')] }
   )
-  const two = await fakeUpstream({
-    pieces: [
-      JSON.stringify({
-        id: 'x',
-        object: 'chat.completion',
-        created: 1,
-        model: 'm',
-        choices: [{ index: 0, message: calls, finish_reason: 'tool_calls' }]
-      })
-    ]
-  })
+  const two = await fakeUpstream({ pieces: [completionOf(calls, { finishReason: 'tool_calls' })] })
   t.teardown(one.close)
   t.teardown(two.close)
   const { post, gateway } = await testGateway(t, {

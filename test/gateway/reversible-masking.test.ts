@@ -13,6 +13,7 @@ import { eventually, until } from '../support/until.ts'
 import {
   eventStream,
   fakeUpstream,
+  toolCallAnswer,
   type FakeUpstream,
   type Script,
   type SeenRequest
@@ -610,24 +611,7 @@ t.test(
       const upstream = await fakeUpstream(({ text, json }, number) => {
         const [one = ''] = namesIn(text)
         if (number % 2 > 0) return repeats(chat)({ text, json: { ...(json as Json) } } as SeenRequest)
-        const args = JSON.stringify({ to: one })
-        const message = {
-          role: 'assistant',
-          content: null,
-          tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: args } }]
-        }
-        return {
-          headers: { 'content-type': 'application/json' },
-          pieces: [
-            JSON.stringify({
-              id: 'c',
-              object: 'chat.completion',
-              created: 1,
-              model: 'm',
-              choices: [{ index: 0, finish_reason: 'tool_calls', message }]
-            })
-          ]
-        }
+        return { pieces: [toolCallAnswer('look', { to: one })] }
       })
       t.teardown(upstream.close)
       const api = await testGateway(t, {

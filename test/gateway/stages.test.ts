@@ -15,7 +15,9 @@ import {
   type Protocol
 } from '../support/conversations.ts'
 import { chatUpstreamAt, testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { chatAnswer, eventStream, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
+import {
+  chatAnswer, eventStream, fakeUpstream, toolCallAnswer, type FakeUpstream
+} from '../support/upstream.ts'
 import { settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { word } from '../support/word-stages.ts'
@@ -214,28 +216,8 @@ t.test(
   'a server tool gets what is left of its arguments, and the model what is left of the result',
   async t => {
     const server = await startToolServer(t)
-    const answers = [
-      {
-        role: 'assistant',
-        content: null,
-        tool_calls: [
-          { id: 'call_1', type: 'function', function: { name: 'echo', arguments: `{"text":"in ${word}"}` } }
-        ]
-      },
-      { role: 'assistant', content: 'ok' }
-    ]
     const upstream = await fakeUpstream((_request, number) => ({
-      pieces: [
-        JSON.stringify({
-          id: 'c1',
-          object: 'chat.completion',
-          created: 1,
-          model: 'm',
-          choices: [
-            { index: 0, message: answers[number], finish_reason: number === 0 ? 'tool_calls' : 'stop' }
-          ]
-        })
-      ]
+      pieces: [number === 0 ? toolCallAnswer('echo', { text: `in ${word}` }) : chatAnswer('ok')]
     }))
     t.teardown(upstream.close)
     const api = await testGateway(t, {

@@ -12,7 +12,9 @@ import { remoteServer } from '../support/tool-servers.ts'
 import { until } from '../support/until.ts'
 import { dialects, protocols } from '../support/conversations.ts'
 import { word } from '../support/word-stages.ts'
-import { chatAnswer, eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
+import {
+  chatAnswer, eventStream, fakeUpstream, toolCallAnswer, type FakeUpstream, type Script
+} from '../support/upstream.ts'
 import type { Propagation } from '../../lib/core/call-trace.ts'
 import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { Database } from '../../lib/stores/database.ts'
@@ -146,27 +148,7 @@ t.test('where no traces are sent nothing is passed on', async t => {
 })
 
 const toolTurns = (_: unknown, number: number): Script => ({
-  pieces: [
-    JSON.stringify({
-      id: 'c1',
-      object: 'chat.completion',
-      created: 1,
-      model: 'm',
-      choices: [
-        number === 0
-          ? {
-              index: 0,
-              message: {
-                role: 'assistant',
-                content: null,
-                tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } }]
-              },
-              finish_reason: 'tool_calls'
-            }
-          : { index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }
-      ]
-    })
-  ]
+  pieces: [number === 0 ? toolCallAnswer('echo') : chatAnswer('ok')]
 })
 const tools = {
   ...settings().tools,

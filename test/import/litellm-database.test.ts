@@ -23,7 +23,7 @@ import {
 } from '../support/litellm-tables.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
-import { fakeUpstream } from '../support/upstream.ts'
+import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 import type { Test } from 'tap'
 import type { JsonObject } from '../../lib/json/guards.ts'
 
@@ -153,14 +153,7 @@ async function contents (query: Query): Promise<string> {
   return JSON.stringify(sums)
 }
 
-const completion = {
-  id: 'chatcmpl-1',
-  object: 'chat.completion',
-  created: 1,
-  model: 'gpt-4o',
-  choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hello.' } }],
-  usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 }
-}
+const completion = chatAnswer('Hello.', { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 })
 const embedding = {
   object: 'list',
   model: 'text-embedding-3-small',
@@ -171,7 +164,7 @@ const embedding = {
 t.test('a LiteLLM with its own tables moves over while both serve', { skip, timeout: 120_000 }, async t => {
   if (python === undefined || server === undefined) return
   const upstream = await fakeUpstream(({ path }) => ({
-    pieces: [JSON.stringify(path.endsWith('/embeddings') ? embedding : completion)],
+    pieces: [path.endsWith('/embeddings') ? JSON.stringify(embedding) : completion],
     headers: { 'content-type': 'application/json' }
   }))
   t.teardown(upstream.close)

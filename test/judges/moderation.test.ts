@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
-import { fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
+import { chatAnswer, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
@@ -28,17 +28,7 @@ async function start (
   ask: (content: string) => Promise<{ status: number, body: unknown, findings: unknown }>
 }> {
   const upstream = await fakeUpstream(({ path, json: body }) => {
-    if (path !== '/moderations') {
-      return json({
-        id: 'c1',
-        object: 'chat.completion',
-        created: 1,
-        model: 'm',
-        choices: [
-          { index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Take a knife.' } }
-        ]
-      })
-    }
+    if (path !== '/moderations') return { pieces: [chatAnswer('Take a knife.')] }
     const { input } = body as { input: string[] }
     return json(
       {

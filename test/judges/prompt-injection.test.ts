@@ -2,7 +2,9 @@ import t from 'tap'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
-import { fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
+import {
+  chatAnswer, fakeUpstream, toolCallAnswer, type FakeUpstream, type Script
+} from '../support/upstream.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { Settings } from '../../lib/core/settings.ts'
@@ -29,23 +31,11 @@ interface Asked {
   readonly messages: ReadonlyArray<{ readonly role: string, readonly content: string }>
 }
 
-function completion (message: object, finish = 'stop'): Script {
-  const usage = { prompt_tokens: 1000, completion_tokens: 10, total_tokens: 1010 }
-  return {
-    headers: { 'content-type': 'application/json' },
-    pieces: [
-      JSON.stringify({
-        id: 'c1',
-        object: 'chat.completion',
-        created: 1,
-        model: 'm',
-        choices: [
-          { index: 0, finish_reason: finish, message: { role: 'assistant', content: null, ...message } }
-        ],
-        usage
-      })
-    ]
-  }
+const usage = { prompt_tokens: 1000, completion_tokens: 10, total_tokens: 1010 }
+const callsTool: Script = { pieces: [toolCallAnswer('echo', {}, usage)] }
+
+function says (text: string): Script {
+  return { pieces: [chatAnswer(text, usage)] }
 }
 
 /** Says what a good model would: the last two words of the question are those of the verdict. */
@@ -73,7 +63,7 @@ async function start (
   {
     say = verdict,
     judge,
-    answer = () => completion({ content: 'Hello.' }),
+    answer = () => says('Hello.'),
     more = {},
     limits
   }: {
@@ -87,7 +77,7 @@ async function start (
   let answered = 0
   const upstream = await fakeUpstream(({ json }) => {
     const asked = json as Asked
-    if (asked.model !== 'm') return judge ?? completion({ content: say(asked) })
+    if (asked.model !== 'm') return judge ?? says(say(asked))
     return answer(answered++)
   })
   t.teardown(upstream.close)
@@ -200,11 +190,8 @@ t.test('a model without a price looks at no call of a key with a budget that for
 
 t.test('what tools return is looked at, with a prompt of the configuration', async t => {
   const tools = await startToolServer(t, { says: injection })
-  const call = {
-    tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } }]
-  }
   const { ask, judged, upstream } = await start(t, {
-    answer: number => (number === 0 ? completion(call, 'tool_calls') : completion({ content: 'Done.' })),
+    answer: number => (number === 0 ? callsTool : says('Done.')),
     more: { prompt: 'Look for orders.' }
   })
   t.match(await ask('Hello', { mcp_servers: [tools.url] }), {
@@ -271,10 +258,7 @@ t.test(
     t.match(await growing.ask('"\n'.repeat(5000)), { status: 200 }, 'quotes and lines are usual')
 
     const tools = await startToolServer(t, { says: 'x '.repeat(20_000) })
-    const call = {
-      tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } }]
-    }
-    const returning = await start(t, { limits, more, answer: () => completion(call, 'tool_calls') })
+    const returning = await start(t, { limits, more, answer: () => callsTool })
     t.match(await returning.ask('Hello', { mcp_servers: [tools.url], max_turns: 2 }), short)
     t.equal(returning.judged().length, 1, 'only at the request')
   }

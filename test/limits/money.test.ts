@@ -15,8 +15,10 @@ import { startToolServer } from '../support/tool-server.ts'
 import {
   chatAnswer,
   chatFrames,
+  completionOf,
   eventStream,
   fakeUpstream,
+  toolCallAnswer,
   type FakeUpstream,
   type Script,
   type SeenRequest
@@ -63,18 +65,7 @@ function usageOf (tokens: number): object {
 }
 
 function completeAnswer (_: SeenRequest, tokens: number): Script {
-  return {
-    pieces: [
-      JSON.stringify({
-        id: 'x',
-        object: 'chat.completion',
-        created: 1,
-        model: 'm',
-        choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'length' }],
-        usage: usageOf(tokens)
-      })
-    ]
-  }
+  return { pieces: [completionOf({ content: 'x' }, { finishReason: 'length', usage: usageOf(tokens) })] }
 }
 
 async function start (t: Test, { upstream }: Bill, limits: KeyLimits, parts: Partial<Settings> = {}) {
@@ -455,17 +446,7 @@ for (const [what, path, part] of media) {
 }
 
 t.test('media whose provider reports no usage count with all that they may have taken', async t => {
-  const upstream = await fakeUpstream({
-    pieces: [
-      JSON.stringify({
-        id: 'x',
-        object: 'chat.completion',
-        created: 1,
-        model: 'm',
-        choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }]
-      })
-    ]
-  })
+  const upstream = await fakeUpstream({ pieces: [completionOf({ content: 'x' })] })
   t.teardown(upstream.close)
   const costOf = async (strict: boolean): Promise<number | undefined> => {
     const limiter = new SpyLimiter()
@@ -564,22 +545,12 @@ t.test('choices that take a request each are paid with a prompt each', async t =
     const { max_completion_tokens: most } = request.json as { max_completion_tokens?: number }
     const tokens = Math.min(most ?? Infinity, outputLimit)
     nanoUsd += promptTokens * price.input * 1000 + tokens * price.output * 1000
-    return {
-      pieces: [
-        JSON.stringify({
-          id: 'x',
-          object: 'chat.completion',
-          created: 1,
-          model: 'm',
-          choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'length' }],
-          usage: {
-            prompt_tokens: promptTokens,
-            completion_tokens: tokens,
-            total_tokens: promptTokens + tokens
-          }
-        })
-      ]
+    const usage = {
+      prompt_tokens: promptTokens,
+      completion_tokens: tokens,
+      total_tokens: promptTokens + tokens
     }
+    return { pieces: [completionOf({ content: 'x' }, { finishReason: 'length', usage })] }
   })
   t.teardown(upstream.close)
   const api = await testGateway(
@@ -602,32 +573,7 @@ t.test('choices that take a request each are paid with a prompt each', async t =
 
 t.test('a tool loop stays within what its call reserved', async t => {
   const provider = await greedyProvider(t, (_, tokens) => ({
-    pieces: [
-      JSON.stringify({
-        id: 'x',
-        object: 'chat.completion',
-        created: 1,
-        model: 'm',
-        usage: usageOf(tokens),
-        choices: [
-          {
-            index: 0,
-            message: {
-              role: 'assistant',
-              content: null,
-              tool_calls: [
-                {
-                  id: `c${Math.random()}`,
-                  type: 'function',
-                  function: { name: 'echo', arguments: `{"text":"${Math.random()}"}` }
-                }
-              ]
-            },
-            finish_reason: 'tool_calls'
-          }
-        ]
-      })
-    ]
+    pieces: [toolCallAnswer('echo', { text: String(Math.random()) }, usageOf(tokens))]
   }))
   const tools = await startToolServer(t)
   const { ask } = await start(
@@ -1497,28 +1443,8 @@ t.test('a call that is given up while its provider works on it is paid as an est
 })
 
 t.test('results of tools that are too long for what is left of the budget end the loop', async t => {
-  const call = {
-    id: 'c1',
-    type: 'function',
-    function: { name: 'echo', arguments: JSON.stringify({ text: 'words '.repeat(20_000) }) }
-  }
   const provider = await greedyProvider(t, () => ({
-    pieces: [
-      JSON.stringify({
-        id: 'x',
-        object: 'chat.completion',
-        created: 1,
-        model: 'm',
-        usage: usageOf(10),
-        choices: [
-          {
-            index: 0,
-            message: { role: 'assistant', content: null, tool_calls: [call] },
-            finish_reason: 'tool_calls'
-          }
-        ]
-      })
-    ]
+    pieces: [toolCallAnswer('echo', { text: 'words '.repeat(20_000) }, usageOf(10))]
   }))
   const tools = await startToolServer(t)
   const { ask } = await start(

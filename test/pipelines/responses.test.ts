@@ -3,8 +3,10 @@ import t from 'tap'
 import {
   chatAnswer,
   chatFrames,
+  completionOf,
   eventStream,
   fakeUpstream,
+  toolCallAnswer,
   type Script,
   type SeenRequest
 } from '../support/upstream.ts'
@@ -183,23 +185,7 @@ t.test('a call that is cut by the limit of tokens is incomplete, in a stream and
             'data: [DONE]\n\n'
           ]
         }
-      : {
-          pieces: [
-            JSON.stringify({
-              id: 'c',
-              object: 'chat.completion',
-              created: 1,
-              model: 'm-1',
-              choices: [
-                {
-                  index: 0,
-                  message: { role: 'assistant', content: null, tool_calls: [call] },
-                  finish_reason: 'length'
-                }
-              ]
-            })
-          ]
-        }
+      : { pieces: [completionOf({ content: null, tool_calls: [call] }, { finishReason: 'length' })] }
   )
   const question = { model: 'openai/gpt-4o', input: 'Weather?', tools: [tool] }
   const item = { type: 'function_call', status: 'incomplete', arguments: '{"city":"Par' }
@@ -558,25 +544,7 @@ t.test(
 )
 
 t.test('a free-form tool is called as one, through a provider that knows functions only', async t => {
-  const call = { id: 'call_1', type: 'function', function: { name: 'run', arguments: '{"input":"ls -l"}' } }
-  const { api, provider } = await upstream(t, {
-    pieces: [
-      JSON.stringify({
-        id: 'x',
-        object: 'chat.completion',
-        created: 1,
-        model: 'm',
-        choices: [
-          {
-            index: 0,
-            message: { role: 'assistant', content: null, tool_calls: [call] },
-            finish_reason: 'tool_calls'
-          }
-        ],
-        usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
-      })
-    ]
-  })
+  const { api, provider } = await upstream(t, { pieces: [toolCallAnswer('run', { input: 'ls -l' })] })
   const answer = await (
     await api.post(path, { model: 'openai/gpt-5', input: 'x', tools: [{ type: 'custom', name: 'run' }] })
   ).json()

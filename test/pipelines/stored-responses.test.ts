@@ -4,6 +4,7 @@ import t from 'tap'
 import {
   chatAnswer,
   chatFrames,
+  completionOf,
   eventStream,
   fakeUpstream,
   type Script,
@@ -610,24 +611,7 @@ function callsEcho (...said: readonly string[]): Script {
     type: 'function',
     function: { name: 'echo', arguments: JSON.stringify({ message }) }
   }))
-  return {
-    pieces: [
-      JSON.stringify({
-        id: 'x',
-        object: 'chat.completion',
-        created: 1,
-        model: 'm',
-        choices: [
-          {
-            index: 0,
-            message: { role: 'assistant', content: null, tool_calls: calls },
-            finish_reason: 'tool_calls'
-          }
-        ],
-        usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
-      })
-    ]
-  }
+  return { pieces: [completionOf({ content: null, tool_calls: calls }, { finishReason: 'tool_calls' })] }
 }
 
 t.test('a call of an MCP tool waits for consent, which is consent to that call only', async t => {
@@ -765,31 +749,16 @@ t.test(
       ).tools?.map(tool => tool.function.name) ?? []
     const { api, histories } = await start(
       t,
-      request => ({
-        pieces: [
-          JSON.stringify({
-            id: 'x',
-            object: 'chat.completion',
-            created: 1,
-            model: 'm',
-            choices: [
-              {
-                index: 0,
-                finish_reason: 'tool_calls',
-                message: {
-                  role: 'assistant',
-                  content: null,
-                  tool_calls: offered(request).map((name, index) => ({
-                    id: `c${index}`,
-                    type: 'function',
-                    function: { name, arguments: '{}' }
-                  }))
-                }
-              }
-            ]
-          })
-        ]
-      }),
+      request => {
+        const calls = offered(request).map((name, index) => ({
+          id: `c${index}`,
+          type: 'function',
+          function: { name, arguments: '{}' }
+        }))
+        return {
+          pieces: [completionOf({ content: null, tool_calls: calls }, { finishReason: 'tool_calls' })]
+        }
+      },
       withTools
     )
     const mcp = { type: 'mcp', server_label: 'mine', server_url: server.url }

@@ -7,6 +7,7 @@ import {
   chatFrames,
   eventStream,
   fakeUpstream,
+  toolCallAnswer,
   type FakeUpstream,
   type Script
 } from '../support/upstream.ts'
@@ -240,25 +241,7 @@ t.test('a stop mirrors none of the calls that it ends', async t => {
 })
 
 t.test('tools are offered, and nothing runs them', async t => {
-  const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }
-  const calling: Script = {
-    pieces: [
-      JSON.stringify({
-        id: 'c',
-        object: 'chat.completion',
-        created: 1,
-        model: 'm',
-        choices: [
-          {
-            index: 0,
-            message: { role: 'assistant', content: null, tool_calls: [call] },
-            finish_reason: 'tool_calls'
-          }
-        ]
-      })
-    ]
-  }
-  const { api, other, mirrored } = await start(t, { other: calling })
+  const { api, other, mirrored } = await start(t, { other: { pieces: [toolCallAnswer('look')] } })
   await (
     await api.post(path, {
       model: 'shared',

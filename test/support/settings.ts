@@ -69,7 +69,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     },
     endUsers: { store: 'as_given', required: false },
     tools: {
-      connectMs: 1_000,
+      connectMs: 10_000,
       callMs: 1_000,
       loopMs: 1_000,
       loopTokens: 1_000_000,

@@ -158,33 +158,30 @@ export function chatFrames (texts: readonly string[], more: { readonly usage?: b
 }
 
 /** Returns a complete chat answer of the dialect. */
-export function chatAnswer (text: string): string {
+export function chatAnswer (
+  text: string,
+  usage: object = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 }
+): string {
+  return completionOf({ content: text, refusal: null }, { usage })
+}
+
+/** Returns a complete chat completion that calls a tool. */
+export function toolCallAnswer (name: string, args: object = {}, usage?: object): string {
+  const call = { id: 'call_1', type: 'function', function: { name, arguments: JSON.stringify(args) } }
+  return completionOf({ content: null, tool_calls: [call] }, { finishReason: 'tool_calls', usage })
+}
+
+/** Returns a complete chat completion with this message of the model. */
+export function completionOf (
+  message: object,
+  { finishReason = 'stop', usage }: { finishReason?: string, usage?: object | undefined } = {}
+): string {
   return JSON.stringify({
     id: 'chatcmpl-up',
     object: 'chat.completion',
     created: 1763686800,
     model: 'm-1',
-    choices: [
-      { index: 0, message: { role: 'assistant', content: text, refusal: null }, finish_reason: 'stop' }
-    ],
-    usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 }
-  })
-}
-
-/** Returns a complete chat completion that calls a tool, without arguments. */
-export function toolCallAnswer (name: string): string {
-  const call = { id: 'call_1', type: 'function', function: { name, arguments: '{}' } }
-  return JSON.stringify({
-    id: 'c1',
-    object: 'chat.completion',
-    created: 1,
-    model: 'm',
-    choices: [
-      {
-        index: 0,
-        message: { role: 'assistant', content: null, tool_calls: [call] },
-        finish_reason: 'tool_calls'
-      }
-    ]
+    choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: finishReason }],
+    usage
   })
 }

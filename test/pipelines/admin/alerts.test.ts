@@ -6,7 +6,7 @@ import { alertEventNames } from '../../../schemas/config/alerts.ts'
 import { adminGateway } from '../../support/admin.ts'
 import { alertSecret } from '../../support/alerts.ts'
 import { chatUpstreamAt } from '../../support/gateway.ts'
-import { fakeUpstream } from '../../support/upstream.ts'
+import { chatAnswer, fakeUpstream } from '../../support/upstream.ts'
 import { eventually, until } from '../../support/until.ts'
 import type { Settings } from '../../../lib/core/settings.ts'
 
@@ -36,13 +36,10 @@ function alertsTo (url: string): Settings['alerts'] {
   }
 }
 
-const answer = JSON.stringify({
-  id: 'c',
-  object: 'chat.completion',
-  created: 1,
-  model: 'm',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 1_000_000, completion_tokens: 0, total_tokens: 1_000_000 }
+const answer = chatAnswer('x', {
+  prompt_tokens: 1_000_000,
+  completion_tokens: 0,
+  total_tokens: 1_000_000
 })
 
 t.test(

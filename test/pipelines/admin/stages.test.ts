@@ -3,7 +3,7 @@
 import t from 'tap'
 import { adminGateway } from '../../support/admin.ts'
 import { chatUpstreamAt } from '../../support/gateway.ts'
-import { fakeUpstream } from '../../support/upstream.ts'
+import { chatAnswer, fakeUpstream } from '../../support/upstream.ts'
 import { eventually } from '../../support/until.ts'
 import type { Settings } from '../../../lib/core/settings.ts'
 
@@ -33,19 +33,7 @@ const stages: Settings['stages'] = [
 ]
 
 t.test('a call says which stages looked at it, and the list adds them up', async t => {
-  const upstream = await fakeUpstream({
-    pieces: [
-      JSON.stringify({
-        id: 'c',
-        object: 'chat.completion',
-        created: 1,
-        model: 'm',
-        choices: [
-          { index: 0, message: { role: 'assistant', content: 'of TCK-222222' }, finish_reason: 'stop' }
-        ]
-      })
-    ]
-  })
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('of TCK-222222')] })
   t.teardown(upstream.close)
   const place = await adminGateway(t, { providers: [chatUpstreamAt(upstream.url)], stages })
   const { send } = await place.user('owner')
