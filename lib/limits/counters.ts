@@ -4,7 +4,7 @@
  * A call reserves everything it may use before the provider request, in all its accounts or in none, and
  * settles its actual usage when it has ended. Nothing here awaits, so nothing interleaves.
  *
- * Of each sum: left = amount − used − reserved − elsewhere; `docs/limits.md` calls these recorded, reserved
+ * Of each sum: left = amount − used − reserved − elsewhere; `docs/budgets.md` calls these recorded, reserved
  * here and reserved elsewhere. An amount is in one of these places at any time: reserved while its call is
  * open, used once it has ended; what other processes have used or reserved is elsewhere until the ledger has
  * it.
