@@ -41,7 +41,7 @@ const openaiEfforts: Readonly<Record<string, readonly string[]>> = {
 export const providerRules: readonly ProviderRule[] = [
   {
     kinds: ['anthropic'],
-    rule: 'No text is of white space only, nor is the system prompt.',
+    rule: 'No text, and no system prompt, consists of white space only.',
     source: anthropicDocs,
     asOf,
     isBroken: body =>
@@ -52,7 +52,7 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: ['anthropic'],
-    rule: 'Users and assistants take turns, and there is a message.',
+    rule: 'There is at least one message, and user and assistant messages alternate.',
     source: anthropicDocs,
     asOf,
     isBroken: ({ messages }) =>
@@ -61,7 +61,7 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: ['anthropic'],
-    rule: 'Each tool call has an id of its own, of letters, digits, `_` and `-`, and its result in the next message.',
+    rule: 'Each tool call has a unique id of letters, digits, `_` and `-`, and its result in the next message.',
     source: anthropicDocs,
     asOf,
     isBroken: ({ messages }) => {
@@ -82,14 +82,14 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: ['anthropic'],
-    rule: 'The schema of a tool is an object at its root, without `anyOf`, `oneOf` and `allOf`.',
+    rule: 'The root of a tool schema is an object without `anyOf`, `oneOf` and `allOf`.',
     source: anthropicDocs,
     asOf,
     isBroken: ({ tools }) => objectsOf(tools).some(tool => !isPlainRoot(tool['input_schema']))
   },
   {
     kinds: ['anthropic'],
-    rule: 'Names of the arguments of a tool are letters, digits, `_`, `.` and `-`, at most 64.',
+    rule: 'Argument names of a tool have at most 64 letters, digits, `_`, `.` and `-`.',
     source: 'https://github.com/anthropics/claude-code/issues/79418',
     asOf,
     isBroken: ({ tools }) =>
@@ -101,7 +101,7 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: ['anthropic'],
-    rule: 'Not both `temperature` and `top_p`, and neither beside thinking, but for `top_p` from 0.95.',
+    rule: '`temperature` and `top_p` are not combined, and not sent with thinking, except `top_p` of at least 0.95.',
     source: 'https://docs.claude.com/en/docs/build-with-claude/extended-thinking',
     asOf,
     isBroken: ({ temperature, top_p: topP, thinking }) =>
@@ -111,7 +111,7 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: ['anthropic'],
-    rule: 'A thinking budget is from 1,024 and below `max_tokens`, and goes to models that take one.',
+    rule: 'A thinking budget is at least 1,024 and below `max_tokens`, and only sent to models that accept one.',
     source: 'https://docs.claude.com/en/docs/build-with-claude/extended-thinking',
     asOf,
     isBroken: ({ thinking, max_tokens: limit, model }) => {
@@ -126,7 +126,7 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: openai,
-    rule: 'Parameters of a function are an object with `properties` at the root, without a union, and arrays say what is in them.',
+    rule: 'Parameters of a function are an object with `properties` and no union at the root; arrays have `items`.',
     source: openaiDocs,
     asOf,
     isBroken: ({ tools }) =>
@@ -142,7 +142,7 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: openai,
-    rule: 'Function tools for models that think go to `POST /responses`, unless the effort is none.',
+    rule: 'Function tools for models that think are sent to `POST /responses`, unless the effort is `none`.',
     source: 'https://github.com/BerriAI/litellm/issues/34569',
     asOf,
     isBroken: ({ model, tools, reasoning_effort: effort }, path) =>
@@ -153,7 +153,7 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: openai,
-    rule: 'Models that think get no penalties, and no temperature while they do.',
+    rule: 'Models that think get no penalties, and no temperature while thinking.',
     source: 'https://developers.openai.com/api/docs/guides/reasoning',
     asOf,
     isBroken: body =>
@@ -162,7 +162,7 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: openai,
-    rule: 'Ids of tool calls have at most 40 characters.',
+    rule: 'Tool-call ids have at most 40 characters.',
     source: openaiDocs,
     asOf,
     isBroken: ({ messages }) =>
@@ -174,14 +174,14 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: openai,
-    rule: 'A limit of tokens at `POST /responses` is at least 16.',
+    rule: 'The token limit at `POST /responses` is at least 16.',
     source: 'https://developers.openai.com/api/reference/resources/responses',
     asOf,
     isBroken: ({ max_output_tokens: limit }) => limit !== undefined && Number(limit) < 16
   },
   {
     kinds: ['mistral'],
-    rule: 'No user message comes right after a tool message; ids of tool calls are nine letters and digits.',
+    rule: 'No user message directly follows a tool message; tool-call ids are nine letters and digits.',
     source: 'https://docs.mistral.ai/capabilities/function_calling',
     asOf,
     isBroken: ({ messages }) =>
@@ -193,14 +193,14 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: ['vllm', 'sglang', 'llama.cpp', 'ollama', 'lm-studio', 'openai-compatible'],
-    rule: 'One system message at most, and it comes first.',
-    source: 'Templates of open models refuse another order.',
+    rule: 'There is at most one system message, and it comes first.',
+    source: 'chat templates of open models',
     asOf,
     isBroken: ({ messages }) => objectsOf(messages).some(({ role }, index) => role === 'system' && index > 0)
   },
   {
     kinds: ['google'],
-    rule: 'References have a target among `$defs`, enumerations no empty text and no null, and required names a property.',
+    rule: 'References point to `$defs`; enumerations have no empty text and no null; `required` names existing properties.',
     source: geminiDocs,
     asOf,
     isBroken: ({ tools }) =>
@@ -222,7 +222,7 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: ['xai'],
-    rule: 'Models that reason get no penalties, no `logit_bias` and no `stop`, which is refused.',
+    rule: 'Models that reason get no penalties and no `logit_bias`; a request with `stop` is refused.',
     source: 'https://docs.x.ai/developers/model-capabilities/text/reasoning',
     asOf,
     isBroken: body =>
@@ -231,14 +231,14 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: ['xai'],
-    rule: 'An effort is one that the model takes, and none for models that decide by themselves.',
+    rule: 'The effort is one that the model accepts; models that decide by themselves get none.',
     source: 'https://docs.x.ai/developers/model-capabilities/text/reasoning',
     asOf,
     isBroken: ({ model, reasoning_effort: effort }) => isUnknownEffort(xaiEfforts, model, effort)
   },
   {
     kinds: openai,
-    rule: 'An effort is one that the model takes.',
+    rule: 'The effort is one that the model accepts.',
     source: 'https://learn.microsoft.com/en-us/javascript/api/@azure/ai-projects/reasoningeffort',
     asOf,
     isBroken: ({ model, reasoning_effort: effort, reasoning }) =>
@@ -246,7 +246,7 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: ['google'],
-    rule: 'A level of thinking is one that the model takes: Gemini 3 Pro takes low and high.',
+    rule: 'The thinking level is one that the model accepts: low and high for Gemini 3 Pro.',
     source: 'https://ai.google.dev/gemini-api/docs/thinking#thinking-levels',
     asOf,
     isBroken: ({ model, generationConfig }) => {
@@ -262,8 +262,8 @@ export const providerRules: readonly ProviderRule[] = [
   {
     kinds: ['google'],
     rule:
-      'A thinking budget is one that the model takes: Gemini 2.5 Pro 128 to 32,768, Flash 0 to 24,576, ' +
-      'Flash-Lite 0 or 512 to 24,576; others take none.',
+      'The thinking budget is one that the model accepts: 128 to 32,768 for Gemini 2.5 Pro, 0 to 24,576 for Flash, ' +
+      '0 or 512 to 24,576 for Flash-Lite, none for others.',
     source: 'https://ai.google.dev/gemini-api/docs/thinking#set-budget',
     asOf: '2026-11-27',
     isBroken: ({ model, generationConfig }) => {
@@ -273,14 +273,14 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: ['xai', 'mistral', 'groq', 'vllm', 'openai-compatible'],
-    rule: 'A choice among some tools is made by offering no others.',
+    rule: 'If a request allows only some tools, only these are offered.',
     source: 'https://docs.x.ai/developers/rest-api-reference/inference/chat',
     asOf,
     isBroken: ({ tool_choice: choice }) => objectOf(choice)?.['type'] === 'allowed_tools'
   },
   {
     kinds: ['groq'],
-    rule: 'Qwen takes the efforts `none` and `default`, GPT-OSS `low`, `medium` and `high`.',
+    rule: 'Qwen accepts the efforts `none` and `default`, GPT-OSS `low`, `medium` and `high`.',
     source: 'https://console.groq.com/docs/reasoning',
     asOf,
     isBroken: ({ model, reasoning_effort: effort }) =>
