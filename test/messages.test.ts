@@ -42,6 +42,25 @@ t.test('every sentence is one that was reviewed', async t => {
   t.strictSame([...reviewed].filter(line => !now.has(line)), [], 'no longer there')
 })
 
+t.test('every entry of the configuration that a sentence names exists', async t => {
+  const reference = readFileSync(join(build, '../docs/configuration.md'), 'utf8')
+  const entries = [...reference.matchAll(/^\| `(.+?)` \|/gm)].map(([, path = '']) =>
+    path.replaceAll('[]', '').split('.')
+  )
+  const exists = (names: readonly string[]): boolean =>
+    entries.some(entry =>
+      names.every((name, index) => entry[index] === name || entry[index]?.startsWith('<'))
+    )
+  const sections = new Set(entries.map(([section]) => section))
+  const named = [...byFolder.values()]
+    .flat()
+    .flatMap(message => [...message.matchAll(/`([a-z_]+(?:\.[a-z_]+)+)`/g)])
+    .map(([, path = '']) => path.split('.'))
+    .filter(([section]) => sections.has(section))
+  t.ok(named.length > 40, `${named.length} are named`)
+  t.strictSame(named.filter(names => !exists(names)).map(names => names.join('.')), [])
+})
+
 t.test(
   'errors, log lines and output are found, of one word too; statements, frames and codes are not',
   async t => {

@@ -128,8 +128,8 @@ class AccessReader {
     plan.noteFields(path, ['team_id', 'customer_id'], owner === undefined ? 'manual' : 'exact', project)
     plan.note(`${path}.is_active`, 'exact', row['is_active'] === false ? 'revoked' : 'it works')
     plan.note(`${path}.expires_at`, 'exact', 'the time at which it expires')
-    plan.note(`${path}.description`, 'approximate', 'a description, which is not kept')
-    plan.note(`${path}.value`, 'exact', 'by its digest: it goes on working')
+    plan.note(`${path}.description`, 'approximate', 'only a description')
+    plan.note(`${path}.value`, 'exact', 'by its digest: it still works')
     return [{
       digest: createHash('sha256').update(value).digest('base64'),
       name: nameOf(party),
@@ -166,10 +166,10 @@ class AccessReader {
     const sourceId = sourceIdOf(party)
     if (isNothing) this.#emptyProjects.add(sourceId)
     plan.noteFields(path, ['id', 'name', 'source_id'], 'exact', 'a project')
-    plan.note(`${path}.business_unit_id`, 'unsupported', 'projects are in no other')
+    plan.note(`${path}.business_unit_id`, 'unsupported', 'projects are not nested')
     plan.note(`${path}.virtual_key_count`, 'exact', 'follows from the keys')
     const descriptions = ['profile', 'config', 'claims']
-    plan.noteFields(path, descriptions, 'approximate', 'a description, which is not kept')
+    plan.noteFields(path, descriptions, 'approximate', 'only a description')
     const ofKeys = keys.filter(({ project }) => project === sourceId).flatMap(key => key.spent)
     const countedSince = (fromMs: number): number =>
       ofKeys.reduce((sum, each) => sum + (each.fromMs >= fromMs ? each.nanoUsd : 0), 0)
@@ -199,8 +199,8 @@ class AccessReader {
     }
     plan.noteFields(path, ['id', 'virtual_key_id'], 'exact', 'names it')
     plan.note(`${path}.provider`, 'exact', all.map(({ id }) => id).join(', '))
-    plan.note(`${path}.weight`, 'approximate', 'without it, every provider of a model has the same share')
-    plan.note(`${path}.rate_limit_id`, 'unsupported', 'no limits of a provider: the key has limits of all')
+    plan.note(`${path}.weight`, 'approximate', 'without it, all providers of a model have the same share')
+    plan.note(`${path}.rate_limit_id`, 'unsupported', 'there are no limits for a provider: the key has limits for all')
     const accounts = this.#accountsOf(config, all, path)
     const allowed = providers.allowed(config['allowed_models'])
     const blocked = listOf(config['blacklisted_models']).map(String)
@@ -321,9 +321,9 @@ class AccessReader {
   /** A customer with teams limits several projects together. */
   #noteSharedCustomers (owners: readonly Party[]): void {
     const { plan } = this.#options
-    const why = 'no limits of several projects: give each its own'
+    const why = 'there are no limits for several projects: give each its own'
     for (const { path } of owners) {
-      plan.note(`${path}.customer_id`, 'approximate', 'its project is in no other')
+      plan.note(`${path}.customer_id`, 'approximate', 'projects are not nested')
     }
     for (const { id, row, path } of this.#parties('customer')) {
       const isShared = owners.some(owner => owner.row['customer_id'] === id)
@@ -345,12 +345,14 @@ class AccessReader {
     const nobody = 'no key and no team that was read has it'
     for (const { entry, at } of placed(this.#governance['budgets'], 'governance.budgets')) {
       if (plan.has(at)) continue
-      if (entry['provider_config_id'] !== undefined) plan.note(at, 'unsupported', 'no budget of a provider')
-      else if (entry['model_config_id'] !== undefined) plan.note(at, 'unsupported', 'no budget of one model')
-      else plan.note(at, 'exact', nobody)
+      if (entry['provider_config_id'] !== undefined) {
+        plan.note(at, 'unsupported', 'there is no budget for a provider')
+      } else if (entry['model_config_id'] !== undefined) {
+        plan.note(at, 'unsupported', 'there is no budget for one model')
+      } else plan.note(at, 'exact', nobody)
     }
     for (const { at } of placed(this.#governance['rate_limits'], 'governance.rate_limits')) {
-      plan.noteFields(at, rateDetails, 'exact', 'a new minute begins here')
+      plan.noteFields(at, rateDetails, 'exact', 'counting starts anew')
       for (const [unit] of rates) {
         for (const field of [`${unit}_max_limit`, `${unit}_reset_duration`]) {
           if (!plan.has(`${at}.${field}`)) plan.note(`${at}.${field}`, 'exact', nobody)

@@ -194,7 +194,7 @@ function noteServer (entry: JsonObject, path: string, plan: ImportPlan, slug: st
   const sharing = ['allow_by_default', 'allow_on_all_virtual_keys']
   plan.noteFields(path, sharing, 'exact', 'the keys that may use it')
   const connection = ['is_ping_available', 'needs_session_stickiness']
-  plan.noteFields(path, connection, 'exact', 'servers are judged by the calls that they get')
+  plan.noteFields(path, connection, 'exact', 'the health of servers is known from calls')
   const tls = objectOf(entry['tls_config'])
   if (isEmpty(tls)) plan.note(`${path}.tls_config`, 'exact', 'certificates are checked')
   if (entry['is_code_mode_client'] === false) plan.note(`${path}.is_code_mode_client`, 'exact', 'off')

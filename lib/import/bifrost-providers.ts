@@ -96,8 +96,8 @@ const keyless: ReadonlySet<string> = new Set(['ollama', 'vllm', 'sglang', compat
 
 /** Switches of a provider, and what the plan says of those that are on. */
 const providerOptions: ReadonlyArray<readonly [field: string, verdict: Verdict, note: string]> = [
-  ['send_back_raw_request', 'unsupported', 'answers are in the dialect of the caller'],
-  ['send_back_raw_response', 'unsupported', 'answers are in the dialect of the caller'],
+  ['send_back_raw_request', 'unsupported', 'answers are always in the format of the caller'],
+  ['send_back_raw_response', 'unsupported', 'answers are always in the format of the caller'],
   ['store_raw_request_response', 'manual', 'set `calls.keep_bodies`'],
   ['openai_config.disable_store', 'manual', 'let callers send `store: false`']
 ]
@@ -218,7 +218,7 @@ export class BifrostProviders {
         if (typeof target === 'string') plan.note(at, 'exact', `alias of ${model}`)
         plan.note(`${at}.model_id`, 'exact', `alias of ${model}`)
         const descriptions = ['model_name', 'model_family', 'description']
-        plan.noteFields(at, descriptions, 'approximate', 'a description, which is not kept')
+        plan.noteFields(at, descriptions, 'approximate', 'only a description')
       }
     }
     const served = textOf(objectOf(key['vllm_key_config'])['model_name'])
@@ -226,7 +226,7 @@ export class BifrostProviders {
       for (const name of models ?? []) aliases.set(name, served)
       const at = `${path}.vllm_key_config.model_name`
       if (models === undefined) plan.note(at, 'approximate', 'callers name it: the key has no list of models')
-      plan.note(at, 'exact', 'what the models of the key are called there')
+      plan.note(at, 'exact', 'the names of its models there')
     }
     return aliases
   }
@@ -286,7 +286,7 @@ export class BifrostProviders {
     plan.note(`${at}.max_retries`, 'exact', '`retries`')
     plan.note(`${at}.stream_idle_timeout_in_seconds`, 'exact', '`timeouts.idle_bytes_ms`')
     const pauses = ['retry_backoff_initial', 'retry_backoff_max']
-    plan.noteFields(at, pauses, 'approximate', 'what a provider says counts, else 250 ms and longer')
+    plan.noteFields(at, pauses, 'approximate', 'what the provider says, else 250 ms and longer')
     plan.note(`${at}.keep_alive_timeout_in_seconds`, 'approximate', 'until the server closes a connection')
     plan.note(`${at}.allow_private_network`, 'exact', 'a provider may have any address')
     plan.note(`${at}.beta_header_overrides`, 'unsupported', 'set `headers` of the provider')
@@ -391,7 +391,7 @@ export class BifrostProviders {
       const value = field.split('.').reduce<unknown>((at, name) => objectOf(at)[name], entry)
       plan.note(`${path}.${field}`, value === true ? verdict : 'exact', value === true ? note : 'off')
     }
-    plan.note(`${path}.description`, 'approximate', 'a description, which is not kept')
+    plan.note(`${path}.description`, 'approximate', 'only a description')
     const custom = `${path}.custom_provider_config`
     plan.noteFields(custom, ['base_provider_type', 'is_custom_provider'], 'exact', 'its kind')
     plan.note(`${custom}.is_key_less`, 'exact', 'it needs no key')

@@ -87,9 +87,9 @@ const yearMs = 366 * 24 * 60 * 60 * 1000
 
 /** Members of `metadata` that do something. */
 const metadataNotes: ReadonlyMap<string, ColumnNote> = new Map([
-  ['model_rpm_limit', ['unsupported', 'no limits of one model: restrict `models`']],
-  ['model_tpm_limit', ['unsupported', 'no limits of one model: restrict `models`']],
-  ['temp_budget_increase', ['unsupported', 'raise the budget here while it lasts']],
+  ['model_rpm_limit', ['unsupported', 'there are no limits for one model: restrict `models`']],
+  ['model_tpm_limit', ['unsupported', 'there are no limits for one model: restrict `models`']],
+  ['temp_budget_increase', ['unsupported', 'raise the budget here while it is in effect']],
   ['team_member_budget_id', ['manual', 'give its members limits under *Members* of the dashboard']],
   ['tags', ['manual', 'set them in `usage.keys` or `usage.projects`']],
   ['logging', ['manual', 'each call is in the log and the store: docs/operations.md']]
@@ -439,7 +439,7 @@ class AccessReader {
     const { guardrails, ...metadata } = row.object('metadata')
     if (isContainer(guardrails) && isEmpty(guardrails)) row.note('metadata', 'exact', 'nothing')
     for (const [name, value] of Object.entries(metadata)) {
-      const known = metadataNotes.get(name) ?? ['approximate', 'a description, which is not kept']
+      const known = metadataNotes.get(name) ?? ['approximate', 'only a description']
       if (value === null || (isContainer(value) && isEmpty(value))) row.note('metadata', 'exact', 'nothing')
       else row.note(`metadata.${name}`, ...known)
     }

@@ -70,7 +70,7 @@ export function readBudget (wanted: LitellmBudget, clock: BudgetClock): ReadBudg
   // LiteLLM sets what was spent to 0 some time after the end of a period
   const isOver = wanted.resetAtMs !== undefined && wanted.resetAtMs <= clock.nowMs
   const isSame = wanted.resetAtMs === undefined || isOver || wanted.resetAtMs === endMs
-  const difference = why ?? (isSame ? [] : ['from the end of the period that runs there'])
+  const difference = why ?? (isSame ? [] : ['from the end of the current period there'])
   return {
     budget,
     verdict: isSame ? verdict : 'approximate',

@@ -19,7 +19,7 @@ export function readCache (file: JsonObject, plan: ImportPlan): JsonObject | und
   const kind = textOf(params['type']) ?? 'local'
   if (!exactKinds.has(kind)) {
     for (const field of ['cache', 'cache_params']) {
-      plan.note(`litellm_settings.${field}`, 'unsupported', `${kind}: answers are for equal requests alone`)
+      plan.note(`litellm_settings.${field}`, 'unsupported', `${kind}: answers are cached for equal requests only`)
     }
     return undefined
   }

@@ -104,7 +104,7 @@ function readVariables (file: JsonObject, secrets: ImportedSecrets, plan: Import
     const path = `environment_variables.${name}`
     const other = variableIn(value)
     if (!/^[A-Za-z_]\w*$/.test(name)) plan.note(path, 'unsupported', 'is not the name of a variable')
-    else if (isContainer(value)) plan.note(path, 'unsupported', 'is no text')
+    else if (isContainer(value)) plan.note(path, 'unsupported', 'is not text')
     else if (other === undefined) secrets.values.set(name, String(value))
     else if (other !== name) plan.note(path, 'manual', `set ${name} to the value of ${other}`)
     plan.note(path, 'exact', `env:${name}`)

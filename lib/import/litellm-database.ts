@@ -58,7 +58,7 @@ export function importLitellmDatabase (
   for (const table of tables.others) {
     const name = table.slice(tablePrefix.length)
     const [, verdict, note] = otherTables.find(([names]) => names.test(name)) ?? []
-    plan.note(table, 'it has rows', verdict ?? 'unsupported', note ?? 'no counterpart')
+    plan.note(table, 'the table has rows', verdict ?? 'unsupported', note ?? 'no counterpart')
   }
   const inDatabase = imported.rows.map(row => ({ ...row, path: pathIn(paths, row.path) }))
   return { ...imported, rows: [...inDatabase, ...plan.rows], organisation }

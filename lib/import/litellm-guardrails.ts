@@ -216,7 +216,7 @@ function readFilter ({ params }: Guardrail): Made | string {
     const patterns = [...new Set(found.filter(each => each.action === wanted).map(({ pattern }) => pattern))]
     return patterns.length === 0 ? [] : [{ use: 'pattern', patterns, action }]
   })
-  return { verdict: 'approximate', note: 'patterns that are named alike differ in detail', stages }
+  return { verdict: 'approximate', note: 'patterns with the same name differ in detail', stages }
 }
 
 /** Returns a pattern of an operator; `undefined` for one that is not linear in the length of a text. */

@@ -58,7 +58,7 @@ export function readLimits (row: TableRow, sources: LimitSources): ReadLimits {
 
 function nothing ({ column }: BudgetAt): string {
   return column === 'soft_budget'
-    ? 'warns of everything: set a lower one here'
+    ? 'it warns about everything: set a lower one here'
     : 'revoked: nothing may be spent'
 }
 

@@ -51,21 +51,21 @@ const noted: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: stri
   [
     'litellm_params.rpm',
     'approximate',
-    'its share of the calls, not a limit: limits are of keys and projects'
+    'its share of the calls, not a limit: limits are for keys and projects'
   ],
   [
     'litellm_params.tpm',
     'approximate',
-    'its share of the calls, not a limit: limits are of keys and projects'
+    'its share of the calls, not a limit: limits are for keys and projects'
   ],
   ['litellm_params.weight', 'exact', 'its weight in the route'],
   ['litellm_params.order', 'exact', 'its place in the route'],
   ['litellm_params.custom_llm_provider', 'exact', 'the kind of its provider'],
   ['litellm_params.litellm_credential_name', 'exact', 'settings of its provider'],
   ['litellm_params.keep_alive', 'unsupported', 'the server decides how long a model stays loaded'],
-  ['litellm_params.thinking', 'unsupported', 'ask for it by `reasoning_effort`'],
+  ['litellm_params.thinking', 'unsupported', 'request it with `reasoning_effort`'],
   ['litellm_params.additional_drop_params', 'unsupported', 'set `traits` of the model under `models`'],
-  ['litellm_params.tags', 'unsupported', 'tags choose no models: use routes, and `models` of keys'],
+  ['litellm_params.tags', 'unsupported', 'tags do not select models: use routes, and `models` of keys'],
   ['litellm_params.budget_duration', 'exact', 'there is no budget'],
   ['litellm_params.use_in_pass_through', 'exact', 'there is no pass-through'],
   ['litellm_params.max_parallel_requests', 'manual', 'set `max_connections` of the provider'],
@@ -139,7 +139,7 @@ export class LitellmModels {
     if (budget !== undefined && !this.budgets.has(id)) this.budgets.set(id, budget)
     for (const [field, verdict, note] of noted) this.#plan.note(`${path}.${field}`, verdict, note)
     for (const field of Object.keys(objectOf(entry['model_info']))) {
-      this.#plan.note(`${path}.model_info.${field}`, 'approximate', 'a description, which is not kept')
+      this.#plan.note(`${path}.model_info.${field}`, 'approximate', 'only a description')
     }
     const name = String(entry['model_name'])
     const others = this.deployments.get(name) ?? []

@@ -96,7 +96,7 @@ export function readModelBudget (
   if (amount === undefined) return undefined
   const fields = ['max_budget', 'budget_duration']
   if (amount <= 0 || model.includes('*')) {
-    plan.noteFields(path, fields, 'unsupported', 'no budget of several models, and none of nothing')
+    plan.noteFields(path, fields, 'unsupported', 'a budget must be for exactly one model')
     return undefined
   }
   const read = readBudget({ amount, duration: textOf(params['budget_duration']), spent: 0 }, clock)

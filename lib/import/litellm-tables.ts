@@ -2,17 +2,17 @@
 
 import type { ColumnNote, ColumnNotes } from './column-plan.ts'
 
-const made: ColumnNote = ['exact', 'when and by whom it was made or changed there is not kept']
+const made: ColumnNote = ['exact', 'when and by whom it was created or changed is not kept']
 const limits: ColumnNote = ['exact', 'limits of what refers to it']
 const earlier: ColumnNote = ['approximate', 'what earlier periods cost stays in LiteLLM']
-const noModelLimits: ColumnNote = ['unsupported', 'no limits of one model: restrict `models`']
+const noModelLimits: ColumnNote = ['unsupported', 'there are no limits for one model: restrict `models`']
 const memberBudget: ColumnNote = [
   'unsupported',
   'a member has one budget for all keys that they own, and not one for each project: limit keys'
 ]
 const noPolicies: ColumnNote = ['manual', 'see `stages` in docs/guards.md']
 const noRouter: ColumnNote = ['unsupported', 'routes are the same for every key']
-const noDayTokens: ColumnNote = ['unsupported', 'no limit of tokens per day']
+const noDayTokens: ColumnNote = ['unsupported', 'there is no limit of tokens per day']
 
 const makers = {
   created_at: made, created_by: made, updated_at: made, updated_by: made
@@ -22,10 +22,10 @@ const makers = {
 export const litellmColumns: ColumnNotes = {
   LiteLLM_VerificationToken: {
     ...makers,
-    token: ['exact', 'its digest: the key works unchanged'],
+    token: ['exact', 'the digest: the key works unchanged'],
     key_name: ['exact', 'what lists show of the key'],
     key_alias: ['exact', 'its name, with a number where another key has it'],
-    user_id: ['exact', 'the user who made the key'],
+    user_id: ['exact', 'the user who created the key'],
     budget_id: ['exact', 'limits of LiteLLM_BudgetTable where the key has none of its own'],
     key_type: ['exact', 'its `allowed_routes` say the same'],
     soft_budget_cooldown: ['exact', 'the state of an alert'],
@@ -62,7 +62,7 @@ export const litellmColumns: ColumnNotes = {
     model_max_budget: noModelLimits,
     router_settings: noRouter,
     policies: noPolicies,
-    team_member_permissions: ['approximate', 'members make and change keys of their projects'],
+    team_member_permissions: ['approximate', 'members create and change keys of their projects'],
     default_team_member_models: ['unsupported', 'members have no models of their own: restrict keys'],
     allow_team_guardrail_config: ['exact', 'stages are of the configuration'],
     model_id: ['unsupported', 'no aliases of one project: see `models` of the configuration']
@@ -103,8 +103,8 @@ export const litellmColumns: ColumnNotes = {
     soft_budget: limits,
     model_max_budget: noModelLimits,
     allowed_models: ['unsupported', 'members have no models of their own: restrict keys'],
-    temp_budget_increase: ['manual', 'raise the budget here while it lasts'],
-    temp_budget_expiry: ['manual', 'raise the budget here while it lasts']
+    temp_budget_increase: ['manual', 'raise the budget here while it is in effect'],
+    temp_budget_expiry: ['manual', 'raise the budget here while it is in effect']
   },
   LiteLLM_BudgetWindowSpend: {
     ...makers,
@@ -112,10 +112,10 @@ export const litellmColumns: ColumnNotes = {
     entity_id: ['exact', 'the key or the project'],
     window_duration: ['exact', 'the budget that it belongs to'],
     window_start: ['exact', 'the period that it belongs to'],
-    spend: ['exact', 'what was spent in the period that runs']
+    spend: ['exact', 'what was spent in the current period']
   },
   LiteLLM_EndUserTable: {
-    user_id: ['exact', 'end users are those that calls name'],
+    user_id: ['exact', 'end users are those named in calls'],
     alias: ['approximate', 'end users have no names beside their ids'],
     spend: earlier,
     budget_id: ['unsupported', 'every end user has the same budget: `end_users.default_budget`'],
@@ -127,10 +127,10 @@ export const litellmColumns: ColumnNotes = {
   },
   LiteLLM_TagTable: {
     ...makers,
-    tag_name: ['exact', 'tags are those that calls name'],
-    description: ['approximate', 'a description, which is not kept'],
-    model_info: ['approximate', 'a description, which is not kept'],
-    models: ['unsupported', 'tags choose no models: use routes'],
+    tag_name: ['exact', 'tags are those named in calls'],
+    description: ['approximate', 'only a description'],
+    model_info: ['approximate', 'only a description'],
+    models: ['unsupported', 'tags do not select models: use routes'],
     spend: earlier,
     budget_id: ['approximate', '`limits.tags`, of calls whose key, project or route has the tag']
   },
@@ -138,12 +138,12 @@ export const litellmColumns: ColumnNotes = {
     ...makers,
     organization_id: ['approximate', 'projects belong to no organisation'],
     organization_alias: ['approximate', 'projects belong to no organisation'],
-    metadata: ['approximate', 'a description, which is not kept'],
+    metadata: ['approximate', 'only a description'],
     spend: earlier,
     model_spend: earlier,
-    budget_id: ['unsupported', 'no budget of several projects: give each its own'],
-    models: ['unsupported', 'no models of several projects: restrict each'],
-    object_permission_id: ['unsupported', 'no tool servers of several projects: restrict keys']
+    budget_id: ['unsupported', 'there is no budget for several projects: give each its own'],
+    models: ['unsupported', 'models are not set for several projects: restrict each'],
+    object_permission_id: ['unsupported', 'tool servers are not set for several projects: restrict keys']
   },
   LiteLLM_OrganizationMembership: {
     ...makers,
@@ -157,17 +157,17 @@ export const litellmColumns: ColumnNotes = {
     ...makers,
     project_id: ['approximate', 'keys belong to the project of their team'],
     project_alias: ['approximate', 'keys belong to the project of their team'],
-    description: ['approximate', 'a description, which is not kept'],
+    description: ['approximate', 'only a description'],
     team_id: ['approximate', 'keys belong to the project of their team'],
-    metadata: ['approximate', 'a description, which is not kept'],
+    metadata: ['approximate', 'only a description'],
     spend: earlier,
     model_spend: earlier,
-    budget_id: ['unsupported', 'no budget within a team: limit keys'],
-    models: ['unsupported', 'no models within a team: restrict keys'],
+    budget_id: ['unsupported', 'there are no budgets within a team: limit keys'],
+    models: ['unsupported', 'models are not set within a team: restrict keys'],
     model_rpm_limit: noModelLimits,
     model_tpm_limit: noModelLimits,
     blocked: ['exact', 'its keys are revoked'],
-    object_permission_id: ['unsupported', 'no tool servers within a team: restrict keys']
+    object_permission_id: ['unsupported', 'tool servers are not set within a team: restrict keys']
   },
   LiteLLM_ModelTable: {
     ...makers,
@@ -185,7 +185,7 @@ export const litellmColumns: ColumnNotes = {
     access_group_id: ['exact', 'models of the keys and teams that refer to it'],
     access_group_name: ['exact', 'models of the keys and teams that refer to it'],
     access_model_names: ['exact', 'models of the keys and teams that refer to it'],
-    description: ['approximate', 'a description, which is not kept'],
+    description: ['approximate', 'only a description'],
     access_mcp_server_ids: ['unsupported', 'no groups of tool servers: list them in keys'],
     assigned_team_ids: ['exact', 'keys and teams refer to it'],
     assigned_key_ids: ['exact', 'keys and teams refer to it']
@@ -202,9 +202,9 @@ export const litellmColumns: ColumnNotes = {
     ...makers,
     credential_id: ['exact', 'credentials go by their names'],
     credential_name: ['exact', 'an entry of credential_list: see its line'],
-    display_name: ['approximate', 'a description, which is not kept'],
+    display_name: ['approximate', 'only a description'],
     credential_values: ['exact', 'an entry of credential_list: see its line'],
-    credential_info: ['approximate', 'a description, which is not kept']
+    credential_info: ['approximate', 'only a description']
   },
   LiteLLM_Config: {
     param_name: ['exact', 'a section of config.yaml: see its lines'],
@@ -217,7 +217,7 @@ export const litellmColumns: ColumnNotes = {
     server_id: ['exact', 'tool servers go by their names'],
     server_name: ['exact', 'an entry of mcp_servers: see its lines'],
     alias: ['exact', 'an entry of mcp_servers: see its lines'],
-    description: ['approximate', 'a description, which is not kept'],
+    description: ['approximate', 'only a description'],
     url: ['exact', 'an entry of mcp_servers: see its lines'],
     transport: ['exact', 'an entry of mcp_servers: see its lines'],
     command: ['exact', 'an entry of mcp_servers: see its lines'],
@@ -228,23 +228,23 @@ export const litellmColumns: ColumnNotes = {
     credentials: ['manual', 'set `headers` of the tool server to a variable that holds the whole value'],
     allow_all_keys: ['exact', 'every key may use it'],
     available_on_public_internet: ['exact', 'keys decide who may use it'],
-    status: ['exact', 'servers are judged by the calls that they get'],
-    last_health_check: ['exact', 'servers are judged by the calls that they get'],
-    health_check_error: ['exact', 'servers are judged by the calls that they get'],
-    mcp_info: ['approximate', 'a description, which is not kept'],
+    status: ['exact', 'the health of servers is known from calls'],
+    last_health_check: ['exact', 'the health of servers is known from calls'],
+    health_check_error: ['exact', 'the health of servers is known from calls'],
+    mcp_info: ['approximate', 'only a description'],
     approval_status: ['exact', 'only servers that are active are imported'],
     submitted_by: made,
     submitted_at: made,
     reviewed_at: made,
     review_notes: made,
-    source_url: ['approximate', 'a description, which is not kept']
+    source_url: ['approximate', 'only a description']
   },
   LiteLLM_GuardrailsTable: {
     ...makers,
     guardrail_id: ['exact', 'guardrails go by their names'],
     guardrail_name: ['exact', 'an entry of guardrails: see its line'],
     litellm_params: ['exact', 'an entry of guardrails: see its line'],
-    guardrail_info: ['approximate', 'a description, which is not kept'],
+    guardrail_info: ['approximate', 'only a description'],
     team_id: ['manual', 'see `only.projects` of stages in docs/guards.md'],
     status: ['exact', 'only those that are active are imported'],
     submitted_at: made,
@@ -258,8 +258,8 @@ export const otherTables: ReadonlyArray<readonly [names: RegExp, ...note: Column
   [/^(?:CronJob|ProxyWorker|HealthCheck|UserNotifications|UISettings)\w*$/, 'exact', 'a state of its own'],
   [/^(?:AdaptiveRouter|AutoRouter|ShadowEval)\w+$/, 'exact', 'a state of its own'],
   [/^Managed\w+$/, 'approximate', 'files and batches stay with their providers'],
-  [/^InvitationLink$/, 'manual', 'invite those again who have not come yet'],
-  [/^SSOConfig$/, 'manual', 'set `dashboard.oidc`'],
+  [/^InvitationLink$/, 'manual', 'invite again those who have not accepted'],
+  [/^SSOConfig$/, 'manual', 'set `accounts.oidc`'],
   [/^CacheConfig$/, 'manual', 'see docs/caching.md'],
   [/^Policy\w+$/, 'manual', 'see `stages` in docs/guards.md']
 ]

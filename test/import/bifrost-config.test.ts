@@ -325,7 +325,7 @@ t.test('plugins become sections where there are some, and are noted otherwise', 
       /^approximate: `telemetry.otlp`/,
       /^manual: .*caching/,
       'exact: off',
-      /^unsupported: no plugins/
+      /^unsupported: custom plugins/
     ]
   )
   const grpc = imported({

@@ -139,7 +139,7 @@ t.test('what is not the same is said, with the rows that it is about', async t =
   t.match(notesOf(all), {
     'LiteLLM_VerificationToken.aliases': 'unsupported: no aliases of one key: fast for gpt (plain)',
     'LiteLLM_VerificationToken.model_max_budget':
-      'unsupported: no limits of one model: restrict `models` (plain)',
+      'unsupported: there are no limits for one model: restrict `models` (plain)',
     'LiteLLM_VerificationToken.allowed_routes':
       /^(?:manual: administers LiteLLM|approximate: endpoints embeddings, without \/v1\/rerank)/,
     'LiteLLM_VerificationToken.metadata.tags':
@@ -151,8 +151,8 @@ t.test('what is not the same is said, with the rows that it is about', async t =
     'LiteLLM_TeamTable.a_new_column': 'unsupported: no counterpart (New)',
     'LiteLLM_TeamMembership.budget_id': /^unsupported: a member has one budget for all keys that they own/,
     'LiteLLM_UserTable.password': /^manual: passwords are not carried over/,
-    LiteLLM_SpendLogs: 'approximate: the history stays there (it has rows)',
-    LiteLLM_AgentsTable: 'unsupported: no counterpart (it has rows)'
+    LiteLLM_SpendLogs: 'approximate: the history stays there (the table has rows)',
+    LiteLLM_AgentsTable: 'unsupported: no counterpart (the table has rows)'
   })
 })
 

@@ -190,7 +190,7 @@ t.test('a LiteLLM with its own tables moves over while both serve', { skip, time
   t.match(
     applied,
     {
-      out: /Written: headgate\.yaml and headgate\.env\.[^]*Keys: 19 new, 0 changed, 0 revoked; 0 that were revoked here stay so\.$/
+      out: /Written: headgate\.yaml and headgate\.env\.[^]*Keys: 19 new, 0 changed, 0 revoked; 0 revoked here stay revoked\.$/
     },
     applied.error
   )

@@ -106,6 +106,6 @@ t.test('a soft budget of the row or of the shared one only warns, in the period 
   t.match(read({ soft_budget: 0 }), {
     limits: undefined,
     isNothing: false,
-    notes: [/^Key\.soft_budget exact: warns of everything/]
+    notes: [/^Key\.soft_budget exact: it warns about everything/]
   })
 })

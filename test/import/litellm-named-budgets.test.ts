@@ -33,7 +33,7 @@ t.test('what a model may spend is a budget of the model', async t => {
   t.match(notes(imported), {
     'model_list[0].litellm_params.max_budget':
       /^approximate: `limits\.models`: \$10 a day, of all calls that name openai\/gpt-4o$/,
-    'model_list[2].litellm_params.max_budget': /^unsupported: no budget of several models/
+    'model_list[2].litellm_params.max_budget': /^unsupported: a budget must be for exactly one model/
   })
   t.match(
     load(t, JSON.stringify(imported.config), { OPENAI_API_KEY: 'x' }).limits.models,
