@@ -8,5 +8,6 @@
 import type { LookAtTexts, OwnStage } from 'headgate/stages'
 
 const hasCard = (text: string): boolean => /\b\d{4}(?:[ -]?\d{4}){3}\b/.test(text)
-const request: LookAtTexts = texts => texts.some(hasCard) ? { refuse: 'it holds a card number' } : undefined
+const request: LookAtTexts = texts =>
+  texts.some(hasCard) ? { refuse: 'it contains a card number' } : undefined
 export default { request } satisfies OwnStage

@@ -12,9 +12,9 @@ import type { Docs } from './docs.ts'
 export const keyInfoDocs: Docs = {
   operationId: 'keyInfo',
   group: 'Aliases',
-  summary: 'Describe the key that the call is made with, in the form of LiteLLM. No other key is described.',
+  summary: 'Describe the key of the call in the format of LiteLLM. No other key is described.',
   everyKey: true,
-  answers: [{ description: 'The key, without its text.', schema: LitellmKey }]
+  answers: [{ description: 'The key, without its secret.', schema: LitellmKey }]
 }
 
 /** Serves GET /key/info: to any key, about itself. */
@@ -25,7 +25,7 @@ export function keyInfo (services: KeyServices): Handler<Call> {
       if (new URLSearchParams(call.query).has('key')) {
         throw new GatewayError('invalid_value', {
           param: 'key',
-          message: 'A key is described to itself alone: send it as the key of the call, without `key`.'
+          message: 'A key can only ask about itself: authenticate with it, and leave out `key`.'
         })
       }
       return toJsonReply(inForm(await keyStatusOf(services, call)))

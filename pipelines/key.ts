@@ -17,9 +17,9 @@ export const keyDocs: Docs = {
   operationId: 'key',
   group: 'Service',
   summary:
-    'Describe the key that the call is made with: what it may use, its limits and what is left of them.',
+    'Describe the key of the call: what it may use, its limits and what is left of them.',
   everyKey: true,
-  answers: [{ description: 'The key, without its text.', schema: KeyStatus }]
+  answers: [{ description: 'The key, without its secret.', schema: KeyStatus }]
 }
 
 export type KeyServices = Pick<

@@ -78,7 +78,7 @@ export const countTokensDocs: Docs = {
   request: { schema: CountTokensRequest },
   answers: [
     {
-      description: 'The count: that of the provider, or an estimate that is rather too high.',
+      description: 'The count: that of the provider, or an estimate on the high side.',
       schema: TokenCount
     }
   ],

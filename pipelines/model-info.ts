@@ -11,7 +11,7 @@ import type { Docs } from './docs.ts'
 export const modelInfoDocs: Docs = {
   operationId: 'modelInfo',
   group: 'Aliases',
-  summary: 'Describe the models behind each name that the key may use, in the form of LiteLLM.',
+  summary: 'Describe the models behind each name that the key may use, in the format of LiteLLM.',
   answers: [{ description: 'One entry for each model behind each name.', schema: LitellmModelList }],
   query: { litellm_model_id: { description: 'Only the models with this id.', type: 'string' } }
 }

@@ -62,7 +62,7 @@ export const countInputTokensDocs: Docs = {
   summary: 'Count the tokens of the input of a response.',
   request: { schema: ResponsesRequest },
   answers: [
-    { description: 'The count; where it is an estimate, one on the high side.', schema: InputTokens }
+    { description: 'The count: that of the provider, or an estimate on the high side.', schema: InputTokens }
   ],
   errorBody: ErrorBody,
   headers: { 'x-headgate-token-count': '`provider`, or `estimate` where the provider does not count.' },
@@ -79,7 +79,7 @@ export const countInputTokensDocs: Docs = {
 export const compactDocs: Docs = {
   operationId: 'compactResponse',
   group: 'Responses',
-  summary: 'Have OpenAI compact a conversation. Other providers have nothing like it.',
+  summary: 'Compact a conversation. Available at OpenAI and Azure only.',
   routed: true,
   request: { schema: CompactRequest },
   answers: [{ description: 'The items that stand for it, as they came.', schema: CompactedResponse }],

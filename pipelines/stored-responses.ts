@@ -50,7 +50,7 @@ export const retrieveResponseDocs: Docs = {
 export const cancelResponseDocs: Docs = {
   ...common,
   operationId: 'cancelResponse',
-  summary: 'Cancel a response that is made in the background. One that has ended stays as it is.',
+  summary: 'Cancel a background response. One that has ended stays as it is.',
   errors: ['invalid_value', 'not_found'],
   answers: [{ description: 'The response.', schema: ResponseObject }]
 }
@@ -72,14 +72,14 @@ export const listInputItemsDocs: Docs = {
   operationId: 'listInputItems',
   errors: ['invalid_value', 'not_found', 'context_length_exceeded'],
   summary:
-    'List the items that a stored response was made of, including those of the conversation before it.',
+    'List the input items of a stored response, including those of the conversation before it.',
   query: {
     limit: { description: 'Number of items, from 1 to 100. Default: 20.', type: 'integer' },
     order: {
       description: '`asc` or `desc`, the order of the conversation or the newest first. Default: `desc`.',
       type: 'string'
     },
-    after: { description: 'The id of the last item of the page before.', type: 'string' }
+    after: { description: 'The id of the last item of the previous page.', type: 'string' }
   },
   answers: [{ description: 'One page of them.', schema: InputItemList }]
 }

@@ -158,7 +158,7 @@ export class Accounts {
           const keepsRole = locked.some(({ id, role, disabled_at_ms: disabledMs }) =>
             id === by?.id && disabledMs === null && isAtLeast(role, by.role))
           if (by?.session !== undefined && !keepsRole) {
-            throw new GatewayError('insufficient_permissions', { message: 'Your role has changed just now.' })
+            throw new GatewayError('insufficient_permissions', { message: 'Your role has just changed. Try again.' })
           }
           const use: UseStore = async statement => await statement() // a transaction is repeated as a whole
           return await work({

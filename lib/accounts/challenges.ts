@@ -93,7 +93,7 @@ export class Challenges {
     )
     if (open >= maxOpen) {
       throw new GatewayError('overloaded', {
-        message: 'Too many sign-ins have begun. Try again in ten minutes.',
+        message: 'Too many sign-ins have been started. Try again in ten minutes.',
         retryAfterSeconds: 600
       })
     }

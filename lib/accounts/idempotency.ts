@@ -106,9 +106,9 @@ function answerOf (
   given: IdempotentRequest,
   request: string
 ): string {
-  if (known.request !== request) throw conflict('This `Idempotency-Key` was used for another request.')
+  if (known.request !== request) throw conflict('This `Idempotency-Key` was used for another request. Send a new one.')
   if (known.answer === null) {
-    throw conflict('The first request with this `Idempotency-Key` has not ended yet.')
+    throw conflict('The first request with this `Idempotency-Key` is still in progress. Try again later.')
   }
   return open(known.answer, given)
 }
@@ -141,7 +141,7 @@ function open (sealed: string, given: IdempotentRequest): string {
     return Buffer.concat([decipher.update(bytes.subarray(44)), decipher.final()]).toString()
   } catch (cause) {
     throw new GatewayError('conflict', {
-      message: 'This `Idempotency-Key` was used with another session.',
+      message: 'This `Idempotency-Key` was used with another session. Send a new one.',
       cause
     })
   }

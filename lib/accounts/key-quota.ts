@@ -30,7 +30,7 @@ export class KeyQuota {
     }
     if (count.made >= maxMade) {
       throw new GatewayError('rate_limit_exceeded', {
-        message: `You have made ${maxMade} keys within an hour. Make further ones later, or with an admin key.`,
+        message: `You have created ${maxMade} keys within an hour. Create more later, or with an admin key.`,
         retryAfterSeconds: Math.ceil((count.untilMs - nowMs) / 1000)
       })
     }

@@ -66,7 +66,7 @@ export class Passkeys {
     const rows = await this.#rows(user.id)
     if (rows.length >= maxPerUser) {
       throw new GatewayError('conflict', {
-        message: `A user has at most ${maxPerUser} passkeys. Remove one first.`
+        message: `A user can have at most ${maxPerUser} passkeys. Remove one first.`
       })
     }
     const {
@@ -127,7 +127,7 @@ export class Passkeys {
           .executeTakeFirstOrThrow()
     )
     if (added.numInsertedOrUpdatedRows === 0n) {
-      throw new GatewayError('conflict', { message: 'This passkey was added before.' })
+      throw new GatewayError('conflict', { message: 'This passkey has already been added.' })
     }
     return describePasskey(row)
   }
@@ -244,7 +244,7 @@ function refused (cause?: unknown): GatewayError {
 /** Answers alike for a passkey that is unknown and for one that does not fit. */
 function wrongPasskey (cause?: unknown): GatewayError {
   return new GatewayError('invalid_credentials', {
-    message: 'This passkey does not sign anyone in here.',
+    message: 'No user of this gateway has this passkey.',
     cause
   })
 }

@@ -24,7 +24,7 @@ export function checkPassword (password: string, known: readonly string[]): void
   if (!isCommonPassword(password, known)) return
   throw new GatewayError('invalid_value', {
     param: 'new_password',
-    message: 'This password is easily guessed. Choose one without common words, names and keyboard rows.'
+    message: 'This password is easy to guess. Choose one without common words, names and keyboard patterns.'
   })
 }
 

@@ -71,7 +71,7 @@ export class Throttle {
 function tooMany (waitMs: number): GatewayError {
   const minutes = Math.ceil(waitMs / 60_000)
   return new GatewayError('rate_limit_exceeded', {
-    message: `Too many attempts to sign in. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.`,
+    message: `Too many sign-in attempts. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.`,
     retryAfterSeconds: Math.ceil(waitMs / 1000)
   })
 }

@@ -359,10 +359,10 @@ export class Users {
     if (user === undefined) return undefined
     if (ifRole !== undefined && user.role !== ifRole) {
       throw new GatewayError('conflict', {
-        message: 'The role of the user has changed just now. Try again.'
+        message: 'The role of the user has just changed. Try again.'
       })
     }
-    throw new GatewayError('conflict', { message: 'There must be another owner first.' })
+    throw new GatewayError('conflict', { message: 'This is the only owner. Make another user an owner first.' })
   }
 }
 

@@ -99,7 +99,7 @@ export class Alerts {
   async test (channel: string, by: string): Promise<AlertDelivery | undefined> {
     const { channels, store, leaseMs } = this.#options
     if (!channels.has(channel)) return undefined
-    const text = { event: 'test', message: `A test of alerts by ${by}.`, data: { by } } as const
+    const text = { event: 'test', message: `Test alert, sent by ${by}.`, data: { by } } as const
     const alert = alertOf(text, [randomUUID()], store.now())
     await store.raise(alert, [{ ...waiting(channel, store.now() + leaseMs), attempts: 1 }])
     const outcome = await this.#attempt(alert, channel)
@@ -163,7 +163,7 @@ export class Alerts {
         for (const alert of alerts) await this.#raise(alert)
         for (const condition of conditions) await this.#apply(condition)
       } catch (error) {
-        log.warn({ rule: name, cause: loggableError(error) }, 'a rule of alerts could not be checked')
+        log.warn({ rule: name, cause: loggableError(error) }, 'an alert rule could not be checked')
       }
     }
     await store.prune(store.now() - keptMs)
@@ -246,7 +246,7 @@ export class Alerts {
   /** Logs the first failure of a row of them. */
   readonly #failed = (error: unknown): void => {
     if (!this.#isFailing) {
-      this.#options.log.warn({ cause: loggableError(error) }, 'failed to look for alerts in the store')
+      this.#options.log.warn({ cause: loggableError(error) }, 'failed to read alerts from the store')
     }
     this.#isFailing = true
   }

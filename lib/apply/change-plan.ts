@@ -182,7 +182,7 @@ function keySteps (
   const before = keys.get(name)
   const known = project === undefined || projects.has(project) || listed.some(each => each.name === project)
   if (!known) {
-    const wanted = `${name} is to be in the project ${project}`
+    const wanted = `${name} is in the project ${project}`
     problems.push(`keys: ${wanted}, which does not exist. List it in projects.`)
     return []
   }
@@ -307,6 +307,6 @@ function expiryOf ({ expires_at: expires }: FileKey): Pick<NewKey, 'expires_at_m
 
 function idOf (name: string, ids: ProjectIds): string {
   const id = ids.get(name)
-  if (id === undefined) throw new Error(`the project ${name} was not made`)
+  if (id === undefined) throw new Error(`the project ${name} was not created`)
   return id
 }

@@ -75,7 +75,7 @@ const actions: ReadonlyMap<string, (values: Values, rest: readonly string[]) => 
 
 function create ({ name, role, scopes, expires, json }: Values): Perform {
   if (name === undefined || name.trim() === '' || name.length > 100) {
-    throw new CommandError('--name NAME is required, of at most 100 characters', { exitCode: 2 })
+    throw new CommandError('--name NAME is required, with at most 100 characters', { exitCode: 2 })
   }
   const wanted = {
     name,

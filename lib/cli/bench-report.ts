@@ -83,8 +83,8 @@ function saysNoCost (rows: readonly Row[], name: string): boolean {
 
 /** What the numbers cannot say, whoever is compared. */
 export const limitsOfComparison = [
-  'Added times are those through a gateway less those of callers who need none, the network included.',
+  'Added times are times through a gateway minus those of direct calls, and include the network.',
   'Callers and provider share the processors of this machine with every gateway that runs on it.',
   'A gateway with keys, limits and records does more than one without: compare what is on.',
-  'Calls come evenly spaced. Two runs differ by up to a tenth; run it again before you believe less.'
+  'Calls are evenly spaced. Two runs differ by up to 10 %; repeat a run before you trust a smaller difference.'
 ]

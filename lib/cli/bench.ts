@@ -98,7 +98,7 @@ Exits with 1 when calls failed in a lane without a budget.`,
       say(entryText(address, compare.budgetUsd, gateways))
       const waitMs = 1_000 * bounded(values.wait, '--wait', 0, most.waitSeconds)
       for (const gateway of gateways) await waitFor(gateway, provider, waitMs, say)
-      say(`\nThis takes some ${Math.ceil(durationOf(compare, gateways.length))} seconds.\n`)
+      say(`\nThis takes about ${Math.ceil(durationOf(compare, gateways.length))} seconds.\n`)
       const direct = { name: 'direct', url, key: undefined, provider: defaults.provider }
       const rows: Row[] = []
       for await (const row of compareGateways(direct, gateways, provider, compare)) rows.push(row)
@@ -165,13 +165,13 @@ function costReader (
 function compareOptions (values: Values): CompareOptions {
   const rates = values.rates.split(',').map(rate => bounded(rate.trim(), '--rates', 1, most.rate))
   if (rates.length > most.rates) {
-    throw new CommandError(`--rates must be at most ${most.rates} numbers.`, { exitCode: 2 })
+    throw new CommandError(`--rates takes at most ${most.rates} numbers.`, { exitCode: 2 })
   }
   const seconds = bounded(values.seconds, '--seconds', 0.1, most.seconds)
   const lanes = httpLanes.filter(({ name }) => name.includes(values.lanes ?? ''))
   if (lanes.length === 0) {
     const names = httpLanes.map(({ name }) => `"${name}"`).join(', ')
-    throw new CommandError(`--lanes: no lane holds "${values.lanes}"; there are ${names}.`, { exitCode: 2 })
+    throw new CommandError(`--lanes: no lane contains "${values.lanes}"; there are ${names}.`, { exitCode: 2 })
   }
   const calls = Math.ceil(rates.reduce((sum, rate) => sum + rate, 0) * seconds * lanes.length * 3)
   if (calls > most.calls) {

@@ -75,7 +75,7 @@ async function issuer ({ issuer: url }: OidcSettings, timeoutMs: number): Promis
       about,
       state: 'problem',
       text: response.ok
-        ? `the issuer calls itself ${String(named).slice(0, 200)}: write that in accounts.oidc.issuer`
+        ? `the issuer calls itself ${String(named).slice(0, 200)}: set accounts.oidc.issuer to that`
         : `${address} responded with HTTP ${response.status}`
     }
   } catch (error) {

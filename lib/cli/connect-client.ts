@@ -75,7 +75,7 @@ reads it from ${keyVariable}.
       const copy = existing === undefined ? undefined : await copyOf(file)
       await mkdir(dirname(file), { recursive: true })
       await writeFile(file, content, { mode: 0o600 })
-      terminal.out(copy === undefined ? `Written: ${file}` : `Written: ${file}. Before: ${copy}`)
+      terminal.out(copy === undefined ? `Written: ${file}` : `Written: ${file}. The previous file is now ${copy}.`)
     }
     terminal.notice(`# The program reads the key from ${keyVariable}.`)
     return 0
@@ -110,7 +110,7 @@ async function checkModels (
       }
       const nearest = nearestWord(name, services.models.list().map(({ id }) => id))
       terminal.notice(
-        `# This gateway knows no model ${name}${nearest === undefined ? '; "headgate models" lists them.' : `. Did you mean ${nearest}?`}`
+        `# This gateway has no model named ${name}${nearest === undefined ? '; "headgate models" lists them.' : `. Did you mean ${nearest}?`}`
       )
     }
   } finally {

@@ -140,7 +140,7 @@ function clockFindings (aheadMs: number): Finding[] {
     {
       about: 'clock',
       state: 'note',
-      text: `that of the store is ${seconds} s ${aheadMs > 0 ? 'ahead' : 'behind'}: records have the time of this machine`
+      text: `the clock of the store is ${seconds} s ${aheadMs > 0 ? 'ahead' : 'behind'}: records have the time of this machine`
     }
   ]
 }

@@ -83,7 +83,7 @@ Exits with 1 when an entry is unsupported.
       throw new CommandError(message, { exitCode: 2 })
     }
     if (values.database !== undefined && source !== 'litellm') {
-      throw new CommandError('--database is of LiteLLM: leave it out.', { exitCode: 2 })
+      throw new CommandError('--database is for LiteLLM only: leave it out.', { exitCode: 2 })
     }
     if (values.config === undefined && values.database === undefined) {
       const other = source === 'litellm' ? ', or --database' : ''
@@ -225,7 +225,7 @@ async function fillStore (
     if (isQuiet) return
     const { projects, users, added, changed, revoked, left } = applied
     out(`\nIn ${database.name}: ${projects} projects and ${users} users are new.`)
-    out(`Keys: ${added} new, ${changed} changed, ${revoked} revoked; ${left} that were revoked here stay so.`)
+    out(`Keys: ${added} new, ${changed} changed, ${revoked} revoked; ${left} revoked here stay revoked.`)
   } finally {
     await database.close()
   }

@@ -95,7 +95,7 @@ async function copy (
           return 0
         }
         error(
-          `The stores differ, as one of them was written to:\n\n${table([
+          `The stores differ, because one of them was written to:\n\n${table([
             ['TABLE', 'WHAT', 'FROM', 'TO'],
             ...differences.map(({ table, measure, from, to }) => [table, measure, String(from), String(to)])
           ])}`

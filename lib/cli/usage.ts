@@ -72,7 +72,7 @@ that are due, rather than waiting for a gateway.
 function numberOf (text: string): number {
   const number = Number(text)
   if (Number.isInteger(number) && number >= 1 && number <= maxTop) return number
-  throw new CommandError(`--top is "${text}"; use a whole number from 1 to ${maxTop}`, { exitCode: 2 })
+  throw new CommandError(`--top must be a whole number from 1 to ${maxTop}, not "${text}"`, { exitCode: 2 })
 }
 
 /** @throws CommandError for an unknown grouping */

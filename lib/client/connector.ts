@@ -49,7 +49,7 @@ export function connector ({ timeoutMs, protocol, tls }: ConnectorOptions): Conn
       socket.on('session', latest => { session = latest })
       onConnected(null, socket)
     }))
-    return () => leaving.abort(new Error('the connection was closed before it was made'))
+    return () => leaving.abort(new Error('the connection was closed before it was established'))
   }
 }
 

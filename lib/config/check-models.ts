@@ -44,7 +44,7 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
       continue
     }
     checkCapabilities(path, changes.capabilities, report)
-    const message = 'requires the prefix of a provider, or an alias'
+    const message = 'must begin with the id of a provider and a slash, or be an alias'
     if (id.includes('/')) names.checkProvider(path, id, report, 'name')
     else report.add(path, message, { part: 'name', unless: [...path, 'alias'] })
   }
@@ -61,7 +61,7 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
       report.warn(['routes', name], 'refers only to disabled providers', { part: 'name' })
     } else {
       for (const { id, path } of routeTargets(name, entry)) {
-        if (names.isOff(id)) report.warn(path, 'is of a disabled provider, so it is never tried')
+        if (names.isOff(id)) report.warn(path, 'belongs to a disabled provider, so it is never tried')
       }
     }
   }

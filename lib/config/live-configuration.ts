@@ -112,7 +112,7 @@ export class LiveConfiguration {
     if (checked === undefined) {
       throw new GatewayError('invalid_value', {
         param: 'text',
-        message: 'The draft takes too long to be checked.'
+        message: 'The draft takes too long to check.'
       })
     }
     return checked as ConfigurationCheck // as `check-worker` posts it

@@ -29,7 +29,7 @@ every entry in place. Without a file, every entry has its default.
 
 - \`<name>\` is a name of your choice, \`[]\` an item of a list.
 - Entries in \`_ms\` are milliseconds, entries in \`_bytes\` bytes, prices USD per million tokens.
-- A *secret* is \`env:NAME\` (a variable) or \`file:PATH\`, never the value itself. White space around the value is left out.
+- A *secret* is \`env:NAME\` (a variable) or \`file:PATH\`, never the value itself. White space around the value is ignored.
 - Variables of the environment win over the file: ${variableTexts.join(', ')}. \`.env.example\` lists all of Headgate's variables.
 
 ${sections.join('\n')}`

@@ -84,7 +84,7 @@ export class OtherVersionError extends Error {
   /** @param primary the version of the primary; `undefined` for an early one */
   constructor (primary: string | undefined) {
     super(
-      `this worker is of version ${version}, and its primary process of ${primary ?? 'an earlier one'}: ` +
+      `this worker has version ${version}, and its primary process ${primary ?? 'an earlier one'}: ` +
       'restart the gateway'
     )
   }

@@ -55,7 +55,7 @@ export const codes = {
   invalid_provider_key: {
     status: 401,
     type: 'authentication_error',
-    message: 'The provider refused the key given in X-Provider-Key.',
+    message: 'The provider refused the key in `X-Provider-Key`.',
     fault: 'credential'
   },
   invalid_json: {
@@ -93,7 +93,7 @@ export const codes = {
   content_refused: {
     status: 400,
     type: 'invalid_request_error',
-    message: 'A content rule of this gateway refused this call.'
+    message: 'A content check of this gateway refused this call.'
   },
   invalid_document: {
     status: 400,

@@ -139,7 +139,7 @@ class S3Destination implements Destination {
       key, { method: 'POST', query: { uploads: '' }, headers: typeOf(key) }, signal
     )
     const uploadId = elementOf(begun.text, 'uploadId')
-    if (uploadId === undefined) throw new Error('the bucket answered without the id of an upload')
+    if (uploadId === undefined) throw new Error('the bucket sent no id of an upload')
     try {
       const parts: string[] = []
       for (let from = 0; from < bytes; from += this.#partBytes) {
@@ -150,7 +150,7 @@ class S3Destination implements Destination {
           body: { file, from, bytes: Math.min(this.#partBytes, bytes - from) }
         }, signal)
         const { etag } = headers
-        if (typeof etag !== 'string') throw new Error('the bucket answered to a part without an ETag')
+        if (typeof etag !== 'string') throw new Error('the bucket sent no ETag for a part')
         parts.push(`<Part><PartNumber>${partNumber}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`)
       }
       const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`

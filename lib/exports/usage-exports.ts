@@ -140,7 +140,7 @@ export class UsageExports {
       this.#isStoreFailing = false
     } catch (error) {
       if (!this.#isStoreFailing) {
-        this.#options.log.warn({ cause: loggableError(error) }, 'failed to look for exports in the store')
+        this.#options.log.warn({ cause: loggableError(error) }, 'failed to read exports from the store')
       }
       this.#isStoreFailing = true
     }

@@ -138,6 +138,6 @@ function nextMatch (rule: PatternRule, text: string, from: number, until: number
 
 function refusal ({ stage, label }: PatternRule): GatewayError {
   return new GatewayError('content_refused', {
-    message: `The stage \`${stage}\` refused this call: it holds ${label}.`
+    message: `The stage \`${stage}\` refused this call: it contains ${label}.`
   })
 }

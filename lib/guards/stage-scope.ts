@@ -31,7 +31,7 @@ export function requireStages (names: readonly string[], { stages }: Pick<Settin
   const missing = names.find(name => !stages.some(stage => stage.name === name))
   if (missing === undefined) return
   throw new GatewayError('stage_unavailable', {
-    message: `Calls of this key have to pass the stage \`${missing}\`, which is not in the configuration.`
+    message: `Calls of this key must pass the stage \`${missing}\`, which is not in the configuration.`
   })
 }
 

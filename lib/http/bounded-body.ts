@@ -60,7 +60,7 @@ export class BoundedBody extends Transform {
     if (this.#hasTooManyCarriageReturns(bytes)) {
       return done(
         new GatewayError('invalid_value', {
-          message: 'The form has more carriage returns than recordings, images and texts have.'
+          message: 'The form has too many carriage returns for a recording, an image or a text.'
         })
       )
     }

@@ -13,11 +13,11 @@ export function openModeration ({ settings: { model = '', categories }, services
       const provider = services().providers.get(providerId)
       if (provider === undefined) throw new Error(`there is no provider ${providerId}`)
       const adapter = provider.adapters.moderation
-      if (adapter === undefined) throw new Error(`the provider ${providerId} has no API for moderations`)
+      if (adapter === undefined) throw new Error(`the provider ${providerId} has no moderation API`)
       const request = { texts: texts.map(({ text }) => text) }
       const isLarge = areLarge(texts)
       const [event] = await askProvider(provider, adapter, { request, route, isLarge }, signal)
-      if (event === undefined) throw new Error('the moderation API has no result')
+      if (event === undefined) throw new Error('the moderation API returned no result')
       const found = event.result.map(moderation =>
         moderation.categories.filter(name => categories?.includes(name) ?? true))
       const flagged = found.filter(names => names.length > 0)

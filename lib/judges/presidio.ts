@@ -39,7 +39,7 @@ export function openPresidio ({ settings }: Pick<JudgeInput, 'settings'>): Judge
       const names = [...new Set(found.map(({ entity_type: name }) => name))]
       return masks
         ? { texts: looked.map(({ text }) => text), findings: found.length }
-        : { refusal: `it holds ${names.join(', ')}`, findings: found.length }
+        : { refusal: `it contains ${names.join(', ')}`, findings: found.length }
     },
     close: async () => {
       await Promise.all([analyzer.close(), anonymizer.close()])
@@ -72,7 +72,7 @@ async function analyze (
   const answer = await client.post('/analyze', question, signal)
   if (!Array.isArray(answer)) throw new TypeError('the answer of the analyzer is not a list')
   return answer.map((found: unknown) => {
-    if (!isEntity(found)) throw new TypeError('a result of the analyzer has no entity type and place')
+    if (!isEntity(found)) throw new TypeError('a result of the analyzer has no entity type and position')
     const { entity_type, start, end, score } = found
     return { entity_type, start, end, score }
   })

@@ -58,7 +58,7 @@ export function budgetProblems ({
     if (timeZone !== undefined && !isTimeZone(timeZone)) {
       problems.push({
         path: [...path, 'time_zone'],
-        message: 'is not a time zone that is known here, such as Europe/Berlin'
+        message: 'is not a known time zone, such as Europe/Berlin'
       })
     }
   }

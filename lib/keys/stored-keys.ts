@@ -242,7 +242,7 @@ export class StoredKeys {
     if (!isAsRead(row, key)) throw changedMeanwhile()
     if (row.temporary === null) return row
     throw new GatewayError('conflict', {
-      message: 'A key of the playground ends after an hour, and is not changed. Create a key.'
+      message: 'A playground key expires after an hour and cannot be changed. Create a key instead.'
     })
   }
 

@@ -74,14 +74,16 @@ export class AnswerCheck {
     if (this.#checkBody !== undefined) this.#checkBody(body)
     else if (frames === 0) {
       const text = body.toString()
-      if (this.#textOf(text, false) !== expected) throw new Error(`another answer came: ${start(text)}`)
+      if (this.#textOf(text, false) !== expected) throw new Error(`a different answer came: ${start(text)}`)
     } else {
       const found = body.toString().split(frameEnd).filter(frame => frame !== '')
       if (found.length !== frames) throw new Error(`${frames} frames were sent, ${found.length} came`)
       const last = found.at(-1) ?? ''
       if (!this.#texts.lastFrame.test(last)) throw new Error(`the stream does not end: ${start(last)}`)
       const said = found.map(frame => this.#textOf(dataOf(frame), true)).join('')
-      if (expected !== undefined && said !== expected) throw new Error(`another text came: ${start(said)}`)
+      if (expected !== undefined && said !== expected) {
+        throw new Error(`a different text came: ${start(said)}`)
+      }
     }
     this.#sample = body
   }

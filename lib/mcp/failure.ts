@@ -72,7 +72,7 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
       'connect',
       'The tool server could not be reached: HTTP clients do not connect to its port.',
       {
-        recommendation: 'Serve it at another port; see https://fetch.spec.whatwg.org/#port-blocking.',
+        recommendation: 'Use another port; see https://fetch.spec.whatwg.org/#port-blocking.',
         cause: error
       }
     )

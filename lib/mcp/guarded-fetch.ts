@@ -59,7 +59,7 @@ class PortRefused extends Error {
   readonly code = portRefused
 
   constructor () {
-    super('The port is one of another protocol.')
+    super('The port belongs to another protocol.')
     this.name = 'PortRefused'
   }
 }

@@ -55,10 +55,10 @@ export class LoopLimits {
     let admitted = 0
     return calls.map(call => {
       if (admitted === callsPerTurn) {
-        return `The maximum number of calls of tools in one turn is ${callsPerTurn}.`
+        return `The maximum number of tool calls in one turn is ${callsPerTurn}.`
       }
       if (this.#timesMade(call) >= maxIdenticalCalls) {
-        return `The maximum number of calls of a tool with the same arguments is ${maxIdenticalCalls}.`
+        return `The maximum number of calls to a tool with the same arguments is ${maxIdenticalCalls}.`
       }
       const refusal = this.#admitOne()
       if (refusal !== undefined) return refusal
@@ -99,7 +99,7 @@ export class LoopLimits {
   }
 
   #admitOne (): string | undefined {
-    if (this.#callsLeft === 0) return 'The request allows no more calls of tools.'
+    if (this.#callsLeft === 0) return 'The request allows no more tool calls.'
     this.#callsLeft--
     return undefined
   }

@@ -32,10 +32,10 @@ export function checkToolScope<C extends ScopedCall> (call: C): C {
 export function checkServers (requested: readonly RequestedServer[], key: ToolScope): void {
   for (const { slug, url, name } of requested) {
     if (url !== undefined && !mayNameUrls(key)) {
-      throw refused(`This API key may not use MCP servers by URL (\`${shortened(name)}\`).`)
+      throw refused(`This API key may not use tool servers by URL (\`${shortened(name)}\`).`)
     }
     if (url === undefined && !mayUseServer(key, slug ?? name)) {
-      throw refused(`This API key may not use the MCP server \`${shortened(slug ?? name)}\`.`)
+      throw refused(`This API key may not use the tool server \`${shortened(slug ?? name)}\`.`)
     }
   }
 }

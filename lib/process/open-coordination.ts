@@ -80,7 +80,7 @@ export async function openCoordination (
   if (!server.isUp) {
     log.warn(
       { cause: loggableError(server.failure) },
-      'redis cannot be reached; deciding on limits without it'
+      'Redis cannot be reached; limits are decided without it'
     )
   }
   return {

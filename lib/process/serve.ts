@@ -334,7 +334,7 @@ export function logEmptyStore ({ server, store }: Settings, log: Log): void {
   if (store.url === undefined && isEmptyFile(file)) {
     log.warn(
       { file },
-      'the file of the store is empty: a new store begins in it; if there was one, stop and restore a backup'
+      'the file of the store is empty: a new store is created in it; if it had data, stop the gateway and restore a backup'
     )
   }
 }

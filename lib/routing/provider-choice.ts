@@ -74,7 +74,7 @@ export function ownProviderKey (headers: Call['headers']): Secret | undefined {
   const key = text(headers['x-provider-key'])
   if (key === undefined || isHeaderSafe(key)) return key === undefined ? undefined : new Secret(key)
   throw new GatewayError('invalid_value', {
-    message: 'X-Provider-Key contains a character that is not valid in a header.', param: 'X-Provider-Key'
+    message: '`X-Provider-Key` contains a character that is not valid in a header.', param: 'X-Provider-Key'
   })
 }
 
@@ -112,7 +112,8 @@ export function checkOneProvider (routes: readonly Route[]): void {
   const [first] = routes
   if (routes.every(({ providerId }) => providerId === first?.providerId)) return
   throw new GatewayError('invalid_value', {
-    message: 'X-Provider-Key applies to one provider, but these models belong to several.',
+    message:
+      '`X-Provider-Key` applies to one provider, but these models belong to several. Send models of one provider.',
     param: 'model'
   })
 }
@@ -124,7 +125,7 @@ function prefixOf (name: string): string {
 function unknownProvider (providers: Providers, ownKey: boolean): GatewayError {
   const ids = [...providers.values()].filter(({ enabled }) => enabled || ownKey).map(({ id }) => id)
   return new GatewayError('unknown_provider', {
-    message: `X-Provider must be one of: ${ids.toSorted().join(', ')}.`, param: 'X-Provider'
+    message: `\`X-Provider\` must be one of: ${ids.toSorted().join(', ')}.`, param: 'X-Provider'
   })
 }
 
@@ -220,7 +221,7 @@ function usdIn (header: string | string[]): number {
   const usd = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN
   if (Number.isFinite(usd)) return usd
   throw new GatewayError('invalid_value', {
-    message: 'X-Headgate-Max-Price must be a number: USD per million tokens.', param: 'X-Headgate-Max-Price'
+    message: '`X-Headgate-Max-Price` must be a number: USD per million tokens.', param: 'X-Headgate-Max-Price'
   })
 }
 

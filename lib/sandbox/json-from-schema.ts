@@ -59,7 +59,7 @@ class Composer {
 
   value (given: unknown, at: ValuePosition): unknown {
     if (++this.#values > maxValues || at.depth > deepest) {
-      throw new Refusal(400, 'The sandbox makes no value as large as this schema asks for.', {
+      throw new Refusal(400, 'The sandbox does not write values as large as this schema requires.', {
         param: 'schema'
       })
     }

@@ -40,7 +40,7 @@ export async function speak (request: UpstreamRequest, options: SandboxOptions):
   if (sound === undefined) {
     throw new Refusal(
       400,
-      `The sandbox writes no ${format}. Send a \`response_format\` of ${soundFormats.join(', ')}.`,
+      `The sandbox does not write ${format}. Send a \`response_format\` of ${soundFormats.join(', ')}.`,
       { code: 'unsupported_parameter', param: 'response_format' }
     )
   }

@@ -33,7 +33,7 @@ export function stringFor (schema: Schema, { variant, hint }: StringOptions): st
   const least = numberOf(schema['minLength']) ?? 0
   const most = numberOf(schema['maxLength']) ?? Infinity
   if (least > longest) {
-    throw new Refusal(400, `The sandbox writes no string of ${least} characters.`, { param: 'schema' })
+    throw new Refusal(400, `The sandbox does not write strings of ${least} characters.`, { param: 'schema' })
   }
 
   const { pattern, format } = schema

@@ -225,7 +225,7 @@ async function checkRights (
       throw new GatewayError('insufficient_permissions', { message: 'An admin key has no session.' })
     }
   } else if (!isAtLeast(role, least)) {
-    throw new GatewayError('insufficient_permissions', { message: `This needs the role \`${least}\`.` })
+    throw new GatewayError('insufficient_permissions', { message: `This requires the role \`${least}\`.` })
   }
   if (scopes !== undefined && scope !== undefined && !scopes.includes(scope)) {
     throw new GatewayError('insufficient_permissions', {

@@ -30,7 +30,7 @@ export function capAnswer<R extends ChatInput = ChatInput> (
     if (answer === undefined || answer.bound <= answer.affordable) return call
     if (answer.affordable < answer.min) {
       throw new GatewayError('insufficient_quota', {
-        message: 'A budget of this call has too little left for it.'
+        message: 'Too little is left of a budget of this call. Send a shorter prompt.'
       })
     }
     call.record.maxTokens = answer.affordable

@@ -61,7 +61,7 @@ export function checkUses<R, C> (
       case 'default_model': return checkModel('*', use.param)
       case 'tool_server':
         if (direct.length > 0 && !mayNameUrls(key)) {
-          throw refused('This API key may not use MCP servers by URL.', use.param)
+          throw refused('This API key may not use tool servers by URL.', use.param)
         }
         return
       case 'unpriced':

@@ -146,7 +146,7 @@ async function storeTask (
   { keepMs, maxPending }: Services['settings']['deferred']
 ): Promise<string> {
   if (providerKey !== undefined) {
-    throw unsupported('deferred', 'Calls with X-Provider-Key cannot be deferred: the key is not stored.')
+    throw unsupported('deferred', 'Calls with `X-Provider-Key` cannot be deferred: the key is not stored.')
   }
   const requestId = tickets.seal({ key: key.id, createdSeconds: nowSeconds(), modelId: routes[0].modelId })
   const { deferred: _, credentials: _credentials, ...rest } = request

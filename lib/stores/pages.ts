@@ -74,7 +74,7 @@ function printCursor ({ ms, id }: { readonly ms: number, readonly id: string }):
 function parseCursor (cursor: string): { readonly ms: number, readonly id: string } {
   const [, ms, id] = /^(\d{1,16}) (.{0,200})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   if (ms === undefined || id === undefined) {
-    throw invalid('cursor', '`cursor` must be the `next_cursor` of the page before.')
+    throw invalid('cursor', '`cursor` must be the `next_cursor` of the previous page.')
   }
   return { ms: Number(ms), id }
 }

@@ -326,8 +326,8 @@ function callFamilies () {
       'headgate_unauthorized_total',
       'Calls without a valid key, or with one that may not do that.'
     ),
-    findings: family('counter', 'headgate_stage_findings_total', 'What stages found in the texts of calls.'),
-    looks: family('counter', 'headgate_stage_looks_total', 'Times that stages looked at texts of calls.'),
+    findings: family('counter', 'headgate_stage_findings_total', 'Findings of stages in the texts of calls.'),
+    looks: family('counter', 'headgate_stage_looks_total', 'Number of times that stages looked at texts of calls.'),
     lookSeconds: family(
       'counter',
       'headgate_stage_seconds_total',

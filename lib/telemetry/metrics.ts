@@ -137,7 +137,7 @@ function exportFamilies ({ logsDropped, metricsFailed }: ExportLoad): Family[] {
           single(
             'counter',
             'headgate_log_records_dropped_total',
-            'Log records that no collector got.',
+            'Log records that were not delivered to a collector.',
             logsDropped
           )
         ]),
@@ -147,7 +147,7 @@ function exportFamilies ({ logsDropped, metricsFailed }: ExportLoad): Family[] {
           single(
             'counter',
             'headgate_metric_exports_failed_total',
-            'Requests with metrics that no collector took.',
+            'Requests with metrics that failed.',
             metricsFailed
           )
         ])
@@ -202,7 +202,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
     single(
       'gauge',
       'headgate_answer_cache_bytes',
-      'Memory of the answers that are kept.',
+      'Memory of cached answers.',
       services.answerCache?.bytes ?? 0
     ),
     ...upstreamFamilies(services.providers),
@@ -221,7 +221,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
     single(
       'counter',
       'headgate_call_bodies_dropped_total',
-      'Calls whose bodies were to be kept and were dropped.',
+      'Calls whose bodies should have been kept but were dropped.',
       bodiesDropped
     ),
     ...(spansDropped === undefined
@@ -230,7 +230,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
           single(
             'counter',
             'headgate_spans_dropped_total',
-            'Spans of calls that no collector got.',
+            'Spans of calls that were not delivered to a collector.',
             spansDropped
           )
         ]),
@@ -310,7 +310,7 @@ function upstreamFamilies (providers: Providers): Family[] {
     family(
       'gauge',
       'headgate_upstream_waiting',
-      'Requests that wait for a connection to this provider.',
+      'Requests waiting for a connection to this provider.',
       ({ waiting }) => waiting
     ),
     family(

@@ -18,7 +18,7 @@ export const adminKeyHandlers: AdminHandlers<
     if (!isAtLeast(principal.role, role)) {
       throw new GatewayError('insufficient_permissions', {
         param: 'role',
-        message: 'You cannot give a higher role than your own.'
+        message: 'You cannot give a role higher than your own.'
       })
     }
     if (scopes?.some(scope => principal.scopes?.includes(scope) === false) === true) {

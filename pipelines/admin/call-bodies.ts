@@ -7,11 +7,11 @@ import type { AdminHandlers } from './handler.ts'
 
 /** Reasons why a call has no bodies, by their state. */
 const reasons: Readonly<Record<string, string>> = {
-  expired: 'They were kept, and their time is over.',
-  dropped: 'There was no memory for them when the call ended. `calls.kept_memory_bytes` may be more.'
+  expired: 'They were kept, and have expired.',
+  dropped: 'There was no memory for them when the call ended. Raise `calls.kept_memory_bytes` to keep more.'
 }
 const notKept =
-  'They were not kept: `calls.keep_bodies` of the configuration says for which projects they are.'
+  'They were not kept: `calls.keep_bodies` in the configuration lists the projects whose bodies are kept.'
 
 export const callBodyHandlers: AdminHandlers<'GET /admin/v1/calls/:call_id/bodies'> = {
   'GET /admin/v1/calls/:call_id/bodies': async call => {
@@ -30,7 +30,7 @@ export const callBodyHandlers: AdminHandlers<'GET /admin/v1/calls/:call_id/bodie
     }
     if (!isAtLeast(principal.role, bodies.readable_by)) {
       throw new GatewayError('insufficient_permissions', {
-        message: `This needs the role \`${bodies.readable_by}\`.`
+        message: `This requires the role \`${bodies.readable_by}\`.`
       })
     }
     await audit(call, { action: 'call.read_bodies', subject: { id, name }, after: { project_id } })

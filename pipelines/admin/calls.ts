@@ -67,14 +67,14 @@ export const callHandlers: AdminHandlers<
     await callFilter(call) // refuses a wrong one before the answer begins
     if ((followers.get(principalOf(call).id) ?? 0) >= maxOfUser) {
       throw new GatewayError('overloaded', {
-        message: `You follow the calls in ${maxOfUser} places already. Close one of them.`,
+        message: `You are already following the calls in ${maxOfUser} places. Close one of them.`,
         retryAfterSeconds: 10
       })
     }
     const all = [...followers.values()].reduce((sum, count) => sum + count, 0)
     if (all >= maxFollowers) {
       throw new GatewayError('overloaded', {
-        message: 'Too many follow the calls already.',
+        message: 'Too many people are following the calls already. Try again later.',
         retryAfterSeconds: 10
       })
     }

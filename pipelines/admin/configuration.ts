@@ -28,7 +28,7 @@ export const configurationHandlers: AdminHandlers<
     checkUnscoped(call, 'save the configuration')
     if (!mayEdit(principalOf(call), settings)) {
       throw new GatewayError('insufficient_permissions', {
-        message: 'The configuration is not saved here: `dashboard.edit_config` is not set.'
+        message: 'The configuration cannot be saved here: `dashboard.edit_config` is not set.'
       })
     }
     const { changed, needs_restart } = await configuration.save(

@@ -83,7 +83,7 @@ export const keyHandlers: AdminHandlers<
     const { id: projectId } = await usableProject(call, call.request.project_id)
     const { name, role } = principalOf(call)
     if (role === 'viewer') {
-      throw new GatewayError('insufficient_permissions', { message: 'This needs the role `member`.' })
+      throw new GatewayError('insufficient_permissions', { message: 'This requires the role `member`.' })
     }
     takeQuota(call)
     const expiresAtMs = Date.now() + playgroundMs
@@ -193,7 +193,7 @@ function checkOwner (
 function checkOwned (call: AdminCall, { owner_id: ownerId }: Key): void {
   if (ownerId === null || ownerId === principalOf(call).id || isAdmin(call)) return
   throw new GatewayError('insufficient_permissions', {
-    message: 'A key that somebody else owns gets a new text from its owner or an admin. Create a key of your own.'
+    message: 'Only the owner of a key or an admin can rotate it. Create a key of your own.'
   })
 }
 

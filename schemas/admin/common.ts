@@ -129,5 +129,5 @@ export function between<N extends string> (
 /** The parameters of every list. */
 export const pageQuery = {
   limit: { description: 'Number of entries, from 1 to 200. Default: 50.', type: 'integer' },
-  cursor: { description: '`next_cursor` of the page before.', type: 'string' }
+  cursor: { description: '`next_cursor` of the previous page.', type: 'string' }
 } as const satisfies Record<string, QueryParameter>

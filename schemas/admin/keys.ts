@@ -107,7 +107,7 @@ export const KeyRotation = Request({
       minimum: 0,
       maximum: 30 * 86_400_000,
       default: 0,
-      description: 'Time for which the old text works as well.'
+      description: 'Time for which the old secret still works.'
     })
   )
 })

@@ -127,7 +127,7 @@ export const adminRoutes = {
   },
   'POST /admin/v1/sign-in/invitation': {
     operationId: 'acceptInvitation',
-    summary: 'Accept an invitation: makes the user, and signs in.',
+    summary: 'Accept an invitation: creates the user, and signs in.',
     role: 'none',
     request: InvitationSignIn,
     answer: NewSession
@@ -155,7 +155,7 @@ export const adminRoutes = {
   },
   'GET /admin/v1/sign-in/oidc/callback': {
     operationId: 'signInByOidc',
-    summary: 'Sign in someone whom the provider has sent back. Sets the cookie of the session.',
+    summary: 'Complete a sign-in at the provider of OpenID Connect. Sets the cookie of the session.',
     role: 'none',
     query: {
       code: { description: 'Of the provider.', type: 'string' },
@@ -257,7 +257,7 @@ export const adminRoutes = {
   },
   'POST /admin/v1/users/:user_id/link': {
     operationId: 'createSignInLink',
-    summary: 'Make a one-time link by which the user signs in.',
+    summary: 'Create a one-time link with which the user signs in.',
     role: 'admin',
     scope: 'users:write',
     answer: OneTimeLink
@@ -386,7 +386,7 @@ export const adminRoutes = {
   },
   'POST /admin/v1/keys/:key_id/rotate': {
     operationId: 'rotateKey',
-    summary: 'Give a key a new text.',
+    summary: 'Replace the secret of a key.',
     role: 'member',
     scope: 'keys:write',
     request: KeyRotation,
@@ -401,7 +401,7 @@ export const adminRoutes = {
   },
   'POST /admin/v1/playground/key': {
     operationId: 'createPlaygroundKey',
-    summary: 'Make a key of an hour for calls of the page itself.',
+    summary: 'Create a key that lasts an hour, for calls of the page itself.',
     role: 'self',
     needsCredential: true,
     request: PlaygroundKeyRequest,
@@ -418,7 +418,7 @@ export const adminRoutes = {
   },
   'POST /admin/v1/admin-keys': {
     operationId: 'createAdminKey',
-    summary: 'Create a key of the admin API, of the own role at most.',
+    summary: 'Create a key of the admin API, with your own role at most.',
     role: 'admin',
     scope: 'users:write',
     request: NewAdminKey,
@@ -539,7 +539,7 @@ export const adminRoutes = {
   },
   'POST /admin/v1/stages/try': {
     operationId: 'tryStages',
-    summary: 'Have the stages look at a text. What they call does the same as for a call.',
+    summary: 'Have the stages look at a text. Services that they use are called as for a call.',
     role: 'admin',
     scope: 'configuration:read',
     request: StageTrial,
@@ -603,7 +603,7 @@ export const adminRoutes = {
   },
   'POST /admin/v1/alerts/test': {
     operationId: 'testAlertChannel',
-    summary: 'Send a test to a channel, once, and say what became of it.',
+    summary: 'Send a test to a channel, once, and return the result.',
     role: 'admin',
     scope: 'alerts:write',
     request: AlertTest,

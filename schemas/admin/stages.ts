@@ -41,7 +41,7 @@ export const triedPoints = ['request', 'answer'] as const
 
 export const StageTrial = Request({
   text: Type.String({ minLength: 1, maxLength: 20_000 }),
-  point: OneOf([...triedPoints], { description: 'As what it is looked at.' })
+  point: OneOf([...triedPoints], { description: 'The point at which it is looked at.' })
 })
 export type StageTrial = Static<typeof StageTrial>
 

@@ -14,7 +14,7 @@ export type SecretReference = string & { readonly [namesSecret]: true }
 export const notWrittenHere = 'secrets are not written here: name a variable (env:NAME) or a file (file:PATH)'
 
 const howToWrite =
-  ' As `env:NAME` or `file:PATH`, never the secret itself; white space around it is left out.'
+  ' As `env:NAME` or `file:PATH`, never the secret itself; white space around it is ignored.'
 
 /** Returns the description of a secret without the note on how to write one, for a page that has it once. */
 export function withoutNote (description: string): string {

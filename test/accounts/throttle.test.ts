@@ -157,12 +157,12 @@ t.test(
     }
     for (const _ of times(5)) throttle.begin('192.0.2.1', 'ada')
     t.same(refusal(), {
-      message: 'Too many attempts to sign in. Try again in 15 minutes.',
+      message: 'Too many sign-in attempts. Try again in 15 minutes.',
       retryAfterSeconds: 900
     })
     nowMs += 14.5 * 60_000
     t.same(refusal(), {
-      message: 'Too many attempts to sign in. Try again in 1 minute.',
+      message: 'Too many sign-in attempts. Try again in 1 minute.',
       retryAfterSeconds: 30
     })
     nowMs += 30_000

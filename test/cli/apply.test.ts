@@ -282,7 +282,7 @@ keys:
     ],
     [
       { keys: [{ name: 'k' }, { name: 'l', project: 'none' }] },
-      /l is to be in the project none, which does not exist/
+      /l is in the project none, which does not exist/
     ],
     [
       { keys: [{ name: 'k' }, { name: 'configured', models: ['a/b'] }] },

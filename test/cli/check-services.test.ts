@@ -49,7 +49,7 @@ mcp_servers:
     })
     t.match(found.get('accounts.oidc'), {
       state: 'problem',
-      text: 'the issuer calls itself https://elsewhere.example: write that in accounts.oidc.issuer'
+      text: 'the issuer calls itself https://elsewhere.example: set accounts.oidc.issuer to that'
     })
     t.match(found.get('metrics'), { state: 'problem', text: /cannot be used: .*EADDRINUSE/ })
     t.match(found.get('usage.exports.gone'), { state: 'problem', text: /gone: ENOENT/ })

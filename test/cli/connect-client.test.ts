@@ -45,7 +45,7 @@ t.test('settings are written beside those of a file, which is kept', async t => 
   const content = async (file: string): Promise<string> => await readFile(join(directory, file), 'utf8')
   t.match(await write('claude-code', 'settings.json'), {
     code: 0,
-    out: /^Written: .*settings\.json\. Before: .*settings\.json\.backup\n/
+    out: /^Written: .*settings\.json\. The previous file is now .*settings\.json\.backup\.\n/
   })
   t.match(JSON.parse(await content('settings.json')), {
     permissions: { allow: ['Read'] },
@@ -111,12 +111,12 @@ t.test(
     t.match(await connect(), { code: 2, error: /--model MODEL is required, since the sandbox is off/ })
     t.match(await connect('--model', 'openai/gpt-4.2'), {
       code: 0,
-      out: /# This gateway knows no model openai\/gpt-4\.2\. Did you mean openai\/gpt-4\.1\?/
+      out: /# This gateway has no model named openai\/gpt-4\.2\. Did you mean openai\/gpt-4\.1\?/
     })
-    t.notMatch((await connect('--model', 'openai/gpt-4.1')).out, /knows no model/)
+    t.notMatch((await connect('--model', 'openai/gpt-4.1')).out, /has no model named/)
     t.notMatch(
       (await connect('--model', 'anything', '--url', 'https://elsewhere.example')).out,
-      /knows no model/,
+      /has no model named/,
       'of another gateway nothing is known'
     )
   }

@@ -70,7 +70,7 @@ t.test('a socket that is closed while it connects says so, once', async t => {
   await until(() => sockets.length === 1, 'the connection')
   close()
   await until(() => sockets[0]?.destroyed === true, 'the server to see it closed')
-  t.match(results, [{ message: 'the connection was closed before it was made' }])
+  t.match(results, [{ message: 'the connection was closed before it was established' }])
   t.equal(results.length, 1)
 })
 

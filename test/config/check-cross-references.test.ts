@@ -338,7 +338,7 @@ t.test('a stage has what its kind needs, and nothing that it does not take', t =
     ),
     [
       'headgate.yaml:2:44  stages[0].model  must be `provider/model`, of a provider of this configuration that is enabled',
-      'headgate.yaml:2:92  stages[1].model  is of a provider without an API for moderations',
+      'headgate.yaml:2:92  stages[1].model  belongs to a provider without a moderation API',
       'headgate.yaml:2:113  stages[1].action  `use: moderation` can only refuse or report'
     ]
   )
@@ -414,7 +414,7 @@ usage: { routes: [{ route: r, tags: [] }, { route: r, tags: [] }] }
         'limits.tags[1].tag  another entry has this tag',
         'limits.tags[1].budget.every  needs `from`, the time at which one of these periods begins, such as 2030-01-31T00:00:00Z',
         'limits.models[1].model  another entry has this model',
-        'end_users.default_budget.per  must end: hour, day, week or month',
+        'end_users.default_budget.per  must be a period that ends: hour, day, week or month',
         'end_users.budgets  cannot be set together with `default_budget`: put all budgets into `budgets`',
         'end_users.budgets[0].every  must be at most 366d',
         'usage.routes[1].route  another entry has this route'

@@ -25,7 +25,7 @@ keys:
     ),
     [
       'headgate.yaml:3:14  models.a.alias  refers back to itself',
-      'headgate.yaml:4:3  models.fast  requires the prefix of a provider, or an alias',
+      'headgate.yaml:4:3  models.fast  must begin with the id of a provider and a slash, or be an alias',
       'headgate.yaml:5:18  models.wrong.alias  must be text',
       'headgate.yaml:6:32  models.named.display_name  not together with alias',
       'headgate.yaml:6:52  models.named.price  not together with alias',
@@ -62,7 +62,7 @@ keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-ow
     'headgate.yaml:2:31  providers.gpu.options.pace  warning: has no effect on this kind',
     'headgate.yaml:3:81  providers.azure.options.pace  warning: has no effect on this kind',
     'headgate.yaml:4:24  models.fast.alias  warning: is not in the catalogue; its provider may know it; did you mean openai/gpt-5?',
-    'headgate.yaml:5:16  routes.all[0]  warning: is of a disabled provider, so it is never tried',
+    'headgate.yaml:5:16  routes.all[0]  warning: belongs to a disabled provider, so it is never tried',
     'headgate.yaml:5:30  routes.all[1]  warning: is not in the catalogue; its provider may know it; did you mean sandbox/echo?',
     'headgate.yaml:5:76  routes.none  warning: refers only to disabled providers',
     'headgate.yaml:5:103  routes.off  warning: refers only to disabled providers',

@@ -123,7 +123,7 @@ t.test('a problem says its parts separately', async t => {
     'headgate.yaml:5:7  routes.c[0]  refers back to itself'
   ])
   t.same(lines(t, 'models:\n  fast: {hidden: true}\n  brisk: {alias: fast}'), [
-    'headgate.yaml:2:3  models.fast  requires the prefix of a provider, or an alias'
+    'headgate.yaml:2:3  models.fast  must begin with the id of a provider and a slash, or be an alias'
   ])
   t.same(
     lines(

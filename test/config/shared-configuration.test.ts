@@ -72,7 +72,7 @@ t.test('a worker and a primary of different versions have nothing to do with eac
     )
     await t.rejects(receiveConfiguration(other.primary), {
       name: 'OtherVersionError',
-      message: `its primary process of ${said}: restart the gateway`
+      message: `its primary process ${said}: restart the gateway`
     })
   }
 })

@@ -537,7 +537,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await dialog.getByLabel('Allow models without a known price').check()
     t.same(await accessibilityFaults(page), [])
     await dialog.getByRole('button', { name: 'Create key' }).click()
-    await dialog.getByText('not a time zone that is known').first().waitFor()
+    await dialog.getByText('is not a known time zone').first().waitFor()
     await dialog.getByLabel('Time zone').fill('Europe/Berlin')
     await dialog.getByRole('button', { name: 'Create key' }).click()
     await dialog.getByRole('button', { name: 'Done' }).click()

@@ -226,7 +226,7 @@ const seen = (upstreams: Started['upstreams']): string =>
     .flatMap(({ requests }) => requests.map(({ path, text }) => path + text))
     .join('\n')
 
-const message = 'The stage `islands` refused this call: it holds island.'
+const message = 'The stage `islands` refused this call: it contains island.'
 const refusals: Readonly<Record<keyof typeof dialects, Json>> = {
   chat: { error: { message, code: 'content_refused', type: 'invalid_request_error' } },
   completions: { error: { message, code: 'content_refused', type: 'invalid_request_error' } },
@@ -572,7 +572,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
       const text = await response.text()
       calls++
       t.equal(response.status, 400, `${path}: ${text.slice(0, 300)}`)
-      t.match(text, /The stage `islands` refused this call: it holds island\./, path)
+      t.match(text, /The stage `islands` refused this call: it contains island\./, path)
     }
     t.equal(upstreams['others']?.requests.length, 0)
     for (const [path, request, answers] of Object.values(others).flat()) {
@@ -582,7 +582,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
       const text = await response.text()
       calls++
       t.notOk(holdsWord(text), `${title}: ${text.slice(0, 500)}`)
-      if (answers) t.match(text, /The stage `islands` refused this call: it holds island\./, title)
+      if (answers) t.match(text, /The stage `islands` refused this call: it contains island\./, title)
       else t.equal(response.status, 200, title)
     }
     calls += await askLater(t, started, 'refuse')
@@ -1022,7 +1022,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
                 } else {
                   t.equal(second, undefined, title)
                   t.notOk(holdsWord(text), `${title}: ${text}`)
-                  t.match(text, /The stage `islands` refused this call: it holds island\./, title)
+                  t.match(text, /The stage `islands` refused this call: it contains island\./, title)
                   if (at === 'tool_call') {
                     t.equal(tools.counts['tool look'], undefined, `${title}: no tool runs`)
                   }

@@ -55,7 +55,7 @@ t.test('what is reported takes nothing from others, and what is refused says whi
       ),
     {
       code: 'content_refused',
-      message: 'The stage `no` refused this call: it holds two_letters.'
+      message: 'The stage `no` refused this call: it contains two_letters.'
     }
   )
   t.throws(

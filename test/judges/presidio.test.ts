@@ -104,7 +104,7 @@ for (const [name, start] of Object.entries(services)) {
     })
     t.same(await look(t, url, ['Hello', '']), {})
     t.same(await look(t, url, ['Mail ada@example.com'], { action: 'refuse' }), {
-      refusal: 'it holds EMAIL_ADDRESS',
+      refusal: 'it contains EMAIL_ADDRESS',
       findings: 1
     })
     t.same(await look(t, url, ['Mail ada@example.com'], { entities: ['CREDIT_CARD'] }), {})

@@ -22,12 +22,12 @@ t.test('an answer fails that lost a frame, changed a text or broke off', async t
   const stream = (parts: readonly string[]): Buffer[] => [Buffer.from(parts.join(''))]
   const check = (): AnswerCheck => new AnswerCheck({ frames: texts.length + 4, text: texts.join('') })
   t.throws(() => check().answer(stream(pieces.toSpliced(7, 1))), /204 frames were sent, 203 came/)
-  t.throws(() => check().answer(stream(pieces.toSpliced(7, 1, pieces[8] ?? ''))), /another text came/)
+  t.throws(() => check().answer(stream(pieces.toSpliced(7, 1, pieces[8] ?? ''))), /a different text came/)
   t.throws(() => check().answer(stream([...pieces.slice(0, -1), pieces[7] ?? ''])), /frames were sent/)
   t.throws(() => check().answer(stream([...pieces, roleFrame].toSpliced(7, 1))), /does not end/)
   t.throws(
     () => new AnswerCheck({ frames: 0, text: completeText }).answer([Buffer.from('{"choices":[]}')]),
-    /another answer/
+    /a different answer/
   )
   t.match(lastFrames, /data: \[DONE\]\n\n$/)
 })

@@ -53,7 +53,7 @@ t.test('refused, wrong and broken answers have failed, each with its reason', as
   t.same([due, answered, costUsd], [8, 2, 1])
   const reasons = Object.keys(failures).toSorted()
   t.equal(reasons.length, 3)
-  t.match(reasons, [/^429 budget_exceeded$/, /^502$/, /^another answer came/])
+  t.match(reasons, [/^429 budget_exceeded$/, /^502$/, /^a different answer came/])
 })
 
 t.test('a call that is not answered in time has failed', async t => {

@@ -67,7 +67,7 @@ t.test('ten turns are what a loop gets that does not say', async t => {
 
 t.test('calls are admitted up to the limit of the request, over all turns', async t => {
   const loop = new LoopLimits(limits, { max_tool_calls: 3 })
-  const refusal = 'The request allows no more calls of tools.'
+  const refusal = 'The request allows no more tool calls.'
   t.same(
     [2, 2, 1].map(count => loop.admit(calls(count))),
     [[undefined, undefined], [undefined, refusal], [refusal]]
@@ -81,16 +81,16 @@ t.test('calls are admitted up to the limit of the request, over all turns', asyn
 t.test(
   'of calls that the caller has consented to, those of one turn are admitted, and as many with the same arguments as a model may make',
   async t => {
-    const perTurn = 'The maximum number of calls of tools in one turn is 2.'
+    const perTurn = 'The maximum number of tool calls in one turn is 2.'
     t.same(new LoopLimits(limits, {}).admitApproved(calls(4)), [undefined, undefined, perTurn, perTurn])
-    const identical = 'The maximum number of calls of a tool with the same arguments is 2.'
+    const identical = 'The maximum number of calls to a tool with the same arguments is 2.'
     const loop = new LoopLimits({ ...limits, callsPerTurn: 8 }, { max_tool_calls: 3 })
     t.same(loop.admitApproved([call('a'), call('a'), call('a'), call('a', '{"x":1}'), call('b')]), [
       undefined,
       undefined,
       identical,
       undefined,
-      'The request allows no more calls of tools.'
+      'The request allows no more tool calls.'
     ])
     t.equal(loop.stopReason([call('b')], state()), undefined, 'one that was not run is not counted')
     t.equal(

@@ -206,12 +206,12 @@ t.test(
       toolName: 'look',
       serverName: 'mine',
       isError: true,
-      result: 'The maximum number of calls of tools in one turn is 4.'
+      result: 'The maximum number of tool calls in one turn is 4.'
     })
     t.match(turnCalls[0]?.request.messages.at(-1), {
       role: 'tool',
       tool_call_id: 'mcpr_999',
-      content: 'The tool was not called: The maximum number of calls of tools in one turn is 4.'
+      content: 'The tool was not called: The maximum number of tool calls in one turn is 4.'
     })
   }
 )

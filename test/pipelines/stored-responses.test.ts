@@ -911,7 +911,7 @@ t.test(
         arguments: '{"message":"1b"}',
         status: 'failed',
         output: null,
-        error: { content: [{ text: 'The request allows no more calls of tools.' }] }
+        error: { content: [{ text: 'The request allows no more tool calls.' }] }
       },
       { type: 'message', content: [{ text: 'done' }] }
     ])
@@ -970,8 +970,8 @@ t.test(
       output: null,
       error: { content: [{ text }] }
     })
-    const identical = 'The maximum number of calls of a tool with the same arguments is 1.'
-    const perTurn = 'The maximum number of calls of tools in one turn is 3.'
+    const identical = 'The maximum number of calls to a tool with the same arguments is 1.'
+    const perTurn = 'The maximum number of tool calls in one turn is 3.'
     t.match(
       output.filter(({ type }) => type !== 'mcp_list_tools'),
       [

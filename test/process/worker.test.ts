@@ -90,7 +90,7 @@ t.test(
     t.same(await settles(once(worker, 'exit'), 'the worker to end'), [1, null])
     t.match(sent, [
       { configuration: 'request' },
-      { failure: /^this worker is of version .*, and its primary process of an earlier one: restart/ }
+      { failure: /^this worker has version .*, and its primary process an earlier one: restart/ }
     ])
     t.equal(sent.length, 2)
   }

@@ -41,11 +41,11 @@ t.test(
     t.throws(() => providerChoice({ 'x-provider': 'xai' }, providers), {
       code: 'unknown_provider',
       param: 'X-Provider',
-      message: 'X-Provider must be one of: groq, openai.'
+      message: '`X-Provider` must be one of: groq, openai.'
     })
     t.throws(() => providerChoice({ 'x-provider': 'anthropic' }, providers), { code: 'unknown_provider' })
     t.throws(() => providerChoice({ 'x-provider': 'xai', 'x-provider-key': 'k' }, providers), {
-      message: 'X-Provider must be one of: anthropic, groq, openai.'
+      message: '`X-Provider` must be one of: anthropic, groq, openai.'
     })
     t.match(providerChoice({ 'x-provider': 'anthropic', 'x-provider-key': 'k' }, providers), {
       providerId: 'anthropic'

@@ -232,7 +232,7 @@ t.test(
       t.equal(refused.status, 503, to)
       t.match(
         await refused.text(),
-        /Calls of this key have to pass the stage `gone`, which is not in the configuration/,
+        /Calls of this key must pass the stage `gone`, which is not in the configuration/,
         to
       )
       const hasFile = Object.values(body).some(value => value instanceof File)

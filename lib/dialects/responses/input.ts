@@ -254,7 +254,10 @@ function checkBackground (
 ): void {
   if (request.background !== true) return
   if (request.store === false) {
-    throw new GatewayError('invalid_value', { param: 'background', message: '`background` needs `store`.' })
+    throw new GatewayError('invalid_value', {
+      param: 'background',
+      message: '`background` requires `store`.'
+    })
   }
   if (archive?.keeps !== true) {
     throw new GatewayError('unsupported_parameter', {
@@ -265,7 +268,7 @@ function checkBackground (
   if (bodyBytes > archive.maxBodyBytes) {
     throw new GatewayError('file_too_large', {
       param: 'background',
-      message: `The body of a response in the background may have up to ${formatMegabytes(archive.maxBodyBytes)}.`
+      message: `The body of a request with \`background\` may have up to ${formatMegabytes(archive.maxBodyBytes)}.`
     })
   }
 }

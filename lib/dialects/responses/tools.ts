@@ -119,7 +119,7 @@ function grammarNote (format: CustomTool['format']): string | undefined {
 function takenLabel (path: string): GatewayError {
   return new GatewayError('invalid_value', {
     param: `${path}.server_label`,
-    message: 'Another MCP server of the request has this label. Send a different one.'
+    message: 'Another tool server in the request has this label. Send a different one.'
   })
 }
 
@@ -128,13 +128,13 @@ function serverOf (tool: McpTool, path: string): ToolServerSpec {
   if (typeof url !== 'string') {
     throw unsupported(
       `${path}.server_url`,
-      'An MCP server needs `server_url`: connectors and tunnels are not available here.'
+      'A tool server needs `server_url`: connectors and tunnels are not available here.'
     )
   }
   if (isObject(allowed) && allowed['read_only'] != null) {
     throw unsupported(
       `${path}.allowed_tools.read_only`,
-      'Servers are not trusted to say which tools only read: send `tool_names`.'
+      'Tool servers are not trusted to say which tools are read-only: send `tool_names`.'
     )
   }
   const allowedNames = isObject(allowed) ? allowed['tool_names'] : allowed

@@ -120,7 +120,7 @@ t.test('a channel can be tested by admins, and its secrets are not shown', async
   })
   t.match(
     receiver.requests.map(({ json }) => json),
-    [{ type: 'test', data: { message: /^A test of alerts by admin 1\.$/ } }]
+    [{ type: 'test', data: { message: /^Test alert, sent by admin 1\.$/ } }]
   )
   t.equal((await send('POST /admin/v1/alerts/test', { channel: 'webhooks.other' })).status, 404)
   t.equal((await send('POST /admin/v1/alerts/test', {})).status, 422)

@@ -145,7 +145,7 @@ t.test('nothing is kept unless the project of the key keeps it', async t => {
   await owner.send(`DELETE /admin/v1/projects/${project.id}`)
   t.match(await owner.send(`GET /admin/v1/calls/${kept}/bodies`), {
     status: 404,
-    body: { error: { message: /their time is over/ } }
+    body: { error: { message: /have expired/ } }
   })
 })
 

@@ -501,7 +501,7 @@ t.test('someone who is demoted before what they change is stored changes nothing
     inRead(reads, async () => await accounts.changeUser(person.user, { role: 'viewer' }))
     const path = route.replace(':self', person.user.id).replace(':other', other.user.id)
     const { status, body: answer } = await person.send(path, body)
-    t.match([status, answer.error], [403, { message: 'Your role has changed just now.' }], route)
+    t.match([status, answer.error], [403, { message: 'Your role has just changed. Try again.' }], route)
     t.match(await accounts.users.find(person.user.id), { role: 'viewer' }, route)
     t.match(await accounts.users.find(other.user.id), { role: 'member' }, route)
     for (const table of ['invitations', 'sign_in_links'] as const) {

@@ -62,7 +62,7 @@ function Missing ({
 }: {
   readonly call: Call
 }): JSX.Element {
-  if (state === 'expired') return <p class='faint'>They were kept, and their time is over.</p>
+  if (state === 'expired') return <p class='faint'>They were kept, and have expired.</p>
   if (state === 'dropped') {
     return (
       <p class='faint'>
