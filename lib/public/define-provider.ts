@@ -8,11 +8,7 @@ export type ProviderDefinition = Pick<Provider, 'id' | 'transport' | 'adapters'>
  * Creates a provider of your own: an id, which is the prefix of its models, a transport that carries
  * requests to it, and an adapter for each capability it has.
  *
-<<<<<<< HEAD
- * @param definition `authorize` gives the headers that carry the credential; default: none
-=======
- * @param parts `authorize` gives the credential of a request; default: none
->>>>>>> 18e3eb17 (wip)
+ * @param definition `authorize` gives the credential of a request; default: none
  */
 export function defineProvider (definition: ProviderDefinition): Provider {
   const [configured] = defaultSettings().providers
