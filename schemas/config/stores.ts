@@ -134,7 +134,7 @@ export const UsageConfig = Section(
     ),
     expose_cost: Type.Boolean({
       default: true,
-      description: 'Tell callers what a call cost and what is left of its budget, by `x-headgate-cost-usd`, `x-headgate-budget-remaining-usd` and `usage.cost`.'
+      description: 'Tell callers what a call cost and what is left of its budget, by `x-headgate-cost-usd`, `x-headgate-budget-remaining-usd` and the `cost` in the usage of an answer.'
     }),
     projects: Type.Array(UsageProjectConfig, {
       default: [],
