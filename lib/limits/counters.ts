@@ -5,9 +5,8 @@
  * settles its actual usage when it has ended. Nothing here awaits, so nothing interleaves.
  *
  * Of each sum: left = amount − used − reserved − elsewhere; `docs/budgets.md` calls these recorded, reserved
- * here and reserved elsewhere. An amount is in one of these places at any time: reserved while its call is
- * open, used once it has ended; what other processes have used or reserved is elsewhere until the ledger has
- * it.
+ * here and reserved elsewhere. An amount is reserved while its call is open, and used once it has ended; what
+ * other processes have used or reserved is elsewhere until the ledger has it.
  */
 
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'

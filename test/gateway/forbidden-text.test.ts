@@ -81,7 +81,7 @@ const kinds: Readonly<
         action !== 'refuse'
           ? { texts: texts.map(text => text.replaceAll(word, '[island]')) }
           : found
-            ? { refuse: 'it holds island' }
+            ? { refuse: 'it contains island' }
             : {}
       return { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(answer)] }
     })
