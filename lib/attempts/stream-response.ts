@@ -98,12 +98,14 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     try {
       while (!this.#finished) {
         this.#pending ??= this.#bytes.next()
+        const waitsSinceMs = performance.now()
         // A failure comes out of the read below.
         const first = await Promise.race([
           this.#pending.then(undefined, () => undefined),
           over.elapsed,
           ...(slowAfter === undefined ? [] : [slowAfter.elapsed])
         ])
+        this.#idleMs += performance.now() - waitsSinceMs
         if (first === 'slow') {
           if (slow?.mayGiveUp('before_output') === true) throw tooSlow()
           slowAfter = undefined

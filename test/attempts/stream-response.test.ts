@@ -166,6 +166,16 @@ t.test('bytes without events are waited for only so long', async t => {
   await waiting
 })
 
+t.test('so are those before the first visible output, however long it is held', async t => {
+  const { response, send, body } = start({ idleEventsMs: 20 })
+  const beganMs = performance.now()
+  const opening = t.rejects(response.untilVisible(60_000), { code: 'upstream_timeout' })
+  await until(() => performance.now() - beganMs > 40, 'the wait to be too long')
+  send(': ping\n\n')
+  body.end()
+  await opening
+})
+
 t.test('closing gives up a body that has not ended', async t => {
   const open = start()
   open.response.close()
