@@ -279,7 +279,7 @@ t.test('wrong options are refused before anything is measured', async t => {
     [[a, a, '--rates', '50,fast'], /--rates must be between 1 and 5000, not "fast"/],
     [[a, a, '--seconds', '61'], /--seconds must be between 0\.1 and 60/],
     [[a, a, '--rates', '5000', '--seconds', '60'], /this makes 3600000 calls, more than 500000/],
-    [[a, a, '--lanes', 'none'], /no lane holds "none"; there are "JSON, 1 KB body"/],
+    [[a, a, '--lanes', 'none'], /no lane contains "none"; there are "JSON, 1 KB body"/],
     [[a, a, '--listen', '8790'], /--listen must be HOST:PORT, not "8790"/],
     [[a, a, '--key-a', 'env:NOT_SET'], /--key-a: the variable NOT_SET is not set/],
     [[a, a, '--pid-a', '1', '--metrics-a', a], /give --pid-a or --metrics-a, not both/]

@@ -129,7 +129,7 @@ t.test('an entry without counterpart is exit code 1, and wrong usage is 2', asyn
   })
   t.match(await headgate(t, ['import', 'bifrost', '--config', 'x', '--database', 'env:X'], directory), {
     code: 2,
-    error: /--database is of LiteLLM/
+    error: /--database is for LiteLLM only/
   })
   t.match(await headgate(t, ['import', 'bifrost'], directory), {
     code: 2,

@@ -38,7 +38,7 @@ t.test('workers share the limits of a key and the usage records', async t => {
   )
   t.match(await usage('--since', '2999-01-01'), { code: 0, out: 'No usage recorded.' })
   t.match(await usage('--by', 'modle'), { code: 2, error: /did you mean "model"/ })
-  t.match(await usage('--by', 'session', '--top', '0'), { code: 2, error: /--top is "0"; use a whole number from 1/ })
+  t.match(await usage('--by', 'session', '--top', '0'), { code: 2, error: /--top must be a whole number from 1 to 10000, not "0"/ })
   t.match(await usage('--since', 'long ago'), { code: 2, error: /must be a date/ })
 })
 
