@@ -223,7 +223,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     return undefined
   }
 
-  /** Counts the time that bytes without an event have taken: there is no wait between those of a flood. */
+  /** Counts the time spent on bytes without an event as well: a flood of them leaves nothing to wait for. */
   #checkIdle (arrivedMs: number): void {
     this.#idleMs += performance.now() - arrivedMs
     if (this.#idleMs > this.#idleEventsMs) throw new GatewayError('upstream_timeout')

@@ -236,7 +236,7 @@ class JudgedText extends RunningText {
   }
 }
 
-/** Characters that are compared at once: one after the other, millions take a tenth of a second. */
+/** Characters compared at a time: comparing millions one by one takes a tenth of a second. */
 const blockLength = 4096
 
 /** Returns what differs, from the first to the last character of it. @param at the place of the text */

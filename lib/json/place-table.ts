@@ -86,7 +86,7 @@ export function pieceOf (place: TextPlace): TextPlace {
 /** Returns the text to put in place of one; what it returns for a `fixed` one is not used. It may throw. */
 export type ReplaceText = (text: string, place: TextPlace) => string
 
-/** Replaces a value at a place. */
+/** Replaces a value by what the nodes of the table say of it. */
 type ReplaceValue = (value: unknown, nodes: readonly Node[], below: TextPlace | undefined) => unknown
 
 /** Values and keys that are replaced in a turn of the event loop. */
@@ -130,7 +130,7 @@ export class PlaceTable {
     return inner(value, [this.#root], undefined) as T
   }
 
-  /** Does the same to a large value in turns of the event loop, names of members before what is in them. */
+  /** Does the same in turns of the event loop, for a large value. Names come before values. */
   async replaceInTurns<T> (value: T, replace: ReplaceText): Promise<T> {
     let left = turnNodes
     const atOnce: ReplaceValue = (value, nodes, below) =>
@@ -146,7 +146,7 @@ export class PlaceTable {
       if (Array.isArray(value) && value.length > 1) {
         const middle = Math.floor(value.length / 2)
         const [first, second] = [value.slice(0, middle), value.slice(middle)]
-        // lists stay lists
+        // a part of a list stays a list
         const one = await inTurns(first, nodes, below) as unknown[]
         const other = await inTurns(second, nodes, below) as unknown[]
         return one === first && other === second ? value : one.concat(other)

@@ -105,7 +105,7 @@ function * objectParts (object: object): Generator<string, void, undefined> {
   yield before === '{' ? '{}' : '}'
 }
 
-/** Counts values and keys, up to `most`; so many characters of a string weigh as much as a value. */
+/** Counts values and keys, up to `most`; a long string counts as several. */
 export function nodesIn (value: unknown, most: number): number {
   if (typeof value === 'string') return 1 + value.length / charactersPerNode
   if (!isContainer(value)) return 1

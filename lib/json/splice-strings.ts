@@ -28,7 +28,7 @@ export function spliceStrings (text: string, before: unknown, after: unknown): s
   return step.value ?? JSON.stringify(after)
 }
 
-/** Does the same to a large text in turns of the event loop. What it returns has no key twice. */
+/** Does the same in turns of the event loop, for a large text. The result has no key twice. */
 export async function spliceInTurns (text: string, before: unknown, after: unknown): Promise<string> {
   const steps = new Splicer(text, true).splice(before, after)
   let step = steps.next()
@@ -49,7 +49,7 @@ class Splicer {
   #copied = 0
   #result = ''
 
-  /** @param readsAll true to look for members that come twice where nothing changed as well */
+  /** @param readsAll true to look for repeated members also where nothing changed */
   constructor (text: string, readsAll: boolean) {
     this.#text = text
     this.#readsAll = readsAll
@@ -92,7 +92,7 @@ class Splicer {
     }
     if (!isContainer(before) || !isContainer(after)) return false
     const isList = Array.isArray(before)
-    if (!this.#isAt(isList ? openList : openObject)) return false // of a member that comes twice
+    if (!this.#isAt(isList ? openList : openObject)) return false // the text has this member twice
     return yield * (isList ? this.#items(before, after) : this.#members(before, after))
   }
 

@@ -162,7 +162,8 @@ async function* answerAndRecord<R extends ChatInput> (
         void readToEnd(reading, read, call)
       } else {
         if (!isOver) end(false)
-        // Under a budget it goes on to its end without its caller: the row waits for what it used.
+        // Under a budget it goes on to its end without its caller: the row waits for what it used. Nobody is
+        // left to hear of its error.
         await reading?.catch(() => undefined)
         await batches?.return?.()
       }
