@@ -259,7 +259,8 @@ t.test('streams are read alike at any cut, whatever the order and shape of their
   for (const size of cutSizes.filter(size => size !== 1)) {
     const events = readEvents(cut(Buffer.from(text), size), readImageStream(ask))
     t.same(events.map(({ type }) => type), [
-      'image-end', 'usage', 'image-partial', 'image-partial', 'image-partial', 'image-end', 'image-end', 'usage'
+      'image-end', 'usage', 'image-partial', 'image-partial', 'image-partial',
+      'image-end', 'image-end', 'usage'
     ], String(size))
     for (const event of events) {
       if (!('json' in event)) continue

@@ -9,6 +9,7 @@ import { textCompletions } from '../../lib/dialects/text-completions/index.ts'
 import { withRestoredTexts } from '../../lib/replies/restored-texts.ts'
 import { holdsAsync } from '../support/property.ts'
 import { messagesIn, type Json } from '../support/conversations.ts'
+import { turnsDuring } from '../support/turns-during.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import type { AnswerDialect } from '../../lib/dialects/dialect.ts'
@@ -350,15 +351,8 @@ t.test('what is large is restored in turns of the event loop, whatever it holds'
   const answer = { output: [{ type: 'message', content: [{ type: 'output_text', text: long }] }], many }
   const { dialect } = dialects['responses'] as Frames
   const turnsOf = async (body: Reply['body']): Promise<readonly [string, number]> => {
-    let turns = 0
-    let isDone = false
-    const count = (): void => {
-      turns++
-      if (!isDone) setImmediate(count)
-    }
-    setImmediate(count)
-    const text = await shown(body, dialect)
-    isDone = true
+    let text = ''
+    const turns = await turnsDuring(async () => { text = await shown(body, dialect) })
     return [text, turns]
   }
   const [complete, turns] = await turnsOf(JSON.stringify(answer))

@@ -6,6 +6,7 @@ import { hourMs, type RollupSum } from '../../lib/stores/usage-rollups.ts'
 import { textColumns } from '../../lib/stores/usage-columns.ts'
 import { compactColumns } from '../../lib/stores/compact-values.ts'
 import { storeTest } from '../support/stores.ts'
+import { turnsDuring } from '../support/turns-during.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
@@ -134,15 +135,9 @@ storeTest('rows of many keys are written in several turns, each once', async (t,
   const rows = Array.from({ length: 200 }, (_, number) =>
     usageRowOf(number, { at_ms: morning, key_id: `key-${number % 120}`, cost_nano_usd: 1 })
   )
-  let turns = 0
-  let written = false
-  const count = (): void => {
-    turns++
-    if (!written) setImmediate(count)
-  }
-  setImmediate(count)
-  t.equal(await store.insertUsage(rows), 200)
-  written = true
+  const turns = await turnsDuring(async () => {
+    t.equal(await store.insertUsage(rows), 200)
+  })
   t.ok(turns >= 2, 'others have turns meanwhile')
   t.equal(await store.insertUsage(rows), 0)
   const { calls } = await store.query
