@@ -4,6 +4,7 @@ import { ConfigError, formatProblems } from '../config/problems.ts'
 import { GatewayError } from '../core/errors.ts'
 import { DuplicateKeyNameError } from '../keys/key-store.ts'
 import { StoreError, isDatabaseError } from '../stores/store-error.ts'
+import { printableLines } from '../text/printable.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
 import { usageError, type Command } from './command.ts'
 
@@ -13,8 +14,15 @@ export interface Invocation {
   readonly terminal: Terminal
 }
 
-/** Runs a command and returns its exit code; never throws. */
-export async function runCommand (command: Command, { name, args, terminal }: Invocation): Promise<ExitCode> {
+/**
+ * Runs a command and returns its exit code; never throws. What it prints may be the words of callers, servers
+ * and files, so none of it controls the terminal.
+ */
+export async function runCommand (
+  command: Command,
+  { name, args, terminal: given }: Invocation
+): Promise<ExitCode> {
+  const terminal = uncontrolled(given)
   if (asksForHelp(args)) {
     terminal.out(command.usage)
     return 0
@@ -23,6 +31,15 @@ export async function runCommand (command: Command, { name, args, terminal }: In
     return await command.run(args, terminal)
   } catch (error) {
     return explain(error, name, terminal)
+  }
+}
+
+function uncontrolled ({ out, notice, error, ...terminal }: Terminal): Terminal {
+  return {
+    ...terminal,
+    out: text => out(printableLines(text)),
+    notice: text => notice(printableLines(text)),
+    error: text => error(printableLines(text))
   }
 }
 

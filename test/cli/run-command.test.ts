@@ -47,3 +47,20 @@ t.test('what a command throws is explained, with an exit code', async t => {
   })
   t.match(await failing(new ConfigError([], [])), { code: 1, out: '' })
 })
+
+t.test('nothing that a command prints controls the terminal', async t => {
+  const printed: string[] = []
+  const print = (text: string): void => { printed.push(text) }
+  const hostile = 'a\n\tb\u001b[2J\rc\u009bd'
+  const command: Command = {
+    usage: '',
+    run: async (_args, { out, notice, error }) => {
+      for (const say of [out, notice, error]) say(hostile)
+      throw new CommandError(hostile)
+    }
+  }
+  const terminal = { out: print, notice: print, error: print }
+  await runCommand(command, { name: 'it', args: [], terminal: terminal as never }) // no more is used
+  const shown = 'a\n\tb\\u001b[2J\\u000dc\\u009bd'
+  t.same(printed, [shown, shown, shown, `headgate it: ${shown}`])
+})

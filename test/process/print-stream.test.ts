@@ -1,4 +1,4 @@
-import { PassThrough, Writable } from 'node:stream'
+import { PassThrough, Readable, Writable } from 'node:stream'
 import t from 'tap'
 import { printStream } from '../../lib/process/print-stream.ts'
 import { until } from '../support/until.ts'
@@ -43,4 +43,14 @@ t.test('a reader who has gone ends the source; other failures are thrown', async
   await printStream(endless(source), failing('EPIPE'))
   t.ok(source.returned)
   await t.rejects(printStream(endless(source), failing('ENOSPC')), { code: 'ENOSPC' })
+})
+
+t.test('records on a terminal do not control it, and a file has them as they are', async t => {
+  const record = 'a,"b\u001b[2J"\r\n'
+  const printed = async (isTTY: boolean): Promise<unknown> => {
+    const output = Object.assign(new PassThrough(), { isTTY })
+    await printStream(Readable.from([record]), output)
+    return output.read()?.toString()
+  }
+  t.same([await printed(true), await printed(false)], ['a,"b\\u001b[2J"\r\n', record])
 })
