@@ -213,13 +213,13 @@ export function deleteResponse (services: Services): Handler<Call> {
  */
 async function deleteCopy (
   { providers }: Services,
-  { record }: AuthedCall,
+  { key, record }: AuthedCall,
   origin: ResponseOrigin,
   callerKey: Secret | undefined
 ): Promise<'deleted' | 'kept'> {
   record.providerId = origin.providerId
   try {
-    await deleteAtProvider(providers.get(origin.providerId), origin, callerKey)
+    await deleteAtProvider(providers.get(origin.providerId), origin, key.id, callerKey)
     return 'deleted'
   } catch (error) {
     record.cause = error

@@ -19,7 +19,7 @@ export interface AbandonedAnswerLimits {
   /** From the moment the caller leaves. */
   readonly maxMs: number
   readonly bytes: number
-  /** Answers at once. */
+  /** Answers at once. A key may have half of the places that others leave free. */
   readonly answers: number
 }
 
@@ -102,7 +102,8 @@ export class AbandonedAnswers {
     const gone =
       reason instanceof GatewayError &&
       (reason.code === 'client_closed_request' || reason.code === 'client_too_slow')
-    if (!gone || this.#running.size >= this.#limits.answers) {
+    const ofKey = [...this.#running.values()].filter(running => running.record.keyId === record.keyId).length
+    if (!gone || this.#running.size + ofKey >= this.#limits.answers) {
       giveUp(own, record, reason)
       return
     }

@@ -13,12 +13,14 @@ const maxBytes = 64 * 1024
  * more is deleted.
  *
  * @param provider of the response; `undefined` where it is not configured any more
+ * @param keyId of the gateway key whose response it is
  * @param callerKey the caller's own key there
  * @throws GatewayError or the reason of a timeout, when it may still be there
  */
 export async function deleteAtProvider (
   provider: Provider | undefined,
   { account, responseId }: ResponseOrigin,
+  keyId: string,
   callerKey?: Secret
 ): Promise<void> {
   const request = provider?.adapters.chat?.deleteResponse?.(responseId)
@@ -33,7 +35,8 @@ export async function deleteAtProvider (
     signal: AbortSignal.timeout(maxMs),
     credential,
     timeouts,
-    streamed: false
+    streamed: false,
+    keyId
   })
   if (status !== 404 && (status < 200 || status > 299)) {
     body.cancel()

@@ -170,7 +170,8 @@ async function send (
       signal: new AbortController().signal,
       credential: provider.authorize(callerKey?.reveal()),
       timeouts: fetchTimeouts,
-      streamed: false
+      streamed: false,
+      keyId: call.key.id
     })
     onSent?.()
     return await response

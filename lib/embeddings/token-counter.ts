@@ -8,6 +8,8 @@
  */
 
 import { Worker } from 'node:worker_threads'
+import { abortable } from '../async/cancellation.ts'
+import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { isolated } from '../async/run-in-worker.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { Excess, Text, TokenLimits } from './measure-tokens.ts'
@@ -20,9 +22,11 @@ export interface CountJob {
 export interface TokenCounter {
   /**
    * Finds what is surely too long, or `undefined`: nothing is, or it is not known.
+   *
+   * @param owner the key whose texts they are: jobs of several keys take turns
    * @throws the signal's reason when it aborts first
    */
-  readonly excess: (job: CountJob, signal: CallSignal) => Promise<Excess | undefined>
+  readonly excess: (job: CountJob, owner: string, signal: CallSignal) => Promise<Excess | undefined>
   /** Ends the thread; open jobs stay without a result. */
   readonly close: () => Promise<void>
 }
@@ -36,11 +40,6 @@ export interface TokenCounterOptions {
   readonly queueLength?: number
 }
 
-interface Waiting {
-  readonly job: CountJob
-  readonly settle: (excess: Excess | undefined) => void
-}
-
 const heapMb = 256
 
 export function createTokenCounter ({
@@ -48,10 +47,14 @@ export function createTokenCounter ({
   idleMs = 60_000,
   queueLength = 64
 }: TokenCounterOptions = {}): TokenCounter {
-  const queue: Waiting[] = []
+  const turns = new FairSemaphore(1)
+  /** Jobs that wait, and the one at work. */
+  let open = 0
+  let isClosed = false
   let worker: Worker | undefined
-  let current: Waiting | undefined
   let timer: NodeJS.Timeout | undefined
+  /** Takes the result of the job at work. */
+  let settle: (excess: Excess | undefined) => void = () => undefined
 
   const startWorker = (): Worker => {
     const started = newWorker()
@@ -62,43 +65,39 @@ export function createTokenCounter ({
     started.on('exit', () => { if (worker === started) stop() })
     return started
   }
-  const next = (): void => {
-    if (current !== undefined) return
-    clearTimeout(timer)
-    current = queue.shift()
-    timer = setTimeout(stop, current === undefined ? idleMs : jobMs).unref()
-    if (current === undefined) return
-    worker ??= startWorker()
-    worker.postMessage(current.job)
-  }
-  const settle = (excess?: Excess): void => {
-    current?.settle(excess)
-    current = undefined
-    next()
-  }
   /** Ends the thread, busy or idle; the next job gets a new one. */
   const stop = (): void => {
     clearTimeout(timer)
     void worker?.terminate()
     worker = undefined
-    if (current !== undefined) settle()
+    settle(undefined)
+  }
+  const count = async (job: CountJob): Promise<Excess | undefined> => {
+    if (isClosed) return undefined
+    clearTimeout(timer)
+    timer = setTimeout(stop, jobMs).unref()
+    const excess = await new Promise<Excess | undefined>(resolve => {
+      settle = resolve
+      worker ??= startWorker()
+      worker.postMessage(job)
+    })
+    clearTimeout(timer)
+    if (worker !== undefined) timer = setTimeout(stop, idleMs).unref()
+    return excess
   }
 
   return {
-    excess: async (job, signal) => {
+    excess: async (job, owner, signal) => {
       signal.throwIfAborted()
-      if (queue.length >= queueLength) return undefined
-      const result = enqueue(job, queue, signal)
-      next()
-      return await result
+      if (open > queueLength) return undefined
+      open++
+      const turn = turns.run(owner, async () => await count(job), signal).finally(() => { open-- })
+      return await abortable(turn, signal)
     },
     close: async () => {
-      clearTimeout(timer)
+      isClosed = true
       const ending = worker
-      worker = undefined
-      for (const { settle } of queue.splice(0)) settle(undefined)
-      current?.settle(undefined)
-      current = undefined
+      stop()
       await ending?.terminate()
     }
   }
@@ -113,24 +112,4 @@ function newWorker (): Worker {
   // After an error it exits; by then there may be another one at work.
   worker.on('error', () => undefined)
   return worker
-}
-
-/** Puts a job at the end of the queue and waits for its result. When its caller leaves, so does the job. */
-async function enqueue (job: CountJob, queue: Waiting[], signal: CallSignal): Promise<Excess | undefined> {
-  return await new Promise((resolve, reject) => {
-    const onAbort = (): void => {
-      const position = queue.indexOf(waiting)
-      if (position !== -1) queue.splice(position, 1)
-      reject(signal.reason) // a `GatewayError`, as every reason of a call's signal
-    }
-    const waiting: Waiting = {
-      job,
-      settle: excess => {
-        signal.removeEventListener('abort', onAbort)
-        resolve(excess)
-      }
-    }
-    signal.addEventListener('abort', onAbort, { once: true })
-    queue.push(waiting)
-  })
 }

@@ -5,6 +5,7 @@ import { parseBounded } from '../json/parse-bounded.ts'
 import type { PointedText } from '../guards/text-judge.ts'
 import type { Adapter, AdapterInput, Provider } from '../providers/provider.ts'
 import type { Route } from '../core/route.ts'
+import type { LookedAtCall } from './judge-client.ts'
 
 const maxAnswerBytes = 4 * 1024 * 1024
 /** Characters from which on a request is printed in turns of the event loop. */
@@ -31,11 +32,11 @@ export async function askProvider<R, E> (
   provider: Provider,
   adapter: Adapter<R, E>,
   asked: Pick<AdapterInput<R>, 'request' | 'route' | 'isLarge'>,
-  signal: AbortSignal
+  call: LookedAtCall
 ): Promise<readonly E[]> {
   const input = { ...asked, quirks: provider.quirks, streamed: false }
   const response = await provider.transport.send(adapter.request(input), {
-    signal,
+    ...call,
     credential: provider.authorize(),
     timeouts: provider.timeouts,
     streamed: false

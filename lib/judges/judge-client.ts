@@ -10,6 +10,13 @@ import type { UpstreamResponse } from '../providers/provider.ts'
 
 type ClientSettings = Pick<Settings['stages'][number], 'headers' | 'retries' | 'maxBytes'>
 
+/** The call whose texts are looked at. */
+export interface LookedAtCall {
+  /** Calls of several keys share the connections of a service. */
+  readonly keyId: string
+  readonly signal: AbortSignal
+}
+
 export interface JudgeClient {
   /**
    * Sends a value, again after a failure that may pass, and returns the answer. Redirects are not followed.
@@ -22,7 +29,7 @@ export interface JudgeClient {
   readonly post: (
     path: string,
     value: unknown,
-    signal: AbortSignal,
+    call: LookedAtCall,
     sign?: (body: string) => Readonly<Record<string, string>>
   ) => Promise<unknown>
   /** Waits for open requests, then closes the sockets. */
@@ -65,12 +72,12 @@ export function judgeClient (
     path: string,
     body: string,
     signature: Readonly<Record<string, string>>,
-    signal: AbortSignal
+    call: LookedAtCall
   ): Promise<UpstreamResponse> => {
     const ownHeaders = { 'content-type': 'application/json', accept: 'application/json', ...signature }
     const response = await transport.send(
       { method: 'POST', path: path === '' ? pathname : prefix + path, headers: ownHeaders, body },
-      { signal, credential: {}, timeouts, streamed: false }
+      { ...call, credential: {}, timeouts, streamed: false }
     )
     if (response.status !== 200) {
       response.body.cancel()
@@ -79,7 +86,7 @@ export function judgeClient (
     return response
   }
   return {
-    post: async (path, value, signal, sign = () => ({})) => {
+    post: async (path, value, call, sign = () => ({})) => {
       const body = await printText(value, bytes => {
         if (bytes > maxBytes) {
           throw new Error(`the texts take more than \`max_bytes\` of the stage, ${maxBytes} bytes`)
@@ -89,11 +96,11 @@ export function judgeClient (
       let response: UpstreamResponse | undefined
       for (let failed = 0; response === undefined; failed++) {
         try {
-          response = await send(path, body, signature, signal)
+          response = await send(path, body, signature, call)
         } catch (error) {
           const mayPass = !(error instanceof WrongStatus) || error.mayPass
-          if (failed >= retries || signal.aborted || !mayPass) throw error
-          await sleep(retryAfterMs * 2 ** failed, signal)
+          if (failed >= retries || call.signal.aborted || !mayPass) throw error
+          await sleep(retryAfterMs * 2 ** failed, call.signal)
         }
       }
       // Another request would get the same: an answer that is too large, or no JSON.

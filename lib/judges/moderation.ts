@@ -9,14 +9,14 @@ export function openModeration ({ settings: { model = '', categories }, services
   const route = routeOf(model)
   const { providerId } = route
   return {
-    look: async (texts, { signal }) => {
+    look: async (texts, { call: { key: { id: keyId } }, signal }) => {
       const provider = services().providers.get(providerId)
       if (provider === undefined) throw new Error(`there is no provider ${providerId}`)
       const adapter = provider.adapters.moderation
       if (adapter === undefined) throw new Error(`the provider ${providerId} has no moderation API`)
       const request = { texts: texts.map(({ text }) => text) }
-      const isLarge = areLarge(texts)
-      const [event] = await askProvider(provider, adapter, { request, route, isLarge }, signal)
+      const asked = { request, route, isLarge: areLarge(texts) }
+      const [event] = await askProvider(provider, adapter, asked, { keyId, signal })
       if (event === undefined) throw new Error('the moderation API returned no result')
       const found = event.result.map(moderation =>
         moderation.categories.filter(name => categories?.includes(name) ?? true))

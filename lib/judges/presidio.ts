@@ -6,7 +6,7 @@
 
 import { isObject, objectOf } from '../json/guards.ts'
 import { stageActionOf } from '../../schemas/config/stages.ts'
-import { judgeClient, type JudgeClient } from './judge-client.ts'
+import { judgeClient, type JudgeClient, type LookedAtCall } from './judge-client.ts'
 import type { Judge } from '../guards/text-judge.ts'
 import type { JudgeInput } from './judge-input.ts'
 
@@ -20,19 +20,19 @@ export function openPresidio ({ settings }: Pick<JudgeInput, 'settings'>): Judge
     ...scoreThreshold !== undefined && { score_threshold: scoreThreshold }
   }
   const masks = stageActionOf(settings) === 'mask'
-  const look = async (text: string, signal: AbortSignal): Promise<Looked> => {
-    const found = await analyze(analyzer, { ...question, text }, signal)
+  const look = async (text: string, call: LookedAtCall): Promise<Looked> => {
+    const found = await analyze(analyzer, { ...question, text }, call)
     return {
       found,
-      text: masks && found.length > 0 ? await anonymize(anonymizer, text, found, signal) : text
+      text: masks && found.length > 0 ? await anonymize(anonymizer, text, found, call) : text
     }
   }
   return {
-    look: async (texts, { signal }) => {
+    look: async (texts, { call: { key: { id: keyId } }, signal }) => {
       const looked: Looked[] = []
       for (let at = 0; at < texts.length; at += textsAtOnce) {
         const some = texts.slice(at, at + textsAtOnce)
-        looked.push(...await Promise.all(some.map(async ({ text }) => await look(text, signal))))
+        looked.push(...await Promise.all(some.map(async ({ text }) => await look(text, { keyId, signal }))))
       }
       const found = looked.flatMap(({ found }) => found)
       if (found.length === 0) return {}
@@ -67,9 +67,9 @@ interface Entity {
 async function analyze (
   client: JudgeClient,
   question: object,
-  signal: AbortSignal
+  call: LookedAtCall
 ): Promise<readonly Entity[]> {
-  const answer = await client.post('/analyze', question, signal)
+  const answer = await client.post('/analyze', question, call)
   if (!Array.isArray(answer)) throw new TypeError('the answer of the analyzer is not a list')
   return answer.map((found: unknown) => {
     if (!isEntity(found)) throw new TypeError('a result of the analyzer has no entity type and position')
@@ -91,9 +91,9 @@ async function anonymize (
   client: JudgeClient,
   text: string,
   found: readonly Entity[],
-  signal: AbortSignal
+  call: LookedAtCall
 ): Promise<string> {
-  const answer = objectOf(await client.post('/anonymize', { text, analyzer_results: found }, signal))
+  const answer = objectOf(await client.post('/anonymize', { text, analyzer_results: found }, call))
   if (typeof answer?.['text'] !== 'string') throw new TypeError('the answer of the anonymizer has no text')
   return answer['text']
 }

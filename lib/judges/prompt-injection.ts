@@ -60,7 +60,8 @@ export function openPromptInjection ({
         judged.splice(judged.indexOf(begun), 1, ...used)
       }
       const asked = { request, route, isLarge: areLarge(texts) }
-      const events = await askProvider(provider, adapter, asked, signal).catch((error: unknown) => {
+      const lookedAt = { keyId: call.key.id, signal }
+      const events = await askProvider(provider, adapter, asked, lookedAt).catch((error: unknown) => {
         if (!signal.aborted) end([])
         throw error
       })

@@ -82,7 +82,8 @@ export function openWebhook (settings: StageSettings): Judge {
   const { request, verdict } = forms[format]
   return {
     look: async (texts, { call, signal }) => {
-      const answer = await client.post('', request(texts, call, settings), signal, body =>
+      const lookedAt = { keyId: call.key.id, signal }
+      const answer = await client.post('', request(texts, call, settings), lookedAt, body =>
         signWebhook({ id: `msg_${randomUUID()}`, sentAtMs: Date.now(), body }, secret))
       if (!isObject(answer)) throw new TypeError('the answer of the service is not a JSON object')
       return verdict(answer)

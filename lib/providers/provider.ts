@@ -173,7 +173,10 @@ export interface SendOptions {
   readonly credential: Credential
   readonly timeouts: Timeouts
   readonly streamed: boolean
-  /** The key of the call: heavy work within the process is shared out by it. */
+  /**
+   * The key of the call: connections, and heavy work within the process, are shared out by it. Absent for
+   * what the gateway sends for no call.
+   */
   readonly keyId?: string
   /** Headers of the trace that the request belongs to. */
   readonly trace?: Readonly<Record<string, string>> | undefined

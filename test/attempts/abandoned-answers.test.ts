@@ -283,9 +283,10 @@ interface Reading {
 }
 
 /** An answer of one kilobyte a read that goes on for ever, unless it is aborted. */
-async function endless (abandoned: AbandonedAnswers): Promise<Reading> {
+async function endless (abandoned: AbandonedAnswers, keyId?: string): Promise<Reading> {
   const caller = new AbortController()
   const record = new CallRecord('chat')
+  record.keyId = keyId
   let inner = new AbortController().signal
   let sizeBytes = 0
   const answer = await abandoned.openOutlivingCaller<LeftCall, AnswerEvent>(
@@ -345,6 +346,16 @@ t.test('reading on is bounded in bytes, in time and in number', async t => {
   abandoned.stop()
   await first.record.whenUsageKnown
   t.equal(first.record.answerGivenUp, true)
+})
+
+t.test('a key whose callers leave many answers takes half of the places', async t => {
+  const abandoned = new AbandonedAnswers({ answers: 4 })
+  const keys = ['one', 'one', 'one', 'two']
+  const answers = await Promise.all(keys.map(async key => await endless(abandoned, key)))
+  for (const { leave } of answers) leave()
+  t.same(answers.map(({ signal }) => signal.aborted), [false, false, true, false])
+  for (const { close } of answers) close()
+  abandoned.stop()
 })
 
 t.test('only a caller who leaves is a reason to read on', async t => {

@@ -160,13 +160,13 @@ t.test('texts are counted in a thread that comes and goes', async t => {
   t.teardown(counter.close)
   const job = (text: string) => ({ texts: [{ index: 3, text }], limits })
   const verdicts = await Promise.all([
-    counter.excess(job('a'.repeat(1e6)), signal),
-    counter.excess(job(sentence.repeat(100)), signal),
-    counter.excess(job(letters(1e6, base64)), signal)
+    counter.excess(job('a'.repeat(1e6)), 'key-1', signal),
+    counter.excess(job(sentence.repeat(100)), 'key-1', signal),
+    counter.excess(job(letters(1e6, base64)), 'key-1', signal)
   ])
   t.same(verdicts, [{ part: 'input', index: 3 }, undefined, { part: 'input', index: 3 }])
   t.same(
-    await counter.excess(job('😀'.repeat(1e5)), signal),
+    await counter.excess(job('😀'.repeat(1e5)), 'key-1', signal),
     { part: 'input', index: 3 },
     'after the first thread has gone'
   )
@@ -176,22 +176,22 @@ t.test('a text that takes too long has no verdict, and the next one a new thread
   const hasty = createTokenCounter({ jobMs: 1 })
   t.teardown(hasty.close)
   const job = { texts: [{ index: 0, text: 'word '.repeat(20_000) }], limits }
-  t.equal(await hasty.excess(job, signal), undefined)
-  t.equal(await hasty.excess(job, signal), undefined)
+  t.equal(await hasty.excess(job, 'key-1', signal), undefined)
+  t.equal(await hasty.excess(job, 'key-1', signal), undefined)
 })
 
 t.test('a full queue, a caller who leaves and a close leave no call waiting', async t => {
   const counter = createTokenCounter({ queueLength: 1 })
   const job = { texts: [{ index: 0, text: 'word '.repeat(20_000) }], limits }
   const leaving = new AbortController()
-  const first = counter.excess(job, leaving.signal)
-  const second = counter.excess(job, leaving.signal)
-  t.equal(await counter.excess(job, signal), undefined, 'no room')
+  const first = counter.excess(job, 'key-1', leaving.signal)
+  const second = counter.excess(job, 'key-1', leaving.signal)
+  t.equal(await counter.excess(job, 'key-1', signal), undefined, 'no room')
   leaving.abort(new Error('gone'))
   await t.rejects(first, { message: 'gone' })
   await t.rejects(second, { message: 'gone' })
-  await t.rejects(counter.excess(job, leaving.signal), { message: 'gone' })
-  const last = counter.excess(job, signal)
+  await t.rejects(counter.excess(job, 'key-1', leaving.signal), { message: 'gone' })
+  const last = counter.excess(job, 'key-1', signal)
   await counter.close()
   t.equal(await last, undefined)
 })

@@ -26,7 +26,9 @@ t.test('texts are counted in a thread of their own, and the first that is too lo
   const { excess } = counter(t)
   t.same(
     await Promise.all(
-      [job('a b'), job('a b c d e f'), job('a b c', 9, 2)].map(async each => await excess(each, signal))
+      [job('a b'), job('a b c d e f'), job('a b c', 9, 2)].map(
+        async each => await excess(each, 'key-1', signal)
+      )
     ),
     [undefined, { part: 'input', index: 4 }, { part: 'request' }]
   )
@@ -35,28 +37,41 @@ t.test('texts are counted in a thread of their own, and the first that is too lo
 t.test('a caller who leaves stops waiting, and those behind are served', async t => {
   const { excess } = counter(t)
   const leaving = new CallCancellation()
-  const first = excess(slow, leaving)
-  const second = excess(slow, leaving)
-  const third = excess(job('a b c d e f'), signal)
+  const first = excess(slow, 'key-1', leaving)
+  const second = excess(slow, 'key-1', leaving)
+  const third = excess(job('a b c d e f'), 'key-1', signal)
   leaving.abort(new Error('left'))
   await t.rejects(first, { message: 'left' })
   await t.rejects(second, { message: 'left' })
   t.same(await third, { part: 'input', index: 4 })
-  await t.rejects(excess(job('a'), leaving), { message: 'left' })
+  await t.rejects(excess(job('a'), 'key-1', leaving), { message: 'left' })
 })
 
 t.test('a job that takes too long, or finds the queue full, says nothing against the request', async t => {
   const { excess } = counter(t, { jobMs: 1, queueLength: 1 })
-  t.same(await Promise.all([slow, slow, slow].map(async each => await excess(each, signal))), [
+  t.same(await Promise.all([slow, slow, slow].map(async each => await excess(each, 'key-1', signal))), [
     undefined,
     undefined,
     undefined
   ])
 })
 
+t.test('a key that has many texts counted keeps no other waiting', async t => {
+  const { excess, close } = counter(t)
+  let counted = 0
+  const many = Array.from({ length: 10 }, async () => {
+    await excess(slow, 'key-1', signal)
+    counted++
+  })
+  t.same(await excess(job('a b c d e f'), 'key-2', signal), { part: 'input', index: 4 })
+  t.ok(counted <= 2, `${counted} before`)
+  await close()
+  await Promise.all(many)
+})
+
 t.test('closing leaves open jobs without a result', async t => {
   const { excess, close } = counter(t)
-  const open = [excess(slow, signal), excess(slow, signal)]
+  const open = [excess(slow, 'key-1', signal), excess(slow, 'key-1', signal)]
   await close()
   t.same(await Promise.all(open), [undefined, undefined])
 })

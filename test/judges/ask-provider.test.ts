@@ -22,7 +22,8 @@ async function ask (provider: Provider): Promise<string> {
   if (chat === undefined) throw new Error('no chat')
   const route = routeOf('openai/org/model')
   const request = { model: 'openai/org/model', messages: [{ role: 'user' as const, content: 'hi' }] }
-  const events = await askProvider(provider, chat, { request, route }, new AbortController().signal)
+  const call = { keyId: 'key-1', signal: new AbortController().signal }
+  const events = await askProvider(provider, chat, { request, route }, call)
   return events.map(event => event.type === 'text-delta' ? event.text : '').join('')
 }
 

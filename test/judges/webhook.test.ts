@@ -16,7 +16,7 @@ import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
 type StageSettings = Settings['stages'][number]
-type Answers = Script | ((request: SeenRequest, number: number) => Script)
+type Answers = Script | ((request: SeenRequest, number: number) => Script | Promise<Script>)
 
 const texts: readonly PointedText[] = [{ text: 'a', point: 'request' }, { text: 'b', point: 'tool_result' }]
 
@@ -455,3 +455,26 @@ function sharedFields (request: SeenRequest): object {
 function guarded (request: SeenRequest | undefined): Guarded {
   return request?.json as Guarded // the service has checked it
 }
+
+t.test('calls of a key wait for each other, and not those of another key', async t => {
+  const answer: Array<() => void> = []
+  const { url, requests, request } = await service(t, async () => {
+    await new Promise<void>(resolve => { answer.push(resolve) })
+    return json({})
+  })
+  const judge = openWebhook({ name: 'mine', use: 'webhook', at: ['request'], url })
+  t.teardown(async () => await judge.close?.())
+  const ending = new AbortController()
+  const lookAs = async (id: string): Promise<Verdict> =>
+    await judge.look(texts, { call: routedCall({}, { key: { id, name: id } }), signal: ending.signal })
+  const many = Promise.allSettled(Array.from({ length: 100 }, async () => await lookAs('key-one')))
+  await request(63) // as many as the service gets at once
+  const other = Promise.allSettled([lookAs('key-two')])
+  for (const number of [64, 65]) {
+    answer[number - 64]?.()
+    await request(number)
+  }
+  t.ok(requests.slice(64, 66).some(({ text }) => text.includes('key-two')), 'it is one of the next two')
+  ending.abort(new Error('the test is over'))
+  await Promise.all([many, other])
+})

@@ -51,7 +51,7 @@ function areSeveral (routes: readonly Route[]): boolean {
 }
 
 async function refusalOf (
-  { modelId, traits }: Route, { request, signal }: EmbeddingsCall, counter: TokenCounter
+  { modelId, traits }: Route, { key, request, signal }: EmbeddingsCall, counter: TokenCounter
 ): Promise<GatewayError | undefined> {
   const {
     supportsDimensions,
@@ -69,7 +69,7 @@ async function refusalOf (
     case 'within': return undefined
     case 'beyond': return tooLong(measured.excess, limits)
     case 'unknown': {
-      const excess = await counter.excess({ texts: measured.toCount, limits }, signal)
+      const excess = await counter.excess({ texts: measured.toCount, limits }, key.id, signal)
       return excess === undefined ? undefined : tooLong(excess, limits)
     }
   }
