@@ -122,8 +122,9 @@ async function openResponse<R, E extends AnyEvent> (
   const { adapter } = target
   const { record } = call
   const { status, headers } = response
-  const upstreamId = headers['x-request-id'] ?? headers['request-id']
-  if (typeof upstreamId === 'string') record.upstreamRequestId = cutName(upstreamId)
+  const id = headers['x-request-id'] ?? headers['request-id']
+  const upstreamRequestId = typeof id === 'string' ? cutName(id) : undefined
+  record.upstreamRequestId = upstreamRequestId
 
   // A key that the caller brings has other limits than the gateway's.
   if (call.providerKey !== undefined && input.direct !== undefined) {
@@ -132,7 +133,9 @@ async function openResponse<R, E extends AnyEvent> (
 
   if (status < 200 || status > 299) throw await failureOf(response, input, adapter)
   try {
-    return await openBody(response, adapter.read(response, input), target, call)
+    const opened = await openBody(response, adapter.read(response, input), target, call)
+    record.upstreamRequestId = upstreamRequestId // another request may have had its head meanwhile
+    return opened
   } catch (error) {
     response.body.cancel()
     if (isTimeout(error)) throw error.with({ mayBeBilled: true })

@@ -79,6 +79,8 @@ interface Script {
   readonly timeouts?: Partial<Timeouts>
   /** Of the caller's request. */
   readonly bodyBytes?: number
+  /** Of the call, for another request of the same. */
+  readonly record?: CallRecord
 }
 
 interface Started {
@@ -118,7 +120,7 @@ function start (script: Script = {}): Started {
       }
     }
   }
-  const record = new CallRecord('test')
+  const record = script.record ?? new CallRecord('test')
   record.bodyBytes = script.bodyBytes ?? 0
   const ask: AdapterInput<Request> = {
     request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed
@@ -447,4 +449,18 @@ t.test('the request carries the credential, the call and the id of the provider'
   t.match(sent, [{ request: { path: '/words' }, options: { streamed: false, keyId: 'key-1' } }])
   t.equal(record.attempts, 1)
   t.equal(record.upstreamRequestId, 'req-1')
+})
+
+t.test('of two requests the id is that of the one which answers, and none where it has none', async t => {
+  const first = start({ headers: { 'x-request-id': 'first' } })
+  const { record } = first
+  const second = start({ headers: { 'x-request-id': 'second' }, record })
+  t.ok(await isWaiting(second.opening), 'its head is there')
+  first.body.push(sse('one'))
+  await first.opening
+  t.equal(record.upstreamRequestId, 'first')
+  const third = start({ record })
+  third.body.push(sse('one'))
+  await third.opening
+  t.equal(record.upstreamRequestId, undefined)
 })
