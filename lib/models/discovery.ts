@@ -8,13 +8,15 @@
 import { startDeadline, tooLate } from '../async/start-deadline.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { ModelEntry } from '../core/model.ts'
+import { maxDepth, ValueCounter } from '../json/parse-bounded.ts'
+import { parseInTurns } from '../json/parse-in-turns.ts'
 import type { UpdatableModelRegistry } from './create-models.ts'
 import type { Provider, UpstreamResponse } from '../providers/provider.ts'
 import { chatCompletionsModels } from '../providers/chat-completions/model-list.ts'
 import { kinds } from '../providers/kinds.ts'
 import { readErrorBody } from '../providers/error-body.ts'
 import { unknownModelEntry } from './known-models.ts'
-import { ModelListFailure } from './model-list-failure.ts'
+import { ModelListFailure, type ModelListFailureFacts } from './model-list-failure.ts'
 
 export interface DiscoveryOptions {
   /** Milliseconds between two readings of a list. Default 10 minutes. */
@@ -26,6 +28,8 @@ export interface DiscoveryOptions {
 }
 
 const maxListBytes = 4 * 1024 * 1024
+/** Numbers in a list; keys, strings, objects and lists count as eight: of 5,000 models, 50 fields each. */
+const maxListCost = 4_000_000
 const maxModels = 5_000
 const maxIdLength = 256
 const listTimeoutMs = 15_000
@@ -91,8 +95,7 @@ async function readList (
   if (answer.status !== 200) {
     throw new ModelListFailure((await refusesKey(answer)) ? 'credential' : 'status', facts)
   }
-  const text = (await answer.body.buffer(maxListBytes)).toString()
-  const body = attempt((): unknown => JSON.parse(text), () => new ModelListFailure('not_json', facts))
+  const body = await parseList(await answer.body.buffer(maxListBytes), facts)
   const entries: ModelEntry[] = []
   for (const item of attempt(() => read(body), () => new ModelListFailure('no_list', facts))) {
     const isValid = typeof item.id === 'string' && item.id !== '' && item.id.length <= maxIdLength
@@ -116,10 +119,22 @@ function mediaTypeOf ({ headers }: UpstreamResponse): string | undefined {
   return /^[\w.+-]{1,40}\/[\w.+-]{1,40}$/.test(type) ? type : undefined
 }
 
+/** Parses a list in turns of the event loop. @throws ModelListFailure */
+async function parseList (bytes: Buffer, facts: ModelListFailureFacts): Promise<unknown> {
+  const counter = new ValueCounter(Infinity)
+  counter.push(bytes)
+  if (counter.parseCost > maxListCost) throw new ModelListFailure('too_many_values', facts)
+  try {
+    return await parseInTurns(bytes, maxDepth)
+  } catch {
+    throw new ModelListFailure('not_json', facts) // a parser's own error quotes the response
+  }
+}
+
 function attempt<T> (read: () => T, failure: () => Error): T {
   try {
     return read()
   } catch {
-    throw failure() // what a parser says quotes the response
+    throw failure()
   }
 }

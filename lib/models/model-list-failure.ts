@@ -16,6 +16,8 @@ export type ModelListFailureReason =
   | 'not_json'
   /** JSON of another shape. */
   | 'no_list'
+  /** More than any list has. */
+  | 'too_many_values'
 
 export interface ModelListFailureFacts {
   /** The path that was appended to the base URL. */
@@ -55,6 +57,8 @@ export function describeListFailure (error: unknown, provider: Entry): string {
       return `The response of ${request} is not JSON${mediaType === undefined ? '' : ` but ${mediaType}`}: ${hint}`
     case 'no_list':
       return `The response of ${request} is not a list of models: ${hint}`
+    case 'too_many_values':
+      return `The response of ${request} has more values than a list of models: ${hint}`
   }
 }
 

@@ -1,10 +1,12 @@
 import t from 'tap'
+import { property } from '../../lib/json/guards.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { listModels, startDiscovery } from '../../lib/models/discovery.ts'
 import { ModelListFailure } from '../../lib/models/model-list-failure.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Provider, UpstreamResponse, UpstreamRequest } from '../../lib/providers/provider.ts'
 import { provider, providerSettings, settings } from '../support/settings.ts'
+import { turnsDuring } from '../support/turns-during.ts'
 
 const openai = new Set(['openai'])
 const ids = (routes: ReadonlyArray<{ modelId: string }>) => routes.map(route => route.modelId)
@@ -132,5 +134,20 @@ t.test('lists of providers', async t => {
   t.test('are bounded in number', async t => {
     const data = Array.from({ length: 6_000 }, (_, index) => ({ id: `m${index}` }))
     t.equal((await listModels(listing('mine', { data }).provider, 'vllm', signal)).length, 5_000)
+  })
+
+  t.test('hold nobody up, however many values they have', async t => {
+    const data = Array.from({ length: 5_000 }, (_, index) => ({ id: `m${index}`, text: 'x'.repeat(200) }))
+    const { provider } = listing('mine', { data })
+    let found: readonly unknown[] = []
+    const turns = await turnsDuring(async () => { found = await listModels(provider, 'vllm', signal) })
+    t.equal(found.length, 5_000)
+    t.ok(turns > 3, `${turns} turns`)
+    const reasonOf = async (provider: Provider): Promise<unknown> =>
+      await listModels(provider, 'vllm', signal).catch((error: unknown) => property(error, 'reason'))
+    const hostile = listing('mine', `{"data":[${'{},'.repeat(1_000_000)}{}]}`)
+    t.equal(await reasonOf(hostile.provider), 'too_many_values')
+    const deep = listing('mine', `{"data":[${'['.repeat(100_000)}${']'.repeat(100_000)}]}`)
+    t.equal(await reasonOf(deep.provider), 'not_json')
   })
 })
