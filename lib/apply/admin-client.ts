@@ -1,6 +1,8 @@
 /** A client of the admin API, for routes of its table. */
 
-import { isObject, property } from '../json/guards.ts'
+import { isObject, property, type JsonObject } from '../json/guards.ts'
+import { readAnswer } from '../net/read-answer.ts'
+import { printable } from '../text/printable.ts'
 import type { AdminRoute } from '../../schemas/admin/routes.ts'
 
 /** The parts of a path: `{ project_id: 'project-1' }`. */
@@ -11,7 +13,13 @@ const pageSize = 200
 /** More entries than one store has; a server that repeats its cursor ends there. */
 const maxPages = 1_000
 
-/** Reports a request that the gateway refused or did not answer. Its message never holds the key. */
+/** Longest sentence of a gateway that is repeated. */
+const maxMessageLength = 500
+
+/**
+ * Reports a request that the gateway refused or did not answer, or an answer that the admin API does not
+ * give. Its message is one line, and never holds the key.
+ */
 export class AdminApiError extends Error {}
 
 export class AdminClient {
@@ -44,18 +52,21 @@ export class AdminClient {
       const after = cursor === undefined ? {} : { cursor }
       const search = new URLSearchParams({ limit: String(pageSize), ...query, ...after })
       const answer = await this.#fetch(route, params, `?${search.toString()}`)
-      entries.push(...property(answer, 'data') as Entry[]) // every list has it
-      const next = property(answer, 'next_cursor')
+      const { data, next_cursor: next } = answer
+      if (!Array.isArray(data) || data.length > pageSize || !data.every(isObject)) {
+        throw new AdminApiError(`${route}: its answer is not a page of a list.`)
+      }
+      entries.push(...data as Entry[]) // as its caller read in the table
       if (typeof next !== 'string') return entries
       cursor = next
     }
     throw new AdminApiError(`${route} has more than ${maxPages} pages.`)
   }
 
-  async #fetch (route: AdminRoute, params: Params, search: string, body?: object): Promise<unknown> {
+  async #fetch (route: AdminRoute, params: Params, search: string, body?: object): Promise<JsonObject> {
     const [method = '', template = ''] = route.split(' ')
     const path = template.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
-    const response = await fetch(`${this.#base}${path}${search}`, {
+    const { status, ok, text } = await fetch(`${this.#base}${path}${search}`, {
       method,
       // A redirect would send the key elsewhere.
       redirect: 'error',
@@ -65,13 +76,21 @@ export class AdminClient {
         ...body !== undefined && { 'content-type': 'application/json' }
       },
       ...body !== undefined && { body: JSON.stringify(body) }
-    }).catch((error: unknown) => {
+    }).then(readAnswer).catch((error: unknown) => {
       throw new AdminApiError(`${method} ${path}: ${reasonOf(error)}`, { cause: error })
     })
-    // Of a proxy in front, say, it is no JSON: the status says enough.
-    const answer: unknown = await response.json().catch(() => undefined)
-    if (response.ok && isObject(answer)) return answer
-    throw new AdminApiError(`${method} ${path}: ${refusal(response.status, answer)}`)
+    const answer = jsonOf(text)
+    if (ok && isObject(answer)) return answer
+    throw new AdminApiError(`${method} ${path}: ${refusal(status, answer)}`)
+  }
+}
+
+/** Returns `undefined` for what is no JSON, as of a proxy in front: the status says enough. */
+function jsonOf (text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }
 
@@ -82,6 +101,6 @@ function reasonOf (error: unknown): string {
 
 function refusal (status: number, answer: unknown): string {
   const message = property(property(answer, 'error'), 'message')
-  if (typeof message === 'string') return `${status}: ${message}`
+  if (typeof message === 'string') return `${status}: ${printable(message.slice(0, maxMessageLength))}`
   return `${status}, which is not an answer of the admin API. Is this the address of a gateway with a dashboard?`
 }

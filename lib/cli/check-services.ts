@@ -2,7 +2,9 @@
 
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { property } from '../json/guards.ts'
 import { createToolServers } from '../mcp/tool-servers.ts'
+import { readAnswer } from '../net/read-answer.ts'
 import { runningAt } from '../process/running-gateway.ts'
 import { describeError } from '../text/describe-error.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
@@ -63,9 +65,10 @@ async function issuer ({ issuer: url }: OidcSettings, timeoutMs: number): Promis
   try {
     const address = `${withoutTrailingSlashes(url)}/.well-known/openid-configuration`
     const response = await fetch(address, { signal: AbortSignal.timeout(timeoutMs) })
-    const { issuer: named } = Object(await response.json()) as { readonly issuer?: unknown }
+    const { status, ok, text } = await readAnswer(response)
+    const named = property(JSON.parse(text), 'issuer')
     if (
-      response.ok &&
+      ok &&
       typeof named === 'string' &&
       withoutTrailingSlashes(named) === withoutTrailingSlashes(url)
     ) {
@@ -74,9 +77,9 @@ async function issuer ({ issuer: url }: OidcSettings, timeoutMs: number): Promis
     return {
       about,
       state: 'problem',
-      text: response.ok
+      text: ok
         ? `the issuer calls itself ${String(named).slice(0, 200)}: set accounts.oidc.issuer to that`
-        : `${address} responded with HTTP ${response.status}`
+        : `${address} responded with HTTP ${status}`
     }
   } catch (error) {
     return { about, state: 'problem', text: `the issuer could not be read: ${describeError(error)}` }

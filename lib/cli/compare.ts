@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util'
 import { AdminApiError, AdminClient } from '../apply/admin-client.ts'
 import { loadSettings } from '../config/read-settings.ts'
+import { isList, property } from '../json/guards.ts'
 import { isLoopback } from '../net/loopback.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import { dayMs } from '../core/day.ts'
@@ -152,7 +153,7 @@ function modelsOf (name: string, { routes }: Settings, seen = new Set<string>())
   return route.models.flatMap(model => modelsOf(model, { routes } as Settings, seen))
 }
 
-/** @throws CommandError for a gateway that refuses or does not answer */
+/** @throws CommandError for a gateway that refuses, does not answer, or answers with something else */
 async function remoteUsage (
   { name, fromMs, untilMs, filters: given }: Side, url: string, { env, error: warn }: Terminal
 ): Promise<Usage> {
@@ -165,12 +166,41 @@ async function remoteUsage (
   }
   const query = new URLSearchParams({ from_ms: String(fromMs), until_ms: String(untilMs), group_by: 'model' })
   for (const [filter, values] of given) query.set(filter, values.join(','))
+  let usage: Usage
   try {
-    return await new AdminClient(url, key).read<Usage>('GET /admin/v1/usage', query)
+    usage = await new AdminClient(url, key).read<Usage>('GET /admin/v1/usage', query)
   } catch (error) {
     if (error instanceof AdminApiError) throw new CommandError(error.message, { cause: error })
     throw error
   }
+  if (isUsage(usage)) return usage
+  throw new CommandError(`--${name}: ${url} does not answer with the usage that this version compares.`)
+}
+
+const shownNumbers = [
+  'calls', 'errors', 'cancelled', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'cost_usd',
+  'estimated_calls', 'unpriced_calls'
+] as const satisfies ReadonlyArray<keyof UsageTotals>
+
+/** Returns true for an answer that has what the table shows: another gateway may answer with anything. */
+function isUsage (answer: unknown): boolean {
+  const groups = property(answer, 'groups')
+  return (
+    hasTotals(answer) &&
+    isList(groups) &&
+    groups.every(group => typeof property(group, 'name') === 'string' && hasTotals(group))
+  )
+}
+
+function hasTotals (part: unknown): boolean {
+  const totals = property(part, 'totals')
+  const isShown = (times: unknown): boolean =>
+    times === null || ['p50', 'p95'].every(name => typeof property(times, name) === 'number')
+  return (
+    shownNumbers.every(name => typeof property(totals, name) === 'number') &&
+    isShown(property(totals, 'latency_ms')) &&
+    isShown(property(totals, 'first_byte_ms'))
+  )
 }
 
 const headings = [

@@ -6,6 +6,7 @@
 
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { printable } from '../text/printable.ts'
 import { AnswerCheck } from './answer-check.ts'
 import { percentile } from './percentile.ts'
 import { sendCall, type Target } from './send-call.ts'
@@ -89,12 +90,17 @@ export interface LoadOptions {
   readonly graceMs?: number
 }
 
-function addFailure ({ failures }: Tally, reason: string): void {
+/** Each may name another id: those beyond are counted together. */
+const maxReasons = 20
+
+function addFailure ({ failures }: Tally, given: string): void {
+  const reason = failures.size < maxReasons || failures.has(given) ? given : 'other reasons'
   failures.set(reason, (failures.get(reason) ?? 0) + 1)
 }
 
+/** Returns one line: it may be the words of a gateway. */
 function reasonOf (error: unknown): string {
-  return error instanceof Error ? error.message.slice(0, 200) : String(error)
+  return printable(error instanceof Error ? error.message.slice(0, 200) : String(error))
 }
 
 function resultOf ({ times, failures, costUsd, firstMs, lastMs }: Tally, due: number): LoadResult {

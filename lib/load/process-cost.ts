@@ -1,6 +1,7 @@
 /** What a gateway's processes cost: from /proc, or from the metrics that most programs have. */
 
 import { existsSync } from 'node:fs'
+import { readAnswer } from '../net/read-answer.ts'
 import { cpuUs, rssBytes } from './proc.ts'
 
 export interface ProcessCost {
@@ -26,11 +27,11 @@ const memoryMetric = 'process_resident_memory_bytes'
 export function costOfMetrics (url: URL): ReadCost {
   return async () => {
     const response = await fetch(url, { signal: AbortSignal.timeout(5_000) })
-    const text = await response.text()
+    const { status, ok, text } = await readAnswer(response)
     const [cpuSeconds, bytes] = [sumOf(text, cpuMetric), sumOf(text, memoryMetric)]
-    if (!response.ok || cpuSeconds === undefined || bytes === undefined) {
+    if (!ok || cpuSeconds === undefined || bytes === undefined) {
       const names = `${cpuMetric} and ${memoryMetric}`
-      throw new Error(`${url.href} (status ${response.status}) does not have ${names}`)
+      throw new Error(`${url.href} (status ${status}) does not have ${names}`)
     }
     return { cpuUs: cpuSeconds * 1e6, rssBytes: bytes }
   }

@@ -52,3 +52,26 @@ t.test(
     )
   }
 )
+
+t.test('a gateway that answers with anything gets an error of one line, which controls no terminal', async t => {
+  let body = ''
+  let status = 200
+  const { url } = await httpServer(t, (_request, response) => {
+    response.writeHead(status).end(body)
+  })
+  const client = new AdminClient(url, 'hga_key')
+  const tooMany = Array.from({ length: 201 }, () => ({}))
+  for (const data of [undefined, null, 'text', 7, [7], [null], {}, tooMany]) {
+    body = JSON.stringify({ object: 'list', data })
+    await t.rejects(
+      client.list('GET /admin/v1/keys'),
+      new AdminApiError('GET /admin/v1/keys: its answer is not a page of a list.')
+    )
+  }
+  status = 400
+  body = JSON.stringify({ error: { message: `a\u001b[2J\nb${'x'.repeat(1000)}` } })
+  await t.rejects(
+    client.list('GET /admin/v1/keys'),
+    new AdminApiError(`GET /admin/v1/keys: 400: a\\u001b[2J\\u000ab${'x'.repeat(493)}`)
+  )
+})

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { directoryOf, ask, startGateway } from '../support/headgate.ts'
 import { headgate } from '../support/command.ts'
+import { httpServer } from '../support/http-server.ts'
 import { eventually } from '../support/until.ts'
 
 const adminKey = 'hga_0123456789012345678901234567890123456789'
@@ -98,4 +99,35 @@ t.test('a side that cannot be read is refused with what to write', async t => {
     code: 1,
     error: /Neither HEADGATE_ADMIN_KEY_[AB] nor HEADGATE_ADMIN_KEY is set/
   })
+})
+
+t.test('a gateway that answers with something else is refused with its address', async t => {
+  let answer: unknown
+  const { url } = await httpServer(t, (_request, response) => { response.end(JSON.stringify(answer)) })
+  const totals = {
+    calls: 1, errors: 1, cancelled: 1, prompt_tokens: 1, completion_tokens: 1, cached_tokens: 1, cost_usd: 1,
+    estimated_calls: 1, unpriced_calls: 1, latency_ms: { p50: 1, p95: 1 }, first_byte_ms: null
+  }
+  const compare = async () =>
+    await headgate(t, ['compare', '--a', `url=${url}`, '--b', `url=${url}`], t.testdir(), {
+      HEADGATE_ADMIN_KEY: adminKey
+    })
+  for (const wrong of [
+    {},
+    { totals: 'no', groups: [] },
+    { totals, groups: 7 },
+    { totals, groups: [null] },
+    { totals, groups: [{ name: 7, totals }] },
+    { totals: { ...totals, cost_usd: 'free' }, groups: [] },
+    { totals: { ...totals, latency_ms: {} }, groups: [] }
+  ]) {
+    answer = wrong
+    t.match(await compare(), {
+      code: 1,
+      out: '',
+      error: `headgate compare: --a: ${url} does not answer with the usage that this version compares.`
+    })
+  }
+  answer = { totals, groups: [{ name: 'a\u001b[2J\nb', totals }] }
+  t.match(await compare(), { code: 0, out: /^MODEL .*\na\\u001b\[2J\\u000ab  a / })
 })

@@ -68,3 +68,17 @@ t.test('a call that is not answered in time has failed', async t => {
   t.same(failures, { 'no answer in time': 3 })
   target.agent.destroy()
 })
+
+t.test('what a gateway answers is one line of few, whatever is in it', async t => {
+  let answers = 0
+  const { url } = await httpServer(t, (_request, response) => {
+    response.end(`{"id": "${answers++}\u009b2J"}\n`)
+  })
+  const target = openTarget(new URL(url), undefined)
+  const { failures } = await openLoop(target, lane, { provider: 'bench', count: 60, perSecond: 1_000 })
+  target.agent.destroy()
+  const reasons = Object.keys(failures)
+  t.equal(Object.values(failures).reduce((sum, count) => sum + count, 0), 60)
+  t.ok(reasons.length <= 21, `${reasons.length} reasons`)
+  t.notMatch(reasons.join(' '), /[\n\u009b]/)
+})
