@@ -3,20 +3,26 @@
  * needed.
  */
 
+import { FairSemaphore } from '../async/fair-semaphore.ts'
 import type { LiveConfiguration } from '../config/live-configuration.ts'
 import type { KeyStore } from '../keys/key-store.ts'
 import { StoredKeys } from '../keys/stored-keys.ts'
 import { CallBodyStore } from '../stores/call-body-store.ts'
-import type { Database } from '../stores/database.ts'
+import { isSqlite, type Database } from '../stores/database.ts'
 import { recordedNames } from '../stores/end-user-digests.ts'
 import { storeUser } from '../stores/use-store.ts'
 import { Reports } from '../usage/reports.ts'
 import { Accounts } from './accounts.ts'
 
+/** Reports that PostgreSQL makes at once for people. */
+const maxReports = 4
+
 export class Admin {
   readonly accounts: Accounts
   readonly keys: StoredKeys
   readonly reports: Reports
+  /** Lets people have their reports in turn: who requests many, or slow ones, takes no place of others. */
+  readonly reportTurns: FairSemaphore
   readonly bodies: CallBodyStore
   /** Lists the names that records may have of an end user. */
   readonly namesOfEndUser: (endUser: string) => Promise<readonly string[]>
@@ -28,6 +34,8 @@ export class Admin {
     this.configuration = configuration
     this.accounts = new Accounts(database)
     this.reports = new Reports(database)
+    // The thread of SQLite makes one at a time, and loses those that wait in it when one takes too long.
+    this.reportTurns = new FairSemaphore(isSqlite(database) ? 1 : maxReports)
     this.bodies = new CallBodyStore(database)
     this.namesOfEndUser = async endUser => await recordedNames(database.query, endUser)
     this.keys = new StoredKeys(keys, database.query, storeUser(database, 'Keys'))

@@ -4,7 +4,7 @@
  */
 
 import type { Kysely } from 'kysely'
-import type { Tables } from '../stores/tables.ts'
+import type { ChallengeRow, Tables } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
 import { GatewayError } from '../core/errors.ts'
 import { networkOf } from './throttle.ts'
@@ -13,8 +13,11 @@ import { digestOf, newId } from './random-tokens.ts'
 export type ChallengePurpose = 'add_passkey' | 'passkey_sign_in' | 'oidc_sign_in'
 
 export const challengeMs = 10 * 60_000
-/** Anyone may begin a sign-in: further ones of a network end its oldest, and never those of others. */
-const maxOfNetwork = 100
+/**
+ * Anyone may begin a sign-in: further ones of a network, or of a session, end its oldest, and never those of
+ * others.
+ */
+const maxOfOne = 100
 /** Beyond them no stranger begins one: those that are open can still be ended. */
 const maxOpen = 100_000
 
@@ -47,21 +50,10 @@ export class Challenges {
     await this.#use(
       async () => await this.#query.deleteFrom('challenges').where('expires_at_ms', '<=', now).execute()
     )
-    if (network !== null) await this.#makeRoom(network)
-    await this.#use(
-      async () =>
-        await this.#query
-          .insertInto('challenges')
-          .values({
-            id,
-            purpose,
-            holder: digestOf(holder),
-            network,
-            content,
-            expires_at_ms: now + challengeMs
-          })
-          .execute()
-    )
+    if (network !== null) await this.#checkRoom()
+    const row = { id, purpose, holder: digestOf(holder), network, content, expires_at_ms: now + challengeMs }
+    await this.#makeRoom(row)
+    await this.#use(async () => await this.#query.insertInto('challenges').values(row).execute())
     return id
   }
 
@@ -83,12 +75,14 @@ export class Challenges {
     return row === undefined || row.expires_at_ms <= Date.now() ? undefined : row.content
   }
 
-  async #makeRoom (network: string): Promise<void> {
+  /** @throws GatewayError `overloaded` when strangers have begun too many */
+  async #checkRoom (): Promise<void> {
     const { open } = await this.#use(
       async () =>
         await this.#query
           .selectFrom('challenges')
           .select(({ fn }) => fn.countAll<number>().as('open'))
+          .where('network', 'is not', null)
           .executeTakeFirstOrThrow()
     )
     if (open >= maxOpen) {
@@ -97,16 +91,21 @@ export class Challenges {
         retryAfterSeconds: 600
       })
     }
+  }
+
+  async #makeRoom ({ holder, network }: Pick<ChallengeRow, 'holder' | 'network'>): Promise<void> {
+    const open = this.#query.selectFrom('challenges').select('id')
+    const own =
+      network === null
+        ? open.where('network', 'is', null).where('holder', '=', holder)
+        : open.where('network', '=', network)
     const oldest = await this.#use(
       async () =>
-        await this.#query
-          .selectFrom('challenges')
-          .select('id')
-          .where('network', '=', network)
+        await own
           .orderBy('expires_at_ms', 'desc')
           .orderBy('id')
-          .offset(maxOfNetwork - 1)
-          .limit(maxOfNetwork)
+          .offset(maxOfOne - 1)
+          .limit(maxOfOne)
           .execute()
     )
     if (oldest.length === 0) return

@@ -60,15 +60,14 @@ export class Passkeys {
     return (await this.#rows(userId)).map(describePasskey)
   }
 
-  /** Returns what a browser needs to make a passkey. */
+  /**
+   * Returns what a browser needs to make a passkey.
+   *
+   * @throws GatewayError `conflict` when there are too many
+   */
   async creationOptions (user: UserRow, page: URL): Promise<PasskeyCreation['options']> {
     const { generateRegistrationOptions } = await import('@simplewebauthn/server')
-    const rows = await this.#rows(user.id)
-    if (rows.length >= maxPerUser) {
-      throw new GatewayError('conflict', {
-        message: `A user can have at most ${maxPerUser} passkeys. Remove one first.`
-      })
-    }
+    const rows = await this.#rowsBelowLimit(user.id)
     const {
       challenge,
       rp,
@@ -93,7 +92,10 @@ export class Passkeys {
     }
   }
 
-  /** @throws GatewayError `invalid_value` for what no device has made for this challenge and page */
+  /**
+   * @throws GatewayError `invalid_value` for what no device has made for this challenge and page, `conflict`
+   *   when there are too many by now
+   */
   async add ({ user, name, challenge, page, credential }: NewPasskey): Promise<Passkey> {
     const { verifyRegistrationResponse } = await import('@simplewebauthn/server')
     const { registrationInfo } = await verifyRegistrationResponse({
@@ -105,6 +107,7 @@ export class Passkeys {
       throw refused(cause)
     })
     if (registrationInfo === undefined) throw refused()
+    await this.#rowsBelowLimit(user.id)
     const { credential: { id: credentialId, publicKey, counter } } = registrationInfo
     const row: PasskeyRow = {
       id: newId('passkey'),
@@ -208,6 +211,15 @@ export class Passkeys {
           await this.#query.deleteFrom('passkeys').where('user_id', '=', userId).returning('id').execute()
       )
     ).length
+  }
+
+  /** Returns the passkeys of a user who may add another. @throws GatewayError `conflict` */
+  async #rowsBelowLimit (userId: string): Promise<PasskeyRow[]> {
+    const rows = await this.#rows(userId)
+    if (rows.length < maxPerUser) return rows
+    throw new GatewayError('conflict', {
+      message: `A user can have at most ${maxPerUser} passkeys. Remove one first.`
+    })
   }
 
   async #rows (userId: string): Promise<PasskeyRow[]> {

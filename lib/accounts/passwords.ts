@@ -28,11 +28,16 @@ export function checkPassword (password: string, known: readonly string[]): void
   })
 }
 
-/** Returns the hash to store: `scrypt$32768$8$3$SALT$HASH`. */
-export async function hashPassword (password: string): Promise<string> {
+/**
+ * Returns the hash to store: `scrypt$32768$8$3$SALT$HASH`.
+ *
+ * @param owner who waits for it: the network of a stranger, or the id of a user. They take turns
+ * @throws GatewayError `overloaded` when too many wait
+ */
+export async function hashPassword (password: string, owner: string): Promise<string> {
   const salt = randomBytes(16)
   const { N, r, p } = parameters
-  const hash = await derived(password, salt, parameters)
+  const hash = await derived(password, salt, parameters, owner)
   return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
 }
 
@@ -40,26 +45,33 @@ export async function hashPassword (password: string): Promise<string> {
  * Returns whether a password is the one of a hash. Without a hash it takes the same time, so that the time
  * says nothing about which users exist.
  *
+ * @param owner as for `hashPassword`
  * @throws GatewayError `overloaded` when too many wait
  */
-export async function verifyPassword (password: string, stored: string | undefined): Promise<boolean> {
+export async function verifyPassword (
+  password: string,
+  stored: string | undefined,
+  owner: string
+): Promise<boolean> {
   const [, N, r, p, salt = '', hash = ''] = (stored ?? noPassword).split('$')
   const expected = Buffer.from(hash, 'base64url')
-  const found = await derived(password, Buffer.from(salt, 'base64url'), {
-    N: Number(N),
-    r: Number(r),
-    p: Number(p)
-  })
+  const cost = { N: Number(N), r: Number(r), p: Number(p) }
+  const found = await derived(password, Buffer.from(salt, 'base64url'), cost, owner)
   return timingSafeEqual(found, expected) && stored !== undefined
 }
 
 const noPassword = `scrypt$${parameters.N}$${parameters.r}$${parameters.p}$${'A'.repeat(22)}$${'A'.repeat(43)}`
 
-async function derived (password: string, salt: Buffer, { N, r, p }: typeof parameters): Promise<Buffer> {
+async function derived (
+  password: string,
+  salt: Buffer,
+  { N, r, p }: typeof parameters,
+  owner: string
+): Promise<Buffer> {
   await new Promise<void>((enter, reject) => {
     semaphore.acquire(
       { enter, refuse: () => reject(new GatewayError('overloaded', { retryAfterSeconds: 5 })) },
-      ''
+      owner
     )
   })
   try {

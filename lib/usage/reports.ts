@@ -23,10 +23,10 @@ export const reports = {
   activeKeys, spentBy, hourSpending, failedCalls, windowSums
 }
 
-type ReportName = keyof typeof reports
-type ArgumentsOf<N extends ReportName> =
+export type ReportName = keyof typeof reports
+export type ArgumentsOf<N extends ReportName> =
   Parameters<(typeof reports)[N]> extends [unknown, ...infer Rest] ? Rest : never
-type ResultOf<N extends ReportName> = Awaited<ReturnType<(typeof reports)[N]>>
+export type ResultOf<N extends ReportName> = Awaited<ReturnType<(typeof reports)[N]>>
 
 /** A request to the thread. */
 export interface ReportJob {

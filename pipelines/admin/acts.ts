@@ -5,6 +5,7 @@ import { maySee, type Principal } from '../../lib/accounts/roles.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
+import type { ArgumentsOf, ReportName, ResultOf } from '../../lib/usage/reports.ts'
 
 /** Returns the one who is signed in, or whose key it is. */
 export function principalOf ({ principal }: AdminCall): Principal {
@@ -20,6 +21,20 @@ export function actorOf (call: AdminCall): Actor {
 /** Writes an act of the caller into the audit log. */
 export async function audit (call: AdminCall, act: Act): Promise<void> {
   await call.admin.accounts.audit.add(actorOf(call), act)
+}
+
+/** Makes a report for the caller, in turn with those of others. @throws GatewayError `overloaded` */
+export async function report<N extends ReportName> (
+  call: AdminCall,
+  name: N,
+  ...values: ArgumentsOf<N>
+): Promise<ResultOf<N>> {
+  const { admin: { reports, reportTurns }, signal } = call
+  return await reportTurns.run(
+    principalOf(call).id,
+    async () => await reports.make(name, ...values),
+    signal
+  )
 }
 
 export function param ({ params }: AdminCall, name: string): string {

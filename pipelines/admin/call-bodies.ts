@@ -2,7 +2,7 @@
 
 import { isAtLeast, maySee } from '../../lib/accounts/roles.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { audit, notFound, param, principalOf } from './acts.ts'
+import { audit, notFound, param, principalOf, report } from './acts.ts'
 import type { AdminHandlers } from './handler.ts'
 
 /** Reasons why a call has no bodies, by their state. */
@@ -17,7 +17,8 @@ export const callBodyHandlers: AdminHandlers<'GET /admin/v1/calls/:call_id/bodie
   'GET /admin/v1/calls/:call_id/bodies': async call => {
     const principal = principalOf(call)
     const { projects } = principal
-    const found = await call.admin.reports.make(
+    const found = await report(
+      call,
       'findBodies',
       param(call, 'call_id'),
       projects && [...projects],

@@ -6,11 +6,11 @@ import { extend } from '../../lib/core/call.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { eventStream } from '../../lib/replies/answer-reply.ts'
 import type { Settings } from '../../lib/core/settings.ts'
-import { currentPrincipal } from '../../lib/stages/admin-auth.ts'
+import { currentPrincipal, type AdminCall } from '../../lib/stages/admin-auth.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'
 import type { LiveCalls } from '../../schemas/admin/calls.ts'
 import { adminRoutes } from '../../schemas/admin/routes.ts'
-import { notFound, param, principalOf } from './acts.ts'
+import { notFound, param, principalOf, report } from './acts.ts'
 import { callFilter, integerOf } from './call-filter.ts'
 import { printPages } from '../../lib/usage/export-usage.ts'
 import { AdminReply, csvReply, type AdminHandlers, type AdminRequest } from './handler.ts'
@@ -28,12 +28,6 @@ const maxCalls = 100
 /** By user or admin key, those who follow the calls. */
 const followers = new Map<string, number>()
 
-function follows (id: string, change: 1 | -1): void {
-  const count = (followers.get(id) ?? 0) + change
-  if (count === 0) followers.delete(id)
-  else followers.set(id, count)
-}
-
 export const callHandlers: AdminHandlers<
   | 'GET /admin/v1/calls'
   | 'GET /admin/v1/calls.csv'
@@ -44,17 +38,17 @@ export const callHandlers: AdminHandlers<
     const filter = await callFilter(call)
     const pages = printPages(
       'csv',
-      async after => await call.admin.reports.make('exportPage', filter, 'csv', after)
+      async after => await report(call, 'exportPage', filter, 'csv', after)
     )
     return csvReply('calls.csv', pages)
   },
 
   'GET /admin/v1/calls': async call =>
-    await call.admin.reports.make('listCalls', await callFilter(call), pageRequest(call.search)),
+    await report(call, 'listCalls', await callFilter(call), pageRequest(call.search)),
 
   'GET /admin/v1/calls/:call_id': async (call, { settings }) => {
     const { projects } = principalOf(call)
-    const found = await call.admin.reports.make('findCall', param(call, 'call_id'), {
+    const found = await report(call, 'findCall', param(call, 'call_id'), {
       projects: projects && [...projects],
       atMs: integerOf(call.search, 'at_ms'),
       traceUrl: settings.telemetry.traceUrl
@@ -65,21 +59,47 @@ export const callHandlers: AdminHandlers<
 
   'GET /admin/v1/live-calls': async (call, { ready, settings }) => {
     await callFilter(call) // refuses a wrong one before the answer begins
-    if ((followers.get(principalOf(call).id) ?? 0) >= maxOfUser) {
-      throw new GatewayError('overloaded', {
-        message: `You are already following the calls in ${maxOfUser} places. Close one of them.`,
-        retryAfterSeconds: 10
-      })
-    }
-    const all = [...followers.values()].reduce((sum, count) => sum + count, 0)
-    if (all >= maxFollowers) {
-      throw new GatewayError('overloaded', {
-        message: 'Too many people are following the calls already. Try again later.',
-        retryAfterSeconds: 10
-      })
-    }
-    return new AdminReply(eventStream(follow(call, ready, settings)))
+    const leave = join(call)
+    return new AdminReply(eventStream(follow(call, leave, ready, settings)))
   }
+}
+
+/**
+ * Counts one who follows the calls, from now on: many may begin at the same moment.
+ *
+ * @returns a function that ends it, as the end of the call does
+ * @throws GatewayError `overloaded` when there are too many
+ */
+function join (call: AdminCall): () => void {
+  const { signal } = call
+  const { id } = principalOf(call)
+  const own = followers.get(id) ?? 0
+  if (own >= maxOfUser) {
+    throw new GatewayError('overloaded', {
+      message: `You are already following the calls in ${maxOfUser} places. Close one of them.`,
+      retryAfterSeconds: 10
+    })
+  }
+  const all = [...followers.values()].reduce((sum, count) => sum + count, 0)
+  if (all >= maxFollowers) {
+    throw new GatewayError('overloaded', {
+      message: 'Too many people are following the calls already. Try again later.',
+      retryAfterSeconds: 10
+    })
+  }
+  signal.throwIfAborted()
+  followers.set(id, own + 1)
+  let follows = true
+  const leave = (): void => {
+    if (!follows) return
+    follows = false
+    const left = (followers.get(id) ?? 1) - 1
+    if (left === 0) followers.delete(id)
+    else followers.set(id, left)
+  }
+  // the answer may never begin
+  signal.addEventListener('abort', leave, { once: true })
+  return leave
 }
 
 /**
@@ -88,14 +108,13 @@ export const callHandlers: AdminHandlers<
  */
 async function* follow (
   call: AdminRequest<'GET /admin/v1/live-calls'>,
+  leave: () => void,
   ready: () => boolean,
   settings: Pick<Settings, 'adminKey'>
 ): AsyncGenerator<string> {
   const signal = standardSignal(call.signal)
   const seen = new Map<string, number>()
   let afterMs = Date.now() - overlapMs
-  const { id: followerId } = principalOf(call)
-  follows(followerId, 1)
   try {
     yield printed({ calls: [], skipped: false })
     while (ready()) {
@@ -104,7 +123,7 @@ async function* follow (
       if (principal === undefined) return
       const lookMs = Date.now()
       const filter = await callFilter(extend(call, { principal }))
-      const found = await call.admin.reports.make('endedCalls', filter, {
+      const found = await report(call, 'endedCalls', filter, {
         afterMs,
         seen: new Set(seen.keys()),
         limit: maxCalls + 1
@@ -119,7 +138,7 @@ async function* follow (
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {
-    follows(followerId, -1)
+    leave()
   }
 }
 

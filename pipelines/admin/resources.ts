@@ -11,7 +11,7 @@ import type { Services } from '../../lib/services.ts'
 import type { CatalogueEntry, ProviderHealth, ToolServer } from '../../schemas/admin/resources.ts'
 import type { Usage } from '../../schemas/admin/usage.ts'
 import type { Price } from '../../schemas/price.ts'
-import { notFound, param, principalOf } from './acts.ts'
+import { notFound, param, principalOf, report } from './acts.ts'
 import { visibleProjects } from './call-filter.ts'
 import type { AdminHandlers } from './handler.ts'
 
@@ -33,13 +33,13 @@ export const resourceHandlers: AdminHandlers<
     const untilMs = Date.now()
     const period = { fromMs: untilMs - hourMs, untilMs }
     const projects = visibleProjects(call, undefined)
-    const usage = await call.admin.reports.make('usageReport', {
+    const usage = await report(call, 'usageReport', {
       period,
       origin: { projects },
       bucket: 'hour',
       groupBy: 'provider'
     })
-    const attempts = await call.admin.reports.make('attemptsReport', { fromMs: period.fromMs, projects })
+    const attempts = await report(call, 'attemptsReport', { fromMs: period.fromMs, projects })
     return {
       object: 'list',
       data: services.settings.providers.map(({ id }) => describeProvider(id, services, usage, attempts[id]))

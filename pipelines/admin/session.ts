@@ -83,7 +83,7 @@ export const sessionHandlers: AdminHandlers<
     const user = await currentUser(call)
     if (user.password !== null && principalOf(call).session?.byLink !== true) {
       accounts.throttle.begin(address, user.id)
-      if (!await verifyPassword(current ?? '', user.password)) {
+      if (!await verifyPassword(current ?? '', user.password, user.id)) {
         throw new GatewayError('invalid_credentials', {
           param: 'current_password',
           message: 'The current password is wrong.'
@@ -99,7 +99,7 @@ export const sessionHandlers: AdminHandlers<
       })
     }
     checkPassword(next, [user.name, name])
-    const password = await hashPassword(next)
+    const password = await hashPassword(next, user.id)
     // ended while the hash was made
     if (await accounts.sessions.find(credential) === undefined) throw new GatewayError('invalid_api_key')
     const changed = await accounts.changeUser(user, { password, ...email !== undefined && { email } })

@@ -2,6 +2,7 @@
 
 import type { Act } from '../../lib/accounts/audit-log.ts'
 import { checkPassword, hashPassword, verifyPassword } from '../../lib/accounts/passwords.ts'
+import { networkOf } from '../../lib/accounts/throttle.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { Services } from '../../lib/services.ts'
@@ -49,7 +50,7 @@ export const signInHandlers: AdminHandlers<
     const name = email.trim().toLowerCase()
     throttle.begin(address, name)
     const user = await users.findByEmail(name)
-    const isRight = await verifyPassword(password, user?.password ?? undefined)
+    const isRight = await verifyPassword(password, user?.password ?? undefined, networkOf(address))
     if (user === undefined || !isRight || user.disabled_at_ms !== null) {
       noteFailure(call, 'password', user)
       throw new GatewayError('invalid_credentials')
@@ -109,7 +110,8 @@ export const signInHandlers: AdminHandlers<
       })
     }
     if (password !== undefined) checkPassword(password, [name, email ?? ''])
-    const hash = password === undefined ? undefined : await hashPassword(password)
+    const hash =
+      password === undefined ? undefined : await hashPassword(password, networkOf(call.origin.address))
     if (email !== undefined && (await users.findByEmail(email)) !== undefined) {
       throw new GatewayError('conflict', { param: 'email', message: 'Another user has this email.' })
     }

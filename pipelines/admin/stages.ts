@@ -15,7 +15,7 @@ import type { Settings } from '../../lib/core/settings.ts'
 import type { Route } from '../../lib/core/route.ts'
 import type { TextStages } from '../../lib/guards/text-filter.ts'
 import type { StageSummary, StageTrial, StageTrialResult } from '../../schemas/admin/stages.ts'
-import { principalOf } from './acts.ts'
+import { principalOf, report } from './acts.ts'
 import { visibleProjects } from './call-filter.ts'
 import type { AdminHandlers, AdminRequest } from './handler.ts'
 
@@ -28,7 +28,7 @@ const nothing: StageSummary['last_day'] = {
 
 export const stageHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/v1/stages/try'> = {
   'GET /admin/v1/stages': async (call, { settings: { stages } }) => {
-    const counts = await call.admin.reports.make('stagesReport', {
+    const counts = await report(call, 'stagesReport', {
       fromMs: Date.now() - dayMs,
       projects: visibleProjects(call, undefined)
     })

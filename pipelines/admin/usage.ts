@@ -5,6 +5,7 @@ import { csvRow } from '../../lib/text/csv.ts'
 import { isAttributed, namesIn } from '../../lib/usage/usage-parts.ts'
 import { bucketMs, type UsageReportRequest } from '../../lib/usage/usage-report.ts'
 import { bucketNames, groupingNames, type Usage } from '../../schemas/admin/usage.ts'
+import { report } from './acts.ts'
 import { callFilter } from './call-filter.ts'
 import { csvReply, type AdminHandlers, type AdminRequest } from './handler.ts'
 
@@ -18,10 +19,10 @@ const maxBuckets = 1000
 
 export const usageHandlers: AdminHandlers<'GET /admin/v1/usage' | 'GET /admin/v1/usage.csv'> = {
   'GET /admin/v1/usage': async call =>
-    await call.admin.reports.make('usageReport', await reportRequest(call)),
+    await report(call, 'usageReport', await reportRequest(call)),
 
   'GET /admin/v1/usage.csv': async call => {
-    const usage = await call.admin.reports.make('usageReport', await reportRequest(call))
+    const usage = await report(call, 'usageReport', await reportRequest(call))
     return csvReply('usage.csv', csvOf(usage))
   }
 }

@@ -17,3 +17,18 @@ storeTest('a stranger who begins many sign-ins ends only those of the same netwo
     [undefined, 'c', 'c', 'c']
   )
 })
+
+storeTest('a user who begins many passkeys ends only those of their own session', async (t, open) => {
+  const { challenges } = new Accounts(await open())
+  const begin = async (holder: string): Promise<string> =>
+    await challenges.create({ purpose: 'add_passkey', holder, address: null, content: 'c' })
+  const [other, first] = [await begin('session-1'), await begin('session-2')]
+  for (let index = 0; index < 150; index++) await begin('session-2')
+  const last = await begin('session-2')
+  const take = async (id: string, holder: string): Promise<string | undefined> =>
+    await challenges.take('add_passkey', id, holder)
+  t.same(
+    [await take(first, 'session-2'), await take(last, 'session-2'), await take(other, 'session-1')],
+    [undefined, 'c', 'c']
+  )
+})

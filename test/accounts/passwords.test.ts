@@ -2,23 +2,23 @@ import t from 'tap'
 import { checkPassword, hashPassword, verifyPassword } from '../../lib/accounts/passwords.ts'
 
 t.test('a hash fits its password only, however that is composed', async t => {
-  const hash = await hashPassword('crème brûlée 42')
+  const hash = await hashPassword('crème brûlée 42', 'test')
   t.match(hash, /^scrypt\$32768\$8\$3\$[\w-]{22}\$[\w-]{43}$/)
   t.notOk(hash.includes('brûl'))
-  t.ok(await verifyPassword('crème brûlée 42'.normalize('NFD'), hash))
-  t.notOk(await verifyPassword('crème brûlée 43', hash))
-  t.not(await hashPassword('crème brûlée 42'), hash, 'each has a salt of its own')
+  t.ok(await verifyPassword('crème brûlée 42'.normalize('NFD'), hash, 'test'))
+  t.notOk(await verifyPassword('crème brûlée 43', hash, 'test'))
+  t.not(await hashPassword('crème brûlée 42', 'test'), hash, 'each has a salt of its own')
 })
 
 t.test('without a hash no password is right, not even that of the placeholder', async t => {
-  for (const password of ['', 'A', 'anything']) t.notOk(await verifyPassword(password, undefined))
+  for (const password of ['', 'A', 'anything']) t.notOk(await verifyPassword(password, undefined, 'test'))
 })
 
 t.test('the time says nothing about whether there is a hash', async t => {
-  const hash = await hashPassword('tangerine-otter-quartz')
+  const hash = await hashPassword('tangerine-otter-quartz', 'test')
   const time = async (stored: string | undefined): Promise<number> => {
     const start = performance.now()
-    await verifyPassword('wrong', stored)
+    await verifyPassword('wrong', stored, 'test')
     return performance.now() - start
   }
   const [known, unknown] = [[] as number[], [] as number[]]
@@ -34,9 +34,17 @@ t.test('the time says nothing about whether there is a hash', async t => {
 
 t.test('many at once are refused instead of piling up', async t => {
   const results = await Promise.allSettled(
-    Array.from({ length: 30 }, async () => await verifyPassword('x', undefined))
+    Array.from({ length: 30 }, async () => await verifyPassword('x', undefined, 'test'))
   )
   t.equal(results.filter(({ status }) => status === 'rejected').length, 8, 'two at work, twenty wait')
+})
+
+t.test('who wants many at once takes the place of nobody else', async t => {
+  const many = Promise.allSettled(
+    Array.from({ length: 30 }, async () => await verifyPassword('x', undefined, 'one'))
+  )
+  t.equal(await verifyPassword('x', undefined, 'other'), false)
+  t.equal((await many).filter(({ status }) => status === 'rejected').length, 9)
 })
 
 t.test('a common password is refused by its parameter', async t => {

@@ -1096,7 +1096,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
         await gateway.user('owner'),
         await gateway.user('owner')
       ]
-      const password = await hashPassword('a long enough sentence')
+      const password = await hashPassword('a long enough sentence', 'test')
       for (const { user } of [first, second, third]) {
         await gateway.admin.accounts.users.update(user.id, { password })
       }

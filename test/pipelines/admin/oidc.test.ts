@@ -85,7 +85,7 @@ class Browser {
 }
 
 const password = 'tangerine-otter-quartz-91'
-const hash = await hashPassword(password)
+const hash = await hashPassword(password, 'test')
 const ada = { email: 'Ada@Example.com', email_verified: true, name: 'Ada <b>Lovelace</b>' }
 
 t.test('a person whom the provider knows comes in as a viewer, and as the same user again', async t => {

@@ -318,3 +318,19 @@ t.test(
     t.same([await passkeys.list(userId), await sessions.list(userId, '')], [[], []])
   }
 )
+
+t.test('a user has at most 20 passkeys, however many were begun before', async t => {
+  const place = await open(t)
+  const { send } = await place.user('viewer')
+  const begun: Array<Awaited<ReturnType<Send>>> = []
+  for (let index = 0; index < 22; index++) {
+    begun.push(await send('POST /admin/v1/passkeys/options', undefined, fromPage))
+  }
+  const statuses: number[] = []
+  for (const { body: { challenge_id, options } } of begun) {
+    const credential = passkeyDevice().create(options, page)
+    const body = { challenge_id, name: 'Laptop', credential }
+    statuses.push((await send('POST /admin/v1/passkeys', body, fromPage)).status)
+  }
+  t.same(statuses, [...Array<number>(20).fill(200), 409, 409])
+})

@@ -7,7 +7,10 @@ import { adminGateway, type AdminGateway } from '../../support/admin.ts'
 import { eventually } from '../../support/until.ts'
 
 const password = 'tangerine-otter-quartz-91'
-const [hash, otherHash] = await Promise.all([hashPassword(password), hashPassword(`${password}!`)])
+const [hash, otherHash] = await Promise.all([
+  hashPassword(password, 'test'),
+  hashPassword(`${password}!`, 'test')
+])
 const signInRoute = 'POST /admin/v1/sign-in/password'
 
 /** Gives a user a password. */

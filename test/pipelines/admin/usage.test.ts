@@ -444,6 +444,17 @@ t.test('one user follows the calls in five places, and takes none of others', as
   for (let index = 0; index < 7; index++) statuses.push(await follow(one))
   t.same(statuses, [200, 200, 200, 200, 200, 503, 503])
   t.equal(await follow(other), 200)
+  const atOnce = await place.user('owner')
+  const all = await Promise.all(Array.from({ length: 30 }, async () => await follow(atOnce)))
+  t.equal(all.filter(status => status === 200).length, 5, 'also of those who begin at the same moment')
+})
+
+t.test('one user requests many reports at once, and nobody loses any', async t => {
+  const { user } = await adminGateway(t)
+  const [one, other] = [await user('viewer'), await user('viewer')]
+  const all = [...Array.from({ length: 80 }, () => one), other]
+  const statuses = await Promise.all(all.map(async ({ send }) => (await send('GET /admin/v1/usage')).status))
+  t.same(new Set(statuses), new Set([200]))
 })
 
 t.test('calls are followed within the rights that the caller still has', async t => {
