@@ -418,6 +418,8 @@ async function openServer (
   )
   const { server } = opened
   server.maxConnections = openFiles({ maxClientConnections }).connections
+  // Node would drop those beyond 2,000, among them what a proxy adds; their size is bounded above.
+  server.maxHeadersCount = 0
   refuseMalformed(server)
   // A caller that expects `100 Continue` before sending a body gets it when the body is read, not before.
   server.on('checkContinue', app.handle).on('checkExpectation', app.handle)

@@ -166,10 +166,10 @@ class CallBody {
   readonly #expectsContinue: boolean
 
   constructor (deps: CallBodyDeps) {
-    const { context: { req, res }, endpoint } = deps
+    const { context: { req, res } } = deps
     this.#deps = deps
-    this.#expectsContinue = req.headers.expect !== undefined && endpoint.body !== 'none'
-    // A caller who is refused while waiting to send a body may send it or not: no request can follow.
+    this.#expectsContinue = req.headers.expect !== undefined
+    // A caller who gets an answer while waiting to send a body may send it or not: no request can follow.
     if (this.#expectsContinue) res.setHeader('connection', 'close')
   }
 

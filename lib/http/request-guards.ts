@@ -48,8 +48,12 @@ function refusalOf (context: Context, allowsHost: (header: string) => boolean): 
         'The gateway does not serve this host name. The operator can add it to `server.accepted_hosts`.'
     })
   }
-  if (httpVersion === '1.1') { // older callers know neither header
+  if (httpVersion === '1.1') { // older callers know none of these headers
     if (headers.host === undefined) return noHost()
+    // https://www.rfc-editor.org/rfc/rfc9112#section-6.1
+    if (headers['transfer-encoding'] !== undefined && !/^chunked$/i.test(headers['transfer-encoding'])) {
+      return new GatewayError('invalid_value', { message: 'Only the transfer coding `chunked` is supported.' })
+    }
     // https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1
     if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) {
       return new GatewayError('invalid_value', {

@@ -436,6 +436,15 @@ t.test(
     const stranger = await raw(t, api.url)
     stranger.write(head.replace(/bearer .*/i, 'Bearer wrong').slice(0, -body.length))
     t.match(await rest(stranger), /^HTTP\/1.1 401 /)
+    for (const line of ['POST /nowhere', 'GET /livez', 'DELETE /v1/chat/completions']) {
+      const bodiless = await raw(t, api.url)
+      bodiless.write(`${line} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n`)
+      t.match(
+        await rest(bodiless),
+        /^HTTP\/1.1 [24]\d\d [^]*\r\nconnection: close\r\n/i,
+        `${line}: what follows the answer may be its body or a request`
+      )
+    }
     const other = await raw(t, api.url)
     other.write(requestText(body, ['expect: something', 'connection: close']))
     t.match(
@@ -444,6 +453,13 @@ t.test(
     )
   }
 )
+
+t.test('no header is left out, however many stand before it', async t => {
+  const { api } = await start(t, {})
+  const socket = await raw(t, api.url)
+  socket.write(`GET /livez HTTP/1.1\r\nhost: x\r\n${'a: b\r\n'.repeat(2100)}host: y\r\nconnection: close\r\n\r\n`)
+  t.match(await rest(socket), /^HTTP\/1.1 400 [^]*The request has more than one Host header\./)
+})
 
 t.test('a request target that is no URL is refused like any other request', async t => {
   const { api } = await start(t, {})

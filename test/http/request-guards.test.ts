@@ -27,6 +27,12 @@ t.test('a request that cannot be met by any endpoint is refused before one is lo
       'GET /plain HTTP/1.1\r\nhost: x\r\nexpect: nonsense\r\n',
       417,
       'Only the expectation `100-continue` is supported.'
+    ],
+    [
+      'another transfer coding',
+      'GET /plain HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\n',
+      400,
+      'Only the transfer coding `chunked` is supported.'
     ]
   ]
   for (const [title, request, status, message] of rows) {
