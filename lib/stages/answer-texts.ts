@@ -228,13 +228,20 @@ function inTime<R> (
 /** Replaces the texts of an error: providers may quote the request or their answer in it. */
 export function replaceInError (error: GatewayError, replace: ReplaceText): GatewayError {
   const message = replace(error.message, text)
+  const cause = replacedCause(error.cause, replace)
   const { original } = error
   const body = original === undefined ? undefined : replacedBody(original.body, replace)
-  if (message === error.message && body === original?.body) return error
+  if (message === error.message && cause === error.cause && body === original?.body) return error
   return error.with({
     message,
+    cause,
     ...original !== undefined && body !== undefined && { original: { ...original, body } }
   })
+}
+
+/** Adapters put the words of the provider there, for the log. An `Error` has none of them. */
+function replacedCause (cause: unknown, replace: ReplaceText): unknown {
+  return cause instanceof Error ? cause : everywhere(undefined).replace(cause, replace)
 }
 
 function replacedBody (body: string, replace: ReplaceText): string {

@@ -356,7 +356,7 @@ t.test('a request is refused before it is sent, and an answer before its caller 
   }
 })
 
-t.test('a provider that repeats in an error what it was sent is masked as well', async t => {
+t.test('a provider that repeats in an error what it was sent is masked as well, also in the log', async t => {
   const { api } = await start(
     t,
     {
@@ -370,6 +370,9 @@ t.test('a provider that repeats in an error what it was sent is masked as well',
     await api.post('/v1/images/generations', { model: 'openai/gpt-image-1', prompt: ticket })
   ).text()
   t.match(body, /no \[ticket\] here/)
+  await until(() => api.lines.some(({ msg }) => msg === 'call'), 'the line of the call')
+  t.match(api.lines.find(({ msg }) => msg === 'call'), { cause: /no \[ticket\] here/ })
+  t.notMatch(JSON.stringify(api.lines), ticket)
 })
 
 t.test('a stage that is for other endpoints leaves them as they are', async t => {

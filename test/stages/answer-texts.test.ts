@@ -63,14 +63,16 @@ t.test(
   async t => {
     const failure = new GatewayError('upstream_error', {
       message: `not ${word}`,
-      original: { dialect: 'messages', status: 400, body: `{"error":{"message":"no ${word}"}}` }
+      original: { dialect: 'messages', status: 400, body: `{"error":{"message":"no ${word}"}}` },
+      cause: { status: 400, words: `no ${word}` }
     })
     const { batches, error } = await answered([[start, text('in Zan')]], failure)
     t.same(batches, [[start, text('in Zan')]])
     t.match(error, {
       code: 'upstream_error',
       message: `not ${replacement}`,
-      original: { body: `{"error":{"message":"no ${replacement}"}}` }
+      original: { body: `{"error":{"message":"no ${replacement}"}}` },
+      cause: { status: 400, words: `no ${replacement}` }
     })
     t.match(
       await answered([[start]], failure),
