@@ -1,7 +1,7 @@
 /** The stages of the configuration. */
 
 import { randomBytes } from 'node:crypto'
-import { stageActionOf, stageKindOf } from '../../schemas/config/stages.ts'
+import { stageActionOf, stageKindOf, type StageAction } from '../../schemas/config/stages.ts'
 import { projectIdOf, type ApiKey } from '../core/key.ts'
 import { StageFindings } from '../core/stage-findings.ts'
 import { boundedPattern } from '../text/bounded-pattern.ts'
@@ -41,7 +41,8 @@ export class ConfiguredStages implements TextStages {
   readonly reversible: TextStages['reversible']
 
   /**
-   * Neighbouring patterns look at a text at once, in the order of the configuration.
+   * Neighbouring patterns look at a text at once, in the order of the configuration. One that masks hides
+   * nothing from one before it that refuses.
    *
    * @param parts default: there are only patterns
    * @throws PatternError for a pattern that the configuration should not have passed; Error for a stage that
@@ -58,7 +59,8 @@ export class ConfiguredStages implements TextStages {
       if (stageKindOf(stage.use) === 'pattern') {
         const one = { settings: stage, rules: rulesOf(stage) }
         const group = layers.at(-1)?.group
-        if (group === undefined) layers.push(patternLayer([one], reversible))
+        const isHiding = actionOf(one) === 'mask' && group?.some(other => actionOf(other) === 'refuse')
+        if (group === undefined || isHiding === true) layers.push(patternLayer([one], reversible))
         else group.push(one)
         continue
       }
@@ -139,6 +141,10 @@ function patternLayer (
           )
     }
   }
+}
+
+function actionOf ({ settings }: FilterStage): StageAction {
+  return stageActionOf(settings)
 }
 
 function rulesOf ({ name: stage, use, action, reversible, patterns = [] }: StageSettings): PatternRule[] {

@@ -19,12 +19,11 @@ function masked (
   points: readonly TextPoint[] = ['request'],
   key: ApiKey = { id: 'key-1', name: 'test' }
 ): string {
-  const [layer] = new ConfiguredStages([...stages]).layers
-  const filter =
-    layer !== undefined && 'filter' in layer
-      ? layer.filter(routedCall({}, { key, record: new CallRecord('chat') }), points)
-      : undefined
-  return filter === undefined ? text : replaceFindings(filter, text)
+  const call = routedCall({}, { key, record: new CallRecord('chat') })
+  return new ConfiguredStages([...stages]).layers.reduce((left, layer) => {
+    const filter = 'filter' in layer ? layer.filter(call, points) : undefined
+    return filter === undefined ? left : replaceFindings(filter, left)
+  }, text)
 }
 
 t.test('stages look at the texts of their points, and neighbours at once', t => {
@@ -33,6 +32,18 @@ t.test('stages look at the texts of their points, and neighbours at once', t => 
   t.equal(masked([base, mail], 'T-1 a@b.co', ['answer']), '[ticket] [email]')
   t.equal(masked([mail], 'a@b.co', ['request', 'tool_result']), 'a@b.co')
   t.equal(masked([{ ...base, at: ['tool_result'] }], 'T-1', ['request', 'tool_result']), '[ticket]')
+  t.end()
+})
+
+t.test('a stage that masks hides nothing from one before it that refuses', t => {
+  const refusing: StageSettings = { ...base, name: 'no-tickets', action: 'refuse' }
+  const masking: StageSettings = { ...base, patterns: [{ name: 'words', match: 'see T-', maxLength: 6 }] }
+  const counting: StageSettings = { ...base, name: 'count', action: 'report' }
+  for (const stages of [[refusing, masking], [refusing, counting, masking]]) {
+    t.throws(() => masked(stages, 'see T-1'), { code: 'content_refused' })
+    t.equal(masked(stages, 'see T-'), '[words]')
+  }
+  t.equal(masked([masking, refusing], 'see T-1'), '[words]1', 'one behind it sees what is left')
   t.end()
 })
 
