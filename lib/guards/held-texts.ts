@@ -17,10 +17,13 @@
  * answer begins.
  */
 
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { everywhere, replaceInJson } from '../json/place-table.ts'
 import { EventQueues, type EventQueue, type HeldEvent } from './event-queue.ts'
 import { readEvent } from './event-texts.ts'
-import { isLargeAnswer, replaceJsonInTurns } from './replace-in-turns.ts'
+import {
+  isLargeAnswer, largeLength, replaceJsonInTurns, turnLength, type DirectAnswer
+} from './replace-in-turns.ts'
 import { RunningText } from './running-text.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
@@ -36,7 +39,7 @@ export class HeldTexts implements AnswerInspector {
   readonly #filters: PlaceFilters
   readonly #direct: DirectTexts | undefined
   readonly #queues = new EventQueues<FilteredText>()
-  /** A large complete answer that is not searched yet, and what came after it. */
+  /** A large text that is not searched yet, and what came after it. */
   #unread: readonly ChatEvent[] = []
 
   constructor (filters: PlaceFilters, direct: DirectTexts | undefined) {
@@ -53,7 +56,7 @@ export class HeldTexts implements AnswerInspector {
       this.#unread = [...this.#unread, ...events]
       return
     }
-    const large = events.findIndex(isLargeAnswer)
+    const large = events.findIndex(isLarge)
     if (large !== -1) this.#unread = events.slice(large)
     try {
       for (const event of large === -1 ? events : events.slice(0, large)) this.#hold(event, into)
@@ -66,15 +69,23 @@ export class HeldTexts implements AnswerInspector {
     return this.#unread.length > 0 ? 0 : undefined
   }
 
-  /** Searches a large answer in turns of the event loop. */
+  /** Searches a large text in turns of the event loop. */
   async decide (into: ChatEvent[]): Promise<void> {
-    const [answer, ...others] = this.#unread
+    const [large, ...others] = this.#unread
     this.#unread = []
-    if (answer?.type !== 'direct-answer') return
+    if (large === undefined) return
+    if (isLargeAnswer(large)) into.push(await this.#replaced(large))
+    else {
+      this.#hold(large, into)
+      for (const queue of this.#queues.all()) for (const running of queue.texts) await running.decideInTurns()
+    }
+    this.push(others, into)
+  }
+
+  async #replaced (answer: DirectAnswer): Promise<DirectAnswer> {
     const places = this.#direct?.answer ?? everywhere(undefined)
     const json = await replaceJsonInTurns(answer.json, this.#filters, places)
-    into.push(json === answer.json ? answer : { ...answer, json })
-    this.push(others, into)
+    return json === answer.json ? answer : { ...answer, json }
   }
 
   #hold (event: ChatEvent, into: ChatEvent[]): void {
@@ -112,7 +123,10 @@ export class HeldTexts implements AnswerInspector {
   }
 
   #decideEnd (running: FilteredText): void {
-    if (!running.waitsForEnd) return running.decide()
+    if (!running.waitsForEnd) {
+      running.decide()
+      return
+    }
     const { text, place } = running
     const changed = replaceInJson(text, place, this.#filters.replace)
     running.settle(
@@ -145,16 +159,33 @@ class FilteredText extends RunningText {
     this.filter = filter
   }
 
-  /** Filters the characters that no later text can change. */
-  decide (): void {
-    if (this.waitsForEnd) return
-    const until = this.isEnded ? Infinity : this.text.length - this.filter.reach
+  /**
+   * Filters the characters that no later text can change.
+   *
+   * @param most characters that are filtered at most
+   * @returns true if it left some
+   */
+  decide (most = Infinity): boolean {
+    if (this.waitsForEnd) return false
+    const { reach } = this.filter
+    const end = this.isEnded ? Infinity : this.text.length - reach
     const from = this.decided - this.start
-    if (until <= from) return
+    const until = Math.min(end, from + most)
+    if (until <= from) return false
     this.#reported.partStart = this.start
-    const edits = this.filter.find(this.text, from, until, this.#reported)
+    const edits = this.filter.find(this.text.slice(0, until + reach), from, until, this.#reported)
     const [first] = edits
     if (first !== undefined && this.place.kind === 'fixed') throw this.filter.refusal(first)
     this.settle(edits, until)
+    return until < end
   }
+
+  async decideInTurns (): Promise<void> {
+    while (this.decide(turnLength)) await yieldFairly()
+  }
+}
+
+/** Returns true for an event that is searched in turns of the event loop. */
+function isLarge (event: ChatEvent): boolean {
+  return isLargeAnswer(event) || ('text' in event && event.text.length > largeLength)
 }

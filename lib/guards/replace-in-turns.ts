@@ -8,7 +8,7 @@ import type { PlaceTable, ReplaceText, TextPlace } from '../json/place-table.ts'
 import { ReportedEnds, type PlaceFilters, type TextFilter } from './text-filter.ts'
 
 /** Characters that are searched in a turn of the event loop. */
-const turnLength = 64 * 1024
+export const turnLength = 64 * 1024
 
 /** Characters of JSON from which on it is inspected in turns of the event loop. */
 export const largeLength = 128 * 1024

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
+import { replaceInTurns } from '../guards/replace-in-turns.ts'
 import { TextFilters, type TextLayer, type TextStages } from '../guards/text-filter.ts'
 import { once } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
@@ -73,5 +74,5 @@ async function lookOnce<T> (
     return judge === undefined ? value : await judgeTexts(judge, value, replaceTexts)
   }
   const filters = new TextFilters(layer, call, 'answer')
-  return filters.isEmpty ? value : replaceTexts(value, filters.replace)
+  return filters.isEmpty ? value : await replaceInTurns(value, filters, replaceTexts)
 }

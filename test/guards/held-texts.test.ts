@@ -250,6 +250,26 @@ t.test('a large complete answer is searched in turns of the event loop, and keep
   await t.rejects(texts.decide(out), { code: 'content_policy_violation' })
 })
 
+t.test('a large text is searched in turns of the event loop, and keeps its place', async t => {
+  const said = `${'x'.repeat(99_998)}abc`
+  const start: ChatEvent = { type: 'response-start' }
+  const end: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
+  for (const isFollowed of [true, false]) {
+    const texts = held('abc')
+    const out: ChatEvent[] = []
+    texts.push([start, text('ab'), text(`c${said.repeat(10)}`), ...isFollowed ? [text('abc'), end] : []], out)
+    t.same([out, texts.dueInMs], [[start], 0])
+    const turns = await turnsDuring(() => texts.decide(out))
+    t.ok(turns > 9, `${turns} turns`)
+    t.equal(texts.dueInMs, undefined)
+    await texts.end(out)
+    const expected = (isFollowed ? `abc${said.repeat(10)}abc` : `abc${said.repeat(10)}`)
+      .replaceAll('abc', '(an island)')
+    t.same(textsOf(out), { 'text-delta 0 ': expected })
+    if (isFollowed) t.equal(out.at(-1), end)
+  }
+})
+
 t.test('large complete answers that nobody decides are searched at the end, in their order', async t => {
   const texts = held('abc')
   const json = JSON.stringify({ content: [{ type: 'text', text: `${'x'.repeat(200_000)}abc` }] })

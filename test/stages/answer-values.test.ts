@@ -4,6 +4,7 @@ import { once } from '../../lib/pipeline/sources.ts'
 import { flatMap } from '../../lib/pipeline/stage.ts'
 import { answerValues } from '../../lib/stages/answer-values.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'
+import { turnsDuring } from '../support/turns-during.ts'
 import { replacement, word, wordStages } from '../support/word-stages.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
 import { text, type ReplaceText } from '../../lib/json/place-table.ts'
@@ -37,6 +38,21 @@ t.test('each event has other texts, and is the same where none differs', async t
     events,
     'stages of other points do not see it'
   )
+})
+
+t.test('long texts are searched in turns of the event loop', async t => {
+  const long = `${'x'.repeat(1e6)}${word}`
+  const stage = answerValues(
+    wordStages(['answer']),
+    replaceEvent,
+    flatMap((call: Call) => batchesOf<object, Said>(call, [[{ said: long }]]))
+  )
+  const said: string[] = []
+  const turns = await turnsDuring(async () => {
+    for await (const { events } of stage(once(routedCall({})))) said.push(...events.map(({ said }) => said))
+  })
+  t.same(said, [long.replace(word, replacement)])
+  t.ok(turns > 9, `${turns} turns`)
 })
 
 t.test('errors have their words replaced; what is no error of ours passes', async t => {
