@@ -36,7 +36,14 @@ const marks: Places = {
   '**.media_type': unseen('names the kind of a file')
 }
 
-/** Returns the places of a list of blocks at a path. */
+/** Returns the places of a list of blocks at a path, and of what tools have returned in them. */
+function messageBlocks (path: string): Places {
+  return {
+    ...blocks(path, text),
+    ...blocks(`${path}[](tool_result|mcp_tool_result).content`, toolResult)
+  }
+}
+
 function blocks (path: string, said: TextPlace): Places {
   return {
     [path]: said,
@@ -69,8 +76,7 @@ export const messagesRequestTexts = new PlaceTable({
   model: unseen('chooses the route'),
   system: text,
   'system[].text': text,
-  ...blocks('messages[].content', text),
-  ...blocks('messages[].content[](tool_result|mcp_tool_result).content', toolResult),
+  ...messageBlocks('messages[].content'),
   'tools[].name': name,
   'tools[].description': text,
   'tools[].input_schema.**': jsonSchema,
@@ -100,7 +106,7 @@ function message (path: string): Places {
     [`${path}model`]: unseen('the model that answers'),
     [`${path}stop_reason`]: anyWord,
     [`${path}usage.service_tier`]: anyWord,
-    ...blocks(`${path}content`, text)
+    ...messageBlocks(`${path}content`)
   }
 }
 
@@ -119,7 +125,7 @@ export const messagesFrameTexts = new PlaceTable({
   ...marks,
   ...message('(message_start).message.'),
   ...Object.fromEntries(
-    Object.entries(blocks('', text)).flatMap(([path, place]) =>
+    Object.entries(messageBlocks('')).flatMap(([path, place]) =>
       path === '' ? [] : [[start + path.slice('[]'.length), place]]
     )
   ),

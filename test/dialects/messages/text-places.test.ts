@@ -5,6 +5,7 @@ import {
   messagesRequestTexts,
   messagesTextOf
 } from '../../../lib/dialects/messages/text-places.ts'
+import { toolResult, type TextPlace } from '../../../lib/json/place-table.ts'
 import { MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
 import { CountTokensRequest, MessagesRequest } from '../../../schemas/messages-request.ts'
 import { countSeen, forgottenTexts, sentencesOf } from '../../support/schema-texts.ts'
@@ -51,6 +52,25 @@ t.test('what reads for sense sees of an answer what the model says', t => {
   t.same(sentencesOf({ type: 'message_start', message }, messagesFrameTexts), ['Hello'])
   const delta = { stop_reason: 'end_turn', stop_sequence: null }
   t.same(sentencesOf({ type: 'message_delta', delta }, messagesFrameTexts), [])
+  t.end()
+})
+
+t.test('what a tool server returned is the result of a tool, in requests and answers', t => {
+  const said = 'From Zanzibar'
+  const block = { type: 'mcp_tool_result', tool_use_id: 'm1', content: [{ type: 'text', text: said }] }
+  const rows = [
+    [{ messages: [{ role: 'assistant', content: [block] }] }, messagesRequestTexts],
+    [{ content: [block] }, messagesAnswerTexts],
+    [{ type: 'content_block_start', index: 0, content_block: block }, messagesFrameTexts]
+  ] as const
+  for (const [value, places] of rows) {
+    const seen: TextPlace[] = []
+    places.replace<unknown>(value, (text, place) => {
+      if (text === said) seen.push(place)
+      return text
+    })
+    t.same(seen, [toolResult], JSON.stringify(value))
+  }
   t.end()
 })
 
