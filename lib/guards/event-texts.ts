@@ -206,7 +206,7 @@ type Frame = ChatEvent & { readonly type: 'direct-frame' }
 
 function readFrame (event: Frame, replace: ReplaceText, direct: DirectTexts): ReadEvent {
   const parsed = parseBounded(event.json)
-  if (!isObject(parsed)) return { event, queue: 0 }
+  if (!isObject(parsed)) return { event: changedJson(event, allTexts, replace), queue: 0 }
   // Some servers say its type in front of it only.
   const value = { type: event.name, ...parsed }
   let found: { readonly text: string, readonly place: TextPlace } | undefined

@@ -166,5 +166,14 @@ t.test('a message that passes as it came has other texts in its own text', t => 
     { json: '{"index":0,"content_block":{"type":"text","text":"A"}}' },
     'also one without its type'
   )
+  t.match(
+    readEvent(
+      { type: 'direct-frame', name: 'content_block_delta', json: '["a"]' },
+      shout,
+      messages.directTexts
+    ).event,
+    { json: '["A"]' },
+    'and one that is no object'
+  )
   t.end()
 })

@@ -84,7 +84,7 @@ function item (path: string): Places {
     [`${path}(file_search_call).results[].attributes.**`]: freeResult,
     [`${path}(code_interpreter_call).code`]: toolCall,
     [`${path}(code_interpreter_call).outputs.**`]: toolResult,
-    [`${path}(image_generation_call).result`]: unseen('an image in base64'),
+    [`${path}(image_generation_call).result`]: media,
     [`${path}(image_generation_call).revised_prompt`]: text,
     [`${path}(local_shell_call|shell_call|apply_patch_call|computer_call).action.**`]: toolCall,
     [`${path}(local_shell_call_output|shell_call_output|apply_patch_call_output).output.**`]: toolResult
@@ -205,7 +205,7 @@ const responsesFrameTexts = new PlaceTable({
   '(response.custom_tool_call_input.done).input': toolCall,
   '(response.code_interpreter_call_code.delta).delta': pieceOf(toolCall),
   '(response.code_interpreter_call_code.done).code': toolCall,
-  '(response.image_generation_call.partial_image).partial_image_b64': unseen('an image in base64'),
+  '(response.image_generation_call.partial_image).partial_image_b64': media,
   name,
   obfuscation: unseen('random characters'),
   '(error).message': text,

@@ -56,6 +56,18 @@ t.test('a text ends with its part, its item and the response', t => {
   t.end()
 })
 
+t.test('an image is not looked at, and what stands in its place is', t => {
+  const base64 = Buffer.from('an image of an island').toString('base64')
+  for (const [result, seen] of [[base64, []], ['a secret text', ['a secret text']]] as const) {
+    const item = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result }
+    t.same(sentencesOf({ input: [item] }, responsesRequestTexts), seen)
+    t.same(sentencesOf({ output: [item] }, answer), seen)
+    const frame = { type: 'response.image_generation_call.partial_image', partial_image_b64: result }
+    t.same(sentencesOf(frame, frames), seen)
+  }
+  t.end()
+})
+
 t.test('what reads for sense sees of an answer what the model says', t => {
   const content = [{ type: 'output_text', text: 'Hello', annotations: [], logprobs: [] }]
   const item = {
