@@ -67,7 +67,6 @@ export function completions (
   { afterRules = map(call => call) }: CompletionsOptions = {}
 ): Handler<Call> {
   const { textStages, answerCache } = services
-  const admitted = limits<TextInput>(services, { estimate: estimateText })
   const inOneTurn = chain(
     capAnswer<TextInput>(services, { estimate: estimateText }),
     providerCall(services, 'textCompletion'),
@@ -89,17 +88,13 @@ export function completions (
     boundText(),
     dryRun(services, 'textCompletion', { estimate: estimateText }),
     checkUses(services, chatUses),
-    textStages === undefined
-      ? admitted
-      : chain(
-          admitted,
-          requestTexts<TextInput>(textStages, {
-            replaceTexts: replaceCompletionTexts,
-            asTextAnswer,
-            awaitsVerdict: () => true
-          })
-        ),
-    textStages === undefined ? answer : answerTexts(textStages, undefined, answer),
+    limits<TextInput>(services, { estimate: estimateText }),
+    requestTexts<TextInput>(textStages, {
+      replaceTexts: replaceCompletionTexts,
+      asTextAnswer,
+      awaitsVerdict: () => true
+    }),
+    answerTexts(textStages, undefined, answer),
     normalise(),
     answerReply(textCompletions)
   )

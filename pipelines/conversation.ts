@@ -69,11 +69,6 @@ export function conversation<S extends TObject, C> (
   { afterRules = map(call => call), beforeAnswer = map(call => call) }: ConversationOptions = {}
 ): Handler<Call> {
   const { textStages, answerCache } = services
-  const addresses = checkAddresses(services, dialect)
-  const joined =
-    textStages?.reversible === undefined
-      ? addresses
-      : chain(addresses, joinPlaceholders(services, textStages.reversible, dialect))
   return pipeline(
     auth(services),
     validated,
@@ -94,9 +89,9 @@ export function conversation<S extends TObject, C> (
     checkUses(services, chatUses, dialect),
     answerEmpty(services, dialect),
     limits(services, { estimate: estimateChat }),
-    textStages === undefined
-      ? addresses
-      : chain(joined, requestTexts(textStages, { ...dialect, awaitsVerdict: answeredAtOnceTest(dialect) })),
+    checkAddresses(services, dialect),
+    joinPlaceholders(services, dialect),
+    requestTexts(textStages, { ...dialect, awaitsVerdict: answeredAtOnceTest(dialect) }),
     defer(
       services,
       chain(capAnswer(services), providerCall(services, 'deferred')),
@@ -106,9 +101,9 @@ export function conversation<S extends TObject, C> (
       ? fitRoutes(services, dialect)
       : chain(fitRoutes(services, dialect), mirror(services, services.mirrors)),
     beforeAnswer,
-    inspectedAnswer(
-      services,
-      dialect,
+    answerTexts(
+      textStages,
+      dialect.directTexts,
       answerCache === undefined
         ? answerInTurns(services)
         : cachedAnswer(answerCache, answerInTurns(services), { isStored: storedTest(dialect) })
@@ -147,15 +142,6 @@ function answerInTurns (services: Services): Answer {
   return toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage()))
 }
 
-/** Runs the text stages on an answer, if there are some. */
-function inspectedAnswer<C> (
-  { textStages }: Services,
-  { directTexts }: AnswerDialect<C>,
-  answer: Answer
-): Answer {
-  return textStages === undefined ? answer : answerTexts(textStages, directTexts, answer)
-}
-
 /**
  * Answers calls that were accepted and counted as a request before. Tokens and budget are reserved anew: a
  * call waits for tokens, and fails when the budget is used up.
@@ -168,7 +154,7 @@ export function resumedConversation<C> (
   return pipeline(
     named,
     limits(services, { estimate: estimateChat, waitForCapacity: true }),
-    inspectedAnswer(services, dialect, answerInTurns(services)),
+    answerTexts(services.textStages, dialect.directTexts, answerInTurns(services)),
     normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
   )

@@ -1,6 +1,5 @@
 /** Serves POST /v1/embeddings: texts in, a vector for each out. */
 
-import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
 import { embeddingsInput } from '../lib/embeddings/input.ts'
 import { embeddingsRequestTexts } from '../lib/embeddings/text-places.ts'
@@ -44,8 +43,6 @@ const validEmbeddings = validate(EmbeddingsRequest)
 
 export function embeddings (services: Services): Handler<Call> {
   const answerBytes = Math.max(services.settings.limits.answerBytes, maxVectorBytes)
-  const { textStages } = services
-  const admitted = limits<EmbeddingsRequest>(services, { estimate: estimateEmbeddings })
   return pipeline(
     auth(services),
     validEmbeddings,
@@ -55,9 +52,8 @@ export function embeddings (services: Services): Handler<Call> {
     routeModel(services),
     dryRun(services, 'embeddings', { estimate: estimateEmbeddings }),
     checkUses(services, () => []),
-    textStages === undefined
-      ? admitted
-      : chain(admitted, requestTexts(textStages, textsAt<EmbeddingsRequest>(embeddingsRequestTexts))),
+    limits<EmbeddingsRequest>(services, { estimate: estimateEmbeddings }),
+    requestTexts(services.textStages, textsAt<EmbeddingsRequest>(embeddingsRequestTexts)),
     embeddingLimits(services),
     providerCall(services, 'embeddings', { answerBytes }),
     recordUsage({ estimate: embeddingsUsage }),

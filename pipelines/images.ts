@@ -135,7 +135,6 @@ function answer (
   capability: Capability
 ): Stage<RoutedCall<RequestOf<Capability>>, Batch<RequestOf<Capability>, ImageEvent>> {
   const { textStages, settings: { limits: { eventBytes, answerBytes } } } = services
-  const admitted = limits<RequestOf<Capability>>(services, { estimate: estimateImages })
   const given = chain(
     providerCall(services, capability, {
       eventBytes: Math.max(eventBytes, imageBytes), answerBytes: Math.max(answerBytes, 4 * imageBytes)
@@ -145,8 +144,9 @@ function answer (
   return chain(
     dryRun<RequestOf<Capability>>(services, capability, { estimate: estimateImages }),
     checkUses(services, () => []),
-    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, texts[capability])),
-    textStages === undefined ? given : answerValues(textStages, replaceImageTexts, given)
+    limits<RequestOf<Capability>>(services, { estimate: estimateImages }),
+    requestTexts(textStages, texts[capability]),
+    answerValues(textStages, replaceImageTexts, given)
   )
 }
 

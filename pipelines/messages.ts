@@ -1,7 +1,6 @@
 /** Serves Anthropic's Messages API, whichever provider answers: messages, and counts of their tokens. */
 
 import { chatUses } from '../lib/chat/provider-uses.ts'
-import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
 import { countOf } from '../lib/dialects/messages/token-count.ts'
@@ -100,8 +99,6 @@ export function countTokens (
   services: Services,
   { afterRules = map(call => call) }: RequestStageOptions = {}
 ): Handler<Call> {
-  const { textStages } = services
-  const checked = checkUses(services, chatUses, dialect)
   return pipeline(
     auth(services),
     validCount,
@@ -110,13 +107,9 @@ export function countTokens (
     map(countTokensInput),
     afterRules,
     routeModel(services),
-    textStages === undefined
-      ? checked
-      : chain(
-          checked,
-          limits(services, { estimate: estimateChat, onlyStageCosts: true }),
-          requestTexts(textStages, { replaceTexts: replaceCountTexts })
-        ),
+    checkUses(services, chatUses, dialect),
+    limits(services, { estimate: estimateChat, onlyStageCosts: true }),
+    requestTexts(services.textStages, { replaceTexts: replaceCountTexts }),
     countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request), {
       passesErrors: true
     }),

@@ -58,7 +58,6 @@ const validOcr = validate(OcrRequest)
 export function ocr (services: Services): Handler<Call> {
   const [{ id: defaultModel }] = defaultModels(services.settings, 'ocr')
   const { textStages } = services
-  const admitted = limits<OcrInput>(services, { estimate: estimateDocument })
   const answer = chain(
     retryAsImage(providerCall(services, 'ocr')),
     recordUsage<OcrInput, ResultEvent<OcrPages>>()
@@ -73,10 +72,9 @@ export function ocr (services: Services): Handler<Call> {
     map(documentReader(services.settings.limits.documentBytes)),
     checkUses(services, usesOf),
     map(countedPages),
-    textStages === undefined
-      ? admitted
-      : chain(admitted, requestTexts(textStages, { replaceTexts, lacksFields: true })),
-    textStages === undefined ? answer : answerValues(textStages, replacePageTexts, answer),
+    limits<OcrInput>(services, { estimate: estimateDocument }),
+    requestTexts(textStages, { replaceTexts, lacksFields: true }),
+    answerValues(textStages, replacePageTexts, answer),
     map(answerOf),
     jsonReply()
   )

@@ -106,7 +106,6 @@ function recording (
   input: Stage<AuthedCall, ValidCall<RecordingInput>>
 ): Handler<Call> {
   const { textStages } = services
-  const admitted = limits<RecordingInput>(services, { estimate: estimateRecording })
   const texts = { ...formTextsAt<RecordingInput>(['prompt', 'language']), asTextAnswer: asPlainTranscript }
   const answer = chain(providerCall(services, capability), recordUsage())
   return pipeline(
@@ -115,8 +114,9 @@ function recording (
     routeModel(services),
     dryRun(services, capability, { estimate: estimateRecording }),
     checkUses(services, () => []),
-    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, texts)),
-    textStages === undefined ? answer : transcriptTexts(textStages, answer),
+    limits<RecordingInput>(services, { estimate: estimateRecording }),
+    requestTexts(textStages, texts),
+    transcriptTexts(textStages, answer),
     streamOrJson({ streamed: transcriptFrames(), complete: toTranscript, write: transcriptReply })
   )
 }

@@ -109,9 +109,7 @@ export function countInputTokens (
   services: Services,
   { afterRules = map(call => call) }: RequestStageOptions = {}
 ): Handler<Call> {
-  const { textStages } = services
   const dialect = responsesDialect(services.responseStore)
-  const checked = checkUses(services, chatUses, dialect)
   return pipeline(
     auth(services),
     validResponses,
@@ -120,13 +118,9 @@ export function countInputTokens (
     map(dialect.input),
     afterRules,
     routeModel(services),
-    textStages === undefined
-      ? checked
-      : chain(
-          checked,
-          limits(services, { estimate: estimateChat, onlyStageCosts: true }),
-          requestTexts(textStages, { replaceTexts: dialect.replaceTexts })
-        ),
+    checkUses(services, chatUses, dialect),
+    limits(services, { estimate: estimateChat, onlyStageCosts: true }),
+    requestTexts(services.textStages, { replaceTexts: dialect.replaceTexts }),
     countPrompt(services, dialect, request => estimateChat(request).prompt),
     replyWith(async ({ by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({

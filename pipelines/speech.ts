@@ -2,7 +2,6 @@
 
 import { speechInput, type SpeechInput } from '../lib/audio/input.ts'
 import { speechRequestTexts } from '../lib/audio/text-places.ts'
-import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
 import { estimateSpeech } from '../lib/limits/estimate-units.ts'
 import { bytesReply } from '../lib/replies/bytes.ts'
@@ -47,8 +46,6 @@ export const speechDocs: Docs = {
 const validSpeech = validate(SpeechRequest)
 
 export function speech (services: Services): Handler<Call> {
-  const { textStages } = services
-  const admitted = limits<SpeechInput>(services, { estimate: estimateSpeech })
   return pipeline(
     auth(services),
     validSpeech,
@@ -57,9 +54,8 @@ export function speech (services: Services): Handler<Call> {
     routeModel(services),
     dryRun(services, 'speech', { estimate: estimateSpeech }),
     checkUses(services, usesOf),
-    textStages === undefined
-      ? admitted
-      : chain(admitted, requestTexts(textStages, textsAt<SpeechInput>(speechRequestTexts))),
+    limits<SpeechInput>(services, { estimate: estimateSpeech }),
+    requestTexts(services.textStages, textsAt<SpeechInput>(speechRequestTexts)),
     providerCall(services, 'speech'),
     recordUsage(),
     bytesReply(speechFrames())

@@ -28,15 +28,18 @@ const maxHeldBytes = 32 * 1024 * 1024
  * decided. The first comes once there is something for the caller to see, so that an answer which is refused
  * before that has a status.
  *
+ * @param stages absent: answers pass as they are
  * @param direct the texts of answers that pass as they came
  * @throws GatewayError for a finding that refuses the call; else what `answer` throws, with its words
  *   replaced
  */
 export function answerTexts<R> (
-  { layers, whileSent = false }: TextStages,
+  stages: TextStages | undefined,
   direct: DirectTexts | undefined,
   answer: Stage<RoutedCall<R>, Batch<R, ChatEvent>>
 ): Stage<RoutedCall<R>, Batch<R, ChatEvent>> {
+  if (stages === undefined) return answer
+  const { layers, whileSent = false } = stages
   return layers.reduce((before, layer) => flatMap(call => {
     if ('stages' in layer) {
       const batches = before(once(call))

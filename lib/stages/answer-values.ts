@@ -18,14 +18,16 @@ export type ReplaceValue<T> = (value: T, replace: ReplaceText) => T
  * Replaces what the stages find in the answers of another stage. A stage that is a module's own, for the
  * events of conversations, is passed by.
  *
+ * @param stages absent: answers pass as they are
  * @throws GatewayError for a finding that refuses the call; else what `answer` throws, with its words
  *   replaced
  */
 export function answerValues<R, E> (
-  stages: TextStages,
+  stages: TextStages | undefined,
   replaceEvent: ReplaceValue<E>,
   answer: Stage<RoutedCall<R>, Batch<R, E>>
 ): Stage<RoutedCall<R>, Batch<R, E>> {
+  if (stages === undefined) return answer
   const replaceEvents: ReplaceValue<readonly E[]> = (events, replace) => {
     const others = events.map(event => replaceEvent(event, replace))
     return others.every((event, index) => event === events[index]) ? events : others

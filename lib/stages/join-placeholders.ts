@@ -3,23 +3,23 @@
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Dialect } from '../dialects/dialect.ts'
-import type { ReversibleStages } from '../guards/text-filter.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Joins the placeholders of the stored response that a call continues with its own: one call in, the same
- * call out.
+ * Joins the placeholders of the stored response that a call continues with its own, where stages are
+ * reversible: one call in, the same call out.
  *
  * @throws GatewayError `overloaded` while the store cannot be used
  */
 export function joinPlaceholders<C> (
-  { responseStore }: Pick<Services, 'responseStore'>,
-  { placeholdersOf }: ReversibleStages,
+  { responseStore, textStages }: Pick<Services, 'responseStore' | 'textStages'>,
   { continues = () => undefined }: Pick<Dialect<never, C>, 'continues'>
 ): PassThroughStage<RoutedCall<object>> {
+  const { reversible } = textStages ?? {}
+  if (reversible === undefined) return map(call => call)
   return map(async <T extends RoutedCall<object>>(call: T): Promise<T> => {
     const id = continues(call.context as C) // by the `input` of the same dialect
-    const placeholders = id === undefined ? undefined : placeholdersOf(call)
+    const placeholders = id === undefined ? undefined : reversible.placeholdersOf(call)
     if (id === undefined || placeholders === undefined) return call
     const sealed = await responseStore?.placeholders(call.key.id, id)
     if (sealed !== undefined) placeholders.join(sealed)

@@ -32,10 +32,11 @@ export interface RequestTexts<R> {
  * they may change the answer, it is asked for as text alone. Stages that may look while the request is sent
  * give the call its `verdict`.
  *
+ * @param stages absent: requests pass as they are
  * @throws GatewayError for a finding that refuses the call; `unsupported_parameter` as `asTextAnswer` says
  */
 export function requestTexts<R> (
-  stages: TextStages,
+  stages: TextStages | undefined,
   {
     replaceTexts: replaceRequest,
     lacksFields = false,
@@ -43,6 +44,7 @@ export function requestTexts<R> (
     awaitsVerdict = () => false
   }: RequestTexts<R>
 ): Stage<RoutedCall<R>> {
+  if (stages === undefined) return map(call => call)
   const replaceTexts: ReplaceTexts<R> = (call, replace) => {
     const replaced = replaceRequest(call, inWhole(call, replace))
     replaceNames(replaced, replace, lacksFields ? replaced.request : undefined)

@@ -25,7 +25,8 @@ async function joined (continued: string | undefined, isReversible = true): Prom
     placeholders: async (_key: string, id: string) => (id === 'resp_1' ? before.sealed() : undefined)
   } as Partial<ResponseStore> as ResponseStore
   const call = routedCall({})
-  const stage = joinPlaceholders({ responseStore }, reversible, { continues: () => continued })
+  const services = { responseStore, textStages: { layers: [], reversible } }
+  const stage = joinPlaceholders(services, { continues: () => continued })
   t.same(await collect(stage(once(call))), [call])
   return placeholders
 }

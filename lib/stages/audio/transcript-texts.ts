@@ -24,12 +24,14 @@ export function asPlainTranscript (call: RecordingCall): RecordingCall {
 /**
  * Replaces what the stages find in the transcripts of another stage.
  *
+ * @param stages absent: transcripts pass as they are
  * @throws GatewayError for a finding that refuses the call, or spans several subtitles
  */
 export function transcriptTexts (
-  stages: TextStages,
+  stages: TextStages | undefined,
   answer: Answer<TranscriptEvent>
 ): Answer<TranscriptEvent> {
+  if (stages === undefined) return answer
   return flatMap(call =>
     call.request.stream ? streamed(stages, answer, call) : complete(stages, answer, call)
   )
