@@ -140,10 +140,11 @@ export interface RoutedCall<R> extends ValidCall<R> {
   /** Digest of the account that encrypted reasoning of the history; preferred while it is available. */
   readonly reasoningAccount?: string
   /**
-   * Resolves once the stages that look at the request while it is sent let it pass; rejects with what refuses
-   * the call. Nothing of the answer may go on, and no tool be run, before that. Absent: there are none.
+   * Resolves once the stages that look at the request while the provider answers let it pass; rejects with
+   * what refuses the call. Nothing of the answer may go on, and no tool run, before that. Absent: no stage
+   * does.
    */
-  readonly verdict?: Promise<void> | undefined
+  readonly requestVerdict?: Promise<void> | undefined
   /** The caller's own key at the provider (`X-Provider-Key`), used instead of the gateway's. */
   readonly providerKey?: Secret
 }

@@ -37,7 +37,6 @@ interface FilterStage {
 export class ConfiguredStages implements TextStages {
   readonly layers: readonly TextLayer[]
   readonly namesFor: TextStages['namesFor']
-  readonly whileSent: boolean
   readonly reversible: TextStages['reversible']
 
   /**
@@ -73,7 +72,6 @@ export class ConfiguredStages implements TextStages {
       if (stages !== undefined) layers.push({ stages: call => looksAt(stage, call) ? stages : {} })
     }
     this.layers = layers
-    this.whileSent = settings.some(({ during }) => during)
     if (parts?.exposesNames === true) {
       this.namesFor = call => settings.filter(stage => looksAt(stage, call)).map(({ name }) => name)
     }

@@ -10,7 +10,7 @@ import { looksAt } from './stage-scope.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Settings } from '../core/settings.ts'
 import type { TextPlace } from '../json/place-table.ts'
-import type { JudgeLayer, TextPoint } from './text-filter.ts'
+import type { JudgeLayer } from './text-filter.ts'
 import type { Judge, JudgeSpending, JudgeWindow, PointedText, TextJudge, Verdict } from './text-judge.ts'
 
 type StageSettings = Settings['stages'][number]
@@ -42,14 +42,14 @@ export class StageJudge implements JudgeLayer {
     return looksAt(this.#settings, call) ? this.#judge.spends : undefined
   }
 
-  judge (call: RoutedCall<unknown>, point: TextPoint): TextJudge | undefined {
+  judge (call: RoutedCall<unknown>, point: StagePoint): TextJudge | undefined {
     const points = seenPoints(point).filter(one => this.#at.includes(one))
     if (points.length === 0 || !looksAt(this.#settings, call)) return undefined
     const { stream, window, during = false } = this.#settings
     const action = stageActionOf(this.#settings)
     return {
       alters: action !== 'report',
-      whileSent: during,
+      duringAnswer: during,
       window:
         stream === 'complete' || action === 'report' || !isStreamed(call)
           ? undefined
@@ -125,7 +125,7 @@ export class StageJudge implements JudgeLayer {
 }
 
 /** Returns the points whose texts are among those of a point. */
-function seenPoints (point: TextPoint): readonly StagePoint[] {
+function seenPoints (point: StagePoint): readonly StagePoint[] {
   switch (point) {
     // What a caller repeats of earlier calls of tools is part of its request.
     case 'request': return ['request', 'tool_result']
@@ -142,7 +142,7 @@ function seenPoints (point: TextPoint): readonly StagePoint[] {
  */
 function pointOf (
   { part, isName }: TextPlace,
-  point: TextPoint,
+  point: StagePoint,
   points: readonly StagePoint[]
 ): StagePoint | undefined {
   if (isName === true) return undefined

@@ -5,13 +5,8 @@ import type { RoutedCall } from '../core/call.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { Placeholders } from '../core/placeholders.ts'
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
+import type { StagePoint } from '../../schemas/config/stages.ts'
 import type { JudgeSpending, OwnStages, TextJudge } from './text-judge.ts'
-
-/**
- * The texts that a stage sees: all of the request, all of the answer, what tools are called with, what they
- * return.
- */
-export type TextPoint = 'request' | 'answer' | 'tool_call' | 'tool_result'
 
 /** A finding, and what stands in its place. */
 export interface TextEdit {
@@ -66,8 +61,6 @@ export interface TextStages {
   readonly layers: readonly TextLayer[]
   /** Returns the names of those that look at a call, in their order. Absent: its caller is not to know. */
   readonly namesFor?: ((call: RoutedCall<unknown>) => readonly string[]) | undefined
-  /** True where one of them may look at a request while it is sent. Default: none does. */
-  readonly whileSent?: boolean | undefined
   /** Absent: what they find is not given back. */
   readonly reversible?: ReversibleStages | undefined
 }
@@ -94,7 +87,7 @@ export type TextLayer = FilterLayer | JudgeLayer | StageLayer
 /** Stages that search a text at once. */
 export interface FilterLayer {
   /** Returns what looks at the texts of one of these points of a call; `undefined`: nothing does. */
-  readonly filter: (call: RoutedCall<unknown>, points: readonly TextPoint[]) => TextFilter | undefined
+  readonly filter: (call: RoutedCall<unknown>, points: readonly StagePoint[]) => TextFilter | undefined
 }
 
 /** A stage that waits for something before it decides. */
@@ -106,7 +99,7 @@ export interface JudgeLayer {
    *   called with, or return, on the gateway
    * @returns `undefined`: nothing does
    */
-  readonly judge: (call: RoutedCall<unknown>, point: TextPoint) => TextJudge | undefined
+  readonly judge: (call: RoutedCall<unknown>, point: StagePoint) => TextJudge | undefined
   /** Returns what each look at a call may cost. Absent: nothing. */
   readonly spends?: ((call: RoutedCall<unknown>) => JudgeSpending | undefined) | undefined
 }

@@ -74,8 +74,8 @@ export interface JudgeWindow {
 export interface TextJudge {
   /** False for one that only reports: answers do not wait for it. */
   readonly alters: boolean
-  /** True for one that may look at a request while it is sent. Default: false. */
-  readonly whileSent?: boolean
+  /** True for one that may look at a request while the provider answers. Default: false. */
+  readonly duringAnswer?: boolean
   /** Absent: a stream is looked at when it is complete. */
   readonly window?: JudgeWindow | undefined
   /** Returns the point at which the stage sees the texts of a place; `undefined`: it does not see them. */

@@ -185,8 +185,8 @@ export class ToolLoop {
     const emitProgress = stream === true && options?.include_tool_events === true
     const startedAtMs = performance.now()
     const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
-    const { record, verdict, takeMemory } = this.#call
-    await verdict // no tool may run for a refused call
+    const { record, requestVerdict, takeMemory } = this.#call
+    await requestVerdict // no tool may run for a refused call
     record.toolRuns ??= []
     const { toolRuns } = record
     const running = runTools(

@@ -90,7 +90,6 @@ export type {
   TextEdit,
   TextFilter,
   TextLayer,
-  TextPoint,
   TextStages
 } from '../guards/text-filter.ts'
 export type {
@@ -99,5 +98,6 @@ export type {
 export type {
   CreateStage, LookAtTexts, OwnRefusal, OwnStage, OwnStageContext, OwnVerdict
 } from '../judges/own-module.ts'
+export type { StagePoint } from '../../schemas/config/stages.ts'
 export type { ChatInput, TextInput } from '../chat/input.ts'
 export type { Services } from '../services.ts'

@@ -7,8 +7,8 @@ import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'
 
 /**
- * Starts the answer at once, and passes its batches on when `call.verdict` resolves. If it rejects, the
- * request to the provider is aborted.
+ * Starts the answer at once, and passes its batches on when `call.requestVerdict` resolves. If it rejects,
+ * the request to the provider is aborted.
  *
  * @throws the reason of the verdict, before the first batch; otherwise what `answer` throws
  */
@@ -16,16 +16,16 @@ export function afterVerdict<R, E> (
   answer: Stage<RoutedCall<R>, Batch<R, E>>
 ): Stage<RoutedCall<R>, Batch<R, E>> {
   return flatMap(call =>
-    call.verdict === undefined ? answer(once(call)) : keptBack(call, call.verdict, answer)
+    call.requestVerdict === undefined ? answer(once(call)) : heldBack(call, call.requestVerdict, answer)
   )
 }
 
-async function* keptBack<R, E> (
+async function* heldBack<R, E> (
   call: RoutedCall<R>,
   verdict: Promise<void>,
-  given: Stage<RoutedCall<R>, Batch<R, E>>
+  answerStage: Stage<RoutedCall<R>, Batch<R, E>>
 ): AsyncGenerator<Batch<R, E>, void, undefined> {
-  const answer = new RefusableAnswer(call, given)
+  const answer = new RefusableAnswer(call, answerStage)
   const first = answer.read()
   try {
     await verdict

@@ -39,8 +39,7 @@ export function answerTexts<R> (
   answer: Stage<RoutedCall<R>, Batch<R, ChatEvent>>
 ): Stage<RoutedCall<R>, Batch<R, ChatEvent>> {
   if (stages === undefined) return answer
-  const { layers, whileSent = false } = stages
-  return layers.reduce((before, layer) => flatMap(call => {
+  return stages.layers.reduce((before, layer) => flatMap(call => {
     if ('stages' in layer) {
       const batches = before(once(call))
       const { answer: stage } = layer.stages(call)
@@ -49,7 +48,7 @@ export function answerTexts<R> (
     }
     const inspection = inspectionBy(layer, call, direct)
     return inspection === undefined ? before(once(call)) : inspectedBatches(before, call, inspection)
-  }), whileSent ? afterVerdict(answer) : answer)
+  }), afterVerdict(answer))
 }
 
 /** How a layer inspects one answer. */

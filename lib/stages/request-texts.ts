@@ -23,14 +23,14 @@ export interface RequestTexts<R> {
   readonly lacksFields?: boolean
   /** Returns the call without log probabilities and audio in its answer. Default: the same call. */
   readonly asTextAnswer?: ((call: RoutedCall<R>) => RoutedCall<R>) | undefined
-  /** Returns true for a call whose answer waits for its `verdict` (`answerTexts`). Default: none does. */
+  /** Returns true for a call whose answer waits for its `requestVerdict`. Default: none does. */
   readonly awaitsVerdict?: ((call: RoutedCall<R>) => boolean) | undefined
 }
 
 /**
  * Replaces what the stages find in a request: one call in, one out, the same where they find nothing. Where
  * they may change the answer, it is asked for as text alone. Stages that may look while the request is sent
- * give the call its `verdict`.
+ * give the call its `requestVerdict`.
  *
  * @param stages absent: requests pass as they are
  * @throws GatewayError for a finding that refuses the call; `unsupported_parameter` as `asTextAnswer` says
@@ -55,8 +55,7 @@ export function requestTexts<R> (
     if (names !== undefined && names.length > 0) given.record.stages = names
     let call: RoutedCall<R> | Promise<RoutedCall<R>> =
       altersAnswer(stages, given) ? asTextAnswer(given) : given
-    const looks: Array<Promise<unknown>> | undefined =
-      stages.whileSent === true && awaitsVerdict(given) ? [] : undefined
+    const looks: Array<Promise<unknown>> | undefined = awaitsVerdict(given) ? [] : undefined
     for (const layer of stages.layers) {
       const replaced = (call: RoutedCall<R>): RoutedCall<R> | Promise<RoutedCall<R>> =>
         replaceBy(layer, call, replaceTexts, looks)
@@ -67,16 +66,16 @@ export function requestTexts<R> (
   })
 }
 
-/** @param looks of stages that look while the request is sent */
+/** @param looks of stages that look while the provider answers */
 function seenBy<R> (call: RoutedCall<R>, looks: ReadonlyArray<Promise<unknown>> = []): RoutedCall<R> {
   if (looks.length === 0) {
     call.record.awaitsInspection = false
     return call
   }
   const pass = (): void => { call.record.awaitsInspection = false }
-  const verdict = Promise.all(looks).then(pass, (error: unknown) => refuse(call, error))
-  verdict.catch(() => undefined) // it is awaited later, unless the call ends before that
-  return refine(call, { verdict })
+  const requestVerdict = Promise.all(looks).then(pass, (error: unknown) => refuse(call, error))
+  requestVerdict.catch(() => undefined) // it is awaited later, unless the call ends before that
+  return refine(call, { requestVerdict })
 }
 
 function replaceBy<R> (
@@ -90,7 +89,7 @@ function replaceBy<R> (
     const judge = layer.judge(call, 'request')
     if (judge === undefined) return call
     const look = judgeTexts(judge, call, replaceTexts)
-    if (judge.whileSent !== true || looks === undefined) return look.catch(failed)
+    if (judge.duringAnswer !== true || looks === undefined) return look.catch(failed)
     look.catch(() => undefined) // it is awaited with the others
     looks.push(look)
     return call

@@ -6,6 +6,7 @@ import { OneOf } from '../nullable.ts'
 import { Closed, HttpUrl, mebibyte, Text } from './entries.ts'
 import { headerName, Secret } from './secret.ts'
 
+/** The texts that a stage sees: of requests, of answers, what tools are called with, what they return. */
 export const stagePoints = ['request', 'answer', 'tool_call', 'tool_result'] as const
 export type StagePoint = (typeof stagePoints)[number]
 

@@ -2,21 +2,22 @@ import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { ConfiguredStages } from '../../lib/guards/configured-stages.ts'
 import { looksAt } from '../../lib/guards/stage-scope.ts'
-import { replaceFindings, type TextPoint } from '../../lib/guards/text-filter.ts'
+import { replaceFindings } from '../../lib/guards/text-filter.ts'
 import { routedCall } from '../support/stages.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { Settings } from '../../lib/core/settings.ts'
+import type { StagePoint } from '../../schemas/config/stages.ts'
 
 type StageSettings = Settings['stages'][number]
 
-const all: TextPoint[] = ['request', 'answer', 'tool_call', 'tool_result']
+const all: StagePoint[] = ['request', 'answer', 'tool_call', 'tool_result']
 const ticket = { name: 'ticket', match: 'T-\\d+', maxLength: 6 }
 const base: StageSettings = { name: 'tickets', use: 'pattern', at: all, patterns: [ticket], action: 'mask' }
 
 function masked (
   stages: readonly StageSettings[],
   text: string,
-  points: readonly TextPoint[] = ['request'],
+  points: readonly StagePoint[] = ['request'],
   key: ApiKey = { id: 'key-1', name: 'test' }
 ): string {
   const call = routedCall({}, { key, record: new CallRecord('chat') })

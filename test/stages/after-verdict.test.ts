@@ -1,7 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
-import { extend } from '../../lib/core/call.ts'
 import { chain } from '../../lib/pipeline/chain.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { afterVerdict } from '../../lib/stages/after-verdict.ts'
@@ -40,9 +39,8 @@ const refusal = new GatewayError('content_refused')
 t.test('an answer begins at once, and goes on once the verdict is in', async t => {
   const asked: Asked = []
   const { promise, resolve } = withResolvers<undefined>()
-  const out = afterVerdict(answering(asked, []))(once(routedCall({}, { verdict: promise })))[
-    Symbol.asyncIterator
-  ]()
+  const call = routedCall({}, { requestVerdict: promise })
+  const out = afterVerdict(answering(asked, []))(once(call))[Symbol.asyncIterator]()
   let isOut = false
   const first = out.next().then(step => { isOut = true; return step })
   await new Promise(setImmediate)
@@ -56,23 +54,19 @@ t.test('an answer begins at once, and goes on once the verdict is in', async t =
 t.test('a refusal ends the answer, whether it has come or not', async t => {
   const asked: Asked = []
   const ended: string[] = []
-  const verdict = Promise.reject(refusal)
-  await t.rejects(collect(afterVerdict(answering(asked, ended))(once(routedCall({}, { verdict })))), {
-    code: 'content_refused'
-  })
+  const call = routedCall({}, { requestVerdict: Promise.reject(refusal) })
+  await t.rejects(collect(afterVerdict(answering(asked, ended))(once(call))), { code: 'content_refused' })
   t.same([asked.length, asked[0]?.signal.aborted, ended], [1, true, ['end']])
 })
 
 t.test('what an answer used that came before a refusal is on record', async t => {
-  const call = routedCall({})
   const { promise, reject } = withResolvers<undefined>()
+  const call = routedCall({}, { requestVerdict: promise })
   const usage = { promptTokens: 3, completionTokens: 2, totalTokens: 5 }
   const complete: Stage<RoutedCall<object>, Batch<object, ChatEvent>> = async function * (source) {
     for await (const call of source) yield * batchesOf(call, [[{ type: 'usage', usage }]])
   }
-  const out = collect(
-    afterVerdict(chain(complete, recordUsage<object, ChatEvent>()))(once(extend(call, { verdict: promise })))
-  )
+  const out = collect(afterVerdict(chain(complete, recordUsage<object, ChatEvent>()))(once(call)))
   await new Promise(setImmediate)
   reject(refusal)
   await t.rejects(out, { code: 'content_refused' })
@@ -84,20 +78,20 @@ t.test('a refusal counts more than a failure of the provider, which waits for th
   const failing: Stage<RoutedCall<object>, Batch<object, number>> = async function * () {
     throw new GatewayError('upstream_error')
   }
-  await t.rejects(
-    collect(afterVerdict(failing)(once(routedCall({}, { verdict: Promise.reject(refusal) })))),
-    { code: 'content_refused' }
-  )
-  await t.rejects(collect(afterVerdict(failing)(once(routedCall({}, { verdict: Promise.resolve() })))), {
-    code: 'upstream_error'
-  })
+  for (const [requestVerdict, code] of [
+    [Promise.reject(refusal), 'content_refused'],
+    [Promise.resolve(), 'upstream_error']
+  ] as const) {
+    await t.rejects(collect(afterVerdict(failing)(once(routedCall({}, { requestVerdict })))), { code })
+  }
 })
 
 t.test('the answer ends with its caller', async t => {
   const asked: Asked = []
   const signal = new CallCancellation()
   const { promise, reject } = withResolvers<undefined>()
-  const out = collect(afterVerdict(answering(asked, []))(once(routedCall({}, { verdict: promise, signal }))))
+  const call = routedCall({}, { requestVerdict: promise, signal })
+  const out = collect(afterVerdict(answering(asked, []))(once(call)))
   await new Promise(setImmediate)
   signal.abort(new GatewayError('client_closed_request'))
   reject(signal.reason)

@@ -3,7 +3,8 @@
 import { GatewayError } from '../../lib/core/errors.ts'
 import { createEndpoints } from '../../pipelines/index.ts'
 import type { GatewayOptions } from '../../lib/gateway.ts'
-import type { TextEdit, TextFilter, TextPoint, TextStages } from '../../lib/guards/text-filter.ts'
+import type { TextEdit, TextFilter, TextStages } from '../../lib/guards/text-filter.ts'
+import type { StagePoint } from '../../schemas/config/stages.ts'
 
 export const word = 'Zanzibar'
 export const replacement = '(an island)'
@@ -30,7 +31,7 @@ export function wordFilter (found: string = word, reach = found.length + 1): Tex
 
 /** Returns stages that replace a word at these points. */
 export function wordStages (
-  points: readonly TextPoint[] = ['request', 'answer', 'tool_call', 'tool_result'],
+  points: readonly StagePoint[] = ['request', 'answer', 'tool_call', 'tool_result'],
   found = word
 ): TextStages {
   const filter = wordFilter(found)
