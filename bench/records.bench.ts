@@ -111,7 +111,7 @@ async function recorded (by: CallRecorder): Promise<Call[]> {
   const turn = Array.from({ length: callsOfTurn }, completedCall)
   for (const call of turn) by.recordSent(call)
   let appended: Promise<void> | undefined
-  for (const call of turn) appended = by.recordBeforeLastByte(call)
+  for (const call of turn) appended = by.recordAnswer(call)
   await appended // the same for all of a turn
   for (const call of turn) by.end(call)
   return turn

@@ -184,8 +184,8 @@ async function openGateway (
     providers,
     secret,
     degraded,
-    recordAnswer: records.answered,
-    recordSent: records.sent,
+    recordAnswer: records.recordAnswer,
+    recordSent: records.recordSent,
     limiter: onceRecorded(limiter, () => records.importing),
     ready: () => !stop.isDraining,
     holdMemory: keyId => app.admission.holdMemory(keyId),
@@ -307,7 +307,7 @@ function openApp (
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
     beginTrace: tracer?.begin,
     ...server.litellmHeaders && { addHeaders: addLitellmHeaders },
-    beforeLastByte: records.answered,
+    recordAnswer: records.recordAnswer,
     onUploadDeleteFailed: error =>
       log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
     onEnd: records.end

@@ -122,15 +122,15 @@ export class CallRecords {
    * Journals a call whose request has been sent to a provider. @param isFree true for a request that costs
    * nothing
    */
-  readonly sent: RecordSent = (call, isFree) => this.#recorder.recordSent(call, isFree)
+  readonly recordSent: RecordSent = (call, isFree) => this.#recorder.recordSent(call, isFree)
 
   /** Journals a call before its last byte is sent, which waits for the result. */
-  readonly answered: RecordAnswer = call => {
+  readonly recordAnswer: RecordAnswer = call => {
     const { toolCallIds, providerId } = call.record
     if (toolCallIds !== undefined && providerId !== undefined) {
       this.#options.services().routeHealth.toolCalls.note(toolCallIds, providerId)
     }
-    return this.#recorder.recordBeforeLastByte(call)
+    return this.#recorder.recordAnswer(call)
   }
 
   /**

@@ -38,7 +38,7 @@ export interface AnswerOptions {
   /** Adds headers to every answer. Default: nothing. */
   readonly addHeaders?: AddHeaders | undefined
   /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
-  readonly beforeLastByte?: RecordAnswer
+  readonly recordAnswer?: RecordAnswer
   /** Called with the error when uploaded files of a call could not be deleted. */
   readonly onUploadDeleteFailed?: (error: unknown) => void
   /** Called after each call, once its answer is written or abandoned and its record is complete. */
@@ -152,14 +152,14 @@ class CallInFlight extends RingMember implements OpenCall, StalledCaller {
 
   async #write (reply: Reply): Promise<void> {
     const noted = this.#call.record.bodies?.watch(reply) ?? reply
-    const { admission, limits, options: { beforeLastByte, addHeaders } } = this.#parts
+    const { admission, limits, options: { recordAnswer, addHeaders } } = this.#parts
     const forCaller = noted.forCaller === undefined ? noted : await noted.forCaller(noted)
     await writeReply(forCaller, {
       response: this.#response,
       call: this.#call,
       graceMs: limits().graceMs,
       addHeaders,
-      beforeLastByte,
+      recordAnswer,
       onWait: waits => admission.setStalled(this, waits)
     })
   }

@@ -25,7 +25,7 @@ export interface ReplyTarget {
   /** Adds headers to every answer. */
   readonly addHeaders?: AddHeaders | undefined
   /** Called once the answer is complete but for its last byte, which waits for the result. */
-  readonly beforeLastByte?: RecordAnswer | undefined
+  readonly recordAnswer?: RecordAnswer | undefined
   /** Called with true when bytes wait for the caller to read, and with false when it reads on. */
   readonly onWait?: (waits: boolean) => void
 }
@@ -50,8 +50,8 @@ export function writeReply (reply: Reply, target: ReplyTarget): Promise<void> {
 }
 
 async function writeComplete (body: Piece, reply: Reply, target: ReplyTarget): Promise<void> {
-  const { response, call, beforeLastByte } = target
-  await beforeLastByte?.(call) // first: the headers say what the call cost
+  const { response, call, recordAnswer } = target
+  await recordAnswer?.(call) // first: the headers say what the call cost
   if (response.destroyed) return
   response.writeHead(reply.status, {
     ...headersOf(reply, target),
@@ -198,10 +198,11 @@ class StreamWriter extends TimedMember {
   }
 
   async #finish (): Promise<void> {
-    const { response, call, beforeLastByte } = this.#target
+    const { response, call, recordAnswer } = this.#target
     try {
       if (response.destroyed) await this.#pieces.return?.()
-      if (!response.destroyed) await beforeLastByte?.(call)
+      // An event stream has waited before its last frame; a stream of bytes waits here.
+      if (!response.destroyed) await recordAnswer?.(call)
       if (!response.destroyed) response.end()
     } catch (error) {
       return await this.#break(error)

@@ -56,7 +56,7 @@ export class CallRecorder {
    * last byte must wait for the returned promise: the journal is written once for all calls of a turn of the
    * event loop. A row that is up to date is not journaled twice.
    */
-  recordBeforeLastByte (call: Call): Promise<void> | undefined {
+  recordAnswer (call: Call): Promise<void> | undefined {
     const { ledger, services } = this.#parts
     const { record } = call
     const showsCost = !record.hidesCost && record.streamed !== true

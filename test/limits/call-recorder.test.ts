@@ -62,7 +62,7 @@ function call (parts: Partial<CallRecord> = {}) {
 storeTest('a call is on record before its last byte, and is one row when it has ended', async (t, open) => {
   const { recorder, rows } = await start(t, open)
   const ended = call()
-  await recorder.recordBeforeLastByte(ended)
+  await recorder.recordAnswer(ended)
   recorder.end(ended)
   t.match(await rows(), [{ call_id: 'call-1', outcome: 'ok', status: 200 }])
 })
@@ -70,7 +70,7 @@ storeTest('a call is on record before its last byte, and is one row when it has 
 storeTest('a call that ended otherwise after all is the same row, corrected', async (t, open) => {
   const { recorder, rows } = await start(t, open)
   const left = call()
-  await recorder.recordBeforeLastByte(left)
+  await recorder.recordAnswer(left)
   Object.assign(left.record, { outcome: 'client_closed', status: 499 })
   recorder.end(left)
   t.match((await rows()).map(({ outcome, status }) => [outcome, status]), [['client_closed', 499]])
@@ -100,7 +100,7 @@ storeTest('the store gets the row of a call only once its settlement counts', as
 
 storeTest('a call without a valid key leaves no row', async (t, open) => {
   const { recorder, rows } = await start(t, open)
-  t.equal(recorder.recordBeforeLastByte(call({ keyId: undefined })), undefined)
+  t.equal(recorder.recordAnswer(call({ keyId: undefined })), undefined)
   t.equal(recorder.end(call({ keyId: undefined })), undefined)
   t.same(await rows(), [])
 })
@@ -168,7 +168,7 @@ storeTest(
     t.ok([streamed, complete, ended].every(isDueLater))
     streamed.record.outputCharacters = 400
     complete.record.outcome = 'ok'
-    await recorder.recordBeforeLastByte(complete)
+    await recorder.recordAnswer(complete)
     recorder.end(ended)
     t.notOk(isDueLater(ended))
     await until(() => linesOf('interrupted').length > 0, 'the line of one in flight')
@@ -232,7 +232,7 @@ storeTest('a call that was journaled when it was sent is one row with what it us
   recorder.recordSent(ended)
   const { row: { id } } = ended.record.journaled as JournaledCall // of the short row
   ended.record.outcome = 'ok'
-  await recorder.recordBeforeLastByte(ended)
+  await recorder.recordAnswer(ended)
   recorder.end(ended)
   t.match(await rows(), [{ id, outcome: 'ok', prompt_tokens: 3, completion_tokens: 4 }])
   const failed = call({ outcome: undefined, attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10 })
