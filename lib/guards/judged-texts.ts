@@ -28,7 +28,7 @@ import type { TextEdit } from './text-filter.ts'
 import type { TextJudge } from './text-judge.ts'
 
 /** Texts to judge, and what to do with the verdict. */
-interface Inspection {
+interface CollectedTexts {
   readonly found: FoundTexts
   /** @param replace returns the judged text of each; absent if the judge changed none */
   readonly apply: (replace: ReplaceText | undefined) => void | Promise<void>
@@ -39,8 +39,8 @@ export class JudgedTexts implements AnswerInspector {
   readonly #direct: DirectTexts | undefined
   readonly #overlap: number
   readonly #queues = new EventQueues<JudgedText>()
-  /** Events with complete texts that are not judged yet, and how they are. */
-  readonly #unread = new Map<HeldEvent<JudgedText>, () => Inspection | Promise<Inspection>>()
+  /** Events with complete texts that are not judged yet, and what collects these. */
+  readonly #unread = new Map<HeldEvent<JudgedText>, () => CollectedTexts | Promise<CollectedTexts>>()
   /** Ended texts whose rest is not judged yet. */
   readonly #ended = new Set<JudgedText>()
   /** Events without texts, which must not overtake the held ones. */
@@ -78,7 +78,7 @@ export class JudgedTexts implements AnswerInspector {
   #hold (event: ChatEvent, into: ChatEvent[]): void {
     if (isLargeAnswer(event)) {
       const held = this.#queues.at(0).push({ event }, undefined)
-      this.#unread.set(held, () => this.#inspectLarge(held, event))
+      this.#unread.set(held, () => this.#collectLarge(held, event))
       this.#sinceMs ??= performance.now()
       return
     }
@@ -95,7 +95,7 @@ export class JudgedTexts implements AnswerInspector {
     const isJudged = piece !== undefined && this.#judge.pointOf(piece.place) !== undefined
     const held = queue.push(read, isJudged ? () => new JudgedText(piece.place) : undefined)
     if (held.piece !== undefined) held.piece.running.saidAt = queue.said
-    if (found.seen.length > 0) this.#unread.set(held, () => this.#inspectEvent(held, found))
+    if (found.seen.length > 0) this.#unread.set(held, () => this.#collectEvent(held, found))
     if (found.seen.length > 0 || (held.piece?.running.isDecidable(this.#overlap) ?? false)) {
       this.#sinceMs ??= performance.now()
     }
@@ -104,14 +104,14 @@ export class JudgedTexts implements AnswerInspector {
   async decide (into: ChatEvent[]): Promise<void> {
     this.#sinceMs = undefined
     this.#endPaused()
-    const inspections = [...this.#running(), ...this.#ended]
+    const collected = [...this.#running(), ...this.#ended]
       .filter(text => text.isDecidable(this.#overlap))
-      .map(text => this.#inspectText(text))
-    for (const inspect of this.#unread.values()) inspections.push(await inspect())
-    const seen = inspections.flatMap(({ found }) => found.seen)
+      .map(text => this.#collectText(text))
+    for (const collect of this.#unread.values()) collected.push(await collect())
+    const seen = collected.flatMap(({ found }) => found.seen)
     const judged = seen.length === 0 ? [] : await this.#judge.judge(seen)
     let from = 0
-    for (const { found, apply } of inspections) {
+    for (const { found, apply } of collected) {
       await apply(found.putBack(judged.slice(from, from + found.seen.length)))
       from += found.seen.length
     }
@@ -139,7 +139,7 @@ export class JudgedTexts implements AnswerInspector {
     }
   }
 
-  #inspectText (running: JudgedText): Inspection {
+  #collectText (running: JudgedText): CollectedTexts {
     const found = new FoundTexts(this.#judge)
     const { window, place } = running
     const replaced = (replace: ReplaceText): string =>
@@ -154,7 +154,7 @@ export class JudgedTexts implements AnswerInspector {
     }
   }
 
-  #inspectEvent (held: HeldEvent<JudgedText>, found: FoundTexts): Inspection {
+  #collectEvent (held: HeldEvent<JudgedText>, found: FoundTexts): CollectedTexts {
     const { event } = held
     return {
       found,
@@ -169,7 +169,7 @@ export class JudgedTexts implements AnswerInspector {
   }
 
   /** Goes through the texts of a large answer in turns of the event loop. */
-  async #inspectLarge (held: HeldEvent<JudgedText>, answer: DirectAnswer): Promise<Inspection> {
+  async #collectLarge (held: HeldEvent<JudgedText>, answer: DirectAnswer): Promise<CollectedTexts> {
     const found = new FoundTexts(this.#judge)
     const places = this.#direct?.answer ?? everywhere(undefined)
     const value = await parseText(answer.json)
