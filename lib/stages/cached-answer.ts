@@ -3,7 +3,7 @@
 import { abortable } from '../async/cancellation.ts'
 import { AnswerRecorder, replayedAnswer } from '../cache/recorded-answer.ts'
 import { extend, type RoutedCall } from '../core/call.ts'
-import { GatewayError } from '../core/errors.ts'
+import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { once } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
 import type { AnswerCache } from '../cache/answer-cache.ts'
@@ -190,6 +190,7 @@ async function readToEnd<R extends ChatInput> (
     let batch = await reading
     while (batch !== undefined) batch = await read()
   } catch (error) {
-    record.cause ??= error // one of the calls that wait tries again
+    // One of the calls that wait tries again. The words of the error have not passed the stages.
+    record.cause ??= asGatewayError(error).code
   }
 }

@@ -129,6 +129,21 @@ t.test('it is read to its end while another call waits', async t => {
   t.equal(calls(), 1)
 })
 
+t.test('what fails after its caller has left is on record without the words of the provider', async t => {
+  const failure = new GatewayError('upstream_invalid_request', { message: 'no secret here' })
+  const { stage } = answering([[text('a')], [text('b')]], failure)
+  const cached = cachedAnswer(cache(), stage)
+  const call = callOf()
+  const reader = cached(once(call))[Symbol.asyncIterator]()
+  await reader.next()
+  const other = collect(cached(once(callOf())))
+  await new Promise(resolve => { setImmediate(resolve) })
+  await reader.return?.()
+  await t.rejects(other, { code: 'upstream_invalid_request' })
+  await call.record.whenUsageKnown
+  t.equal(call.record.cause, 'upstream_invalid_request')
+})
+
 t.test('a source that cannot even begin keeps nobody waiting', async t => {
   const cached = cachedAnswer(cache(), () => { throw new Error('no source') })
   for (const _ of [1, 2]) await t.rejects(collect(cached(once(callOf()))), { message: 'no source' })
