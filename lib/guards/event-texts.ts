@@ -15,6 +15,7 @@ import {
   type ReplaceText,
   type TextPlace
 } from '../json/place-table.ts'
+import { GatewayError } from '../core/errors.ts'
 import { withoutRepeatedKeys } from '../json/object-text.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { isObject } from '../json/guards.ts'
@@ -56,7 +57,11 @@ const listedTool = new PlaceTable({
 })
 const annotations = new PlaceTable({ '**': text, '[].url_citation.url': address })
 
-/** Reads the texts of an event. @throws GatewayError as `replace` does */
+/**
+ * Reads the texts of an event.
+ *
+ * @throws GatewayError as `replace` does; `upstream_invalid_response` for a message that is not JSON
+ */
 export function readEvent (
   event: ChatEvent,
   replace: ReplaceText,
@@ -204,8 +209,17 @@ function changedJson<E extends ChatEvent & { readonly json: string }> (
 
 type Frame = ChatEvent & { readonly type: 'direct-frame' }
 
+/** @throws GatewayError `upstream_invalid_response` for what is not JSON: no adapter has parsed it yet */
+function parsedFrame (json: string): unknown {
+  try {
+    return parseBounded(json)
+  } catch (cause) {
+    throw new GatewayError('upstream_invalid_response', { cause })
+  }
+}
+
 function readFrame (event: Frame, replace: ReplaceText, direct: DirectTexts): ReadEvent {
-  const parsed = parseBounded(event.json)
+  const parsed = parsedFrame(event.json)
   if (!isObject(parsed)) return { event: changedJson(event, allTexts, replace), queue: 0 }
   // Some servers say its type in front of it only.
   const value = { type: event.name, ...parsed }

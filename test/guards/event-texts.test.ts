@@ -175,5 +175,13 @@ t.test('a message that passes as it came has other texts in its own text', t => 
     { json: '["A"]' },
     'and one that is no object'
   )
+  t.throws(
+    () => readEvent(
+      { type: 'direct-frame', name: 'content_block_delta', json: '{"a' },
+      shout,
+      messages.directTexts
+    ),
+    { code: 'upstream_invalid_response' }
+  )
   t.end()
 })
