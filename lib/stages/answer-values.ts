@@ -53,7 +53,7 @@ export function answerValues<R, E> (
 }
 
 /** Has each stage look at a value that is part of the answer to a call. @throws GatewayError as above */
-export async function lookedAt<T> (
+async function lookedAt<T> (
   { layers }: TextStages,
   call: RoutedCall<unknown>,
   given: T,

@@ -27,7 +27,6 @@ t.test('every stage and reply is public', async t => {
     'authorizedAgain',
     'bodyCheck',
     'currentPrincipal',
-    'lookedAt',
     'replaceInError',
     'withRestoredTexts'
   ]
