@@ -1,41 +1,58 @@
 import { refine, type RoutedCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
+import { objectOf, type JsonObject } from '../json/guards.ts'
 import { withoutEntry } from './generation-fields.ts'
+import { mergeSettings } from './merge-settings.ts'
 import type { ChatInput } from './input.ts'
+import type { Route } from '../core/route.ts'
 
 /** Entries of `generation_config` by which Google adds log probabilities. */
 const googleNames = ['responseLogprobs', 'logprobs']
 
 /**
  * Returns a call whose answer is text alone, of which all can be changed: it asks for no log probabilities,
- * whatever the settings of its model say.
+ * and neither do the settings of its models.
  *
  * @throws GatewayError `unsupported_parameter` for a call that wants a spoken answer
  */
 export function asTextAnswer<R extends ChatInput> (call: RoutedCall<R>): RoutedCall<R> {
-  const { request, routes } = call
-  if (request.modalities?.includes('audio') === true) {
+  const { request, routes: [first, ...others] } = call
+  const sent = call.routes.map(({ settings }) => mergeSettings<ChatInput>(request, settings))
+  if (sent.some(({ modalities }) => modalities?.includes('audio') === true)) {
     throw new GatewayError('unsupported_parameter', {
       param: 'modalities',
       message:
         'Audio output is not available because a stage of this gateway inspects answers. Request text only.'
     })
   }
-  const config = request.generation_config ?? {}
-  const plainConfig = googleNames.reduce((rest, name) => withoutEntry(rest, name), config)
-  const inConfig = Object.keys(plainConfig).length < Object.keys(config).length
-  if (
-    request.logprobs !== true &&
-    !inConfig &&
-    !routes.some(({ settings }) => settings?.['logprobs'] === true)
-  ) {
-    return call
-  }
-  const { top_logprobs: _, ...rest } = request
-  const changed = {
-    ...rest,
-    logprobs: false,
-    ...inConfig && { generation_config: plainConfig }
-  }
-  return refine(call, { request: changed as R }) // the same fields but for these
+  if (!sent.some(asksForLogprobs)) return call
+  return refine(call, {
+    // the same fields but for these
+    request: { ...withoutLogprobs(request), logprobs: false } as R,
+    routes: [asPlainRoute(first), ...others.map(asPlainRoute)] as const
+  })
+}
+
+interface TokenFields {
+  readonly logprobs?: unknown
+  readonly top_logprobs?: unknown
+  readonly generation_config?: unknown
+}
+
+function asksForLogprobs ({ logprobs, generation_config: config = {} }: ChatInput): boolean {
+  return logprobs === true || Object.keys(plainConfig(config)).length < Object.keys(config).length
+}
+
+function asPlainRoute (route: Route): Route {
+  return route.settings === undefined ? route : { ...route, settings: withoutLogprobs(route.settings) }
+}
+
+function withoutLogprobs (
+  { logprobs: _, top_logprobs: __, generation_config: config, ...rest }: TokenFields
+): Record<string, unknown> {
+  return { ...rest, ...config !== undefined && { generation_config: plainConfig(config) } }
+}
+
+function plainConfig (config: unknown): JsonObject {
+  return googleNames.reduce((rest, name) => withoutEntry(rest, name), objectOf(config) ?? {})
 }
