@@ -140,7 +140,7 @@ export class ToolLoop {
         tokens: this.#call.record.usage?.totalTokens ?? 0,
         canAffordTurn: () => this.#canAffordTurn(turnCall)
       })
-      let pending = stop === undefined ? [] : calls
+      let pending = stop === undefined || !showsTurns ? [] : await this.#texts.called(calls)
       const waiting = stop === undefined ? calls.filter(call => this.#needsApproval(call)) : []
       if (calls.length > 0 && stop === undefined) {
         const runnable = calls.filter(call => !waiting.includes(call))
@@ -333,7 +333,7 @@ interface LoopEnd {
   readonly turns: number
   /** Calls that need consent first. */
   readonly waiting: readonly TurnToolCall[]
-  /** Calls that the loop stopped for. */
+  /** Calls that the loop stopped for, where the answer reports them. */
   readonly pending: readonly TurnToolCall[]
 }
 

@@ -274,6 +274,22 @@ t.test('consent to a call at a server that is not there runs no tool of another 
   )
 })
 
+t.test('stages that look at calls of tools see those that the loop stopped for', async t => {
+  const turn = calls('look').map(event =>
+    event.type === 'tool-call-delta' ? { ...event, text: JSON.stringify({ place: word }) } : event
+  )
+  const { events } = await run(
+    [[start, ...turn]],
+    tools(),
+    { textStages: wordStages(['tool_call']) },
+    { max_turns: 1, toolApproval: { isNeeded: () => false, calls: [], approved: [] } }
+  )
+  t.match(
+    events.flatMap(event => (event.type === 'tool-result' ? [event.result] : [])),
+    [{ arguments: { place: replacement }, result: 'The answer ended before it (max_turns).' }]
+  )
+})
+
 t.test(
   'thinking is that of the last turn, or where server tools are reported that of each turn in its place',
   async t => {
