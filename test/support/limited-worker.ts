@@ -1,6 +1,6 @@
 /** A process that asks its parent for a given number of calls, and keeps them until it dies. */
 
-import { WorkerLimiter } from '../../lib/limits/shared-limiter.ts'
+import { WorkerLimiter } from '../../lib/limits/worker-limiter.ts'
 import type { ReservationRequest } from '../../lib/limits/counters.ts'
 
 const limiter = new WorkerLimiter(process)
