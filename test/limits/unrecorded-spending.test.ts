@@ -1,5 +1,6 @@
 import t from 'tap'
 import { UnrecordedSpending, type FindRecorded } from '../../lib/limits/unrecorded-spending.ts'
+import { turnsDuring } from '../support/turns-during.ts'
 import type { Holding, UsageRowKey } from '../../lib/limits/counters.ts'
 
 const day = 86_400_000
@@ -63,15 +64,7 @@ t.test('thousands of calls are forgotten at once, in batches, between which othe
   const spending = new UnrecordedSpending()
   add(spending, 20_000)
   const { find, searches } = store(() => true)
-  let turns = 0
-  let isFinished = false
-  const count = (): void => {
-    turns++
-    if (!isFinished) setImmediate(count)
-  }
-  setImmediate(count)
-  await spending.forgetRecorded(19_999, find)
-  isFinished = true
+  const turns = await turnsDuring(async () => await spending.forgetRecorded(19_999, find))
   t.equal(spending.of(sumOf('key-1', day)), 10, 'the last one has only just ended')
   t.equal(searches.length, 40)
   t.ok(searches.every(rows => rows.length <= 500))
