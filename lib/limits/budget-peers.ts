@@ -21,7 +21,9 @@ import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { SqliteDatabase } from '../stores/database.ts'
 import type { Statement } from '../stores/sqlite/statement-cache.ts'
 import { UnrecordedSpending } from './unrecorded-spending.ts'
-import type { ActualUsage, Holding, SumKey } from './counters.ts'
+import type { ActualUsage } from './reservation.ts'
+import type { Holding } from './sum-counters.ts'
+import type { SumKey } from './sum-key.ts'
 
 /** The state of a sum in the store. */
 export interface SharedSum {

@@ -15,7 +15,7 @@ import type { ChatInput, TextInput } from '../chat/input.ts'
 import type { Route } from '../core/route.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import type { ModelEntry } from '../core/model.ts'
-import type { Wanted } from './counters.ts'
+import type { Wanted } from './reservation.ts'
 
 export interface Estimate {
   readonly prompt: number

@@ -3,7 +3,8 @@
  * complete answer what it cost.
  */
 
-import { retryAfterMs, type RateLimits, type RefusedDecision } from './counters.ts'
+import type { RateLimits, RefusedDecision } from './reservation.ts'
+import { retryAfterMs } from './reservation-rules.ts'
 import type { Account, SumAccount } from './call-accounts.ts'
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import { usageRow } from '../usage/usage-row.ts'

@@ -7,17 +7,10 @@
  * meanwhile.
  */
 
-import {
-  asUnread,
-  LimitCounters,
-  sumKeysOf,
-  unreadRefusal,
-  type ActualUsage,
-  type LimitDecision,
-  type ReservationRequest,
-  type SumKey
-} from './counters.ts'
-import { SpendingReader, type SpendingReaderOptions } from './spending-reader.ts'
+import { LimitCounters } from './counters.ts'
+import type { ActualUsage, LimitDecision, ReservationRequest } from './reservation.ts'
+import { sumKeysOf, type SumKey } from './sum-key.ts'
+import { asUnread, SpendingReader, unreadRefusal, type SpendingReaderOptions } from './spending-reader.ts'
 import { sumAccountsOf, type Account } from './call-accounts.ts'
 
 export interface LimitShareOptions extends Pick<SpendingReaderOptions, 'readUsed' | 'onFailure'> {
@@ -43,7 +36,7 @@ export class LimitShare {
       ...options,
       rereadMs: Infinity,
       onRead: (sum, used) => {
-        this.#counters.setUsed(sum, used)
+        this.#counters.sums.setUsed(sum, used)
       }
     })
   }
@@ -72,8 +65,8 @@ export class LimitShare {
     this.#divided.add(sum.name)
     const { processes, usageOf } = this.#options
     const { used, reserved } = usageOf(sum)
-    const left = Math.max(0, limit - this.#counters.setUsed(sum, used))
-    this.#counters.setElsewhere(sum, left - Math.floor(left / processes) + reserved)
+    const left = Math.max(0, limit - this.#counters.sums.setUsed(sum, used))
+    this.#counters.sums.setElsewhere(sum, left - Math.floor(left / processes) + reserved)
   }
 
   /**

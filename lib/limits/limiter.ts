@@ -5,23 +5,20 @@ import { steadyNow } from '../async/steady-clock.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { isSummed, usedSince } from '../usage/spending.ts'
+import { LimitCounters } from './counters.ts'
 import {
-  asUnread,
-  LimitCounters,
   undoReservation,
-  sumKeysOf,
-  unreadRefusal,
   type ActualUsage,
   type LimitDecision,
   type RecordedUsage,
-  type ReservationRequest,
-  type SumKey
-} from './counters.ts'
+  type ReservationRequest
+} from './reservation.ts'
+import { sumKeysOf, type SumKey } from './sum-key.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
 import type { Log } from '../log/log.ts'
 import { BudgetPeers, type SharedStore } from './budget-peers.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
-import { SpendingReader, type ReadUsed } from './spending-reader.ts'
+import { asUnread, SpendingReader, unreadRefusal, type ReadUsed } from './spending-reader.ts'
 
 export interface Limiter {
   /**
@@ -117,13 +114,13 @@ export class LocalLimiter implements Limiter {
       rereadMs,
       onFailure,
       onRead: (sum, used) => {
-        this.counters.setUsed(sum, used)
+        this.counters.sums.setUsed(sum, used)
       }
     })
     this.#peers =
       shared &&
       new BudgetPeers(shared, {
-        holdings: () => this.counters.holdings(),
+        holdings: () => this.counters.sums.holdings(),
         onFailure,
         now,
         hasUnrecorded,
@@ -173,7 +170,7 @@ export class LocalLimiter implements Limiter {
   ): LimitDecision | Promise<LimitDecision> {
     if (this.#peers?.isShared() === true) return this.#reserveShared(this.#peers, sums, request, holder)
     if (this.#peers !== undefined) {
-      for (const sum of sums) this.counters.setElsewhere(sum, 0) // those that shared it are gone
+      for (const sum of sums) this.counters.sums.setElsewhere(sum, 0) // those that shared it are gone
     }
     return this.counters.reserve(request, holder)
   }
@@ -193,11 +190,11 @@ export class LocalLimiter implements Limiter {
         decision = undefined
         peers.reserve(sums, found => {
           for (const { sum, recorded, reserved, recent } of found) {
-            const used = this.counters.setUsed(sum, recorded)
-            this.counters.setElsewhere(sum, reserved + Math.max(0, recorded + recent - used))
+            const used = this.counters.sums.setUsed(sum, recorded)
+            this.counters.sums.setElsewhere(sum, reserved + Math.max(0, recorded + recent - used))
           }
           decision = this.counters.reserve(request, holder)
-          return sum => this.counters.reservedOf(sum)
+          return sum => this.counters.sums.reservedOf(sum)
         })
       })
     } catch (error) {

@@ -7,25 +7,27 @@ import { countedLimits } from '../../schemas/config/counted-limits.ts'
 import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
 import { partyName, type Account, type Unit } from './call-accounts.ts'
+import type {
+  AccountRefusal,
+  ActualUsage,
+  AdmittedDecision,
+  Granted,
+  RateLimits,
+  RateLimitStatus,
+  RecordedUsage,
+  RefusedDecision,
+  ReservationRequest,
+  WantedAmounts
+} from './reservation.ts'
 import {
   amountToReserve,
-  boundsOf,
   mostWanted,
   nameRefusal,
   settledChange,
-  sumKey,
-  type AccountRefusal,
-  type ActualUsage,
-  type AdmittedDecision,
-  type Granted,
-  type RateLimits,
-  type RateLimitStatus,
-  type RecordedUsage,
-  type RefusedDecision,
-  type ReservationRequest,
-  type SumKey,
+  wantedOfSum,
   type SumRefusalReason
-} from './counters.ts'
+} from './reservation-rules.ts'
+import { sumKey, type SumKey } from './sum-key.ts'
 import { periodOf, type Period } from './windows.ts'
 
 /** A part of a reservation as Redis has it. */
@@ -142,7 +144,7 @@ export class RedisCounters {
   /** Lists the accounts of a reservation as the script counts them. */
   #countedAccounts (
     { party, parts }: RedisReservation,
-    wanted: ReservationRequest['wanted'],
+    wanted: WantedAmounts,
     alreadyAdmitted: boolean,
     recordedOf: (sum: SumKey) => number
   ): CountedAccount[] {
@@ -160,7 +162,7 @@ export class RedisCounters {
         unit,
         amount,
         strict: account.strict,
-        ...boundsOf(account, wanted),
+        ...wantedOfSum(account, wanted),
         recorded: recordedOf(sumKey(party, unit, period)),
         keep_ms: this.#keepMs(period)
       }

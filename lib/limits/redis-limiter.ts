@@ -15,24 +15,21 @@ import {
   isLeased, RedisCounters, renewEveryMs, type RedisDecision, type RedisReservation
 } from './redis-counters.ts'
 import {
-  asUnread,
-  looked,
-  mostWanted,
+  nothingReserved,
   undoReservation,
-  sumKey,
-  sumKeysOf,
-  unreadRefusal,
   type ActualUsage,
   type Granted,
   type LimitDecision,
   type RateLimits,
   type RecordedUsage,
   type ReservationRequest,
-  type SumKey
-} from './counters.ts'
+  type WantedAmounts
+} from './reservation.ts'
+import { mostWanted } from './reservation-rules.ts'
+import { sumKey, sumKeysOf, type SumKey } from './sum-key.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import { recordedAfterMs } from '../usage/refunds.ts'
-import { SpendingReader, type ReadUsed } from './spending-reader.ts'
+import { asUnread, SpendingReader, unreadRefusal, type ReadUsed } from './spending-reader.ts'
 import type { RedisServer } from '../coordination/redis-server.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Limiter } from './limiter.ts'
@@ -183,7 +180,7 @@ export class RedisLimiter implements Limiter {
       held.push(reservation)
       wanted = atMost(wanted, decision.granted)
     }
-    if (request.onlyLook === true) return looked(used, rateLimits)
+    if (request.onlyLook === true) return { ...nothingReserved, used, rateLimits }
     const reservation = this.#admit({ held, isShared: true })
     return { admitted: true, granted: mostWanted(wanted), rateLimits, used, reservation }
   }
@@ -201,7 +198,7 @@ export class RedisLimiter implements Limiter {
 
   /** @throws GatewayError `overloaded` where the configuration says to refuse */
   async #reserveAlone (request: ReservationRequest): Promise<LimitDecision> {
-    if (request.onlyLook === true) return looked([], {})
+    if (request.onlyLook === true) return { ...nothingReserved, used: [], rateLimits: {} }
     const without = request.alreadyAdmitted === true ? 'allow' : this.#options.without()
     if (without === 'refuse') {
       throw new GatewayError('overloaded', {
@@ -375,7 +372,7 @@ function partiesOf (
 }
 
 /** Returns what a call still wants once a party has granted so much. */
-function atMost (wanted: ReservationRequest['wanted'], granted: Granted): ReservationRequest['wanted'] {
+function atMost (wanted: WantedAmounts, granted: Granted): WantedAmounts {
   return Object.fromEntries(Object.entries(wanted).map(([unit, { least, most, usual }]) => [unit, {
     most: Math.min(most, granted[unit as keyof Granted] ?? most),
     least: least ?? most,

@@ -7,7 +7,7 @@ import {
   type CountedLimitName
 } from '../../schemas/config/counted-limits.ts'
 import { inLimitUnit, partyText, type Account, type PartyKind } from './call-accounts.ts'
-import type { AccountRefusal } from './counters.ts'
+import type { AccountRefusal } from './reservation.ts'
 
 /** Longest `retry-after` of a refusal, in seconds. */
 const maxRetrySeconds = 60

@@ -14,7 +14,7 @@ import {
 } from './call-accounts.ts'
 import { maxMediaTokens, noMedia, wantedUnits, type Estimate } from './estimate.ts'
 import { checkStagesPriced, maxCompletionOf, maxCostOf, pricedRoutes } from './prices.ts'
-import type { ReservationRequest, Wanted } from './counters.ts'
+import type { ReservationRequest, Wanted } from './reservation.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'

@@ -1,7 +1,10 @@
 import { PrunedMap } from '../async/pruned-map.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import { endUserPrefix } from '../stores/party-spending.ts'
-import type { SumKey } from './counters.ts'
+import { partyName, type Account } from './call-accounts.ts'
+import { retryAfterMs } from './reservation-rules.ts'
+import type { LimitDecision, RefusedDecision } from './reservation.ts'
+import type { SumKey } from './sum-key.ts'
 
 /** Returns what a party used in a period, as the usage ledger has it. */
 export type ReadUsed = (sum: SumKey) => Promise<number>
@@ -94,4 +97,20 @@ export class SpendingReader {
       onFailure(error)
     }
   }
+}
+
+/** Refuses a call as the store has not said what was used of one of its sums. */
+export function unreadRefusal (accounts: readonly Account[], { party, unit }: SumKey): RefusedDecision {
+  // By what no clock changes: its window may have ended during the wait for the store.
+  const accountIndex = accounts.findIndex(account => (
+    account.counting === 'sum' && account.unit === unit && partyName(account) === party
+  ))
+  return {
+    admitted: false, accountIndex, reason: 'budget_unread', waitMs: retryAfterMs, rateLimits: {}, used: []
+  }
+}
+
+/** Says of a decision that the store has not said what was used of a sum. */
+export function asUnread (decision: LimitDecision): LimitDecision {
+  return decision.admitted ? { ...decision, isUnread: true } : decision
 }

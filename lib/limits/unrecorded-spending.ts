@@ -4,7 +4,8 @@
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
-import type { Holding, UsageRowKey } from './counters.ts'
+import type { UsageRowKey } from './reservation.ts'
+import type { Holding } from './sum-counters.ts'
 
 /** Returns the ids of those of the rows that are in the store. */
 export type FindRecorded = (rows: readonly UsageRowKey[]) => Promise<ReadonlySet<string>>

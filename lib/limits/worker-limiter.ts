@@ -18,7 +18,7 @@ import {
   type LimitDecision,
   type RecordedUsage,
   type ReservationRequest
-} from './counters.ts'
+} from './reservation.ts'
 import type { Limiter, LocalLimiter } from './limiter.ts'
 
 /** Other modules send messages over the same IPC channel. */

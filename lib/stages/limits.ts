@@ -24,7 +24,7 @@ import {
   type LimitDecision,
   type RefusedDecision,
   type ReservationRequest
-} from '../limits/counters.ts'
+} from '../limits/reservation.ts'
 import { periodOf } from '../limits/windows.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { spendingOn } from '../guards/text-filter.ts'

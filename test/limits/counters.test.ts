@@ -1,10 +1,11 @@
 import t from 'tap'
 import { accountsOf } from '../../lib/limits/call-accounts.ts'
-import { LimitCounters, sumKey, unreadRefusal } from '../../lib/limits/counters.ts'
+import { LimitCounters } from '../../lib/limits/counters.ts'
+import { unreadRefusal } from '../../lib/limits/spending-reader.ts'
+import { sumKey, sumKeysOf } from '../../lib/limits/sum-key.ts'
 import { periodOf } from '../../lib/limits/windows.ts'
-import { recordedAfterMs } from '../../lib/usage/refunds.ts'
 import { dayMs } from '../../lib/core/day.ts'
-import { KeyCounters, reasonOf, type KeyDecision } from '../support/limits.ts'
+import { KeyCounters, reasonOf, requestOf, type KeyDecision } from '../support/limits.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 
 t.test('all of a reservation is set aside or nothing', async t => {
@@ -114,39 +115,16 @@ t.test('a call admitted earlier counts, and takes no place of another', async t 
   })
 })
 
-t.test('what was given back stays given back, although the ledger does not have it at once', async t => {
-  const clock = { ms: Date.UTC(2025, 10, 21, 12) }
-  const counters = new KeyCounters(new LimitCounters(() => clock.ms))
-  const wanted = {
-    keyId: 'a',
-    limits: { budget: { usd: 1, per: 'month' } },
-    tokens: 0,
-    nanoUsd: 0,
-    alreadyAdmitted: true
-  } as const
-  const period = counters.sumFor(wanted, clock.ms)
-  const late = counters.reserve(wanted)
-  if (!late.admitted || period === undefined) return t.fail('it was refused')
-  counters.setUsed(period, 900)
-  counters.settle(late.reservation, { tokens: 0, nanoUsd: -800 })
-  t.equal(counters.setUsed(period, 900), 100, 'before it is recorded')
-  clock.ms += 1.5 * recordedAfterMs
-  t.equal(counters.setUsed(period, 100), 100, 'after that')
-  t.equal(counters.setUsed(period, 950), 150, 'with what others have spent meanwhile, at least')
-  clock.ms += 1.5 * recordedAfterMs
-  t.equal(counters.setUsed(period, 950), 950)
-})
-
 t.test('a reading of the ledger that ends after midnight changes nothing of the new day', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 23, 59) }
   const counters = new KeyCounters(new LimitCounters(() => clock.ms))
   const wanted = { keyId: 'a', limits: { budget: { usd: 1, per: 'day' } }, tokens: 0, nanoUsd: 6e8 } as const
-  const yesterday = counters.sumFor(wanted, clock.ms)
+  const [yesterday] = sumKeysOf(requestOf(wanted).accounts, clock.ms)
   clock.ms += dayMs / 2
   t.equal(reasonOf(counters.reserve(wanted)), 'admitted')
   if (yesterday === undefined) return t.fail('no period')
-  counters.setUsed(yesterday, 5)
-  counters.counters.setElsewhere(yesterday, 1e9)
+  counters.counters.sums.setUsed(yesterday, 5)
+  counters.counters.sums.setElsewhere(yesterday, 1e9)
   t.equal(reasonOf(counters.reserve(wanted)), 'budget_reserved')
   t.equal(
     reasonOf(counters.reserve({ ...wanted, nanoUsd: 4e8 })),

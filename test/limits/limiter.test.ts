@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { accountsOf, type Party, type SumAccount } from '../../lib/limits/call-accounts.ts'
 import { recordedUsages } from '../../lib/limits/call-recorder.ts'
-import { boundsOf, type ReservationRequest } from '../../lib/limits/counters.ts'
+import type { ReservationRequest, WantedAmounts } from '../../lib/limits/reservation.ts'
+import { wantedOfSum } from '../../lib/limits/reservation-rules.ts'
 import { periodOf } from '../../lib/limits/windows.ts'
 import { SteadyClock } from '../../lib/async/steady-clock.ts'
 import { LocalLimiter, readUsedFrom, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'
@@ -93,7 +94,7 @@ t.test('a reservation is made once, although the store was locked when it was wr
   t.equal((await limiter.reserve({ ...call, nanoUsd: 300 })).admitted, true)
   t.ok(failures <= 0, 'the store has refused it')
   t.equal(local.counters.open, 1)
-  t.match([...local.counters.holdings()], [{ party: 'key-1', amount: 300 }])
+  t.match([...local.counters.sums.holdings()], [{ party: 'key-1', amount: 300 }])
 })
 
 t.test('what this process has counted and the ledger has not yet is not forgotten by a reading', async t => {
@@ -261,7 +262,7 @@ t.test(
     await limiter.settleRecorded(usages)
     t.equal(limiter.counters.open, 0)
     recorded = 250 // of the killed process: the other record comes half a second later
-    await until(() => [...limiter.counters.holdings()].length === 0, 'what had no record to be released')
+    await until(() => [...limiter.counters.sums.holdings()].length === 0, 'what had no record to be released')
     t.equal(
       reasonOf(await limiter.reserve(wanted(451))),
       'budget_too_small',
@@ -429,11 +430,11 @@ t.test(
       for (let step = 0; step < 300; step++) {
         clock.ms += random(4) === 0 ? random(3_000_000) : random(1000)
         const most = 1 + random(120)
-        const wanted: ReservationRequest['wanted'] = {
+        const wanted: WantedAmounts = {
           nanoUsd: { most, least: 1 + random(most), usual: 1 + random(most) }
         }
         const left = sums.map((_, place) => leftOf(place))
-        const bounds = sums.map(account => boundsOf(account, wanted))
+        const bounds = sums.map(account => wantedOfSum(account, wanted))
         const rowId = `row-${step}`
         const decision = await limiter.reserve({ accounts, wanted, rowId }, random(2) === 0 ? 'one' : 'two')
         const mayPass = left.every((amount, place) => amount > 0 && (bounds[place]?.least ?? 0) <= amount)
@@ -486,7 +487,7 @@ t.test(
         rows.push(...late)
         open = []
         isUnrecorded = false
-        await until(() => [...limiter.counters.holdings()].length === 0, 'what they held to be released')
+        await until(() => [...limiter.counters.sums.holdings()].length === 0, 'what they held to be released')
       }
       limiter.close()
     }

@@ -3,7 +3,7 @@ import { accountsOf } from '../../lib/limits/call-accounts.ts'
 import { refusalError } from '../../lib/limits/refusal-error.ts'
 import { refusals } from '../../lib/limits/limit-table.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
-import type { AccountRefusal } from '../../lib/limits/counters.ts'
+import type { AccountRefusal } from '../../lib/limits/reservation.ts'
 
 function refuse (limits: KeyLimits, refusal: Omit<AccountRefusal, 'accountIndex'>) {
   return refusalError({ accountIndex: 0, ...refusal }, accountsOf([{ kind: 'key', id: 'key-1', limits }]))

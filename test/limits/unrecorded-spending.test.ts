@@ -1,7 +1,8 @@
 import t from 'tap'
 import { UnrecordedSpending, type FindRecorded } from '../../lib/limits/unrecorded-spending.ts'
 import { turnsDuring } from '../support/turns-during.ts'
-import type { Holding, UsageRowKey } from '../../lib/limits/counters.ts'
+import type { UsageRowKey } from '../../lib/limits/reservation.ts'
+import type { Holding } from '../../lib/limits/sum-counters.ts'
 
 const day = 86_400_000
 

@@ -16,7 +16,7 @@ import {
   type KeyCall,
   type KeyDecision
 } from '../support/limits.ts'
-import type { LimitDecision } from '../../lib/limits/counters.ts'
+import type { LimitDecision } from '../../lib/limits/reservation.ts'
 import type { Test } from 'tap'
 
 interface Worker {

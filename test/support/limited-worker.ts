@@ -1,7 +1,7 @@
 /** A process that asks its parent for a given number of calls, and keeps them until it dies. */
 
 import { WorkerLimiter } from '../../lib/limits/worker-limiter.ts'
-import type { ReservationRequest } from '../../lib/limits/counters.ts'
+import type { ReservationRequest } from '../../lib/limits/reservation.ts'
 
 const limiter = new WorkerLimiter(process)
 

@@ -1,16 +1,15 @@
 /** Limiters as a key sees them: calls of one key with its limits, in tokens and billionths of a dollar. */
 
 import { accountsOf, type PartyKind } from '../../lib/limits/call-accounts.ts'
-import {
-  sumKeysOf,
-  type ActualUsage,
-  type Holding,
-  type LimitCounters,
-  type LimitDecision,
-  type ReservationRequest,
-  type SumKey,
-  type UsageRowKey
-} from '../../lib/limits/counters.ts'
+import type { LimitCounters } from '../../lib/limits/counters.ts'
+import type {
+  ActualUsage,
+  LimitDecision,
+  ReservationRequest,
+  UsageRowKey
+} from '../../lib/limits/reservation.ts'
+import type { Holding } from '../../lib/limits/sum-counters.ts'
+import type { SumKey } from '../../lib/limits/sum-key.ts'
 import type { Limiter, LocalLimiter } from '../../lib/limits/limiter.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 
@@ -122,15 +121,6 @@ export class KeyCounters {
     this.counters.settle(reservation, usageOf(usage))
   }
 
-  /** Returns the sum of the first budget of a call at a moment. */
-  sumFor (call: KeyCall, nowMs: number): SumKey | undefined {
-    return sumKeysOf(requestOf(call).accounts, nowMs)[0]
-  }
-
-  setUsed (sum: SumKey, used: number): number {
-    return this.counters.setUsed(sum, used)
-  }
-
   release (holder: string): SumKey[] {
     return this.counters.release(holder)
   }
@@ -140,7 +130,7 @@ export class KeyCounters {
   }
 
   holdings (): Holding[] {
-    return [...this.counters.holdings()]
+    return [...this.counters.sums.holdings()]
   }
 }
 

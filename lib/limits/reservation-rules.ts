@@ -1,0 +1,73 @@
+/**
+ * How much of each account a call reserves, and what its end changes: the rules that hold in memory and in
+ * Redis.
+ */
+
+import type { Account, RateOrOpenAccount, SumAccount, Unit } from './call-accounts.ts'
+import { isPerCall } from './limit-table.ts'
+import type { AccountRefusal, ActualUsage, Granted, WantedAmounts } from './reservation.ts'
+
+/** Returns the most that is wanted of each unit. */
+export function mostWanted (wanted: WantedAmounts): Partial<Record<Unit, number>> {
+  const amounts: Partial<Record<Unit, number>> = {}
+  for (const [unit, { most }] of Object.entries(wanted)) amounts[unit as Unit] = most // its keys are units
+  return amounts
+}
+
+/** Returns the most and the least that a call reserves of a sum. */
+export function wantedOfSum (
+  { unit, strict }: SumAccount,
+  wanted: WantedAmounts
+): { readonly most: number, readonly least: number } {
+  const { most = 0, least = most, usual = most } = wanted[unit] ?? {}
+  return strict ? { most, least } : { most: usual, least: usual }
+}
+
+/** Returns what a reservation takes of an account. */
+export function amountToReserve (
+  account: Account,
+  wanted: WantedAmounts,
+  granted: Granted,
+  alreadyAdmitted: boolean
+): number {
+  if (account.counting === 'sum') {
+    return account.strict ? granted[account.unit] ?? 0 : wantedOfSum(account, wanted).most
+  }
+  return alreadyAdmitted && isPerCall(account.unit) ? 0 : amountToTake(account, wanted)
+}
+
+/** Returns what a call takes of a rate or of open calls: at most what a full bucket has, a minute's amount. */
+export function amountToTake ({ unit, amount }: RateOrOpenAccount, wanted: WantedAmounts): number {
+  return isPerCall(unit) ? 1 : Math.min(wanted[unit]?.most ?? 0, amount)
+}
+
+/** Returns what a settlement adds to a rate, or to the open calls. */
+export function settledChange (
+  { counting, unit }: Account,
+  reserved: number,
+  used: ActualUsage['used']
+): number {
+  if (counting === 'open') return -reserved
+  return isPerCall(unit) ? used[unit] ?? 0 : (used[unit] ?? 0) - reserved
+}
+
+/** Returns what is given back of a call whose process exited: that it was a request stays. */
+export function releasedChange ({ counting, unit }: RateOrOpenAccount, reserved: number): number {
+  return counting === 'rate' && isPerCall(unit) ? 0 : -reserved
+}
+
+/** Suggested retry when open calls hold the rest of a limit. */
+export const retryAfterMs = 1000
+
+/** Why a sum refuses a call: for its window, or only while other calls are open (`reserved`). */
+export type SumRefusalReason = 'exhausted' | 'too_small' | 'reserved'
+
+/** Names the refusal of a sum, and when to try again. */
+export function nameRefusal (
+  name: SumAccount['name'],
+  why: SumRefusalReason
+): Pick<AccountRefusal, 'reason' | 'waitMs'> {
+  return why === 'exhausted'
+    ? { reason: name, waitMs: 0 }
+    : { reason: `${name}_${why}`, waitMs: why === 'reserved' ? retryAfterMs : 0 }
+}

@@ -1,0 +1,62 @@
+import t from 'tap'
+import {
+  amountToReserve,
+  nameRefusal,
+  releasedChange,
+  settledChange,
+  wantedOfSum
+} from '../../lib/limits/reservation-rules.ts'
+import type { RateOrOpenAccount, SumAccount } from '../../lib/limits/call-accounts.ts'
+
+const party = { party: 'key', partyId: 'key-1' } as const
+const budget: SumAccount = {
+  ...party,
+  counting: 'sum',
+  unit: 'nanoUsd',
+  limit: 'budget',
+  name: 'budget',
+  window: { per: 'day' },
+  amount: 1000,
+  strict: true
+}
+const requests: RateOrOpenAccount = {
+  ...party, counting: 'rate', unit: 'requests', limit: 'requests_per_minute', amount: 60
+}
+const tokens: RateOrOpenAccount = {
+  ...party, counting: 'rate', unit: 'tokens', limit: 'tokens_per_minute', amount: 100
+}
+const open: RateOrOpenAccount = {
+  ...party, counting: 'open', unit: 'calls', limit: 'concurrent_calls', amount: 4
+}
+
+t.test('a strict budget reserves from the least to the most, and another one the usual amount', async t => {
+  const wanted = { nanoUsd: { most: 500, least: 20, usual: 90 } }
+  t.strictSame(wantedOfSum(budget, wanted), { most: 500, least: 20 })
+  t.strictSame(wantedOfSum({ ...budget, strict: false }, wanted), { most: 90, least: 90 })
+  t.strictSame(wantedOfSum(budget, { nanoUsd: { most: 500 } }), { most: 500, least: 500 }, 'all or nothing')
+  t.equal(amountToReserve(budget, wanted, { nanoUsd: 120 }, false), 120)
+  t.equal(amountToReserve({ ...budget, strict: false }, wanted, { nanoUsd: 120 }, false), 90)
+})
+
+t.test('a call is one request and one open call, unless it was admitted earlier', async t => {
+  const wanted = { tokens: { most: 5000 } }
+  const accounts = [requests, tokens, open]
+  t.strictSame(accounts.map(account => amountToReserve(account, wanted, {}, false)), [1, 100, 1])
+  t.strictSame(accounts.map(account => amountToReserve(account, wanted, {}, true)), [0, 100, 0])
+})
+
+t.test('a call that ends gives back the tokens that it did not use, and its place', async t => {
+  t.equal(settledChange(tokens, 100, { tokens: 30 }), -70)
+  t.equal(settledChange(requests, 1, { requests: 2 }), 2, 'with its retries')
+  t.equal(settledChange(open, 1, {}), -1)
+})
+
+t.test('a call whose process exited was a request, and has used nothing else', async t => {
+  t.strictSame([requests, tokens, open].map(account => releasedChange(account, 1)), [0, -1, -1])
+})
+
+t.test('the refusal of a sum says whether to try again', async t => {
+  t.strictSame(nameRefusal('budget', 'exhausted'), { reason: 'budget', waitMs: 0 })
+  t.strictSame(nameRefusal('images', 'too_small'), { reason: 'images_too_small', waitMs: 0 })
+  t.strictSame(nameRefusal('images', 'reserved'), { reason: 'images_reserved', waitMs: 1000 })
+})

@@ -1,0 +1,46 @@
+import t from 'tap'
+import { SumCounters } from '../../lib/limits/sum-counters.ts'
+import { sumKey } from '../../lib/limits/sum-key.ts'
+import { periodOf } from '../../lib/limits/windows.ts'
+import { recordedAfterMs } from '../../lib/usage/refunds.ts'
+
+const noonMs = Date.UTC(2025, 10, 21, 12)
+const key = sumKey('key-1', 'nanoUsd', periodOf({ per: 'month' }, noonMs))
+
+t.test('what is left of a budget is computed as docs/budgets.md says', async t => {
+  const sums = new SumCounters(() => noonMs)
+  const amount = 20e9
+  sums.setUsed(key, 12.5e9)
+  sums.reserve(key, 0.2e9)
+  sums.reserve(key, 0.2e9)
+  sums.setElsewhere(key, 0.35e9)
+  t.equal(sums.leftOf(key, amount), 6.75e9)
+  sums.settle(key, 0.2e9, 0.07e9)
+  t.equal(sums.leftOf(key, amount), 6.88e9)
+  t.strictSame([...sums.holdings()], [
+    { party: 'key-1', unit: 'nanoUsd', fromMs: Date.UTC(2025, 10), amount: 0.2e9 }
+  ])
+})
+
+t.test('a sum refuses a call for its window, or only while others have reserved the rest', async t => {
+  const sums = new SumCounters(() => noonMs)
+  sums.setUsed(key, 600)
+  sums.reserve(key, 300)
+  t.equal(sums.refusalOf(key, 1000, 100), undefined)
+  t.equal(sums.refusalOf(key, 1000, 101), 'reserved')
+  t.equal(sums.refusalOf(key, 1000, 401), 'too_small')
+  t.equal(sums.refusalOf(key, 600, 0), 'exhausted')
+})
+
+t.test('what was given back stays given back, although the ledger does not have it at once', async t => {
+  const clock = { ms: noonMs }
+  const sums = new SumCounters(() => clock.ms)
+  sums.setUsed(key, 900)
+  sums.settle(key, 0, -800)
+  t.equal(sums.setUsed(key, 900), 100, 'before it is recorded')
+  clock.ms += 1.5 * recordedAfterMs
+  t.equal(sums.setUsed(key, 100), 100, 'after that')
+  t.equal(sums.setUsed(key, 950), 150, 'with what others have spent meanwhile, at least')
+  clock.ms += 1.5 * recordedAfterMs
+  t.equal(sums.setUsed(key, 950), 950)
+})
