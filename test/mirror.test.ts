@@ -115,7 +115,6 @@ const elsewhere: Reasons = {
   ],
   'limits/request-estimate': ['stages/limits', 'the estimates that are reserved there'],
   'limits/reservation-plan': ['stages/limits', 'plans what is reserved there'],
-  'limits/spending-reader': ['limits/limiter', 'reads for every limiter'],
   'providers/credential': ['providers/account-digest', 'tells the accounts of that test apart'],
   'text/parse-pattern': ['text/linear-pattern', 'reads the patterns that are searched for there'],
   main: ['cli/start', 'starts a process'],

@@ -9,8 +9,8 @@
 
 import { LimitCounters } from './counters.ts'
 import type { ActualUsage, LimitDecision, ReservationRequest } from './reservation.ts'
-import { sumKeysOf, type SumKey } from './sum-key.ts'
-import { asUnread, SpendingReader, unreadRefusal, type SpendingReaderOptions } from './spending-reader.ts'
+import { sumKeyOf, sumKeysOf, type SumKey } from './sum-key.ts'
+import { SpendingReader, type SpendingReaderOptions } from './spending-reader.ts'
 import { sumAccountsOf, type Account } from './call-accounts.ts'
 
 export interface LimitShareOptions extends Pick<SpendingReaderOptions, 'readUsed' | 'onFailure'> {
@@ -42,18 +42,12 @@ export class LimitShare {
   }
 
   async reserve (request: ReservationRequest): Promise<LimitDecision> {
-    const sums = sumKeysOf(request.accounts, this.#options.now())
-    const unread = await this.#reader.read(sums, request.withoutStore !== undefined)
-    if (unread !== undefined && request.withoutStore === 'refuse') {
-      return unreadRefusal(request.accounts, unread)
-    }
-    const limits = sumAccountsOf(request.accounts).map(({ amount }) => amount)
-    for (const [index, sum] of sums.entries()) this.#divide(sum, limits[index] ?? 0)
-    const decision = this.#counters.reserve({
-      ...request,
-      accounts: request.accounts.map(account => this.#shareOf(account))
+    const { accounts } = request
+    const nowMs = this.#options.now()
+    return await this.#reader.onceRead(sumKeysOf(accounts, nowMs), request, () => {
+      for (const account of sumAccountsOf(accounts)) this.#divide(sumKeyOf(account, nowMs), account.amount)
+      return this.#counters.reserve({ ...request, accounts: accounts.map(account => this.#shareOf(account)) })
     })
-    return unread === undefined ? decision : asUnread(decision)
   }
 
   settle (reservation: number, used: ActualUsage): void {

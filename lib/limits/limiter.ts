@@ -18,7 +18,7 @@ import { isSqlite, type Database } from '../stores/database.ts'
 import type { Log } from '../log/log.ts'
 import { BudgetPeers, type SharedStore } from './budget-peers.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
-import { asUnread, SpendingReader, unreadRefusal, type ReadUsed } from './spending-reader.ts'
+import { SpendingReader, type ReadUsed } from './spending-reader.ts'
 
 export interface Limiter {
   /**
@@ -144,22 +144,7 @@ export class LocalLimiter implements Limiter {
     holder?: string
   ): LimitDecision | Promise<LimitDecision> {
     if (this.#peers?.isShared() === true) return this.#reserveShared(this.#peers, sums, request, holder)
-    const unread = this.#reader.read(sums, request.withoutStore !== undefined)
-    if (unread === undefined) return this.#reserveRead(sums, request, holder)
-    return this.#reserveUnread(unread, sums, request, holder)
-  }
-
-  /** Reserves once the store has said what the sums have used, or has not said it of one in time. */
-  async #reserveUnread (
-    reading: SumKey | Promise<SumKey | undefined>,
-    sums: readonly SumKey[],
-    request: ReservationRequest,
-    holder?: string
-  ): Promise<LimitDecision> {
-    const unread = await reading
-    if (unread === undefined) return await this.#reserveRead(sums, request, holder)
-    if (request.withoutStore === 'refuse') return unreadRefusal(request.accounts, unread)
-    return asUnread(await this.#reserveRead(sums, request, holder))
+    return this.#reader.onceRead(sums, request, () => this.#reserveRead(sums, request, holder))
   }
 
   /** Reserves in sums that have been read; another gateway may have begun to use the store meanwhile. */

@@ -29,7 +29,7 @@ import { mostWanted } from './reservation-rules.ts'
 import { sumKey, sumKeysOf, type SumKey } from './sum-key.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import { recordedAfterMs } from '../usage/refunds.ts'
-import { asUnread, SpendingReader, unreadRefusal, type ReadUsed } from './spending-reader.ts'
+import { SpendingReader, type ReadUsed } from './spending-reader.ts'
 import type { RedisServer } from '../coordination/redis-server.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Limiter } from './limiter.ts'
@@ -112,7 +112,11 @@ export class RedisLimiter implements Limiter {
         admitted: true, reservation: ++this.#last, granted: mostWanted(wanted), rateLimits: {}, used: []
       }
     }
-    return (await this.#reserveShared(request)) ?? (await this.#reserveAlone(request))
+    if (!this.#server.isUp) return await this.#reserveAlone(request)
+    const sums = sumKeysOf(accounts, this.#server.now())
+    return await this.#reader.onceRead(sums, request, async () => (
+      await this.#reserveAtParties(request) ?? await this.#reserveAlone(request)
+    ))
   }
 
   settle (reservation: number, used: ActualUsage): void {
@@ -134,18 +138,6 @@ export class RedisLimiter implements Limiter {
     clearInterval(this.#timer)
     this.#server.off('back', this.#reconcile)
     this.#server.off('gone', this.#forget)
-  }
-
-  /** @returns `undefined` while Redis is away */
-  async #reserveShared (request: ReservationRequest): Promise<LimitDecision | undefined> {
-    if (!this.#server.isUp) return undefined
-    const sums = sumKeysOf(request.accounts, this.#server.now())
-    const unread = await this.#reader.read(sums, request.withoutStore !== undefined)
-    if (unread !== undefined && request.withoutStore === 'refuse') {
-      return unreadRefusal(request.accounts, unread)
-    }
-    const decision = await this.#reserveAtParties(request)
-    return decision === undefined || unread === undefined ? decision : asUnread(decision)
   }
 
   /**

@@ -3,7 +3,7 @@ import { withTimeout } from '../async/with-timeout.ts'
 import { endUserPrefix } from '../stores/party-spending.ts'
 import { partyName, type Account } from './call-accounts.ts'
 import { retryAfterMs } from './reservation-rules.ts'
-import type { LimitDecision, RefusedDecision } from './reservation.ts'
+import type { LimitDecision, RefusedDecision, ReservationRequest } from './reservation.ts'
 import type { SumKey } from './sum-key.ts'
 
 /** Returns what a party used in a period, as the usage ledger has it. */
@@ -47,13 +47,33 @@ export class SpendingReader {
   }
 
   /**
-   * Reads the sums that are not known, for end users a quarter of a second at most; calls that arrive
-   * meanwhile share one reading.
+   * Decides on a call once the sums that it counts in are read. Waits a quarter of a second at most for what
+   * its end user has spent: `withoutStore` says what happens then.
    *
-   * @param mayBeUnread true for a call that does not wait any longer for the sum of its end user
+   * @param sums those of the accounts of the call
+   */
+  onceRead (
+    sums: readonly SumKey[],
+    { accounts, withoutStore }: Pick<ReservationRequest, 'accounts' | 'withoutStore'>,
+    decide: () => LimitDecision | Promise<LimitDecision>
+  ): LimitDecision | Promise<LimitDecision> {
+    const reading = this.#read(sums, withoutStore !== undefined)
+    if (reading === undefined) return decide()
+    return Promise.resolve(reading).then(async unread => {
+      if (unread === undefined) return await decide()
+      if (withoutStore === 'refuse') return unreadRefusal(accounts, unread)
+      const decision = await decide()
+      return decision.admitted ? { ...decision, isUnread: true } : decision
+    })
+  }
+
+  /**
+   * Reads the sums that are not known; calls that arrive meanwhile share one reading.
+   *
+   * @param mayBeUnread true for a call that does not wait long for the sum of its end user
    * @returns the first of these sums of which no reading has succeeded; `undefined` where all are known
    */
-  read (
+  #read (
     sums: readonly SumKey[],
     mayBeUnread: boolean
   ): SumKey | undefined | Promise<SumKey | undefined> {
@@ -100,7 +120,7 @@ export class SpendingReader {
 }
 
 /** Refuses a call as the store has not said what was used of one of its sums. */
-export function unreadRefusal (accounts: readonly Account[], { party, unit }: SumKey): RefusedDecision {
+function unreadRefusal (accounts: readonly Account[], { party, unit }: SumKey): RefusedDecision {
   // By what no clock changes: its window may have ended during the wait for the store.
   const accountIndex = accounts.findIndex(account => (
     account.counting === 'sum' && account.unit === unit && partyName(account) === party
@@ -108,9 +128,4 @@ export function unreadRefusal (accounts: readonly Account[], { party, unit }: Su
   return {
     admitted: false, accountIndex, reason: 'budget_unread', waitMs: retryAfterMs, rateLimits: {}, used: []
   }
-}
-
-/** Says of a decision that the store has not said what was used of a sum. */
-export function asUnread (decision: LimitDecision): LimitDecision {
-  return decision.admitted ? { ...decision, isUnread: true } : decision
 }

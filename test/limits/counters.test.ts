@@ -1,9 +1,6 @@
 import t from 'tap'
-import { accountsOf } from '../../lib/limits/call-accounts.ts'
 import { LimitCounters } from '../../lib/limits/counters.ts'
-import { unreadRefusal } from '../../lib/limits/spending-reader.ts'
-import { sumKey, sumKeysOf } from '../../lib/limits/sum-key.ts'
-import { periodOf } from '../../lib/limits/windows.ts'
+import { sumKeysOf } from '../../lib/limits/sum-key.ts'
 import { dayMs } from '../../lib/core/day.ts'
 import { KeyCounters, reasonOf, requestOf, type KeyDecision } from '../support/limits.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
@@ -161,13 +158,4 @@ t.test('nothing is kept of keys that are not used any more', async t => {
   if (open.admitted) counters.settle(open.reservation, { tokens: 0, nanoUsd: 0 })
   t.equal(reasonOf(call('open')), 'admitted')
   t.equal(reasonOf(call('open')), 'tokens', 'an open call was not forgotten: its key has owed since')
-})
-
-t.test('a sum that could not be read is refused by its account, also once its window has ended', async t => {
-  const accounts = accountsOf([
-    { kind: 'key', id: 'a', limits: { budget: { usd: 1, per: 'day' } } },
-    { kind: 'end_user', id: 'p/x', limits: { budget: { usd: 1, per: 'day' } } }
-  ])
-  const ended = sumKey('end_user:p/x', 'nanoUsd', periodOf({ per: 'day' }, Date.UTC(2025, 10, 21)))
-  t.match(unreadRefusal(accounts, ended), { admitted: false, reason: 'budget_unread', accountIndex: 1 })
 })

@@ -1,0 +1,72 @@
+import t from 'tap'
+import { accountsOf } from '../../lib/limits/call-accounts.ts'
+import { nothingReserved, type LimitDecision } from '../../lib/limits/reservation.ts'
+import {
+  endUserWaitMs,
+  SpendingReader,
+  type SpendingReaderOptions
+} from '../../lib/limits/spending-reader.ts'
+import { sumKeysOf } from '../../lib/limits/sum-key.ts'
+
+const budget = { usd: 1, per: 'day' } as const
+const accounts = accountsOf([
+  { kind: 'key', id: 'key-1', limits: { budget } },
+  { kind: 'end_user', id: 'p/ada', limits: { budget } }
+])
+const sums = sumKeysOf(accounts, Date.UTC(2025, 10, 21))
+const admit = (): LimitDecision => ({ ...nothingReserved, used: [], rateLimits: {} })
+const never = async (): Promise<number> => await new Promise(() => undefined)
+
+/** A reader, and what it reports. */
+function readerOf (options: Partial<SpendingReaderOptions>) {
+  const read: Array<[party: string, used: number]> = []
+  const failures: unknown[] = []
+  const reader = new SpendingReader({
+    onRead: ({ party }, used) => { read.push([party, used]) },
+    onFailure: error => { failures.push(error) },
+    rereadMs: 60_000,
+    ...options
+  })
+  return { reader, read, failures }
+}
+
+t.test('calls at once wait for one reading of each sum, and later ones for none', async t => {
+  const { reader, read } = readerOf({ readUsed: async ({ party }) => party.length })
+  await Promise.all([reader.onceRead(sums, { accounts }, admit), reader.onceRead(sums, { accounts }, admit)])
+  t.strictSame(read, [['key-1', 5], ['end_user:p/ada', 14]])
+  t.notOk(reader.onceRead(sums, { accounts }, admit) instanceof Promise)
+  t.equal(read.length, 2)
+  const [first] = sums
+  if (first !== undefined) await reader.readAgain(first)
+  t.equal(read.length, 3, 'unless it is to be read again')
+})
+
+t.test('a key decides with what is known when the store fails', async t => {
+  const error = new Error('gone')
+  const { reader, failures } = readerOf({ readUsed: async () => await Promise.reject(error) })
+  const decision = await reader.onceRead(sums.slice(0, 1), { accounts, withoutStore: 'refuse' }, admit)
+  t.strictSame(decision, admit())
+  t.strictSame(failures, [error])
+})
+
+t.test('an end user whose spending is not known in time is refused, or admitted and marked', async t => {
+  const { reader } = readerOf({
+    readUsed: async sum => sum.party === 'key-1' ? 0 : await never()
+  })
+  const startedMs = performance.now()
+  t.match(await reader.onceRead(sums, { accounts, withoutStore: 'refuse' }, admit), {
+    admitted: false, reason: 'budget_unread', accountIndex: 1, waitMs: 1000
+  })
+  t.ok(performance.now() - startedMs > endUserWaitMs - 10)
+  t.match(await reader.onceRead(sums, { accounts, withoutStore: 'allow' }, admit), {
+    admitted: true, isUnread: true
+  })
+})
+
+t.test('a sum that could not be read is refused by its account, also once its window has ended', async t => {
+  const { reader } = readerOf({ readUsed: async () => await Promise.reject(new Error('gone')) })
+  const ended = sumKeysOf(accounts, Date.UTC(2025, 10, 20))
+  t.match(await reader.onceRead(ended, { accounts, withoutStore: 'refuse' }, admit), {
+    admitted: false, accountIndex: 1
+  })
+})
