@@ -22,8 +22,7 @@ import type { SqliteDatabase } from '../stores/database.ts'
 import type { Statement } from '../stores/sqlite/statement-cache.ts'
 import { UnrecordedSpending } from './unrecorded-spending.ts'
 import type { ActualUsage } from './reservation.ts'
-import type { Holding } from './sum-counters.ts'
-import type { SumKey } from './sum-key.ts'
+import { heldSumName, heldSumOf, type HeldSum, type Holding, type SumKey } from './sum-key.ts'
 
 /** The state of a sum in the store. */
 export interface SharedSum {
@@ -129,7 +128,7 @@ export class BudgetPeers {
           sum,
           recorded: this.#recordedOf(prepare, sum),
           reserved,
-          recent: this.#unrecorded.of(holdingOf(sum))
+          recent: this.#unrecorded.of(heldSumOf(sum))
         }
       })
       const own = reserve(found)
@@ -151,9 +150,10 @@ export class BudgetPeers {
    */
   noteUsed (sums: readonly SumKey[], { used, row }: ActualUsage): void {
     if (!this.#isReady) return
-    for (const holding of new Map(sums.map(sum => [holdingKey(holdingOf(sum)), holdingOf(sum)])).values()) {
-      const amount = used[holding.unit] ?? 0
-      if (amount > 0) this.#unrecorded.add({ ...holding, amount }, row)
+    const held = new Map(sums.map(heldSumOf).map(sum => [heldSumName(sum), sum]))
+    for (const sum of held.values()) {
+      const amount = used[sum.unit] ?? 0
+      if (amount > 0) this.#unrecorded.add({ ...sum, amount }, row)
     }
   }
 
@@ -240,7 +240,7 @@ export class BudgetPeers {
     prepare(dropHoldings).run(this.#id)
     const held = new Map<string, Holding>()
     for (const holding of this.#options.holdings()) {
-      const name = holdingKey(holding)
+      const name = heldSumName(holding)
       if (holding.amount > (held.get(name)?.amount ?? 0)) held.set(name, holding)
     }
     for (const holding of [...held.values(), ...this.#unrecorded.sums()]) {
@@ -307,17 +307,8 @@ export class BudgetPeers {
 }
 
 /** Names what a row of `holdings` is held of: money by its party alone. */
-function holdingName ({ party, unit }: Pick<Holding, 'party' | 'unit'>): string {
+function holdingName ({ party, unit }: Pick<HeldSum, 'party' | 'unit'>): string {
   return unit === 'nanoUsd' ? party : `${unit} ${party}`
-}
-
-/** Names what is held of a party in a period: windows that begin at the same moment hold the same. */
-function holdingKey (holding: Omit<Holding, 'amount'>): string {
-  return `${holding.fromMs} ${holdingName(holding)}`
-}
-
-function holdingOf ({ party, unit, period: { fromMs } }: SumKey): Omit<Holding, 'amount'> {
-  return { party, unit, fromMs }
 }
 
 const readReserved =

@@ -6,7 +6,6 @@
  */
 
 import { countedLimits } from '../../schemas/config/counted-limits.ts'
-import type { RateOrOpenAccount, SumAccount } from './call-accounts.ts'
 import { RateCounters } from './rate-counters.ts'
 import {
   amountToReserve,
@@ -27,18 +26,10 @@ import {
   type WantedAmounts
 } from './reservation.ts'
 import { SumCounters } from './sum-counters.ts'
-import { sumKeyOf, type SumKey } from './sum-key.ts'
+import { counterOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
 
-/** What a call counts in: an account, and the sum that it has at the moment of the call. */
-type Counter =
-  | { readonly account: SumAccount, readonly sum: SumKey }
-  | { readonly account: RateOrOpenAccount, readonly sum?: undefined }
-
-/** The part of a reservation that counts in one account. */
-interface Part {
-  readonly counter: Counter
-  readonly amount: number
-}
+/** What a reservation has in one counter. */
+type Part = Counter & { readonly amount: number }
 
 interface Reservation {
   readonly parts: readonly Part[]
@@ -80,9 +71,7 @@ export class LimitCounters {
     holder = ''
   ): LimitDecision {
     const nowMs = this.#now()
-    const counters = accounts.map((account): Counter => (
-      account.counting === 'sum' ? { account, sum: sumKeyOf(account, nowMs) } : { account }
-    ))
+    const counters = accounts.map(account => counterOf(account, nowMs))
     const refusal = alreadyAdmitted || onlyLook ? undefined : this.#refusalOf(counters, wanted, nowMs)
     const used = sumsOf(counters).map(sum => this.sums.usedOf(sum))
     if (refusal !== undefined) {
@@ -94,7 +83,7 @@ export class LimitCounters {
       const amount = amountToReserve(counter.account, wanted, granted, alreadyAdmitted)
       if (counter.sum === undefined) this.#rates.add(counter.account, amount, nowMs)
       else this.sums.reserve(counter.sum, amount)
-      return { counter, amount }
+      return { ...counter, amount }
     })
     const reservation = ++this.#last
     this.#reservations.set(reservation, { parts, holder, hasExited: false, rowId })
@@ -113,11 +102,11 @@ export class LimitCounters {
     if (reserved === undefined) return []
     this.#reservations.delete(reservation)
     const nowMs = this.#now()
-    for (const { counter: { account, sum }, amount } of reserved.parts) {
+    for (const { account, sum, amount } of reserved.parts) {
       if (sum === undefined) this.#rates.add(account, settledChange(account, amount, used), nowMs)
       else this.sums.settle(sum, amount, used[sum.unit] ?? 0)
     }
-    return sumsOf(reserved.parts.map(({ counter }) => counter))
+    return sumsOf(reserved.parts)
   }
 
   /**
@@ -133,7 +122,7 @@ export class LimitCounters {
       if (reservation.holder !== holder || reservation.hasExited) continue
       const left: Part[] = []
       for (const part of reservation.parts) {
-        const { counter: { account, sum }, amount } = part
+        const { account, sum, amount } = part
         if (sum === undefined) this.#rates.add(account, releasedChange(account, amount), nowMs)
         else if (amount > 0) {
           left.push(part)
@@ -212,8 +201,4 @@ export class LimitCounters {
     }
     return granted
   }
-}
-
-function sumsOf (counters: readonly Counter[]): SumKey[] {
-  return counters.flatMap(({ sum }) => sum === undefined ? [] : [sum])
 }

@@ -6,7 +6,7 @@
 import { countedLimits } from '../../schemas/config/counted-limits.ts'
 import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
-import { partyName, type Account, type Unit } from './call-accounts.ts'
+import { partyName, sumAccountsOf, type Unit } from './call-accounts.ts'
 import type {
   AccountRefusal,
   ActualUsage,
@@ -27,16 +27,11 @@ import {
   wantedOfSum,
   type SumRefusalReason
 } from './reservation-rules.ts'
-import { sumKey, type SumKey } from './sum-key.ts'
-import { periodOf, type Period } from './windows.ts'
+import { counterOf, sumKeyOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
+import type { Period } from './windows.ts'
 
 /** A part of a reservation as Redis has it. */
-interface RedisPart {
-  readonly account: Account
-  readonly amount: number
-  /** Of a sum. */
-  readonly period?: Period
-}
+type RedisPart = Counter & { readonly amount: number }
 
 /** A reservation of one party as Redis has it. */
 export interface RedisReservation {
@@ -143,28 +138,28 @@ export class RedisCounters {
 
   /** Lists the accounts of a reservation as the script counts them. */
   #countedAccounts (
-    { party, parts }: RedisReservation,
+    { parts }: RedisReservation,
     wanted: WantedAmounts,
     alreadyAdmitted: boolean,
     recordedOf: (sum: SumKey) => number
   ): CountedAccount[] {
     const most = mostWanted(wanted)
-    return parts.map(({ account, period }): CountedAccount => {
+    return parts.map(({ account, sum }): CountedAccount => {
       const { counting, unit, amount } = account
-      if (account.counting !== 'sum' || period === undefined) {
+      if (sum === undefined) {
         return counting === 'open'
           ? { counting, amount }
           : { counting: 'rate', unit, amount, takes: amountToReserve(account, wanted, most, alreadyAdmitted) }
       }
       return {
         counting: 'sum',
-        key: sumField(unit, period),
+        key: sum.field,
         unit,
         amount,
         strict: account.strict,
         ...wantedOfSum(account, wanted),
-        recorded: recordedOf(sumKey(party, unit, period)),
-        keep_ms: this.#keepMs(period)
+        recorded: recordedOf(sum),
+        keep_ms: this.#keepMs(sum.period)
       }
     })
   }
@@ -176,12 +171,10 @@ export class RedisCounters {
   plan (id: string, { accounts, wanted, alreadyAdmitted = false }: ReservationRequest): RedisReservation {
     const [first] = accounts
     const most = mostWanted(wanted)
-    const parts = accounts.map((account): RedisPart => {
-      const amount = amountToReserve(account, wanted, most, alreadyAdmitted)
-      return account.counting === 'sum'
-        ? { account, amount, period: periodOf(account.window, this.#server.now()) }
-        : { account, amount }
-    })
+    const nowMs = this.#server.now()
+    const parts = accounts.map((account): RedisPart => ({
+      ...counterOf(account, nowMs), amount: amountToReserve(account, wanted, most, alreadyAdmitted)
+    }))
     return { id, party: first === undefined ? '' : partyName(first), parts, isOpen: !alreadyAdmitted }
   }
 
@@ -190,9 +183,9 @@ export class RedisCounters {
    */
   async settle (reservation: RedisReservation, { used }: ActualUsage): Promise<void> {
     const { id, party, parts } = reservation
-    const accounts = parts.map(({ account, amount, period }): CountedAccount => {
+    const accounts = parts.map(({ account, amount, sum }): CountedAccount => {
+      if (sum !== undefined) return { counting: 'sum', key: sum.field, used: used[sum.unit] ?? 0 }
       const { counting, unit } = account
-      if (period !== undefined) return { counting: 'sum', key: sumField(unit, period), used: used[unit] ?? 0 }
       if (counting === 'open') return { counting, amount: account.amount }
       return { counting: 'rate', unit, amount: account.amount, takes: settledChange(account, amount, used) }
     })
@@ -206,13 +199,10 @@ export class RedisCounters {
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
     const parties = new Map<string, Map<string, Record<string, number>>>()
     for (const { accounts, used, row } of usages) {
-      for (const account of accounts) {
-        if (account.counting !== 'sum') continue
-        const { unit, window } = account
-        const sums = getOrAdd(parties, partyName(account), () => new Map<string, Record<string, number>>())
-        getOrAdd(sums, sumField(unit, periodOf(window, row.atMs)), (): Record<string, number> => ({}))[
-          row.id
-        ] = used[unit] ?? 0
+      for (const account of sumAccountsOf(accounts)) {
+        const { party, field, unit } = sumKeyOf(account, row.atMs)
+        const sums = getOrAdd(parties, party, () => new Map<string, Record<string, number>>())
+        getOrAdd(sums, field, (): Record<string, number> => ({}))[row.id] = used[unit] ?? 0
       }
     }
     await Promise.all(
@@ -229,11 +219,11 @@ export class RedisCounters {
 
   /** Shows that an open call is still open. @throws Error without a reply */
   async renew ({ id, party, parts, isOpen }: RedisReservation): Promise<void> {
-    const accounts = parts.flatMap(({ account: { unit }, amount, period }): CountedAccount[] =>
-      period === undefined
+    const accounts = parts.flatMap(({ sum, amount }): CountedAccount[] => (
+      sum === undefined
         ? []
-        : [{ counting: 'sum', key: sumField(unit, period), amount, keep_ms: this.#keepMs(period) }]
-    )
+        : [{ counting: 'sum', key: sum.field, amount, keep_ms: this.#keepMs(sum.period) }]
+    ))
     await this.#batch.add(party, { kind: 'renew', id, accounts, admitted: !isOpen })
   }
 
@@ -248,9 +238,7 @@ export class RedisCounters {
 
   #releaseExited ({ party, parts }: RedisReservation): void {
     if (this.#exited.length === 0) return
-    const keys = parts.flatMap(({ account: { unit }, period }) =>
-      period === undefined ? [] : [sumField(unit, period)]
-    )
+    const keys = sumsOf(parts).map(({ field }) => field)
     const name = `${party} ${keys.join(' ')}`
     if (this.#released.has(name)) return
     this.#released.add(name)
@@ -266,12 +254,10 @@ export class RedisCounters {
     { account: accountIndex, reason, wait_ms: waitMs }: NonNullable<Reply['refusal']>,
     { parts }: RedisReservation
   ): AccountRefusal {
-    const { account } = parts[accountIndex] as RedisPart // the script counts those it was given
-    if (account.counting !== 'sum') {
-      return { accountIndex, reason: countedLimits[account.limit].refusal, waitMs }
-    }
-    const { endMs } = periodOf(account.window, this.#server.now())
-    return { accountIndex, ...nameRefusal(account.name, reason as SumRefusalReason), endMs } // of a sum
+    const { account, sum } = parts[accountIndex] as RedisPart // the script counts those it was given
+    if (sum === undefined) return { accountIndex, reason: countedLimits[account.limit].refusal, waitMs }
+    const refused = nameRefusal(account.name, reason as SumRefusalReason) // of a sum
+    return { accountIndex, ...refused, endMs: sum.period.endMs }
   }
 
   #keepMs ({ endMs }: Period): number {
@@ -289,18 +275,16 @@ export function isLeased ({ parts }: Pick<RedisReservation, 'parts'>): boolean {
 
 /** Reads what the script replies of each account. @param most what is granted where no sum grants less */
 function limitsIn (
-  { accounts }: Reply, { party, parts }: RedisReservation, most: Granted
+  { accounts }: Reply, { parts }: RedisReservation, most: Granted
 ): Pick<AdmittedDecision, 'granted' | 'rateLimits'> & Pick<RedisDecision, 'used'> {
   const granted: { -readonly [U in Unit]?: number } = { ...most }
   const rateLimits: { -readonly [U in keyof RateLimits]: RateLimitStatus } = {}
   const used: Array<RedisDecision['used'][number]> = []
-  for (const [index, { account: { unit, amount: limit }, period }] of parts.entries()) {
+  for (const [index, { account: { unit, amount: limit }, sum }] of parts.entries()) {
     const { remaining, reset_ms: resetMs, used: usedText, granted: grantedText } = accounts[index] ?? {}
     if (grantedText !== undefined) granted[unit] = Number(grantedText)
     if (remaining !== undefined && resetMs !== undefined) rateLimits[unit] ??= { limit, remaining, resetMs }
-    if (period !== undefined && usedText !== undefined) {
-      used.push({ sum: sumKey(party, unit, period), used: Number(usedText) })
-    }
+    if (sum !== undefined && usedText !== undefined) used.push({ sum, used: Number(usedText) })
   }
   return { granted, rateLimits, used }
 }
@@ -311,9 +295,4 @@ function getOrAdd<Value> (map: Map<string, Value>, key: string, make: () => Valu
   const created = make()
   map.set(key, created)
   return created
-}
-
-/** Names a sum among those of its party: of money as earlier versions do. */
-function sumField (unit: Unit, { name, fromMs }: Period): string {
-  return `${unit === 'nanoUsd' ? 'budget' : unit}:${name}:${fromMs}`
 }

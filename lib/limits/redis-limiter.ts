@@ -26,7 +26,7 @@ import {
   type WantedAmounts
 } from './reservation.ts'
 import { mostWanted } from './reservation-rules.ts'
-import { sumKey, sumKeysOf, type SumKey } from './sum-key.ts'
+import { sumKeysOf, type SumKey } from './sum-key.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import { recordedAfterMs } from '../usage/refunds.ts'
 import { SpendingReader, type ReadUsed } from './spending-reader.ts'
@@ -312,10 +312,8 @@ export class RedisLimiter implements Limiter {
       let reserved = 0
       for (const { held, isShared } of this.#open.values()) {
         if (!isShared) continue
-        for (const { party, parts } of held) {
-          for (const { account: { unit }, amount, period } of parts) {
-            if (period !== undefined && sumKey(party, unit, period).name === name) reserved += amount
-          }
+        for (const { parts } of held) {
+          for (const { sum, amount } of parts) if (sum?.name === name) reserved += amount
         }
       }
       return reserved

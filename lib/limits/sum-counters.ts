@@ -11,10 +11,11 @@
 import { PrunedMap } from '../async/pruned-map.ts'
 import { addRefund, unrecordedRefunds, type Refunds } from '../usage/refunds.ts'
 import type { SumRefusalReason } from './reservation-rules.ts'
-import type { SumKey } from './sum-key.ts'
+import { heldSumOf, type Holding, type SumKey } from './sum-key.ts'
 
 /** What is known of a sum. */
-interface Sum extends Omit<SumKey, 'name'> {
+interface Sum {
+  readonly key: SumKey
   readonly used: number
   readonly reserved: number
   /**
@@ -26,16 +27,11 @@ interface Sum extends Omit<SumKey, 'name'> {
   readonly refunds: Refunds | undefined
 }
 
-/** An amount that a process has reserved, or used and not recorded yet. */
-export interface Holding extends Pick<SumKey, 'party' | 'unit'> {
-  /** The first millisecond of its period. */
-  readonly fromMs: number
-  readonly amount: number
-}
-
 export class SumCounters {
   readonly #now: () => number
-  readonly #sums = new PrunedMap<Sum>(({ period, reserved }) => reserved === 0 && this.#now() >= period.endMs)
+  readonly #sums = new PrunedMap<Sum>(({ key: { period }, reserved }) => (
+    reserved === 0 && this.#now() >= period.endMs
+  ))
 
   /** @param now milliseconds of Unix time */
   constructor (now: () => number) {
@@ -111,14 +107,12 @@ export class SumCounters {
 
   /** Lists what open calls hold of sums. */
   * holdings (): Generator<Holding, void, undefined> {
-    for (const [, { party, unit, period: { fromMs }, reserved }] of this.#sums) {
-      if (reserved > 0) yield { party, unit, fromMs, amount: reserved }
+    for (const { key, reserved } of this.#sums.values()) {
+      if (reserved > 0) yield { ...heldSumOf(key), amount: reserved }
     }
   }
 
-  #sumOf ({ name, party, unit, period }: SumKey): Sum {
-    return this.#sums.get(name) ?? {
-      party, unit, period, used: 0, reserved: 0, elsewhere: 0, refunds: undefined
-    }
+  #sumOf (key: SumKey): Sum {
+    return this.#sums.get(key.name) ?? { key, used: 0, reserved: 0, elsewhere: 0, refunds: undefined }
   }
 }

@@ -1,20 +1,30 @@
-/** Names the sums that calls count in. */
+/** Names the sums that calls count in: in memory, in Redis, and among gateways on one store. */
 
-import { partyName, sumAccountsOf, type Account, type SumAccount, type Unit } from './call-accounts.ts'
+import {
+  partyName,
+  type Account,
+  type RateOrOpenAccount,
+  type SumAccount,
+  type Unit
+} from './call-accounts.ts'
 import { periodOf, type Period } from './windows.ts'
 
 /** The sum of one party, unit and period. */
 export interface SumKey {
   /** Unique among all sums. */
   readonly name: string
+  /** Unique among the sums of its party; Redis has it in the key of the sum. */
+  readonly field: string
   readonly party: string
   readonly unit: Unit
   readonly period: Period
 }
 
-/** Returns the sum of a party, a unit and a period. The party, which may be any text, ends its name. */
+/** Returns the sum of a party, which may have any name, of a unit and a period. */
 export function sumKey (party: string, unit: Unit, period: Period): SumKey {
-  return { name: `${unit} ${period.name} ${period.fromMs} ${party}`, party, unit, period }
+  // Money is `budget` in Redis since the first version.
+  const field = `${unit === 'nanoUsd' ? 'budget' : unit}:${period.name}:${period.fromMs}`
+  return { name: `${field} ${party}`, field, party, unit, period }
 }
 
 /** Returns the sum that an account counts in at a moment, in Unix milliseconds. */
@@ -22,7 +32,40 @@ export function sumKeyOf (account: SumAccount, nowMs: number): SumKey {
   return sumKey(partyName(account), account.unit, periodOf(account.window, nowMs))
 }
 
+/** What a call counts in: an account, with the sum that it has at the moment of the call. */
+export type Counter =
+  | { readonly account: SumAccount, readonly sum: SumKey }
+  | { readonly account: RateOrOpenAccount, readonly sum?: undefined }
+
+/** Returns what an account counts in at a moment, in Unix milliseconds. */
+export function counterOf (account: Account, nowMs: number): Counter {
+  return account.counting === 'sum' ? { account, sum: sumKeyOf(account, nowMs) } : { account }
+}
+
+/** Lists the sums among counters. */
+export function sumsOf (counters: readonly Counter[]): SumKey[] {
+  return counters.flatMap(({ sum }) => sum === undefined ? [] : [sum])
+}
+
 /** Lists the sums that a call counts in at a moment, in Unix milliseconds. */
 export function sumKeysOf (accounts: readonly Account[], nowMs: number): SumKey[] {
-  return sumAccountsOf(accounts).map(account => sumKeyOf(account, nowMs))
+  return sumsOf(accounts.map(account => counterOf(account, nowMs)))
+}
+
+/** A sum as gateways on one store know it: of windows that begin at the same moment they hold the same. */
+export interface HeldSum extends Pick<SumKey, 'party' | 'unit'> {
+  readonly fromMs: number
+}
+
+/** An amount that a process has reserved, or used and not recorded yet. */
+export interface Holding extends HeldSum {
+  readonly amount: number
+}
+
+export function heldSumOf ({ party, unit, period: { fromMs } }: SumKey): HeldSum {
+  return { party, unit, fromMs }
+}
+
+export function heldSumName ({ party, unit, fromMs }: HeldSum): string {
+  return `${unit} ${fromMs} ${party}`
 }

@@ -5,7 +5,7 @@
 
 import { yieldFairly } from '../async/yield-fairly.ts'
 import type { UsageRowKey } from './reservation.ts'
-import type { Holding } from './sum-counters.ts'
+import { heldSumName, type HeldSum, type Holding } from './sum-key.ts'
 
 /** Returns the ids of those of the rows that are in the store. */
 export type FindRecorded = (rows: readonly UsageRowKey[]) => Promise<ReadonlySet<string>>
@@ -43,8 +43,8 @@ export class UnrecordedSpending {
   }
 
   /** Returns what calls have used of a sum. */
-  of (key: Omit<Holding, 'amount'>): number {
-    return this.#sums.get(nameOf(key))?.amount ?? 0
+  of (sum: HeldSum): number {
+    return this.#sums.get(heldSumName(sum))?.amount ?? 0
   }
 
   /** Lists what calls have used of each sum. */
@@ -101,7 +101,7 @@ export class UnrecordedSpending {
   }
 
   #change ({ party, unit, fromMs, amount }: Holding, calls: number): void {
-    const name = nameOf({ party, unit, fromMs })
+    const name = heldSumName({ party, unit, fromMs })
     const before = this.#sums.get(name)
     const after = {
       party,
@@ -113,8 +113,4 @@ export class UnrecordedSpending {
     if (after.calls === 0) this.#sums.delete(name)
     else this.#sums.set(name, after)
   }
-}
-
-function nameOf ({ party, unit, fromMs }: Omit<Holding, 'amount'>): string {
-  return `${unit} ${fromMs} ${party}`
 }

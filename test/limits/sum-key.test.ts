@@ -1,6 +1,6 @@
 import t from 'tap'
 import { accountsOf } from '../../lib/limits/call-accounts.ts'
-import { sumKey, sumKeysOf } from '../../lib/limits/sum-key.ts'
+import { heldSumName, heldSumOf, sumKey, sumKeysOf } from '../../lib/limits/sum-key.ts'
 import { periodOf } from '../../lib/limits/windows.ts'
 
 const noonMs = Date.UTC(2025, 10, 21, 12)
@@ -14,6 +14,21 @@ t.test('each party, unit, window and period has a sum of its own', async t => {
     sumKey(party, 'nanoUsd', periodOf({ per: 'month' }, noonMs))
   ])
   t.equal(new Set(keys.map(({ name }) => name)).size, keys.length)
+})
+
+t.test('the names of sums in Redis stay what they were', async t => {
+  const day = periodOf({ per: 'day' }, noonMs)
+  t.equal(sumKey('key-1', 'nanoUsd', day).field, `budget:day:${Date.UTC(2025, 10, 21)}`)
+  t.equal(sumKey('key-1', 'images', day).field, `images:day:${Date.UTC(2025, 10, 21)}`)
+})
+
+t.test('gateways on one store hold the same of windows that begin at the same moment', async t => {
+  const nameOf = (per: 'day' | 'month', unit: 'images' | 'nanoUsd', ms: number): string =>
+    heldSumName(heldSumOf(sumKey('key-1', unit, periodOf({ per }, ms))))
+  const firstMs = Date.UTC(2025, 10, 1)
+  t.equal(nameOf('day', 'nanoUsd', firstMs), nameOf('month', 'nanoUsd', firstMs))
+  t.not(nameOf('day', 'nanoUsd', noonMs), nameOf('month', 'nanoUsd', noonMs))
+  t.not(nameOf('day', 'nanoUsd', firstMs), nameOf('day', 'images', firstMs))
 })
 
 t.test('a call counts in the sums of its accounts as they are at its moment', async t => {

@@ -2,11 +2,11 @@ import t from 'tap'
 import { UnrecordedSpending, type FindRecorded } from '../../lib/limits/unrecorded-spending.ts'
 import { turnsDuring } from '../support/turns-during.ts'
 import type { UsageRowKey } from '../../lib/limits/reservation.ts'
-import type { Holding } from '../../lib/limits/sum-counters.ts'
+import type { HeldSum } from '../../lib/limits/sum-key.ts'
 
 const day = 86_400_000
 
-function sumOf (party: string, fromMs: number): Omit<Holding, 'amount'> {
+function sumOf (party: string, fromMs: number): HeldSum {
   return { party, unit: 'nanoUsd', fromMs }
 }
 

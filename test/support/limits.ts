@@ -8,8 +8,7 @@ import type {
   ReservationRequest,
   UsageRowKey
 } from '../../lib/limits/reservation.ts'
-import type { Holding } from '../../lib/limits/sum-counters.ts'
-import type { SumKey } from '../../lib/limits/sum-key.ts'
+import type { Holding, SumKey } from '../../lib/limits/sum-key.ts'
 import type { Limiter, LocalLimiter } from '../../lib/limits/limiter.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 
