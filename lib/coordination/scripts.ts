@@ -165,12 +165,12 @@ const count = lua`${clock}${buckets}
           end
         end
       end
-      local refusal = not operation.admitted and refusal_of(accounts) or nil
+      local refusal = operation.purpose == 'admit' and refusal_of(accounts) or nil
       local is_leased = false
       local results = {}
       for index, account in ipairs(accounts) do
         local result = {}
-        if not refusal and not operation.look then
+        if not refusal and operation.purpose ~= 'describe' then
           if account.counting == 'rate' then take(account.unit, account.amount, account.takes) end
           if account.counting == 'sum' then hold(sum_of(account.place), operation.id, account.strict and granted[account.unit] or account.most) end
           if account.counting ~= 'rate' then is_leased = true end
@@ -181,7 +181,7 @@ const count = lua`${clock}${buckets}
         result.counting = account.counting
         results[index] = result
       end
-      if is_leased and not operation.admitted then open(operation.id) end
+      if is_leased and operation.purpose == 'admit' then open(operation.id) end
       return { refusal = refusal, accounts = results }
     end
 
@@ -203,7 +203,7 @@ const count = lua`${clock}${buckets}
 
     -- Extends the leases of an open call, and makes those that Redis does not know.
     local function renew (operation)
-      if not operation.admitted then open(operation.id) end
+      if operation.purpose == 'admit' then open(operation.id) end
       for _, account in ipairs(operation.accounts) do
         if account.counting == 'sum' then
           local sum = sum_of(account.place)

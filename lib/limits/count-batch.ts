@@ -4,6 +4,7 @@
  */
 
 import type { RedisServer } from '../coordination/redis-server.ts'
+import type { ReservationPurpose } from './reservation.ts'
 
 /**
  * What the script is to do with one reservation of a party, or with all of a process: see
@@ -14,10 +15,8 @@ export interface CountOperation {
   /** Of the reservation, or the name of the process. */
   readonly id: string
   readonly accounts: readonly CountedAccount[]
-  /** True for a call that was admitted earlier. */
-  readonly admitted?: boolean
-  /** True to reserve nothing. */
-  readonly look?: boolean
+  /** What is reserved or renewed for. */
+  readonly purpose?: ReservationPurpose
   /** True where Redis knows the call as open. */
   readonly leased?: boolean
 }

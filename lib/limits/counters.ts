@@ -22,6 +22,7 @@ import {
   type ActualUsage,
   type Granted,
   type LimitDecision,
+  type LimitsLeft,
   type ReservationRequest,
   type WantedAmounts
 } from './reservation.ts'
@@ -67,29 +68,28 @@ export class LimitCounters {
 
   /** Reserves everything a call may use in all its accounts, or nothing. */
   reserve (
-    { accounts, wanted, rowId, alreadyAdmitted = false, onlyLook = false }: ReservationRequest,
+    { accounts, wanted, rowId, purpose = 'admit' }: ReservationRequest,
     holder = ''
   ): LimitDecision {
     const nowMs = this.#now()
     const counters = accounts.map(account => counterOf(account, nowMs))
-    const refusal = alreadyAdmitted || onlyLook ? undefined : this.#refusalOf(counters, wanted, nowMs)
-    const used = sumsOf(counters).map(sum => this.sums.usedOf(sum))
-    if (refusal !== undefined) {
-      return { admitted: false, ...refusal, used, rateLimits: this.#rates.statusesOf(accounts, nowMs) }
-    }
-    if (onlyLook) return { ...nothingReserved, used, rateLimits: this.#rates.statusesOf(accounts, nowMs) }
+    const refusal = purpose === 'admit' ? this.#refusalOf(counters, wanted, nowMs) : undefined
+    const limitsLeft = (): LimitsLeft => ({
+      rateLimits: this.#rates.statusesOf(accounts, nowMs),
+      used: sumsOf(counters).map(sum => this.sums.usedOf(sum))
+    })
+    if (refusal !== undefined) return { admitted: false, ...refusal, ...limitsLeft() }
+    if (purpose === 'describe') return { ...nothingReserved, ...limitsLeft() }
     const granted = this.#grantOf(counters, wanted)
     const parts = counters.map((counter): Part => {
-      const amount = amountToReserve(counter.account, wanted, granted, alreadyAdmitted)
+      const amount = amountToReserve(counter.account, wanted, granted, purpose)
       if (counter.sum === undefined) this.#rates.add(counter.account, amount, nowMs)
       else this.sums.reserve(counter.sum, amount)
       return { ...counter, amount }
     })
     const reservation = ++this.#last
     this.#reservations.set(reservation, { parts, holder, hasExited: false, rowId })
-    return {
-      admitted: true, reservation, granted, used, rateLimits: this.#rates.statusesOf(accounts, nowMs)
-    }
+    return { admitted: true, reservation, granted, ...limitsLeft() }
   }
 
   /**

@@ -29,7 +29,7 @@ async function statusesOf (
   account: Account,
   hidesCost: boolean
 ): Promise<LimitStatus[]> {
-  const decision = await limiter.reserve({ accounts: [account], wanted: {}, onlyLook: true })
+  const decision = await limiter.reserve({ accounts: [account], wanted: {}, purpose: 'describe' })
   const { unit, counting, party, partyId, amount } = account
   const limit = inLimitUnit(account, amount)
   const named = { of: party, id: partyId, name: account.limit, limit, soft: false }

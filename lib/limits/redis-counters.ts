@@ -109,22 +109,20 @@ export class RedisCounters {
     request: ReservationRequest,
     recordedOf: (sum: SumKey) => number = () => 0
   ): Promise<RedisDecision> {
-    const { wanted, onlyLook = false } = request
-    const alreadyAdmitted = onlyLook || request.alreadyAdmitted === true
+    const { wanted, purpose = 'admit' } = request
     const planned = this.plan(id, request)
     this.#releaseExited(planned)
     // what the script returns
     const reply = (await this.#batch.add(planned.party, {
       kind: 'reserve',
       id,
-      accounts: this.#countedAccounts(planned, wanted, alreadyAdmitted, recordedOf),
-      admitted: alreadyAdmitted,
-      ...onlyLook && { look: true }
+      accounts: this.#countedAccounts(planned, wanted, recordedOf),
+      purpose
     })) as Reply
     const { granted, rateLimits, used } = limitsIn(reply, planned, mostWanted(wanted))
     const parts = planned.parts.map(part => ({
       ...part,
-      amount: amountToReserve(part.account, wanted, granted, alreadyAdmitted)
+      amount: amountToReserve(part.account, wanted, granted, purpose)
     }))
     const left = { rateLimits, used: used.map(sum => sum.used) }
     return {
@@ -140,16 +138,12 @@ export class RedisCounters {
   #countedAccounts (
     { parts }: RedisReservation,
     wanted: WantedAmounts,
-    alreadyAdmitted: boolean,
     recordedOf: (sum: SumKey) => number
   ): CountedAccount[] {
-    const most = mostWanted(wanted)
-    return parts.map(({ account, sum }): CountedAccount => {
+    return parts.map(({ account, amount: takes, sum }): CountedAccount => {
       const { counting, unit, amount } = account
       if (sum === undefined) {
-        return counting === 'open'
-          ? { counting, amount }
-          : { counting: 'rate', unit, amount, takes: amountToReserve(account, wanted, most, alreadyAdmitted) }
+        return counting === 'open' ? { counting, amount } : { counting: 'rate', unit, amount, takes }
       }
       return {
         counting: 'sum',
@@ -168,14 +162,14 @@ export class RedisCounters {
    * Returns the reservation that a request would become, with all that it wants: one without a reply may be
    * it.
    */
-  plan (id: string, { accounts, wanted, alreadyAdmitted = false }: ReservationRequest): RedisReservation {
+  plan (id: string, { accounts, wanted, purpose = 'admit' }: ReservationRequest): RedisReservation {
     const [first] = accounts
     const most = mostWanted(wanted)
     const nowMs = this.#server.now()
     const parts = accounts.map((account): RedisPart => ({
-      ...counterOf(account, nowMs), amount: amountToReserve(account, wanted, most, alreadyAdmitted)
+      ...counterOf(account, nowMs), amount: amountToReserve(account, wanted, most, purpose)
     }))
-    return { id, party: first === undefined ? '' : partyName(first), parts, isOpen: !alreadyAdmitted }
+    return { id, party: first === undefined ? '' : partyName(first), parts, isOpen: purpose === 'admit' }
   }
 
   /**
@@ -224,7 +218,7 @@ export class RedisCounters {
         ? []
         : [{ counting: 'sum', key: sum.field, amount, keep_ms: this.#keepMs(sum.period) }]
     ))
-    await this.#batch.add(party, { kind: 'renew', id, accounts, admitted: !isOpen })
+    await this.#batch.add(party, { kind: 'renew', id, accounts, purpose: isOpen ? 'admit' : 'count' })
   }
 
   /**

@@ -157,7 +157,7 @@ export class RedisLimiter implements Limiter {
       const own = { ...request, accounts, wanted }
       const found = await this.#reserveAt(id, own)
       if (found === undefined) {
-        if (request.onlyLook === true) return undefined
+        if (request.purpose === 'describe') return undefined
         this.#ended.add(this.#counters.plan(id, own)) // it may be reserved all the same
         this.#release(held)
         return undefined
@@ -172,7 +172,7 @@ export class RedisLimiter implements Limiter {
       held.push(reservation)
       wanted = atMost(wanted, decision.granted)
     }
-    if (request.onlyLook === true) return { ...nothingReserved, used, rateLimits }
+    if (request.purpose === 'describe') return { ...nothingReserved, used, rateLimits }
     const reservation = this.#admit({ held, isShared: true })
     return { admitted: true, granted: mostWanted(wanted), rateLimits, used, reservation }
   }
@@ -190,8 +190,8 @@ export class RedisLimiter implements Limiter {
 
   /** @throws GatewayError `overloaded` where the configuration says to refuse */
   async #reserveAlone (request: ReservationRequest): Promise<LimitDecision> {
-    if (request.onlyLook === true) return { ...nothingReserved, used: [], rateLimits: {} }
-    const without = request.alreadyAdmitted === true ? 'allow' : this.#options.without()
+    if (request.purpose === 'describe') return { ...nothingReserved, used: [], rateLimits: {} }
+    const without = request.purpose === 'count' ? 'allow' : this.#options.without()
     if (without === 'refuse') {
       throw new GatewayError('overloaded', {
         message: 'Limits cannot be checked at the moment. Try again later.',

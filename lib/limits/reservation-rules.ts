@@ -5,7 +5,13 @@
 
 import type { Account, RateOrOpenAccount, SumAccount, Unit } from './call-accounts.ts'
 import { isPerCall } from './limit-table.ts'
-import type { AccountRefusal, ActualUsage, Granted, WantedAmounts } from './reservation.ts'
+import type {
+  AccountRefusal,
+  ActualUsage,
+  Granted,
+  ReservationPurpose,
+  WantedAmounts
+} from './reservation.ts'
 
 /** Returns the most that is wanted of each unit. */
 export function mostWanted (wanted: WantedAmounts): Partial<Record<Unit, number>> {
@@ -28,12 +34,12 @@ export function amountToReserve (
   account: Account,
   wanted: WantedAmounts,
   granted: Granted,
-  alreadyAdmitted: boolean
+  purpose: ReservationPurpose = 'admit'
 ): number {
   if (account.counting === 'sum') {
     return account.strict ? granted[account.unit] ?? 0 : wantedOfSum(account, wanted).most
   }
-  return alreadyAdmitted && isPerCall(account.unit) ? 0 : amountToTake(account, wanted)
+  return purpose === 'count' && isPerCall(account.unit) ? 0 : amountToTake(account, wanted)
 }
 
 /** Returns what a call takes of a rate or of open calls: at most what a full bucket has, a minute's amount. */

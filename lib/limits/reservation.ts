@@ -5,11 +5,11 @@ import type { Refusal } from '../core/key.ts'
 
 /** An amount of a unit that a call may use. */
 export interface Wanted {
-  /** The most. */
+  /** What it uses at most. */
   readonly most: number
-  /** The least that is worth reserving of a sum where less than the most is left. Default: all or nothing. */
+  /** What a strict budget must have left: between this and `most` is reserved. Default: `most`. */
   readonly least?: number | undefined
-  /** The amount that sums reserve which are not strict. Default: the most. */
+  /** What a sum that is not strict reserves. Default: `most`. */
   readonly usual?: number
 }
 
@@ -24,19 +24,21 @@ export interface ReservationRequest {
    * killed.
    */
   readonly rowId?: string
-  /**
-   * True for a call that was admitted earlier and only counts now: no limit refuses it, and it is neither a
-   * request nor an open call.
-   */
-  readonly alreadyAdmitted?: boolean
+  /** Default: `admit`. */
+  readonly purpose?: ReservationPurpose
   /**
    * Of a call that counts in parties which it names: says what happens where the store does not say in time
    * what its end user has spent. Absent: it has none, and waits for the store.
    */
   readonly withoutStore?: 'allow' | 'refuse'
-  /** True to describe the limits and to reserve nothing: there is nothing to settle. */
-  readonly onlyLook?: boolean
 }
+
+/**
+ * - `admit`: a new call, which any limit may refuse.
+ * - `count`: a call that was admitted earlier. No limit refuses it, and it is no request and no open call.
+ * - `describe`: reads the limits and what is left of them. Nothing is reserved, and there is nothing to settle.
+ */
+export type ReservationPurpose = 'admit' | 'count' | 'describe'
 
 /** The amounts that were reserved of each unit, at most as much as any account has left. */
 export type Granted = Readonly<Partial<Record<Unit, number>>>
@@ -53,7 +55,7 @@ export interface RateLimitStatus {
 export type RateLimits = Readonly<Partial<Record<Unit, RateLimitStatus>>>
 
 /** The limits of a call as a decision on it leaves them. */
-interface LimitsLeft {
+export interface LimitsLeft {
   readonly rateLimits: RateLimits
   /** What was used of each of the sums (`sumAccountsOf`), in their order; empty where that is not known. */
   readonly used: readonly number[]

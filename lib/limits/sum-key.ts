@@ -22,7 +22,7 @@ export interface SumKey {
 
 /** Returns the sum of a party, which may have any name, of a unit and a period. */
 export function sumKey (party: string, unit: Unit, period: Period): SumKey {
-  // Money is `budget` in Redis since the first version.
+  // Money has been called `budget` in Redis since the first version.
   const field = `${unit === 'nanoUsd' ? 'budget' : unit}:${period.name}:${period.fromMs}`
   return { name: `${field} ${party}`, field, party, unit, period }
 }
@@ -52,7 +52,7 @@ export function sumKeysOf (accounts: readonly Account[], nowMs: number): SumKey[
   return sumsOf(accounts.map(account => counterOf(account, nowMs)))
 }
 
-/** A sum as gateways on one store know it: of windows that begin at the same moment they hold the same. */
+/** A sum as gateways on one store know it: windows that begin at the same moment have one there. */
 export interface HeldSum extends Pick<SumKey, 'party' | 'unit'> {
   readonly fromMs: number
 }

@@ -209,7 +209,7 @@ export function countOnly ({
     const accounts = accountsOf(parties.map(party => ({ ...party, limits: usageLimits(party.limits) })))
     const decision = await untilAborted(
       limiter,
-      limiter.reserve({ accounts, wanted: {}, alreadyAdmitted: true }),
+      limiter.reserve({ accounts, wanted: {}, purpose: 'count' }),
       call.signal
     )
     if (decision.admitted) call.record.reservation = decision.reservation

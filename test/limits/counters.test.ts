@@ -96,11 +96,11 @@ t.test('a process that exited leaves its parts of budgets reserved until they ar
 t.test('a call admitted earlier counts, and takes no place of another', async t => {
   const counters = new KeyCounters(new LimitCounters(() => 0))
   const limits: KeyLimits = { tokensPerMinute: 10, concurrentCalls: 1 }
-  const late = counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, alreadyAdmitted: true })
+  const late = counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, purpose: 'count' })
   const call = counters.reserve({ keyId: 'a', limits, tokens: 10, nanoUsd: 0 })
   if (!late.admitted || !call.admitted) return t.fail('one was refused')
   t.ok(
-    counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, alreadyAdmitted: true }).admitted,
+    counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, purpose: 'count' }).admitted,
     'whatever is left'
   )
   counters.settle(late.reservation, { tokens: 5, nanoUsd: 0 })

@@ -397,7 +397,7 @@ async function gatewayProcess (t: Test, directory: string): Promise<Node> {
   }
   // the others know of it from its first call on
   const accounts = accountsOf([{ kind: 'key', id: 'any', limits }])
-  await limiter.reserve({ accounts, wanted: {}, onlyLook: true })
+  await limiter.reserve({ accounts, wanted: {}, purpose: 'describe' })
   return { limiter, settled: async () => { await ask({}) }, kill: () => child.kill('SIGKILL') }
 }
 

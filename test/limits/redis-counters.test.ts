@@ -189,7 +189,7 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
     'what was given back stays given back, although the usage records do not have it at once',
     async t => {
       const limits = { budget: { usd: 1e-6, per: 'day' as const } }
-      const late = await reserve({ keyId: 'refunded', limits, alreadyAdmitted: true }, { recorded: 900 })
+      const late = await reserve({ keyId: 'refunded', limits, purpose: 'count' }, { recorded: 900 })
       await counters.settle(late.reservation, usageOf({ tokens: 0, nanoUsd: -800 }))
       t.equal(
         (await reserve({ keyId: 'refunded', limits }, { recorded: 900 })).spent,

@@ -122,7 +122,7 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
       'budget_too_small',
       'another one knows it'
     )
-    const fetched = await limiter.reserve({ ...wanted, alreadyAdmitted: true })
+    const fetched = await limiter.reserve({ ...wanted, purpose: 'count' })
     if (!fetched.admitted) return t.fail('it was refused')
     limiter.settle(fetched.reservation, { tokens: 0, nanoUsd: -85 })
     // The two have connections of their own: the settlement of one may reach Redis after the request of the
@@ -433,7 +433,7 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
     await away(redis, nodes)
     const wanted = { ...call, keyId: 'other', limits: { requestsPerMinute: 1 } }
     await t.rejects(rush(nodes, 1, wanted), { code: 'overloaded' })
-    t.equal(admitted(await rush(nodes, 1, { ...wanted, alreadyAdmitted: true })), 2)
+    t.equal(admitted(await rush(nodes, 1, { ...wanted, purpose: 'count' })), 2)
     without = 'allow'
     t.equal(admitted(await rush(nodes, 5, wanted)), 10)
     await back(redis, nodes)

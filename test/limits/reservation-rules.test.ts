@@ -34,15 +34,15 @@ t.test('a strict budget reserves from the least to the most, and another one the
   t.strictSame(wantedOfSum(budget, wanted), { most: 500, least: 20 })
   t.strictSame(wantedOfSum({ ...budget, strict: false }, wanted), { most: 90, least: 90 })
   t.strictSame(wantedOfSum(budget, { nanoUsd: { most: 500 } }), { most: 500, least: 500 }, 'all or nothing')
-  t.equal(amountToReserve(budget, wanted, { nanoUsd: 120 }, false), 120)
-  t.equal(amountToReserve({ ...budget, strict: false }, wanted, { nanoUsd: 120 }, false), 90)
+  t.equal(amountToReserve(budget, wanted, { nanoUsd: 120 }), 120)
+  t.equal(amountToReserve({ ...budget, strict: false }, wanted, { nanoUsd: 120 }), 90)
 })
 
 t.test('a call is one request and one open call, unless it was admitted earlier', async t => {
   const wanted = { tokens: { most: 5000 } }
   const accounts = [requests, tokens, open]
-  t.strictSame(accounts.map(account => amountToReserve(account, wanted, {}, false)), [1, 100, 1])
-  t.strictSame(accounts.map(account => amountToReserve(account, wanted, {}, true)), [0, 100, 0])
+  t.strictSame(accounts.map(account => amountToReserve(account, wanted, {})), [1, 100, 1])
+  t.strictSame(accounts.map(account => amountToReserve(account, wanted, {}, 'count')), [0, 100, 0])
 })
 
 t.test('a call that ends gives back the tokens that it did not use, and its place', async t => {

@@ -5,6 +5,7 @@ import type { LimitCounters } from '../../lib/limits/counters.ts'
 import type {
   ActualUsage,
   LimitDecision,
+  ReservationPurpose,
   ReservationRequest,
   UsageRowKey
 } from '../../lib/limits/reservation.ts'
@@ -20,7 +21,7 @@ export interface KeyCall {
   readonly nanoUsd: number
   readonly minNanoUsd?: number | undefined
   readonly images?: number
-  readonly alreadyAdmitted?: boolean
+  readonly purpose?: ReservationPurpose
 }
 
 export interface KeyUsage {
@@ -34,7 +35,7 @@ export interface KeyUsage {
 export type KeyDecision = LimitDecision & { readonly nanoUsd?: number | undefined }
 
 export function requestOf (
-  { keyId, limits, tokens, nanoUsd, minNanoUsd, images = 0, alreadyAdmitted }: KeyCall,
+  { keyId, limits, tokens, nanoUsd, minNanoUsd, images = 0, purpose }: KeyCall,
   kind: PartyKind = 'key'
 ): ReservationRequest {
   return {
@@ -44,7 +45,7 @@ export function requestOf (
       nanoUsd: { most: nanoUsd, least: minNanoUsd },
       images: { most: images }
     },
-    ...alreadyAdmitted !== undefined && { alreadyAdmitted }
+    ...purpose !== undefined && { purpose }
   }
 }
 
