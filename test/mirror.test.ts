@@ -113,8 +113,6 @@ const elsewhere: Reasons = {
     'pipelines/admin/keys',
     'the keys of the store as the admin API shows and changes them'
   ],
-  'limits/request-estimate': ['stages/limits', 'the estimates that are reserved there'],
-  'limits/reservation-plan': ['stages/limits', 'plans what is reserved there'],
   'providers/credential': ['providers/account-digest', 'tells the accounts of that test apart'],
   'text/parse-pattern': ['text/linear-pattern', 'reads the patterns that are searched for there'],
   main: ['cli/start', 'starts a process'],

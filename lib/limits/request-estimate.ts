@@ -18,7 +18,10 @@ export class RequestEstimate<R> implements RecordedEstimate {
   #value: Estimate | undefined
   #mediaTokens = 0
 
-  constructor ({ request, routes }: RoutedCall<R>, estimate: EstimateRequest<R> | undefined) {
+  constructor (
+    { request, routes }: Pick<RoutedCall<R>, 'request' | 'routes'>,
+    estimate: EstimateRequest<R> | undefined
+  ) {
     this.#request = request
     this.#routes = routes
     this.#estimate = estimate

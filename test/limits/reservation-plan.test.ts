@@ -1,0 +1,84 @@
+import t from 'tap'
+import { planReservation, type PlanOptions } from '../../lib/limits/reservation-plan.ts'
+import { unknownModelEntry } from '../../lib/models/known-models.ts'
+import { route } from '../support/routes.ts'
+import { settings } from '../support/settings.ts'
+import { routedCall } from '../support/stages.ts'
+import type { KeyLimits } from '../../lib/core/key.ts'
+import type { ModelEntry } from '../../lib/core/model.ts'
+import type { Estimate } from '../../lib/limits/estimate.ts'
+import type { JudgeSpending } from '../../lib/guards/text-judge.ts'
+
+/** A token of a prompt costs 1,000 billionths of a dollar, one of an answer 2,000. */
+const priced = route('one/priced')
+const unpriced = route('one/unpriced')
+const models = {
+  find: (id: string): ModelEntry => ({
+    ...unknownModelEntry('one', id.slice(4), 'openai'),
+    ...id === priced.modelId && { price: { input: 1, output: 2, asOf: '2026-01-01' } }
+  })
+}
+const estimate: Estimate = {
+  prompt: 100, maxPrompt: 200, completion: 50, maxCompletion: 80, minCompletion: 10
+}
+const budget = { usd: 1, per: 'day' } as const
+
+function plan (
+  limits: KeyLimits,
+  options: Partial<PlanOptions> = {},
+  { call = routedCall({}, { routes: [priced] }), spending = [] as readonly JudgeSpending[] } = {}
+) {
+  return planReservation(call, estimate, [{ kind: 'key', id: 'key-1', limits }], spending, {
+    models, settings: settings(), isEstimated: true, onlyStageCosts: false, ...options
+  })
+}
+
+t.test('without a budget a call wants the tokens of its estimate, and no money', async t => {
+  const { request, budgets, isStrict } = plan({ tokensPerMinute: 1000, imagesPerDay: 5 })
+  t.strictSame(request.wanted, { tokens: { most: 150 } })
+  t.strictSame(
+    request.accounts.map(({ limit }) => limit), ['tokens_per_minute'], 'a limit of images is for others'
+  )
+  t.strictSame([budgets, isStrict, request.rowId], [[], false, undefined])
+})
+
+t.test('a strict budget reserves the most that a call can cost, or the least that is of use', async t => {
+  const call = routedCall({}, { routes: [priced] })
+  const { request, budgets, isStrict } = plan({ budget }, {}, { call })
+  t.strictSame(request.wanted.nanoUsd, { most: 360_000, least: 220_000, usual: 200_000 })
+  t.strictSame(budgets, [{ party: 'key', partyId: 'key-1', budget }])
+  t.ok(isStrict)
+  t.type(request.rowId, 'string')
+  t.equal(request.rowId, call.record.rowId, 'the usage record settles it')
+})
+
+t.test('a budget that is not strict reserves what a call usually costs', async t => {
+  for (const [limits, options] of [
+    [{ budget, strict: false }, {}],
+    [{ budget }, { isEstimated: false }]
+  ] as const) {
+    const { request, isStrict } = plan(limits, options)
+    t.strictSame(request.wanted.nanoUsd, { most: 200_000, usual: 200_000 })
+    t.notOk(isStrict)
+  }
+})
+
+t.test('a budget leaves out routes without a price', async t => {
+  const call = routedCall({}, { routes: [unpriced, priced] })
+  t.strictSame(plan({ budget }, {}, { call }).routes, [priced])
+  t.strictSame(plan({}, {}, { call }).routes, [unpriced, priced])
+})
+
+t.test('whoever pays for the call, a budget pays for what stages ask models', async t => {
+  const call = routedCall({}, { routes: [priced] })
+  call.record.ownProviderKey = true
+  t.strictSame(plan({ budget }, {}, { call }).budgets, [])
+  const spending = [{ route: priced, promptTokens: 10, answerTokens: 5 }]
+  const cost = (10 + 400) * 1000 + 5 * 2000
+  t.strictSame(plan({ budget }, {}, { call, spending }).request.wanted, {
+    tokens: { most: 150 }, nanoUsd: { most: cost, least: cost, usual: cost }
+  })
+  t.strictSame(plan({ budget }, { onlyStageCosts: true }, { spending }).request.wanted, {
+    tokens: { most: 0 }, nanoUsd: { most: cost, least: cost, usual: cost }
+  })
+})
