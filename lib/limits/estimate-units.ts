@@ -1,6 +1,7 @@
 /** Estimates what calls use that are billed by units other than the tokens of a text. */
 
-import { textTokens, type Estimate } from './estimate.ts'
+import { textTokens } from './prompt-tokens.ts'
+import type { Estimate } from './estimate.ts'
 import type { RecordingInput, SpeechInput } from '../audio/input.ts'
 import type { ImageParameters } from '../images/rules.ts'
 import type { OcrInput } from '../ocr/input.ts'

@@ -1,20 +1,16 @@
 /** Estimates the tokens of a request cheaply: for reservations, and for answers that were cut off. */
 
-import { beginsAsMedia } from '../json/media-strings.ts'
-import { hasMember, isContainer, isObject } from '../json/guards.ts'
-import { addedFields } from '../chat/added-fields.ts'
+import { hasMember, isObject } from '../json/guards.ts'
 import { generationBounds } from '../chat/generation-fields.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { estimateTokens } from '../embeddings/measure-tokens.ts'
-import { amountOf, charactersPerToken, usageOfTokens, type Units, type Usage } from '../core/usage.ts'
+import { amountOf, usageOfTokens, type Units, type Usage } from '../core/usage.ts'
 import { recordedNonTokenUnits, type NonTokenColumn } from '../../schemas/billed-units.ts'
-import { ChatRequest } from '../../schemas/chat.ts'
-import { MessagesRequest } from '../../schemas/messages-request.ts'
-import { ResponsesRequest } from '../../schemas/responses.ts'
 import type { ChatInput, TextInput } from '../chat/input.ts'
 import type { Route } from '../core/route.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import type { ModelEntry } from '../core/model.ts'
+import { countPrompt, type PromptCount, type PromptMedia } from './prompt-tokens.ts'
 import type { Wanted } from './reservation.ts'
 
 export interface Estimate {
@@ -63,18 +59,6 @@ export interface Estimate {
 /** Estimates a request. What counts is the most that any of the routes may use with its settings. */
 export type EstimateRequest<R> = (request: R, routes: readonly Route[]) => Estimate
 
-/** How many media a prompt has. */
-export interface PromptMedia {
-  /** Inline, or by address. */
-  readonly images: number
-  /** Inline. */
-  readonly recordings: number
-  /** Documents, videos, and what a provider has stored or fetches: a few bytes may be thousands of pages. */
-  readonly others: number
-}
-
-export type Medium = keyof PromptMedia
-
 /** Media that a call sends. */
 export interface SentMedia {
   readonly counts: PromptMedia
@@ -82,13 +66,6 @@ export interface SentMedia {
   readonly bodyBytes: number
   /** How often a provider may read them. */
   readonly prompts: number
-}
-
-export const noMedia: PromptMedia = { images: 0, recordings: 0, others: 0 }
-
-/** Kinds of parts of messages whose media are no documents. */
-export const mediumOfPart: Readonly<Record<string, Medium>> = {
-  image: 'images', image_url: 'images', input_image: 'images', input_audio: 'recordings'
 }
 
 /**
@@ -110,61 +87,6 @@ export const defaultTurns = 10
 const messageTokens = 8
 /** The roles of messages that other dialects leave out: of a text as the input, and of a system prompt. */
 const roleTokens = 3
-/**
- * Assumed for an image, a recording or a document, whose length says nothing about its tokens: also for one
- * that the provider has or fetches.
- */
-const mediaTokens = 1000
-/** A shorter one is counted as a text. */
-const minMediaCharacters = 4096
-/** Fields of messages that hold media in base64, or a state of the provider's that no one else can read. */
-const mediaFields: ReadonlySet<string> = new Set([
-  'url', 'image_url', 'data', 'file_data', 'file_url', 'encrypted_content', 'signature', 'thought_signature'
-])
-/** Those of them that a medium is in, or a reference to it. */
-const sourceFields: ReadonlySet<string> = new Set([
-  'url',
-  'image_url',
-  'data',
-  'file_data',
-  'file_url',
-  'file_id'
-])
-/** Parts of messages that are media, however short they are. */
-const mediaParts: ReadonlySet<string> = new Set([
-  ...Object.keys(mediumOfPart),
-  'document',
-  'file',
-  'input_file',
-  'video_url'
-])
-/** Known fields beside the conversation that a model reads, or whose texts a provider may count. */
-const readFields: ReadonlySet<string> = new Set([
-  'tools',
-  'functions',
-  'response_format',
-  'output_config',
-  'prompt',
-  'generation_config',
-  'web_search_options',
-  'search_parameters',
-  'context_management'
-])
-/** Fields that hold messages, or items of them. */
-const conversationFields: ReadonlySet<string> = new Set([
-  'messages',
-  'input',
-  'instructions',
-  'system',
-  'prediction'
-])
-/** Known fields that no model reads. Others may be passed on to one. */
-const unreadFields: ReadonlySet<string> = new Set([
-  ...[ChatRequest, MessagesRequest, ResponsesRequest]
-    .flatMap(({ properties }) => Object.keys(properties))
-    .filter(name => !readFields.has(name)),
-  ...addedFields
-])
 /** Assumed for an answer whose length the caller does not bound. */
 export const answerTokens = 1000
 
@@ -220,9 +142,7 @@ function withSettings (request: ChatInput, settings: Settings): ChatInput {
   }
 }
 
-interface Prompt {
-  readonly tokens: number
-  readonly media: PromptMedia
+interface Prompt extends PromptCount {
   /** True when a part of it is marked for the provider's cache. */
   readonly marksCache: boolean
 }
@@ -230,10 +150,9 @@ interface Prompt {
 /** Reads all texts of a request. */
 function promptOf (request: ChatInput): Prompt {
   const { messages, tools, asWritten } = request
-  const media = { ...noMedia }
+  const { tokens, media } = countPrompt(asWritten ?? request)
   return {
-    tokens:
-      asWritten === undefined ? promptTokens(request, media) : promptTokens(asWritten, media) + roleTokens,
+    tokens: asWritten === undefined ? tokens : tokens + roleTokens,
     media,
     marksCache: hasMember(messages, 'cache_control') || hasMember(tools, 'cache_control')
   }
@@ -247,7 +166,7 @@ function promptWith (prompt: Prompt, { asWritten, ...request }: ChatInput, setti
   )
   return {
     ...prompt,
-    tokens: prompt.tokens + promptTokens(added, { ...noMedia }),
+    tokens: prompt.tokens + countPrompt(added).tokens,
     marksCache: prompt.marksCache || hasMember(added['tools'], 'cache_control')
   }
 }
@@ -329,88 +248,6 @@ export function estimateEmbeddings ({ input }: EmbeddingsRequest): Estimate {
   return { prompt: estimateTokens(input), completion: 0, maxCompletion: 0 }
 }
 
-/** The media that were seen so far. */
-type SeenMedia = { -readonly [M in Medium]: number }
-
-/** Sums the tokens of all that a model may read of a request in any dialect. */
-function promptTokens (request: object, media: SeenMedia): number {
-  let tokens = 0
-  for (const name in request) { // a list of its entries takes longer than what is done with them
-    const value: unknown = Reflect.get(request, name)
-    if (conversationFields.has(name)) tokens += conversationTokens(value, name, media)
-    else if (!unreadFields.has(name)) tokens += jsonTokens(value)
-    else if (name === 'model' && typeof value !== 'string') tokens += settingsTokens(value)
-  }
-  return tokens
-}
-
-/**
- * Sums the tokens of all strings of a conversation; names of its fields are its format.
- *
- * @param name that of the field they are in
- * @param part the type of the part of a message they are in
- */
-function conversationTokens (value: unknown, name: string, media: SeenMedia, part = ''): number {
-  if (typeof value === 'string') {
-    const isLong = isMedia(value, name)
-    if (sourceFields.has(name) && (isLong || part !== '') && !/^data:text\//i.test(value)) {
-      media[mediumOfPart[part] ?? 'others']++
-    }
-    return isLong ? mediaTokens : textTokens(value)
-  }
-  let tokens = 0
-  if (Array.isArray(value)) for (const each of value) tokens += conversationTokens(each, name, media, part)
-  else if (isObject(value)) {
-    const { type } = value
-    // A document may be a text.
-    const isText = type === 'text'
-    const own = typeof type === 'string' && mediaParts.has(type) ? type : part
-    const isReferred = name === 'image_url' || name === 'source'
-    for (const field in value) {
-      const each = value[field]
-      // What a tool was called with, and tools that an item brings along.
-      if (field === 'tools' || (field === 'input' && isObject(each))) tokens += jsonTokens(each)
-      else
-        tokens += conversationTokens(
-          each,
-          isText ? '' : isReferred && field === 'url' ? 'file_url' : field,
-          media,
-          own
-        )
-    }
-  }
-  return tokens
-}
-
-/**
- * Sums the tokens of JSON that a model reads as it is, such as a schema: those of names and numbers as well.
- */
-function jsonTokens (value: unknown): number {
-  if (typeof value === 'string') return textTokens(value)
-  if (!isContainer(value)) return value === undefined ? 0 : 1
-  let tokens = 0
-  if (Array.isArray(value)) for (const part of value) tokens += jsonTokens(part)
-  else if (isObject(value)) for (const name in value) tokens += textTokens(name) + jsonTokens(value[name])
-  return tokens
-}
-
-/** Sums the tokens of what models are given as defaults, such as tools; of the one with the most of them. */
-function settingsTokens (choice: unknown): number {
-  if (Array.isArray(choice)) return Math.max(0, ...choice.map(settingsTokens))
-  return isObject(choice) && isObject(choice['settings'])
-    ? promptTokens(choice['settings'], { ...noMedia })
-    : 0
-}
-
-/**
- * Estimates the tokens of a text: four letters of most languages, or one character of Chinese, Japanese or
- * Korean.
- */
-export function textTokens (text: string): number {
-  const wide = (Buffer.byteLength(text) - text.length) / 2 // three bytes each
-  return (text.length - wide) / charactersPerToken + wide
-}
-
 /**
  * Sums the searches of the web that a request allows its provider: Anthropic by `max_uses` of each tool,
  * OpenAI by `max_tool_calls`. A request that names none has no bound.
@@ -435,12 +272,6 @@ function imagesOfTools ({ tools }: { readonly tools?: unknown }): number {
 
 function sumOfCounts (values: readonly unknown[]): number {
   return values.reduce<number>((sum, value) => typeof value === 'number' && value > 0 ? sum + value : sum, 0)
-}
-
-/** Recognises media by the name of their field and by their letters, and references to them. */
-function isMedia (text: string, name: string): boolean {
-  if (text.length > minMediaCharacters) return mediaFields.has(name) && beginsAsMedia(text)
-  return name === 'file_id' || ((name === 'image_url' || name === 'file_url') && text.startsWith('http'))
 }
 
 /** Estimates what an answer used whose provider does not say. */

@@ -17,9 +17,9 @@ import {
   estimateChat,
   type EstimateRequest,
   maxMediaTokens,
-  type SentMedia,
-  noMedia
+  type SentMedia
 } from './estimate.ts'
+import { noMedia } from './prompt-tokens.ts'
 import type { NamedBudgets } from './named-budgets.ts'
 import { costOfJudged } from '../usage/usage-row.ts'
 import { requestBytes, type CallRecord } from '../core/record.ts'

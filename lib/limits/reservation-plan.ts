@@ -12,7 +12,8 @@ import {
   type PartyBudget,
   type SumAccount
 } from './call-accounts.ts'
-import { maxMediaTokens, noMedia, wantedUnits, type Estimate } from './estimate.ts'
+import { maxMediaTokens, wantedUnits, type Estimate } from './estimate.ts'
+import { noMedia } from './prompt-tokens.ts'
 import { checkStagesPriced, maxCompletionOf, maxCostOf, pricedRoutes } from './prices.ts'
 import type { ReservationRequest, Wanted } from './reservation.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'

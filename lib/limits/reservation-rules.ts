@@ -42,7 +42,7 @@ export function amountToReserve (
   return purpose === 'count' && isPerCall(account.unit) ? 0 : amountToTake(account, wanted)
 }
 
-/** Returns what a call takes of a rate or of open calls: at most what a full bucket has, a minute's amount. */
+/** Returns what a call takes of a rate or of open calls: at most a minute's amount, as no bucket has more. */
 export function amountToTake ({ unit, amount }: RateOrOpenAccount, wanted: WantedAmounts): number {
   return isPerCall(unit) ? 1 : Math.min(wanted[unit]?.most ?? 0, amount)
 }

@@ -36,7 +36,7 @@ export interface ReservationRequest {
 /**
  * - `admit`: a new call, which any limit may refuse.
  * - `count`: a call that was admitted earlier. No limit refuses it, and it is no request and no open call.
- * - `describe`: reads the limits and what is left of them. Nothing is reserved, and there is nothing to settle.
+ * - `describe`: only says what is left of the limits. Nothing is reserved, and there is nothing to settle.
  */
 export type ReservationPurpose = 'admit' | 'count' | 'describe'
 

@@ -4,12 +4,10 @@ import {
   estimateChat,
   estimateEmbeddings,
   estimateText,
-  textTokens,
   wantedUnits,
-  maxMediaTokens,
-  noMedia,
-  type PromptMedia
+  maxMediaTokens
 } from '../../lib/limits/estimate.ts'
+import { noMedia, type PromptMedia } from '../../lib/limits/prompt-tokens.ts'
 import type { ChatInput, TextInput } from '../../lib/chat/input.ts'
 import type { Route } from '../../lib/core/route.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
@@ -324,10 +322,6 @@ t.test('inputs of embeddings have no answer', async t => {
   t.strictSame(embeddingsUsage(request), { promptTokens: 4, completionTokens: 0, totalTokens: 4 })
 })
 
-t.test('four letters are a token, or one character of Chinese', async t => {
-  t.same(['', 'abcd', '漢字', 'ab漢'].map(textTokens), [0, 1, 2, 1.5])
-})
-
 t.test('the texts of a request are read once, however many settings its routes have', async t => {
   let reads = 0
   const content = {
@@ -379,59 +373,6 @@ t.test('media take what the largest of them do, and no more than a model reads',
   t.equal(maxMediaTokens(sent({ images: 1, others: 1 }, 3), modelOf(60_000)), 180_000)
   t.equal(maxMediaTokens(sent({ others: 1 }), undefined), 1_000_000, 'of a model of which nothing is known')
 })
-
-t.test(
-  'media are found in messages of each dialect, inline and by reference, and texts are none',
-  async t => {
-    const base64 = 'A'.repeat(8)
-    const mediaIn = (content: unknown): unknown => {
-      const messages = [{ role: 'user', content }]
-      return estimateChat({ model: 'm', messages: [], asWritten: { messages } }).media
-    }
-    for (const [medium, parts] of Object.entries({
-      images: [
-        { type: 'image_url', image_url: { url: `data:image/png;base64,${base64}` } },
-        { type: 'image_url', image_url: { url: 'https://a.example/a' } },
-        { type: 'image', source: { type: 'base64', media_type: 'image/png', data: base64 } },
-        { type: 'image', source: { type: 'url', url: 'https://a.example/a' } },
-        { type: 'input_image', image_url: 'https://a.example/a' },
-        { type: 'input_image', file_id: 'file-1' },
-        {
-          type: 'tool_result',
-          tool_use_id: 'a',
-          content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: base64 } }]
-        }
-      ],
-      recordings: [{ type: 'input_audio', input_audio: { data: base64, format: 'wav' } }],
-      others: [
-        { type: 'file', file: { filename: 'a.pdf', file_data: `data:application/pdf;base64,${base64}` } },
-        { type: 'file', file: { file_id: 'file-1' } },
-        { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: base64 } },
-        { type: 'document', source: { type: 'file', file_id: 'f' } },
-        { type: 'document', source: { type: 'url', url: 'https://a.example/a.pdf' } },
-        { type: 'video_url', video_url: { url: 'https://a.example/a.mp4' } },
-        { type: 'input_file', file_data: base64 },
-        { type: 'input_file', file_url: 'https://a.example/a.pdf' },
-        { type: 'part_of_tomorrow', data: 'A'.repeat(5000) }
-      ]
-    })) {
-      for (const part of parts) {
-        t.strictSame(mediaIn([part]), { ...noMedia, [medium]: 1 }, JSON.stringify(part).slice(0, 100))
-      }
-      t.strictSame(mediaIn(parts), { ...noMedia, [medium]: parts.length })
-    }
-    t.strictSame(
-      mediaIn([
-        { type: 'text', text: 'https://a.example/a.pdf' },
-        { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'x'.repeat(5000) } },
-        { type: 'file', file: { filename: 'a.txt', file_data: `data:text/plain;base64,${base64}` } },
-        { type: 'tool_use', id: 'a', name: 'f', input: { file_id: 'a' } }
-      ]),
-      noMedia
-    )
-    t.strictSame(mediaIn('x'), noMedia)
-  }
-)
 
 t.test('a request wants the most that it can use of a unit, and of others nothing', async t => {
   t.same(wantedUnits({ prompt: 9, completion: 9 }), {})
