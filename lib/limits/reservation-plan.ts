@@ -37,7 +37,6 @@ export interface ReservationPlan<R> {
   /** Those of the accounts that are sums. */
   readonly sums: readonly SumAccount[]
   readonly budgets: readonly PartyBudget[]
-  readonly hasSoft: boolean
   readonly isStrict: boolean
   /** The most tokens of its media at any route; 0 without a strict budget. */
   readonly mediaTokens: number
@@ -81,12 +80,6 @@ export function planReservation<R> (
     : call.routes
   const isStrict = isEstimated && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
   const bodyBytes = requestBytes(record)
-  const ownCost = paysProvider && budgets.length > 0
-    ? costsOf(tokens, routes, isStrict, bodyBytes, options)
-    : noCost
-  const nanoUsd = spending.length === 0 || budgets.length === 0
-    ? ownCost
-    : withExtra(ownCost, costOfStages(spending, bodyBytes, tokens, budgets, models))
   const request: ReservationRequest = {
     accounts,
     ...record.parties !== undefined && { withoutStore: settings.limits.withoutStore },
@@ -97,15 +90,19 @@ export function planReservation<R> (
         most: tokens.units === undefined && !onlyStageCosts ? tokens.prompt + tokens.completion : 0
       },
       ...units,
-      ...budgets.length > 0 && { nanoUsd }
+      ...budgets.length > 0 && {
+        nanoUsd: withExtra(
+          paysProvider ? costsOf(tokens, routes, isStrict, bodyBytes, options) : noCost,
+          costOfStages(spending, bodyBytes, tokens, budgets, models)
+        )
+      }
     }
   }
-  const hasSoft = sums.some(({ soft }) => soft !== undefined)
   const media = { counts: tokens.media ?? noMedia, bodyBytes, prompts: 1 }
   const mediaTokens = isStrict
     ? Math.max(...routes.map(({ modelId }) => maxMediaTokens(media, models.find(modelId))))
     : 0
-  return { accounts, sums, budgets, hasSoft, isStrict, mediaTokens, routes, request }
+  return { accounts, sums, budgets, isStrict, mediaTokens, routes, request }
 }
 
 /**

@@ -124,7 +124,7 @@ class CallLimits<R> {
   #decided<C extends RoutedCall<R>> (
     call: C,
     estimated: RequestEstimate<R>,
-    { accounts, sums, budgets, hasSoft, isStrict, mediaTokens, routes, request }: ReservationPlan<R>,
+    { accounts, sums, budgets, isStrict, mediaTokens, routes, request }: ReservationPlan<R>,
     decision: LimitDecision
   ): C {
     const { record } = call
@@ -143,7 +143,7 @@ class CallLimits<R> {
     record.reservation = decision.reservation
     this.#services.namedBudgets?.noteAdmitted(accounts, steadyNow())
     if (decision.isUnread === true) record.budgetUnread = true
-    if (hasSoft) record.exceededBudgets = exceededBudgets(sums, decision.used)
+    record.exceededBudgets = exceededBudgets(sums, decision.used)
     if (budgets.length > 0) {
       record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : request.wanted.nanoUsd?.usual
     }
