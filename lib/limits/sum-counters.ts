@@ -4,8 +4,7 @@
  *     left = amount − used − reserved − elsewhere
  *
  * An amount is reserved while its call is open, and used once it has ended; what other processes have used or
- * reserved is elsewhere until the ledger has it. `docs/budgets.md` calls these recorded, reserved here and
- * reserved elsewhere.
+ * reserved is elsewhere until the ledger has it. `docs/budgets.md` has an example.
  */
 
 import { PrunedMap } from '../async/pruned-map.ts'
