@@ -183,7 +183,7 @@ export class BudgetPeers {
     const { beatMs } = this.#options
     this.#timer ??= setInterval(() => {
       void this.#forgetRecorded()
-      void this.#onceUnlocked(() => this.#beat())
+      void this.#beatOnceUnlocked()
     }, beatMs).unref()
     try {
       await retryWhenLocked(async () => this.#beat())
@@ -292,16 +292,12 @@ export class BudgetPeers {
     }
   }
 
-  /**
-   * Does what others rely on: while the store is locked, as it is whenever a process writes, it is tried
-   * again, for half a beat.
-   */
-  async #onceUnlocked<T> (work: () => T): Promise<T | undefined> {
+  /** Others rely on the beat: while a process writes to the store, which locks it, it is tried again. */
+  async #beatOnceUnlocked (): Promise<void> {
     try {
-      return await retryWhenLocked(async () => this.#isClosed ? undefined : work(), this.#options.beatMs / 2)
+      await retryWhenLocked(async () => this.#beat(), this.#options.beatMs / 2)
     } catch (error) {
       this.#options.onFailure(error)
-      return undefined
     }
   }
 }

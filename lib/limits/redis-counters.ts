@@ -4,9 +4,10 @@
  */
 
 import { countedLimits } from '../../schemas/config/counted-limits.ts'
+import { dayMs } from '../core/day.ts'
 import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
-import { partyName, sumAccountsOf, type Unit } from './call-accounts.ts'
+import { partyName, type Unit } from './call-accounts.ts'
 import type {
   AccountRefusal,
   ActualUsage,
@@ -27,7 +28,7 @@ import {
   wantedOfSum,
   type SumRefusalReason
 } from './reservation-rules.ts'
-import { counterOf, sumKeyOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
+import { counterOf, sumKeysOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
 import type { Period } from './windows.ts'
 
 /** A part of a reservation as Redis has it. */
@@ -50,6 +51,12 @@ export interface RedisDecision {
   readonly used: ReadonlyArray<{ readonly sum: SumKey, readonly used: number }>
 }
 
+/** What calls used of a sum, by the ids of their usage records. */
+interface RecordedSum {
+  readonly sum: SumKey
+  readonly recorded: Record<string, number>
+}
+
 export interface Leases {
   /**
    * A process that does not renew a lease for so long has crashed: the call is no longer open. Default
@@ -64,7 +71,6 @@ export interface Leases {
 }
 
 const defaultLeaseMs = 30_000
-const dayMs = 86_400_000
 /** Sums without an end are kept so long after the last call; then the usage records say what was used. */
 const unusedMs = 400 * dayMs
 
@@ -191,24 +197,18 @@ export class RedisCounters {
    * without a reply
    */
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
-    const parties = new Map<string, Map<string, Record<string, number>>>()
+    const sums = new Map<string, RecordedSum>()
     for (const { accounts, used, row } of usages) {
-      for (const account of sumAccountsOf(accounts)) {
-        const { party, field, unit } = sumKeyOf(account, row.atMs)
-        const sums = getOrAdd(parties, party, () => new Map<string, Record<string, number>>())
-        getOrAdd(sums, field, (): Record<string, number> => ({}))[row.id] = used[unit] ?? 0
+      for (const sum of sumKeysOf(accounts, row.atMs)) {
+        const known: RecordedSum = sums.get(sum.name) ?? { sum, recorded: {} }
+        known.recorded[row.id] = used[sum.unit] ?? 0
+        sums.set(sum.name, known)
       }
     }
-    await Promise.all(
-      [...parties].map(async ([party, sums]) => {
-        const accounts = [...sums].map(([key, recorded]): CountedAccount => ({
-          counting: 'sum',
-          key,
-          recorded
-        }))
-        await this.#batch.add(party, { kind: 'record', id: '', accounts })
-      })
-    )
+    await Promise.all([...sums.values()].map(async ({ sum: { party, field }, recorded }) => {
+      const accounts = [{ counting: 'sum', key: field, recorded }] as const
+      await this.#batch.add(party, { kind: 'record', id: '', accounts })
+    }))
   }
 
   /** Shows that an open call is still open. @throws Error without a reply */
@@ -281,12 +281,4 @@ function limitsIn (
     if (sum !== undefined && usedText !== undefined) used.push({ sum, used: Number(usedText) })
   }
   return { granted, rateLimits, used }
-}
-
-function getOrAdd<Value> (map: Map<string, Value>, key: string, make: () => Value): Value {
-  const existing = map.get(key)
-  if (existing !== undefined) return existing
-  const created = make()
-  map.set(key, created)
-  return created
 }
