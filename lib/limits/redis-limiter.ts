@@ -153,7 +153,7 @@ export class RedisLimiter implements Limiter {
     let { wanted } = request
     let rateLimits: RateLimits = {}
     const used: number[] = []
-    for (const { accounts, indexes } of partiesOf(request.accounts)) {
+    for (const { accounts, indexes } of accountsByParty(request.accounts)) {
       const own = { ...request, accounts, wanted }
       const found = await this.#reserveAt(id, own)
       if (found === undefined) {
@@ -201,7 +201,7 @@ export class RedisLimiter implements Limiter {
     this.#decidedAlone++
     // What refills is not shown to Redis when it is back.
     const heldOf = (granted: Granted): RedisReservation[] =>
-      partiesOf(request.accounts).map(({ accounts }) => {
+      accountsByParty(request.accounts).map(({ accounts }) => {
         const plan = this.#counters.plan(this.#newId(request), {
           ...request,
           accounts,
@@ -345,7 +345,7 @@ export class RedisLimiter implements Limiter {
 }
 
 /** Lists the accounts of each party, with their places in the list of the call. */
-function partiesOf (
+function accountsByParty (
   accounts: readonly Account[]
 ): ReadonlyArray<{ readonly accounts: readonly Account[], readonly indexes: readonly number[] }> {
   const parties = new Map<string, { accounts: Account[], indexes: number[] }>()
