@@ -417,9 +417,9 @@ export class GatewayError extends Error {
   }
 
   /**
-   * Returns answer headers that go with the error: `retry-after` on every 429 and 503, the limits that were
-   * met if the provider sent them, and `x-should-retry: false` where the official clients would retry in
-   * vain.
+   * Returns answer headers that go with the error: `retry-after` on every 429 and 503, and on any other whose
+   * wait is known; the limits that were met if the provider sent them; and `x-should-retry: false` where the
+   * official clients would retry in vain.
    */
   headers (): Record<string, string> {
     const overloadedHeaders = {
@@ -435,9 +435,8 @@ export class GatewayError extends Error {
       this.fault === 'rate_limit' ||
       this.code === 'overloaded' ||
       this.code === 'shutting_down'
-    if (this.status === 429 || this.status === 503) {
-      headers['retry-after'] = String(this.retryAfterSeconds ?? 1)
-    }
+    const waitSeconds = this.retryAfterSeconds ?? (this.status === 429 || this.status === 503 ? 1 : undefined)
+    if (waitSeconds !== undefined) headers['retry-after'] = String(waitSeconds)
     if (
       !retryable &&
       (this.status === 402 || this.status === 408 || this.status === 429 || this.status >= 500)

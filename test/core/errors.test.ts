@@ -131,6 +131,10 @@ t.test('a 429 or 503 says when to come back: as the provider said, else in a sec
     'retry-after': '9'
   })
   t.strictSame(new GatewayError('shutting_down').headers(), { 'retry-after': '1' })
+  t.strictSame(new GatewayError('insufficient_quota', { retryAfterSeconds: 20 }).headers(), {
+    'retry-after': '20',
+    'x-should-retry': 'false'
+  })
   t.strictSame(new GatewayError('overloaded', { retryAfterSeconds: 2 }).headers(), {
     'x-ratelimit-remaining-requests': '0',
     'x-ratelimit-reset-requests': '2s',

@@ -30,9 +30,9 @@ t.test('a limit of one is in the singular', t => {
 t.test('a budget that is used up says when to try again only where its window ends soon', t => {
   const limits: KeyLimits = { budget: { usd: 5, per: 'day' } }
   for (const [leftMs, retryAfterSeconds] of [[20_000, 20], [3_600_000, undefined]] as const) {
-    const { code, message, retryAfterSeconds: found } = refuse(limits, {
-      reason: 'budget', waitMs: 0, endMs: Date.now() + leftMs
-    })
+    const failure = refuse(limits, { reason: 'budget', waitMs: 0, endMs: Date.now() + leftMs })
+    const { code, message, retryAfterSeconds: found } = failure
+    t.equal(failure.headers()['retry-after'], found === undefined ? undefined : String(found))
     t.equal(code, 'insufficient_quota')
     t.match(message, /^The budget of this API key \(.+\) is exhausted\.$/)
     if (retryAfterSeconds === undefined) t.equal(found, undefined)
