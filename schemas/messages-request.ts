@@ -202,6 +202,9 @@ const TypedTool = Type.Unsafe<MessagesTypedTool>({
   description: 'A tool that Anthropic defines; other providers have `bash`, `text_editor` and `memory` only.'
 })
 
+export const MessagesListedTool = Type.Union([MessagesTool, TypedTool])
+export type MessagesListedTool = Static<typeof MessagesListedTool>
+
 const ToolChoice = Type.Union([
   Type.Object({ type: OneOf(['auto', 'any', 'none']), disable_parallel_tool_use: Nullable(Type.Boolean()) }),
   Type.Object({
@@ -232,7 +235,7 @@ const prompt = {
   model: Type.String({ minLength: 1, maxLength: 256, description: 'A model, a route or an alias.' }),
   messages: Type.Array(MessagesMessage, { minItems: 1 }),
   system: Nullable(Type.Union([Type.String(), Type.Array(MessagesTextBlock)])),
-  tools: Nullable(Type.Array(Type.Union([MessagesTool, TypedTool]))),
+  tools: Nullable(Type.Array(MessagesListedTool)),
   tool_choice: Nullable(ToolChoice),
   thinking: Nullable(Thinking, { description: 'Whether and how long the model thinks first.' }),
   output_config: Nullable(OutputConfig),

@@ -33,6 +33,13 @@ export class EarlyReply {
 /** The headers of every reply whose body is JSON. */
 export const jsonReplyHeaders = { 'content-type': 'application/json; charset=utf-8' } as const
 
+/** The headers of every reply whose body is an event stream. */
+export const eventStreamHeaders = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no'
+} as const
+
 /** A value that is printed already. */
 export class PrintedJson {
   readonly json: string | Uint8Array

@@ -1,6 +1,6 @@
 /** Ends a pipeline whose caller chooses: an event stream, or the same answer in one piece. */
 
-import { PrintedJson, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
+import { PrintedJson, eventStreamHeaders, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
 import type { AnswerDialect, AnswerHead, AnswerStart, ChatBatch } from '../dialects/dialect.ts'
 import { printInTurns } from '../json/print-in-turns.ts'
 import { keepAliveComment, sseFrames } from '../wire/sse.ts'
@@ -11,11 +11,6 @@ import type { CallRecord } from '../core/record.ts'
 import { collected, peek } from '../pipeline/sources.ts'
 import type { Sink, Stage } from '../pipeline/stage.ts'
 
-const streamHeaders = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no'
-}
 const keepAlive = { text: keepAliveComment, everyMs: 15_000 }
 
 /** Answers from this size on are printed in turns of the event loop. */
@@ -96,7 +91,7 @@ export function answerStart<C> ({ call, route, events }: ChatBatch): AnswerStart
 export function eventStream (frames: AsyncIterable<string | Uint8Array>, silence?: () => string): Reply {
   return {
     status: 200,
-    headers: streamHeaders,
+    headers: eventStreamHeaders,
     body: frames,
     keepAlive: silence === undefined ? keepAlive : { ...keepAlive, text: silence }
   }

@@ -37,20 +37,6 @@ export function conversationOf (
   return reader.end()
 }
 
-/** Returns the names of the deferred tools that the conversation makes known. */
-export function foundTools (messages: readonly MessagesMessage[]): ReadonlySet<string> {
-  const found = new Set<string>()
-  for (const { content } of messages) {
-    if (typeof content === 'string') continue
-    for (const block of content) {
-      if (block.type === 'tool_reference') found.add(block.tool_name)
-      if (block.type !== 'tool_result' || !Array.isArray(block.content)) continue
-      for (const part of block.content) if (part.type === 'tool_reference') found.add(part.tool_name)
-    }
-  }
-  return found
-}
-
 function blocksOf<B extends MessagesBlock> (
   content: string | readonly B[]
 ): ReadonlyArray<B | MessagesTextBlock> {

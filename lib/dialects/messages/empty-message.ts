@@ -1,22 +1,38 @@
 import { randomUUID } from 'node:crypto'
-import { toJsonReply, type Reply } from '../../core/reply.ts'
+import { eventStreamHeaders, toJsonReply, type Reply } from '../../core/reply.ts'
+import { framesOf } from './encode.ts'
 import { estimatedUsage } from './usage.ts'
 import type { MessagesAnswer } from '../../../schemas/messages-answer.ts'
 import type { DialectCall } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'
 
-/** Returns the answer to a request for no tokens, under the name that the caller has for the model. */
-export function emptyMessage ({ id, context: { request: { model } } }: DialectCall<MessagesContext>): Reply {
-  const message: MessagesAnswer = {
+/**
+ * Returns the answer to a request for no tokens, complete or as a stream, under the name that the caller has
+ * for the model.
+ */
+export function emptyMessage ({ id, request, context }: DialectCall<MessagesContext>): Reply {
+  const head = {
     id: `msg_${randomUUID().replaceAll('-', '')}`,
     type: 'message',
     role: 'assistant',
-    model,
-    content: [],
-    stop_reason: 'max_tokens',
-    stop_sequence: null,
-    usage: estimatedUsage(0, 0)
-  }
-  const reply = toJsonReply(message)
+    model: context.request.model
+  } as const
+  const end = { stop_reason: 'max_tokens', stop_sequence: null } as const
+  const usage = estimatedUsage(0, 0)
+  const reply = request.stream === true
+    ? {
+        status: 200,
+        headers: eventStreamHeaders,
+        body: framesOf([
+          {
+            type: 'message_start',
+            message: { ...head, content: [], stop_reason: null, stop_sequence: null, usage }
+          },
+          { type: 'ping' },
+          { type: 'message_delta', delta: end, usage },
+          { type: 'message_stop' }
+        ])
+      }
+    : toJsonReply({ ...head, content: [], ...end, usage } satisfies MessagesAnswer)
   return { ...reply, headers: { ...reply.headers, 'request-id': id } }
 }

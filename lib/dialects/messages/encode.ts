@@ -123,7 +123,8 @@ function failed (failure: GatewayError, call: Call): string {
 
 const ping = framesOf([{ type: 'ping' }])
 
-function framesOf (events: readonly MessagesStreamEvent[]): string {
+/** Returns the frames of events, each under its name. */
+export function framesOf (events: readonly MessagesStreamEvent[]): string {
   let text = ''
   for (const event of events) text += sseEvent(event.type, JSON.stringify(event))
   return text

@@ -61,6 +61,7 @@ const types: ReadonlyMap<number, MessagesErrorType> = new Map([
   [404, 'not_found_error'],
   [405, 'invalid_request_error'],
   [408, 'timeout_error'],
+  [409, 'conflict_error'],
   [413, 'request_too_large'],
   [429, 'rate_limit_error'],
   [503, 'overloaded_error'],

@@ -78,7 +78,7 @@ function fitThinking (
     delete request.reasoning_effort
   else if (efforts === undefined && (effort === 'xhigh' || effort === 'max')) {
     request.reasoning_effort = 'high'
-       }
+  }
 }
 
 function withoutMarks (message: Message): Message {

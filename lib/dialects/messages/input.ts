@@ -3,9 +3,10 @@
 import { refine, type ValidCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
-import { conversationOf, foundTools } from './conversation.ts'
+import { conversationOf } from './conversation.ts'
 import { isStrict } from './strict-schema.ts'
 import { thinkingOf } from './thinking.ts'
+import { toolChanges } from './tool-changes.ts'
 import { toolChoiceOf, toolsOf } from './tools.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Route } from '../../core/route.ts'
@@ -73,7 +74,7 @@ function promptOf (call: ValidCall<CountTokensRequest>): {
   let untranslatable = threadRefusal(call) ?? vendorOnly(request)
   const refuse = (error: GatewayError): void => { untranslatable ??= error }
   const messages = conversationOf(request.system, request.messages, refuse)
-  const { tools, names } = toolsOf(request.tools, foundTools(request.messages), refuse)
+  const { tools, names } = toolsOf(request.tools, toolChanges(request.messages, refuse), refuse)
   const { choice, parallel } = toolChoiceOf(request.tool_choice)
   const { thinking, output_config: output } = request
   return {

@@ -1,4 +1,5 @@
 import { tooLong } from '../../validation/too-long.ts'
+import { changeIn } from './tool-changes.ts'
 import type { CountTokensRequest } from '../../../schemas/messages-request.ts'
 import type { ValidCall } from '../../core/call.ts'
 import type { ChatSizes } from '../dialect.ts'
@@ -16,12 +17,15 @@ export function messagesSizes (
     if (messages.length > chatMessages) throw tooLong(['messages'], messages.length, chatMessages)
     if (tools.length > chatTools) throw tooLong(['tools'], tools.length, chatTools)
     let parts = 0
+    let toolCount = tools.length
     for (const [index, { content }] of messages.entries()) {
       if (!Array.isArray(content)) continue
       parts += content.length
       for (const block of content) {
         if (block.type === 'tool_result' && Array.isArray(block.content)) parts += block.content.length
+        if (changeIn(block)?.definition !== undefined) toolCount++
       }
+      if (toolCount > chatTools) throw tooLong(['messages', index, 'content'], toolCount, chatTools)
       if (parts > chatParts) throw tooLong(['messages', index, 'content'], parts, chatParts)
     }
     return call

@@ -5,13 +5,12 @@ import { clientTool } from './client-tools.ts'
 import { shortToolName } from './tool-name.ts'
 import type { Refuse } from './content.ts'
 import type { FunctionTool, ToolChoice } from '../../../schemas/tools.ts'
+import type { ToolChanges } from './tool-changes.ts'
 import type {
   CountTokensRequest,
-  MessagesTool,
-  MessagesTypedTool
+  MessagesListedTool as GivenTool,
+  MessagesTool
 } from '../../../schemas/messages-request.ts'
-
-type GivenTool = MessagesTool | MessagesTypedTool
 
 export interface Tools {
   readonly tools: readonly FunctionTool[]
@@ -22,23 +21,24 @@ export interface Tools {
 /**
  * Returns the tools the model may see.
  *
- * @param found names of tools the client's own search has found; a deferred tool is shown only when it is one
- *   of these
+ * @param changes what the messages change: a deferred tool is shown only when it was found, and a removed one
+ *   is not
  * @param refuse gets tools that only Anthropic has: an answer without them would not be what was requested
  */
 export function toolsOf (
   given: readonly GivenTool[] = [],
-  found: ReadonlySet<string>,
+  { found, removed, added }: ToolChanges,
   refuse: Refuse
 ): Tools {
   const tools: FunctionTool[] = []
   const names = new Map<string, string>()
-  for (const [index, tool] of given.entries()) {
-    if (tool.defer_loading === true && !(typeof tool.name === 'string' && found.has(tool.name))) continue
+  const offer = (tool: GivenTool, place: string, param: string): void => {
+    const own = typeof tool.name === 'string' ? tool.name : ''
+    if (removed.has(own) || (tool.defer_loading === true && !found.has(own))) return
     const definition = functionOf(tool)
     if (definition === undefined) {
-      refuse(unsupportedTool(index, String(tool.type)))
-      continue
+      refuse(unsupportedTool(String(tool.type), place, param))
+      return
     }
     const { name } = definition.function
     const short = shortToolName(name)
@@ -47,6 +47,11 @@ export function toolsOf (
       short === name ? definition : { ...definition, function: { ...definition.function, name: short } }
     )
   }
+  for (const [index, tool] of given.entries()) {
+    if (typeof tool.name === 'string' && added.has(tool.name)) continue // defined anew
+    offer(tool, `tools.${index}`, `tools[${index}].type`)
+  }
+  for (const tool of added.values()) offer(tool, 'messages', 'messages')
   return { tools, names }
 }
 
@@ -80,10 +85,10 @@ function isCustom (tool: GivenTool): tool is MessagesTool {
 }
 
 /** Clients know these words of Anthropic's and do without the tool where they can. */
-function unsupportedTool (index: number, type: string): GatewayError {
+function unsupportedTool (type: string, place: string, param: string): GatewayError {
   return new GatewayError('unsupported_parameter', {
-    message: `tools.${index}: Input tag '${type.slice(0, 100)}' found using 'type' is not supported by this model`,
-    param: `tools[${index}].type`
+    message: `${place}: Input tag '${type.slice(0, 100)}' found using 'type' is not supported by this model`,
+    param
   })
 }
 

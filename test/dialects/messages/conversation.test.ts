@@ -1,5 +1,5 @@
 import t from 'tap'
-import { conversationOf, foundTools } from '../../../lib/dialects/messages/conversation.ts'
+import { conversationOf } from '../../../lib/dialects/messages/conversation.ts'
 import type { MessagesBlock, MessagesMessage } from '../../../schemas/messages-request.ts'
 
 const conversation = (messages: readonly MessagesMessage[], system?: string): unknown =>
@@ -138,22 +138,4 @@ t.test('the line that only Anthropic reads is left out', async t => {
   t.strictSame(conversation([{ role: 'user', content: 'hi' }], 'x-anthropic-billing-header: cc_version=2'), [
     { role: 'user', content: 'hi' }
   ])
-})
-
-t.test('tools are found by references, in messages and in results', async t => {
-  t.strictSame(
-    [
-      ...foundTools([
-        { role: 'user', content: 'find' },
-        {
-          role: 'user',
-          content: [
-            { type: 'tool_reference', tool_name: 'a' },
-            { type: 'tool_result', tool_use_id: 'x', content: [{ type: 'tool_reference', tool_name: 'b' }] }
-          ]
-        }
-      ])
-    ],
-    ['a', 'b']
-  )
 })

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { emptyMessage } from '../../../lib/dialects/messages/empty-message.ts'
+import { streamEvents } from '../../support/responses.ts'
 import { routedCall } from '../../support/stages.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { MessagesContext } from '../../../lib/dialects/messages/input.ts'
@@ -29,4 +30,19 @@ t.test('the answer to a request for no tokens has none, an id of its own, and th
     stop_sequence: null,
     usage: { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 }
   })
+})
+
+t.test('a stream of no tokens has the events of a message without content', async t => {
+  const request = { ...call.request, stream: true }
+  const { headers, body } = emptyMessage({ ...call, request })
+  t.equal(headers['content-type'], 'text/event-stream; charset=utf-8')
+  t.equal(headers['request-id'], 'call-1')
+  const events = streamEvents(typeof body === 'string' ? body : '')
+  t.match(events, [
+    { type: 'message_start', message: { model: 'fast', content: [], stop_reason: null } },
+    { type: 'ping' },
+    { type: 'message_delta', delta: { stop_reason: 'max_tokens', stop_sequence: null } },
+    { type: 'message_stop' }
+  ])
+  t.equal(events.length, 4)
 })

@@ -11,6 +11,7 @@ t.test('each status has the type that clients know', async t => {
     [new GatewayError('insufficient_quota'), 402, 'billing_error'],
     [new GatewayError('insufficient_permissions'), 403, 'permission_error'],
     [new GatewayError('not_found'), 404, 'not_found_error'],
+    [new GatewayError('upstream_invalid_request', { status: 409 }), 409, 'conflict_error'],
     [new GatewayError('file_too_large'), 413, 'request_too_large'],
     [new GatewayError('rate_limit_exceeded'), 429, 'rate_limit_error'],
     [new GatewayError('upstream_error'), 502, 'api_error'],

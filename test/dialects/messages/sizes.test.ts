@@ -1,12 +1,15 @@
 import t from 'tap'
 import { messagesSizes } from '../../../lib/dialects/messages/sizes.ts'
 import { routedCall } from '../../support/stages.ts'
-import type { MessagesRequest } from '../../../schemas/messages-request.ts'
+import type { MessagesBlock, MessagesRequest } from '../../../schemas/messages-request.ts'
 
 const check = messagesSizes({ chatMessages: 2, chatParts: 3, chatTools: 1 })
 const call = (request: Partial<MessagesRequest>) =>
   routedCall<MessagesRequest>({ model: 'one/m', max_tokens: 1, messages: [], ...request })
 const text = { type: 'text', text: 'a' } as const
+const addedTool = {
+  type: 'tool_addition', tool: { type: 'tool_definition', definition: { name: 'b' } }
+} as unknown as MessagesBlock // an open block
 
 t.test('a call within the bounds is let through as it is', async t => {
   const small = call({
@@ -45,6 +48,13 @@ t.test('the list that is too long is named', async t => {
         messages: [
           { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'x', content: [text, text, text] }] }
         ]
+      },
+      ['body', 'messages', 0, 'content']
+    ],
+    [
+      {
+        tools: [{ name: 'a', input_schema: { type: 'object' } }],
+        messages: [{ role: 'system', content: [addedTool] }]
       },
       ['body', 'messages', 0, 'content']
     ]

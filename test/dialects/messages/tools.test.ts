@@ -1,13 +1,15 @@
 import t from 'tap'
 import { toolChoiceOf, toolsOf } from '../../../lib/dialects/messages/tools.ts'
+import type { ToolChanges } from '../../../lib/dialects/messages/tool-changes.ts'
 import type { GatewayError } from '../../../lib/core/errors.ts'
+import type { MessagesListedTool } from '../../../schemas/messages-request.ts'
 
 const tool = (name: string, more: object = {}) => ({
   name,
   input_schema: { type: 'object' as const, $schema: 'x' },
   ...more
 })
-const none = new Set<string>()
+const none: ToolChanges = { found: new Set(), removed: new Set(), added: new Map() }
 
 t.test('a tool is a function with its schema, and keeps its cache mark', async t => {
   const refused: GatewayError[] = []
@@ -46,7 +48,7 @@ t.test('a deferred tool is shown once it was found, and one that only Anthropic 
     tool('b', { defer_loading: true }),
     { type: 'web_search_20250305', name: 'web_search' } as never
   ]
-  const { tools } = toolsOf(given, new Set(['b']), error => {
+  const { tools } = toolsOf(given, { ...none, found: new Set(['b']) }, error => {
     refused.push(error)
   })
   t.strictSame(
@@ -60,6 +62,32 @@ t.test('a deferred tool is shown once it was found, and one that only Anthropic 
       message: /^tools\.2: Input tag 'web_search_20250305'/
     }
   ])
+})
+
+t.test('tools that messages removed are left out, and those that they defined are offered', async t => {
+  const refused: GatewayError[] = []
+  const { tools } = toolsOf(
+    [tool('a'), tool('b'), tool('c', { description: 'Old.' })],
+    {
+      found: new Set(['c', 'd']),
+      removed: new Set(['a']),
+      added: new Map<string, MessagesListedTool>([
+        ['c', tool('c', { description: 'New.' })],
+        ['d', tool('d', { defer_loading: true })],
+        ['code', { type: 'code_execution_20260120', name: 'code' } as never] // as callers write it
+      ])
+    },
+    error => {
+      refused.push(error)
+    }
+  )
+  t.match(tools, [
+    { function: { name: 'b' } },
+    { function: { name: 'c', description: 'New.' } },
+    { function: { name: 'd' } }
+  ])
+  t.equal(tools.length, 3)
+  t.match(refused, [{ param: 'messages', message: /^messages: Input tag 'code_execution_20260120'/ }])
 })
 
 t.test('a choice of tools, and whether one turn may call several', async t => {

@@ -1,0 +1,86 @@
+/**
+ * Reads what the messages of a conversation change in its list of tools: searches of the client find deferred
+ * ones, and system messages add and remove some.
+ */
+
+import { GatewayError } from '../../core/errors.ts'
+import { isObject, objectOf } from '../../json/guards.ts'
+import { compileCheck } from '../../validation/compile-check.ts'
+import {
+  MessagesListedTool,
+  type MessagesBlock,
+  type MessagesMessage
+} from '../../../schemas/messages-request.ts'
+import type { Refuse } from './content.ts'
+
+export interface ToolChanges {
+  /** Names of tools that the model may see, deferred or not. */
+  readonly found: ReadonlySet<string>
+  /** Names of tools that it may not see. */
+  readonly removed: ReadonlySet<string>
+  /** Tools that messages define, by name. */
+  readonly added: ReadonlyMap<string, MessagesListedTool>
+}
+
+const isTool = compileCheck(MessagesListedTool)
+
+/**
+ * Returns the changes that are in effect at the end of a conversation.
+ *
+ * @param refuse gets definitions that are no tools
+ */
+export function toolChanges (messages: readonly MessagesMessage[], refuse: Refuse): ToolChanges {
+  const found = new Set<string>()
+  const removed = new Set<string>()
+  const added = new Map<string, MessagesListedTool>()
+  const show = (name: string): void => {
+    found.add(name)
+    removed.delete(name)
+  }
+  const read = (block: MessagesBlock): void => {
+    if (block.type === 'tool_reference') show(block.tool_name)
+    else if (block.type === 'tool_result' && Array.isArray(block.content)) {
+      for (const part of block.content) if (part.type === 'tool_reference') show(part.tool_name)
+    }
+    const change = changeIn(block)
+    if (change === undefined) return
+    const { kind, name, definition } = change
+    if (kind === 'tool_removal') {
+      removed.add(name)
+      return
+    }
+    show(name)
+    if (definition === undefined) return
+    if (isTool(definition)) added.set(name, definition as MessagesListedTool) // just checked
+    else refuse(invalidDefinition())
+  }
+  for (const { content } of messages) {
+    if (typeof content !== 'string') for (const block of content) read(block)
+  }
+  return { found, removed, added }
+}
+
+interface ToolChange {
+  readonly kind: 'tool_addition' | 'tool_removal'
+  readonly name: string
+  /** Present where a block defines the tool. */
+  readonly definition?: unknown
+}
+
+/** Returns what a block changes of a tool that has a name; those of Anthropic's connector are not meant. */
+export function changeIn (block: { readonly type: string }): ToolChange | undefined {
+  const { type } = block
+  if (type !== 'tool_addition' && type !== 'tool_removal') return undefined
+  const { type: by, name, definition } = objectOf(Reflect.get(block, 'tool')) ?? {}
+  if (by === 'tool_reference' && typeof name === 'string') return { kind: type, name }
+  if (type === 'tool_removal' || by !== 'tool_definition') return undefined
+  const own = isObject(definition) ? definition['name'] : undefined
+  return { kind: type, name: typeof own === 'string' ? own : '', definition }
+}
+
+function invalidDefinition (): GatewayError {
+  return new GatewayError('unsupported_parameter', {
+    message: 'messages: the definition of a tool that a message adds is not valid.',
+    param: 'messages'
+  })
+}
