@@ -72,12 +72,10 @@ function withModelOfPath (call: Call, endpoint: Endpoint): Call {
     body: async () => {
       const read = await body()
       if (!isObject(read)) return read
-      if (endpoint.body === 'multipart') {
-        const form = read as unknown as UploadForm // of `Call.body`
-        return { ...form, fields: { ...form.fields, model } }
-      }
-      if (read['model'] != null && read['model'] !== model) record.ignoredFields = ['model']
-      return { ...read, model }
+      const form = endpoint.body === 'multipart' ? read as unknown as UploadForm : undefined // of `Call.body`
+      const { model: other } = form?.fields ?? read
+      if (other != null && other !== model) record.ignoredFields = ['model']
+      return form === undefined ? { ...read, model } : { ...form, fields: { ...form.fields, model } }
     }
   })
 }

@@ -1,5 +1,6 @@
 import { refine, type RoutedCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
+import { noteIgnored } from '../core/record.ts'
 import { objectOf, type JsonObject } from '../json/guards.ts'
 import { withoutEntry } from './generation-fields.ts'
 import { mergeSettings } from './merge-settings.ts'
@@ -11,7 +12,7 @@ const googleNames = ['responseLogprobs', 'logprobs']
 
 /**
  * Returns a call whose answer is text alone, of which all can be changed: it asks for no log probabilities,
- * and neither do the settings of its models.
+ * and neither do the settings of its models. Its record names those of the request as ignored.
  *
  * @throws GatewayError `unsupported_parameter` for a call that wants a spoken answer
  */
@@ -26,6 +27,7 @@ export function asTextAnswer<R extends ChatInput> (call: RoutedCall<R>): RoutedC
     })
   }
   if (!sent.some(asksForLogprobs)) return call
+  if (asksForLogprobs(request)) noteIgnored(call.record, 'logprobs')
   return refine(call, {
     // the same fields but for these
     request: { ...withoutLogprobs(request), logprobs: false } as R,

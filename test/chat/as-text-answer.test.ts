@@ -10,10 +10,9 @@ const request: ChatInput = { model: 'm', messages: [] }
 t.test('an answer that may be changed has no log probabilities, and is not spoken', t => {
   const call = routedCall(request)
   t.equal(asTextAnswer(call), call)
-  t.same(asTextAnswer(routedCall<ChatInput>({ ...request, logprobs: true, top_logprobs: 2 })).request, {
-    ...request,
-    logprobs: false
-  })
+  const probable = asTextAnswer(routedCall<ChatInput>({ ...request, logprobs: true, top_logprobs: 2 }))
+  t.same(probable.request, { ...request, logprobs: false })
+  t.same(probable.record.ignoredFields, ['logprobs'])
   const config = { response_logprobs: true, logprobs: 5, topK: 3 }
   t.same(asTextAnswer(routedCall<ChatInput>({ ...request, generation_config: config })).request, {
     ...request,

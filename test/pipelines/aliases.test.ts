@@ -111,13 +111,21 @@ t.test('a form gets the model of the path', async t => {
   const upstream = await fakeUpstream({ pieces: ['{"text":"heard"}'] })
   t.teardown(upstream.close)
   const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai')] })
-  const body = new FormData()
-  body.set('file', new Blob(['RIFF']), 'a.wav')
-  const response = await fetch(`${api.url}/openai/deployments/openai/whisper-1/audio/transcriptions`, {
-    method: 'POST', headers: { 'api-key': testKey }, body
-  })
-  t.match(await response.json(), { text: 'heard' })
-  t.match(upstream.requests[0]?.text, /name="model"\r\n\r\nwhisper-1/)
+  for (const [model, ignored] of [
+    [undefined, null],
+    ['openai/whisper-1', null],
+    ['another', 'model']
+  ] as const) {
+    const body = new FormData()
+    body.set('file', new Blob(['RIFF']), 'a.wav')
+    if (model !== undefined) body.set('model', model)
+    const response = await fetch(`${api.url}/openai/deployments/openai/whisper-1/audio/transcriptions`, {
+      method: 'POST', headers: { 'api-key': testKey }, body
+    })
+    t.match(await response.json(), { text: 'heard' })
+    t.equal(response.headers.get('x-headgate-ignored'), ignored)
+    t.match(upstream.requests.at(-1)?.text, /name="model"\r\n\r\nwhisper-1/)
+  }
 })
 
 t.test('errors of an alias are in the words of its dialect', async t => {

@@ -1,6 +1,7 @@
 /** Runs the stages on transcripts: a stream as the text of a conversation, a complete one part by part. */
 
 import { GatewayError } from '../../core/errors.ts'
+import { noteIgnored } from '../../core/record.ts'
 import { altersAnswer, type TextStages } from '../../guards/text-filter.ts'
 import { replaceTranscriptTexts } from '../../audio/text-places.ts'
 import { once } from '../../pipeline/sources.ts'
@@ -18,7 +19,9 @@ type Answer<E> = Stage<RecordingCall, Batch<RecordingInput, E>>
 
 /** Returns the call without log probabilities in its answer: they repeat the text that a stage may change. */
 export function asPlainTranscript (call: RecordingCall): RecordingCall {
-  return call.request.logprobs ? { ...call, request: { ...call.request, logprobs: false } } : call
+  if (!call.request.logprobs) return call
+  noteIgnored(call.record, 'include')
+  return { ...call, request: { ...call.request, logprobs: false } }
 }
 
 /**

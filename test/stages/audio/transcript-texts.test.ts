@@ -111,7 +111,9 @@ t.test('subtitles in which nothing can be replaced are refused', async t => {
 })
 
 t.test('log probabilities are not asked for', async t => {
-  t.equal(asPlainTranscript(callOf({ logprobs: true })).request.logprobs, false)
+  const plain = asPlainTranscript(callOf({ logprobs: true }))
+  t.equal(plain.request.logprobs, false)
+  t.same(plain.record.ignoredFields, ['include'])
   const call = callOf()
   t.equal(asPlainTranscript(call), call)
 })
