@@ -152,6 +152,18 @@ export const ToolServerResult = Type.Object({
 }, { description: 'One call of a tool of an MCP server.' })
 export type ToolServerResult = Static<typeof ToolServerResult>
 
+export const ToolLoopStopped = Type.Object(
+  {
+    reason: OneOf(['max_turns', 'deadline', 'tokens', 'budget', 'calls_per_turn', 'repeated_call']),
+    turns: Type.Integer({ minimum: 1 })
+  },
+  {
+    description:
+      'Reason Headgate stopped executing tools although the model called more. Absent when it did not stop.'
+  }
+)
+export type ToolLoopStopped = Static<typeof ToolLoopStopped>
+
 const toolServerFields = {
   tools_executed: Type.Optional(
     Type.Array(Type.String(), {
@@ -164,18 +176,7 @@ const toolServerFields = {
     })
   ),
   mcp_tool_results: Type.Optional(Type.Array(ToolServerResult)),
-  tool_loop_stopped: Type.Optional(
-    Type.Object(
-      {
-        reason: OneOf(['max_turns', 'deadline', 'tokens', 'budget', 'calls_per_turn', 'repeated_call']),
-        turns: Type.Integer({ minimum: 1 })
-      },
-      {
-        description:
-          'Reason Headgate stopped executing tools although the model called more. Absent when it did not stop.'
-      }
-    )
-  )
+  tool_loop_stopped: Type.Optional(ToolLoopStopped)
 }
 
 const answerFields = {

@@ -7,17 +7,17 @@
 
 import { efforts } from './efforts.ts'
 import { Type, type Static, type TProperties } from 'typebox'
-import { callOptions } from './call-options.ts'
+import { callOptions, stagesOption } from './call-options.ts'
 import { ChatRequest } from './chat.ts'
+import { ToolLoopStopped } from './completion.ts'
 import { AnyObject, Identifier, MapOf, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 import { InputItem, OutputItem, OutputPart, ResponseUsage } from './response-items.ts'
+import { ToolName } from './tools.ts'
 import { maxUrlLength } from './url.ts'
-
-const toolName = Type.String({ minLength: 1 })
 
 const FunctionTool = Type.Object({
   type: Type.Literal('function'),
-  name: toolName,
+  name: ToolName,
   description: Nullable(Type.String()),
   parameters: Nullable(AnyObject, { description: 'JSON schema of the arguments.' }),
   strict: Nullable(Type.Boolean())
@@ -26,7 +26,7 @@ export type FunctionTool = Static<typeof FunctionTool>
 
 const CustomTool = Type.Object({
   type: Type.Literal('custom'),
-  name: toolName,
+  name: ToolName,
   description: Nullable(Type.String()),
   format: Nullable(AnyObject)
 }, { description: 'A tool with free-form input.' })
@@ -34,7 +34,7 @@ export type CustomTool = Static<typeof CustomTool>
 
 const NamespaceTool = Type.Object({
   type: Type.Literal('namespace'),
-  name: toolName,
+  name: ToolName,
   description: Nullable(Type.String()),
   tools: Type.Array(Type.Union([FunctionTool, CustomTool]))
 }, { description: 'Tools under a common name.' })
@@ -62,7 +62,7 @@ export type ResponsesTool = Static<typeof ResponsesTool>
 
 const ToolChoice = Type.Union([
   OneOf(['none', 'auto', 'required']),
-  Type.Object({ type: OneOf(['function', 'custom']), name: toolName, namespace: Nullable(Type.String()) }),
+  Type.Object({ type: OneOf(['function', 'custom']), name: ToolName, namespace: Nullable(Type.String()) }),
   Type.Object({ type: Type.Literal('mcp'), server_label: Type.String(), name: Nullable(Type.String()) }),
   Type.Object({
     type: Type.Literal('allowed_tools'), mode: OneOf(['auto', 'required']), tools: Type.Array(AnyObject)
@@ -94,6 +94,9 @@ export const includable = [
 ] as const
 
 const chat = ChatRequest.properties
+
+/** A word of OpenAI's, with no effect at other providers. */
+const reasoningOption = Nullable(Type.String({ maxLength: 64 }))
 
 export const ResponsesRequest = Type.Object(
   {
@@ -146,7 +149,9 @@ export const ResponsesRequest = Type.Object(
       Type.Object({
         effort: Nullable(OneOf([...efforts])),
         summary: Nullable(OneOf(['auto', 'concise', 'detailed'])),
-        generate_summary: Nullable(OneOf(['auto', 'concise', 'detailed']))
+        generate_summary: Nullable(OneOf(['auto', 'concise', 'detailed'])),
+        context: reasoningOption,
+        mode: reasoningOption
       }),
       {
         description:
@@ -190,7 +195,10 @@ export const ResponseObject = Type.Object({
   parallel_tool_calls: Type.Boolean(),
   previous_response_id: Type.Union([Type.String(), Type.Null()]),
   reasoning: Type.Object({
-    effort: Type.Union([Type.String(), Type.Null()]), summary: Type.Union([Type.String(), Type.Null()])
+    effort: Type.Union([Type.String(), Type.Null()]),
+    summary: Type.Union([Type.String(), Type.Null()]),
+    context: Type.Optional(Type.String()),
+    mode: Type.Optional(Type.String())
   }),
   store: Type.Boolean(),
   background: Type.Boolean(),
@@ -206,9 +214,11 @@ export const ResponseObject = Type.Object({
   metadata: MapOf(Type.String()),
   safety_identifier: Type.Union([Type.String(), Type.Null()]),
   prompt_cache_key: Type.Union([Type.String(), Type.Null()]),
+  prompt_cache_retention: Type.Optional(Type.String()),
   presence_penalty: Type.Number(),
   frequency_penalty: Type.Number(),
-  user: Type.Optional(Type.String())
+  user: Type.Optional(Type.String()),
+  tool_loop_stopped: Type.Optional(ToolLoopStopped)
 }, { description: 'An answer.' })
 export type ResponseObject = Static<typeof ResponseObject>
 
@@ -242,7 +252,14 @@ const {
 } = ResponsesRequest.properties
 
 export const CompactRequest = Type.Object({
-  model, input, instructions, previous_response_id, service_tier, prompt_cache_key, prompt_cache_retention
+  model,
+  input,
+  instructions,
+  previous_response_id,
+  service_tier,
+  prompt_cache_key,
+  prompt_cache_retention,
+  ...stagesOption
 }, { description: 'Asks for items that stand for a conversation.' })
 export type CompactRequest = WithoutNulls<Static<typeof CompactRequest>>
 

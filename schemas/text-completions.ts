@@ -1,6 +1,7 @@
 /** POST /v1/completions: a text, and how it goes on. Editors that complete code speak it. */
 
 import { Type, type Static } from 'typebox'
+import { stagesOption } from './call-options.ts'
 import { ChatRequest, ModelChoice } from './chat.ts'
 import { CompletionUsage } from './completion.ts'
 import { Nullable, OneOf, type WithoutNulls } from './nullable.ts'
@@ -86,7 +87,8 @@ export const TextCompletionRequest = Type.Object(
         })
       }),
       { description: 'Only with `stream`.' }
-    )
+    ),
+    ...stagesOption
   },
   { description: 'Asks how a text goes on.' }
 )

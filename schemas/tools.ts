@@ -9,8 +9,14 @@ import { Type, type Static } from 'typebox'
 import { AnyObject, MapOf, Nullable, OneOf } from './nullable.ts'
 import { maxUrlLength } from './url.ts'
 
+/** All servers of a request are connected to at once: a call must not open sockets by the thousand. */
+export const maxToolServers = 32
+
+/** Longer than any provider allows. */
+export const ToolName = Type.String({ minLength: 1, maxLength: 256 })
+
 export const FunctionDefinition = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 256 }),
+  name: ToolName,
   description: Nullable(Type.String()),
   parameters: Nullable(AnyObject, { description: 'JSON schema of the arguments.' }),
   strict: Nullable(Type.Boolean(), {
@@ -28,7 +34,7 @@ export type FunctionTool = Static<typeof FunctionTool>
 export const CustomTool = Type.Object({
   type: Type.Literal('custom'),
   custom: Type.Object({
-    name: Type.String({ minLength: 1, maxLength: 256 }),
+    name: ToolName,
     description: Nullable(Type.String()),
     format: Nullable(Type.Union([
       Type.Object({ type: Type.Literal('text') }),
@@ -101,8 +107,7 @@ export const ToolServer = Type.Union([
 ])
 export type ToolServer = Static<typeof ToolServer>
 
-/** All of them are connected to at once: a call must not open sockets by the thousand. */
-export const ToolServers = Type.Union([ToolServer, Type.Array(ToolServer, { maxItems: 32 })])
+export const ToolServers = Type.Union([ToolServer, Type.Array(ToolServer, { maxItems: maxToolServers })])
 
 const CredentialValue = Type.Union([Type.String(), Type.Integer(), Type.Boolean()])
 

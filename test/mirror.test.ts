@@ -45,6 +45,7 @@ const elsewhere: Reasons = {
     'dialects/responses/direct',
     'the items of the requests that are made there'
   ],
+  'dialects/responses/silence': ['dialects/responses/encode', 'counts the pings that are sent there'],
   'dialects/responses/index': ['pipelines/responses', 'names the parts of the dialect'],
   'embeddings/count-tokens': [
     'embeddings/measure-tokens',

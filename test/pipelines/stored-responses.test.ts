@@ -571,6 +571,28 @@ t.test('a failure in the background is the end of the response, with or without 
   t.match(await refused.json(), { error: { param: 'background' } })
 })
 
+t.test('an answer that a stage refuses in the background ends as filtered content does', async t => {
+  const { client } = await start(t, { pieces: [chatAnswer('in Zanzibar')] }, {
+    stages: [
+      {
+        name: 'islands',
+        use: 'pattern',
+        at: ['answer'],
+        action: 'refuse',
+        patterns: [{ name: 'island', match: 'Zanzibar', maxLength: 8 }]
+      }
+    ]
+  })
+  t.match(
+    await ended(client, (await client.responses.create({ model, input: 'x', background: true })).id),
+    {
+      status: 'failed',
+      error: { code: 'invalid_prompt' },
+      incomplete_details: { reason: 'content_filter' }
+    }
+  )
+})
+
 t.test('work that lost its process ends as failed, and what it had written can still be read', async t => {
   const { api, client, database } = await start(t, {
     ...frames(['Hel', 'lo']),

@@ -244,6 +244,10 @@ t.test(
       )
       t.equal(unknown.status, /messages|responses/.test(to) ? 400 : 422, to)
       t.match(await unknown.text(), /guardrails/, to)
+      if (hasFile) continue
+      const misshapen = await send(api, to, { ...body, guardrails: 7 }, testKey)
+      t.equal(misshapen.status, unknown.status, to)
+      t.match(await misshapen.text(), /list|null/, `${to}: by its schema`)
     }
     t.equal(upstream.requests.length, 0, 'nothing was sent')
   }

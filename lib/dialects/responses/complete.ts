@@ -51,7 +51,8 @@ export function toResponse (
     incomplete_details: reason === undefined ? null : { reason },
     completed_at: status === 'completed' ? Math.floor(Date.now() / 1000) : null,
     output: [...items.done],
-    usage: usage === undefined ? null : responseUsage(usage, cost)
+    usage: usage === undefined ? null : responseUsage(usage, cost),
+    ...items.toolLoopFields
   }
 }
 

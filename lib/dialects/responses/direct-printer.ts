@@ -10,6 +10,7 @@ import { endOfStream, keepAliveComment, sseFrame } from '../../wire/sse.ts'
 import { shownResponse, storedResponse } from './direct-answer.ts'
 import { failedFields, startedResponse } from './response-object.ts'
 import { maxKeptLength, tooLong } from './kept-length.ts'
+import { Silence } from './silence.ts'
 import { completeEvent } from './text-parts.ts'
 import type { GatewayError } from '../../core/errors.ts'
 import type { Call } from '../../core/call.ts'
@@ -37,6 +38,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
   #translated: FramePrinter<ChatEvent> | undefined
   #begun = false
   #sequence: number
+  readonly #silence = new Silence()
   /** The response as it began. */
   #response: string | undefined
   /** The same, as its caller gets it. */
@@ -67,6 +69,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
       else this.#translated = this.#translate()
     }
     if (this.#translated !== undefined) return this.#translated.print(events)
+    this.#silence.end()
     let text = ''
     for (const event of events) if (event.type === 'direct-frame') text += this.#frame(event)
     return text
@@ -97,7 +100,9 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
   }
 
   keepAlive (): string {
-    return this.#translated?.keepAlive?.() ?? keepAliveComment
+    if (this.#translated?.keepAlive !== undefined) return this.#translated.keepAlive()
+    if (!this.#begun || !this.#silence.isEventDue()) return keepAliveComment
+    return sseFrame('keepalive', `{"type":"keepalive","sequence_number":${this.#sequence++}}`)
   }
 
   #frame ({ name, json: given }: Frame): string {

@@ -5,6 +5,7 @@ import { printText } from '../../json/print-in-turns.ts'
 import { keptLength, maxKeptLength, tooLong } from './kept-length.ts'
 import { OutputItems } from './output-items.ts'
 import { failedFields, responseUsage, startedResponse } from './response-object.ts'
+import { Silence } from './silence.ts'
 import { endOfStream, keepAliveComment, sseEvent } from '../../wire/sse.ts'
 import type { ItemListener, TextPlace, WireEvent } from './output/open-item.ts'
 import type { AnswerStart } from '../dialect.ts'
@@ -26,16 +27,13 @@ const printedAtOnceLength = 256 * 1024
 /** Events that repeat what was written before. */
 const endings = /\.(?:done|completed|incomplete|failed)$/
 
-/** Every fourth ping is an event, which agents count as a sign of life; comments are not. */
-const pingsPerKeepaliveEvent = 4
-
 class Printer implements FramePrinter<ChatEvent>, ItemListener {
   readonly #call: AnswerStart['call']
   readonly #response: ResponseObject
   readonly #items: OutputItems
   #frames = ''
   #sequence = 0
-  #idleTicks = 0
+  readonly #silence = new Silence()
   /** The text before that of a delta, for the place it was printed for. */
   #textFrame: { readonly place: TextPlace, readonly before: string } | undefined
 
@@ -87,7 +85,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   }
 
   print (events: readonly ChatEvent[]): string {
-    this.#idleTicks = 0
+    this.#silence.end()
     for (const event of events) {
       this.#kept += keptLength(event)
       if (this.#kept > maxKeptLength) throw tooLong()
@@ -107,17 +105,17 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   }
 
   keepAlive (): string {
-    if (this.#idleTicks++ % pingsPerKeepaliveEvent < pingsPerKeepaliveEvent - 1) return keepAliveComment
+    if (!this.#silence.isEventDue()) return keepAliveComment
     this.event({ type: 'keepalive' })
     return this.#taken()
   }
 
   #finish (changes: Partial<ResponseObject>): string {
     const cost = this.#call.options?.usageCost?.(this.#call)
-    const { usage = cost?.usage, done } = this.#items
+    const { usage = cost?.usage, done, toolLoopFields } = this.#items
     const response = finished(
       this.#response,
-      { ...changes, output: [...done] },
+      { ...changes, output: [...done], ...toolLoopFields },
       usage === undefined ? null : responseUsage(usage, cost)
     )
     if (this.#keep === undefined) return this.#end(response)

@@ -11,8 +11,9 @@ import { identified, itemId } from './item-ids.ts'
 import { readItems } from './items.ts'
 import { SentNames } from './sent-names.ts'
 import { isReference, nothingStored, type StoredInput } from './stored-input.ts'
-import { readToolChoice, readTools } from './tools.ts'
+import { readToolChoice, readTools, toolsOfItem } from './tools.ts'
 import { ResponsesTool } from '../../../schemas/responses.ts'
+import { maxToolServers } from '../../../schemas/tools.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { RecordAnswer, ValidCall } from '../../core/call.ts'
 import type { Route } from '../../core/route.ts'
@@ -179,6 +180,7 @@ function translation (
   const trusted =
     request.mcp_servers === undefined ? [] : requestedServers(request).map(server => server.name)
   const declared = readTools([...(request.tools ?? []), ...additionalTools(items)], names, 'tools', trusted)
+  if (trusted.length + declared.servers.length > maxToolServers) throw tooManyServers()
   const { messages, byItem, serverCalls, approved, listed } = readItems(
     items,
     names,
@@ -222,6 +224,13 @@ function translation (
       settingsOf(request)
     )
   }
+}
+
+function tooManyServers (): GatewayError {
+  return new GatewayError('invalid_value', {
+    param: 'tools',
+    message: `A request may name up to ${maxToolServers} tool servers.`
+  })
 }
 
 /** The caller's names of fields, for errors of providers. */
@@ -312,9 +321,8 @@ function withStored (item: InputItem, stored: StoredInput['items']): InputItem {
  * well
  */
 function additionalTools (items: readonly InputItem[]): ResponsesTool[] {
-  return items.flatMap((item, index) => {
-    if (!('tools' in item) || item.type !== 'additional_tools') return []
-    return item.tools.map((tool, position) => {
+  return items.flatMap((item, index) =>
+    toolsOfItem(item).map((tool, position) => {
       if (!isTool(tool)) {
         throw new ValidationError(
           explain(ResponsesTool, tool, { loc: ['body', 'input', index, 'tools', position] })
@@ -322,7 +330,7 @@ function additionalTools (items: readonly InputItem[]): ResponsesTool[] {
       }
       return tool as ResponsesTool // just checked
     })
-  })
+  )
 }
 
 const isTool = compileCheck(ResponsesTool)

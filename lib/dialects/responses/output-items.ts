@@ -24,7 +24,9 @@ import type { SentNames } from './sent-names.ts'
 import type { Approvals } from './approvals.ts'
 import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
+import type { ToolLoopStopped } from '../../../schemas/completion.ts'
 import type { OutputItem } from '../../../schemas/response-items.ts'
+import type { ResponseObject } from '../../../schemas/responses.ts'
 
 /** The end of an answer: its status and, where it is cut, the reason. */
 export interface Ending {
@@ -59,9 +61,9 @@ export class OutputItems {
   /** Annotations of a text that has not begun. */
   #annotations: unknown[] = []
 
+  #toolLoopStopped: ToolLoopStopped | undefined
+
   usage: Usage | undefined
-  /** The reason why the tool loop was ended, if it was. */
-  toolLoopStopped: unknown
 
   constructor (listener: ItemListener, options: OutputItemsOptions) {
     this.#listener = listener
@@ -71,6 +73,11 @@ export class OutputItems {
   /** Returns the items that are done. */
   get done (): readonly OutputItem[] {
     return this.#done
+  }
+
+  /** Returns why the tool loop was ended, if it was. */
+  get toolLoopFields (): Pick<ResponseObject, 'tool_loop_stopped'> {
+    return this.#toolLoopStopped === undefined ? {} : { tool_loop_stopped: this.#toolLoopStopped }
   }
 
   add (event: ChatEvent): void {
@@ -121,7 +128,9 @@ export class OutputItems {
         break
       case 'extra':
         if (event.scope === 'answer') {
-          this.toolLoopStopped = event.fields['tool_loop_stopped'] ?? this.toolLoopStopped
+          const { tool_loop_stopped: stopped } = event.fields
+          // of the tool loop
+          if (stopped !== undefined) this.#toolLoopStopped = stopped as ToolLoopStopped
         }
         break
       case 'choice-end':

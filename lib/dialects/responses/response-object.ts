@@ -32,7 +32,9 @@ export function startedResponse ({
     previous_response_id: request.previous_response_id ?? null,
     reasoning: {
       effort: reasoning?.effort ?? null,
-      summary: reasoning?.summary ?? reasoning?.generate_summary ?? null
+      summary: reasoning?.summary ?? reasoning?.generate_summary ?? null,
+      ...typeof reasoning?.context === 'string' && { context: reasoning.context },
+      ...typeof reasoning?.mode === 'string' && { mode: reasoning.mode }
     },
     store: keep !== undefined,
     background: request.background ?? false,
@@ -50,6 +52,9 @@ export function startedResponse ({
     prompt_cache_key: request.prompt_cache_key ?? null,
     presence_penalty: 0,
     frequency_penalty: 0,
+    ...request.prompt_cache_retention !== undefined && {
+      prompt_cache_retention: request.prompt_cache_retention
+    },
     ...request.user !== undefined && { user: request.user }
   }
 }

@@ -1,3 +1,4 @@
+import { toolsOfItem } from './tools.ts'
 import { tooLong } from '../../validation/too-long.ts'
 import type { ResponsesRequest } from '../../../schemas/responses.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
@@ -29,9 +30,7 @@ export function responsesSizes (
         parts += list.length
         if (parts > chatParts) throw tooLong(['input', index, field], parts, chatParts)
       }
-      if ('tools' in item && item.type === 'additional_tools') {
-        checkTools(['input', index, 'tools'], item.tools)
-      }
+      checkTools(['input', index, 'tools'], toolsOfItem(item))
     }
   }
 

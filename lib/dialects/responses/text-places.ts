@@ -72,9 +72,9 @@ function item (path: string): Places {
     [`${path}.name`]: name,
     [`${path}.namespace`]: name,
     [`${path}.server_label`]: name,
-    [`${path}(additional_tools|mcp_list_tools).tools[].name`]: name,
-    [`${path}(additional_tools|mcp_list_tools).tools[].**`]: text,
-    ...tools(`${path}(additional_tools).tools`),
+    [`${path}(additional_tools|tool_search_output|mcp_list_tools).tools[].name`]: name,
+    [`${path}(additional_tools|tool_search_output|mcp_list_tools).tools[].**`]: text,
+    ...tools(`${path}(additional_tools|tool_search_output).tools`),
     [`${path}(mcp_list_tools).tools[].input_schema.**`]: jsonSchema,
     [`${path}(mcp_list_tools).tools[].annotations.**`]: freeText,
     [`${path}(mcp_list_tools).error`]: text,
@@ -126,6 +126,8 @@ const repeated: Places = {
   'text.verbosity': word,
   'reasoning.effort': word,
   'reasoning.summary': word,
+  'reasoning.context': anyWord,
+  'reasoning.mode': anyWord,
   'metadata.*': text,
   user: text,
   safety_identifier: text,
@@ -173,7 +175,8 @@ function response (path: string): Places {
     object: word,
     'error.message': text,
     'error.code': word,
-    'incomplete_details.reason': word
+    'incomplete_details.reason': word,
+    'tool_loop_stopped.reason': anyWord
   }).map(([name, place]) => [path + name, place]))
 }
 

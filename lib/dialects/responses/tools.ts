@@ -1,7 +1,7 @@
 /** Reads the tools of a request, and the choice among them. */
 
 import { GatewayError } from '../../core/errors.ts'
-import { isObject, nonEmptyText } from '../../json/guards.ts'
+import { isObject, nonEmptyText, objectsOf } from '../../json/guards.ts'
 import { Approvals } from './approvals.ts'
 import type { SentNames } from './sent-names.ts'
 import type {
@@ -11,10 +11,10 @@ import type {
   ResponsesTool,
   ResponsesToolChoice
 } from '../../../schemas/responses.ts'
-import type { Tool, ToolChoice, ToolServerSpec } from '../../../schemas/tools.ts'
+import type { FunctionTool as OfferedTool, ToolChoice, ToolServerSpec } from '../../../schemas/tools.ts'
 
 export interface ReadTools {
-  readonly tools: readonly Tool[]
+  readonly tools: readonly OfferedTool[]
   readonly servers: readonly ToolServerSpec[]
   readonly approvals: Approvals
 }
@@ -33,16 +33,24 @@ export function readTools (
   path: string,
   trusted: readonly string[] = []
 ): ReadTools {
-  const tools: Tool[] = []
+  const tools: OfferedTool[] = []
+  const byName = new Map<string, OfferedTool>()
+  const offer = (tool: OfferedTool): void => {
+    const earlier = byName.get(tool.function.name)
+    // A search may find a tool again, or one that the request declares.
+    if (earlier !== undefined && JSON.stringify(earlier) === JSON.stringify(tool)) return
+    byName.set(tool.function.name, tool)
+    tools.push(tool)
+  }
   const servers: ToolServerSpec[] = []
   const mcp: McpTool[] = []
   let labels: Map<string, string> | undefined
   for (const [index, tool] of given.entries()) {
-    if (isFunction(tool)) tools.push(functionTool(tool, names))
-    else if (isCustom(tool)) tools.push(customTool(tool, names))
+    if (isFunction(tool)) offer(functionTool(tool, names))
+    else if (isCustom(tool)) offer(customTool(tool, names))
     else if (tool.type === 'namespace' && 'tools' in tool) {
       for (const inner of tool.tools) {
-        tools.push(
+        offer(
           inner.type === 'function'
             ? functionTool(inner, names, tool.name)
             : customTool(inner, names, tool.name)
@@ -61,6 +69,13 @@ export function readTools (
   return { tools, servers, approvals: new Approvals(mcp, trusted) }
 }
 
+/** Returns the tools that an item adds to those of the request. */
+export function toolsOfItem (
+  { type, tools }: { readonly type?: unknown, readonly tools?: unknown }
+): readonly object[] {
+  return type === 'additional_tools' || type === 'tool_search_output' ? objectsOf(tools) : []
+}
+
 function isFunction (tool: ResponsesTool): tool is FunctionTool {
   return tool.type === 'function'
 }
@@ -77,7 +92,7 @@ function functionTool (
   { name, description, parameters, strict }: FunctionTool,
   names: SentNames,
   namespace?: string
-): Tool {
+): OfferedTool {
   return {
     type: 'function',
     function: {
@@ -90,7 +105,11 @@ function functionTool (
 }
 
 /** Makes a function of a tool with free-form input, which few providers have. */
-function customTool ({ name, description, format }: CustomTool, names: SentNames, namespace?: string): Tool {
+function customTool (
+  { name, description, format }: CustomTool,
+  names: SentNames,
+  namespace?: string
+): OfferedTool {
   return {
     type: 'function',
     function: {

@@ -7,8 +7,7 @@ import { map, type Stage } from '../../pipeline/stage.ts'
 import { EarlyReply, nowSeconds, toJsonReply, type Reply } from '../../core/reply.ts'
 import { attributionIn, requestBytes, type CallRecord } from '../../core/record.ts'
 import { runDetached } from '../../deferred/detached-call.ts'
-import { failedCode } from '../../dialects/responses/errors.ts'
-import { startedResponse } from '../../dialects/responses/response-object.ts'
+import { failedFields, startedResponse } from '../../dialects/responses/response-object.ts'
 import { responsesDirectTexts } from '../../dialects/responses/text-places.ts'
 import { eventStream } from '../../replies/answer-reply.ts'
 import { withRestoredTexts } from '../../replies/restored-texts.ts'
@@ -108,8 +107,7 @@ async function written (
 }
 
 function failedResponse (queued: ResponseObject, thrown: unknown): ResponseObject {
-  const failure = asGatewayError(thrown)
-  return { ...queued, status: 'failed', error: { code: failedCode(failure), message: failure.message } }
+  return { ...queued, ...failedFields(asGatewayError(thrown)) }
 }
 
 function frameOf (type: string, response: ResponseObject, number: number): string {

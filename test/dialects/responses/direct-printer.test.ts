@@ -148,6 +148,18 @@ t.test('a response is stored before its end is sent, with its origin', async t =
   ])
 })
 
+t.test('a long silence is broken by an event that counts', async t => {
+  const direct = printer()
+  const events = streamEvents(printedText(direct, begin))
+  const pings = [1, 2, 3, 4].map(() => direct.keepAlive?.() ?? '')
+  t.strictSame(pings.slice(0, 3), Array(3).fill(': ping\n'))
+  t.strictSame(streamEvents(pings[3] ?? ''), [{ type: 'keepalive', sequence_number: events.length }])
+  const rest = streamEvents(printedText(direct, [...middle, completed]) + direct.end())
+  t.same(numbers(rest), rest.map((_, index) => events.length + 1 + index), 'it is counted')
+  const early = printer()
+  t.strictSame([1, 2, 3, 4].map(() => early.keepAlive?.()), Array(4).fill(': ping\n'), 'never the first one')
+})
+
 t.test(
   'a response in the background keeps the id that it was queued with, and goes on counting',
   async t => {

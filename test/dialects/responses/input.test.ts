@@ -7,7 +7,7 @@ import { byId, historyFacts, type HistoryFacts } from '../../support/history-fac
 import { holds } from '../../support/property.ts'
 import { batchesOf, responsesCall, responsesStart } from '../../support/responses.ts'
 import { anyAnswer } from './any-answer.ts'
-import type { ResponsesRequest } from '../../../schemas/responses.ts'
+import type { ResponsesRequest, ResponsesTool } from '../../../schemas/responses.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
 
 function inputOf (request: Partial<ResponsesRequest>) {
@@ -210,6 +210,43 @@ t.test('what a provider needs back comes back where it was', async t => {
       foreign
     )
   }
+})
+
+t.test('a request names a bounded number of tool servers, wherever it names them', async t => {
+  const servers = (count: number): ResponsesTool[] =>
+    Array.from({ length: count }, (_, index) => ({
+      type: 'mcp', server_label: `s${index}`, server_url: `https://s${index}.example/mcp`
+    }))
+  const request = { mcp_servers: ['https://a.example/mcp'], tools: servers(20) }
+  t.equal([inputOf({ ...request, tools: servers(31) }).mcp_servers].flat().length, 32)
+  for (const type of ['additional_tools', 'tool_search_output']) {
+    const item = { type, tools: servers(32).slice(20) } as unknown as InputItem // an open item
+    t.throws(() => inputOf({ ...request, input: [item] }), { code: 'invalid_value', param: 'tools' })
+  }
+})
+
+t.test('tools that a search has found are offered, each once', async t => {
+  const get = { type: 'function', name: 'get', description: 'Gets.' } as const
+  const found = (...tools: readonly unknown[]): InputItem =>
+    ({ type: 'tool_search_output', id: 'ts_1', call_id: 'call_0', tools }) as InputItem // an open item
+  const { tools } = inputOf({
+    tools: [{ ...get, defer_loading: true } as typeof get, { type: 'tool_search' }],
+    input: [
+      found({ type: 'namespace', name: 'ns', tools: [get] }, get, 'none'),
+      found({ ...get, name: 'put' }),
+      found({ ...get, name: 'put' }),
+      { role: 'user', content: 'x' }
+    ]
+  })
+  t.strictSame(
+    tools?.map(tool => tool.type === 'function' && tool.function.name),
+    ['get', 'ns__get', 'put']
+  )
+  t.throws(
+    () => inputOf({ input: [found({ type: 'function' })] }),
+    { code: 'invalid_value', param: 'input[0].tools[0].name' }
+  )
+  t.strictSame(inputOf({ input: [found(), { role: 'user', content: 'x' }] }).tools, undefined)
 })
 
 t.test('tools of namespaces and free-form tools become functions, in the history as well', async t => {

@@ -38,6 +38,17 @@ t.test('every field is there from the start, as the request set it or with its d
   )
 })
 
+t.test('options of OpenAI alone are repeated where the request has them', async t => {
+  const { reasoning, prompt_cache_retention: retention } = startedResponse(
+    responsesStart({ reasoning: { context: 'all_turns', mode: 'pro' }, prompt_cache_retention: '24h' })
+  )
+  t.strictSame(reasoning, { effort: null, summary: null, context: 'all_turns', mode: 'pro' })
+  t.equal(retention, '24h')
+  const none = startedResponse(responsesStart({ reasoning: { context: null } }))
+  t.strictSame(none.reasoning, { effort: null, summary: null })
+  t.notOk('prompt_cache_retention' in none)
+})
+
 t.test('tools are shown without credentials', async t => {
   const { tools } = startedResponse(
     responsesStart({

@@ -1,11 +1,13 @@
 import t from 'tap'
 import { responsesSizes } from '../../../lib/dialects/responses/sizes.ts'
 import { responsesCall } from '../../support/responses.ts'
+import type { InputItem } from '../../../schemas/response-items.ts'
 import type { ResponsesRequest } from '../../../schemas/responses.ts'
 
 const check = responsesSizes({ chatMessages: 2, chatParts: 3, chatTools: 2 })
 const text = { type: 'input_text', text: 'a' } as const
 const tool = { type: 'function', name: 'a' } as const
+const foundTools = { type: 'tool_search_output', tools: [tool, tool, tool] } as InputItem // an open item
 
 function checked (request: Partial<ResponsesRequest>) {
   const complete = { model: 'a/b', input: 'x', ...request } // none of the stages before is needed
@@ -38,7 +40,8 @@ t.test('each list has its bound, and the error names the list', async t => {
     ],
     [{ tools: [tool, tool, tool] }, ['body', 'tools']],
     [{ tools: [{ type: 'namespace', name: 'n', tools: [tool, tool] }] }, ['body', 'tools']],
-    [{ input: [{ type: 'additional_tools', tools: [tool, tool, tool] }] }, ['body', 'input', 0, 'tools']]
+    [{ input: [{ type: 'additional_tools', tools: [tool, tool, tool] }] }, ['body', 'input', 0, 'tools']],
+    [{ input: [foundTools] }, ['body', 'input', 0, 'tools']]
   ]
   for (const [request, loc] of rows) {
     try {

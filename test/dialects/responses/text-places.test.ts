@@ -102,6 +102,7 @@ t.test('no name of a property or an attribute hides a text', t => {
     const own = { type: 'function', name: 'f', parameters: schema }
     const input = [
       { type: 'additional_tools', tools: [own, { type: 'namespace', name: 'n', tools: [own] }] },
+      { type: 'tool_search_output', tools: [own] },
       { type: 'mcp_list_tools', tools: [tool] },
       { type: 'file_search_call', results: [{ file_id: 'file_1', attributes: { [name]: 'a result' } }] }
     ]
@@ -109,7 +110,7 @@ t.test('no name of a property or an attribute hides a text', t => {
     const ofTool = ['a property', 'a default']
     t.same(
       sentences.filter(text => text.startsWith('a ')),
-      [...ofTool, ...ofTool, ...ofTool, 'a note', 'a result'],
+      [...ofTool, ...ofTool, ...ofTool, ...ofTool, 'a note', 'a result'],
       name
     )
     t.notOk(sentences.includes('file_1'), 'an id is none')
