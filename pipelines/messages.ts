@@ -1,9 +1,9 @@
 /** Serves Anthropic's Messages API, whichever provider answers: messages, and counts of their tokens. */
 
 import { chatUses } from '../lib/chat/provider-uses.ts'
+import { countOf } from '../lib/chat/token-count.ts'
 import { map } from '../lib/pipeline/stage.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
-import { countOf } from '../lib/dialects/messages/token-count.ts'
 import { messages as dialect } from '../lib/dialects/messages/index.ts'
 import { countTokensInput } from '../lib/dialects/messages/input.ts'
 import { replaceCountTexts } from '../lib/dialects/messages/replace-texts.ts'
@@ -13,6 +13,7 @@ import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
+import { dryRun } from '../lib/stages/dry-run.ts'
 import { namedStages } from '../lib/stages/named-stages.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
@@ -73,7 +74,6 @@ export const countTokensDocs: Docs = {
   operationId: 'countTokens',
   group: 'Messages',
   summary: "Count the tokens of a prompt, in the format of Anthropic's API.",
-  routed: true,
   request: { schema: CountTokensRequest },
   answers: [
     {
@@ -86,7 +86,8 @@ export const countTokensDocs: Docs = {
     'request-id': 'The id of the call, as `x-request-id`.',
     'x-headgate-token-count': '`provider`, or `estimate` where the provider does not count.'
   },
-  errors: ['invalid_value', 'unsupported_parameter', ...fromProvider]
+  errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
+  dryRun: RouteDecision
 }
 
 const validCount = validate(CountTokensRequest)
@@ -107,6 +108,7 @@ export function countTokens (
     map(countTokensInput),
     afterRules,
     routeModel(services),
+    dryRun(services, 'chat'),
     checkUses(services, chatUses, dialect),
     limits(services, { estimate: estimateChat, onlyStageCosts: true }),
     requestTexts(services.textStages, { replaceTexts: replaceCountTexts }),

@@ -1,6 +1,7 @@
 /** Serves POST /v1/responses: items in, a response out, in one piece or as it is written. */
 
 import { chatUses } from '../lib/chat/provider-uses.ts'
+import { countOf } from '../lib/chat/token-count.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
 import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
@@ -12,6 +13,7 @@ import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { answerInBackground } from '../lib/stages/responses/answer-in-background.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
+import { dryRun } from '../lib/stages/dry-run.ts'
 import { namedStages } from '../lib/stages/named-stages.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
@@ -71,9 +73,12 @@ export const countInputTokensDocs: Docs = {
     'unsupported_parameter',
     'unsupported_value',
     'context_length_exceeded',
+    'content_refused',
     'model_not_found',
-    'unknown_provider'
-  ]
+    'unknown_provider',
+    'stage_unavailable'
+  ],
+  dryRun: RouteDecision
 }
 
 export const compactDocs: Docs = {
@@ -118,10 +123,11 @@ export function countInputTokens (
     map(dialect.input),
     afterRules,
     routeModel(services),
+    dryRun(services, 'chat'),
     checkUses(services, chatUses, dialect),
     limits(services, { estimate: estimateChat, onlyStageCosts: true }),
     requestTexts(services.textStages, { replaceTexts: dialect.replaceTexts }),
-    countPrompt(services, dialect, request => estimateChat(request).prompt),
+    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request)),
     replyWith(async ({ by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({
         object: 'response.input_tokens',

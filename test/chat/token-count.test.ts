@@ -1,5 +1,5 @@
 import t from 'tap'
-import { countOf } from '../../../lib/dialects/messages/token-count.ts'
+import { countOf } from '../../lib/chat/token-count.ts'
 
 t.test('a count is rather too high: a margin, what each message adds, and what tools add once', async t => {
   t.equal(countOf(100, { messages: [] }), 120)
