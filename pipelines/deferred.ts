@@ -11,6 +11,7 @@ import { openDeferred } from '../lib/stages/deferred/open-deferred.ts'
 import { countOnly } from '../lib/stages/limits.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
+import { ownKeyHeader } from '../lib/wire/openapi-headers.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { ChatInput } from '../lib/chat/input.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
@@ -27,6 +28,7 @@ export const retrieveDeferredDocs: Docs = {
     { description: 'The answer.', schema: ChatCompletion },
     { status: 202, description: 'The answer is not ready yet.', schema: DeferredPending }
   ],
+  requestHeaders: ownKeyHeader,
   errors: ['deferred_completion_not_found', 'deferred_result_lost', ...fromProvider],
   routed: true
 }

@@ -9,6 +9,7 @@ import type { ApiKey } from '../lib/core/key.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import type { ModelEntry } from '../lib/core/model.ts'
+import { cutName } from '../lib/core/record.ts'
 import { isPattern } from '../lib/models/name-patterns.ts'
 import { listsName, mayUseModel } from '../lib/models/scope.ts'
 import { modelInfo, modelPage } from '../lib/dialects/messages/model-list.ts'
@@ -27,10 +28,18 @@ function forAnthropic (description: string): string {
   return `${description} With the header \`anthropic-version\`, the answer has the form of Anthropic's API.`
 }
 
+const requestHeaders = { 'anthropic-version': "Any version: the answer has the form of Anthropic's API." }
+
 export const listModelsDocs: Docs = {
   operationId: 'models',
   group: 'Models',
   summary: 'List the models that can be called.',
+  query: {
+    limit: { description: "In the form of Anthropic's API: number of models. Default: 20.", type: 'integer' },
+    after_id: { description: 'In that form: the last id of the previous page.', type: 'string' },
+    before_id: { description: 'In that form: the first id of the following page.', type: 'string' }
+  },
+  requestHeaders,
   answers: [{ description: forAnthropic('All models.'), schema: Type.Union([ModelList, MessagesModelList]) }],
   headers
 }
@@ -39,6 +48,7 @@ export const retrieveModelDocs: Docs = {
   operationId: 'model',
   group: 'Models',
   summary: 'Describe one model. Its id may contain slashes, encoded or not.',
+  requestHeaders,
   answers: [{ description: forAnthropic('The model.'), schema: Type.Union([Model, MessagesModel]) }],
   headers,
   errors: ['model_not_found']
@@ -76,8 +86,9 @@ export function retrieveModel (services: ModelServices): Handler<Call> {
   const describe = modelDescriber(settings.providers)
   const describeName = nameDescriber(services)
   const names = configuredNames(settings)
-  const retrieve = ({ key, params }: AuthedCall): Model => {
+  const retrieve = ({ key, params, record }: AuthedCall): Model => {
     const id = params.model ?? ''
+    record.requestedModel = cutName(id)
     if (names.has(id)) {
       const named = describeName(id, key)
       if (named === undefined) throw new GatewayError('model_not_found', { param: 'model' })

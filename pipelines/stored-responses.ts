@@ -14,6 +14,7 @@ import { ownProviderKey } from '../lib/routing/provider-choice.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { deleteAtProvider } from '../lib/attempts/delete-response.ts'
 import { splitFrames } from '../lib/wire/sse.ts'
+import { ownKeyHeader } from '../lib/wire/openapi-headers.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import type { Secret } from '../lib/core/secret.ts'
@@ -60,6 +61,7 @@ export const deleteResponseDocs: Docs = {
   operationId: 'deleteResponse',
   summary:
     'Delete a stored response, also at the provider that keeps it. Responses that continue it can still be continued.',
+  requestHeaders: ownKeyHeader,
   headers: {
     'x-headgate-provider-copy':
       '`deleted`, or `kept` where the provider did not delete its copy; absent where it has none.'

@@ -52,6 +52,24 @@ export const preferenceHeaders: Json[] = [
   schema: { type }
 }))
 
+const ownKey = 'A key of the caller at the provider, used in place of the one of the gateway.'
+
+/** For endpoints that only fetch or delete what a provider has. */
+export const ownKeyHeader = { 'X-Provider-Key': ownKey }
+
+/** The headers by which a caller chooses the provider (`lib/routing/provider-choice`). */
+export const providerHeaders: Json[] = [
+  ['X-Provider-Key', ownKey],
+  ['X-Provider', 'The provider that answers. Default: that of the model.'],
+  ['X-Provider-Model', 'The model at the provider, in place of the one in the body.']
+].map(([name = '', description = '']) => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string' }
+}))
+
 /** The headers of endpoints that call a provider, which are what the limits of keys count. */
 export const limitHeaders: { [key: string]: Json } = Object.fromEntries(
   ['requests', 'tokens'].flatMap(what => [
@@ -72,6 +90,14 @@ export const limitHeaders: { [key: string]: Json } = Object.fromEntries(
 
 export const retryAfter: { [key: string]: Json } = {
   'retry-after': { description: 'Seconds to wait before a retry.', schema: { type: 'integer' } }
+}
+
+/** Headers of calls for which a budget is used up. */
+export const budgetHeaders: { [key: string]: Json } = {
+  'x-headgate-budget-reset': {
+    description: 'When the window of the budget ends, in Unix seconds. Absent for one without an end.',
+    schema: { type: 'integer' }
+  }
 }
 
 /** Headers of every answer. */
@@ -180,6 +206,7 @@ export function componentHeaders (endpoints: readonly EndpointDoc[]): { [key: st
     ...routeHeaders,
     ...errorHeaders,
     ...retryAfter,
+    ...budgetHeaders,
     ...limitHeaders,
     ...Object.assign({}, ...endpoints.map(ownHeaders))
   }

@@ -3,7 +3,15 @@
 import { codes, type ErrorCode } from '../core/errors.ts'
 import { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
 import type { EndpointDoc, AnswerDoc } from './endpoint-doc.ts'
-import { errorHeaders, headersOf, isLimited, limitHeaders, refer, retryAfter } from './openapi-headers.ts'
+import {
+  budgetHeaders,
+  errorHeaders,
+  headersOf,
+  isLimited,
+  limitHeaders,
+  refer,
+  retryAfter
+} from './openapi-headers.ts'
 import { json, print, type Json, type Names } from './openapi-schemas.ts'
 
 const alwaysPossible: readonly ErrorCode[] = ['internal_error', 'overloaded', 'shutting_down']
@@ -109,6 +117,7 @@ function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Response
         description: codesOfIt.map(code => `\`${code}\`: ${codes[code].message}`).join('\n\n'),
         headers: refer({
           ...(status === 429 || status === 503) && retryAfter,
+          ...status === 402 && isLimited(endpoint) && { ...retryAfter, ...budgetHeaders },
           ...headers,
           ...status === 503 && limitHeaders
         }),

@@ -6,7 +6,14 @@
 
 import type { TSchema } from 'typebox'
 import { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
-import { attributionHeaders, componentHeaders, dryRunHeader, preferenceHeaders } from './openapi-headers.ts'
+import {
+  attributionHeaders,
+  componentHeaders,
+  dryRunHeader,
+  isLimited,
+  preferenceHeaders,
+  providerHeaders
+} from './openapi-headers.ts'
 import { responsesOf } from './openapi-responses.ts'
 import { inner, json, mapValues, print, type Json, type Names } from './openapi-schemas.ts'
 import type { EndpointDoc } from './endpoint-doc.ts'
@@ -80,7 +87,8 @@ function operationOf (endpoint: EndpointDoc, names: Names): Json {
   } = endpoint
   const parameters = [
     ...parametersOf(endpoint),
-    ...(dryRun === undefined ? [] : [dryRunHeader, ...preferenceHeaders, ...attributionHeaders])
+    ...(dryRun === undefined ? [] : [dryRunHeader]),
+    ...(isLimited(endpoint) ? [...providerHeaders, ...preferenceHeaders, ...attributionHeaders] : [])
   ]
   return {
     operationId,

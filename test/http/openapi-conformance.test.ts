@@ -200,7 +200,8 @@ const brokenKey = 'broken key'
 const keys: Readonly<Record<string, ApiKey>> = {
   [testKey]: { id: 'key-1', name: 'test' },
   'useless key': { id: 'key-2', name: 'for no endpoint', endpoints: [] },
-  'slow key': { id: 'key-3', name: 'one a minute', limits: { requestsPerMinute: 1 } }
+  'slow key': { id: 'key-3', name: 'one a minute', limits: { requestsPerMinute: 1 } },
+  'poor key': { id: 'key-4', name: 'with a small budget', limits: { budget: { usd: 1e-9, per: 'day' } } }
 }
 function checkKey (presented: string): ApiKey | undefined {
   if (presented === brokenKey) throw new TypeError('the keys are broken')
@@ -230,6 +231,15 @@ async function start (t: Test): Promise<Place> {
         loopMs: 20_000,
         allowedHosts: ['127.0.0.1']
       },
+      stages: [
+        {
+          name: 'words',
+          use: 'pattern',
+          at: ['request'],
+          action: 'refuse',
+          patterns: [{ name: 'word', match: 'forbidden', maxLength: 9 }]
+        }
+      ],
       deferred: { forAllProviders: true, keepMs: 86_400_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
     },
     {},
@@ -555,7 +565,10 @@ t.test('a dry run answers what the document says', async t => {
     [chat]: { messages: 'hi', model: ['sandbox/echo', 'openai/gpt-4o', 'sandbox/embedding'] },
     '/v1/completions': { model: 'sandbox/echo', prompt: 'a' },
     '/v1/messages': { messages: [{ role: 'user', content: 'hi' }], model: 'sandbox/echo', max_tokens: 10 },
+    '/v1/messages/count_tokens': { messages: [{ role: 'user', content: 'hi' }], model: 'sandbox/echo' },
     '/v1/responses': { model: 'sandbox/echo', input: 'a' },
+    '/v1/responses/input_tokens': { model: 'sandbox/echo', input: 'a' },
+    '/v1/responses/compact': { model: 'openai/m', input: 'a' },
     '/v1/embeddings': { model: 'sandbox/embedding', input: 'a' },
     '/v1/images/generations': { model: 'sandbox/painter', prompt: 'a' },
     '/v1/audio/speech': { model: 'sandbox/speaker', input: 'a', voice: 'any' },
@@ -564,6 +577,7 @@ t.test('a dry run answers what the document says', async t => {
   for (const [path, body] of Object.entries(bodies)) {
     const response = await api.post(path, body, { headers: { 'x-headgate-dry-run': 'true' } })
     t.equal(response.status, 200)
+    t.match(await response.clone().json(), { object: 'route.decision' }, path)
     await compare({ path, method: 'post', response, dryRun: true })
   }
 })
@@ -699,6 +713,23 @@ t.test('so are answers that cannot be read, and a limit of the key', async t => 
     ({ status }) => status
   )
   t.same(statuses, [200, 429])
+  const poor = await post(
+    chat,
+    { model: 'openai/gpt-4o', messages: 'hi' },
+    { headers: { authorization: 'Bearer poor key' } }
+  )
+  t.equal(poor.status, 402)
+  t.match(poor.headers.get('x-headgate-budget-reset'), /^\d+$/)
+})
+
+t.test('so is the refusal of a stage', async t => {
+  for (const { path, fields, isForm = false, provider = 'openai' } of requests) {
+    const text = JSON.stringify({ ...fields, model: `${provider}/m` }).replaceAll('"hi"', '"forbidden"')
+    if (isForm || !text.includes('forbidden')) continue
+    const response = await post(path, text)
+    t.equal(response.status, 400, path)
+    t.match(await response.text(), /content_refused/, path)
+  }
 })
 
 const bodiless: ReadonlyArray<readonly [method: 'get' | 'delete' | 'post', path: string, url?: string]> = [

@@ -311,6 +311,17 @@ t.test('an answer that filled the context of the model says so, where its provid
   t.match(await (await ask({})).json(), { stop_reason: 'model_context_window_exceeded' })
 })
 
+t.test('a model that is unknown is named in the words that clients look for', async t => {
+  const api = await testGateway(t)
+  const headers = { 'anthropic-version': '2023-06-01' }
+  const answer = await api.get('/v1/models/nowhere%2Fnone', { headers })
+  t.equal(answer.status, 404)
+  t.match(await answer.json(), {
+    type: 'error',
+    error: { type: 'not_found_error', message: 'model: nowhere/none' }
+  })
+})
+
 t.test('a count is marked as an estimate, and asks no provider', async t => {
   const api = await testGateway(t, {
     providers: [upstreamAt('http://127.0.0.1:9', 'azure', 'azure-openai')]

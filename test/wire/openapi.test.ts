@@ -50,6 +50,8 @@ t.test('endpoints that call a provider report what is left of the limits of a ke
   t.same(headers('/v1/chat/completions', 'post', 200), six)
   t.same(headers('/v1/chat/completions', 'post', 429), ['retry-after', ...six])
   t.same(headers('/v1/chat/completions', 'post', 503), ['retry-after', ...six])
+  t.same(headers('/v1/chat/completions', 'post', 402), ['retry-after', ...six])
+  t.ok(at('/paths/~1v1~1chat~1completions/post/responses/402/headers/x-headgate-budget-reset'))
   t.same(headers('/v1/models', 'get', 200), [])
   t.match(at('/paths/~1v1~1chat~1completions/post/responses/402/description'), /insufficient_quota/)
 })
@@ -115,6 +117,20 @@ t.test('an operation lists its parameters, its answers and its errors', async t 
     }
   })
   t.equal(new Set(endpointDocs.map(({ operationId }) => operationId)).size, endpointDocs.length)
+})
+
+t.test('headers by which a caller chooses providers are parameters of all endpoints that call one', async t => {
+  const named = (path: string, method: string): unknown[] =>
+    [at(`/paths/${path.replaceAll('/', '~1')}/${method}/parameters`) ?? []]
+      .flat()
+      .map(parameter => Reflect.get(Object(parameter), 'name') as unknown)
+  const chosen = ['X-Provider-Key', 'X-Provider', 'X-Provider-Model', 'X-Headgate-Only', 'X-Session-Id']
+  for (const path of ['/v1/chat/completions', '/v1/images/edits', '/v1/messages/count_tokens']) {
+    const names = named(path, 'post')
+    for (const name of chosen) t.ok(names.includes(name), `${path}: ${name}`)
+  }
+  t.same(named('/v1/responses/{response_id}', 'delete'), ['response_id', 'X-Provider-Key'])
+  t.same(named('/v1/models', 'get'), ['limit', 'after_id', 'before_id', 'anthropic-version'])
 })
 
 t.test('an open endpoint asks for no key, and a form says its media type', async t => {
