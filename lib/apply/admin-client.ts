@@ -3,7 +3,8 @@
 import { isObject, property, type JsonObject } from '../json/guards.ts'
 import { readAnswer } from '../net/read-answer.ts'
 import { printable } from '../text/printable.ts'
-import type { AdminRoute } from '../../schemas/admin/routes.ts'
+import { compileCheck } from '../validation/compile-check.ts'
+import { adminRoutes, type AdminRoute } from '../../schemas/admin/routes.ts'
 
 /** The parts of a path: `{ project_id: 'project-1' }`. */
 type Params = Readonly<Record<string, string>>
@@ -46,6 +47,7 @@ export class AdminClient {
   async list<Entry> (
     route: AdminRoute & `GET ${string}`, params: Params = {}, query: Params = {}
   ): Promise<Entry[]> {
+    const isPage = compileCheck(adminRoutes[route].answer)
     const entries: Entry[] = []
     let cursor: string | undefined
     for (let page = 0; page < maxPages; page++) {
@@ -53,8 +55,8 @@ export class AdminClient {
       const search = new URLSearchParams({ limit: String(pageSize), ...query, ...after })
       const answer = await this.#fetch(route, params, `?${search.toString()}`)
       const { data, next_cursor: next } = answer
-      if (!Array.isArray(data) || data.length > pageSize || !data.every(isObject)) {
-        throw new AdminApiError(`${route}: its answer is not a page of a list.`)
+      if (!Array.isArray(data) || data.length > pageSize || !isPage(answer)) {
+        throw new AdminApiError(`${route}: its answer is not a page of the list that this version reads.`)
       }
       entries.push(...data as Entry[]) // as its caller read in the table
       if (typeof next !== 'string') return entries

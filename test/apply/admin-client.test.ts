@@ -7,22 +7,20 @@ t.test('lists are read page by page, and a cursor that never ends is given up', 
   const { url } = await httpServer(t, (request, response) => {
     asked.push(`${request.method} ${request.url} ${request.headers.authorization}`)
     const page = /cursor=(\d+)/.exec(request.url ?? '')?.[1] ?? '0'
-    const next =
-      request.url?.startsWith('/admin/v1/users') === true || Number(page) < 2
-        ? String(Number(page) + 1)
-        : null
-    response.end(JSON.stringify({ object: 'list', data: [{ id: `key-${page}` }], next_cursor: next }))
+    const goesOn = request.url?.includes('endless') === true || Number(page) < 2
+    const entry = { id: `key-${page}`, name: 'a', host: 'b', created_at_ms: 1, last_used_at_ms: null }
+    const next = goesOn ? String(Number(page) + 1) : null
+    response.end(JSON.stringify({ object: 'list', data: [entry], next_cursor: next }))
   })
   const client = new AdminClient(url, 'hga_key')
-  t.same(
-    (await client.list<{ id: string }>('GET /admin/v1/keys', {}, { status: 'active' })).map(({ id }) => id),
-    ['key-0', 'key-1', 'key-2']
-  )
+  const list = async (status: string): Promise<unknown[]> =>
+    (await client.list<{ id: string }>('GET /admin/v1/passkeys', {}, { status })).map(({ id }) => id)
+  t.same(await list('active'), ['key-0', 'key-1', 'key-2'])
   t.same(asked.slice(0, 2), [
-    'GET /admin/v1/keys?limit=200&status=active Bearer hga_key',
-    'GET /admin/v1/keys?limit=200&status=active&cursor=1 Bearer hga_key'
+    'GET /admin/v1/passkeys?limit=200&status=active Bearer hga_key',
+    'GET /admin/v1/passkeys?limit=200&status=active&cursor=1 Bearer hga_key'
   ])
-  await t.rejects(client.list('GET /admin/v1/users'), /GET \/admin\/v1\/users has more than 1000 pages/)
+  await t.rejects(list('endless'), /GET \/admin\/v1\/passkeys has more than 1000 pages/)
 })
 
 t.test(
@@ -60,12 +58,15 @@ t.test('a gateway that answers with anything gets an error of one line, which co
     response.writeHead(status).end(body)
   })
   const client = new AdminClient(url, 'hga_key')
-  const tooMany = Array.from({ length: 201 }, () => ({}))
-  for (const data of [undefined, null, 'text', 7, [7], [null], {}, tooMany]) {
-    body = JSON.stringify({ object: 'list', data })
+  const passkey = { id: 'a', name: 'a', host: 'b', created_at_ms: 1, last_used_at_ms: null }
+  const tooMany = Array.from({ length: 201 }, () => passkey)
+  for (const data of [undefined, null, 'text', 7, [7], [null], {}, [{ ...passkey, name: 7 }], tooMany]) {
+    body = JSON.stringify({ object: 'list', data, next_cursor: null })
     await t.rejects(
-      client.list('GET /admin/v1/keys'),
-      new AdminApiError('GET /admin/v1/keys: its answer is not a page of a list.')
+      client.list('GET /admin/v1/passkeys'),
+      new AdminApiError(
+        'GET /admin/v1/passkeys: its answer is not a page of the list that this version reads.'
+      )
     )
   }
   status = 400
