@@ -4,6 +4,7 @@ import t from 'tap'
 import { adminGateway, type AdminGateway, type Person } from '../../support/admin.ts'
 import { usageRowOf } from '../../support/usage.ts'
 import { eventually } from '../../support/until.ts'
+import { callHandlers } from '../../../pipelines/admin/calls.ts'
 import type { UsageGroup } from '../../../schemas/admin/usage.ts'
 import { rowId } from '../../../lib/text/ids.ts'
 import { Secret } from '../../../lib/core/secret.ts'
@@ -444,9 +445,19 @@ t.test('one user follows the calls in five places, and takes none of others', as
   for (let index = 0; index < 7; index++) statuses.push(await follow(one))
   t.same(statuses, [200, 200, 200, 200, 200, 503, 503])
   t.equal(await follow(other), 200)
-  const atOnce = await place.user('owner')
-  const all = await Promise.all(Array.from({ length: 30 }, async () => await follow(atOnce)))
-  t.equal(all.filter(status => status === 200).length, 5, 'also of those who begin at the same moment')
+})
+
+t.test('a place among those who follow calls is taken at once, and free after the call', async t => {
+  const ending = new AbortController()
+  const principal = { id: 'user-of-this-test', name: 'x', role: 'owner' }
+  const call = { principal, search: new URLSearchParams(), signal: ending.signal } as never // no more is used
+  const follow = async (): Promise<unknown> =>
+    await callHandlers['GET /admin/v1/live-calls'](call, {} as never) // nor of the services
+  for (let place = 0; place < 5; place++) await follow()
+  await t.rejects(follow(), { code: 'overloaded' })
+  ending.abort(new Error('left'))
+  const again = { principal, search: new URLSearchParams(), signal: new AbortController().signal } as never
+  await t.resolves(callHandlers['GET /admin/v1/live-calls'](again, {} as never))
 })
 
 t.test('one user requests many reports at once, and nobody loses any', async t => {
