@@ -49,7 +49,7 @@ const keyCheckMs = 1000
  * Runs `work` with a call like the one that was admitted. With a key that was revoked or has expired nothing
  * more is spent.
  *
- * @param events `onEnd` is called with the call when it has ended
+ * @param events `onEnd` is called with the call when it has ended, and its usage is known
  * @param work returns the status of the answer, and whatever else it has to say
  * @throws the reason of the signal when it was aborted; GatewayError for every other failure, which is on
  *   record then
@@ -92,7 +92,9 @@ export async function runDetached<T extends { readonly status: number }> (
   } finally {
     clock.end()
     clearInterval(keyChecks)
-    events.onEnd(call)
+    const { whenUsageKnown } = call.record
+    if (whenUsageKnown === undefined) events.onEnd(call)
+    else void whenUsageKnown.then(() => events.onEnd(call)) // nobody waits for the rest of a cancelled answer
   }
 }
 

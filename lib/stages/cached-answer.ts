@@ -119,6 +119,8 @@ async function* answerAndRecord<R extends ChatInput> (
   const sent = flight === undefined ? call : extend(call, { signal: flight.signal })
   let batches: AsyncIterator<Batch<R, ChatEvent>> | undefined
   let isOver = false
+  let finish = (): void => undefined
+  const finished = new Promise<void>(resolve => { finish = resolve })
   const end = (isComplete: boolean): void => {
     isOver = true
     const text = isComplete ? recorder.text() : undefined
@@ -143,7 +145,7 @@ async function* answerAndRecord<R extends ChatInput> (
   }
   let reading: ReturnType<typeof read> | undefined
   const leave = (): void => {
-    if (flight !== undefined) leaveFlight(flight, call)
+    if (flight !== undefined) leaveFlight(flight, call, finished)
   }
   if (flight !== undefined) call.signal.addEventListener('abort', leave, { once: true })
   if (call.signal.aborted) leave()
@@ -159,13 +161,17 @@ async function* answerAndRecord<R extends ChatInput> (
     try {
       if (!isOver && flight?.isAwaited === true) {
         leave()
-        void readToEnd(reading, read, call)
+        void readToEnd(reading, read, call).then(finish)
       } else {
         if (!isOver) end(false)
         // Under a budget it goes on to its end without its caller: the row waits for what it used. Nobody is
         // left to hear of its error.
-        await reading?.catch(() => undefined)
-        await batches?.return?.()
+        try {
+          await reading?.catch(() => undefined)
+          await batches?.return?.()
+        } finally {
+          finish()
+        }
       }
     } finally {
       call.signal.removeEventListener('abort', leave) // until here the call may end, and with it the request
@@ -173,10 +179,17 @@ async function* answerAndRecord<R extends ChatInput> (
   }
 }
 
-/** Lets the answer go on for the calls that wait for it, without the caller of this one. */
-function leaveFlight (flight: Flight, { record, signal }: RoutedCall<ChatInput>): void {
-  // Its row is complete once the answer is.
-  if (flight.isAwaited) record.whenUsageKnown = flight.ended.then(() => undefined)
+/**
+ * Lets the answer go on for the calls that wait for it, without the caller of this one.
+ *
+ * @param finished resolves when it has been read: the flight may end before, for an answer that is not kept
+ */
+function leaveFlight (
+  flight: Flight,
+  { record, signal }: RoutedCall<ChatInput>,
+  finished: Promise<void>
+): void {
+  if (flight.isAwaited) record.whenUsageKnown = finished
   flight.leave(signal.reason ?? new GatewayError('client_closed_request'))
 }
 

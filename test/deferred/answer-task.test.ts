@@ -3,6 +3,7 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { createTaskAnswerer, type DeferredTask } from '../../lib/deferred/answer-task.ts'
 import { route } from '../support/stages.ts'
 import { settings } from '../support/settings.ts'
+import { until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import type { ApiKey, KeyLimits, KeyMember } from '../../lib/core/key.ts'
 import type { Call } from '../../lib/core/call.ts'
@@ -60,7 +61,7 @@ async function run (
     ...stored, key: admitted, requestedStages, attribution: { ...attribution, hashed }
   }
   const outcome = await task(JSON.stringify(kept), signal).catch((error: unknown) => error)
-  return { outcome, record: ended[0]?.record, ended: ended.length }
+  return { outcome, record: ended[0]?.record, ended: ended.length, calls: ended }
 }
 
 t.test('a task is completed as its call would have been, and ends once', async t => {
@@ -84,6 +85,20 @@ t.test('a task is completed as its call would have been, and ends once', async t
   )
   t.match(record, { keyId: 'key-1', requestedModel: 'one/m', status: 200, outcome: 'ok', ...attribution })
   t.equal(ended, 1)
+})
+
+t.test('the record of a cancelled task is complete once its usage is known', async t => {
+  const { promise: known, resolve } = withResolvers<undefined>()
+  const cancelled = new AbortController()
+  const { ended, calls } = await run(async ({ record }) => {
+    record.whenUsageKnown = known.then(() => undefined)
+    cancelled.abort(new GatewayError('client_closed_request'))
+    throw cancelled.signal.reason
+  }, { signal: cancelled.signal })
+  t.equal(ended, 0)
+  resolve(undefined)
+  await until(() => calls.length === 1, 'the end of the call')
+  t.equal(calls[0]?.record.outcome, 'client_closed')
 })
 
 t.test('a task counts in the present limits of its key, its project and its owner', async t => {

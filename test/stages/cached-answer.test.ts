@@ -8,6 +8,7 @@ import { flatMap, type Stage } from '../../lib/pipeline/stage.ts'
 import { cachedAnswer } from '../../lib/stages/cached-answer.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'
+import { until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Batch } from '../../lib/core/batch.ts'
@@ -142,6 +143,31 @@ t.test('what fails after its caller has left is on record without the words of t
   await t.rejects(other, { code: 'upstream_invalid_request' })
   await call.record.whenUsageKnown
   t.equal(call.record.cause, 'upstream_invalid_request')
+})
+
+t.test('its row waits for what it used, though it is not kept and nobody waits for it any more', async t => {
+  const { promise: opened, resolve: open } = withResolvers<undefined>()
+  let calls = 0
+  const stage: Answer = flatMap(async function * (call) {
+    calls++
+    yield * batchesOf(call, [[text('a')], [{ type: 'choice-end', choice: 0, reason: 'content_filter' }]])
+    await opened
+  })
+  const cached = cachedAnswer(cache(), stage)
+  const call = callOf()
+  const reader = cached(once(call))[Symbol.asyncIterator]()
+  await reader.next()
+  const other = collect(cached(once(callOf())))
+  await new Promise(resolve => { setImmediate(resolve) })
+  await reader.return?.()
+  let isKnown = false
+  const known = call.record.whenUsageKnown?.then(() => { isKnown = true })
+  await until(() => calls === 2, 'the other call to be answered on its own')
+  await new Promise(resolve => { setImmediate(resolve) })
+  t.equal(isKnown, false)
+  open(undefined)
+  await Promise.all([other, known])
+  t.equal(isKnown, true)
 })
 
 t.test('a source that cannot even begin keeps nobody waiting', async t => {
