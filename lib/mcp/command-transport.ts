@@ -145,12 +145,26 @@ export class CommandTransport implements Transport {
   async #read (child: ChildProcessByStdio<Writable, Readable, null>): Promise<void> {
     const { stdout } = child
     let drained: NodeJS.Timeout | undefined
-    let drainedBytes = 0
-    child.once('exit', () => { drained = setTimeout(() => stdout.destroy(), drainMs) })
+    let takenBytes = 0
+    const taken = async function * (): AsyncGenerator<Uint8Array> {
+      for await (const piece of stdout as AsyncIterable<Uint8Array>) {
+        takenBytes += piece.length
+        yield piece
+      }
+    }
+    const arrivedBytes = (): number => takenBytes + stdout.readableLength
+    const drain = (mostBytes: number): void => {
+      const [before, isFilled] = [takenBytes, stdout.readableLength > 0]
+      // The turn before this timer may have been long: what lies in the pipe is read before this runs.
+      setImmediate(() => {
+        const isMore = isFilled || stdout.readableLength > 0 || takenBytes > before
+        if (isMore && arrivedBytes() < mostBytes) drained?.refresh()
+        else stdout.destroy()
+      })
+    }
+    child.once('exit', () => { drained = setTimeout(drain, drainMs, arrivedBytes() + maxDrainBytes) })
     try {
-      for await (const slice of slicesOf(stdout)) {
-        if (drained !== undefined) drainedBytes += slice.length
-        if (stdout.readableLength > 0 && drainedBytes < maxDrainBytes) drained?.refresh()
+      for await (const slice of slicesOf(taken())) {
         if (this.#closing === undefined) this.#take(Buffer.from(slice.buffer, slice.byteOffset, slice.length))
       }
     } catch (error) {

@@ -305,6 +305,24 @@ t.test('what a process wrote before it ended is read, however busy the gateway i
   t.match(read.at(-1), { id: 1, result: {} })
 })
 
+t.test('the same holds where each turn takes longer than the wait for more', async t => {
+  const server = await run(t, `
+    const line = JSON.stringify({ jsonrpc: '2.0', method: 'log', params: { text: 'x'.repeat(16_000) } }) + '\\n'
+    process.stdin.once('data', () => process.stdout.write(line.repeat(11) + '${answer}\\n', () => process.exit()))
+  `)
+  const read: JsonObject[] = []
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a transport is no EventTarget
+  server.transport.onmessage = message => {
+    read.push(message)
+    const endMs = performance.now() + 300
+    while (performance.now() < endMs) ;
+  }
+  await server.transport.send(request)
+  await until(server.isClosed, 'the end of the session')
+  t.equal(read.length, 12)
+  t.match(read.at(-1), { id: 1, result: {} })
+})
+
 t.test('a session is closed once its process has ended, though this takes no SIGTERM', async t => {
   const server = await run(t, `
     process.on('SIGTERM', () => {})
