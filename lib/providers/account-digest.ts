@@ -4,6 +4,12 @@ import type { Secret } from '../core/secret.ts'
 import type { Provider } from './provider.ts'
 
 /**
+ * More credentials than a provider has. The search would have no end where a custom provider makes another
+ * account for each place or each call.
+ */
+const maxCredentials = 1000
+
+/**
  * Returns the credential of an account: the caller's own, or a configured one; `undefined` where neither is.
  */
 export function credentialOf (
@@ -15,7 +21,7 @@ export function credentialOf (
     return provider.authorize(callerKey.reveal())
   }
   let before: string | undefined
-  for (let index = 0; ; index++) {
+  for (let index = 0; index < maxCredentials; index++) {
     const credential = provider.authorize(undefined, index)
     const digest = accountDigest(provider, undefined, index)
     if (digest === account) return credential
@@ -23,6 +29,7 @@ export function credentialOf (
     if (Object.keys(credential).length === 0 || digest === before) return undefined
     before = digest
   }
+  return undefined
 }
 
 /**

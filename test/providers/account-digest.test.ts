@@ -41,5 +41,8 @@ t.test(
     t.equal(credentialOf(several, 'another account'), undefined)
     const one = { authorize: () => ({ authorization: 'the same for every place' }) }
     t.equal(credentialOf(one, 'another account'), undefined, 'and the search ends')
+    let calls = 0
+    const endless = { authorize: () => ({ authorization: `${++calls}` }) }
+    t.equal(credentialOf(endless, 'another account'), undefined, 'also where each call makes another account')
   }
 )
