@@ -26,6 +26,12 @@ const unreadable: ReadonlySet<string> = new Set([
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
 ])
 
+/** What undici says of interim responses that a request has to ask for, by their message. */
+const unrequested: ReadonlyMap<string, string> = new Map([
+  ['bad response', '100 (Continue)'],
+  ['bad upgrade', '101 (Switching Protocols)']
+])
+
 const closed: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /** Returns true for the failure of a request that no connection would carry: none of it has been written. */
@@ -49,6 +55,16 @@ export function failureBeforeHead (
       message:
         'The request to the provider cannot be sent: its path or a header has characters that HTTP does not allow.',
       cause: error
+    })
+  }
+  const status = code === 'UND_ERR_SOCKET' ? unrequested.get(error.message) : undefined
+  if (status !== undefined) {
+    return new GatewayError('upstream_invalid_response', {
+      message:
+        `The provider answered with the status ${status}, which no request asks for: its \`base_url\` in the ` +
+        'configuration may be wrong (see `headgate doctor`).',
+      cause: error,
+      acceptedByProvider: hasResponseBegun
     })
   }
   const isClosed = closed.has(code)

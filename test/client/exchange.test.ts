@@ -95,11 +95,16 @@ t.test('interim responses are skipped, and their connection is used again', asyn
       JSON.stringify(writes)
     )
   }
-  await t.rejects(
-    answersOf(t, [`HTTP/1.1 100 Continue\r\n\r\n${head}right`]),
-    { code: 'upstream_unreachable', mayBeBilled: true },
-    'no request asks to continue'
-  )
+})
+
+t.test('interim responses that no request asks for are an error that names them', async t => {
+  for (const status of ['100 Continue', '101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket']) {
+    await t.rejects(answersOf(t, [`HTTP/1.1 ${status}\r\n\r\n${head}right`]), {
+      code: 'upstream_invalid_response',
+      message: new RegExp(`status ${status.slice(0, 3)}`),
+      acceptedByProvider: true
+    })
+  }
 })
 
 t.test('interim responses without an end fail the request', async t => {
