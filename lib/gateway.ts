@@ -243,7 +243,8 @@ function openRecords (
 ): CallRecords {
   const kindOf = (providerId: string): ProviderKind | undefined =>
     services().settings.providers.find(({ id }) => id === providerId)?.kind
-  const traced: CallObserver | undefined = tracer && ((call, row) => tracer.observe(call, row, kindOf))
+  const traced: CallObserver | undefined = tracer && ((call, row) =>
+    tracer.observe(call, row, kindOf, services().settings.server.trustProxy))
   return new CallRecords({
     keys,
     limiter,

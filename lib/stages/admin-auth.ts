@@ -11,6 +11,7 @@ import { map, type Stage } from '../pipeline/stage.ts'
 import type { Services } from '../services.ts'
 import type { ServerSettings, Settings } from '../core/settings.ts'
 import { clientAddress } from '../net/client-address.ts'
+import { clientScheme } from '../net/client-scheme.ts'
 import { isLoopback } from '../net/loopback.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { Role } from '../../schemas/admin/common.ts'
@@ -246,21 +247,16 @@ function originOf (
   { headers, connection }: Call,
   { host, port, publicUrl, trustProxy }: ServerSettings
 ): Origin {
-  const { 'x-forwarded-for': chain, 'x-forwarded-proto': scheme } = headers
-  const secure =
-    connection?.encrypted === true ||
-    (trustProxy &&
-      String(scheme ?? '')
-        .split(',', 1)[0]
-        ?.trim() === 'https')
+  const { 'x-forwarded-for': chain, 'x-forwarded-proto': forwarded } = headers
+  const scheme = clientScheme(connection?.encrypted === true, forwarded, trustProxy)
   const named = String(headers.host ?? '')
   const authority = isAuthority.test(named) ? named : `${host}:${port}`
   return {
     address: clientAddress(connection?.address, chain, trustProxy),
-    secure,
+    secure: scheme === 'https',
     url:
       publicUrl === undefined
-        ? `${secure ? 'https' : 'http'}://${authority}`
+        ? `${scheme}://${authority}`
         : withoutTrailingSlashes(publicUrl)
   }
 }

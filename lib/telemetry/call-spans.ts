@@ -16,6 +16,7 @@ import {
   type ToolListing,
   type ToolRun
 } from '../core/record.ts'
+import { clientScheme } from '../net/client-scheme.ts'
 import type { Finding } from '../core/stage-findings.ts'
 import { operationOf, providerNameOf, requestUsage, type KindOf } from './gen-ai.ts'
 import { defaultProject } from '../core/key.ts'
@@ -55,7 +56,7 @@ export interface CallSpans {
   readonly children: readonly CallSpan[]
 }
 
-type SpannedCall = Pick<Call, 'id' | 'record' | 'receivedAtMs'>
+type SpannedCall = Pick<Call, 'id' | 'headers' | 'record' | 'receivedAtMs'>
 
 /**
  * Returns one span for the call, and one for each attempt, each listing and each call of tools, and each
@@ -63,12 +64,14 @@ type SpannedCall = Pick<Call, 'id' | 'record' | 'receivedAtMs'>
  *
  * @param row its usage row; absent for a call without a valid key
  * @param kindOf returns the kind of a provider; `undefined` for one that is gone
+ * @param trustProxy true where `X-Forwarded-Proto` says which scheme the client used
  */
 export function callSpans (
   call: SpannedCall,
   row: UsageRow | undefined,
   endedAtMs: number,
-  kindOf: KindOf
+  kindOf: KindOf,
+  trustProxy = false
 ): CallSpans {
   const { record } = call
   const answered = record.requests?.filter(({ reason }) => reason === undefined) ?? []
@@ -85,7 +88,7 @@ export function callSpans (
     ...stageSpans(record)
   ]
   return {
-    server: serverSpan(call, row, endedAtMs),
+    server: serverSpan(call, row, endedAtMs, trustProxy),
     children: children.toSorted((a, b) => a.startedAtMs - b.startedAtMs)
   }
 }
@@ -129,9 +132,10 @@ function pathIn (target: string): string {
 }
 
 function serverSpan (
-  { id, record, receivedAtMs }: SpannedCall,
+  { id, headers, record, receivedAtMs }: SpannedCall,
   row: UsageRow | undefined,
-  endedAtMs: number
+  endedAtMs: number,
+  trustProxy: boolean
 ): CallSpan {
   const { session, endUser, tags, metadata } = record.awaitsInspection ? unknownCaller : record
   const { method, path, endpoint, status, outcome, errorCode, firstByteMs, usage, requestedModel } = record
@@ -152,7 +156,9 @@ function serverSpan (
       'http.request.method': method,
       'http.route': path,
       'url.path': record.target === undefined ? undefined : pathIn(record.target).slice(0, maxPathLength),
-      'url.scheme': record.target === undefined ? undefined : record.encrypted ? 'https' : 'http',
+      'url.scheme': record.target === undefined
+        ? undefined
+        : clientScheme(record.encrypted, headers['x-forwarded-proto'], trustProxy),
       'http.response.status_code': status,
       'error.type': errorCode,
       'gen_ai.conversation.id': session === undefined ? undefined : cutName(session),

@@ -91,11 +91,13 @@ export class CallTracer {
    * Queues the spans of a call that has ended.
    *
    * @param kindOf returns the kind of a provider; `undefined` for one that is gone
+   * @param trustProxy as in `callSpans`
    */
   observe (
     call: Call,
     row: UsageRow | undefined,
-    kindOf: KindOf
+    kindOf: KindOf,
+    trustProxy = false
   ): void {
     const { trace: callTrace = this.begin({}) } = call.record
     const content = this.#content?.take(call)
@@ -104,7 +106,7 @@ export class CallTracer {
       return
     }
     const nowMs = performance.now()
-    const spans = callSpans(call, row, nowMs, kindOf)
+    const spans = callSpans(call, row, nowMs, kindOf, trustProxy)
     // Counted before texts are read: a collector that is away must not let calls pile up there either.
     const queued = [spans.server, ...spans.children].filter(() => this.#counter.add())
     if (queued.length === 0) {

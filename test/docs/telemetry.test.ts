@@ -30,7 +30,8 @@ const record = Object.assign(new CallRecord('chat'), {
   findings,
   toolRuns: [{ serverName: 'a/b', toolName: 'echo', startedAtMs: 4, endedAtMs: 5, outcome: 'ok' as const }]
 })
-const { server, children } = callSpans({ id: '', record, receivedAtMs: 0 }, undefined, 9, () => 'openai')
+const call = { id: '', headers: {}, record, receivedAtMs: 0 }
+const { server, children } = callSpans(call, undefined, 9, () => 'openai')
 const [request, tool, listing] = children
 const stage = children.find(({ kind }) => kind === 'internal')
 

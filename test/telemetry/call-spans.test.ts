@@ -20,7 +20,7 @@ function spansOf (parts: Partial<CallRecord>, row?: UsageRow): CallSpans {
     { method: 'POST', path: '/v1/chat/completions' },
     parts
   )
-  return callSpans({ id: 'call-1', record, receivedAtMs: 100 }, row, 500, id =>
+  return callSpans({ id: 'call-1', headers: {}, record, receivedAtMs: 100 }, row, 500, id =>
     id === 'one' ? 'anthropic' : undefined
   )
 }
@@ -287,7 +287,7 @@ t.test('every kind of provider has a name, and the name of another endpoint is i
     const record = Object.assign(new CallRecord('speech'), { requests: [sent({})] })
     const {
       children: [child]
-    } = callSpans({ id: '', record, receivedAtMs: 0 }, undefined, 1, () => kind)
+    } = callSpans({ id: '', headers: {}, record, receivedAtMs: 0 }, undefined, 1, () => kind)
     t.match(
       child?.attributes,
       { 'gen_ai.provider.name': /^[a-z_.-]+$/, 'gen_ai.operation.name': 'speech' },
@@ -364,4 +364,13 @@ t.test('the path is that of the target, also where this is a whole URL', async t
   ] as const) {
     t.equal(spansOf({ target }).server.attributes['url.path'], path, target)
   }
+})
+
+t.test('behind a proxy that ends TLS, the scheme is what the client used', async t => {
+  const record = Object.assign(new CallRecord('chat'), { target: '/v1/models' })
+  const call = { id: '', headers: { 'x-forwarded-proto': 'https' }, record, receivedAtMs: 0 }
+  const schemeOf = (trustProxy: boolean): unknown =>
+    callSpans(call, undefined, 1, () => undefined, trustProxy).server.attributes['url.scheme']
+  t.equal(schemeOf(true), 'https')
+  t.equal(schemeOf(false), 'http')
 })
