@@ -76,6 +76,7 @@ export class AbandonedAnswers {
     return {
       isComplete: () => answer.isComplete(),
       sizeBytes: () => answer.sizeBytes(),
+      reported: () => answer.reported(),
       // its own promise: an answer that outlives its caller is read as any other is
       next: () => answer.next(),
       close: () => {
@@ -119,16 +120,17 @@ export class AbandonedAnswers {
       for (;;) {
         const events = await answer.next()
         if (events === undefined) break
-        if (answer.sizeBytes() - before > this.#limits.bytes) {
+        meter.read(events)
+        if (answer.sizeBytes() - before > this.#limits.bytes && !answer.isComplete()) {
           record.answerGivenUp = true
           break
         }
-        meter.read(events)
       }
     } catch (cause) {
       // No caller waits for this answer any more; the log says why its usage is an estimate.
       record.cause ??= cause
     } finally {
+      record.reported = answer.reported()
       answer.close()
     }
   }

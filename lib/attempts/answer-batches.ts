@@ -97,5 +97,6 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     if (open === undefined) return
     noteCompleted(this.#call, open.route)
     open.answer.close()
+    this.#call.record.reported = open.answer.reported()
   }
 }

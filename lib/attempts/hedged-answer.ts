@@ -30,11 +30,19 @@ export async function hedgedAnswer<A extends Closable> (
   startBeside: () => SecondAttempt<A> | undefined
 ): Promise<RouteAnswer<A>> {
   let second: RouteAttempt | undefined
-  const { answer, winner, firstFailure } = await hedge(afterMs, send, () => {
+  const sendFirst: Send<A> = async signal => {
+    try {
+      return await send(signal)
+    } catch (error) {
+      if (signal.aborted) first.aborted(error)
+      throw error
+    }
+  }
+  const { answer, winner, firstFailure } = await hedge(afterMs, sendFirst, () => {
     const beside = startBeside()
     second = beside?.attempt
     return beside && (async attemptSignal => await sendBeside(call, beside, attemptSignal))
-  }, answer => answer.close())
+  }, (late, loser) => (loser === 'first' ? first : second)?.discard(late))
 
   if (winner === 'first' || second === undefined) {
     first.succeeded()
@@ -58,7 +66,8 @@ async function sendBeside<A> (
     attempt.succeeded()
     return answer
   } catch (error) {
-    if (!attemptSignal.aborted && !signal.aborted) attempt.failed(attempt.errorOf(error))
+    if (attemptSignal.aborted || signal.aborted) attempt.aborted(error)
+    else attempt.failed(attempt.errorOf(error))
     throw error
   } finally {
     attempt.end()
@@ -76,11 +85,14 @@ interface HedgeResult<A> {
  * Sends the first request, and the second when the first has no answer after `afterMs`.
  *
  * @param second prepares the second request; `undefined` when there is none to make
- * @param discard releases an answer that came too late
+ * @param discard releases an answer that came too late, of the request that lost
  * @throws what the first one failed with, when no other succeeded
  */
 export async function hedge<A> (
-  afterMs: number, first: Send<A>, second: () => Send<A> | undefined, discard: (answer: A) => void
+  afterMs: number,
+  first: Send<A>,
+  second: () => Send<A> | undefined,
+  discard: (answer: A, loser: 'first' | 'second') => void
 ): Promise<HedgeResult<A>> {
   const [firstController, secondController] = [new AbortController(), new AbortController()]
   const primary = first(firstController.signal)
@@ -98,9 +110,13 @@ export async function hedge<A> (
   ]).catch((error: unknown) => {
     throw failed === undefined ? error : failed.error
   })
-  const [loser, controller] = won.winner === 'first' ? [other, secondController] : [primary, firstController]
+  const [loser, sent, controller] = won.winner === 'first'
+    ? ['second' as const, other, secondController]
+    : ['first' as const, primary, firstController]
   const firstFailure = failed?.error
   controller.abort(new Error('another request succeeded first'))
-  loser.then(discard, () => { /* aborted, or failed before: its sender has noted that */ })
+  sent.then(late => discard(late, loser), () => {
+    /* aborted, or failed before: its sender has noted that */
+  })
   return { ...won, ...firstFailure !== undefined && { firstFailure } }
 }

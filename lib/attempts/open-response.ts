@@ -5,7 +5,7 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseBounded, maxDepth, ValueCounter } from '../json/parse-bounded.ts'
 import { parseInTurns } from '../json/parse-in-turns.ts'
 import { ProviderFailure, invalidResponse, pageInstead } from '../providers/provider-failure.ts'
-import type { Usage } from '../core/usage.ts'
+import { reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
 
 /** The fields of events that are looked at in answers of every kind. */
 export interface AnyEvent {
@@ -27,12 +27,15 @@ export interface OpenResponse<E> {
   readonly isComplete: () => boolean
   /** Returns the bytes read so far. */
   readonly sizeBytes: () => number
+  /** Returns what its provider has reported so far of what it uses. */
+  readonly reported: () => ReportedUsage
   /** Releases the connection, however far the response has been read. */
   readonly close: () => void
 }
 
 /** Makes an open response of one that has been read to its end. */
-export function bufferedResponse<E> (events: E[]): OpenResponse<E> {
+export function bufferedResponse<E extends AnyEvent> (events: E[]): OpenResponse<E> {
+  const reported = reportedBy(usageIn(events))
   let left: E[] | undefined = events
   return {
     next: () => {
@@ -42,6 +45,7 @@ export function bufferedResponse<E> (events: E[]): OpenResponse<E> {
     },
     isComplete: () => left === undefined,
     sizeBytes: () => 0,
+    reported: () => reported,
     close: () => { /* the body has been read to its end */ }
   }
 }

@@ -3,13 +3,13 @@
  * call.
  */
 
-import { callerError, ProviderFailure } from '../providers/provider-failure.ts'
+import { callerError, ProviderFailure, usageOfError } from '../providers/provider-failure.ts'
 import type { ModelAttempt } from '../routing/model-circuit.ts'
 import type { PlannedAttempt } from './attempt-plan.ts'
 import { asGatewayError, type GatewayError } from '../core/errors.ts'
 import type { ChildSpan } from '../core/call-trace.ts'
 import type { SentRequest } from '../core/record.ts'
-import type { Usage } from '../core/usage.ts'
+import { withinWholes, type ReportedUsage, type Usage } from '../core/usage.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
@@ -51,6 +51,8 @@ export interface RouteRequest<A> {
 
 /** An answer that can be given up. */
 export interface Closable {
+  /** Returns what its provider has reported so far of what it uses. */
+  readonly reported: () => ReportedUsage
   readonly close: () => void
 }
 
@@ -141,6 +143,17 @@ export class RouteAttempt {
     this.#ended('slower')
   }
 
+  /** Releases an answer that came after that of another request. */
+  discard (answer: Closable): void {
+    this.#noteWasted(answer.reported().usage)
+    answer.close()
+  }
+
+  /** Notes the error of a request that was aborted. */
+  aborted (error: unknown): void {
+    this.#noteWasted(usageOfError(error))
+  }
+
   /** Notes that the connection was lost, and the same request is sent once more. */
   reconnects (): void {
     this.#ended('reconnect')
@@ -158,6 +171,10 @@ export class RouteAttempt {
   #ended (reason: string): void {
     this.#request.endedAtMs ??= performance.now()
     this.#request.reason ??= reason
+  }
+
+  #noteWasted (usage: Usage | undefined): void {
+    if (usage !== undefined) noteWasted(this.#call, this.route, usage)
   }
 }
 
@@ -181,7 +198,7 @@ export function noteWasted (
   usage?: Usage
 ): void {
   record.wasted ??= []
-  record.wasted.push({ modelId, usage })
+  record.wasted.push({ modelId, usage: usage && withinWholes(usage) })
 }
 
 /** Notes in the record why a route did not answer. */

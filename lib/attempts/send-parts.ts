@@ -5,17 +5,17 @@
  * What the parts give comes out in the order it arrives, as soon as it can; a part is not read on
  * before its last batch was taken. The first failure ends a stream, after what was read before it. Of an
  * answer that is not streamed, parts in flight are waited for a moment: the provider bills them, and another
- * attempt does not send again what is complete.
+ * attempt does not send again what is complete. What the provider reported of any part counts, however the
+ * answer ends.
  */
 
 import { standardSignal } from '../async/cancellation.ts'
 import { GatewayError } from '../core/errors.ts'
-import { addUsage } from '../core/usage.ts'
-import { ProviderFailure, type FailureKind } from '../providers/provider-failure.ts'
+import { addReported, addUsage, reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
+import { ProviderFailure, usageOfError, withUsage, type FailureKind } from '../providers/provider-failure.ts'
 import { sendRequest, type RequestTarget, type SendContext, type UpstreamPart } from './send-request.ts'
-import { bufferedResponse, type AnyEvent, type OpenResponse } from './open-response.ts'
+import { bufferedResponse, usageIn, type AnyEvent, type OpenResponse } from './open-response.ts'
 import type { Join } from '../providers/provider.ts'
-import type { Usage } from '../core/usage.ts'
 
 /** Requests of one call in flight at once. */
 const maxParallel = 8
@@ -81,7 +81,7 @@ export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
     },
     end: into => {
       const [first] = usages.values()
-      // Less than all of it would be a wrong bill.
+      // Less than all of it would be a wrong bill: `reported` has what is known.
       if (first === undefined || usages.size < parts) return
       const usage = [...usages.values()].reduce<Usage | undefined>(
         (sum, event) => addUsage(sum, event.usage),
@@ -92,13 +92,15 @@ export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
   }
 }
 
+const nothing: ReportedUsage = { usage: undefined, unreported: 0 }
+
 /** A batch that waits to be taken; its part is not read on before. */
 interface Offer<E> {
   readonly events: E[]
   readonly taken: () => void
 }
 
-class JoinedResponse<E> implements OpenResponse<E> {
+class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
   readonly #parts: ReadonlyArray<Pick<UpstreamPart<unknown, E>, 'input'> & { answer?: readonly E[] }>
   readonly #keeps: boolean
   readonly #join: Join<E>
@@ -113,6 +115,10 @@ class JoinedResponse<E> implements OpenResponse<E> {
   #failed = false
   #ended = false
   #sizeBytes = 0
+  /** Of complete parts. */
+  #complete = nothing
+  /** Of parts that failed. */
+  #wasted = nothing
 
   /** @param keeps true: complete answers of parts are kept with them */
   constructor (
@@ -130,7 +136,7 @@ class JoinedResponse<E> implements OpenResponse<E> {
   /** Waits for the first batch, which stays to be read. */
   async begun (): Promise<this> {
     await this.#changed()
-    if (this.#failed) throw this.#failure
+    if (this.#failed) throw withUsage(this.#failure, this.reported().usage)
     return this
   }
 
@@ -143,16 +149,16 @@ class JoinedResponse<E> implements OpenResponse<E> {
       }
     } catch (error) {
       await this.#partsInFlight()
-      throw error
+      throw withUsage(error, this.#wasted.usage) // complete parts are kept
     }
-    return bufferedResponse(all)
+    return { ...bufferedResponse(all), reported: () => this.reported() }
   }
 
   async next (): Promise<E[] | undefined> {
     await this.#changed()
     const offer = this.#offers.shift()
     offer?.taken()
-    if (offer === undefined && this.#failed) throw this.#failure
+    if (offer === undefined && this.#failed) throw withUsage(this.#failure, undefined) // `reported` has it
     return offer?.events ?? this.#last()
   }
 
@@ -171,6 +177,13 @@ class JoinedResponse<E> implements OpenResponse<E> {
     let size = this.#sizeBytes
     for (const response of this.#responses) size += response.sizeBytes()
     return size
+  }
+
+  reported (): ReportedUsage {
+    return [...this.#responses].reduce(
+      (sum, response) => addReported(sum, response.reported()),
+      addReported(this.#complete, this.#wasted)
+    )
   }
 
   close (): void {
@@ -202,6 +215,7 @@ class JoinedResponse<E> implements OpenResponse<E> {
     try {
       while (this.#nextPart < this.#parts.length) await this.#read(this.#nextPart++)
     } catch (error) {
+      this.#wasted = addReported(this.#wasted, { usage: usageOfError(error), unreported: 0 })
       if (!this.#failed) {
         this.#failed = true
         this.#failure = error
@@ -216,17 +230,27 @@ class JoinedResponse<E> implements OpenResponse<E> {
 
   async #read (part: number): Promise<void> {
     const received = this.#parts[part]?.answer
-    if (received !== undefined) return await this.#pass(part, received)
+    if (received !== undefined) {
+      this.#complete = addReported(this.#complete, reportedBy(usageIn(received)))
+      return await this.#pass(part, received)
+    }
     const response = await this.#open(part, this.#cancelled.signal)
     this.#responses.add(response)
     const answer: E[] = []
+    let usage: Usage | undefined
+    const reported = (): ReportedUsage => usage === undefined ? response.reported() : reportedBy(usage)
     try {
       for (let read = await response.next(); read !== undefined; read = await response.next()) {
+        usage = usageIn(read) ?? usage
         if (this.#keeps) for (const event of read) answer.push(event)
         await this.#pass(part, read)
       }
       const done = this.#parts[part]
       if (this.#keeps && done !== undefined) done.answer = answer
+      this.#complete = addReported(this.#complete, reported())
+    } catch (error) {
+      this.#wasted = addReported(this.#wasted, reported())
+      throw error
     } finally {
       response.close()
       this.#responses.delete(response)

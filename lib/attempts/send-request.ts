@@ -22,6 +22,7 @@ import {
   usageIn
 } from './open-response.ts'
 import { StreamResponse } from './stream-response.ts'
+import { reportedBy, type Usage } from '../core/usage.ts'
 import type { SlowStreamGuard } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChildSpan } from '../core/call-trace.ts'
@@ -209,7 +210,7 @@ async function openBody<E extends AnyEvent> (
 }
 
 /** Waits for the first bytes, so that a failure before them is still a status. */
-async function openPieces<E> (
+async function openPieces<E extends AnyEvent> (
   body: UpstreamResponse['body'], read: (piece: Uint8Array, into: E[]) => void
 ): Promise<OpenResponse<E>> {
   const source = body[Symbol.asyncIterator]()
@@ -218,6 +219,7 @@ async function openPieces<E> (
   let next: IteratorResult<Uint8Array> | undefined = first
   let sizeBytes = 0
   let ended = false
+  let usage: Usage | undefined
   return {
     next: async () => {
       const { done, value } = next ?? await source.next()
@@ -227,10 +229,12 @@ async function openPieces<E> (
       sizeBytes += value.length
       const events: E[] = []
       read(value, events)
+      usage = usageIn(events) ?? usage
       return events
     },
     isComplete: () => ended,
     sizeBytes: () => sizeBytes,
+    reported: () => reportedBy(usage),
     close: () => { if (!ended) body.cancel() }
   }
 }

@@ -7,6 +7,7 @@ import { StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
 import {
   asInterrupted, readOrRefuse, usageIn, type AnswerMemory, type AnyEvent, type OpenResponse
 } from './open-response.ts'
+import { reportedBy, type ReportedUsage } from '../core/usage.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { EventStreamReader, StreamReader, UpstreamBody } from '../providers/provider.ts'
 
@@ -147,6 +148,10 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
 
   sizeBytes (): number {
     return this.#sizeBytes
+  }
+
+  reported (): ReportedUsage {
+    return reportedBy(usageIn(this.#buffered) ?? this.#reader.usageSoFar?.())
   }
 
   close (): void {

@@ -12,9 +12,11 @@ import { asGatewayError, type ErrorCode } from './errors.ts'
 import type { Route } from './route.ts'
 import {
   addUsage,
-  charactersPerToken,
-  usageOfTokens,
+  estimatedAnswer,
+  reportedBy,
+  withinWholes,
   type EstimatedUnits,
+  type ReportedUsage,
   type Units,
   type Usage
 } from './usage.ts'
@@ -253,6 +255,8 @@ export class CallRecord {
   judged: JudgedRequest[] | undefined = undefined
   /** The present turn of a tool loop, after the first, until its provider has reported its usage. */
   openTurn: OpenTurn | undefined = undefined
+  /** What was reported of the last answer, which counts where the end of it brought no usage. */
+  reported: ReportedUsage | undefined = undefined
   /** True when a turn had to be estimated. */
   turnsEstimated: boolean | undefined = undefined
   /** Length of the answer's text so far: what an estimate is made of when no usage came. */
@@ -370,7 +374,8 @@ export function keptEndUser (
 }
 
 /** Notes what one answer used, as its provider reports it, on top of what `earlier` turns of the call did. */
-export function noteUsage (record: CallRecord, usage: Usage, earlier: Usage | undefined): void {
+export function noteUsage (record: CallRecord, reported: Usage, earlier: Usage | undefined): void {
+  const usage = withinWholes(reported)
   record.usage = earlier === undefined ? usage : addUsage(earlier, usage) ?? usage
   const others = record.answers.at(-1)?.earlier === earlier ? record.answers.slice(0, -1) : record.answers
   record.answers = [...others, { earlier, usage }]
@@ -383,6 +388,7 @@ export function noteUsage (record: CallRecord, usage: Usage, earlier: Usage | un
  */
 export function beginTurn (record: CallRecord, countPrompt: () => number): void {
   record.openTurn = { attempts: record.attempts, outputCharacters: record.outputCharacters ?? 0, countPrompt }
+  record.reported = undefined
   if (record.usage !== undefined) record.usageEstimated = true
 }
 
@@ -397,9 +403,9 @@ export function endTurn (record: CallRecord, reported: boolean): void {
 /** Estimates what the open turn has used so far. */
 export function estimatedTurn (
   { countPrompt, outputCharacters: before }: OpenTurn,
-  { outputCharacters = 0 }: CallRecord
+  { outputCharacters = 0, reported = reportedBy(undefined) }: CallRecord
 ): Usage {
-  return usageOfTokens(countPrompt(), Math.ceil((outputCharacters - before) / charactersPerToken))
+  return estimatedAnswer(reported, countPrompt(), outputCharacters - before)
 }
 
 /** Notes the length of an answer's text as it grows, for one that is cut short without usage. */

@@ -1,10 +1,12 @@
 /** What calls use of the units that they are billed by (`schemas/billed-units`). */
 
-import type {
-  NameBesideTokens,
-  NonTokenUnit,
-  TokenKindName,
-  UnitName
+import {
+  tokenKinds,
+  type NameBesideTokens,
+  type NonTokenUnit,
+  type TokenKind,
+  type TokenKindName,
+  type UnitName
 } from '../../schemas/billed-units.ts'
 
 type Always = 'promptTokens' | 'completionTokens'
@@ -37,11 +39,67 @@ export function possibleUsage (usage: Usage): Usage | undefined {
   return counts.every(count => count <= maxCount) && counts.some(count => count > 0) ? usage : undefined
 }
 
+/** Kinds of tokens that are parts of another, each after the kind that it is part of. */
+const partsOfWholes = Object.entries<TokenKind>(tokenKinds).flatMap(([name, { partOf }]) =>
+  partOf === undefined ? [] : [[name, partOf] as [part: TokenKindName, whole: TokenKindName]] // of the table
+)
+
+/**
+ * Returns usage in which no kind of tokens counts more than the kind that it is part of: servers have
+ * reported more cached tokens than the prompt has.
+ */
+export function withinWholes (usage: Usage): Usage {
+  let bounded: Partial<Record<TokenKindName, number>> | undefined
+  for (const [part, whole] of partsOfWholes) {
+    const most = bounded?.[whole] ?? usage[whole]
+    if (most !== undefined && (usage[part] ?? 0) > most) (bounded ??= {})[part] = most
+  }
+  return bounded === undefined ? usage : { ...usage, ...bounded }
+}
+
 /**
  * Characters of text that make about one token in most languages: for estimates, where a provider reports
  * nothing.
  */
 export const charactersPerToken = 4
+
+/** What providers have reported of an answer, which may not be complete. */
+export interface ReportedUsage {
+  /** The last report: the least that was used. */
+  readonly usage: Usage | undefined
+  /** Requests of which nothing was reported, not even the length of the prompt. */
+  readonly unreported: number
+}
+
+/** Returns what is known of one request by its last report. */
+export function reportedBy (usage: Usage | undefined): ReportedUsage {
+  return { usage, unreported: usage === undefined ? 1 : 0 }
+}
+
+/** Adds up what is known of several requests. */
+export function addReported (sum: ReportedUsage, one: ReportedUsage): ReportedUsage {
+  return { usage: addUsage(sum.usage, one.usage), unreported: sum.unreported + one.unreported }
+}
+
+/**
+ * Estimates an answer whose provider did not report all of it: the prompt as reported, and of the rest what
+ * was reported or a token for four characters of its text, whichever is more.
+ *
+ * @param promptTokens estimated for each request of which nothing was reported
+ */
+export function estimatedAnswer (
+  { usage, unreported }: ReportedUsage,
+  promptTokens: number,
+  characters: number
+): Usage {
+  return {
+    ...usage,
+    ...usageOfTokens(
+      (usage?.promptTokens ?? 0) + unreported * promptTokens,
+      Math.max(usage?.completionTokens ?? 0, Math.ceil(characters / charactersPerToken))
+    )
+  }
+}
 
 /** Says what a call costs, as its record does. */
 export interface UsageCost {

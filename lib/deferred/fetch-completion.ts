@@ -6,12 +6,12 @@
  * die in it, the next one either gets the completion or knows that it is lost.
  */
 
-import { keptEndUser, noteError } from '../core/record.ts'
+import { keptEndUser, noteError, noteUsage } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { printText } from '../json/print-in-turns.ts'
 import { notFound } from './open-ticket.ts'
 import { completionTooLarge, noRoomFor } from './stored-reply.ts'
-import { ProviderFailure, callerError } from '../providers/provider-failure.ts'
+import { ProviderFailure, callerError, usageOfError } from '../providers/provider-failure.ts'
 import { readErrorBody } from '../providers/error-body.ts'
 import type { AuthedCall } from '../core/call.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -125,6 +125,11 @@ async function fetchOnce (
     } catch (error) {
       // xAI says so under status 200 as well.
       if (error instanceof ProviderFailure && error.failure.kind === 'model') return await gone()
+      const usage = usageOfError(error)
+      if (usage !== undefined) {
+        noteUsage(call.record, usage, undefined)
+        refund(fetch)
+      }
       return await fail(callerError(error, provider.secrets, callerKey), call, keep)
     }
     const sizeBytes = Buffer.byteLength(completion.body)

@@ -1,6 +1,7 @@
 /** Sends one request of a stage to a configured provider, with its key, and reads the complete answer. */
 
 import { GatewayError } from '../core/errors.ts'
+import { readOrRefuse } from '../attempts/open-response.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import type { PointedText } from '../guards/text-judge.ts'
 import type { Adapter, AdapterInput, Provider } from '../providers/provider.ts'
@@ -25,8 +26,8 @@ export function routeOf (model: string): Route {
 /**
  * Returns the events of the answer.
  *
- * @throws GatewayError where the provider fails or its answer is not what its API says, Error for an answer
- *   that is not JSON
+ * @throws GatewayError where the provider fails, or its answer is not what its API says: `acceptedByProvider`
+ *   then; ProviderFailure for an answer that is an error
  */
 export async function askProvider<R, E> (
   provider: Provider,
@@ -47,5 +48,9 @@ export async function askProvider<R, E> (
   }
   const reader = adapter.read(response, input)
   if (reader.as !== 'json') throw new Error(`the answer of ${provider.id} is not JSON`)
-  return reader.read(parseBounded(text))
+  try {
+    return readOrRefuse(() => reader.read(parseBounded(text)))
+  } catch (error) {
+    throw error instanceof GatewayError ? error.with({ acceptedByProvider: true }) : error
+  }
 }

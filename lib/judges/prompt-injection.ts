@@ -7,9 +7,11 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { charactersPerToken, usageOfTokens, type Usage } from '../core/usage.ts'
+import { GatewayError } from '../core/errors.ts'
+import { charactersPerToken, usageOfTokens, withinWholes, type Usage } from '../core/usage.ts'
 import { printText } from '../json/print-in-turns.ts'
 import { checkLookAffordable } from '../limits/prices.ts'
+import { usageOfError } from '../providers/provider-failure.ts'
 import { areLarge, askProvider, routeOf } from './ask-provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ChatEvent } from '../core/events.ts'
@@ -62,7 +64,7 @@ export function openPromptInjection ({
       const asked = { request, route, isLarge: areLarge(texts) }
       const lookedAt = { keyId: call.key.id, signal }
       const events = await askProvider(provider, adapter, asked, lookedAt).catch((error: unknown) => {
-        if (!signal.aborted) end([])
+        if (!signal.aborted) end(billedFor(error, begun))
         throw error
       })
       end([usedBy(events, request, model)])
@@ -72,6 +74,15 @@ export function openPromptInjection ({
       return passes ? {} : { refusal: 'it looks like prompt injection', findings: 1 }
     }
   }
+}
+
+/** Returns what a look that failed has used: nothing, unless its provider may bill it. */
+function billedFor (error: unknown, { modelId, usage }: JudgedRequest): readonly JudgedRequest[] {
+  const reported = usageOfError(error)
+  if (reported !== undefined) return [{ modelId, usage: withinWholes(reported), estimated: false }]
+  return error instanceof GatewayError && (error.acceptedByProvider || error.mayBeBilled)
+    ? [{ modelId, usage, estimated: true }]
+    : []
 }
 
 function randomWord (): string {
@@ -106,7 +117,9 @@ function textOf (events: readonly ChatEvent[]): string {
 /** Returns what a look has used; where the provider does not say, an estimate. */
 function usedBy (events: readonly ChatEvent[], { messages }: ChatInput, modelId: string): JudgedRequest {
   const usage = events.findLast(event => event.type === 'usage')?.usage
-  return { modelId, usage: usage ?? estimate(messages, textOf(events)), estimated: usage === undefined }
+  return usage === undefined
+    ? { modelId, usage: estimate(messages, textOf(events)), estimated: true }
+    : { modelId, usage: withinWholes(usage), estimated: false }
 }
 
 function estimate (messages: ChatInput['messages'], answer: string): Usage {

@@ -5,6 +5,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { objectIn } from './json-api.ts'
+import { withReportedUsage } from './provider-failure.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent, FinishReason } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
@@ -23,10 +24,12 @@ export abstract class DirectReader implements StreamReader<ChatEvent> {
    */
   complete (value: unknown, bytes?: Buffer): ChatEvent[] {
     const events: ChatEvent[] = [{ type: 'response-start' }]
-    const json = this.readAnswer(value, bytes?.toString() ?? JSON.stringify(value), events)
-    events.push({ type: 'direct-answer', json, characters: json.length })
-    this.#finish(events)
-    return events
+    return withReportedUsage(() => this.usage, () => {
+      const json = this.readAnswer(value, bytes?.toString() ?? JSON.stringify(value), events)
+      events.push({ type: 'direct-answer', json, characters: json.length })
+      this.#finish(events)
+      return events
+    })
   }
 
   read (message: EventSourceMessage, into: ChatEvent[]): void {
@@ -45,6 +48,11 @@ export abstract class DirectReader implements StreamReader<ChatEvent> {
   end (into: ChatEvent[]): void {
     if (this.reason === undefined) throw new GatewayError('upstream_stream_interrupted')
     this.#finish(into)
+  }
+
+  /** As `usage`, which says it of a complete answer. */
+  usageSoFar (): Usage | undefined {
+    return this.usage
   }
 
   /** Appends `response-start` once. */

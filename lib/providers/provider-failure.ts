@@ -91,6 +91,16 @@ export function withUsage (error: unknown, usage: Usage | undefined): unknown {
     : asGatewayError(error).with({ usage })
 }
 
+/** Reads an answer that is complete: an error carries what the answer used. */
+export function withReportedUsage<T> (usage: () => Usage | undefined, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    const isNamed = error instanceof GatewayError || error instanceof ProviderFailure
+    throw withUsage(isNamed ? error : invalidResponse(error), usageOfError(error) ?? usage())
+  }
+}
+
 /** Throws the failure found in a response, or `otherwise` where there is none. */
 export function throwFailure (failure: Failure | undefined, otherwise: string): never {
   throw failure === undefined ? invalidResponse(otherwise) : new ProviderFailure(failure)

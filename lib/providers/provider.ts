@@ -13,6 +13,7 @@ import type { Propagation } from '../core/call-trace.ts'
 import type { DirectDialect, DirectRequest } from '../core/direct-request.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
+import type { Usage } from '../core/usage.ts'
 import type {
   ChatEvent, EmbeddingsEvent, ImageEvent, ResultEvent, SpeechEvent, TranscriptEvent
 } from '../core/events.ts'
@@ -71,6 +72,11 @@ export interface StreamReader<E> {
    * @throws GatewayError `upstream_stream_interrupted` when the response is not complete.
    */
   readonly end: (into: E[]) => void
+  /**
+   * Returns the usage that was reported so far, which counts where the stream breaks off. Absent for a reader
+   * that makes an event of each report at once.
+   */
+  readonly usageSoFar?: () => Usage | undefined
   /** True after the message that ends the response (`[DONE]`): the rest is not read. */
   readonly done: boolean
 }

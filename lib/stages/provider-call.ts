@@ -11,8 +11,8 @@ import { AbandonedAnswers } from '../attempts/abandoned-answers.ts'
 import { AnswerBatches } from '../attempts/answer-batches.ts'
 import { CallAttempts } from '../attempts/call-attempts.ts'
 import { PreparedRequest, type RequestDeps } from '../attempts/prepared-request.ts'
-import { noteBrokenAnswer, noteWasted, type RouteRequest } from '../attempts/route-attempt.ts'
-import { callerError, usageOfError } from '../providers/provider-failure.ts'
+import { noteBrokenAnswer, type RouteRequest } from '../attempts/route-attempt.ts'
+import { callerError } from '../providers/provider-failure.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
 import type { ProviderCallOptions } from '../attempts/send-request.ts'
@@ -89,8 +89,6 @@ export function providerCall<C extends Capability> (
     return new AnswerBatches<R, E>(call, {
       open: () => new CallAttempts(call, { health, firstCredential, prepare }).firstAnswer(),
       fail: (error, route) => {
-        const usage = usageOfError(error) // of one part of several: the rest of the answer is estimated
-        if (usage !== undefined) noteWasted(call, route, usage)
         if (call.signal.aborted) return error
         health.recordStreamFailure(route, call.key.id, error)
         const failure = callerError(error, providers.get(route.providerId)?.secrets, call.providerKey)

@@ -24,8 +24,9 @@ import type { ErrorCode } from '../core/errors.ts'
 import {
   addUsage,
   amountOf,
-  charactersPerToken,
+  estimatedAnswer,
   maxCount,
+  reportedBy,
   usageOfTokens,
   type EstimatedUnits,
   type Units,
@@ -151,7 +152,8 @@ function answerUsage (record: CallRecord): AnswerUsage {
   }
   const promptTokens = isBegun(record) && deferred !== true ? record.estimate?.countPrompt() : undefined
   if (promptTokens === undefined && outputCharacters === undefined) return { answers: [], estimated: false }
-  const guess = usageOfTokens(promptTokens ?? 0, Math.ceil((outputCharacters ?? 0) / charactersPerToken))
+  const { reported = reportedBy(undefined) } = record
+  const guess = estimatedAnswer(reported, promptTokens ?? 0, outputCharacters ?? 0)
   return { usage: guess, answers: [guess], estimated: true }
 }
 
@@ -164,9 +166,10 @@ function isBegun (record: CallRecord): boolean {
 
 /** Returns the usage of a turn of a tool loop that was cut off, if a provider may have begun it. */
 function turnInFlight (record: CallRecord): Usage | undefined {
-  const { openTurn, attempts, outputCharacters = 0 } = record
+  const { openTurn, attempts, outputCharacters = 0, reported } = record
   if (openTurn === undefined || attempts === openTurn.attempts) return undefined
-  return outputCharacters > openTurn.outputCharacters || !hasFailed(record)
+  const isBilled = outputCharacters > openTurn.outputCharacters || reported?.usage !== undefined
+  return isBilled || !hasFailed(record)
     ? estimatedTurn(openTurn, record)
     : undefined
 }

@@ -7,6 +7,7 @@ import { AnswerBatches } from '../../lib/attempts/answer-batches.ts'
 import { bufferedResponse } from '../../lib/attempts/open-response.ts'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
+import { reportedBy } from '../../lib/core/usage.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings, settings } from '../support/settings.ts'
@@ -218,6 +219,7 @@ t.test(
       next: () => read,
       isComplete: () => false,
       sizeBytes: () => 7,
+      reported: () => reportedBy(undefined),
       close: () => undefined
     }
     const answer = await new AbandonedAnswers().openOutlivingCaller(
@@ -306,6 +308,7 @@ async function endless (abandoned: AbandonedAnswers, keyId?: string): Promise<Re
         },
         isComplete: () => false,
         sizeBytes: () => sizeBytes,
+        reported: () => reportedBy(undefined),
         close: () => undefined
       }
     }
@@ -323,7 +326,7 @@ t.test('reading on is bounded in bytes, in time and in number', async t => {
   small.leave()
   small.close()
   await small.record.whenUsageKnown
-  t.equal(small.record.usage?.completionTokens, 9, 'what was known by then is kept')
+  t.equal(small.record.usage?.completionTokens, 10, 'what the last read says is kept')
   t.equal(small.record.answerGivenUp, true, 'and its provider may write more')
 
   const short = await endless(new AbandonedAnswers({ maxMs: 1 }))

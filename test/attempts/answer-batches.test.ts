@@ -1,5 +1,6 @@
 import t from 'tap'
 import { AnswerBatches } from '../../lib/attempts/answer-batches.ts'
+import { reportedBy } from '../../lib/core/usage.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
 
 /**
@@ -24,6 +25,7 @@ function start (reads: ReadonlyArray<readonly string[]>, failure?: Error, isKnow
           },
           isComplete: () => isKnown && left.length === 0,
           sizeBytes: () => 0,
+          reported: () => reportedBy(undefined),
           close: () => { closed++ }
         }
       })

@@ -1,17 +1,20 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { CallAttempts } from '../../lib/attempts/call-attempts.ts'
+import { reportedBy, type Usage } from '../../lib/core/usage.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { provider } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
 import { route } from '../support/routes.ts'
+import type { Closable } from '../../lib/attempts/route-attempt.ts'
 import type { Route } from '../../lib/core/route.ts'
-import type { Usage } from '../../lib/core/usage.ts'
 
-interface Answer {
+interface Answer extends Closable {
   readonly name: string
-  readonly close: () => void
 }
+
+const answerOf = (name: string): Answer =>
+  ({ name, reported: () => reportedBy(undefined), close: () => undefined })
 
 /** The outcome of each request to a model, in order; the last one repeats. */
 type Outcomes = Readonly<Record<string, ReadonlyArray<string | GatewayError> | undefined>>
@@ -41,7 +44,7 @@ function start (
           const outcome = all[Math.min(sent.filter(id => id === modelId).length, all.length - 1)]
           sent.push(modelId)
           if (typeof outcome !== 'string') throw outcome ?? new TypeError('no outcome')
-          return { name: outcome, close: () => undefined }
+          return answerOf(outcome)
         },
         billed: () => billed[modelId] ?? []
       }
@@ -152,7 +155,7 @@ t.test('a slow route gets a second request beside it', async t => {
       readsToEnd: false,
       billed: () => [],
       send: async ({ signal }) => {
-        if (providerId === 'two') return { name: 'second', close: () => undefined }
+        if (providerId === 'two') return answerOf('second')
         return await new Promise((_resolve, reject) => {
           signal?.addEventListener('abort', () => reject(new GatewayError('upstream_error')))
         })

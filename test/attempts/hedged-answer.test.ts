@@ -1,7 +1,8 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { hedge, hedgedAnswer, type Send } from '../../lib/attempts/hedged-answer.ts'
-import { RouteAttempt } from '../../lib/attempts/route-attempt.ts'
+import { RouteAttempt, type Closable } from '../../lib/attempts/route-attempt.ts'
+import { reportedBy, type Usage } from '../../lib/core/usage.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { route } from '../support/routes.ts'
 import { provider } from '../support/settings.ts'
@@ -9,7 +10,9 @@ import { routedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 
-interface Answer { readonly name: string, readonly close: () => void }
+interface Answer extends Closable { readonly name: string }
+
+const usage = { promptTokens: 7, completionTokens: 2, totalTokens: 9 }
 
 /** Two requests that end when the test says so. */
 function race () {
@@ -17,18 +20,25 @@ function race () {
   const health = new RouteHealth(() => 0)
   const begin = (id: string) => new RouteAttempt(call, provider('one'), { route: route(id) }, health)
   const closed: string[] = []
-  const answerOf = (name: string): Answer => ({ name, close: () => { closed.push(name) } })
+  const answerOf = (name: string): Answer =>
+    ({ name, reported: () => reportedBy(usage), close: () => { closed.push(name) } })
   const ends = { first: withResolvers<Answer>(), second: withResolvers<Answer>() }
+  const aborted: string[] = []
+  const send = (name: 'first' | 'second') => async (signal: AbortSignal): Promise<Answer> => {
+    signal.addEventListener('abort', () => aborted.push(name))
+    return await ends[name].promise
+  }
   let started = false
-  const raced = hedgedAnswer(call, begin('one/a'), 1, async () => await ends.first.promise, () => {
+  const raced = hedgedAnswer(call, begin('one/a'), 1, send('first'), () => {
     started = true
-    return { attempt: begin('two/b'), send: async () => await ends.second.promise }
+    return { attempt: begin('two/b'), send: send('second') }
   })
   return {
-    record: call.record, closed, raced,
+    record: call.record, aborted, closed, raced,
     both: async () => { await until(() => started, 'the second request') },
     succeed: (name: 'first' | 'second') => ends[name].resolve(answerOf(name)),
-    fail: (name: 'first' | 'second') => ends[name].reject(new GatewayError('upstream_error'))
+    fail: (name: 'first' | 'second', used?: Usage) =>
+      ends[name].reject(new GatewayError('upstream_error', { usage: used }))
   }
 }
 
@@ -44,6 +54,23 @@ t.test('the second answers: the call is its route\'s, and the first was slower',
   run.succeed('first')
   await until(() => run.closed.length > 0, 'the late answer to be closed')
   t.same(run.closed, ['first'])
+})
+
+t.test('what the request that lost has used is noted, by its error or by its late answer', async t => {
+  const names = ['first', 'second'] as const
+  for (const [index, loser] of names.entries()) {
+    for (const end of ['fail', 'succeed'] as const) {
+      const run = race()
+      await run.both()
+      run.succeed(names[1 - index] ?? loser)
+      await run.raced
+      t.same(run.aborted, [loser])
+      if (end === 'fail') run.fail(loser, usage)
+      else run.succeed(loser)
+      await until(() => run.record.wasted !== undefined, `the usage of the ${loser} request (${end})`)
+      t.same(run.record.wasted, [{ modelId: loser === 'first' ? 'one/a' : 'two/b', usage }])
+    }
+  }
 })
 
 t.test('the first answers after all', async t => {

@@ -11,11 +11,14 @@ import { ProviderFailure } from '../../lib/providers/provider-failure.ts'
 import { countTurns } from '../support/turns.ts'
 
 t.test('a response that was read to its end is one read', async t => {
-  const attempt = bufferedResponse(['a', 'b'])
+  const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
+  const events = [{ type: 'text-delta' }, { type: 'usage', usage }]
+  const attempt = bufferedResponse(events)
   t.same(
     [await attempt.next(), await attempt.next(), await attempt.next()],
-    [['a', 'b'], undefined, undefined]
+    [events, undefined, undefined]
   )
+  t.same(attempt.reported(), { usage, unreported: 0 })
   t.equal(attempt.sizeBytes(), 0)
   t.doesNotThrow(() => attempt.close())
 })

@@ -17,6 +17,7 @@ import {
 } from '../support/upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { settles, until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 import type { Adapter, Provider, StreamReader } from '../../lib/providers/provider.ts'
 import type { Test } from 'tap'
 
@@ -350,4 +351,45 @@ t.test('a caller who leaves cancels every request', async t => {
   }
   await until(() => api.lines.length === 2, 'two lines in the log')
   t.ok(api.lines.every(line => line['outcome'] === 'client_closed'))
+})
+
+t.test('what parts have used counts where another one fails after the first byte', async t => {
+  const { promise: reading, resolve: read } = withResolvers<undefined>()
+  const { api } = await start(t, (_request, number) => {
+    if (number === 0) return { headers: eventStream, pieces: [chatFrames(['a', 'b', 'c']).join('')] }
+    const pieces = (async function * () {
+      yield chatFrames(['d'])[1] ?? ''
+      await reading
+    })()
+    return { headers: eventStream, pieces, then: 'reset' }
+  })
+  const reader = (await api.post(path, { ...question, n: 2, stream: true })).body?.getReader()
+  let text = ''
+  for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+    text += Buffer.from(next.value).toString()
+    if (textsOf(text).join('').length === 4) read(undefined)
+  }
+  t.match(text, /event: error/)
+  await until(() => api.lines.length === 1, 'one line in the log')
+  const usage = api.lines[0]?.['usage']
+  t.match(usage, { completion: 3, estimated: true }, 'of the part that is complete: more than its text makes')
+  t.ok(Number(Reflect.get(Object(usage), 'prompt')) > 3, 'its prompt, and an estimate for the other part')
+})
+
+t.test('what each part has used that failed is noted, and what complete parts have', async t => {
+  const usage = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 }
+  const records: CallRecord[] = []
+  const upstream = await fakeUpstream((_request, number) => ({
+    pieces: [number === 0 ? chatAnswer('a') : JSON.stringify({ id: 'x', choices: [], usage })]
+  }))
+  const other = await fakeUpstream({ pieces: [chatAnswer('other')] })
+  t.teardown(upstream.close)
+  t.teardown(other.close)
+  const providers = [upstreamAt(upstream.url, 'deepseek', 'deepseek', { retries: 0 }), upstreamAt(other.url)]
+  const api = await testGateway(t, { providers }, {}, { observers: [({ record }) => records.push(record)] })
+  const response = await api.post(path, { messages: 'hi', model: [question.model, 'openai/gpt-5'], n: 3 })
+  t.match(await response.json(), { model: 'openai/gpt-5' })
+  await until(() => records.length === 1, 'the record of the call')
+  const wasted = records[0]?.wasted?.map(one => one.usage?.totalTokens)
+  t.same(wasted?.toSorted(), [18, 4])
 })

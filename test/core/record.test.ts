@@ -36,6 +36,13 @@ t.test('usage is that of all turns, each counted once however often it is report
   t.equal(record.usageEstimated, false)
 })
 
+t.test('counts of parts are noted up to those of their wholes, as costs have it', async t => {
+  const record = new CallRecord('chat')
+  noteUsage(record, { ...usage(10, 1), cachedTokens: 12, reasoningTokens: 3 }, undefined)
+  t.match(record.usage, { cachedTokens: 10, reasoningTokens: 1 })
+  t.match(record.answers, [{ usage: { cachedTokens: 10, reasoningTokens: 1 } }])
+})
+
 t.test('output adds up, and none so far is not zero', async t => {
   const record = new CallRecord('chat')
   noteOutput(record, 0)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { addUsage, possibleUsage } from '../../lib/core/usage.ts'
+import { addUsage, estimatedAnswer, possibleUsage, withinWholes } from '../../lib/core/usage.ts'
 
 const one = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
 
@@ -29,4 +29,31 @@ t.test('no usage are counts that cannot be, and zeros alone', async t => {
   t.equal(possibleUsage({ ...one, cachedTokens: 2e9 }), undefined)
   t.equal(possibleUsage({ promptTokens: 0, completionTokens: 0, totalTokens: 0 }), undefined)
   t.ok(possibleUsage({ promptTokens: 0, completionTokens: 0, totalTokens: 0, searches: 1 }))
+})
+
+t.test('an answer that was not reported in full counts what was, and at least a token for four characters', t => {
+  const reported = { promptTokens: 100, completionTokens: 7, totalTokens: 107, cachedTokens: 90 }
+  const known = { ...reported, promptTokens: 100 }
+  for (const [name, usage, unreported, characters, expected] of [
+    ['nothing was reported', undefined, 1, 9, { promptTokens: 50, completionTokens: 3, totalTokens: 53 }],
+    ['more than the text makes', reported, 0, 9, known],
+    ['less than the text makes', reported, 0, 40, { ...known, completionTokens: 10, totalTokens: 110 }],
+    ['one of three requests', reported, 2, 9, { ...known, promptTokens: 200, totalTokens: 207 }]
+  ] as const) t.same(estimatedAnswer({ usage, unreported }, 50, characters), expected, name)
+  t.end()
+})
+
+t.test('no kind of tokens counts more than the kind it is part of', t => {
+  t.equal(withinWholes(one), one, 'the same where nothing has to change')
+  t.same(
+    withinWholes({
+      promptTokens: 10, completionTokens: 5, totalTokens: 15,
+      cachedTokens: 12, cacheWriteTokens: 11, cacheWriteHourTokens: 20, reasoningTokens: 5
+    }),
+    {
+      promptTokens: 10, completionTokens: 5, totalTokens: 15,
+      cachedTokens: 10, cacheWriteTokens: 10, cacheWriteHourTokens: 10, reasoningTokens: 5
+    }
+  )
+  t.end()
 })

@@ -51,6 +51,6 @@ t.test('the events of a complete answer are returned, and what is none is an err
   })
   await t.rejects(
     ask(await providerThat(t, { headers: { 'content-type': 'application/json' }, pieces: ['<html>'] })),
-    SyntaxError
+    { code: 'upstream_invalid_response', acceptedByProvider: true }
   )
 })

@@ -159,13 +159,17 @@ t.test('a text that keeps the model from a verdict does not pass', async t => {
   }
 })
 
-t.test('a look that is given up is paid as an estimate, and one that fails is not', async t => {
+t.test('a look that is given up is paid as an estimate, and one that fails only where it is billed', async t => {
   const failing = await start(t, {
     judge: { status: 500, pieces: ['{}'] },
     more: { whenUnavailable: 'pass' }
   })
   t.match(await failing.ask('Hello'), { status: 200 })
   t.match(failing.rows, [{ cost_nano_usd: 1000 * 1000 + 10 * 2000, prompt_tokens: 1000, estimated: 0 }])
+  const nothing = JSON.stringify({ id: 'x', choices: [], usage })
+  const empty = await start(t, { judge: { pieces: [nothing] }, more: { whenUnavailable: 'pass' } })
+  t.match(await empty.ask('Hello'), { status: 200 })
+  t.match(empty.rows, [{ prompt_tokens: 2000, completion_tokens: 20, estimated: 0 }])
   const slow = await start(t, { judge: { silent: true }, more: { whenUnavailable: 'pass', timeoutMs: 100 } })
   t.match(await slow.ask('Hello'), { status: 200 })
   const [row] = slow.rows

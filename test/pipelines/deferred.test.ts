@@ -308,6 +308,15 @@ t.test('a completion that failed answers as the call would have, and goes on doi
   }
 })
 
+t.test('what a completion has used that cannot be read is on record with its fetch', async t => {
+  const usage = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 }
+  const completion = JSON.stringify({ id: 'x', choices: [], usage })
+  const { api } = await start(t, ({ method }) => (method === 'POST' ? accepted : { pieces: [completion] }))
+  t.equal((await fetched(api, await begin(api))).status, 502)
+  await until(() => api.lines.length === 2, 'the lines of both calls')
+  t.match(api.lines[1], { usage: { prompt: 7, completion: 2 } })
+})
+
 t.test(
   "a key that is refused at the fetch is the caller's if it was theirs, and is in no answer",
   async t => {

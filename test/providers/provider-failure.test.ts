@@ -5,11 +5,15 @@ import {
   invalidResponse,
   ProviderFailure,
   throwFailure,
+  usageOfError,
   type Failure,
   type FailureKind
 } from '../../lib/providers/provider-failure.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
+import { createProvider } from '../../lib/providers/index.ts'
+import { provider, providerSettings } from '../support/settings.ts'
+import type { Adapter } from '../../lib/providers/provider.ts'
 
 const own = new Secret('caller-key')
 
@@ -129,4 +133,45 @@ t.test('a reader states the failure it found, or that the response cannot be rea
       { kind: 'error', param: 'n' }
     ]
   )
+})
+
+t.test('an answer that is complete and is none says what it used', t => {
+  const chat = { model: 'm', messages: [{ role: 'user', content: 'hi' }] }
+  const noCall = { finish_reason: 'tool_calls', message: {} }
+  const chatUsage = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 }
+  const tokens = { input_tokens: 7, output_tokens: 2, total_tokens: 9 }
+  const filtered = { finishReason: 'IMAGE_SAFETY' }
+  const googleUsage = { promptTokenCount: 7, candidatesTokenCount: 2, totalTokenCount: 9 }
+  const embeddings = { model: 'm', input: ['a', 'b'] }
+  const prompt = { model: 'm', prompt: 'a cat' }
+  const answers = [
+    ['openai-compatible', 'chat', chat, { id: 'x', choices: [], usage: chatUsage }],
+    ['openai-compatible', 'chat', chat, { id: 'x', choices: [noCall], usage: chatUsage }],
+    ['anthropic', 'chat', chat, { content: [], stop_reason: 'tool_use', usage: tokens }],
+    ['google', 'chat', chat, { candidates: [{}], usageMetadata: googleUsage }],
+    ['google', 'images', prompt, { candidates: [filtered], usageMetadata: googleUsage }],
+    ['openai', 'images', prompt, { created: 1, data: [{}], usage: tokens }],
+    ['openai', 'chat', chat, { status: 'completed', usage: tokens }],
+    ['openai', 'embeddings', embeddings, { data: [{ index: 0, embedding: [1] }], usage: chatUsage }],
+    ['google', 'embeddings', embeddings, { embeddings: [{ values: [1] }], usageMetadata: googleUsage }]
+  ] as const
+  for (const [kind, capability, request, body] of answers) {
+    const { adapters } = createProvider(providerSettings('x', kind), provider('x').transport)
+    const adapter = adapters[capability] as Adapter<object, unknown> | undefined // any request is an object
+    const route = { providerId: 'x', model: 'm', modelId: 'x/m' }
+    const input = { request, route, quirks: {}, streamed: false }
+    const reader = adapter?.read({ status: 200, headers: {} }, input)
+    const read = (): unknown => {
+      if (reader?.as === 'json') return reader.read(body)
+      return reader?.as === 'bytes' ? reader.read(Buffer.from(JSON.stringify(body))) : undefined
+    }
+    let usage: unknown
+    try {
+      read()
+    } catch (error) {
+      usage = usageOfError(error)
+    }
+    t.match(usage, { promptTokens: 7 }, `${kind}: ${JSON.stringify(body)}`)
+  }
+  t.end()
 })

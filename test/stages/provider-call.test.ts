@@ -14,6 +14,7 @@ import { chatAnswer } from '../support/upstream.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { CallRecord } from '../../lib/core/record.ts'
+import type { ProviderSettings } from '../../lib/core/settings.ts'
 import type { ImageEvent } from '../../lib/core/events.ts'
 import type { RequestOf } from '../../lib/providers/provider.ts'
 import type { SendOptions, Transport, UpstreamRequest } from '../../lib/providers/provider.ts'
@@ -50,7 +51,7 @@ const hello: ChatInput = { model: 'one/m', messages: [{ role: 'user', content: '
 const busy = [503, '{"error":{"message":"busy"}}'] as const
 const fine = [200, chatAnswer('fine')] as const
 
-function services (transports: Record<string, Transport>, parts: { retries?: number } = {}) {
+function services (transports: Record<string, Transport>, parts: Partial<ProviderSettings> = {}) {
   return {
     providers: new Map(
       Object.entries(transports).map(([id, transport]) => [
@@ -293,5 +294,52 @@ t.test('the usage that a provider reports is known, however its answer ends', as
     t.same(isWasted ? record.wasted?.map(one => one.usage) : record.usage, isWasted ? [usage] : usage, name)
     t.same(isWasted ? record.usage : record.wasted, undefined, `${name}: once`)
     t.not(record.usageEstimated, true)
+  }
+})
+
+t.test('what was reported of a stream is known where it breaks off or is given up', async t => {
+  const chunk = (counts: object): string => sse({
+    id: 'x', choices: [{ index: 0, delta: { content: 'hello' } }], usage: { prompt_tokens: 7, ...counts }
+  })
+  const streams: ReadonlyArray<readonly [ProviderSettings['kind'], text: string, output: number]> = [
+    ['openai-compatible', chunk({ completion_tokens: 2, total_tokens: 9 }), 2],
+    ['xai', chunk({
+      completion_tokens: 2, total_tokens: 12, completion_tokens_details: { reasoning_tokens: 3 }
+    }), 5],
+    ['google', sse({
+      candidates: [{ content: { parts: [{ text: 'hello' }] } }],
+      usageMetadata: { promptTokenCount: 7, candidatesTokenCount: 2 }
+    }), 2],
+    ['anthropic', sse({ type: 'message_start', message: { id: 'x', usage: { input_tokens: 7 } } }) +
+      sse({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }) +
+      sse({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'hello' } }), 0]
+  ]
+  for (const [kind, text, output] of streams) {
+    for (const end of ['breaks', 'is given up']) {
+      const transport: Transport = {
+        send: async () => ({
+          status: 200,
+          headers: { 'content-type': 'text/event-stream' },
+          body: {
+            buffer: async () => Buffer.from(text),
+            cancel: () => undefined,
+            async * [Symbol.asyncIterator] () {
+              yield Buffer.from(text)
+              throw broken
+            }
+          }
+        })
+      }
+      const call = routedCall({ ...hello, stream: true })
+      const stage = chain(providerCall(services({ one: transport }, { kind }), 'chat'), recordUsage())
+      const batches = stage(once(call))[Symbol.asyncIterator]()
+      await batches.next()
+      if (end === 'breaks') await t.rejects(batches.next(), { code: 'upstream_stream_interrupted' })
+      else await batches.return?.()
+      const { usage, reported } = call.record
+      t.equal(usage, undefined, `${kind}: not all of it`)
+      const expected = { unreported: 0, usage: { promptTokens: 7, completionTokens: output } }
+      t.match(reported, expected, `${kind} ${end}`)
+    }
   }
 })

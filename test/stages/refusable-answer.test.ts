@@ -3,6 +3,7 @@ import { AbandonedAnswers } from '../../lib/attempts/abandoned-answers.ts'
 import { AnswerBatches } from '../../lib/attempts/answer-batches.ts'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
+import { reportedBy } from '../../lib/core/usage.ts'
 import { flatMap } from '../../lib/pipeline/stage.ts'
 import { RefusableAnswer } from '../../lib/stages/refusable-answer.ts'
 import { batchesOf, route, routedCall } from '../support/stages.ts'
@@ -71,6 +72,7 @@ t.test('an answer that is read on without its caller is never read twice at once
     next: async () => await (reads[begun++]?.promise ?? Promise.resolve(undefined)),
     isComplete: () => false,
     sizeBytes: () => 0,
+    reported: () => reportedBy(undefined),
     close: () => undefined
   }
   const answer = new RefusableAnswer<object, AnswerEvent>(call, flatMap(given => new AnswerBatches(given, {

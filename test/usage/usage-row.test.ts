@@ -106,6 +106,23 @@ t.test('what was not reported is estimated once a provider may have begun, and i
   t.same(estimate({ outcome: 'error', outputCharacters: 4 }), [50, 1, 1, 60_000])
 })
 
+t.test('what was reported of an answer that was cut counts, beside what its text makes', async t => {
+  const estimate = recordedEstimate({ countPrompt: () => 50 })
+  const cut = { estimate, outputCharacters: 40, outcome: 'error' } as const
+  t.match(rowOf({ ...cut, reported: { usage, unreported: 0 } }), {
+    prompt_tokens: 100, completion_tokens: 10, cached_tokens: 5, estimated: 1, cost_nano_usd: 200_000
+  })
+  const less = { promptTokens: 100, completionTokens: 1, totalTokens: 101 }
+  t.match(rowOf({ ...cut, reported: { usage: less, unreported: 1 } }), {
+    prompt_tokens: 150, completion_tokens: 10, cost_nano_usd: 250_000
+  })
+  const openTurn = { attempts: 0, outputCharacters: 40, countPrompt: () => 60 }
+  const loop = { ...cut, usage, usageEstimated: true, openTurn }
+  t.match(rowOf({ ...loop, reported: { usage: less, unreported: 0 } }), {
+    prompt_tokens: 200, completion_tokens: 11, estimated: 1
+  })
+})
+
 t.test('what requests used that were given up is counted, and kept apart', async t => {
   const wasted = [
     { modelId: 'one/m', usage: undefined },

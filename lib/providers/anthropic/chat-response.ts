@@ -1,5 +1,5 @@
 import { contentOf } from '../answer-parts.ts'
-import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
+import { ProviderFailure, invalidResponse, withReportedUsage } from '../provider-failure.ts'
 import { isContainer, nonEmptyText, objectOf } from '../../json/guards.ts'
 import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
@@ -23,11 +23,13 @@ export function readResponse (body: unknown, { request }: AdapterInput<ChatInput
   const reader = new ResponseReader(request)
   const events: ChatEvent[] = []
   reader.start(wire, false, events)
-  for (const [index, block] of contentOf(wire.content, 'the content').entries()) {
-    reader.startBlock(index, block, events)
-    reader.endBlock(index, events)
-  }
-  reader.finish(wire, events)
-  reader.end(events)
-  return events
+  return withReportedUsage(() => reader.usage.total(), () => {
+    for (const [index, block] of contentOf(wire.content, 'the content').entries()) {
+      reader.startBlock(index, block, events)
+      reader.endBlock(index, events)
+    }
+    reader.finish(wire, events)
+    reader.end(events)
+    return events
+  })
 }

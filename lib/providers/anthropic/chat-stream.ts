@@ -12,6 +12,7 @@ import { deltaName, textMessage } from './text-message.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
+import type { Usage } from '../../core/usage.ts'
 import type { AdapterInput, StreamReader } from '../provider.ts'
 import type { WireStreamEvent } from './wire.ts'
 
@@ -61,6 +62,10 @@ class ChatStream implements StreamReader<ChatEvent> {
   end (into: ChatEvent[]): void {
     if (!this.#reader.finished) throw new GatewayError('upstream_stream_interrupted')
     this.#reader.end(into)
+  }
+
+  usageSoFar (): Usage | undefined {
+    return this.#reader.usage.soFar()
   }
 
   #parse ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {

@@ -66,11 +66,15 @@ class MessageReader extends DirectReader {
     return this.#usage.total()
   }
 
+  override usageSoFar (): Usage | undefined {
+    return this.#usage.soFar()
+  }
+
   protected readAnswer (value: unknown, json: string, into: ChatEvent[]): string {
     const wire: WireAnswer = objectOf(value) ?? {}
     if (wire.type === 'error') throw new ProviderFailure(directError(inBandError(wire), undefined, json))
-    if (!Array.isArray(wire.content)) throw invalidResponse('no content')
     this.#usage.read(wire.usage)
+    if (!Array.isArray(wire.content)) throw invalidResponse('no content')
     this.#noteReason(wire.stop_reason)
     const blocks: readonly unknown[] = wire.content
     const content = blocks.map(block => this.#noteBlock(block, into))

@@ -41,11 +41,14 @@ export class UsageCount {
    */
   total (): Usage | undefined {
     // Half a report would make the cost next to nothing: what is used is estimated then.
-    if (this.#output === undefined || (this.#input === undefined && this.#cacheRead === undefined)) {
-      return undefined
-    }
+    return this.#output === undefined ? undefined : this.soFar()
+  }
+
+  /** Returns the same for an answer that was cut, of which the output may not have been reported. */
+  soFar (): Usage | undefined {
+    if (this.#input === undefined && this.#cacheRead === undefined) return undefined
     const promptTokens = (this.#input ?? 0) + (this.#cacheRead ?? 0) + (this.#cacheWrite ?? 0)
-    const completionTokens = this.#output
+    const completionTokens = this.#output ?? 0
     return possibleUsage({
       promptTokens,
       completionTokens,

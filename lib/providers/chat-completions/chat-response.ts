@@ -1,7 +1,7 @@
 import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { objectOf } from '../../json/guards.ts'
 import { partsOf } from '../answer-parts.ts'
-import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
+import { ProviderFailure, invalidResponse, withReportedUsage } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { ResponseReader } from './response-reader.ts'
@@ -14,7 +14,7 @@ import type { WireChoice } from './wire.ts'
  * Reads a complete response into events: `response-start` first, `usage` last.
  *
  * @throws ProviderFailure for a body that holds an error: some servers put it under status 200
- * @throws GatewayError `upstream_invalid_response` for one without choices
+ * @throws GatewayError `upstream_invalid_response` for one without choices, with the usage
  */
 export function readResponse (body: unknown, { request }: AdapterInput<ChatInput>): ChatEvent[] {
   const wire = objectOf(Array.isArray(body) ? body[0] : body)
@@ -23,13 +23,15 @@ export function readResponse (body: unknown, { request }: AdapterInput<ChatInput
   if (failure !== undefined) throw new ProviderFailure(failure)
   const reader = new ResponseReader(request)
   const events: ChatEvent[] = []
-  reader.read(wire, events)
-  if (!reader.anyChoice) throw invalidResponse('the response has no choices')
-  if (partsOf(wire['choices'], 'the list of choices').some(isHollow)) {
-    throw invalidResponse('a choice has no message')
-  }
-  reader.end(events)
-  return offersFunctionsOnly(request) ? asFunctionCall(events) : events
+  return withReportedUsage(() => reader.usage, () => {
+    reader.read(wire, events)
+    if (!reader.anyChoice) throw invalidResponse('the response has no choices')
+    if (partsOf(wire['choices'], 'the list of choices').some(isHollow)) {
+      throw invalidResponse('a choice has no message')
+    }
+    reader.end(events)
+    return offersFunctionsOnly(request) ? asFunctionCall(events) : events
+  })
 }
 
 /** Returns true for a choice that holds nothing and does not say that it was cut or filtered. */

@@ -11,6 +11,7 @@ import { StreamTemplate, type TextMessage } from '../text-template.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
+import type { Usage } from '../../core/usage.ts'
 import type { AdapterInput, StreamReader } from '../provider.ts'
 
 /**
@@ -60,6 +61,10 @@ class ChatStream implements StreamReader<ChatEvent> {
     const lenient = this.done && this.#lenient && this.#reader.anyChoice
     if (!this.#reader.complete && !lenient) throw new GatewayError('upstream_stream_interrupted')
     this.#reader.end(into)
+  }
+
+  usageSoFar (): Usage | undefined {
+    return this.#reader.usage
   }
 
   #readChunk (chunk: Record<string, unknown>, isError: boolean, data: string, into: ChatEvent[]): void {

@@ -79,7 +79,8 @@ export class ResponseReader {
   /** Indexes of choices that were not requested. */
   #spare: Set<number> | undefined
   #started = false
-  #usage: Usage | undefined
+  /** The last report. */
+  usage: Usage | undefined
 
   constructor (request: ResponseRequest) {
     this.#request = request
@@ -104,7 +105,7 @@ export class ResponseReader {
 
   read (answer: WireAnswer, events: ChatEvent[]): void {
     this.#start(answer, events)
-    this.#usage = laterUsage(this.#usage, usageIn(answer))
+    this.usage = laterUsage(this.usage, usageIn(answer))
     const choices: readonly WireChoice[] = partsOf(answer.choices, 'the list of choices')
     for (let position = 0; position < choices.length; position++) {
       this.#readChoice(choices[position], position, choices.length === 1, events)
@@ -133,7 +134,7 @@ export class ResponseReader {
         ...isContextFull && { isContextFull }
       })
     }
-    if (this.#usage !== undefined) events.push({ type: 'usage', usage: this.#usage })
+    if (this.usage !== undefined) events.push({ type: 'usage', usage: this.usage })
   }
 
   #start (answer: WireAnswer, events: ChatEvent[]): void {

@@ -1,4 +1,4 @@
-import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
+import { ProviderFailure, invalidResponse, withReportedUsage } from '../provider-failure.ts'
 import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
 import { objectOf } from '../../json/guards.ts'
@@ -11,7 +11,8 @@ import type { AdapterInput } from '../provider.ts'
  * refused prompt is one choice that the content filter ended.
  *
  * @throws ProviderFailure for a body that holds an error
- * @throws GatewayError `upstream_invalid_response` for one that holds neither candidates nor a refusal
+ * @throws GatewayError `upstream_invalid_response` for one that holds neither candidates nor a refusal; with
+ *   the usage
  */
 export function readResponse (body: unknown, input: AdapterInput<ChatInput>): ChatEvent[] {
   const wire = objectOf(Array.isArray(body) ? body[0] : body)
@@ -20,9 +21,11 @@ export function readResponse (body: unknown, input: AdapterInput<ChatInput>): Ch
   if (failure !== undefined) throw new ProviderFailure(failure)
   const reader = new ResponseReader(input.request)
   const events: ChatEvent[] = []
-  reader.read(wire, events)
-  if (!reader.any) throw invalidResponse('the response has no candidates')
-  if (reader.anyHollow) throw invalidResponse('a candidate is empty')
-  reader.end(events)
-  return events
+  return withReportedUsage(() => reader.usageSoFar, () => {
+    reader.read(wire, events)
+    if (!reader.any) throw invalidResponse('the response has no candidates')
+    if (reader.anyHollow) throw invalidResponse('a candidate is empty')
+    reader.end(events)
+    return events
+  })
 }

@@ -4,13 +4,14 @@ import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
-import { objectIn, parseData } from '../json-api.ts'
+import { objectIn, objectOrNothing, parseData } from '../json-api.ts'
 import { ResponseReader } from './response-reader.ts'
 import { StreamTemplate } from '../text-template.ts'
 import { textMessage } from './text-message.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
+import type { Usage } from '../../core/usage.ts'
 import type { AdapterInput, StreamReader } from '../provider.ts'
 
 /**
@@ -49,6 +50,11 @@ class ChatStream implements StreamReader<ChatEvent> {
     this.#readCounts()
     if (!this.#reader.isComplete) throw new GatewayError('upstream_stream_interrupted')
     this.#reader.end(into)
+  }
+
+  usageSoFar (): Usage | undefined {
+    this.#reader.readCounts(objectOrNothing(this.#unparsed ?? '') ?? {})
+    return this.#reader.usageSoFar
   }
 
   #parse (data: string, into: ChatEvent[]): void {

@@ -10,7 +10,7 @@ import { JsonCursor } from '../../json/json-cursor.ts'
 import { readVector } from '../../embeddings/read-vector.ts'
 import { jsonBody, jsonHeaders } from '../json-api.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { possibleUsage, usageOfTokens } from '../../core/usage.ts'
+import { possibleUsage, usageOfTokens, type Usage } from '../../core/usage.ts'
 import { inBandError, readError } from './errors.ts'
 import { countOf, objectOf } from '../../json/guards.ts'
 import type { BatchEmbedContentsRequest } from './wire.ts'
@@ -68,9 +68,11 @@ function readResponse (bytes: Buffer, adapterInput: AdapterInput<EmbeddingsReque
   cursor.end()
   if (vectors.length === 0) refuse(bytes)
   const count = textsOf(adapterInput).length
-  if (vectors.length !== count) throw invalidResponse(`${vectors.length} vectors for ${count} inputs`)
-  const tokens = objectOf(usage)?.['promptTokenCount']
-  return eventsOf(vectors, countOf(tokens))
+  const tokens = countOf(objectOf(usage)?.['promptTokenCount'])
+  if (vectors.length !== count) {
+    throw invalidResponse(`${vectors.length} vectors for ${count} inputs`).with({ usage: usageOf(tokens) })
+  }
+  return eventsOf(vectors, tokens)
 }
 
 function readVectors (cursor: JsonCursor, { request }: AdapterInput<EmbeddingsRequest>): Vector[] {
@@ -87,9 +89,13 @@ function readVectors (cursor: JsonCursor, { request }: AdapterInput<EmbeddingsRe
 
 function eventsOf (vectors: readonly Vector[], tokens: number | undefined): EmbeddingsEvent[] {
   const events: EmbeddingsEvent[] = [{ type: 'embeddings', vectors }]
-  const usage = tokens === undefined ? undefined : possibleUsage(usageOfTokens(tokens, 0))
+  const usage = usageOf(tokens)
   if (usage !== undefined) events.push({ type: 'usage', usage })
   return events
+}
+
+function usageOf (tokens: number | undefined): Usage | undefined {
+  return tokens === undefined ? undefined : possibleUsage(usageOfTokens(tokens, 0))
 }
 
 /** Some servers put an error under status 200. */

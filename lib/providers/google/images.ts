@@ -84,7 +84,7 @@ function aspectRatioOf (size: string | undefined): string | undefined {
  * Reads an answer into `image-answer`, then `usage`.
  *
  * @throws GatewayError `content_policy_violation` when a filter took the picture, and
- *   `upstream_invalid_response` when there is none for no reason
+ *   `upstream_invalid_response` when there is none for no reason; with the usage
  */
 function readImages (body: unknown): ImageEvent[] {
   const wire: GenerateContentResponse | undefined = objectOf(Array.isArray(body) ? body[0] : body)
@@ -92,11 +92,11 @@ function readImages (body: unknown): ImageEvent[] {
   const failure = inBandError({ ...wire })
   if (failure !== undefined) throw new ProviderFailure(failure)
   const data = objectsOf(wire.candidates).flatMap(({ content }) => objectsOf(content?.parts).flatMap(imageIn))
-  if (data.length === 0) throw noImage(wire)
+  const usage = wire.usageMetadata && readUsageMetadata(wire.usageMetadata, true)
+  if (data.length === 0) throw noImage(wire).with({ usage })
   const events: ImageEvent[] = [{
     type: 'image-answer', createdSeconds: nowSeconds(), data, about: {}
   }]
-  const usage = wire.usageMetadata && readUsageMetadata(wire.usageMetadata, true)
   if (usage !== undefined) events.push({ type: 'usage', usage })
   return events
 }

@@ -17,6 +17,7 @@ import { readUsageMetadata } from './usage.ts'
 import { numberOf, objectOf, nonEmptyText } from '../../json/guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent, ResponseStart } from '../../core/events.ts'
+import type { Usage } from '../../core/usage.ts'
 import type { AnswerPart, Candidate, GenerateContentResponse, UsageMetadata } from './wire.ts'
 
 /** One candidate: what has been read of it. */
@@ -80,13 +81,13 @@ export class ResponseReader {
       this.#started = true
       events.push(startOf(wire))
     }
+    this.readCounts(wire)
     const candidates: readonly Candidate[] = partsOf(wire.candidates, 'the list of candidates')
     for (const { number, candidate } of numbered(candidates)) {
       const choice = this.#choice(number, candidates.length === 1)
       if (choice !== undefined) this.#readCandidate(choice, candidate, events)
     }
     this.#blockReason ??= nonEmptyText(wire.promptFeedback?.blockReason)
-    this.readCounts(wire)
   }
 
   /** Reads running totals: each message repeats and corrects the one before. */
@@ -120,6 +121,11 @@ export class ResponseReader {
         [...this.#choices.values()].some(({ hasOutput }) => hasOutput)
       )
     if (usage !== undefined) events.push({ type: 'usage', usage })
+  }
+
+  /** The running totals of an answer that may not be complete. */
+  get usageSoFar (): Usage | undefined {
+    return this.#usage && readUsageMetadata(this.#usage)
   }
 
   /** True when the prompt itself was blocked: there are no candidates, and there will be none. */

@@ -12,7 +12,7 @@ import { jsonBody, jsonHeaders } from '../json-api.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { readUsage } from '../chat-completions/usage.ts'
 import { numberOf, objectOf } from '../../json/guards.ts'
-import { aboutInput, invalidResponse, throwFailure } from '../provider-failure.ts'
+import { aboutInput, invalidResponse, throwFailure, withReportedUsage } from '../provider-failure.ts'
 import type { Adapter, AdapterInput, UpstreamRequest } from '../provider.ts'
 import type { EmbeddingsEvent, Vector, VectorForm } from '../../core/events.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
@@ -53,8 +53,8 @@ function readResponse (bytes: Buffer, { request }: AdapterInput<EmbeddingsReques
   }
   cursor.end()
   if (items.length === 0) refuse(bytes)
-  const vectors = inOrder(items, countInputs(request.input))
   const reported = readUsage(usage)
+  const vectors = withReportedUsage(() => reported, () => inOrder(items, countInputs(request.input)))
   return [
     { type: 'embeddings', vectors },
     ...(reported === undefined ? [] : [{ type: 'usage' as const, usage: reported }])

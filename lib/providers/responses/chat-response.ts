@@ -2,9 +2,10 @@ import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { isContainer, objectOf } from '../../json/guards.ts'
 import { partsOf } from '../answer-parts.ts'
-import { invalidResponse } from '../provider-failure.ts'
+import { invalidResponse, withReportedUsage } from '../provider-failure.ts'
 import { failedResponse } from './errors.ts'
 import { ResponseReader, sealingAccount } from './response-reader.ts'
+import { responseUsage } from './usage.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { AdapterInput } from '../provider.ts'
@@ -21,10 +22,12 @@ export function readResponse (body: unknown, input: AdapterInput<ChatInput>): Ch
   const response = checkedResponse(body)
   const reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request), sealingAccount(input))
   const events: ChatEvent[] = []
-  reader.start(response, events)
-  reader.finish(response, events)
-  reader.end(events)
-  return events
+  return withReportedUsage(() => responseUsage(response), () => {
+    reader.start(response, events)
+    reader.finish(response, events)
+    reader.end(events)
+    return events
+  })
 }
 
 /** Returns a response that has not failed. */
@@ -34,6 +37,8 @@ export function checkedResponse (body: unknown): WireResponse & { readonly outpu
   if (status === 'failed' || status === 'cancelled' || (error !== undefined && error !== null)) {
     throw failedResponse(error, response)
   }
-  if (!isContainer(output)) throw invalidResponse('the response has no output')
-  return { ...response, output: partsOf(output, 'the output') }
+  return withReportedUsage(() => responseUsage(response), () => {
+    if (!isContainer(output)) throw invalidResponse('the response has no output')
+    return { ...response, output: partsOf(output, 'the output') }
+  })
 }

@@ -1,7 +1,7 @@
 import { readResponse as readDialectResponse } from '../chat-completions/chat-response.ts'
-import { ProviderFailure } from '../provider-failure.ts'
+import { ProviderFailure, usageOfError, withUsage } from '../provider-failure.ts'
 import { flatError } from './errors.ts'
-import { inclusiveUsage } from './usage.ts'
+import { inclusiveUsage, withInclusiveUsage } from './usage.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { AdapterInput } from '../provider.ts'
@@ -15,5 +15,10 @@ import type { AdapterInput } from '../provider.ts'
 export function readResponse (body: unknown, input: AdapterInput<ChatInput>): ChatEvent[] {
   const failure = flatError(body)
   if (failure !== undefined) throw new ProviderFailure(failure)
-  return readDialectResponse(body, input).map(inclusiveUsage)
+  try {
+    return readDialectResponse(body, input).map(withInclusiveUsage)
+  } catch (error) {
+    const usage = usageOfError(error)
+    throw usage === undefined ? error : withUsage(error, inclusiveUsage(usage))
+  }
 }

@@ -2,7 +2,7 @@ import { parseBounded } from '../../json/parse-bounded.ts'
 import { readStream as readDialectStream } from '../chat-completions/chat-stream.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { flatError } from './errors.ts'
-import { inclusiveUsage } from './usage.ts'
+import { inclusiveUsage, withInclusiveUsage } from './usage.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { AdapterInput, StreamReader } from '../provider.ts'
@@ -31,6 +31,10 @@ export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEv
       const from = into.length
       reader.end(into)
       correctUsage(into, from)
+    },
+    usageSoFar: () => {
+      const usage = reader.usageSoFar?.()
+      return usage && inclusiveUsage(usage)
     }
   }
 }
@@ -38,7 +42,7 @@ export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEv
 function correctUsage (events: ChatEvent[], from: number): void {
   for (let at = from; at < events.length; at++) {
     const event = events[at]
-    if (event?.type === 'usage') events[at] = inclusiveUsage(event)
+    if (event?.type === 'usage') events[at] = withInclusiveUsage(event)
   }
 }
 
