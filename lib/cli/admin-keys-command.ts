@@ -4,7 +4,8 @@
  */
 
 import { parseArgs } from 'node:util'
-import { roleNames, scopeNames, type Role, type Scope } from '../../schemas/admin/common.ts'
+import { roleNames, type Role, type Scope } from '../../schemas/admin/common.ts'
+import { scopeNames } from '../../schemas/admin/scope-names.ts'
 import { Accounts } from '../accounts/accounts.ts'
 import { commandLineActor } from '../accounts/audit-log.ts'
 import { loadSettings } from '../config/read-settings.ts'

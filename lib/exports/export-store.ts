@@ -63,6 +63,15 @@ export class ExportStore {
       .where('target', '=', target).where('state', '=', 'waiting').where('error', 'is not', null).execute())
   }
 
+  /** Counts the windows of a target whose time has come. */
+  async countDue (target: string): Promise<number> {
+    const { due } = await this.#query.selectFrom('usage_exports')
+      .select(({ fn }) => fn.countAll<number | string>().as('due'))
+      .where('target', '=', target).where('state', '=', 'waiting').where('next_at_ms', '<=', this.now())
+      .executeTakeFirstOrThrow()
+    return Number(due)
+  }
+
   /** Returns true while an attempt for a target has failed, and none has succeeded since. */
   async isFailing (target: string): Promise<boolean> {
     const row = await this.#query.selectFrom('usage_exports').select('from_ms').where('target', '=', target)

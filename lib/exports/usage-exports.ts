@@ -104,6 +104,22 @@ export class UsageExports {
     }
   }
 
+  /**
+   * Begins to write the files of a target whose time has come, also of those that wait after an attempt that
+   * failed.
+   *
+   * @returns how many there are; `undefined` where there is no such target
+   * @throws StoreError
+   */
+  async start (name: string): Promise<number | undefined> {
+    if (!this.#options.targets.has(name)) return undefined
+    const { store } = this.#options
+    await store.hurry(name)
+    const due = await store.countDue(name)
+    this.look()
+    return due
+  }
+
   /** Lists files, the newest first. */
   async list (target: string | undefined, page: PageRequest): Promise<UsageExportPage> {
     return await this.#options.store.list(target, page)

@@ -7,6 +7,7 @@
 
 import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import { OneOf } from '../nullable.ts'
+import { scopeNames } from './scope-names.ts'
 
 /** Returns the body of a request: an unknown field is an error, not a silent nothing. */
 export function Request<T extends TProperties> (properties: T, description?: string): TObject<T> {
@@ -65,20 +66,6 @@ export const roleNames = ['owner', 'admin', 'member', 'viewer'] as const
 export const Role = OneOf([...roleNames])
 export type Role = Static<typeof Role>
 
-/** Each part of the admin API has a scope to read and one to change, for admin keys. */
-const parts = [
-  'users',
-  'projects',
-  'keys',
-  'usage',
-  'calls',
-  'bodies',
-  'models',
-  'configuration',
-  'audit',
-  'alerts'
-] as const
-export const scopeNames = parts.flatMap(part => [`${part}:read`, `${part}:write`] as const)
 export const Scope = OneOf([...scopeNames])
 export type Scope = Static<typeof Scope>
 

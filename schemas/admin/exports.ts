@@ -2,7 +2,7 @@
 
 import { Type, type Static } from 'typebox'
 import { OneOf } from '../nullable.ts'
-import { Milliseconds, OrNull, Page, pageQuery, type QueryParameter } from './common.ts'
+import { Id, Milliseconds, OrNull, Page, pageQuery, Request, type QueryParameter } from './common.ts'
 
 export const UsageExport = Type.Object({
   target: Type.String({ description: 'Its name in `usage.exports`.' }),
@@ -24,6 +24,15 @@ export type UsageExport = Static<typeof UsageExport>
 
 export const UsageExportPage = Page(UsageExport)
 export type UsageExportPage = Static<typeof UsageExportPage>
+
+export const UsageExportRun = Request({ target: Id }, 'The target to write files for.')
+export type UsageExportRun = Static<typeof UsageExportRun>
+
+export const UsageExportsDue = Type.Object({
+  target: Type.String(),
+  due: Type.Integer({ description: 'Files whose time has come: they are written now, one after the other.' })
+})
+export type UsageExportsDue = Static<typeof UsageExportsDue>
 
 export const usageExportQuery = {
   target: { description: 'Only this target.', type: 'string' },

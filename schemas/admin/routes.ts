@@ -24,7 +24,7 @@ import {
   PlaygroundKey,
   PlaygroundKeyRequest
 } from './keys.ts'
-import { UsageExportPage, usageExportQuery } from './exports.ts'
+import { UsageExportPage, usageExportQuery, UsageExportRun, UsageExportsDue } from './exports.ts'
 import { AlertChannelList, AlertDelivery, AlertPage, alertQuery, AlertTest } from './alerts.ts'
 import { AuditPage, auditQuery } from './audit.ts'
 import { CallBodies } from './call-bodies.ts'
@@ -456,6 +456,14 @@ export const adminRoutes = {
     scope: 'usage:read',
     query: usageExportQuery,
     answer: UsageExportPage
+  },
+  'POST /admin/v1/usage-exports/run': {
+    operationId: 'runUsageExport',
+    summary: 'Write the files of a target whose time has come, also of those that wait after a failed attempt.',
+    role: 'admin',
+    scope: 'usage:write',
+    request: UsageExportRun,
+    answer: UsageExportsDue
   },
   'GET /admin/v1/calls.csv': {
     operationId: 'exportCalls',

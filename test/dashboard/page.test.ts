@@ -3,7 +3,7 @@
  * it.
  */
 
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Page } from 'playwright-core'
@@ -28,7 +28,7 @@ import { providerSettings, settings } from '../support/settings.ts'
 import { httpServer } from '../support/http-server.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { wavOf } from '../support/forms.ts'
-import { eventually } from '../support/until.ts'
+import { eventually, until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import { usageRowOf } from '../support/usage.ts'
 
@@ -788,6 +788,10 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     t.ok(has(/^accounting/, /\.csv1 records, /, /just now/, /written$/), texts.join(' | '))
     t.ok(has(/^warehouse/, /not written yet/, /failed1 attempt: .*ENOENT/, /next \w+ \d+, /), 'a failure')
     t.ok(has(/^accounting/, /not written yet/, /waitingnext /), 'what comes next')
+    mkdirSync(join(folder, 'gone'))
+    await page.getByRole('button', { name: 'Write the files of warehouse now' }).click()
+    await page.getByText('The files of warehouse are being written').waitFor()
+    await until(() => readdirSync(join(folder, 'gone')).length === 1, 'the file that had failed')
     t.same(await accessibilityFaults(page), [])
     t.same(faults, [])
     await page.context().close()

@@ -93,7 +93,8 @@ const cases: Readonly<Partial<Record<AdminRoute, Case>>> = {
   'GET /admin/v1/audit': { least: 'admin', scope: 'audit:read' },
   'GET /admin/v1/alerts': { least: 'admin', scope: 'alerts:read' },
   'GET /admin/v1/alerts/channels': { least: 'admin', scope: 'alerts:read' },
-  'POST /admin/v1/alerts/test': { least: 'admin', scope: 'alerts:write', body: {} }
+  'POST /admin/v1/alerts/test': { least: 'admin', scope: 'alerts:write', body: {} },
+  'POST /admin/v1/usage-exports/run': { least: 'admin', scope: 'usage:write', body: {} }
 }
 
 const roles = ['owner', 'admin', 'member', 'viewer'] as const
@@ -204,6 +205,7 @@ const acts: Readonly<
   'POST /admin/v1/admin-keys': { action: 'admin_key.create' },
   'DELETE /admin/v1/admin-keys/:key_id': { action: 'admin_key.revoke' },
   'POST /admin/v1/configuration': 'needs a file',
+  'POST /admin/v1/usage-exports/run': { action: 'usage_export.run' },
   'POST /admin/v1/alerts/test': { action: 'alert.test' }
 }
 
@@ -212,6 +214,10 @@ t.test('every change is in the audit log once, and no secret is', async t => {
   const page = 'https://ai.example.com'
   const { admin, database, user } = await adminGateway(t, {
     server: { ...settings().server, publicUrl: page },
+    usage: {
+      ...settings().usage,
+      exports: { files: { format: 'csv', gzip: false, every: 'hour', directory: t.testdir() } }
+    },
     alerts: {
       ...settings().alerts,
       webhooks: {
@@ -269,6 +275,7 @@ t.test('every change is in the audit log once, and no secret is', async t => {
   await change('POST /admin/v1/profile', { name: 'Ada' })
   await change('DELETE /admin/v1/sessions/:session_id', undefined, { session_id: session.id })
   await change('POST /admin/v1/alerts/test', { channel: 'webhooks.ops' })
+  await change('POST /admin/v1/usage-exports/run', { target: 'files' })
   const { challenge_id, options } = await change('POST /admin/v1/passkeys/options')
   const credential = passkeyDevice().create(options, page)
   const passkey = await change('POST /admin/v1/passkeys', { challenge_id, name: 'Laptop', credential })

@@ -92,15 +92,18 @@ t.test('files are listed with their state, and a failure is what is degraded', a
     { labels: { target: 'warehouse', result: 'failed' }, value: 1 }
   ])
   isAway = false
-  await place.database.query
-    .updateTable('usage_exports')
-    .set({ next_at_ms: 0 })
-    .where('error', 'is not', null)
-    .execute()
+  t.match(await send('POST /admin/v1/usage-exports/run', { target: 'warehouse' }), {
+    status: 200,
+    body: { target: 'warehouse', due: 1 }
+  })
   await until(async () => {
     look()
     return bucket.objects.size > 0 && gateway.services.usageExports?.failures.size === 0
   }, 'the object')
+  t.match((await send('GET /admin/v1/audit')).body.data[0], {
+    action: 'usage_export.run', subject: 'warehouse', after: { due: 1 }
+  })
+  t.equal((await send('POST /admin/v1/usage-exports/run', { target: 'other' })).status, 404)
   t.same(gateway.load().degraded, [])
   t.notMatch(JSON.stringify(await send('GET /admin/v1/configuration')), bucketKey.secretKey.reveal())
   t.equal((await send('GET /admin/v1/usage-exports?limit=0')).status, 400)

@@ -3,6 +3,7 @@
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
 import { Badge } from '../parts/badge.tsx'
+import { Button } from '../parts/button.tsx'
 import { Clip } from '../parts/clip.tsx'
 import { Code } from '../parts/code.tsx'
 import { Empty } from '../parts/empty.tsx'
@@ -11,8 +12,10 @@ import { More } from '../parts/more.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { Table, type Column } from '../parts/table.tsx'
+import { toast } from '../parts/toast.tsx'
 import { count, plural, size } from '../format/numbers.ts'
 import { dateTime, range } from '../format/time.ts'
+import { useAction } from '../state/action.ts'
 import { usePages } from '../state/pages.ts'
 
 type UsageExport = Answer<'GET /admin/v1/usage-exports'>['data'][number]
@@ -58,17 +61,37 @@ export function ExportsPage (): JSX.Element {
   const { rows, more, error, loading, reload } = usePages('exports', (cursor, signal) =>
     api('GET /admin/v1/usage-exports', { query: { cursor }, ...signal !== undefined && { signal } })
   )
+  const { run, busy, error: failure } = useAction()
   const hasTargets = error?.code !== 'not_found'
+  const tryAgain = ({ target }: UsageExport): void => {
+    void run(async () => {
+      await api('POST /admin/v1/usage-exports/run', { body: { target } })
+      toast(`The files of ${target} are being written`)
+      await reload()
+    })
+  }
+  const actions: Column<UsageExport> = {
+    title: 'Actions',
+    actions: true,
+    cell: each => {
+      const label = `Write the files of ${each.target} now`
+      return each.error !== null && (
+        <Button small busy={busy} label={label} onClick={() => tryAgain(each)}>
+          Try again
+        </Button>
+      )
+    }
+  }
   return (
     <Page title='Exports' subtitle='Files of usage records for folders and buckets, one for each hour or day.'>
       {hasTargets ? (
         <>
-          <Failure error={error} retry={() => void reload()} />
+          <Failure error={failure ?? error} retry={() => void reload()} />
           {error === undefined && (
             <section class='card'>
               <Table
                 label='Exports'
-                columns={columns}
+                columns={[...columns, actions]}
                 rows={rows}
                 id={({ target, from_ms: fromMs }) => `${target} ${fromMs}`}
                 stale={loading && rows !== undefined}

@@ -1,10 +1,9 @@
 /** The scopes of admin API keys. */
 
+import { scopeNames } from '../../../../schemas/admin/scope-names.ts'
 import type { Scope } from '../../../../schemas/admin/common.ts'
 
-const parts = ['users', 'projects', 'keys', 'usage', 'calls', 'models', 'configuration', 'audit'] as const
-
-export const scopes: readonly Scope[] = parts.flatMap(part => [`${part}:read`, `${part}:write`] as const)
+export const scopes: readonly Scope[] = scopeNames
 
 /** Leaves out what is no scope: a field of tags takes any text. */
 export function parseScopes (list: readonly string[]): Scope[] {
