@@ -174,7 +174,7 @@ const tools = {
     description: 'Deprecated form of `tool_choice`: `none`, `auto`, or a function.'
   }),
   mcp_servers: Nullable(ToolServers, {
-    description: 'MCP servers whose tools Headgate offers and executes.'
+    description: 'Tool servers whose tools Headgate offers and executes.'
   }),
   credentials: Nullable(Type.Union([Credential, Type.Array(Credential)]), {
     description: 'Credentials for tool servers, matched by connection name.'

@@ -114,7 +114,7 @@ export const AnswerMessage = Type.Object({
   refusal: orNull(Type.String()),
   tool_calls: Type.Optional(
     Type.Array(AnswerToolCall, {
-      description: 'Calls for the client to execute. Calls of MCP servers are never listed here.'
+      description: 'Calls for the client to execute. Calls of tool servers are never listed here.'
     })
   ),
   annotations: Type.Optional(Type.Array(Annotation)),
@@ -139,7 +139,7 @@ export const ToolServerFailure = Type.Object({
   message: Type.String(),
   code: Type.Optional(Type.String()),
   recommendation: Type.Optional(Type.String())
-}, { description: 'Error of an MCP server, with a recommendation.' })
+}, { description: 'Error of a tool server, with a recommendation.' })
 export type ToolServerFailure = Static<typeof ToolServerFailure>
 
 export const ToolServerResult = Type.Object({
@@ -149,7 +149,7 @@ export const ToolServerResult = Type.Object({
   is_error: Type.Boolean(),
   result: Type.Optional(Type.Unknown()),
   duration_ms: Type.Optional(Type.Number())
-}, { description: 'One call of a tool of an MCP server.' })
+}, { description: 'One call of a tool.' })
 export type ToolServerResult = Static<typeof ToolServerResult>
 
 export const ToolLoopStopped = Type.Object(
@@ -172,7 +172,7 @@ const toolServerFields = {
   ),
   mcp_server_errors: Type.Optional(
     MapOf(ToolServerFailure, {
-      description: 'MCP servers that failed, by name. Absent when none did.'
+      description: 'Tool servers that failed, by name. Absent when none did.'
     })
   ),
   mcp_tool_results: Type.Optional(Type.Array(ToolServerResult)),

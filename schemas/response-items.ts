@@ -142,9 +142,9 @@ const serverItems = [
     error: Nullable(Type.Unknown()),
     approval_request_id: Nullable(Type.String()),
     ...optionalId
-  }, { description: 'A call of a tool of an MCP server, with its result.' }),
+  }, { description: 'A call of a tool that Headgate ran, with its result.' }),
   Type.Object({ type: Type.Literal('mcp_list_tools'), server_label: Type.String(), ...optionalId }, {
-    description: 'The tools of an MCP server.'
+    description: 'The tools of a tool server.'
   }),
   Type.Object({
     type: Type.Literal('mcp_approval_request'),
@@ -152,7 +152,7 @@ const serverItems = [
     server_label: Type.String(),
     name: Type.String(),
     arguments: Type.String()
-  }, { description: 'A call of a tool of an MCP server that waits for consent. Send it back unchanged.' }),
+  }, { description: 'A call of a tool that waits for consent. Send it back unchanged.' }),
   Type.Object({
     type: Type.Literal('mcp_approval_response'),
     approval_request_id: Type.String({ minLength: 1 }),
@@ -302,7 +302,7 @@ export const OutputItem = Type.Union([
         Type.String({ description: 'The request for consent that was granted.' })
       )
     },
-    { description: 'A call of a tool of an MCP server, which Headgate executed.' }
+    { description: 'A call of a tool that Headgate ran.' }
   ),
   Type.Object(
     {
@@ -312,7 +312,7 @@ export const OutputItem = Type.Union([
       tools: Type.Array(AnyObject),
       error: Type.Optional(Type.Union([Type.String(), Type.Null()]))
     },
-    { description: 'The tools of an MCP server, or why they are missing.' }
+    { description: 'The tools of a tool server, or why they are missing.' }
   ),
   Type.Object(
     {
@@ -324,7 +324,7 @@ export const OutputItem = Type.Union([
     },
     {
       description:
-        'A call of a tool of an MCP server that waits for consent: send an `mcp_approval_response` with the same tools.'
+        'A call of a tool that waits for consent: send an `mcp_approval_response` with the same tools.'
     }
   )
 ])

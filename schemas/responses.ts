@@ -49,7 +49,7 @@ const McpTool = Type.Object({
   authorization: Nullable(Type.String()),
   allowed_tools: Nullable(Type.Union([Type.Array(Type.String()), AnyObject])),
   require_approval: Nullable(Type.Union([OneOf(['always', 'never']), AnyObject]))
-}, { description: 'An MCP server whose tools Headgate offers and executes.' })
+}, { description: 'A tool server whose tools Headgate offers and executes.' })
 export type McpTool = Static<typeof McpTool>
 
 /** A tool that OpenAI runs itself, by any other name. */

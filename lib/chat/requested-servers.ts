@@ -1,4 +1,4 @@
-/** Reads the MCP servers of a request into one shape: `mcp_servers` allows many. */
+/** Reads the tool servers of a request into one shape: `mcp_servers` allows many. */
 
 import type { ToolServerSpec, Credential } from '../../schemas/tools.ts'
 import type { ChatInput } from './input.ts'

@@ -90,7 +90,7 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     load: async () => (await import('./bench.ts')).bench
   }],
   ['tools', {
-    summary: 'list and call the tools of an MCP server',
+    summary: 'list and call the tools of a tool server (MCP)',
     load: async () => (await import('./tools.ts')).tools
   }]
 ])

@@ -1,4 +1,4 @@
-/** `headgate tools`: lists the tools of an MCP server, or calls one, without a model. */
+/** `headgate tools`: lists the tools of a tool server, or calls one, without a model. */
 
 import { parseArgs } from 'node:util'
 import { createToolServers, type OfferedTool, type OpenTools } from '../mcp/tool-servers.ts'
@@ -21,7 +21,7 @@ export const tools: Command = {
   usage: `Usage: headgate tools list URL|SLUG [OPTIONS]
        headgate tools call URL|SLUG TOOL ['ARGUMENTS AS JSON'] [OPTIONS]
 
-Lists or calls the tools of an MCP server. A slug is looked up in the configuration, then in the registry.
+Lists or calls the tools of a tool server. A slug is looked up in the configuration, then in the registry.
 
   -c, --config FILE
   -H, --header "NAME: VALUE"   sent to the server; repeatable
@@ -53,7 +53,7 @@ export function readArgs (given: readonly string[]): Invocation {
   if (action !== 'list' && action !== 'call') {
     throw wrongUsage(action === '' ? 'use list or call' : `unknown action "${action}"; use list or call`)
   }
-  if (server === '') throw wrongUsage('the URL or slug of an MCP server is required')
+  if (server === '') throw wrongUsage('the URL or slug of a tool server is required')
   if (action === 'call' && tool === '') throw wrongUsage('the name of a tool is required')
   if (action === 'list' ? tool !== '' : rest.length > 0) throw wrongUsage('too many arguments')
   const { config, json, header = [] } = values

@@ -69,9 +69,9 @@ export interface ApiKey {
   readonly endpoints?: readonly string[]
   /** Model ids or `provider/*` patterns the key may use; absent means all. */
   readonly models?: readonly string[]
-  /** Slugs of the MCP servers the key may use, `*` for all; absent means all. */
+  /** Slugs of the tool servers the key may use, `*` for all; absent means all. */
   readonly mcpServers?: readonly string[]
-  /** Absent means true for a key that may use all MCP servers, else false. */
+  /** Absent means true for a key that may use all tool servers, else false. */
   readonly mcpUrls?: boolean
   /**
    * True: it may use what is stored in the gateway's accounts at providers, which all keys share: files,

@@ -26,9 +26,9 @@ export interface NewKey {
   readonly endpoints?: readonly string[] | undefined
   /** Model ids or `provider/*` patterns it may use; absent means all. */
   readonly models?: readonly string[] | undefined
-  /** Slugs of the MCP servers it may use, `*` for all; absent means all. */
+  /** Slugs of the tool servers it may use, `*` for all; absent means all. */
   readonly mcpServers?: readonly string[] | undefined
-  /** Absent means true for a key that may use all MCP servers, else false. */
+  /** Absent means true for a key that may use all tool servers, else false. */
   readonly mcpUrls?: boolean | undefined
   /** True: it may use what is stored in the gateway's accounts at providers. Default: false. */
   readonly providerObjects?: boolean | undefined

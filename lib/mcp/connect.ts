@@ -1,5 +1,5 @@
 /**
- * Opens a session with an MCP server: over streamable HTTP, over the older SSE transport if the server
+ * Opens a session with a tool server: over streamable HTTP, over the older SSE transport if the server
  * does not support it, or with a child process for the operator's commands. The protocol version is
  * negotiated, from the newest revision down to 2024-11-05.
  *

@@ -1,5 +1,5 @@
 /**
- * Explains failures of MCP servers to the caller: which step failed, why, and what to do about it. The
+ * Explains failures of tool servers to the caller: which step failed, why, and what to do about it. The
  * server's own words are not repeated; they may hold anything.
  */
 
@@ -121,7 +121,7 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
   }
   return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
     'The tool server did not follow the MCP protocol.', {
-      recommendation: 'Check that the address is the endpoint of an MCP server.', cause: error
+      recommendation: 'Check that the address is the MCP endpoint of the server.', cause: error
     })
 }
 
@@ -217,7 +217,7 @@ function isNetworkError (link: unknown): boolean {
 }
 
 function adviceFor (status: number): string {
-  if (status === 404) return 'Check the address: no MCP server answers there.'
+  if (status === 404) return 'Check the address: no tool server answers there.'
   if (status === 429) return 'Try again later: the tool server limits its request rate.'
   return status >= 500 ? tryLater : 'Check the address and the headers of the server.'
 }

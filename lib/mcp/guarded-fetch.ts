@@ -1,5 +1,5 @@
 /**
- * Fetches from addresses that callers name: MCP servers, documents, images by URL. Nothing else connects
+ * Fetches from addresses that callers name: tool servers, documents, images by URL. Nothing else connects
  * to them.
  *
  * A name is looked up once, each of its addresses is checked, and the socket connects to a checked

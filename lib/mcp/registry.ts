@@ -1,5 +1,5 @@
 /**
- * Finds MCP servers by slug in a registry that implements the MCP Registry API.
+ * Finds tool servers by slug in a registry that implements the MCP Registry API.
  *
  * Registry names are reverse-DNS (`io.github.org/name`). Such a slug is looked up directly;
  * the slug `org/name` stands for the one name that equals it or ends with `.org/name`.

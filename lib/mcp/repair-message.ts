@@ -1,5 +1,5 @@
 /**
- * Repairs messages of MCP servers before the client library checks them. Its checks are all or nothing: one
+ * Repairs messages of tool servers before the client library checks them. Its checks are all or nothing: one
  * member that is null, or one odd tool, would cost all tools of a server or the result of a tool that was
  * run. What can be read is kept, what cannot be read is named.
  */

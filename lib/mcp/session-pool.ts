@@ -1,5 +1,5 @@
 /**
- * Keeps sessions with MCP servers, one per server and credential, shared by the calls that may share
+ * Keeps sessions with tool servers, one per server and credential, shared by the calls that may share
  * it. An idle session is closed after a while; when the pool is full, the one idle for longest.
  */
 

@@ -1,4 +1,4 @@
-/** Holds one open connection to an MCP server, which many calls use at once. */
+/** Holds one open connection to a tool server, which many calls use at once. */
 
 import type { Client, CallToolResult, Tool as ServerTool } from '@modelcontextprotocol/client'
 import { ToolServerFailure } from './failure.ts'

@@ -1,6 +1,6 @@
 /**
- * Makes HTTP answers of MCP servers conform to the protocol before the client library reads them: the content
- * type matches the body, messages are repaired, and every request gets an answer.
+ * Makes HTTP answers of tool servers conform to the protocol before the client library reads them: the
+ * content type matches the body, messages are repaired, and every request gets an answer.
  */
 
 import type { EventSourceMessage } from 'eventsource-parser'

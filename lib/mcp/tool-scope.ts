@@ -1,5 +1,5 @@
 /**
- * Decides which MCP servers a key may use.
+ * Decides which tool servers a key may use.
  *
  * A server is named by its slug, as the caller writes it, or by a URL of the caller's. A URL is never
  * covered by the slug of the server behind it: none of the operator's headers would go there.
@@ -10,7 +10,7 @@ import { requestedServers, type RequestedServer } from '../chat/requested-server
 import type { ApiKey } from '../core/key.ts'
 import type { ChatInput } from '../chat/input.ts'
 
-/** The rights of a key to MCP servers, and whose sessions they are. */
+/** The rights of a key to tool servers, and whose sessions they are. */
 export type ToolScope = Pick<ApiKey, 'id' | 'mcpServers' | 'mcpUrls'>
 
 interface ScopedCall {

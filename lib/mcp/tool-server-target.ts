@@ -1,7 +1,7 @@
 import type { Propagation } from '../core/call-trace.ts'
 import type { Secret } from '../core/secret.ts'
 
-/** Describes a resolved MCP server: how to reach it and what to send. */
+/** Describes a resolved tool server: how to reach it and what to send. */
 export interface ToolServerTarget {
   /** Names it in answers and credentials. */
   readonly name: string

@@ -1,5 +1,5 @@
 /**
- * Runs tools of MCP servers on behalf of a call.
+ * Runs tools of tool servers on behalf of a call.
  *
  * ```ts
  * const servers = createToolServers(settings)
@@ -104,7 +104,7 @@ export interface ToolOutcome {
 }
 
 /**
- * Bounds a message of an MCP server and all pages of its tool list from below, in bytes; results are cut
+ * Bounds a message of a tool server and all pages of its tool list from below, in bytes; results are cut
  * later.
  */
 const minAnswerBytes = 16 * 1024 * 1024

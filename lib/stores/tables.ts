@@ -15,9 +15,9 @@ export interface KeyTable {
   readonly endpoints: string | null
   /** JSON list of model ids and patterns; `null` means all. */
   readonly models: string | null
-  /** JSON list of slugs of MCP servers; `null` means all. */
+  /** JSON list of slugs of tool servers; `null` means all. */
   readonly mcp_servers: string | null
-  /** 0 or 1; `null` means 1 for a key that may use all MCP servers, else 0. */
+  /** 0 or 1; `null` means 1 for a key that may use all tool servers, else 0. */
   readonly mcp_urls: number | null
   /**
    * 1 for a key that may use files, containers and threads in the gateway's accounts at providers; else 0 or

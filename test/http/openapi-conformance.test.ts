@@ -412,7 +412,7 @@ t.test('stored responses', async () => {
   }
 })
 
-t.test('chat with tools of MCP servers', async t => {
+t.test('chat with tools of tool servers', async t => {
   const server = await startToolServer(t)
   const failed = await startToolServer(t, { status: 500 })
   for (const stream of [false, true]) {

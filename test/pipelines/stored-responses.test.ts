@@ -871,7 +871,7 @@ t.test('no tool of a server whose label is that of another one is run without co
   t.equal(server.counts['tools/call'], 1)
 })
 
-t.test('a choice may allow the tools of an MCP server, and leaves out what only OpenAI runs', async t => {
+t.test('a choice may allow the tools of a tool server, and leaves out what only OpenAI runs', async t => {
   const server = await startToolServer(t)
   const provider = await fakeUpstream({ pieces: [chatAnswer('Hi.')] })
   t.teardown(provider.close)

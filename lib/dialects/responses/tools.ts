@@ -24,7 +24,7 @@ export interface ReadTools {
  *
  * @param path of the list in the request, for errors
  * @param trusted names of the servers that the request has beside these, whose tools need no consent
- * @throws GatewayError `unsupported_value` for an MCP server without a URL of its own, or a filter by what
+ * @throws GatewayError `unsupported_value` for a tool server without a URL of its own, or a filter by what
  *   servers say of their tools; `invalid_value` for one with the label of another server
  */
 export function readTools (
@@ -172,7 +172,7 @@ function bearer (authorization: string): string {
 }
 
 /**
- * Returns the choice in the words of chat completions. Entries of `allowed_tools` that name an MCP server
+ * Returns the choice in the words of chat completions. Entries of `allowed_tools` that name a tool server
  * stay as they are until its tools are known.
  *
  * @param hasServers true when the request names any

@@ -295,7 +295,7 @@ t.test('tools of namespaces and free-form tools become functions, in the history
   ])
 })
 
-t.test("an MCP server of the caller's is one of those that are run here", async t => {
+t.test("a tool server of the caller's is one of those that are run here", async t => {
   const server = {
     type: 'mcp',
     server_label: 'docs',

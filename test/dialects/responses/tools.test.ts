@@ -45,7 +45,7 @@ t.test('tools of a namespace are offered one by one; those that only OpenAI runs
   t.equal(tools.length, 2)
 })
 
-t.test('an MCP server needs an address', async t => {
+t.test('a tool server needs an address', async t => {
   const server = {
     type: 'mcp',
     server_label: 'mine',

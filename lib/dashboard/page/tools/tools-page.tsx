@@ -20,7 +20,7 @@ export function ToolsPage (): JSX.Element {
     api('GET /admin/v1/tool-servers', { signal })
   )
   return (
-    <Page title='Tool servers' subtitle='MCP servers whose tools the gateway runs for any model.'>
+    <Page title='Tool servers' subtitle='Servers (MCP) whose tools the gateway runs for any model.'>
       <Failure error={error} retry={() => void reload()} />
       <div class='stack'>
         {data === undefined && error === undefined && (
