@@ -25,7 +25,7 @@ export interface PlannedAttempt {
   readonly waitMs: number
   /** True for another attempt at a model that has failed before. */
   readonly isRetry: boolean
-  /** The place of the provider's credential to use; absent where it has one only. */
+  /** The index of the provider's credential to use; absent where it has one only. */
   readonly credential?: number
 }
 
@@ -34,7 +34,7 @@ export interface AttemptPlanOptions {
   readonly keyId: string
   /** Returns how often a route may be tried again. */
   readonly retries: (route: Route) => number
-  /** Returns the place of the credential that a route is tried with first. Default: one is drawn. */
+  /** Returns the index of the credential that a route is tried with first. Default: one is drawn. */
   readonly credential?: (route: Route) => number | undefined
   /** The session of the call, which stays with a credential. Default: none */
   readonly session?: CallSession | undefined

@@ -31,7 +31,7 @@ export type TriedCall = Pick<
 >
 
 export interface RouteSendOptions {
-  /** The place of the gateway's credential to use, of several. */
+  /** The index of the gateway's credential to use, of several. */
   readonly credential: number | undefined
   /** The span of this request. */
   readonly span: ChildSpan | undefined

@@ -13,7 +13,7 @@ export interface SharedCooldown {
   readonly modelId?: string | undefined
   /** The gateway key for whose calls alone the model cools down. */
   readonly keyId?: string | undefined
-  /** The place of a credential, of several. */
+  /** The index of a credential, of several. */
   readonly credential?: number | undefined
   /** 0: it is over. */
   readonly forMs: number

@@ -18,7 +18,7 @@ export interface DirectRequest {
 }
 
 export interface FitOptions {
-  /** The place of the gateway's credential that is used, of several. */
+  /** The index of the gateway's credential that is used, of several. */
   readonly credential?: number | undefined
   /** True when the request is not to be sent in the caller's own words. */
   readonly isTranslated?: boolean

@@ -25,7 +25,7 @@ export function credentialOf (
     const credential = provider.authorize(undefined, index)
     const digest = accountDigest(provider, undefined, index)
     if (digest === account) return credential
-    // There are no more: none at all, or a custom provider with one credential for every place.
+    // There are no more: none at all, or a custom provider with one credential for every index.
     if (Object.keys(credential).length === 0 || digest === before) return undefined
     before = digest
   }

@@ -31,7 +31,7 @@ export class CredentialPool {
   readonly #now: () => number
   readonly #random: () => number
   #weights: readonly number[]
-  /** By the place of the credential, like the weights. */
+  /** By the index of the credential, like the weights. */
   readonly #notBeforeMs: number[] = []
   readonly #rejected: Array<Rejected | undefined> = []
 
@@ -52,7 +52,7 @@ export class CredentialPool {
   }
 
   /**
-   * Returns the place of a credential that is ready for a gateway key, drawn by weight; else of the one that
+   * Returns the index of a credential that is ready for a gateway key, drawn by weight; else of the one that
    * is ready first.
    *
    * @param session gets the same one as before. Default: it is drawn anew
@@ -72,7 +72,7 @@ export class CredentialPool {
   }
 
   /**
-   * Returns the place of another credential that is ready for a gateway key; `undefined` when there is none.
+   * Returns the index of another credential that is ready for a gateway key; `undefined` when there is none.
    */
   another (tried: ReadonlySet<number>, keyId: string): number | undefined {
     return this.#draw(

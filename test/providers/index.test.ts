@@ -22,7 +22,7 @@ t.test('a provider has the credential of its kind, and that of the caller in its
   )
 })
 
-t.test('of several credentials each has its place', async t => {
+t.test('of several credentials each has its index', async t => {
   const one = create({
     apiKeys: [
       { key: new Secret('a'), weight: 1 },
