@@ -16,7 +16,7 @@ import type { AnswerEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import type { Usage } from '../core/usage.ts'
 import type { AdapterInput, Provider } from '../providers/provider.ts'
-import type { MissingApis } from '../routing/route-health.ts'
+import type { MissingApis } from '../routing/missing-apis.ts'
 
 /** What the requests of one stage share. */
 export interface RequestDeps {

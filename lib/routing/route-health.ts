@@ -11,12 +11,12 @@ import { CredentialPool, isOfCredential } from './credential-pool.ts'
 import { ExtraRequestBudget } from './extra-request-budget.ts'
 import { Latencies } from './latencies.ts'
 import { LearnedCooldowns } from './learned-cooldowns.ts'
+import { MissingApis } from './missing-apis.ts'
 import { ModelCircuit, type ModelAttempt } from './model-circuit.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { ServedSessions } from './served-sessions.ts'
 import { ToolCallOrigins } from './tool-call-origins.ts'
 import type { SharedCooldown } from '../coordination/cooldown-exchange.ts'
-import type { Provider } from '../providers/provider.ts'
 
 /** Models whose failures are remembered: their names come from callers, so there is no end to them. */
 const maxCircuits = 1000
@@ -254,7 +254,7 @@ export class RouteHealth {
   /**
    * Mistakes of callers and of credentials say nothing about the model.
    *
-   * @param credential the place of the one that was used, of several
+   * @param credential the index of the one that was used, of several
    */
   failed (route: Route, attempt: ModelAttempt, failure: GatewayError, credential?: number): void {
     const { modelId, providerId } = route
@@ -266,7 +266,7 @@ export class RouteHealth {
       if (forMs > 0) this.#onCooldown?.({ providerId, credential, forMs, failingMs: 0 })
     } else if (budget.cooldownMs > 0) {
       this.#onCooldown?.({ providerId, forMs: budget.cooldownMs, failingMs: 0 })
-           }
+    }
     if (failure.fault !== 'transient') return
     const circuit = this.#circuit(modelId)
     this.#change(route, circuit, attempt.keyId, () => circuit.failed(attempt, this.#now()))
@@ -340,41 +340,4 @@ export class RouteHealth {
 function providerOf (name: string): string {
   const slash = name.indexOf('/')
   return slash === -1 ? name : name.slice(0, slash)
-}
-
-/** Milliseconds for which a server counts as one without the API: it may get it with an update. */
-export const missingMs = 15 * 60_000
-
-/**
- * Remembers the servers that turned out not to have the API of a dialect that their kind has. One that has
- * shown that it has the API never counts as such: what it says later is about the request. Of this process,
- * until the configuration is reloaded.
- */
-export class MissingApis {
-  readonly #now: () => number
-  readonly #served = new WeakSet<Provider>()
-  readonly #untilMs = new WeakMap<Provider, number>()
-
-  /** @param now milliseconds of a clock that never goes back */
-  constructor (now: () => number) {
-    this.#now = now
-  }
-
-  /** Notes that a direct request has succeeded. */
-  noteServed (provider: Provider): void {
-    this.#served.add(provider)
-  }
-
-  /**
-   * Notes that a server has said that it does not have the API, and the same request then succeeded
-   * translated.
-   */
-  noteMissing (provider: Provider): void {
-    this.#untilMs.set(provider, this.#now() + missingMs)
-  }
-
-  isMissing (provider: Provider): boolean {
-    const untilMs = this.#untilMs.get(provider)
-    return untilMs !== undefined && this.#now() < untilMs && !this.#served.has(provider)
-  }
 }
