@@ -4,7 +4,7 @@
 
 import { equal } from 'node:assert/strict'
 import { chat } from '../pipelines/chat.ts'
-import { sseReader } from '../lib/wire/sse.ts'
+import { sseReader } from '../lib/wire/sse-reader.ts'
 import { callOf } from './stages.bench.ts'
 import { eventCount, texts, completeText } from '../lib/load/answers.ts'
 import { dialects, type Dialect } from './support/dialects.ts'

@@ -6,7 +6,7 @@ import { toCompletion, type Completion } from '../lib/dialects/chat-completions/
 import { chatRequest } from '../lib/providers/chat-completions/chat-request.ts'
 import { readResponse } from '../lib/providers/chat-completions/chat-response.ts'
 import { readStream } from '../lib/providers/chat-completions/chat-stream.ts'
-import { sseReader } from '../lib/wire/sse.ts'
+import { sseReader } from '../lib/wire/sse-reader.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { sseEncode } from '../lib/stages/sse-encode.ts'
 import { batches, each, routedCall } from './stages.bench.ts'

@@ -9,7 +9,7 @@ import { cutName, isSlowRequest } from '../core/record.ts'
 import { ProviderFailure, invalidResponse, usageOfError, withUsage } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { sseReader } from '../wire/sse.ts'
+import { sseReader } from '../wire/sse-reader.ts'
 import { readErrorAnswer } from '../providers/error-body.ts'
 import {
   AnswerMemory,

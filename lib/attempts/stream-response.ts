@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse, pageInstead, usageOfError, withUsage } from '../providers/provider-failure.ts'
-import { sseReader, type StreamDecoder } from '../wire/sse.ts'
+import { sseReader, type StreamDecoder } from '../wire/sse-reader.ts'
 import { StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
 import {
   asInterrupted, readOrRefuse, usageIn, type AnswerMemory, type AnyEvent, type OpenResponse

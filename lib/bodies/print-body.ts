@@ -3,7 +3,7 @@
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseText } from '../json/parse-text.ts'
 import { printText } from '../json/print-in-turns.ts'
-import { sseReader } from '../wire/sse.ts'
+import { sseReader } from '../wire/sse-reader.ts'
 import { joinDeltas } from './join-deltas.ts'
 import { redactJson, type RedactedText } from './redact-json.ts'
 import type { CallBody } from '../../schemas/admin/call-bodies.ts'

@@ -5,7 +5,7 @@ export interface Reply {
   /**
    * A complete body is sent with its length; an iterable with back-pressure, one write per item.
    * An iterable that throws cuts the connection: to report an error, a stream must
-   * write its own error frame first (see `sseFrames` of `wire/sse`).
+   * write its own error frame first (see `sseFrames` of `wire/sse-frames`).
    */
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>
   /**

@@ -7,7 +7,7 @@ import type { EventSourceMessage } from 'eventsource-parser'
 import { isList, isObject, property } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { loadUndici } from '../net/load-undici.ts'
-import { sseReader } from '../wire/sse.ts'
+import { sseReader } from '../wire/sse-reader.ts'
 import {
   answers, isAnswer, noAnswer, noAnswerCode, noMemoryCode, repairMessage, type Listing, type SentRequest
 } from './repair-message.ts'

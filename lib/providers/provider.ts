@@ -27,7 +27,7 @@ import type { ImageRequest } from '../../schemas/images.ts'
 import type { RecordingInput, SpeechInput } from '../audio/input.ts'
 import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Quirks } from '../core/quirks.ts'
-import type { StreamDecoder } from '../wire/sse.ts'
+import type { StreamDecoder } from '../wire/sse-reader.ts'
 import type { SlowStreamSettings, Timeouts } from '../core/settings.ts'
 
 /** The id of a deferred completion, or the completion itself, which a provider may give at once. */

@@ -3,7 +3,7 @@
 import { PrintedJson, eventStreamHeaders, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
 import type { AnswerDialect, AnswerHead, AnswerStart, ChatBatch } from '../dialects/dialect.ts'
 import { printInTurns } from '../json/print-in-turns.ts'
-import { keepAliveComment, sseFrames } from '../wire/sse.ts'
+import { keepAliveComment, sseFrames } from '../wire/sse-frames.ts'
 import { withRestoredTexts } from './restored-texts.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import type { Batch } from '../core/batch.ts'

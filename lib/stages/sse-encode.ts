@@ -1,5 +1,5 @@
 import { chatCompletions } from '../dialects/chat-completions/index.ts'
-import { sseFrames } from '../wire/sse.ts'
+import { sseFrames } from '../wire/sse-frames.ts'
 import { answerStart } from '../replies/answer-reply.ts'
 import type { AnswerDialect, ChatBatch } from '../dialects/dialect.ts'
 import type { Stage } from '../pipeline/stage.ts'

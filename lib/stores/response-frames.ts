@@ -1,7 +1,7 @@
 /** Stores the streams of responses in the background, in frames as they are sent. */
 
 import type { Kysely } from 'kysely'
-import { splitFrames } from '../wire/sse.ts'
+import { splitFrames } from '../wire/sse-frames.ts'
 import type { LongTexts } from './long-texts.ts'
 import type { Tables } from './tables.ts'
 import type { UseStore } from './use-store.ts'

@@ -1,4 +1,4 @@
-import { sseReader } from '../../lib/wire/sse.ts'
+import { sseReader } from '../../lib/wire/sse-reader.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 
 /** Returns all events of a stream that arrives in these pieces. */

@@ -5,7 +5,7 @@ import {
   replaceFields,
   replaceFieldsIn
 } from '../../json/object-text.ts'
-import { sseFrame } from '../../wire/sse.ts'
+import { sseFrame } from '../../wire/sse-frames.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { AnswerStart } from '../dialect.ts'
 

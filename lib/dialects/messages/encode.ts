@@ -3,7 +3,7 @@
  * last.
  */
 
-import { sseEvent, sseFrame } from '../../wire/sse.ts'
+import { sseEvent, sseFrame } from '../../wire/sse-frames.ts'
 import { DirectFrames } from './direct-frames.ts'
 import { errorText } from './errors.ts'
 import { StreamEvents } from './stream-events.ts'

@@ -1,6 +1,6 @@
 import { TextChunks } from './text-chunks.ts'
 import { isRefused } from '../../core/errors.ts'
-import { errorFrame, endOfStream, sseData } from '../../wire/sse.ts'
+import { errorFrame, endOfStream, sseData } from '../../wire/sse-frames.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { FramePrinter } from '../../wire/frame-printer.ts'

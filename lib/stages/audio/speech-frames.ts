@@ -1,6 +1,6 @@
 /** Pieces of sound to the frames of an event stream: unnamed, each saying in `type` what it is. */
 
-import { endOfStream, sseData, sseFrames } from '../../wire/sse.ts'
+import { endOfStream, sseData, sseFrames } from '../../wire/sse-frames.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { SpeechEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'

@@ -5,7 +5,7 @@
  * piece that is all of it.
  */
 
-import { endOfStream, sseData, sseFrames } from '../../wire/sse.ts'
+import { endOfStream, sseData, sseFrames } from '../../wire/sse-frames.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { TranscriptEvent } from '../../core/events.ts'
 import type { TranscriptionStreamEvent } from '../../../schemas/transcription.ts'

@@ -5,7 +5,7 @@
  * with a name of their own. What a provider wrote goes out as it came; one frame is megabytes.
  */
 
-import { endOfStream, sseData, sseFrames } from '../../wire/sse.ts'
+import { endOfStream, sseData, sseFrames } from '../../wire/sse-frames.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { ImageEvent } from '../../core/events.ts'
 import type { Stage } from '../../pipeline/stage.ts'

@@ -3,7 +3,7 @@ import { toCompletion, foldChunks } from '../../../lib/dialects/chat-completions
 import type { ChatEvent } from '../../../lib/core/events.ts'
 import fc from 'fast-check'
 import { ChunkBuilder, type Chunk } from '../../../lib/dialects/chat-completions/chunk.ts'
-import { sseReader } from '../../../lib/wire/sse.ts'
+import { sseReader } from '../../../lib/wire/sse-reader.ts'
 import { normalise } from '../../../lib/stages/normalise.ts'
 import { sseEncode } from '../../../lib/stages/sse-encode.ts'
 import { routedCall } from '../../support/stages.ts'

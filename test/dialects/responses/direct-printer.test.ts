@@ -2,7 +2,7 @@ import t from 'tap'
 import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
 import { startedResponse } from '../../../lib/dialects/responses/response-object.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
-import { endOfStream } from '../../../lib/wire/sse.ts'
+import { endOfStream } from '../../../lib/wire/sse-frames.ts'
 import {
   lastFrames,
   printedText,

@@ -1,0 +1,104 @@
+/**
+ * Prints event streams: one message as a frame, and the batches of an answer as frames, whatever their events
+ * are and however they are printed. `sse-reader` reads them.
+ */
+
+import { asGatewayError, type GatewayError } from '../core/errors.ts'
+import { noteError } from '../core/record.ts'
+import type { Batch } from '../core/batch.ts'
+import type { AuthedCall } from '../core/call.ts'
+import type { FramePrinter } from './frame-printer.ts'
+import { transform, type Stage } from '../pipeline/stage.ts'
+import type { Transformer } from '../pipeline/fused-stages.ts'
+
+/** Returns one unnamed message; `data` is a single line. */
+export function sseData (data: string): string {
+  return `data: ${data}\n\n`
+}
+
+/** A comment without an empty line after it, which some clients take for an empty event. */
+export const keepAliveComment = ': ping\n'
+
+/** The message after the last one, as OpenAI's clients expect it. */
+export const endOfStream = sseData('[DONE]')
+
+/** Returns the messages of a text of ours one by one, each with its end. */
+export function splitFrames (text: string): string[] {
+  return text.split('\n\n').slice(0, -1).map(frame => `${frame}\n\n`)
+}
+
+/** Returns one message with data of any number of lines, named or not. */
+export function sseFrame (event: string | undefined, data: string): string {
+  const lines = data.includes('\n') ? data.replaceAll('\n', '\ndata: ') : data
+  return event === undefined ? sseData(lines) : sseEvent(event, lines)
+}
+
+/** Returns one named message; official clients throw on `error` and drop every other name. */
+export function sseEvent (event: string, data: string): string {
+  return `event: ${event}\ndata: ${data}\n\n`
+}
+
+/**
+ * Prints batches as frames. The last frame waits until the call is on record: a caller may take it for the
+ * end of the answer. An error after the first batch becomes the last message; an earlier one is thrown, so
+ * that it can be a status. Once the caller has left, the text just ends.
+ *
+ * @param printerOf makes the printer of an answer, given its first batch
+ */
+export function sseFrames<B extends Batch<unknown, unknown>> (
+  printerOf: (first: B) => FramePrinter<B['events'][number]>
+): Stage<B, string> {
+  return transform<B, string>(() => new EventStream(printerOf))
+}
+
+class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, string> {
+  readonly #printerOf: (first: B) => FramePrinter<B['events'][number]>
+  #printer: FramePrinter<B['events'][number]> | undefined
+  #call: AuthedCall | undefined
+  #end: string | undefined
+
+  constructor (printerOf: (first: B) => FramePrinter<B['events'][number]>) {
+    this.#printerOf = printerOf
+  }
+
+  push (batch: B): string | undefined {
+    this.#call = batch.call
+    this.#printer ??= this.#printerOf(batch)
+    const text = this.#printer.print(batch.events)
+    return text === '' ? undefined : text
+  }
+
+  end (): undefined {
+    try {
+      this.#end = this.#printer?.end()
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  fail (error: unknown): undefined {
+    const call = this.#call
+    if (call === undefined || this.#printer === undefined) throw error
+    const failure = asGatewayError(error)
+    // The reason why the call was aborted says more than the error of its stream.
+    const outcome = noteError(call.record, call.signal.aborted ? call.signal.reason : failure)
+    if (outcome !== 'error') return
+    this.#end = this.#printer.fail?.(failure, call) ?? errorFrame(failure)
+  }
+
+  /** Yields the frames of the end. Each waits for the next one, and the last for the record. */
+  async * last (): AsyncGenerator<string> {
+    let frame = this.#end ?? ''
+    for await (const next of this.#printer?.last?.() ?? []) {
+      if (frame !== '') yield frame
+      frame = next
+    }
+    await this.#call?.recordAnswer?.(this.#call)
+    if (frame !== '') yield frame
+  }
+}
+
+/** Returns the last message of an answer that broke off, as OpenAI's clients read it. */
+export function errorFrame (failure: GatewayError): string {
+  return sseEvent('error', JSON.stringify(failure.toBody()))
+}

@@ -1,0 +1,63 @@
+import t from 'tap'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { sseFrames } from '../../lib/wire/sse-frames.ts'
+import { batchesOf, collect, routedCall } from '../support/stages.ts'
+
+const frames = sseFrames<Parameters<Parameters<typeof sseFrames>[0]>[0]>(({ call }) => ({
+  print: events => events.length === 0 ? '' : `data: ${call.id} ${events.join()}\n\n`,
+  end: () => 'data: end\n\n'
+}))
+
+t.test('frames of all batches, then what the printer ends with', async t => {
+  t.same(await collect(frames(batchesOf(routedCall({}), [['a'], [], ['b', 'c']]))), [
+    'data: call-1 a\n\n',
+    'data: call-1 b,c\n\n',
+    'data: end\n\n'
+  ])
+})
+
+t.test('no answer at all is no stream', async t => {
+  t.same(await collect(frames(batchesOf(routedCall({}), []))), [])
+})
+
+t.test('a failure after the first batch is the last message, and is on record', async t => {
+  const call = routedCall({})
+  const failure = new GatewayError('upstream_stream_interrupted', { cause: 'why' })
+  t.same(await collect(frames(batchesOf(call, [['a']], failure))), [
+    'data: call-1 a\n\n', `event: error\ndata: ${JSON.stringify(failure.toBody())}\n\n`
+  ])
+  t.strictSame(
+    [call.record.outcome, call.record.errorCode, call.record.cause],
+    ['error', 'upstream_stream_interrupted', 'why']
+  )
+})
+
+t.test('a failure before it is thrown', async t => {
+  const failure = new GatewayError('upstream_error')
+  await t.rejects(collect(frames(batchesOf(routedCall({}), [], failure))), failure)
+})
+
+t.test('why a call was ended says more than what broke off because of it', async t => {
+  const aborted = (code: 'timeout' | 'client_closed_request'): AbortSignal =>
+    AbortSignal.abort(new GatewayError(code))
+  const late = routedCall({}, { signal: aborted('timeout') })
+  t.equal((await collect(frames(batchesOf(late, [['a']], new Error('socket closed'))))).length, 2)
+  t.equal(late.record.errorCode, 'timeout')
+  const left = routedCall({}, { signal: aborted('client_closed_request') })
+  t.same(
+    await collect(frames(batchesOf(left, [['a']], new Error('socket closed')))),
+    ['data: call-1 a\n\n'],
+    'a caller who has left is sent nothing'
+  )
+  t.equal(left.record.outcome, 'client_closed')
+})
+
+t.test('a printer may have its own way to say that an answer failed', async t => {
+  const own = sseFrames<Parameters<Parameters<typeof sseFrames>[0]>[0]>(() => ({
+    print: () => 'data: a\n\n', end: () => '', fail: ({ code }, { id }) => `data: ${id} ${code}\n\n`
+  }))
+  t.same(await collect(own(batchesOf(routedCall({}), [['a']], new GatewayError('upstream_error')))), [
+    'data: a\n\n',
+    'data: call-1 upstream_error\n\n'
+  ])
+})
