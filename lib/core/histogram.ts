@@ -57,8 +57,4 @@ export class Histogram {
       ...this.#exemplars !== undefined && { exemplars: { ...this.#exemplars } }
     }
   }
-
-  get isEmpty (): boolean {
-    return this.#counts.every(count => count === 0)
-  }
 }

@@ -65,11 +65,11 @@ t.test('a call counts with what it used, its attempts and its fallback', async t
     `headgate_tokens_total{${all},direction="output"} 4`,
     `headgate_cached_tokens_total{${all}} 1`,
     `headgate_cost_usd_total{${all}} 2`,
-    'headgate_attempts_total{model="one/a",provider="one",outcome="upstream_error"} 2',
-    'headgate_attempts_total{model="two/b",provider="two",outcome="ok"} 1',
     `headgate_retries_total{${all}} 1`,
     `headgate_hedges_total{${all}} 1`,
     `headgate_fallbacks_total{${all}} 1`,
+    'headgate_attempts_total{model="one/a",provider="one",outcome="upstream_error"} 2',
+    'headgate_attempts_total{model="two/b",provider="two",outcome="ok"} 1',
     'headgate_failed_attempts_total{model="one/a",provider="one",reason="circuit_open"} 1',
     'headgate_limits_refused_total{limit="tokens"} 1'
   ])
