@@ -36,6 +36,8 @@ export interface Checker {
 }
 
 export class LiveConfiguration {
+  /** True while the configuration that was read last cannot be used. */
+  isInvalid = false
   readonly #sources: ConfigSources
   readonly #started: AppliedConfiguration
   #current: AppliedConfiguration
@@ -60,6 +62,7 @@ export class LiveConfiguration {
       needs_restart: restartOnlyChanges(this.#started.settings, next.settings)
     }
     this.#current = next
+    this.isInvalid = false
     this.#reloads = [reload, ...this.#reloads].slice(0, maxReloads)
     return reload
   }

@@ -68,78 +68,62 @@ export interface Serving {
  *
  * @throws StoreError, or CommandError when the address cannot be used; nothing is left open
  */
-export async function serve (
-  { sources, started, current = started, log, limiter, ...options }: ServeOptions
-): Promise<Serving> {
-  const inEffect = (configuration: AppliedConfiguration): Settings =>
-    keepRestartOnly(started.settings, configuration.settings)
-  const settings = inEffect(current)
+export async function serve (options: ServeOptions): Promise<Serving> {
   const closing: Closing = []
   const close = async (): Promise<void> => {
     for (const end of closing.splice(0).toReversed()) await end()
   }
   try {
-    const { database, usageDatabase, coordination, keys } = await openStores(settings, closing, {
-      log,
-      without: () => gateway.services.settings.limits.withoutCoordination
-    })
-    const key = await options.prepare?.(keys)
-    const linkToken = await options.prepareLink?.(database)
-    const exports: Exports = { logs: await exportLogs(settings, log, closing) }
-    const metrics = createMetrics(settings, () => gateway, exports)
-    let isInvalid = false
-    const configuration = new LiveConfiguration(sources, started, current)
-    const gateway: Gateway = await createGateway(settings, {
-      configuration,
-      keys,
-      keyStore: keys,
-      log,
-      database,
-      usageDatabase,
-      degraded: () => [
-        ...(isInvalid ? ['configuration'] : []),
-        ...(keys.isStale() ? ['keys'] : []),
-        ...(coordination?.load().isAway === true ? ['coordination'] : [])
-      ],
-      observers: metrics === undefined ? [] : [metrics.observe],
-      ...(coordination === undefined
-        ? limiter !== undefined && { limiter }
-        : { limiter: coordination.limiter, coordination })
-    })
-    closing.push(gateway.close)
-    if (metrics !== undefined) {
-      await serveFamilies(settings, () => metrics.families(), { log, closing, ...options })
-      exports.metrics = await exportFamilies(settings, () => metrics.families(), log, closing)
-    }
-    const address = await listen(gateway, settings.server, options.waitToListen)
-    const reload = async (next: AppliedConfiguration): Promise<void> => {
-      keys.replaceConfigured(next.settings.keys) // first, so that removed keys are refused at once
-      await gateway.reload(inEffect(next))
-      log.level = next.settings.server.logLevel
-      const { changed, needs_restart: entries } = configuration.reloaded(next)
-      isInvalid = false
-      metrics?.noteReload('ok')
-      options.onReload?.(next)
-      log.info({ changed, pid: process.pid }, 'configuration reloaded')
-      if (entries.length > 0) log.warn({ entries }, 'these settings require a restart')
-    }
-    const watch = watchForChanges({
-      sources,
-      inUse: current,
-      reload,
-      onInvalid: () => {
-        isInvalid = true
-        metrics?.noteReload('failed')
-      },
-      log
-    })
-    closing.push(() => watch?.close())
-    logUncaught(log)
-    return { gateway, address, key, linkToken, close }
+    return { ...await openServing(options, closing), close }
   } catch (error) {
     await close()
     throw error
   }
+}
+
+async function openServing (
+  { sources, started, current = started, log, limiter, ...options }: ServeOptions,
+  closing: Closing
+): Promise<Omit<Serving, 'close'>> {
+  const settings = keepRestartOnly(started.settings, current.settings)
+  const { database, usageDatabase, coordination, keys } = await openStores(settings, closing, {
+    log,
+    without: () => gateway.services.settings.limits.withoutCoordination
+  })
+  const key = await options.prepare?.(keys)
+  const linkToken = await options.prepareLink?.(database)
+  const exports: Exports = { logs: await exportLogs(settings, log, closing) }
+  const metrics = createMetrics(settings, () => gateway, exports)
+  const configuration = new LiveConfiguration(sources, started, current)
+  const gateway: Gateway = await createGateway(settings, {
+    configuration,
+    keys,
+    keyStore: keys,
+    log,
+    database,
+    usageDatabase,
+    degraded: () => [
+      ...(configuration.isInvalid ? ['configuration'] : []),
+      ...(keys.isStale() ? ['keys'] : []),
+      ...(coordination?.load().isAway === true ? ['coordination'] : [])
+    ],
+    observers: metrics === undefined ? [] : [metrics.observe],
+    ...(coordination === undefined
+      ? limiter !== undefined && { limiter }
+      : { limiter: coordination.limiter, coordination })
+  })
+  closing.push(gateway.close)
+  if (metrics !== undefined) {
+    await serveFamilies(settings, () => metrics.families(), { log, closing, ...options })
+    exports.metrics = await exportFamilies(settings, () => metrics.families(), log, closing)
+  }
+  const address = await listen(gateway, settings.server, options.waitToListen)
+  const watch = watchForChanges({
+    sources, started, current, gateway, keys, configuration, metrics, onReload: options.onReload, log
+  })
+  closing.push(() => watch?.close())
+  logUncaught(log)
+  return { gateway, address, key, linkToken }
 }
 
 interface Stores {
@@ -276,23 +260,27 @@ async function exportFamilies (
   return exported
 }
 
-interface Watching {
-  readonly sources: ConfigSources
-  readonly inUse: AppliedConfiguration
-  readonly reload: (next: AppliedConfiguration) => Promise<void>
-  /** Called when the files hold a configuration that cannot be used. */
-  readonly onInvalid: () => void
-  readonly log: Log
+interface Watching extends Required<Pick<ServeOptions, 'sources' | 'started' | 'current' | 'log'>> {
+  readonly gateway: Gateway
+  readonly keys: KeyStore
+  readonly configuration: LiveConfiguration
+  readonly metrics: Metrics | undefined
+  readonly onReload: ServeOptions['onReload'] | undefined
 }
 
 /** Watches the configuration; without it the gateway still runs. */
-function watchForChanges ({ sources, inUse, reload, onInvalid, log }: Watching): SettingsWatch | undefined {
+function watchForChanges (watching: Watching): SettingsWatch | undefined {
+  const { sources, current, configuration, metrics, log } = watching
+  const onInvalid = (): void => {
+    configuration.isInvalid = true
+    metrics?.noteReload('failed')
+  }
   try {
     return watchSettings(
       sources,
       (_settings, warnings, { settings, hasFile, hasEntries, text }) => {
         logWarnings(warnings, log)
-        reload({ settings, hasFile, hasEntries, text }).catch((error: unknown) => {
+        reload({ settings, hasFile, hasEntries, text }, watching).catch((error: unknown) => {
           onInvalid()
           log.error(
             { cause: loggableError(error) },
@@ -307,12 +295,27 @@ function watchForChanges ({ sources, inUse, reload, onInvalid, log }: Watching):
           'invalid configuration; keeping the current one'
         )
       },
-      inUse
+      current
     )
   } catch (error) {
     log.warn({ cause: loggableError(error) }, 'cannot watch the configuration; changes need a restart')
     return undefined
   }
+}
+
+/** Applies a new configuration, but for what requires a restart. */
+async function reload (
+  next: AppliedConfiguration,
+  { started, gateway, keys, configuration, metrics, onReload, log }: Watching
+): Promise<void> {
+  keys.replaceConfigured(next.settings.keys) // first, so that removed keys are refused at once
+  await gateway.reload(keepRestartOnly(started.settings, next.settings))
+  log.level = next.settings.server.logLevel
+  const { changed, needs_restart: entries } = configuration.reloaded(next)
+  metrics?.noteReload('ok')
+  onReload?.(next)
+  log.info({ changed, pid: process.pid }, 'configuration reloaded')
+  if (entries.length > 0) log.warn({ entries }, 'these settings require a restart')
 }
 
 /** Logs that the system allows too few open files for the callers that may connect. */
