@@ -13,7 +13,7 @@ import { aliasEndpoints } from '../pipelines/aliases.ts'
 import { dashboardEndpoints } from '../pipelines/dashboard.ts'
 import { createEndpoints } from '../pipelines/index.ts'
 import { errorFormatOf } from './dialects/error-format.ts'
-import { CallRecords, type CallObserver } from './gateway/call-records.ts'
+import { CallHistory, type CallObserver } from './gateway/call-history.ts'
 import { DeferredWork } from './gateway/deferred-work.ts'
 import { LiveServices } from './gateway/live-services.ts'
 import { OpenedGateway, type OpenedGatewayOptions } from './gateway/opened-gateway.ts'
@@ -160,11 +160,11 @@ async function openGateway (
   database?.stopWaiting()
 
   const services = (): Services => live.current
-  const records = openRecords(options, limiter, tracer, services)
+  const history = openHistory(options, limiter, tracer, services)
   const work =
     database &&
     (await DeferredWork.open(database, {
-      events: { onEnd: call => records.endDetached(call) },
+      events: { onEnd: call => history.endDetached(call) },
       log,
       onWaiting: coordination?.notifyOfTasks,
       services
@@ -174,7 +174,7 @@ async function openGateway (
   const admin = lazyAdmin(options)
   const degraded = (): string[] => [
     ...(options.degraded?.() ?? []),
-    ...(records.isDegraded ? ['ledger'] : []),
+    ...(history.isDegraded ? ['ledger'] : []),
     ...(usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : []),
     ...((services().usageExports?.failures.size ?? 0) > 0 ? ['exports'] : [])
   ]
@@ -184,9 +184,9 @@ async function openGateway (
     providers,
     secret,
     degraded,
-    recordAnswer: records.recordAnswer,
-    recordSent: records.recordSent,
-    limiter: onceRecorded(limiter, () => records.importing),
+    recordAnswer: history.recordAnswer,
+    recordSent: history.recordSent,
+    limiter: onceRecorded(limiter, () => history.importing),
     ready: () => !stop.isDraining,
     holdMemory: keyId => app.admission.holdMemory(keyId),
     beginTrace: tracer?.begin,
@@ -203,7 +203,7 @@ async function openGateway (
     serviceOptions: async settings => ({
       ...lasting,
       namedBudgets: await loadNamedBudgets(settings, options, secret),
-      ...await openConfigured(settings, options, { records, services, degraded })
+      ...await openConfigured(settings, options, { history, services, degraded })
     }),
     endpoints: options.endpoints ?? (services => allEndpoints(services, settings)),
     onReplaced: ({ limits }) => {
@@ -212,7 +212,7 @@ async function openGateway (
     },
     whenIdle: async () => await Promise.all([app.whenIdle(), work?.whenIdle()])
   })
-  const app = openApp(settings, options, { live, records, tracer, stop })
+  const app = openApp(settings, options, { live, history, tracer, stop })
   const server = await openServer(settings, app, log)
   return new OpenedGateway({
     settings,
@@ -220,7 +220,7 @@ async function openGateway (
     app,
     server,
     live,
-    records,
+    history,
     stop,
     degraded,
     work,
@@ -235,17 +235,17 @@ async function openGateway (
 }
 
 /** Opens what records calls; a tracer, if there is one, observes each that has ended. */
-function openRecords (
+function openHistory (
   { keys, log, database, usageDatabase, observers = [] }: GatewayOptions,
   limiter: Limiter,
   tracer: CallTracer | undefined,
   services: () => Services
-): CallRecords {
+): CallHistory {
   const kindOf = (providerId: string): ProviderKind | undefined =>
     services().settings.providers.find(({ id }) => id === providerId)?.kind
   const traced: CallObserver | undefined = tracer && ((call, row) =>
     tracer.observe(call, row, kindOf, services().settings.server.trustProxy))
-  return new CallRecords({
+  return new CallHistory({
     keys,
     limiter,
     log,
@@ -258,7 +258,7 @@ function openRecords (
 }
 
 interface Opened {
-  readonly records: CallRecords
+  readonly history: CallHistory
   readonly services: () => Services
   readonly degraded: () => readonly string[]
 }
@@ -270,9 +270,9 @@ interface Opened {
 async function openConfigured (
   settings: Settings,
   options: GatewayOptions,
-  { records, services, degraded }: Opened
+  { history, services, degraded }: Opened
 ): Promise<Pick<ServiceOptions, 'bodyRecorder' | 'judges' | 'alerts' | 'usageExports'>> {
-  const bodyRecorder = await records.bodyRecorderFor(settings)
+  const bodyRecorder = await history.bodyRecorderFor(settings)
   const judges = await loadJudges(settings, services)
   let usageExports: UsageExports | undefined
   try {
@@ -295,7 +295,7 @@ function allEndpoints (services: Services, { server }: Settings): readonly Endpo
 function openApp (
   { server, limits }: Settings,
   { log, middleware }: GatewayOptions,
-  { live, records, tracer, stop }: Pick<OpenedGatewayOptions, 'live' | 'records' | 'tracer' | 'stop'>
+  { live, history, tracer, stop }: Pick<OpenedGatewayOptions, 'live' | 'history' | 'tracer' | 'stop'>
 ): App {
   return createApp({
     live,
@@ -308,10 +308,10 @@ function openApp (
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
     beginTrace: tracer?.begin,
     ...server.litellmHeaders && { addHeaders: addLitellmHeaders },
-    recordAnswer: records.recordAnswer,
+    recordAnswer: history.recordAnswer,
     onUploadDeleteFailed: error =>
       log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
-    onEnd: records.end
+    onEnd: history.end
   })
 }
 

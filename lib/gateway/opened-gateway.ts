@@ -17,7 +17,7 @@ import type { Services } from '../services.ts'
 import type { Database } from '../stores/database.ts'
 import type { CallTracer } from '../telemetry/call-tracer.ts'
 import type { CoordinationLoad, Load } from '../telemetry/metrics.ts'
-import type { CallRecords } from './call-records.ts'
+import type { CallHistory } from './call-history.ts'
 import type { DeferredWork } from './deferred-work.ts'
 import type { LiveServices } from './live-services.ts'
 
@@ -45,7 +45,7 @@ export interface OpenedGatewayOptions {
   readonly app: App
   readonly server: HttpServer
   readonly live: LiveServices
-  readonly records: CallRecords
+  readonly history: CallHistory
   readonly stop: StopState
   readonly degraded: () => readonly string[]
   readonly work: DeferredWork | undefined
@@ -124,10 +124,10 @@ export class OpenedGateway {
   }
 
   readonly load = (): Load => {
-    const { app, records, tracer, database, degraded, coordination } = this.#options
+    const { app, history, tracer, database, degraded, coordination } = this.#options
     return {
       openCalls: app.admission.openCalls,
-      ...records.load,
+      ...history.load,
       ...tracer !== undefined && { spansDropped: tracer.dropped },
       queries: database?.queries?.(),
       degraded: degraded(),
@@ -164,23 +164,23 @@ export class OpenedGateway {
   }
 
   async #closeAll (): Promise<void> {
-    const { work, records, tracer, live, closeLast } = this.#options
+    const { work, history, tracer, live, closeLast } = this.#options
     await work?.stop()
     for (const timer of this.#timers) clearInterval(timer)
-    await records.close()
+    await history.close()
     await tracer?.close()
     await closeLast()
     await live.close()
   }
 
   async #prepare (): Promise<void> {
-    const { live, records, log } = this.#options
+    const { live, history, log } = this.#options
     const listed = live.whenListed()
     await sweepUploads().catch((error: unknown) => {
       log.warn({ cause: loggableError(error) }, 'failed to delete uploads of an earlier process')
     })
-    records.importJournals()
-    records.sumUp()
+    history.importJournals()
+    history.sumUp()
     await listed
   }
 
@@ -216,10 +216,10 @@ export class OpenedGateway {
 
   /** Deletes responses and bodies of calls whose time is over. */
   #expire (): void {
-    const { records, work, log } = this.#options
+    const { history, work, log } = this.#options
     const failed = (what: string) => (error: unknown) =>
       log.error({ error: String(error) }, `failed to delete expired ${what}`)
     work?.responseStore.expire(Date.now()).catch(failed('responses'))
-    records.expire(Date.now()).catch(failed('bodies of calls'))
+    history.expire(Date.now()).catch(failed('bodies of calls'))
   }
 }

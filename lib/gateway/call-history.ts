@@ -25,7 +25,7 @@ import type { UsageRow } from '../stores/tables.ts'
  */
 export type CallObserver = (call: Call, row?: UsageRow) => void
 
-export interface CallRecordsOptions {
+export interface CallHistoryOptions {
   readonly keys: Keys
   readonly limiter: Limiter
   readonly log: Log
@@ -40,8 +40,8 @@ export interface CallRecordsOptions {
   readonly services: () => Services
 }
 
-export class CallRecords {
-  readonly #options: CallRecordsOptions
+export class CallHistory {
+  readonly #options: CallHistoryOptions
   readonly #ledger: Ledger | undefined
   readonly #recorder: CallRecorder
   readonly #bodyStore: CallBodyStore | undefined
@@ -49,7 +49,7 @@ export class CallRecords {
   #bodyRecorder: BodyRecorder | undefined
   #importing: Promise<void> | undefined
 
-  constructor (options: CallRecordsOptions) {
+  constructor (options: CallHistoryOptions) {
     const { limiter, log, database, usageDatabase, onInterrupted, services } = options
     this.#options = options
     this.#warnings = new BudgetWarnings(log)
