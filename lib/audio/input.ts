@@ -3,7 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { audioFileName } from './audio-format.ts'
 import type { UploadedFile } from '../core/upload.ts'
-import type { ValidCall } from '../core/call.ts'
+import { refine, type ValidCall } from '../core/call.ts'
 import type { FormRequest } from '../validation/form.ts'
 import type { ChunkingStrategy, TranscriptFormat, TranscriptionRequest } from '../../schemas/transcription.ts'
 import type { TranslationRequest } from '../../schemas/translation.ts'
@@ -16,7 +16,7 @@ export interface SpeechInput extends SpeechRequest {
 
 /** Makes the input of speech. */
 export function speechInput (call: ValidCall<SpeechRequest>): ValidCall<SpeechInput> {
-  return { ...call, request: { ...call.request, stream: call.request.stream_format === 'sse' } }
+  return refine(call, { request: { ...call.request, stream: call.request.stream_format === 'sse' } })
 }
 
 /** A recording, to be transcribed or translated. */
@@ -53,18 +53,16 @@ export async function transcriptionInput (
       param: 'timestamp_granularities'
     })
   }
-  return {
-    ...call,
-    request: {
-      ...await common(request),
-      task: 'transcribe',
-      stream: request.stream === true,
-      logprobs: request.include?.includes('logprobs') === true,
-      granularities,
-      ...isGiven(language) && { language },
-      ...chunking !== undefined && { chunking }
-    }
+  const input: RecordingInput = {
+    ...await common(request),
+    task: 'transcribe',
+    stream: request.stream === true,
+    logprobs: request.include?.includes('logprobs') === true,
+    granularities,
+    ...isGiven(language) && { language },
+    ...chunking !== undefined && { chunking }
   }
+  return refine(call, { request: input })
 }
 
 /** @throws GatewayError `unsupported_format` for a file that is no recording */
@@ -72,10 +70,10 @@ export async function translationInput (
   call: ValidCall<FormRequest<TranslationRequest>>
 ): Promise<ValidCall<RecordingInput>> {
   const shared = await common(call.request)
-  return {
-    ...call,
-    request: { ...shared, task: 'translate', stream: false, logprobs: false, granularities: [] }
+  const input: RecordingInput = {
+    ...shared, task: 'translate', stream: false, logprobs: false, granularities: []
   }
+  return refine(call, { request: input })
 }
 
 async function common (

@@ -1,5 +1,6 @@
 /** Answers a deferred call that the gateway runs itself, out of its store. */
 
+import { extend } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { requireStages } from '../guards/stage-scope.ts'
 import { printText } from '../json/print-in-turns.ts'
@@ -57,13 +58,12 @@ export function createTaskAnswerer (
           if (sealed !== undefined) {
             call.record.placeholders = services.textStages?.reversible?.open(call.key, sealed)
           }
-          const reply = await answer({
-            ...call,
+          const reply = await answer(extend(call, {
             request,
             requestedStages,
             routes,
             ...requestedNames !== undefined && { requestedNames }
-          })
+          }))
           const { status, body } = call.record.bodies?.watch(reply) ?? reply
           if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
             throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })

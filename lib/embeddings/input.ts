@@ -1,5 +1,5 @@
 import { GatewayError } from '../core/errors.ts'
-import type { ValidCall } from '../core/call.ts'
+import { refine, type ValidCall } from '../core/call.ts'
 import type { EmbeddingInput, EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
 /** Returns the inputs one by one: texts, or lists of tokens. */
@@ -34,16 +34,14 @@ export function embeddingsInput (call: ValidCall<EmbeddingsRequest>): ValidCall<
       param: 'input'
     })
   }
-  return {
-    ...call,
-    request: {
-      input,
-      model,
-      ...form !== undefined && { encoding_format: form },
-      ...dimensions !== undefined && { dimensions },
-      ...user !== undefined && { user }
-    }
+  const request: EmbeddingsRequest = {
+    input,
+    model,
+    ...form !== undefined && { encoding_format: form },
+    ...dimensions !== undefined && { dimensions },
+    ...user !== undefined && { user }
   }
+  return refine(call, { request })
 }
 
 /** Says why vectors are not left to whichever model can make them. */

@@ -4,6 +4,7 @@
  */
 
 import { startDeadline } from '../async/start-deadline.ts'
+import { extend } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { once } from '../pipeline/sources.ts'
 import type { Stage } from '../pipeline/stage.ts'
@@ -370,7 +371,7 @@ function wantsCalls ({ reason }: Turn): boolean {
 }
 
 function nextTurn (call: RoutedChatCall, route: Route, request: ChatInput): RoutedChatCall {
-  return { ...call, routes: [route], request }
+  return extend(call, { routes: [route] as const, request })
 }
 
 /** Returns the event that reports failed servers, if there are any. */

@@ -2,7 +2,7 @@ import { EarlyReply } from '../core/reply.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import { speaksDialect } from '../providers/speaks-dialect.ts'
 import type { ChatInput } from '../chat/input.ts'
-import type { RoutedCall } from '../core/call.ts'
+import { extend, type RoutedCall } from '../core/call.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
 
@@ -24,6 +24,7 @@ export function answerEmpty<C> (
     ) {
       return call
     }
-    throw new EarlyReply(empty({ ...call, context: call.context as C })) // by the `input` of the same dialect
+    const context = call.context as C // by the `input` of the same dialect
+    throw new EarlyReply(empty(extend(call, { context })))
   })
 }

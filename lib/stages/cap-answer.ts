@@ -6,7 +6,7 @@ import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { affordableTokens } from '../limits/prices.ts'
 import { estimateChat, type EstimateRequest } from '../limits/estimate.ts'
 import type { Route } from '../core/route.ts'
-import type { RoutedCall } from '../core/call.ts'
+import { extend, type RoutedCall } from '../core/call.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { Services } from '../services.ts'
 
@@ -34,7 +34,8 @@ export function capAnswer<R extends ChatInput = ChatInput> (
       })
     }
     call.record.maxTokens = answer.affordable
-    return capped(call, answer.affordable)
+    // the fields keep their types
+    return extend(call, capped(call, answer.affordable)) as unknown as C
   })
 }
 
@@ -42,24 +43,23 @@ export function capAnswer<R extends ChatInput = ChatInput> (
  * Limits a request, which wins over settings; where these alone have limits, each route keeps its own or gets
  * a lower one.
  */
-function capped<C extends RoutedCall<ChatInput>> (call: C, maxTokens: number): C {
-  const {
-    request,
-    routes: [first, ...others]
-  } = call
+function capped (
+  { request, routes }: RoutedCall<ChatInput>,
+  maxTokens: number
+): Partial<Pick<RoutedCall<ChatInput>, 'request' | 'routes'>> {
+  const [first, ...others] = routes
   if (
     limitsAnswer(request) ||
-    !call.routes.some(({ settings }) => settings !== undefined && mayLimitAnswer(settings))
+    !routes.some(({ settings }) => settings !== undefined && mayLimitAnswer(settings))
   ) {
-    return { ...call, request: limitAnswer(request, maxTokens) }
+    return { request: limitAnswer(request, maxTokens) }
   }
   const cappedRoute = (route: Route): Route => ({
     ...route,
     settings: limitAnswer(route.settings ?? {}, maxTokens)
   })
   return {
-    ...call,
     request: limitConfig(request, maxTokens),
-    routes: [cappedRoute(first), ...others.map(cappedRoute)] as const
+    routes: [cappedRoute(first), ...others.map(cappedRoute)]
   }
 }

@@ -10,7 +10,7 @@ import { answerTexts } from '../answer-texts.ts'
 import { answerValues } from '../answer-values.ts'
 import type { RecordingInput } from '../../audio/input.ts'
 import type { Batch } from '../../core/batch.ts'
-import type { RoutedCall } from '../../core/call.ts'
+import { extend, type RoutedCall } from '../../core/call.ts'
 import type { ChatEvent, Transcript, TranscriptEvent } from '../../core/events.ts'
 import type { TokenLogprob } from '../../../schemas/transcription.ts'
 
@@ -21,7 +21,7 @@ type Answer<E> = Stage<RecordingCall, Batch<RecordingInput, E>>
 export function asPlainTranscript (call: RecordingCall): RecordingCall {
   if (!call.request.logprobs) return call
   noteIgnored(call.record, 'include')
-  return { ...call, request: { ...call.request, logprobs: false } }
+  return extend(call, { request: { ...call.request, logprobs: false } })
 }
 
 /**

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.ts'
 import type { Batch } from '../../core/batch.ts'
-import type { RoutedCall } from '../../core/call.ts'
+import { extend, type RoutedCall } from '../../core/call.ts'
 import type { OcrInput } from '../../ocr/input.ts'
 import { once } from '../../pipeline/sources.ts'
 import type { Stage } from '../../pipeline/stage.ts'
@@ -21,7 +21,7 @@ export function retryAsImage<E> (
         const isImage = error instanceof GatewayError && error.code === 'unsupported_format' &&
           document.kind === 'address' && !document.isImage && asImage !== true
         if (!isImage) throw error
-        yield * input(once({ ...call, request: { ...call.request, asImage: true } }))
+        yield * input(once(extend(call, { request: { ...call.request, asImage: true } })))
       }
     }
   }

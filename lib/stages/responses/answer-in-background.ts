@@ -2,6 +2,7 @@
  * Responses that are made in the background: the caller gets them as they are queued, and fetches them later.
  */
 
+import { extend } from '../../core/call.ts'
 import { asGatewayError } from '../../core/errors.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import { EarlyReply, nowSeconds, toJsonReply, type Reply } from '../../core/reply.ts'
@@ -46,7 +47,7 @@ export function answerInBackground (
         await runDetached(
           services,
           'responses',
-          { ...call, bodyBytes: requestBytes(call.record), attribution: attributionIn(call.record) },
+          extend(call, { bodyBytes: requestBytes(call.record), attribution: attributionIn(call.record) }),
           signal,
           runs.events,
           async detached => {
@@ -57,7 +58,7 @@ export function answerInBackground (
             }
             detached.record.placeholders = call.record.placeholders
             detached.record.bodies?.takeRequest([Buffer.from(await printText(context.request))])
-            const reply = await answer({ ...call, ...detached, context: own })
+            const reply = await answer(extend(call, { ...detached, context: own }))
             return await written(detached.record.bodies?.watch(reply) ?? reply, write)
           }
         )
