@@ -1,7 +1,7 @@
 import { pipeline, type Handler } from './pipeline.ts'
 import { KeyStatus } from '../schemas/key-status.ts'
 import { steadyNow } from '../lib/async/steady-clock.ts'
-import { attribute } from '../lib/chat/attribution.ts'
+import { attribute } from '../lib/validation/attribution.ts'
 import { projectNamesOf } from '../lib/core/key.ts'
 import { unknownCaller } from '../lib/core/record.ts'
 import { toJsonReply } from '../lib/core/reply.ts'

@@ -1,6 +1,6 @@
 /** Finds what is kept of the calls of a key. */
 
-import { endUserFields } from '../chat/attribution.ts'
+import { endUserFields } from '../validation/attribution.ts'
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import { Redaction } from './redaction.ts'
 import type { CaptureRule } from './call-capture.ts'

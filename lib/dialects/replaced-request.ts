@@ -1,4 +1,4 @@
-import { attributeAgain } from '../chat/attribution.ts'
+import { attributeAgain } from '../validation/attribution.ts'
 import { refine, type RoutedCall } from '../core/call.ts'
 import { isLargeRequest } from '../core/record.ts'
 import { spliceStrings } from '../json/splice-strings.ts'

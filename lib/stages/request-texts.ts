@@ -1,6 +1,6 @@
 /** Runs the text filters on a request and replaces their findings, before it is sent. */
 
-import { replaceNames } from '../chat/attribution.ts'
+import { replaceNames } from '../validation/attribution.ts'
 import { isSlowRequest } from '../core/record.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
 import { replaceInTurns } from '../guards/replace-in-turns.ts'

@@ -1,4 +1,4 @@
-import { attributeAgain } from '../chat/attribution.ts'
+import { attributeAgain } from '../validation/attribution.ts'
 import { extend, refine, type RoutedCall } from '../core/call.ts'
 import { property } from '../json/guards.ts'
 import { text, type PlaceTable, type ReplaceText } from '../json/place-table.ts'

@@ -1,5 +1,6 @@
 /**
- * Notes whom a call is made for (`chat/attribution`), and checks its body against the schema of its endpoint.
+ * Notes whom a call is made for (`validation/attribution`), and checks its body against the schema of its
+ * endpoint.
  *
  * The compiled check only says yes or no: it stops at the first error, which keeps it fast and safe
  * with any body (gathering every error of a body of 100,000 bad messages takes seconds and hundreds of
@@ -9,7 +10,7 @@
 import type { Static, TSchema } from 'typebox'
 import { refine, type AuthedCall, type ValidCall } from '../core/call.ts'
 import type { UploadForm } from '../core/upload.ts'
-import { attribute } from '../chat/attribution.ts'
+import { attribute } from '../validation/attribution.ts'
 import { isSlowRequest } from '../core/record.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { GatewayError, ValidationError, type ValidationDetail } from '../core/errors.ts'

@@ -3,7 +3,7 @@
  */
 
 import { createHmac, hkdfSync } from 'node:crypto'
-import { keptName } from '../chat/attribution.ts'
+import { keptName } from '../validation/attribution.ts'
 import { defaultProject } from '../core/key.ts'
 import { storeSecret } from './store-secret.ts'
 import type { Kysely } from 'kysely'

@@ -13,7 +13,7 @@ export const dryRunHeader: Json = {
   schema: { type: 'string', enum: ['true', 'false'] }
 }
 
-/** The headers by which a caller says whom a call is made for (`lib/chat/attribution`). */
+/** The headers by which a caller says whom a call is made for (`lib/validation/attribution`). */
 export const attributionHeaders: Json[] = [
   ['X-Headgate-Tags', 'Tags of the call, separated by commas: at most 20, cut at 64 characters.'],
   ['X-Litellm-Tags', 'The same.'],

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { attribute } from '../../lib/chat/attribution.ts'
+import { attribute } from '../../lib/validation/attribution.ts'
 import { unknownCaller } from '../../lib/core/record.ts'
 import { orderForCall, orderRoutes } from '../../lib/models/route-strategies.ts'
 import { CredentialPool } from '../../lib/routing/credential-pool.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { keptName } from '../../lib/chat/attribution.ts'
+import { keptName } from '../../lib/validation/attribution.ts'
 import { endUserDigest, recordedNames } from '../../lib/stores/end-user-digests.ts'
 import { storeSecret } from '../../lib/stores/store-secret.ts'
 import { storeTest } from '../support/stores.ts'

@@ -1,4 +1,4 @@
-import { attributeAgain } from '../../chat/attribution.ts'
+import { attributeAgain } from '../../validation/attribution.ts'
 import { refine, type RoutedCall } from '../../core/call.ts'
 import { completionRequestTexts } from './text-places.ts'
 import type { TextInput } from '../../chat/input.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { attribute, attributeAgain, replaceNames } from '../../lib/chat/attribution.ts'
+import { attribute, attributeAgain, replaceNames } from '../../lib/validation/attribution.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { sandbox } from '../support/weather-conversation.ts'
 import { fakeUpstream } from '../support/upstream.ts'
