@@ -71,7 +71,7 @@ export async function revokeKey ({ keys, accounts }: Admin, actor: Actor, id: st
 }
 
 /** Returns what of a key the audit log shows. */
-export function keySettings ({
+function keySettings ({
   name,
   project_id,
   owner_id,

@@ -17,7 +17,7 @@ export interface ReferenceStyle {
   readonly defaults: readonly string[]
 }
 
-export const litellmReferences: ReferenceStyle = {
+const litellmReferences: ReferenceStyle = {
   pattern: /^os\.environ\/([A-Za-z_]\w*)$/,
   starts: ['os.environ/'],
   variablePrefix: 'LITELLM',

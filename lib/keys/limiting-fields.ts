@@ -5,7 +5,7 @@ import type { Key, KeyChange } from '../../schemas/admin/keys.ts'
 import { mayNameUrls } from '../mcp/tool-scope.ts'
 import { fromKeyLimits, toKeyLimits } from './key-limits.ts'
 
-export const limitingFields = [
+const limitingFields = [
   'endpoints',
   'models',
   'mcp_servers',

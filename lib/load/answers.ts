@@ -40,7 +40,7 @@ export interface AnswerUsage {
   readonly prompt_tokens_details?: { readonly cached_tokens: number }
 }
 
-export const plainUsage: AnswerUsage = {
+const plainUsage: AnswerUsage = {
   prompt_tokens: 220, completion_tokens: eventCount, total_tokens: 220 + eventCount
 }
 

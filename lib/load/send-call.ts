@@ -38,7 +38,7 @@ export const costHeaders = ['x-headgate-cost-usd', 'x-litellm-response-cost'] as
 const maxAnswerBytes = 8 * 1024 * 1024
 
 /** Reports an answer that is not 200, with its status and the code of its error. */
-export class RefusedError extends Error {}
+class RefusedError extends Error {}
 
 /**
  * Makes a call and checks its answer.

@@ -43,7 +43,7 @@ export interface GuardedAgentOptions {
 export const addressRefused = 'ADDRESS_REFUSED'
 
 /** Reports an address that callers may not reach. */
-export class AddressRefused extends Error {
+class AddressRefused extends Error {
   readonly code = addressRefused
 
   constructor () {

@@ -20,7 +20,7 @@ import type { RequestedServer } from '../chat/requested-servers.ts'
  * Carries credentials by connection name to a tool server: base64url of a JSON object from connection
  * name to the value the caller sent, sealed text or an object of values, unchanged.
  */
-export const credentialsHeader = 'x-mcp-credentials'
+const credentialsHeader = 'x-mcp-credentials'
 
 export type Resolve = (
   requested: RequestedServer,

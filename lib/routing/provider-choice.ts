@@ -199,7 +199,7 @@ export function inCallerOrder (routes: readonly Route[], { order }: Preferences)
 }
 
 /**
- * Returns the place of the first name that means the route: its provider, its id, or its name without prefix.
+ * Returns the index of the first name that means the route: its provider, its id, or its name without prefix.
  */
 function indexIn (names: readonly string[], { providerId, modelId, model }: Route): number {
   return names.findIndex(

@@ -15,7 +15,7 @@ export function checkPromptLength ({ messages, tools, functions, response_format
   if (charactersIn([messages, tools, functions, format]) > maxCharacters) throw promptTooLong()
 }
 
-export function promptTooLong (): Refusal {
+function promptTooLong (): Refusal {
   return new Refusal(400, `The prompt is longer than the ${inputTokenLimit} tokens of this model.`, {
     code: 'context_length_exceeded', param: 'messages'
   })

@@ -86,7 +86,7 @@ export function openOtlpMetrics (
 }
 
 /** Converts a metric, with its name and labels as Prometheus has them or with dots, as a convention has. */
-export function metricOf (family: Family, startTime: HrTime, endTime: HrTime): MetricData {
+function metricOf (family: Family, startTime: HrTime, endTime: HrTime): MetricData {
   const { name, help, type, unit = '', samples } = family
   const point = <T>({ labels }: Sample, value: T): DataPoint<T> =>
     ({ startTime, endTime, attributes: labels, value })

@@ -174,7 +174,7 @@ const plain = /^[A-Za-z0-9]+$/
  * or not longer than so many characters. An id that another provider made becomes a digest of itself, so a
  * call and its result still belong together.
  */
-export function withToolCallIds (
+function withToolCallIds (
   message: Message,
   { toolCallIdLength: length, maxToolCallIdLength: max }: Quirks
 ): Message {

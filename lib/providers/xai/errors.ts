@@ -59,7 +59,7 @@ export function flatError (body: unknown): Failure | undefined {
 }
 
 /** Returns the status that the words of a flat error stand for. */
-export function flatStatus ({ code }: Record<string, unknown>): number {
+function flatStatus ({ code }: Record<string, unknown>): number {
   const words = nonEmptyText(code) ?? ''
   return statuses.find(([pattern]) => pattern.test(words))?.[1] ?? 500
 }

@@ -163,7 +163,7 @@ export interface Inserted {
  * Inserts rows within a transaction: those that are alike several at a time, with what they have in common
  * bound once. To bind 22 values takes three quarters of an insert.
  */
-export function insertRows (prepare: Prepare, rows: readonly UsageRow[]): Inserted {
+function insertRows (prepare: Prepare, rows: readonly UsageRow[]): Inserted {
   const { kinds, others } = rowsByKind(rows)
   const result: Inserted = { inserted: [], present: [] }
   for (const alike of kinds) {
