@@ -2,11 +2,10 @@
 
 import { ChatRequest } from '../../../schemas/chat.ts'
 import { asTextAnswer } from '../../chat/as-text-answer.ts'
-import { refine } from '../../core/call.ts'
 import { encodeChunks } from './encode.ts'
 import { chatInput } from './input.ts'
 import { toCompletion } from './complete.ts'
-import { replaceChatTexts, type ChatContext } from './replace-texts.ts'
+import { replaceChatTexts } from './replace-texts.ts'
 import { chatSizes } from './sizes.ts'
 import { chatPrintedTexts } from './text-places.ts'
 import { fitSystemMessages } from '../system-messages.ts'
@@ -15,10 +14,7 @@ import type { Dialect } from '../dialect.ts'
 export const chatCompletions: Dialect<typeof ChatRequest> = {
   schema: ChatRequest,
   sizes: chatSizes,
-  input: call => {
-    const context: ChatContext = { request: call.request }
-    return refine(chatInput(call), { context })
-  },
+  input: chatInput,
   replaceTexts: replaceChatTexts,
   asTextAnswer,
   fit: (request, { provider }) => {

@@ -7,17 +7,22 @@
  * only when there is no `system`.
  */
 
-import type { ValidCall } from '../../core/call.ts'
-import { refine } from '../../core/call.ts'
+import { refine, type ValidCall } from '../../core/call.ts'
 import { ValidationError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
 import { hasAddedFields, withoutAddedFields } from '../../chat/added-fields.ts'
 import { plainToolChoice } from '../../chat/plain-tool-choice.ts'
 import { isSystem } from '../system-messages.ts'
-import type { ChatCall, ChatInput } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { DialectCall } from '../dialect.ts'
 import type { ChatRequest } from '../../../schemas/chat.ts'
 import type { ToolChoice } from '../../../schemas/tools.ts'
 import type { Message, SystemMessage, TextPart } from '../../../schemas/messages.ts'
+
+/** The request in the caller's words. */
+export interface ChatContext {
+  readonly request: ChatRequest
+}
 
 /**
  * Gives a chat call its one conversation. Lists that need no change are not copied.
@@ -25,9 +30,11 @@ import type { Message, SystemMessage, TextPart } from '../../../schemas/messages
  * @throws ValidationError when there is no conversation at all, or a system prompt has a part
  *   without text.
  */
-export function chatInput (call: ValidCall<ChatRequest>): ChatCall {
+export function chatInput (call: ValidCall<ChatRequest>): DialectCall<ChatContext> {
+  const { request } = call
   return refine(call, {
-    request: isOneConversation(call.request) ? call.request : oneConversation(call.request)
+    request: isOneConversation(request) ? request : oneConversation(request),
+    context: { request }
   })
 }
 

@@ -1,20 +1,14 @@
 import { refine } from '../../core/call.ts'
 import { withRequest } from '../replaced-request.ts'
-import { chatInput } from './input.ts'
+import { chatInput, type ChatContext } from './input.ts'
 import { chatRequestTexts } from './text-places.ts'
-import type { ChatRequest } from '../../../schemas/chat.ts'
 import type { Dialect } from '../dialect.ts'
-
-/** The request in the caller's words. */
-export interface ChatContext {
-  readonly request: ChatRequest
-}
 
 /** Replaces texts of a request, as `Dialect.replaceTexts` says. */
 export const replaceChatTexts: Dialect['replaceTexts'] = (call, replace) => {
   const { request: given } = call.context as ChatContext // by the input of this dialect
   const replaced = chatRequestTexts.replace(given, replace)
   if (replaced === given) return call
-  const { request } = chatInput(withRequest(call, given, replaced))
-  return refine(call, { request, context: { request: replaced } satisfies ChatContext })
+  const { request, context } = chatInput(withRequest(call, given, replaced))
+  return refine(call, { request, context })
 }
