@@ -229,15 +229,13 @@ class CallBody {
           this.kept = ParsedText.of(value, pieces, text)
         }
       },
-      mediaOf: keepsMedia ? bytes => this.#keepMedia(bytes) : undefined,
+      mediaOf: keepsMedia ? bytes => {
+        // What the store may keep is kept as text.
+        if (bytes > limits.storedBodyBytes) this.media = new MediaStrings()
+        return this.media
+      } : undefined,
       largeField
     })
-  }
-
-  /** Keeps the media of a body apart, unless the store may keep it: as text. */
-  #keepMedia (bytes: number): MediaStrings | undefined {
-    if (bytes > this.#deps.limits.storedBodyBytes) this.media = new MediaStrings()
-    return this.media
   }
 }
 
