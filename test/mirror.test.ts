@@ -48,7 +48,7 @@ const elsewhere: Reasons = {
   'dialects/responses/silence': ['dialects/responses/encode', 'counts the pings that are sent there'],
   'dialects/responses/index': ['pipelines/responses', 'names the parts of the dialect'],
   'embeddings/count-tokens': [
-    'embeddings/measure-tokens',
+    'embeddings/measure-inputs',
     'counts what could not be measured: one rule in two files'
   ],
   'embeddings/token-worker': ['embeddings/token-counter', 'the thread of the counter'],

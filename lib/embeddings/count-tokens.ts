@@ -10,7 +10,7 @@
 
 import { countTokens as countPiece } from 'gpt-tokenizer/encoding/cl100k_base'
 import { CL100K_TOKEN_SPLIT_REGEX as pieces } from 'gpt-tokenizer/encodingParams/constants'
-import type { Excess, Text, TokenLimits } from './measure-tokens.ts'
+import type { Excess, Text, TokenLimits } from './measure-inputs.ts'
 
 /** Characters of a run that are counted in one go. */
 const maxRunLength = 128

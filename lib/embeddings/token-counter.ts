@@ -12,7 +12,7 @@ import { abortable } from '../async/cancellation.ts'
 import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { isolated } from '../async/run-in-worker.ts'
 import type { CallSignal } from '../core/call-signal.ts'
-import type { Excess, Text, TokenLimits } from './measure-tokens.ts'
+import type { Excess, Text, TokenLimits } from './measure-inputs.ts'
 
 export interface CountJob {
   readonly texts: readonly Text[]

@@ -3,12 +3,12 @@
 import { hasMember, isObject } from '../json/guards.ts'
 import { generationBounds } from '../chat/generation-fields.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
-import { estimateTokens } from '../embeddings/measure-tokens.ts'
-import { amountOf, usageOfTokens, type Units, type Usage } from '../core/usage.ts'
+import { inputsOf } from '../embeddings/input.ts'
+import { amountOf, charactersPerToken, usageOfTokens, type Units, type Usage } from '../core/usage.ts'
 import { recordedNonTokenUnits, type NonTokenColumn } from '../../schemas/billed-units.ts'
 import type { ChatInput, TextInput } from '../chat/input.ts'
 import type { Route } from '../core/route.ts'
-import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
+import type { EmbeddingInput, EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import type { ModelEntry } from '../core/model.ts'
 import { countPrompt, type PromptCount, type PromptMedia } from './prompt-tokens.ts'
 import type { Wanted } from './reservation.ts'
@@ -245,7 +245,15 @@ export function estimateText (request: TextInput, routes?: readonly Route[]): Es
 }
 
 export function estimateEmbeddings ({ input }: EmbeddingsRequest): Estimate {
-  return { prompt: estimateTokens(input), completion: 0, maxCompletion: 0 }
+  return { prompt: embeddingTokens(input), completion: 0, maxCompletion: 0 }
+}
+
+function embeddingTokens (input: EmbeddingInput): number {
+  let tokens = 0
+  for (const one of inputsOf(input)) {
+    tokens += typeof one === 'string' ? Math.ceil(Buffer.byteLength(one) / charactersPerToken) : one.length
+  }
+  return tokens
 }
 
 /**
@@ -276,7 +284,7 @@ function sumOfCounts (values: readonly unknown[]): number {
 
 /** Estimates what an answer used whose provider does not say. */
 export function embeddingsUsage ({ input }: EmbeddingsRequest): Usage {
-  return usageOfTokens(estimateTokens(input), 0)
+  return usageOfTokens(embeddingTokens(input), 0)
 }
 
 /**

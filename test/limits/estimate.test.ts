@@ -320,6 +320,7 @@ t.test('inputs of embeddings have no answer', async t => {
   const request = { model: 'm', input: [[1, 2, 3], [4]] }
   t.strictSame(estimateEmbeddings(request), { prompt: 4, completion: 0, maxCompletion: 0 })
   t.strictSame(embeddingsUsage(request), { promptTokens: 4, completionTokens: 0, totalTokens: 4 })
+  t.equal(estimateEmbeddings({ model: 'm', input: ['abcd', 'é', ''] }).prompt, 2, 'texts by their bytes')
 })
 
 t.test('the texts of a request are read once, however many settings its routes have', async t => {

@@ -7,7 +7,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { severalModels } from '../../embeddings/input.ts'
-import { measureInputs, type Excess, type TokenLimits } from '../../embeddings/measure-tokens.ts'
+import { measureInputs, type Excess, type TokenLimits } from '../../embeddings/measure-inputs.ts'
 import { embeddingDefaults } from '../../models/catalogue.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import type { Route } from '../../core/route.ts'

@@ -4,7 +4,7 @@ import { embeddingLimits } from '../../../lib/stages/embeddings/embedding-limits
 import { collect, route, routedCall } from '../../support/stages.ts'
 import type { Route } from '../../../lib/core/route.ts'
 import type { TokenCounter } from '../../../lib/embeddings/token-counter.ts'
-import type { Excess } from '../../../lib/embeddings/measure-tokens.ts'
+import type { Excess } from '../../../lib/embeddings/measure-inputs.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
 
 const nothingToCount: TokenCounter = {

@@ -7,7 +7,6 @@
  * seconds for texts made to be hard, and nothing here may.
  */
 
-import { charactersPerToken } from '../core/usage.ts'
 import { inputsOf } from './input.ts'
 import type { EmbeddingInput } from '../../schemas/embeddings.ts'
 
@@ -51,15 +50,6 @@ export function measureInputs (input: EmbeddingInput, limits: TokenLimits): Meas
     if (text !== undefined && (!sumIsWithin || most > limits.perInput)) toCount.push({ index, text })
   }
   return toCount.length === 0 ? { verdict: 'within' } : { verdict: 'unknown', toCount }
-}
-
-/** Estimates usage where a provider reports nothing, by the bytes of each text. */
-export function estimateTokens (input: EmbeddingInput): number {
-  let tokens = 0
-  for (const one of inputsOf(input)) {
-    tokens += typeof one === 'string' ? Math.ceil(Buffer.byteLength(one) / charactersPerToken) : one.length
-  }
-  return tokens
 }
 
 interface Bounds {
