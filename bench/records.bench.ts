@@ -14,7 +14,7 @@ import { logCall } from '../lib/telemetry/call-log.ts'
 import { createLog } from '../lib/log/log.ts'
 import { rowId } from '../lib/text/ids.ts'
 import { printBegunRow } from '../lib/usage/begun-row.ts'
-import { CallRecorder } from '../lib/limits/call-recorder.ts'
+import { UsageRecorder } from '../lib/limits/usage-recorder.ts'
 import { Journal, printLine } from '../lib/usage/journal.ts'
 import { Ledger } from '../lib/usage/ledger.ts'
 import { usageRow } from '../lib/usage/usage-row.ts'
@@ -102,12 +102,12 @@ const waitingLedger = new Ledger(await openDatabase(join(directory, 'waiting')),
 const waitingRecorder = recorderOf(waitingLedger)
 const journal = new Journal(join(directory, 'lines'))
 
-function recorderOf (of: Ledger): CallRecorder {
-  return new CallRecorder({ ledger: of, limiter: new LocalLimiter(), services: () => ({ models }) })
+function recorderOf (of: Ledger): UsageRecorder {
+  return new UsageRecorder({ ledger: of, limiter: new LocalLimiter(), services: () => ({ models }) })
 }
 
 /** Records calls of one turn of the event loop, from their beginning to their end. */
-async function recorded (by: CallRecorder): Promise<Call[]> {
+async function recorded (by: UsageRecorder): Promise<Call[]> {
   const turn = Array.from({ length: callsOfTurn }, completedCall)
   for (const call of turn) by.recordSent(call)
   let appended: Promise<void> | undefined

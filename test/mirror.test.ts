@@ -76,7 +76,7 @@ const elsewhere: Reasons = {
   'judges/judge-kinds': ['gateway/own-modules', 'names what opens the stages of a gateway'],
   'judges/open-judges': ['gateway/own-modules', 'opens the stages of a gateway'],
   'keys/limiting-fields': ['pipelines/admin/keys', 'which fields members may change'],
-  'usage/begun-row': ['limits/call-recorder', 'the short row of a call that has begun'],
+  'usage/begun-row': ['limits/usage-recorder', 'the short row of a call that has begun'],
   'cli/bench-report': ['cli/bench', 'prints what is measured there'],
   'load/answers': ['load/answer-check', 'the answers that are checked there'],
   'load/compare-gateways': ['cli/bench', 'two gateways, one of them slowed'],

@@ -302,7 +302,7 @@ export class CallRecord {
   /** Notes its bodies, where its project keeps them or its spans have them. */
   bodies: BodyCapture | undefined = undefined
 
-  // Kept by `limits/call-recorder`.
+  // Kept by `limits/usage-recorder`.
   /**
    * The entry of its row in the journal. Not in a `WeakMap`, whose entries the collector visits at every
    * scavenge.

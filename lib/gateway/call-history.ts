@@ -4,7 +4,7 @@
  */
 
 import { BudgetWarnings } from '../limits/budget-warnings.ts'
-import { CallRecorder, recordedUsages } from '../limits/call-recorder.ts'
+import { UsageRecorder, recordedUsages } from '../limits/usage-recorder.ts'
 import { CallBodyStore } from '../stores/call-body-store.ts'
 import { logCall } from '../telemetry/call-log.ts'
 import { loggableError } from '../text/describe-error.ts'
@@ -41,9 +41,11 @@ export interface CallHistoryOptions {
 }
 
 export class CallHistory {
+  /** Journals a call whose request has been sent to a provider. */
+  readonly recordSent: RecordSent
   readonly #options: CallHistoryOptions
   readonly #ledger: Ledger | undefined
-  readonly #recorder: CallRecorder
+  readonly #recorder: UsageRecorder
   readonly #bodyStore: CallBodyStore | undefined
   readonly #warnings: BudgetWarnings
   #bodyRecorder: BodyRecorder | undefined
@@ -61,7 +63,8 @@ export class CallHistory {
         if (onInterrupted !== undefined) await this.#reportInterrupted(imported, usageDatabase, onInterrupted)
       }
     })
-    this.#recorder = new CallRecorder({ ledger: this.#ledger, limiter, services })
+    this.#recorder = new UsageRecorder({ ledger: this.#ledger, limiter, services })
+    this.recordSent = this.#recorder.recordSent
     this.#bodyStore = database && new CallBodyStore(database)
   }
 
@@ -117,12 +120,6 @@ export class CallHistory {
         this.#options.log.error({ cause: loggableError(error) }, 'failed to store the bodies of a call')
     }))
   }
-
-  /**
-   * Journals a call whose request has been sent to a provider. @param isFree true for a request that costs
-   * nothing
-   */
-  readonly recordSent: RecordSent = (call, isFree) => this.#recorder.recordSent(call, isFree)
 
   /** Journals a call before its last byte is sent, which waits for the result. */
   readonly recordAnswer: RecordAnswer = call => {

@@ -55,7 +55,7 @@ const maxPauseMs = 1000
 
 /**
  * Admits calls: one in, the same out, perhaps with fewer routes. What it may use is reserved here and settled
- * when it has ended (`limits/call-recorder`). Calls without limits pass.
+ * when it has ended (`limits/usage-recorder`). Calls without limits pass.
  *
  * A call with a budget uses priced models only. Unless `strict` is false, it is granted the most it can cost
  * or what is left of the budget, whichever is less; `capAnswer` keeps the answer within that.

@@ -4,7 +4,7 @@ import { costHeaders } from './headers.ts'
 import { usageRow } from '../usage/usage-row.ts'
 import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
 import { recordedNonTokenUnits, type NonTokenColumn } from '../../schemas/billed-units.ts'
-import type { Call } from '../core/call.ts'
+import type { Call, RecordSent } from '../core/call.ts'
 import type { ApiKey, KeyLimits } from '../core/key.ts'
 import type { Limiter } from './limiter.ts'
 import { accountsOf, limitedParties, type Unit } from './call-accounts.ts'
@@ -13,7 +13,7 @@ import type { NamedBudgets } from './named-budgets.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
-export interface CallRecorderParts {
+export interface UsageRecorderParts {
   /** Absent without a database: reservations are settled all the same. */
   readonly ledger: Ledger | undefined
   readonly limiter: Limiter
@@ -26,10 +26,10 @@ const inFlightMs = 150
 const interrupted = 'interrupted'
 
 /** Makes the usage row of each call, once: for the ledger, and to settle what was reserved for the call. */
-export class CallRecorder {
-  readonly #parts: CallRecorderParts
+export class UsageRecorder {
+  readonly #parts: UsageRecorderParts
 
-  constructor (parts: CallRecorderParts) {
+  constructor (parts: UsageRecorderParts) {
     this.#parts = parts
   }
 
@@ -39,7 +39,7 @@ export class CallRecorder {
    *
    * @param isFree true for a request that costs nothing: it is journaled only when it takes long
    */
-  recordSent (call: Call, isFree = false): void {
+  readonly recordSent: RecordSent = (call, isFree = false) => {
     const { ledger } = this.#parts
     const { record } = call
     if (ledger === undefined || record.keyId === undefined || record.inFlight !== undefined) return

@@ -9,7 +9,7 @@ import { NamedBudgets } from '../../lib/limits/named-budgets.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { readBegunRow } from '../../lib/usage/begun-row.ts'
-import { CallRecorder, recordedUsages, usedIn } from '../../lib/limits/call-recorder.ts'
+import { UsageRecorder, recordedUsages, usedIn } from '../../lib/limits/usage-recorder.ts'
 import { Ledger, type JournaledCall } from '../../lib/usage/ledger.ts'
 import { routedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
@@ -32,7 +32,7 @@ async function start (t: Test, open: OpenStore) {
   })
   t.teardown(async () => await ledger.close())
   const limiter = new LocalLimiter()
-  const recorder = new CallRecorder({ ledger, limiter, services })
+  const recorder = new UsageRecorder({ ledger, limiter, services })
   return {
     recorder,
     limiter,
@@ -90,7 +90,7 @@ storeTest('the store gets the row of a call only once its settlement counts', as
     }
   })
   t.teardown(async () => await ledger.close())
-  const recorder = new CallRecorder({ ledger, limiter, services })
+  const recorder = new UsageRecorder({ ledger, limiter, services })
   const wanted = requestOf({ keyId: 'key-1', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 })
   const decision = await limiter.reserve(wanted)
   recorder.end(call({ reservation: decision.admitted ? decision.reservation : 0 }))
@@ -254,7 +254,7 @@ t.test('what was reserved is settled with what was used, whatever else goes wron
       })
     )
   const first = await reserve()
-  const plain = new CallRecorder({ ledger: undefined, limiter, services })
+  const plain = new UsageRecorder({ ledger: undefined, limiter, services })
   plain.end(call({ reservation: first.admitted ? first.reservation : 0, attempts: 3 }))
   t.equal(limiter.counters.open, 0)
   const second = await reserve()
@@ -263,7 +263,7 @@ t.test('what was reserved is settled with what was used, whatever else goes wron
     { tokens: { remaining: 43 }, requests: { remaining: 6 } },
     '7 tokens and two more requests'
   )
-  const broken = new CallRecorder({
+  const broken = new UsageRecorder({
     ledger: undefined,
     limiter,
     services: () => {
