@@ -175,6 +175,9 @@ function tunnelled (
   })
 }
 
+/** Redirects of one request that are followed, each checked anew. */
+const maxRedirects = 3
+
 /** Memory for anything. */
 export const unbounded: HeldMemory = { take: () => undefined, give: () => undefined }
 
@@ -184,8 +187,6 @@ export interface GuardedFetchOptions {
   readonly elsewhere?: Dispatcher
   /** Maximum size of the decoded answer; reading a longer body fails with code `ANSWER_TOO_LARGE`. */
   readonly maxBytes: number
-  /** Redirects followed, each checked anew. Default 3. */
-  readonly maxRedirects?: number
   /**
    * Numbers in one JSON text of the answer at most, of which keys, strings, objects and lists count as eight.
    * Default: any.
@@ -227,7 +228,6 @@ export async function guardedFetch (
     elsewhere = agent,
     maxBytes,
     maxParseCost = Infinity,
-    maxRedirects = 3,
     memory = unbounded,
     onEnd = () => {}
   }: GuardedFetchOptions
