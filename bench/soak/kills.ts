@@ -40,11 +40,14 @@ export const kills: Scenario = {
         await callers
         world = await world.restart()
       }
-      const rows = (): string[] => world.ledgerIds()
-      await eventually(() => rows().length >= succeeded.size)
-      const found = rows()
-      const known = new Set(found)
-      const missing = [...succeeded].filter(id => !known.has(id)).length
+      // Interrupted calls have rows as well, so their number does not say whether all are written.
+      const withoutRow = (): string[] => {
+        const known = new Set(world.ledgerIds())
+        return [...succeeded].filter(id => !known.has(id))
+      }
+      await eventually(() => withoutRow().length === 0)
+      const missing = withoutRow().length
+      const found = world.ledgerIds()
       return [
         finding(
           'no completed call lacks its row',
@@ -53,8 +56,8 @@ export const kills: Scenario = {
         ),
         finding(
           'no call has two rows',
-          found.length === known.size,
-          `${found.length - known.size} double rows`
+          new Set(found).size === found.length,
+          `${found.length - new Set(found).size} double rows`
         )
       ]
     } finally {
