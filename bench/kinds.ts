@@ -1,6 +1,6 @@
 /**
  * Measures how much later an answer comes where a stage of each kind looks at the request first: `npm run
- * bench:kinds`.
+ * bench:kinds -- [--calls 400]`.
  *
  * Services and models answer after a millisecond, as they measure it; what is more is added by the gateway,
  * the sockets and the event loop that all share here.
@@ -12,6 +12,7 @@ import { equal } from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import { parseArgs } from 'node:util'
 import type { AddressInfo } from 'node:net'
 import { ConfiguredStages } from '../lib/guards/configured-stages.ts'
 import { openJudges } from '../lib/judges/open-judges.ts'
@@ -28,7 +29,8 @@ import type { Settings } from '../lib/core/settings.ts'
 import type { Services } from '../lib/services.ts'
 import type { StageKind } from '../schemas/config/stages.ts'
 
-const calls = 400
+const { values: flags } = parseArgs({ options: { calls: { type: 'string', default: '400' } } })
+const calls = Number(flags.calls)
 const serviceMs = 1
 
 let took: number[] = []

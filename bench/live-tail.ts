@@ -35,9 +35,9 @@ try {
   const gateway = await contender.start?.(upstreamPort)
   if (gateway === undefined) throw new Error('the gateway did not start')
   try {
-    const cookie = await signIn()
+    const session = await signIn()
     const rows: string[][] = []
-    for (const lane of chosen) rows.push(await compared(lane, gateway, cookie))
+    for (const lane of chosen) rows.push(await compared(lane, gateway, session))
     console.log(table('A live tail', ['', 'CPU µs without', 'with', 'more'], rows))
   } finally {
     await gateway.stop()
@@ -46,7 +46,7 @@ try {
   await Promise.all([mock, load].map(async started => await started.stop()))
 }
 
-async function compared (lane: Lane, gateway: Running, cookie: string): Promise<string[]> {
+async function compared (lane: Lane, gateway: Running, session: SessionHeaders): Promise<string[]> {
   const without: number[] = []
   const shares: number[] = []
   const measure = async (warmUpMs = 500): Promise<number> =>
@@ -57,7 +57,7 @@ async function compared (lane: Lane, gateway: Running, cookie: string): Promise<
       })
     ).cpuUsPerUnit
   const followed = async (): Promise<number> => {
-    const stop = await follow(gateway, cookie)
+    const stop = await follow(gateway, session)
     const us = await measure()
     stop()
     return us
@@ -79,8 +79,13 @@ async function compared (lane: Lane, gateway: Running, cookie: string): Promise<
   ]
 }
 
-/** Makes an owner with a session. @returns its cookie */
-async function signIn (): Promise<string> {
+interface SessionHeaders extends Record<string, string> {
+  readonly cookie: string
+  readonly 'x-headgate-csrf': string
+}
+
+/** Makes an owner with a session. @returns the headers that prove it */
+async function signIn (): Promise<SessionHeaders> {
   const database = await openDatabase({
     server: { dataDir },
     store: { poolSize: 1, connectMs: 5000, statementMs: 5000, keysStaleMs: 60_000 }
@@ -88,17 +93,17 @@ async function signIn (): Promise<string> {
   const keys = await openKeyStore(database, [], { pollMs: 60_000 })
   const { users, sessions } = new Admin(database, keys).accounts
   const owner = await users.create({ name: 'Owner', email: 'owner@example.com', role: 'owner', projects: [] })
-  const { token } = await sessions.create(owner.id, { address: null, userAgent: null }, false)
+  const { token, csrfToken } = await sessions.create(owner.id, { address: null, userAgent: null }, false)
   keys.close()
   await database.close()
-  return `headgate_session=${token}`
+  return { cookie: `headgate_session=${token}`, 'x-headgate-csrf': csrfToken }
 }
 
 /** Follows the calls from the first message on. @returns what ends it */
-async function follow ({ port }: Running, cookie: string): Promise<() => void> {
+async function follow ({ port }: Running, session: SessionHeaders): Promise<() => void> {
   const leaving = new AbortController()
   const { ok, body } = await fetch(`http://127.0.0.1:${port}/admin/v1/live-calls`, {
-    headers: { cookie },
+    headers: session,
     signal: leaving.signal
   })
   const reader = body?.getReader()

@@ -1,11 +1,12 @@
 /**
- * Measures what callers notice of a mirror: `npm run bench:mirror -- [CALLS_A_SECOND]`. Routes lead to one
- * simulated provider, and a share of the calls of each is mirrored. Calls are sent at a fixed rate that
+ * Measures what callers notice of a mirror: `npm run bench:mirror -- [--rate 300] [--rounds 12]`. Routes
+ * lead to one simulated provider, and a share of the calls of each is mirrored. Calls are sent at a fixed rate that
  * leaves time to the gateway, in slices of a few seconds, to one route after the other.
  */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { httpLanes, type HttpLane } from '../lib/load/http-lanes.ts'
 import { openLoop } from '../lib/load/open-loop.ts'
 import { costOfProcess } from '../lib/load/process-cost.ts'
@@ -17,9 +18,13 @@ import { benchLimits, benchPrices } from './support/settings.ts'
 import { median } from './support/statistics.ts'
 
 const shares = [0, 0.1, 1] as const
-const [rounds, secondsOfSlice] = [12, 2]
-const perSecond = Number(process.argv[2] ?? 300)
-if (!(perSecond >= 1 && perSecond <= 2000)) throw new Error('name a rate between 1 and 2000 calls a second')
+const { values: flags } = parseArgs({
+  options: { rate: { type: 'string', default: '300' }, rounds: { type: 'string', default: '12' } }
+})
+const rounds = Number(flags.rounds)
+const secondsOfSlice = 2
+const perSecond = Number(flags.rate)
+if (!(perSecond >= 1 && perSecond <= 2000)) throw new Error('`--rate` is between 1 and 2000 calls a second')
 const key = 'hg_bench_0123456789abcdef0123456789abcdef'
 
 const nameOf = (share: number): string => `mirrored-${share * 100}`
@@ -47,7 +52,7 @@ writeFileSync(
       { models: ['mock/json'], ...share > 0 && { mirror: { model: 'mock/json', share } } }
     ])),
     models: benchPrices,
-    keys: [{ name: 'bench', key: 'env:BENCH_KEY', ...benchLimits }]
+    keys: [{ name: 'bench', key: 'env:BENCH_KEY', limits: benchLimits }]
   })
 )
 const port = await freePort()
