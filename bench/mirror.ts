@@ -1,7 +1,7 @@
 /**
  * Measures what callers notice of a mirror: `npm run bench:mirror -- [--rate 300] [--rounds 12]`. Routes
- * lead to one simulated provider, and a share of the calls of each is mirrored. Calls are sent at a fixed rate that
- * leaves time to the gateway, in slices of a few seconds, to one route after the other.
+ * lead to one simulated provider, and a share of the calls of each is mirrored. Calls are sent at a fixed
+ * rate that leaves time to the gateway, in slices of a few seconds, to one route after the other.
  */
 
 import { writeFileSync } from 'node:fs'
