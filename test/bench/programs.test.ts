@@ -40,7 +40,8 @@ const programs: Readonly<Record<string, Run | string>> = {
 
 t.test('each program has a row', async t => {
   const files = readdirSync('bench').filter(name => name.endsWith('.ts') && !name.endsWith('.bench.ts'))
-  t.same(files.map(name => name.slice(0, -'.ts'.length)).sort(), Object.keys(programs).sort())
+  const names = files.map(name => name.slice(0, -'.ts'.length))
+  t.same(names.toSorted(), Object.keys(programs).toSorted())
 })
 
 t.test(
