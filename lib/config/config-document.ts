@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import type * as Yaml from 'yaml'
 import type { Document, LineCounter, Node, Pair, YAMLError } from 'yaml'
 import { isObject } from '../json/guards.ts'
+import { maxDepth } from '../json/parse-bounded.ts'
 import type { Path } from './path.ts'
 import { plainValue, type Flaw } from './plain-value.ts'
 import { ConfigError } from './problems.ts'
@@ -64,6 +65,10 @@ export function readDocument (text: string, file: string): ConfigDocument {
     flaws.map(({ at, message }) => ({ file, ...position(lines, at), path: '', message }))
   )
   if (text.length > maxChars) throw failure([{ at: 0, message: 'larger than 1 MB' }])
+  const tooDeepAt = offsetOfTooDeep(text, parser)
+  if (tooDeepAt !== undefined) {
+    throw failure([{ at: tooDeepAt, message: `nested deeper than ${maxDepth} levels` }])
+  }
   const document = parseDocument(text, {
     // `plainValue` looks for duplicates: the parser compares each key with all before it.
     lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: false
@@ -90,6 +95,26 @@ export function readDocument (text: string, file: string): ConfigDocument {
 function position (lines: LineCounter, offset: number): Position {
   const { line, col } = lines.linePos(offset)
   return { line: Math.max(1, line), column: Math.max(1, col) }
+}
+
+/**
+ * Returns the offset of a node that is nested deeper than it may be. What makes a document of the parser's
+ * tokens is recursive, and V8 ends the process when a regular expression is compiled at the end of the stack.
+ */
+function offsetOfTooDeep (text: string, { Parser }: Pick<typeof Yaml, 'Parser'>): number | undefined {
+  const tokens: Yaml.CST.Token[] = [...new Parser().parse(text)]
+  const left = tokens.map(token => ({ token, depth: 0 }))
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { token, depth } = next
+    if (depth > maxDepth) return token.offset
+    for (const child of childrenOf(token)) if (child != null) left.push({ token: child, depth: depth + 1 })
+  }
+  return undefined
+}
+
+function childrenOf (token: Yaml.CST.Token): ReadonlyArray<Yaml.CST.Token | null | undefined> {
+  if (token.type === 'document') return [token.value]
+  return 'items' in token ? token.items.flatMap(({ key, value }) => [key, value]) : []
 }
 
 /** The parser quotes the text in some of its messages, and that text may be a secret. */

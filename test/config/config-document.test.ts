@@ -21,6 +21,20 @@ t.test('text that is not a configuration is refused with its place', async t => 
   for (const [yaml, line] of cases) t.equal(lines(t, yaml)[0], `headgate.yaml${line}`)
 })
 
+t.test('what is nested too deep is refused with its place, however deep it is', async t => {
+  for (const depth of [300, 20_000]) {
+    const shapes = {
+      'lists in brackets': `server: ${'['.repeat(depth)}${']'.repeat(depth)}`,
+      'lists that do not end': `server: ${'['.repeat(depth)}`,
+      'maps in braces': `server: ${'{a: '.repeat(depth)}${'}'.repeat(depth)}`,
+      'lists of one line': `server:\n${'- '.repeat(depth)}a`
+    }
+    for (const [name, yaml] of Object.entries(shapes)) {
+      t.match(lines(t, yaml)[0], /^headgate\.yaml:\d+:\d+ {2}nested deeper than 256 levels$/, `${depth} ${name}`)
+    }
+  }
+})
+
 t.test('anchors may be shared, and problems found through them', async t => {
   const yaml = `providers:
   groq: {timeouts: &slow {response_ms: 9, idle_bytes_ms: 8}}
