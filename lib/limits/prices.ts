@@ -21,7 +21,7 @@ import {
 } from './estimate.ts'
 import { noMedia } from './prompt-tokens.ts'
 import type { NamedBudgets } from './named-budgets.ts'
-import { costOfJudged } from '../usage/usage-row.ts'
+import { costOfJudged, costOfWasted } from '../usage/usage-row.ts'
 import { requestBytes, type CallRecord } from '../core/record.ts'
 import type { ChatInput } from '../chat/input.ts'
 
@@ -257,7 +257,7 @@ export function affordableTokens<R extends ChatInput> (
   const media = { counts, bodyBytes: requestBytes(record), prompts: choices }
   const prompt = promptTokens + maxPrompt * choices
   const amounts = { prompt, media, completion: completionTokens, writesCache, searches: searched + searches }
-  const left = record.maxCostNanoUsd - maxCostOfJudged(record, models) - maxCostOf(routes, models, amounts)
+  const left = record.maxCostNanoUsd - maxCostBeside(record, models) - maxCostOf(routes, models, amounts)
   // One token may cost less than a billionth of a dollar.
   const perMillion = maxAnswerCostOf(routes, models, { prompt, media })
   return {
@@ -284,7 +284,7 @@ export function checkLookAffordable (
   const { promptTokens = 0, completionTokens = 0, searches } = record.usage ?? {}
   const answered = { prompt: promptTokens, completion: completionTokens, searches }
   const used =
-    maxCostOfJudged(record, models) +
+    maxCostBeside(record, models) +
     (record.ownProviderKey === true ? 0 : maxCostOf(routes, models, answered))
   if (used + maxCostOf([route], models, amounts) <= record.maxCostNanoUsd) return
   throw new GatewayError('insufficient_quota', {
@@ -292,11 +292,13 @@ export function checkLookAffordable (
   })
 }
 
-/** Stages may look at a request while it is answered: of an open look its whole answer is still to be paid. */
-function maxCostOfJudged (
-  { judged }: Pick<CallRecord, 'judged'>,
-  models: Pick<ModelRegistry, 'find'>
-): number {
-  if (judged === undefined) return 0
-  return costOfJudged(judged.map(look => ({ ...look, usage: look.mostUsage ?? look.usage })), models)
+/**
+ * Returns the most that a call costs so far beside its answers: requests that were wasted, and those of
+ * stages. These may look at a request while it is answered: of an open look its whole answer is still to be
+ * paid.
+ */
+function maxCostBeside (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
+  const { judged = [] } = record
+  const looks = judged.map(look => ({ ...look, usage: look.mostUsage ?? look.usage }))
+  return costOfWasted(record, models) + costOfJudged(looks, models)
 }

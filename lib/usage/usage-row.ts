@@ -208,11 +208,10 @@ const nothing: BesideAnswer = {
 }
 
 function besideAnswer (record: CallRecord, models: Pick<ModelRegistry, 'find'>): BesideAnswer {
-  const { judged = [], ownProviderKey } = record
+  const { judged = [] } = record
   const wasted = (record.wasted ?? []).map(request => wasteOf(request, record, models))
   const all = [...wasted, ...judged]
-  const wastedCost = wasted.reduce((sum, { nanoUsd = 0 }) => sum + nanoUsd, 0)
-  const wastedNanoUsd = ownProviderKey === true ? 0 : wastedCost // the provider bills the caller
+  const wastedNanoUsd = costOfWasted(record, models)
   return {
     usage: all.reduce<Usage | undefined>((sum, one) => addUsage(sum, one.usage), undefined),
     estimated: all.some(one => one.estimated),
@@ -250,6 +249,13 @@ function tokensOfWasted (wasted: readonly Waste[]): number | null {
     0
   )
   return boundedInteger(tokens)
+}
+
+/** Returns what the wasted requests of a call cost so far, in billionths of a dollar. */
+export function costOfWasted (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
+  const { wasted, ownProviderKey } = record
+  if (wasted === undefined || ownProviderKey === true) return 0 // the provider bills the caller
+  return wasted.reduce((sum, request) => sum + (wasteOf(request, record, models).nanoUsd ?? 0), 0)
 }
 
 /** Returns billionths of a dollar. Stages use the gateway's own keys. */

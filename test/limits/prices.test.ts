@@ -199,6 +199,15 @@ t.test('what earlier turns used is paid first', async t => {
   t.equal(affordableTokens(call, priced)?.affordable, 5)
 })
 
+t.test('what was billed for attempts that failed is paid first', async t => {
+  const call = callWith(218_000 + 100_000 + 50_000)
+  const usage = { promptTokens: 50, completionTokens: 5, totalTokens: 55 }
+  call.record.wasted = [{ modelId: call.routes[0].modelId, usage }]
+  t.equal(affordableTokens(call, priced)?.affordable, 5)
+  call.record.ownProviderKey = true
+  t.equal(affordableTokens(call, priced), undefined, 'the provider bills the caller')
+})
+
 t.test('searches are paid first, those that the request allows and those that were made', async t => {
   const searching = modelsAt({ input: 1, output: 10, perThousandSearches: 10, asOf: '2026-01-01' })
   const asWritten = { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 3 }] }
