@@ -79,7 +79,7 @@ function withFields (start: Start, text: string, fields: Partial<ResponseObject>
 
 /** Details that are not reported are zero. */
 const usageDetails = Object.entries({
-  input_tokens_details: '{"cached_tokens":0}',
+  input_tokens_details: '{"cached_tokens":0,"cache_write_tokens":0}',
   output_tokens_details: '{"reasoning_tokens":0}'
 })
 

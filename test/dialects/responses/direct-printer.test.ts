@@ -126,7 +126,7 @@ t.test('fields that clients expect of every response are added where a server le
     printedText(direct, [frame('response.completed', 1, { response: { ...response, usage } })]) +
     direct.end()
   t.match(streamEvents(end).at(-1), {
-    response: { usage: { ...usage, input_tokens_details: { cached_tokens: 0 } } }
+    response: { usage: { ...usage, input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 } } }
   })
 })
 
