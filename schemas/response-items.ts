@@ -162,7 +162,7 @@ const serverItems = [
   }, { description: 'Consent to a call, or its refusal.' })
 ] as const
 
-/** Items of tools that only OpenAI runs; they are not sent to other providers. */
+/** Items of tools that only OpenAI offers. Other providers get calls of those that callers ran themselves. */
 export const hostedItemTypes = [
   'web_search_call',
   'file_search_call',
@@ -203,7 +203,10 @@ const HostedItem = Type.Object(
     ),
     ...optionalId
   },
-  { description: 'A record of a tool hosted by OpenAI; other providers do not get it.' }
+  {
+    description:
+      'A record of a tool of OpenAI. Other providers get calls of shells and patches with their outputs, and no other.'
+  }
 )
 
 export const InputItem = Type.Union([

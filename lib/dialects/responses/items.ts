@@ -9,6 +9,7 @@ import { toThinkingBlock } from '../../chat/reasoning-item.ts'
 import { nameTools, toolKey, type NamedTool } from '../../chat/tool-names.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { append } from '../../json/append.ts'
+import { property } from '../../json/guards.ts'
 import { toolResultText } from '../tool-result-text.ts'
 import { isSealedReasoning, openReasoning } from './reasoning-state.ts'
 import { shortened } from './stored-input.ts'
@@ -61,6 +62,13 @@ export function readItems (
   return new Reader(names, approvals, [...earlier, ...items]).read(items, earlier)
 }
 
+interface ClientCall {
+  readonly name: string
+  /** Its arguments as JSON. */
+  readonly text: string
+  readonly index: number
+}
+
 class Reader {
   readonly #names: SentNames
   readonly #messages: Message[] = []
@@ -74,6 +82,9 @@ class Reader {
   #waiting: Message[] = []
   /** Calls whose result has not come yet, with the place of each. */
   readonly #openCalls = new Map<string, number>()
+
+  /** Calls of `clientTools` whose output has not come yet. */
+  readonly #clientCalls = new Map<string, ClientCall>()
 
   readonly #approvals: Approvals
   /** Names of server tools at a provider, by `toolKey`. */
@@ -173,7 +184,7 @@ class Reader {
       case 'item_reference': throw notFound(item.id)
       case 'additional_tools': return undefined
       default:
-        if (hostedItemTypes.includes(item.type)) return undefined
+        if (hostedItemTypes.includes(item.type)) return this.#clientCall(item.type, item, index)
         throw unsupported(`${path}.type`, 'Items of this type are not available with this model.')
     }
   }
@@ -241,6 +252,24 @@ class Reader {
     calls.push(call)
     this.#openCalls.set(id, index)
     return turn
+  }
+
+  /** Adds a call that the caller ran itself once its output comes. Records of hosted tools are left out. */
+  #clientCall (type: string, item: InputItem, index: number): Message | undefined {
+    const id = property(item, 'call_id') ?? property(item, 'id')
+    if (typeof id !== 'string') return undefined
+    const tool = clientTools.get(type)
+    if (tool !== undefined) {
+      const text = JSON.stringify(property(item, tool.input) ?? {})
+      this.#clientCalls.set(id, { name: tool.name, text, index })
+      return undefined
+    }
+    const call = this.#clientCalls.get(id)
+    if (call === undefined || !type.endsWith('_call_output')) return undefined
+    this.#clientCalls.delete(id)
+    this.#call(id, call.name, call.text, call.index)
+    const output = property(item, 'output') ?? property(item, 'status')
+    return this.#result(id, typeof output === 'string' ? output : JSON.stringify(output ?? ''))
   }
 
   /** Adds a call of a server tool. */
@@ -332,6 +361,15 @@ class Reader {
     return this.#turn
   }
 }
+
+/**
+ * Tools of OpenAI that callers run, by the type of their calls; `input` is the member that says what to do.
+ */
+const clientTools = new Map([
+  ['local_shell_call', { name: 'local_shell', input: 'action' }],
+  ['shell_call', { name: 'shell', input: 'action' }],
+  ['apply_patch_call', { name: 'apply_patch', input: 'operation' }]
+])
 
 /** Stands for items that are in no message. */
 const none: Message = { role: 'system', content: '' }

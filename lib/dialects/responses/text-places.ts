@@ -86,7 +86,8 @@ function item (path: string): Places {
     [`${path}(code_interpreter_call).outputs.**`]: toolResult,
     [`${path}(image_generation_call).result`]: media,
     [`${path}(image_generation_call).revised_prompt`]: text,
-    [`${path}(local_shell_call|shell_call|apply_patch_call|computer_call).action.**`]: toolCall,
+    [`${path}(local_shell_call|shell_call|computer_call).action.**`]: toolCall,
+    [`${path}(apply_patch_call).operation.**`]: toolCall,
     [`${path}(local_shell_call_output|shell_call_output|apply_patch_call_output).output.**`]: toolResult
   }
 }

@@ -49,6 +49,38 @@ t.test('neighbouring items of the model are one message, results follow it', asy
   )
 })
 
+t.test('calls that callers ran themselves are calls of functions, with their outputs', async t => {
+  const ran = (id: string, name: string, input: object, content: string): unknown[] => [
+    {
+      role: 'assistant',
+      tool_calls: [{ id, type: 'function', function: { name, arguments: JSON.stringify(input) } }]
+    },
+    { role: 'tool', tool_call_id: id, content }
+  ]
+  const [exec, shell, operation] = [
+    { type: 'exec', command: ['ls'], env: {} },
+    { commands: ['ls'] },
+    { type: 'delete_file', path: 'a' }
+  ]
+  const items: unknown[] = [
+    { type: 'local_shell_call', id: 'lsh_1', call_id: 'a', action: exec, status: 'completed' },
+    { type: 'local_shell_call_output', id: 'o_1', call_id: 'a', output: 'one file' },
+    { type: 'shell_call', call_id: 'b', action: shell },
+    { type: 'apply_patch_call', call_id: 'c', operation, status: 'completed' },
+    { type: 'shell_call_output', call_id: 'b', output: [{ stdout: 'two', stderr: '' }] },
+    { type: 'apply_patch_call_output', call_id: 'c', status: 'failed' },
+    // records, an output of no call, and a call without an output
+    { type: 'web_search_call', id: 'ws_1', status: 'completed' },
+    { type: 'shell_call_output', call_id: 'x', output: [] },
+    { type: 'shell_call', call_id: 'd', action: shell }
+  ]
+  t.strictSame(read(items as InputItem[]), [ // they match its schema, which has no members of theirs
+    ...ran('a', 'local_shell', exec, 'one file'),
+    ...ran('b', 'shell', shell, '[{"stdout":"two","stderr":""}]'),
+    ...ran('c', 'apply_patch', operation, 'failed')
+  ])
+})
+
 t.test('encrypted reasoning goes to a provider that gets a translation as well, with its id', async t => {
   t.match(
     read([

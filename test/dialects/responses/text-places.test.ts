@@ -68,6 +68,20 @@ t.test('an image is not looked at, and what stands in its place is', t => {
   t.end()
 })
 
+t.test('what a tool of the caller is to do is text of a call', t => {
+  const item = (said: string): object => ({
+    input: [
+      { type: 'local_shell_call', call_id: 'a', action: { type: 'exec', command: ['say', said] } },
+      { type: 'shell_call', call_id: 'b', action: { commands: [said] } },
+      { type: 'apply_patch_call', call_id: 'c', operation: { type: 'create_file', path: said, diff: said } }
+    ]
+  })
+  const ofCalls = responsesRequestTexts.replace(item('bad'), (text, { part }) =>
+    text === 'bad' && part === 'tool_call' ? 'good' : text)
+  t.same(ofCalls, item('good'))
+  t.end()
+})
+
 t.test('what reads for sense sees of an answer what the model says', t => {
   const content = [{ type: 'output_text', text: 'Hello', annotations: [], logprobs: [] }]
   const item = {
