@@ -16,19 +16,22 @@ const toPage: Reply = { status: 302, headers: { location: '/dashboard/' }, body:
 
 /** Returns the endpoints of the page, which are for browsers and in no description of the API. */
 export function dashboardEndpoints ({ admin }: Pick<Services, 'admin'>): readonly Endpoint[] {
-  const file = admin === undefined ? notServed : pageFile()
+  const file = admin === undefined ? async () => await notServed(isOff) : pageFile()
   const isForPage = ({ headers: { accept = '' } }: Call): boolean =>
     admin !== undefined && accept.includes('text/html')
   return [
-    { ...get, path: '/', handle: async call => isForPage(call) ? toPage : await notServed() },
+    { ...get, path: '/', handle: async call => isForPage(call) ? toPage : await notServed(noPath) },
     { ...get, path: '/dashboard', handle: file },
     { ...get, path: '/dashboard/', handle: file },
     { ...get, path: '/dashboard/*path', handle: file }
   ]
 }
 
-async function notServed (): Promise<never> {
-  return await Promise.reject(new GatewayError('not_found'))
+const noPath = 'Not found: GET /. The API is below /v1/: GET /openapi.json describes it.'
+const isOff = 'Not found: the dashboard is off. The operator can set `dashboard.enabled`.'
+
+async function notServed (message: string): Promise<never> {
+  return await Promise.reject(new GatewayError('not_found', { message }))
 }
 
 /** Loads what reads the files with the first request of one. */

@@ -8,7 +8,9 @@ t.test('a browser that opens the address is sent to the page; a program is not',
     await request(api.url + path, { headers: { accept } })
   const { statusCode, headers } = await open('/')
   t.match([statusCode, headers['location']], [302, '/dashboard/'])
-  t.equal((await open('/', 'application/json')).statusCode, 404)
+  const ofProgram = await open('/', 'application/json')
+  t.equal(ofProgram.statusCode, 404)
+  t.match(await ofProgram.body.text(), 'GET /openapi.json describes it', 'which is told where the API is')
   for (const path of ['/dashboard', '/dashboard/']) t.equal((await open(path)).statusCode, 200, path)
   const page = await open('/dashboard/keys?status=active')
   t.match([page.statusCode, page.headers['content-type']], [200, 'text/html; charset=utf-8'])
@@ -22,4 +24,6 @@ t.test('where it is off there is neither page nor API', async t => {
   for (const path of ['/', '/dashboard/', '/dashboard/keys', '/admin/v1/sign-in', '/admin/v1/session']) {
     t.equal((await request(api.url + path, { headers: { accept: 'text/html' } })).statusCode, 404, path)
   }
+  const page = await request(`${api.url}/dashboard/`)
+  t.match(await page.body.text(), 'the dashboard is off')
 })
