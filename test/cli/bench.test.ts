@@ -122,7 +122,9 @@ t.test(
         t.ok(row.p50Ms > 0 && row.p99Ms >= row.p50Ms)
       }
       t.ok((slow.addedP50Ms ?? 0) > slowMs / 2, `${name}: ${slow.addedP50Ms} ms`)
-      t.ok((fast.addedP50Ms ?? Infinity) < slowMs / 2, `${name}: ${fast.addedP50Ms} ms`)
+      // Both wait for a busy machine alike.
+      const more = (slow.addedP50Ms ?? NaN) - (fast.addedP50Ms ?? NaN)
+      t.ok(more > slowMs / 2, `${name}: ${more} ms more than the other`)
       t.ok((fast.cpuUsPerCall ?? 0) > 50 && (fast.memoryBytes ?? 0) > 2e7)
       t.equal(slow.cpuUsPerCall, undefined)
       const exact = name.startsWith('JSON') ? 0 : undefined
