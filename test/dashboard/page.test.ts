@@ -789,7 +789,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     t.ok(has(/^warehouse/, /not written yet/, /failed1 attempt: .*ENOENT/, /next \w+ \d+, /), 'a failure')
     t.ok(has(/^accounting/, /not written yet/, /waitingnext /), 'what comes next')
     mkdirSync(join(folder, 'gone'))
-    await page.getByRole('button', { name: 'Write the files of warehouse now' }).click()
+    await page.getByRole('button', { name: 'Try again to write the files of warehouse' }).click()
     await page.getByText('The files of warehouse are being written').waitFor()
     // The hour after it is due as well, if the quarter of an hour in which records may be late is over.
     const isWritten = (): boolean => readdirSync(join(folder, 'gone')).some(name => name.endsWith('.csv'))

@@ -10,7 +10,7 @@ t.test('a browser that opens the address is sent to the page; a program is not',
   t.match([statusCode, headers['location']], [302, '/dashboard/'])
   const ofProgram = await open('/', 'application/json')
   t.equal(ofProgram.statusCode, 404)
-  t.match(await ofProgram.body.text(), 'GET /openapi.json describes it', 'which is told where the API is')
+  t.match(await ofProgram.body.text(), 'GET /openapi.json describes it', 'it says where the API is')
   for (const path of ['/dashboard', '/dashboard/']) t.equal((await open(path)).statusCode, 200, path)
   const page = await open('/dashboard/keys?status=active')
   t.match([page.statusCode, page.headers['content-type']], [200, 'text/html; charset=utf-8'])

@@ -74,7 +74,7 @@ export function ExportsPage (): JSX.Element {
     title: 'Actions',
     actions: true,
     cell: each => {
-      const label = `Write the files of ${each.target} now`
+      const label = `Try again to write the files of ${each.target}`
       return each.error !== null && (
         <Button small busy={busy} label={label} onClick={() => tryAgain(each)}>
           Try again
