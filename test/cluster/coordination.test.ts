@@ -384,7 +384,7 @@ t.test('two gateways that count together', { skip, timeout: 120_000 }, async t =
       await until(
         () => callers.failures.filter(failure => failure.includes(' 402 ')).length > 20,
         'the dollar to be spent',
-        60_000
+        180_000
       )
       await callers.stop()
       await until(async () => (await spent('configured:dollar')) > dollar - 2_400_000, 'all records', 10_000)
