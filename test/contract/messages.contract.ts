@@ -12,7 +12,7 @@ import { anyAnswer } from '../dialects/messages/any-answer.ts'
 import { complete, framesOf, streamed } from '../dialects/messages/answer.ts'
 import { description } from '../support/description.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { objectsOf, type JsonObject } from '../../lib/json/guards.ts'
+import { isObject, objectsOf, property, type JsonObject } from '../../lib/json/guards.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { brokenValuesOf } from '../support/schema-values.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
@@ -75,6 +75,11 @@ if (api !== undefined) {
           (typeof type === 'string' && type !== 'custom') ||
           [strict, deferred].every(flag => flag === undefined || flag === null || isFlag(flag))
       )
+    // So with the schema of a format of answers.
+    const hasSchema = ({ output_config: config }: JsonObject): boolean => {
+      const schema = property(property(config, 'format'), 'schema')
+      return schema === undefined || schema === null || isObject(schema)
+    }
     for (const [name, schema] of [
       ['InboundMessagesRequest', MessagesRequest],
       ['InboundCountTokensRequest', CountTokensRequest]
@@ -93,7 +98,7 @@ if (api !== undefined) {
           )
           // The API bounds no name of a model; here one ends at 256 characters.
           const hasLongName = typeof request['model'] === 'string' && request['model'].length > 256
-          if (!isOfApi(request) || !hasFlags(request) || hasLongName) return
+          if (!isOfApi(request) || !hasFlags(request) || !hasSchema(request) || hasLongName) return
           both++
           if (!isTaken(request)) throw new Error(JSON.stringify(request))
         }),
