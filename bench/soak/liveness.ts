@@ -5,16 +5,33 @@ import { availableParallelism, loadavg } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { Agent, request } from 'undici'
 
+const steps = 1e8
+/** What a loop of so many steps takes on the machines of bench/README.md, in milliseconds. */
+const usualMs = 60
+
+/** How much longer such a loop takes here; measured once, and never less than 1. */
+let slowness: number | undefined
+
 /**
- * Returns how much longer everything takes than on a quiet machine: as each process waits for a processor.
+ * Returns how much longer everything takes than on a quiet machine of those that the limits are for: as each
+ * process waits for a processor, and as that is slower.
  */
 export function loadFactor (): number {
-  return Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
+  slowness ??= Math.max(1, measureLoop() / usualMs)
+  return slowness * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
+}
+
+function measureLoop (): number {
+  const startMs = performance.now()
+  let sum = 0
+  for (let step = 0; step < steps; step++) sum += step & 3
+  if (sum < steps) throw new Error('the loop is left out')
+  return performance.now() - startMs
 }
 
 /**
  * Returns the longest wait for `/livez` that counts as no stall, in milliseconds: a second on a quiet
- * machine.
+ * machine of those.
  */
 export function maxStallMs (): number {
   return 1000 * loadFactor()
