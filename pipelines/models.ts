@@ -2,7 +2,8 @@
 
 import { pipeline, type Handler } from './pipeline.ts'
 import { Type } from 'typebox'
-import { MessagesModel, MessagesModelList } from '../schemas/messages-answer.ts'
+import { ErrorBody } from '../schemas/errors.ts'
+import { MessagesErrorBody, MessagesModel, MessagesModelList } from '../schemas/messages-answer.ts'
 import { Model, ModelList } from '../schemas/models.ts'
 import { unknownModelEntry, kindsById } from '../lib/models/known-models.ts'
 import type { ApiKey } from '../lib/core/key.ts'
@@ -30,6 +31,8 @@ function forAnthropic (description: string): string {
 
 const requestHeaders = { 'anthropic-version': "Any version: the answer has the form of Anthropic's API." }
 
+const errorBody = Type.Union([ErrorBody, MessagesErrorBody])
+
 export const listModelsDocs: Docs = {
   operationId: 'models',
   group: 'Models',
@@ -41,7 +44,8 @@ export const listModelsDocs: Docs = {
   },
   requestHeaders,
   answers: [{ description: forAnthropic('All models.'), schema: Type.Union([ModelList, MessagesModelList]) }],
-  headers
+  headers,
+  errorBody
 }
 
 export const retrieveModelDocs: Docs = {
@@ -51,6 +55,7 @@ export const retrieveModelDocs: Docs = {
   requestHeaders,
   answers: [{ description: forAnthropic('The model.'), schema: Type.Union([Model, MessagesModel]) }],
   headers,
+  errorBody,
   errors: ['model_not_found']
 }
 
