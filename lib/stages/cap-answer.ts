@@ -6,7 +6,7 @@ import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { affordableTokens } from '../limits/prices.ts'
 import { estimateChat, type EstimateRequest } from '../limits/estimate.ts'
 import type { Route } from '../core/route.ts'
-import { extend, type RoutedCall } from '../core/call.ts'
+import type { RoutedCall } from '../core/call.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { Services } from '../services.ts'
 
@@ -34,8 +34,7 @@ export function capAnswer<R extends ChatInput = ChatInput> (
       })
     }
     call.record.maxTokens = answer.affordable
-    // the fields keep their types
-    return extend(call, capped(call, answer.affordable)) as unknown as C
+    return { ...call, ...capped(call, answer.affordable) }
   })
 }
 
