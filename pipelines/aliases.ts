@@ -7,7 +7,7 @@ import { GatewayError } from '../lib/core/errors.ts'
 import { isObject } from '../lib/json/guards.ts'
 import { refine, type Call } from '../lib/core/call.ts'
 import type { Endpoint } from '../lib/core/endpoint.ts'
-import type { UploadForm } from '../lib/core/upload.ts'
+import { isForm } from '../lib/stages/validate.ts'
 import type { EndpointDoc } from '../lib/wire/endpoint-doc.ts'
 
 interface AliasRule {
@@ -72,7 +72,7 @@ function withModelOfPath (call: Call, endpoint: Endpoint): Call {
     body: async () => {
       const read = await body()
       if (!isObject(read)) return read
-      const form = endpoint.body === 'multipart' ? read as unknown as UploadForm : undefined // of `Call.body`
+      const form = endpoint.body === 'multipart' && isForm(read) ? read : undefined
       const { model: other } = form?.fields ?? read
       if (other != null && other !== model) record.ignoredFields = ['model']
       return form === undefined ? { ...read, model } : { ...form, fields: { ...form.fields, model } }

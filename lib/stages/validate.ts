@@ -128,6 +128,6 @@ function withoutNulls (body: Record<string, unknown>): Record<string, unknown> {
   return body
 }
 
-function isForm (body: unknown): body is UploadForm {
+export function isForm (body: unknown): body is UploadForm {
   return isObject(body) && isObject(body['fields']) && isObject(body['files'])
 }
