@@ -14,43 +14,29 @@ export const dryRunHeader: Json = {
 }
 
 /** The headers by which a caller says whom a call is made for (`lib/validation/attribution`). */
-export const attributionHeaders: Json[] = [
+export const attributionHeaders = requestHeaders([
   ['X-Headgate-Tags', 'Tags of the call, separated by commas: at most 20, cut at 64 characters.'],
   ['X-Litellm-Tags', 'The same.'],
   ['X-Litellm-End-User-Id', 'The end user, in place of `safety_identifier`, `user` and `metadata.user_id`.'],
   ['X-Session-Id', 'The session of the call. The headers of Claude Code, Codex and OpenCode count as well.']
-].map(([name = '', description = '']) => ({
-  name,
-  in: 'header',
-  required: false,
-  description,
-  schema: { type: 'string' }
-}))
+])
 
 /** The headers by which a caller narrows and orders the models of a call (`lib/routing/provider-choice`). */
-export const preferenceHeaders: Json[] = [
+export const preferenceHeaders = requestHeaders([
   [
     'X-Headgate-Only',
-    'Providers or models, separated by commas: only these of the request are used.',
-    'string'
+    'Providers or models, separated by commas: only these of the request are used.'
   ],
   [
     'X-Headgate-Order',
-    'Providers or models, separated by commas: these of the request are tried first, in this order.',
-    'string'
+    'Providers or models, separated by commas: these of the request are tried first, in this order.'
   ],
   [
     'X-Headgate-Max-Price',
     'USD per million tokens, with three input tokens for each output token: no model above it is used, and none without a known price.',
     'number'
   ]
-].map(([name = '', description = '', type = '']) => ({
-  name,
-  in: 'header',
-  required: false,
-  description,
-  schema: { type }
-}))
+])
 
 const ownKey = 'A key of the caller at the provider, used in place of the one of the gateway.'
 
@@ -58,17 +44,11 @@ const ownKey = 'A key of the caller at the provider, used in place of the one of
 export const ownKeyHeader = { 'X-Provider-Key': ownKey }
 
 /** The headers by which a caller chooses the provider (`lib/routing/provider-choice`). */
-export const providerHeaders: Json[] = [
+export const providerHeaders = requestHeaders([
   ['X-Provider-Key', ownKey],
   ['X-Provider', 'The provider that answers. Default: that of the model.'],
   ['X-Provider-Model', 'The model at the provider, in place of the one in the body.']
-].map(([name = '', description = '']) => ({
-  name,
-  in: 'header',
-  required: false,
-  description,
-  schema: { type: 'string' }
-}))
+])
 
 /** The headers of endpoints that call a provider, which are what the limits of keys count. */
 export const limitHeaders: { [key: string]: Json } = Object.fromEntries(
@@ -210,4 +190,17 @@ export function componentHeaders (endpoints: readonly EndpointDoc[]): { [key: st
     ...limitHeaders,
     ...Object.assign({}, ...endpoints.map(ownHeaders))
   }
+}
+
+/** Describes optional headers of a request. Default type: `string`. */
+export function requestHeaders (
+  rows: ReadonlyArray<readonly [name: string, description: string, type?: string]>
+): Json[] {
+  return rows.map(([name, description, type = 'string']) => ({
+    name,
+    in: 'header',
+    required: false,
+    description,
+    schema: { type }
+  }))
 }

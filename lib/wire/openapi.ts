@@ -12,7 +12,8 @@ import {
   dryRunHeader,
   isLimited,
   preferenceHeaders,
-  providerHeaders
+  providerHeaders,
+  requestHeaders
 } from './openapi-headers.ts'
 import { responsesOf } from './openapi-responses.ts'
 import { inner, json, mapValues, print, type Json, type Names } from './openapi-schemas.ts'
@@ -114,7 +115,7 @@ function templateOf (path: string): string {
   return path.replace(parameter, '{$1}')
 }
 
-function parametersOf ({ path, query = {}, requestHeaders = {} }: EndpointDoc): Json[] {
+function parametersOf ({ path, query = {}, requestHeaders: headers = {} }: EndpointDoc): Json[] {
   return [
     ...[...path.matchAll(parameter)].map(([, name = '']): Json => ({
       name,
@@ -129,12 +130,6 @@ function parametersOf ({ path, query = {}, requestHeaders = {} }: EndpointDoc): 
       description,
       schema: { type }
     })),
-    ...Object.entries(requestHeaders).map(([name, description]): Json => ({
-      name,
-      in: 'header',
-      required: false,
-      description,
-      schema: { type: 'string' }
-    }))
+    ...requestHeaders(Object.entries(headers))
   ]
 }
