@@ -7,7 +7,7 @@ import { GatewayError } from '../lib/core/errors.ts'
 import { isObject } from '../lib/json/guards.ts'
 import { refine, type Call } from '../lib/core/call.ts'
 import type { Endpoint } from '../lib/core/endpoint.ts'
-import { isForm } from '../lib/stages/validate.ts'
+import { isForm } from '../lib/validation/form.ts'
 import type { EndpointDoc } from '../lib/wire/endpoint-doc.ts'
 
 interface AliasRule {

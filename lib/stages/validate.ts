@@ -9,7 +9,6 @@
 
 import type { Static, TSchema } from 'typebox'
 import { refine, type AuthedCall, type ValidCall } from '../core/call.ts'
-import type { UploadForm } from '../core/upload.ts'
 import { attribute } from '../validation/attribution.ts'
 import { isSlowRequest } from '../core/record.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -17,7 +16,7 @@ import { GatewayError, ValidationError, type ValidationDetail } from '../core/er
 import { map, type Stage } from '../pipeline/stage.ts'
 import { compileCheck } from '../validation/compile-check.ts'
 import { explain } from '../validation/explain.ts'
-import { parseFormFields, type FormRequest } from '../validation/form.ts'
+import { isForm, parseFormFields, type FormRequest } from '../validation/form.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 
@@ -126,8 +125,4 @@ function withoutNulls (body: Record<string, unknown>): Record<string, unknown> {
     }
   }
   return body
-}
-
-export function isForm (body: unknown): body is UploadForm {
-  return isObject(body) && isObject(body['fields']) && isObject(body['files'])
 }

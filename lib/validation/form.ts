@@ -3,6 +3,7 @@
  * files, so numbers, booleans and lists are read out of texts here.
  */
 
+import { isObject } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import type { TSchema } from 'typebox'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'
@@ -23,6 +24,11 @@ export interface ParsedFormFields {
   readonly request: Readonly<Record<string, unknown>>
   /** Texts that are not what the schema wants. Their fields are in neither of the others. */
   readonly faults: readonly ValidationDetail[]
+}
+
+/** Returns true for the body of a call that is a multipart form. */
+export function isForm (body: unknown): body is UploadForm {
+  return isObject(body) && isObject(body['fields']) && isObject(body['files'])
 }
 
 /** Reads the fields the schema names. Whether the values are in range is for the check to say. */
