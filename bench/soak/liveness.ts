@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads'
 import { Agent, request } from 'undici'
 
 const steps = 1e8
-/** What a loop of so many steps takes on the machines of bench/README.md, in milliseconds. */
+/** How long a loop of that many steps takes on the machines of bench/README.md, in milliseconds. */
 const usualMs = 60
 
 /** How much longer such a loop takes here; measured once, and never less than 1. */

@@ -98,8 +98,8 @@ function position (lines: LineCounter, offset: number): Position {
 }
 
 /**
- * Returns the offset of a node that is nested deeper than it may be. What makes a document of the parser's
- * tokens is recursive, and V8 ends the process when a regular expression is compiled at the end of the stack.
+ * Returns the offset of a node that is nested too deep. The parser composes documents recursively, and V8
+ * aborts the process if it has to compile a regular expression when the stack is almost full.
  */
 function offsetOfTooDeep (text: string, { Parser }: Pick<typeof Yaml, 'Parser'>): number | undefined {
   const tokens: Yaml.CST.Token[] = [...new Parser().parse(text)]

@@ -175,7 +175,7 @@ storeTest('a receiver that is slow is tried again, and holds up no other one', a
     alertsOn(
       database,
       { [ops]: webhookAt(slow.url), 'webhooks.fast': webhookAt(fast.url) },
-      { attemptMs: 3000, retryMs: [1] } // a busy machine answers within it
+      { attemptMs: 3000, retryMs: [1] } // long enough for a busy machine
     )
   )
   await lookUntil([alerts], () => slow.requests.length === 1, 'the first attempt')

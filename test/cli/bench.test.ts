@@ -122,7 +122,7 @@ t.test(
         t.ok(row.p50Ms > 0 && row.p99Ms >= row.p50Ms)
       }
       t.ok((slow.addedP50Ms ?? 0) > slowMs / 2, `${name}: ${slow.addedP50Ms} ms`)
-      // Both wait for a busy machine alike.
+      // A busy machine delays both.
       const more = (slow.addedP50Ms ?? NaN) - (fast.addedP50Ms ?? NaN)
       t.ok(more > slowMs / 2, `${name}: ${more} ms more than the other`)
       t.ok((fast.cpuUsPerCall ?? 0) > 50 && (fast.memoryBytes ?? 0) > 2e7)

@@ -75,7 +75,7 @@ if (api !== undefined) {
           (typeof type === 'string' && type !== 'custom') ||
           [strict, deferred].every(flag => flag === undefined || flag === null || isFlag(flag))
       )
-    // So with the schema of a format of answers.
+    // The same holds for the schema of an output format.
     const hasSchema = ({ output_config: config }: JsonObject): boolean => {
       const schema = property(property(config, 'format'), 'schema')
       return schema === undefined || schema === null || isObject(schema)

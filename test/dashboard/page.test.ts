@@ -791,7 +791,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     mkdirSync(join(folder, 'gone'))
     await page.getByRole('button', { name: 'Try again to write the files of warehouse' }).click()
     await page.getByText('The files of warehouse are being written').waitFor()
-    // The hour after it is due as well, if the quarter of an hour in which records may be late is over.
+    // The next hour is due as well once the quarter of an hour for late records has passed.
     const isWritten = (): boolean => readdirSync(join(folder, 'gone')).some(name => name.endsWith('.csv'))
     await until(isWritten, 'the file that had failed')
     t.same(await accessibilityFaults(page), [])

@@ -254,7 +254,7 @@ class Reader {
     return turn
   }
 
-  /** Adds a call that the caller ran itself once its output comes. Records of hosted tools are left out. */
+  /** Adds a call that the caller ran itself, once its output is there. Leaves out records of hosted tools. */
   #clientCall (type: string, item: InputItem, index: number): Message | undefined {
     const id = property(item, 'call_id') ?? property(item, 'id')
     if (typeof id !== 'string') return undefined
