@@ -192,6 +192,11 @@ export class RedisCounters {
     await this.#batch.add(party, { kind: 'settle', id, accounts, leased: isLeased(reservation) })
   }
 
+  /** Says that a call is no longer open, and leaves reserved what it holds. @throws Error without a reply */
+  async end ({ id, party }: RedisReservation): Promise<void> {
+    await this.#batch.add(party, { kind: 'settle', id, accounts: [], leased: true })
+  }
+
   /**
    * Settles what processes that were killed had reserved for these calls, whoever they were. @throws Error
    * without a reply

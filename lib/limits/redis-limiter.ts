@@ -3,8 +3,8 @@
  * call, and one after it that no call waits for. Calls of one turn share them (`count-batch`).
  *
  * While Redis is away, `limits.without_coordination` says what happens: calls get a share, pass, or are
- * refused. When it is back, open calls are shown to it, and what ended meanwhile counts with the usage
- * records.
+ * refused. When it is back, open calls are shown to it, and those that have just ended, whose usage records
+ * may not be in the ledger yet.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -45,6 +45,8 @@ export interface RedisLimiterOptions {
   readonly without: () => WithoutCoordination
   /** The time for which a reading of the ledger is used. Default 1000. */
   readonly rereadMs?: number
+  /** Milliseconds after which the ledger has the record of a call that has ended. Default 5000. */
+  readonly recordedAfterMs?: number
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number
 }
@@ -56,6 +58,14 @@ interface Open {
   readonly isShared: boolean
   /** The share it was taken from while Redis was away. */
   readonly share?: { readonly of: LimitShare, readonly reservation: number }
+}
+
+/** A call that has ended, and that Redis has not settled, as far as is known. */
+interface Ended {
+  /** What Redis has of it: nothing, its reservation, or that unless the settlement arrived. */
+  readonly inRedis: 'nothing' | 'reserved' | 'uncertain'
+  /** The time from which the ledger has what the call used. */
+  readonly recordedAtMs: number
 }
 
 /** What is known to be used of a sum. */
@@ -77,13 +87,14 @@ export class RedisLimiter implements Limiter {
   readonly #options: RedisLimiterOptions
   readonly #counters: RedisCounters
   readonly #open = new Map<number, Open>()
-  /** Reservations that Redis may still have although their calls have ended. */
-  readonly #ended = new Set<RedisReservation>()
+  /** What calls held that have ended, until Redis has released it. */
+  readonly #ended = new Map<RedisReservation, Ended>()
   /** Settlements without a reply so far. */
   readonly #settling = new Set<Promise<void>>()
   readonly #sums = new PrunedMap<KnownSum>(({ sum: { period } }) => this.#server.now() >= period.endMs)
   readonly #timer: NodeJS.Timeout
   readonly #now: () => number
+  readonly #recordedAfterMs: number
   #reader: SpendingReader
   #share: LimitShare | undefined
   #last = 0
@@ -93,11 +104,12 @@ export class RedisLimiter implements Limiter {
     this.#server = server
     this.#options = options
     this.#now = options.now ?? (() => performance.now())
+    this.#recordedAfterMs = options.recordedAfterMs ?? recordedAfterMs
     this.#counters = new RedisCounters(server)
     this.#reader = this.#newReader()
     server.on('back', this.#reconcile)
     server.on('gone', this.#forget)
-    this.#timer = setInterval(() => this.#renew(), renewEveryMs).unref()
+    this.#timer = setInterval(() => this.#renew(), Math.min(renewEveryMs, this.#recordedAfterMs)).unref()
   }
 
   /** Returns the number of calls that were decided without Redis. */
@@ -124,7 +136,11 @@ export class RedisLimiter implements Limiter {
     if (open === undefined) return
     this.#open.delete(reservation)
     open.share?.of.settle(open.share.reservation, used)
-    if (open.isShared) for (const held of open.held) this.#settleSoon(held, used)
+    const recordedAtMs = this.#now() + this.#recordedAfterMs
+    for (const held of open.held) {
+      if (open.isShared) this.#settleSoon(held, used, recordedAtMs)
+      else if (isLeased(held)) this.#ended.set(held, { inRedis: 'nothing', recordedAtMs })
+    }
   }
 
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
@@ -158,7 +174,8 @@ export class RedisLimiter implements Limiter {
       const found = await this.#reserveAt(id, own)
       if (found === undefined) {
         if (request.purpose === 'describe') return undefined
-        this.#ended.add(this.#counters.plan(id, own)) // it may be reserved all the same
+        // It may be reserved all the same; it has used nothing.
+        this.#ended.set(this.#counters.plan(id, own), { inRedis: 'uncertain', recordedAtMs: 0 })
         this.#release(held)
         return undefined
       }
@@ -242,20 +259,24 @@ export class RedisLimiter implements Limiter {
 
   /** Cancels what a call holds that is not admitted. */
   #release (held: readonly RedisReservation[]): void {
-    for (const reservation of held) this.#settleSoon(reservation, undoReservation)
+    for (const reservation of held) this.#settleSoon(reservation, undoReservation, 0)
   }
 
-  #settleSoon (held: RedisReservation, used: ActualUsage): void {
-    const settled = this.#settleShared(held, used).finally(() => { this.#settling.delete(settled) })
+  /** @param recordedAtMs the time from which the ledger has what the call used; 0 where it used nothing */
+  #settleSoon (held: RedisReservation, used: ActualUsage, recordedAtMs: number): void {
+    const settled = this.#settleShared(held, used, recordedAtMs).finally(() => {
+      this.#settling.delete(settled)
+    })
     this.#settling.add(settled)
   }
 
-  async #settleShared (held: RedisReservation, used: ActualUsage): Promise<void> {
+  async #settleShared (held: RedisReservation, used: ActualUsage, recordedAtMs: number): Promise<void> {
+    const { isUp } = this.#server
     try {
-      if (!this.#server.isUp) throw new Error('Redis cannot be reached')
+      if (!isUp) throw new Error('Redis cannot be reached')
       await this.#counters.settle(held, used)
     } catch {
-      if (isLeased(held)) this.#ended.add(held)
+      if (isLeased(held)) this.#ended.set(held, { inRedis: isUp ? 'uncertain' : 'reserved', recordedAtMs })
     }
   }
 
@@ -278,15 +299,10 @@ export class RedisLimiter implements Limiter {
     this.#counters.forget(exited)
   }
 
-  /** Shows open calls to Redis, and releases what it may still have of others. */
+  /** Shows open calls to Redis, and what others held until the ledger has what they used. */
   #renew (): void {
+    this.#renewEnded()
     if (!this.#server.isUp) return
-    // What they used counts with their usage records. A second attempt does nothing if the first one did
-    // arrive.
-    for (const ended of this.#ended) {
-      this.#ended.delete(ended)
-      this.#settleSoon(ended, { used: usedAsReserved(ended) })
-    }
     for (const { held, isShared } of this.#open.values()) {
       if (!isShared) continue
       // A failure has been emitted by `RedisServer`; `#reconcile` renews them all.
@@ -294,6 +310,28 @@ export class RedisLimiter implements Limiter {
         if (isLeased(reservation)) this.#counters.renew(reservation).catch(() => undefined)
       }
     }
+  }
+
+  /** Shows to Redis what calls held that have ended, and releases it once the ledger has what they used. */
+  #renewEnded (): void {
+    const { isUp } = this.#server
+    for (const [held, ended] of this.#ended) {
+      const isRecorded = this.#now() >= ended.recordedAtMs
+      if (isRecorded && (isUp || ended.inRedis === 'nothing')) this.#ended.delete(held)
+      if (!isUp) continue
+      // Redis does nothing where it has settled this.
+      if (isRecorded) this.#settleSoon(held, { used: usedAsReserved(held) }, ended.recordedAtMs)
+      else this.#holdSums(held, ended)
+    }
+  }
+
+  /** Ends a call in Redis, and leaves reserved what it held of sums. */
+  #holdSums (held: RedisReservation, ended: Ended): void {
+    // A failure has been emitted by `RedisServer`; once it is back, this is done again.
+    this.#counters.end(held).catch(() => undefined)
+    if (ended.inRedis === 'uncertain') return
+    this.#counters.renew({ ...held, isOpen: false }).catch(() => undefined)
+    this.#ended.set(held, { ...ended, inRedis: 'reserved' })
   }
 
   #newReader (): SpendingReader {
@@ -309,14 +347,11 @@ export class RedisLimiter implements Limiter {
   #newShare (): LimitShare {
     const { readUsed, onFailure } = this.#options
     const reservedOf = ({ name }: SumKey): number => {
-      let reserved = 0
-      for (const { held, isShared } of this.#open.values()) {
-        if (!isShared) continue
-        for (const { parts } of held) {
-          for (const { sum, amount } of parts) if (sum?.name === name) reserved += amount
-        }
-      }
-      return reserved
+      const open = [...this.#open.values()].filter(({ isShared }) => isShared).flatMap(({ held }) => held)
+      const ended = [...this.#ended].filter(([, { recordedAtMs }]) => this.#now() < recordedAtMs)
+      return [...open, ...ended.map(([held]) => held)]
+        .flatMap(({ parts }) => parts)
+        .reduce((reserved, { sum, amount }) => sum?.name === name ? reserved + amount : reserved, 0)
     }
     return new LimitShare({
       readUsed, onFailure, now: () => this.#server.now(), processes: this.#server.processes,

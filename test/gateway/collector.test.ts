@@ -230,16 +230,21 @@ t.test('a real collector', { skip: noCollector }, async t => {
       for (let round = 0; round < 10; round++) await makeCalls(20)
       await until(() => (api.gateway.load().spansDropped ?? 0) >= 400 - 20, 'all but a full queue', 30_000)
       await away.start()
-      await makeCalls(1)
+      await until(
+        async () => {
+          await makeCalls(1)
+          return away.seen().spans.length > 10
+        },
+        'spans to come again',
+        30_000
+      )
       await api.gateway.close()
-      t.equal(calls.length, 206)
       const { spansDropped = 0 } = api.gateway.load()
       await until(
         () => away.seen().spans.length + spansDropped === 2 * calls.length,
         'every span to be accounted for',
         10_000
       )
-      t.ok(spansDropped < 2 * calls.length - 10, 'those of the last call among them')
       t.equal(
         api.lines.filter(
           ({ msg }) => msg === 'spans were dropped: the queue was full, or the collector refused them'

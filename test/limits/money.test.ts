@@ -1540,7 +1540,8 @@ for (const nodeCount of [2, 8]) {
               {
                 database,
                 usageDatabase: database,
-                limiter: new RedisLimiter(await redis.connect(t), {
+                // A busy machine delays replies.
+                limiter: new RedisLimiter(await redis.connect(t, { timeoutMs: 10_000 }), {
                   without: () => 'refuse',
                   readUsed: readUsedFrom(database),
                   onFailure: error => t.error(error)
@@ -1562,10 +1563,7 @@ for (const nodeCount of [2, 8]) {
       for (let more = 0; more < 10; more++) statuses.push(await ask(more))
       t.ok(provider.usd() <= 1, `${what}: $${provider.usd()}`)
       t.ok(provider.usd() > 0.9, `${what}: most of it can be used`)
-      t.ok(
-        statuses.every(status => [200, 402, 429, 503].includes(status)),
-        `${[...new Set(statuses)].join()}; 503 where Redis is late on a busy machine`
-      )
+      t.same(statuses.filter(status => ![200, 402, 429].includes(status)), [])
       for (const { gateway } of nodes) await gateway.close()
     }
   })

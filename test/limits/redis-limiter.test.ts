@@ -311,7 +311,7 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
 
   await t.test('a call that ended meanwhile counts once, with its usage record', async t => {
     let recorded = 0
-    const nodes = await nodesOf(t, redis, 2, { readUsed: async () => recorded })
+    const nodes = await nodesOf(t, redis, 2, { readUsed: async () => recorded, recordedAfterMs: 500 })
     const [{ limiter }] = nodes
     const wanted: KeyCall = {
       ...call,
@@ -355,10 +355,15 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
     ]
   ] as const) {
     await t.test(
-      `what ended while a Redis ${what} was away counts once, though it is stored only later`,
+      `what ended while a Redis ${what} was away stays reserved until it is recorded, and counts once`,
       async t => {
         let recorded = 0
-        const nodes = await nodesOf(t, redis, 2, { readUsed: async () => recorded })
+        const clock = { ms: 0 }
+        const nodes = await nodesOf(t, redis, 2, {
+          readUsed: async () => recorded,
+          recordedAfterMs: 1000,
+          now: () => clock.ms
+        })
         const [one, two] = nodes
         const limits = { budget: { usd: 1e-6, per: 'total' as const } }
         const wanted: KeyCall = { ...call, keyId: `late ${what}`, limits }
@@ -366,26 +371,29 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
         const open = await two.limiter.reserve({ ...wanted, nanoUsd: 300 })
         await stop(nodes)
         if (ended.admitted) one.limiter.settle(ended.reservation, { tokens: 0, nanoUsd: 250 })
+        const alone = await two.limiter.reserve({ ...wanted, nanoUsd: 100 })
+        if (alone.admitted) two.limiter.settle(alone.reservation, { tokens: 0, nanoUsd: 60 })
         await resume(nodes)
-        // Until it is stored only what is open counts.
+        const small = { ...wanted, limits: { ...limits, concurrentCalls: 2 } }
+        t.equal(reasonOf(await one.limiter.reserve({ ...small, nanoUsd: 201 })), 'budget_reserved')
+        const last = await one.limiter.reserve({ ...small, nanoUsd: 200 })
+        t.equal(reasonOf(last), 'admitted', 'one call is open')
+        if (last.admitted) one.limiter.settle(last.reservation, { tokens: 0, nanoUsd: 0 })
+        recorded = 310
+        clock.ms += 1000
         await until(
           async () => {
-            const decision = await two.limiter.reserve({ ...wanted, nanoUsd: 700 })
+            const decision = await two.limiter.reserve({ ...wanted, nanoUsd: 390 })
             if (decision.admitted) two.limiter.settle(decision.reservation, { tokens: 0, nanoUsd: 0 })
             return decision.admitted
           },
-          'what it had reserved to be released'
+          'what was reserved to be released'
         )
-        t.equal(reasonOf(await one.limiter.reserve({ ...wanted, nanoUsd: 701 })), 'budget_reserved')
-        recorded = 250
-        await until(
-          async () => reasonOf(await one.limiter.reserve({ ...wanted, nanoUsd: 451 })) === 'budget_reserved',
-          'the record to count'
-        )
+        t.equal(reasonOf(await one.limiter.reserve({ ...wanted, nanoUsd: 391 })), 'budget_reserved')
         if (open.admitted) two.limiter.settle(open.reservation, { tokens: 0, nanoUsd: 300 })
-        recorded = 550
-        t.equal(reasonOf(await one.limiter.reserve({ ...wanted, nanoUsd: 451 })), 'budget_too_small')
-        t.equal(reasonOf(await two.limiter.reserve({ ...wanted, nanoUsd: 450 })), 'admitted')
+        recorded = 610
+        t.equal(reasonOf(await one.limiter.reserve({ ...wanted, nanoUsd: 391 })), 'budget_too_small')
+        t.equal(reasonOf(await two.limiter.reserve({ ...wanted, nanoUsd: 390 })), 'admitted')
       }
     )
   }

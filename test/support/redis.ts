@@ -28,7 +28,7 @@ export interface TestRedis {
   readonly port: number
   readonly process: () => ChildProcess
   /** Connects like a gateway. */
-  readonly connect: (t: Test) => Promise<RedisServer>
+  readonly connect: (t: Test, options?: Partial<RedisServerOptions>) => Promise<RedisServer>
   /** Ends it at once, with everything in it. */
   readonly kill: () => Promise<void>
   /** Starts it again, empty, at the same port. */
@@ -56,7 +56,7 @@ export async function startRedis (t: Test, ...more: string[]): Promise<TestRedis
     url,
     port,
     process: () => child,
-    connect: async t => await connectTo(t, url),
+    connect: async (t, options) => await connectTo(t, url, options),
     kill: async () => {
       child.kill('SIGKILL')
       await once(child, 'close')
