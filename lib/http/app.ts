@@ -11,8 +11,9 @@ import { Admission, type AdmissionLimits } from './admission.ts'
 import { answerCalls, type AnswerOptions, type AnswerLimits } from './answer-call.ts'
 import { allowOrigins } from './cors.ts'
 import { endpointRoutes, type LiveEndpoints } from './endpoint-routes.ts'
-import { boundPipelining, guardRequest, Pipelining } from './request-guards.ts'
 import { OpenCalls } from './open-calls.ts'
+import { boundPipelining, Pipelining } from './pipelining.ts'
+import { checkRequest } from './request-checks.ts'
 import type { RequestListener } from 'node:http'
 import type { GatewayError } from '../core/errors.ts'
 
@@ -66,7 +67,7 @@ export function createApp (options: AppOptions): App {
   const middleware = nested([
     allowOrigins(corsOrigins, live.endpoints),
     boundPipelining(pipelining, answer),
-    guardRequest(allowsHost, answer),
+    checkRequest(allowsHost, answer),
     ...endpointRoutes(live, answer)
   ])
   const koa = new Koa()

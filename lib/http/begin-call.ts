@@ -8,7 +8,7 @@ import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
 import { MediaStrings } from '../json/media-strings.ts'
 import { ParsedText } from '../json/parsed-text.ts'
-import { closeWaitingResponse } from './node-internals.ts'
+import { closeWaitingResponse, isPipelined } from './node-internals.ts'
 import { readForm, type OpenForm } from './read-form.ts'
 import { readJson } from './read-json.ts'
 import { requestBody } from './request-body.ts'
@@ -242,9 +242,4 @@ class CallBody {
 function queryOf ({ url = '' }: IncomingMessage): string {
   const at = url.indexOf('?')
   return at === -1 ? '' : url.slice(at + 1)
-}
-
-/** Returns whether a response waits behind another one of its connection. */
-export function isPipelined (response: ServerResponse): boolean {
-  return response.socket === null
 }

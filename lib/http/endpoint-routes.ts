@@ -14,7 +14,7 @@ export interface LiveEndpoints {
 }
 
 /**
- * Returns three pieces of middleware, in the order in which a request passes them:
+ * Returns three middleware functions, in the order in which a request passes them:
  * - paths without parameters, by one lookup: a router would try a regular expression for each;
  * - paths with parameters, by @koa/router;
  * - 404 or 405 for what no endpoint serves and no later middleware answers.

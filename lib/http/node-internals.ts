@@ -42,6 +42,11 @@ function writeFramed (response: ServerResponse, piece: string | Uint8Array): boo
   return response.write(Buffer.concat([Buffer.from(size), piece, Buffer.from('\r\n')]))
 }
 
+/** Returns whether a response waits behind another one of its connection. */
+export function isPipelined (response: ServerResponse): boolean {
+  return response.socket === null
+}
+
 /**
  * Makes a response end with its connection. One that waits behind another response of its connection
  * has no socket yet, and Node before 24 never emits `close` on it.

@@ -7,8 +7,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
-import { closeWaitingResponse, stopAccepting, writeChunk } from '../../lib/http/node-internals.ts'
-import { isPipelined } from '../../lib/http/begin-call.ts'
+import {
+  closeWaitingResponse,
+  isPipelined,
+  stopAccepting,
+  writeChunk
+} from '../../lib/http/node-internals.ts'
 import { httpServer } from '../support/http-server.ts'
 import { openRequest } from '../support/open-request.ts'
 import { raw, rest } from '../support/raw.ts'
