@@ -88,7 +88,7 @@ function endedCall (tracer: CallTracer): Call {
   record.streamed = false
   record.attempts = 1
   record.usage = { promptTokens: 250, completionTokens: 200, totalTokens: 450 }
-  record.answers = [{ earlier: undefined, usage: record.usage }]
+  record.answerUsages = [{ earlier: undefined, usage: record.usage }]
   record.bodies = tracer.captureContent?.([], undefined)?.(key, 'chat', trace)
   record.bodies?.takeRequest([request])
   record.bodies?.watch({

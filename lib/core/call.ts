@@ -79,9 +79,9 @@ export interface HeldMemory {
 export type HoldMemory = (keyId: string | undefined) => HeldMemory
 
 export interface Connection {
-  /** The other end of it, which may be a proxy. */
+  /** The remote address, which may be that of a proxy. */
   readonly address: string | undefined
-  /** True for TLS that ends here. */
+  /** True if TLS ends here. */
   readonly encrypted: boolean
 }
 

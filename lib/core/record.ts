@@ -126,7 +126,7 @@ export class CallRecord {
   // The call.
   readonly endpoint: string
   /** Method and path of a request that came by an alias, or that no endpoint serves. */
-  request: string | undefined = undefined
+  requestLine: string | undefined = undefined
   /** Fields of the request that had no effect, as `x-headgate-ignored` lists them. */
   ignoredFields: string[] | undefined = undefined
   /** The limit of the answer, where the request allowed more than its model or its budget does. */
@@ -151,7 +151,7 @@ export class CallRecord {
   remoteAddress: string | undefined = undefined
   /** As the caller wrote it. */
   requestedModel: string | undefined = undefined
-  /** For finding the call and adding up its cost: tags of its key and project first, then the caller's. */
+  /** Labels to find calls and sum up cost by: those of the key and its project first, then the caller's. */
   tags: readonly string[] | undefined = undefined
   /** The user of the caller's application, as the caller names them or as `digestEndUser` has it. */
   endUser: string | undefined = undefined
@@ -246,7 +246,7 @@ export class CallRecord {
    * prices. `earlier` is the usage of the call before that answer; a later report with the same `earlier`
    * replaces it.
    */
-  answers: ReadonlyArray<{ readonly earlier: Usage | undefined, readonly usage: Usage }> = []
+  answerUsages: ReadonlyArray<{ readonly earlier: Usage | undefined, readonly usage: Usage }> = []
   /** Estimates what the call uses, for one whose provider does not say. */
   estimate: RecordedEstimate | undefined = undefined
   /** Requests that a provider has done and will bill, although their answer could not be used. */
@@ -377,8 +377,9 @@ export function keptEndUser (
 export function noteUsage (record: CallRecord, reported: Usage, earlier: Usage | undefined): void {
   const usage = withinWholes(reported)
   record.usage = earlier === undefined ? usage : addUsage(earlier, usage) ?? usage
-  const others = record.answers.at(-1)?.earlier === earlier ? record.answers.slice(0, -1) : record.answers
-  record.answers = [...others, { earlier, usage }]
+  const { answerUsages } = record
+  const others = answerUsages.at(-1)?.earlier === earlier ? answerUsages.slice(0, -1) : answerUsages
+  record.answerUsages = [...others, { earlier, usage }]
   record.usageEstimated = record.turnsEstimated === true
   record.openTurn = undefined
 }

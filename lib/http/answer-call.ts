@@ -190,7 +190,7 @@ class CallInFlight extends RingMember implements OpenCall, StalledCaller {
     // Even if the head said 200: the caller did not read the answer to its end.
     if (record.outcome === 'client_closed' || record.outcome === 'client_too_slow') record.status = 499
     if (this.#target instanceof GatewayError || this.#target.isAlias === true) {
-      record.request = targetOf(this.#request)
+      record.requestLine = targetOf(this.#request)
     }
     options.onEnd(this.#call)
   }

@@ -1,4 +1,4 @@
-/** Decides on calls of limited keys: with the counters of this process, or those of another. */
+/** Admits calls of limited keys: what every limiter does, and the one that counts in this process. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { steadyNow } from '../async/steady-clock.ts'

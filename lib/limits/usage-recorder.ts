@@ -17,7 +17,7 @@ export interface UsageRecorderParts {
   /** Absent without a database: reservations are settled all the same. */
   readonly ledger: Ledger | undefined
   readonly limiter: Limiter
-  /** Returns the services of now, whose models have the prices that hold. */
+  /** Returns the current services, whose models have the current prices. */
   readonly services: () => { readonly models: Pick<ModelRegistry, 'find'> }
 }
 

@@ -1,4 +1,4 @@
-/** Runs the text filters on an answer and replaces their findings, before its caller gets it. */
+/** Has configured stages look at an answer, and replaces what they find, before its caller gets it. */
 
 import { GatewayError } from '../core/errors.ts'
 import { withTimeout } from '../async/with-timeout.ts'

@@ -1,4 +1,4 @@
-/** Runs the text filters on a request and replaces their findings, before it is sent. */
+/** Has configured stages look at a request, and replaces what they find, before it is sent. */
 
 import { replaceNames } from '../validation/attribution.ts'
 import { isSlowRequest } from '../core/record.ts'

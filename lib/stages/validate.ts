@@ -68,9 +68,8 @@ export function bodyCheck (schema: TSchema): (body: unknown) => JsonObject {
  * Reads the multipart form of each call and yields the call with it as `request`, its texts
  * converted to what the schema asks for and its files as they are: one call in, one out.
  *
- * A list may be sent as `name[]` or `name`, repeated or with commas, an object as JSON or as
- * `name[key]`. A field sent twice where one
- * is expected counts with its last value. Unknown fields are left out.
+ * A list may be sent as `name[]` or `name`, repeated or with commas; an object as JSON or as `name[key]`. Of
+ * a field that is sent twice, the last value counts, unless it is a list. Unknown fields are left out.
  *
  * @throws GatewayError `unsupported_media_type` when the body is not a form.
  * @throws ValidationError (422) with at most 20 details when it does not match the schema.

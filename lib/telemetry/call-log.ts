@@ -40,7 +40,7 @@ function fieldsOf (
     trace_id: record.trace?.traceId,
     span_id: record.trace?.spanId,
     endpoint: record.endpoint,
-    request: record.request,
+    request: record.requestLine,
     requested: record.requestedModel === undefined ? undefined : cutName(record.requestedModel),
     ignored: record.awaitsInspection ? undefined : record.ignoredFields,
     tags: caller.tags,

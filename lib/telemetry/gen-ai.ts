@@ -34,9 +34,9 @@ export function providerNameOf (providerId: string, kindOf: KindOf): string {
  * came. Where they do not match, it is not known which is whose.
  */
 export function requestUsage (
-  { answers, requests = [] }: CallRecord,
+  { answerUsages, requests = [] }: CallRecord,
   request: SentRequest
 ): Usage | undefined {
   const answered = requests.filter(({ reason }) => reason === undefined)
-  return answers.length === answered.length ? answers[answered.indexOf(request)]?.usage : undefined
+  return answerUsages.length === answered.length ? answerUsages[answered.indexOf(request)]?.usage : undefined
 }

@@ -144,7 +144,7 @@ function answerUsage (record: CallRecord): AnswerUsage {
     boundedInteger(usage.promptTokens) !== null && boundedInteger(usage.completionTokens) !== null
   if (isPossible) {
     // All of it where it came another way, or nothing is known of an answer.
-    const answers = record.answers.length < 2 ? [usage] : record.answers.map(answer => answer.usage)
+    const answers = record.answerUsages.length < 2 ? [usage] : record.answerUsages.map(answer => answer.usage)
     const turn = usageEstimated ? turnInFlight(record) : undefined
     return turn === undefined
       ? { usage, answers, estimated: usageEstimated }

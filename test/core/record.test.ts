@@ -22,14 +22,14 @@ t.test('usage is that of all turns, each counted once however often it is report
   noteUsage(record, usage(10, 1), undefined)
   noteUsage(record, usage(10, 5), undefined)
   t.strictSame(
-    [record.usage, record.answers.length],
+    [record.usage, record.answerUsages.length],
     [usage(10, 5), 1],
     'a later report of one answer replaces the earlier'
   )
   const first = record.usage
   noteUsage(record, usage(20, 2), first)
   t.strictSame(record.usage, usage(30, 7))
-  t.strictSame(record.answers, [
+  t.strictSame(record.answerUsages, [
     { earlier: undefined, usage: usage(10, 5) },
     { earlier: first, usage: usage(20, 2) }
   ])
@@ -40,7 +40,7 @@ t.test('counts of parts are noted up to those of their wholes, as costs have it'
   const record = new CallRecord('chat')
   noteUsage(record, { ...usage(10, 1), cachedTokens: 12, reasoningTokens: 3 }, undefined)
   t.match(record.usage, { cachedTokens: 10, reasoningTokens: 1 })
-  t.match(record.answers, [{ usage: { cachedTokens: 10, reasoningTokens: 1 } }])
+  t.match(record.answerUsages, [{ usage: { cachedTokens: 10, reasoningTokens: 1 } }])
 })
 
 t.test('output adds up, and none so far is not zero', async t => {

@@ -137,7 +137,7 @@ t.test(
       },
       undefined
     )
-    const { answers } = record
+    const { answerUsages } = record
     const {
       children: [child]
     } = spansOf(
@@ -147,7 +147,7 @@ t.test(
         chosen: a,
         upstreamRequestId: 'req-1',
         requests: [sent({})],
-        answers
+        answerUsages
       },
       usageRowOf(1, { cost_nano_usd: 1e9 })
     )
@@ -218,7 +218,7 @@ t.test('each turn has its own usage, and tools stand between the turns', async t
   const run = { serverName: 'org/tools', toolName: 'echo', startedAtMs: 200, endedAtMs: 210 }
   const { children } = spansOf(
     {
-      answers: record.answers,
+      answerUsages: record.answerUsages,
       requests: [sent({ completedAtMs: 190 }), sent({ startedAtMs: 300 })],
       toolRuns: [
         { ...run, outcome: 'ok' },
@@ -261,7 +261,7 @@ t.test('usage that belongs to no single answer is on the span of the call alone'
   const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
   const { server, children } = spansOf({
     usage,
-    answers: [{ earlier: undefined, usage }],
+    answerUsages: [{ earlier: undefined, usage }],
     requests: [sent({}), sent({})]
   })
   t.same(

@@ -176,7 +176,7 @@ t.test('the answers of a loop are paid each by its own length', async t => {
   t.equal(
     rowOf({
       usage: sum,
-      answers: [
+      answerUsages: [
         { earlier: undefined, usage: one },
         { earlier: one, usage: one }
       ]
@@ -194,10 +194,10 @@ t.test(
       totalTokens: promptTokens + 10
     })
     const loop = (promptTokens: readonly number[], openPrompt?: number): Partial<CallRecord> => {
-      const answers: Array<CallRecord['answers'][number]> = []
+      const answerUsages: Array<CallRecord['answerUsages'][number]> = []
       let usage: Usage | undefined
       for (const answer of promptTokens.map(answerOf)) {
-        answers.push({ earlier: usage, usage: answer })
+        answerUsages.push({ earlier: usage, usage: answer })
         usage = addUsage(usage, answer)
       }
       const openTurn =
@@ -207,7 +207,7 @@ t.test(
       return {
         modelId: 'one/long',
         usage,
-        answers,
+        answerUsages,
         usageEstimated: true,
         openTurn,
         outputCharacters: 100,
