@@ -2,11 +2,10 @@ import { done } from '../pipeline/sources.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
-import type { OpenResponse } from './open-response.ts'
 import { noteCompleted, type RouteAnswer } from './route-attempt.ts'
 
 export interface AnswerBatchesOptions<E> {
-  readonly open: () => Promise<RouteAnswer<OpenResponse<E>>>
+  readonly open: () => Promise<RouteAnswer<E>>
   /** Notes that an answer broke off, and returns the error to throw. */
   readonly fail: (error: unknown, route: Route) => unknown
 }
@@ -20,7 +19,7 @@ type Result<R, E> = IteratorResult<Batch<R, E>, undefined>
 export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, undefined> {
   readonly #call: RoutedCall<R>
   readonly #options: AnswerBatchesOptions<E>
-  #open: RouteAnswer<OpenResponse<E>> | undefined
+  #open: RouteAnswer<E> | undefined
   #begun = false
   #ended = false
 

@@ -8,13 +8,12 @@
 import { GatewayError } from '../core/errors.ts'
 import { sleep } from '../async/sleep.ts'
 import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
-import { hedgedAnswer, type SecondAttempt, type Send } from './hedged-answer.ts'
+import { hedgedAnswer, type SecondAttempt } from './hedged-answer.ts'
 import {
   RouteAttempt,
   noteAttempt,
   noteWasted,
   type TriedCall,
-  type Closable,
   type RouteAnswer,
   type RouteRequest
 } from './route-attempt.ts'
@@ -25,23 +24,23 @@ import type { ProviderAccount } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
 
-export interface CallAttemptsOptions<A> {
+export interface CallAttemptsOptions<E> {
   readonly health: RouteHealth
   /** True for requests whose answer is fetched later: all use the first credential of a provider. */
   readonly firstCredential: boolean
   /** Prepares the request to a route; `undefined` when its provider has no such endpoint. */
-  readonly prepare: (route: Route) => RouteRequest<A> | undefined
+  readonly prepare: (route: Route) => RouteRequest<E> | undefined
 }
 
-export class CallAttempts<A extends Closable> {
+export class CallAttempts<E> {
   readonly #call: TriedCall
   readonly #health: RouteHealth
   /** The routes that can be called, and the request to each. */
-  readonly #requests = new Map<Route, RouteRequest<A>>()
+  readonly #requests = new Map<Route, RouteRequest<E>>()
   readonly #plan: AttemptPlan
   readonly #mayHedge: boolean
 
-  constructor (call: TriedCall, { health, firstCredential, prepare }: CallAttemptsOptions<A>) {
+  constructor (call: TriedCall, { health, firstCredential, prepare }: CallAttemptsOptions<E>) {
     this.#call = call
     this.#health = health
     for (const route of call.routes) {
@@ -83,7 +82,7 @@ export class CallAttempts<A extends Closable> {
   }
 
   /** @throws GatewayError the failure of the last attempt, when no route could answer */
-  async firstAnswer (): Promise<RouteAnswer<A>> {
+  async firstAnswer (): Promise<RouteAnswer<E>> {
     const { record, routes } = this.#call
     record.routes ??= routes // of the first turn, if there are several
     try {
@@ -126,17 +125,17 @@ export class CallAttempts<A extends Closable> {
 
   async #hedged (
     attempt: RouteAttempt,
-    request: RouteRequest<A>,
+    request: RouteRequest<E>,
     { credential }: PlannedAttempt,
     afterMs: number
-  ): Promise<RouteAnswer<A>> {
+  ): Promise<RouteAnswer<E>> {
     this.#health.hedgeBudget.onCall()
     const { span } = attempt
-    const send: Send<A> = async signal => await request.send({ credential, span, signal })
+    const send = (signal: AbortSignal) => request.send({ credential, span, signal })
     return this.#chosen(await hedgedAnswer(this.#call, attempt, afterMs, send, () => this.#startHedge()))
   }
 
-  #chosen (first: RouteAnswer<A>): RouteAnswer<A> {
+  #chosen (first: RouteAnswer<E>): RouteAnswer<E> {
     const { record, session } = this.#call
     record.chosen = first.route
     if (first.route.ranked?.bySession === true && session?.id !== undefined) {
@@ -171,7 +170,7 @@ export class CallAttempts<A extends Closable> {
    * Prepares the next route as a second request beside the one in flight; `undefined` when there is none, or
    * no budget for it.
    */
-  #startHedge (): SecondAttempt<A> | undefined {
+  #startHedge (): SecondAttempt<E> | undefined {
     const planned = this.#health.hedgeBudget.take() ? this.#plan.second() : undefined
     if (planned === undefined) return undefined
     const { record } = this.#call
@@ -181,11 +180,11 @@ export class CallAttempts<A extends Closable> {
     const attempt = new RouteAttempt(this.#call, request.provider, planned, this.#health)
     return {
       attempt,
-      send: async signal => await request.send({ credential, span: attempt.span, signal })
+      send: signal => request.send({ credential, span: attempt.span, signal })
     }
   }
 
-  #requestTo (route: Route): RouteRequest<A> {
+  #requestTo (route: Route): RouteRequest<E> {
     const request = this.#requests.get(route)
     if (request === undefined) throw new TypeError(`${route.modelId} cannot be called`)
     return request

@@ -4,15 +4,16 @@
  */
 
 import { withTimeout } from '../async/with-timeout.ts'
-import type { TriedCall, Closable, RouteAnswer, RouteAttempt } from './route-attempt.ts'
+import type { OpenResponse } from './open-response.ts'
+import type { TriedCall, RouteAnswer, RouteAttempt } from './route-attempt.ts'
 
 /** Sends a request; it ends early when the signal aborts. */
 export type Send<A> = (signal: AbortSignal) => Promise<A>
 
 /** A second request, which has begun. */
-export interface SecondAttempt<A> {
+export interface SecondAttempt<E> {
   readonly attempt: RouteAttempt
-  readonly send: Send<A>
+  readonly send: Send<OpenResponse<E>>
 }
 
 /**
@@ -22,15 +23,15 @@ export interface SecondAttempt<A> {
  * @param startBeside begins the second request; `undefined` when there is none to make
  * @throws what the first one failed with, when no other succeeded
  */
-export async function hedgedAnswer<A extends Closable> (
+export async function hedgedAnswer<E> (
   call: Pick<TriedCall, 'record' | 'signal'>,
   first: RouteAttempt,
   afterMs: number,
-  send: Send<A>,
-  startBeside: () => SecondAttempt<A> | undefined
-): Promise<RouteAnswer<A>> {
+  send: Send<OpenResponse<E>>,
+  startBeside: () => SecondAttempt<E> | undefined
+): Promise<RouteAnswer<E>> {
   let second: RouteAttempt | undefined
-  const sendFirst: Send<A> = async signal => {
+  const sendFirst: typeof send = async signal => {
     try {
       return await send(signal)
     } catch (error) {
@@ -56,11 +57,11 @@ export async function hedgedAnswer<A extends Closable> (
   return { route: second.route, answer }
 }
 
-async function sendBeside<A> (
+async function sendBeside<E> (
   { signal }: Pick<TriedCall, 'signal'>,
-  { attempt, send }: SecondAttempt<A>,
+  { attempt, send }: SecondAttempt<E>,
   attemptSignal: AbortSignal
-): Promise<A> {
+): Promise<OpenResponse<E>> {
   try {
     const answer = await send(attemptSignal)
     attempt.succeeded()

@@ -34,7 +34,7 @@ export interface RequestDeps {
 export class PreparedRequest<
   R extends { readonly stream?: boolean | undefined },
   E extends AnyEvent & AnswerEvent
-> implements RouteRequest<OpenResponse<E>> {
+> implements RouteRequest<E> {
   readonly provider: Provider
   /** True: the answer is read to its end after the caller left, because the provider bills it. */
   readonly readsToEnd: boolean

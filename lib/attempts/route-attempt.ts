@@ -6,10 +6,11 @@
 import { callerError, ProviderFailure, usageOfError } from '../providers/provider-failure.ts'
 import type { ModelAttempt } from '../routing/model-circuit.ts'
 import type { PlannedAttempt } from './attempt-plan.ts'
+import type { OpenResponse } from './open-response.ts'
 import { asGatewayError, type GatewayError } from '../core/errors.ts'
 import type { ChildSpan } from '../core/call-trace.ts'
 import type { SentRequest } from '../core/record.ts'
-import { withinWholes, type ReportedUsage, type Usage } from '../core/usage.ts'
+import { withinWholes, type Usage } from '../core/usage.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
@@ -40,26 +41,19 @@ export interface RouteSendOptions {
 }
 
 /** The request of a call to one route, to be sent as often as it takes. */
-export interface RouteRequest<A> {
+export interface RouteRequest<E> {
   readonly provider: Provider
   /** True when the answer is read to its end even if no caller waits for it: giving it up saves nothing. */
   readonly readsToEnd: boolean
-  readonly send: (options: RouteSendOptions) => Promise<A>
+  readonly send: (options: RouteSendOptions) => Promise<OpenResponse<E>>
   /** Returns the usage of the parts that succeeded, of a split request that partly failed. */
   readonly billed: () => readonly Usage[]
 }
 
-/** An answer that can be given up. */
-export interface Closable {
-  /** Returns what its provider has reported so far of what it uses. */
-  readonly reported: () => ReportedUsage
-  readonly close: () => void
-}
-
 /** The route that answers, and its answer. */
-export interface RouteAnswer<A> {
+export interface RouteAnswer<E> {
   readonly route: Route
-  readonly answer: A
+  readonly answer: OpenResponse<E>
 }
 
 export class RouteAttempt {
@@ -144,7 +138,7 @@ export class RouteAttempt {
   }
 
   /** Releases an answer that came after that of another request. */
-  discard (answer: Closable): void {
+  discard (answer: OpenResponse<unknown>): void {
     this.#noteWasted(answer.reported().usage)
     answer.close()
   }

@@ -16,7 +16,6 @@ import { callerError } from '../providers/provider-failure.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
 import type { ProviderCallOptions } from '../attempts/send-request.ts'
-import type { OpenResponse } from '../attempts/open-response.ts'
 import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
@@ -79,7 +78,7 @@ export function providerCall<C extends Capability> (
     const health = call.providerKey === undefined ? routeHealth : new RouteHealth()
     const mayGiveUp = limitsSlowStreams ? slowStreamGuard(call, health) : undefined
     const callOptions = mayGiveUp === undefined ? limits : { ...limits, mayGiveUp }
-    const prepare = (route: Route): RouteRequest<OpenResponse<E>> | undefined => {
+    const prepare = (route: Route): RouteRequest<E> | undefined => {
       const provider = providers.get(route.providerId)
       const adapter = provider?.adapters[capability]
       if (provider === undefined || adapter === undefined) return undefined

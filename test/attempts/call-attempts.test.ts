@@ -1,20 +1,18 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { CallAttempts } from '../../lib/attempts/call-attempts.ts'
-import { reportedBy, type Usage } from '../../lib/core/usage.ts'
+import { bufferedResponse, type OpenResponse } from '../../lib/attempts/open-response.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { provider } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
 import { route } from '../support/routes.ts'
-import type { Closable } from '../../lib/attempts/route-attempt.ts'
 import type { Route } from '../../lib/core/route.ts'
+import type { Usage } from '../../lib/core/usage.ts'
 
-interface Answer extends Closable {
-  readonly name: string
+/** Returns an answer that is known by its name. */
+function answerOf (name: string): OpenResponse<never> {
+  return Object.assign(bufferedResponse<never>([]), { name })
 }
-
-const answerOf = (name: string): Answer =>
-  ({ name, reported: () => reportedBy(undefined), close: () => undefined })
 
 /** The outcome of each request to a model, in order; the last one repeats. */
 type Outcomes = Readonly<Record<string, ReadonlyArray<string | GatewayError> | undefined>>
@@ -31,7 +29,7 @@ function start (
 ) {
   const call = routedCall({}, { routes })
   const sent: string[] = []
-  const attempts = new CallAttempts<Answer>(call, {
+  const attempts = new CallAttempts<never>(call, {
     health: new RouteHealth(),
     firstCredential: false,
     prepare: ({ modelId, providerId }) => {
@@ -112,7 +110,7 @@ t.test('a call that ended is not tried again, and rejects with its reason', asyn
     { routes: [one, two], signal: AbortSignal.abort(new GatewayError('client_closed_request')) }
   )
   let sent = 0
-  const attempts = new CallAttempts<Answer>(ended, {
+  const attempts = new CallAttempts<never>(ended, {
     health: new RouteHealth(),
     firstCredential: false,
     prepare: () => ({
@@ -147,7 +145,7 @@ t.test('a slow route gets a second request beside it', async t => {
   const call = routedCall({}, { routes: [slow, two] })
   const health = new RouteHealth()
   for (let calls = 0; calls < 100; calls++) health.hedgeBudget.onCall()
-  const attempts = new CallAttempts<Answer>(call, {
+  const attempts = new CallAttempts<never>(call, {
     health,
     firstCredential: false,
     prepare: ({ providerId }) => ({

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { hedge, hedgedAnswer, type Send } from '../../lib/attempts/hedged-answer.ts'
-import { RouteAttempt, type Closable } from '../../lib/attempts/route-attempt.ts'
+import { bufferedResponse, type OpenResponse } from '../../lib/attempts/open-response.ts'
+import { RouteAttempt } from '../../lib/attempts/route-attempt.ts'
 import { reportedBy, type Usage } from '../../lib/core/usage.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { route } from '../support/routes.ts'
@@ -9,8 +10,6 @@ import { provider } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
-
-interface Answer extends Closable { readonly name: string }
 
 const usage = { promptTokens: 7, completionTokens: 2, totalTokens: 9 }
 
@@ -20,11 +19,12 @@ function race () {
   const health = new RouteHealth(() => 0)
   const begin = (id: string) => new RouteAttempt(call, provider('one'), { route: route(id) }, health)
   const closed: string[] = []
-  const answerOf = (name: string): Answer =>
-    ({ name, reported: () => reportedBy(usage), close: () => { closed.push(name) } })
-  const ends = { first: withResolvers<Answer>(), second: withResolvers<Answer>() }
+  const answerOf = (name: string): OpenResponse<never> => Object.assign(bufferedResponse<never>([]), {
+    name, reported: () => reportedBy(usage), close: () => { closed.push(name) }
+  })
+  const ends = { first: withResolvers<OpenResponse<never>>(), second: withResolvers<OpenResponse<never>>() }
   const aborted: string[] = []
-  const send = (name: 'first' | 'second') => async (signal: AbortSignal): Promise<Answer> => {
+  const send = (name: 'first' | 'second') => async (signal: AbortSignal): Promise<OpenResponse<never>> => {
     signal.addEventListener('abort', () => aborted.push(name))
     return await ends[name].promise
   }
