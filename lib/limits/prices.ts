@@ -55,14 +55,12 @@ export function budgetsOf (
   return namedBudgets === undefined ? own : [...own, ...namedBudgets.budgetsOf(call)]
 }
 
-/** A budget that refuses nothing refuses no model either. */
-function allowsUnpriced ({ budget: { unpriced, soft } }: PartyBudget): boolean {
-  return unpriced === 'allow' || soft === true
-}
-
-/** Returns the first budget that allows nothing without a price. */
+/**
+ * Returns the first budget that allows nothing without a price. One that refuses nothing refuses no model
+ * either.
+ */
 function onlyPriced (budgets: readonly PartyBudget[]): PartyBudget | undefined {
-  return budgets.find(budget => !allowsUnpriced(budget))
+  return budgets.find(({ budget: { unpriced, soft } }) => unpriced !== 'allow' && soft !== true)
 }
 
 /**
@@ -103,8 +101,8 @@ export function checkStagesPriced (
 }
 
 /**
- * Returns the routes whose models have a price for what a call may use, so that what they cost counts. The
- * others are in the record as skipped.
+ * Returns the routes whose models have a price for what a call may use, where a budget counts it. The others
+ * are in the record as skipped.
  *
  * @throws GatewayError `insufficient_permissions` when none has, or when the call names a field without a
  *   price
@@ -112,11 +110,12 @@ export function checkStagesPriced (
 export function pricedRoutes (
   { routes, record }: Pick<RoutedCall<unknown>, 'routes' | 'record'>,
   models: Pick<ModelRegistry, 'find'>,
-  budget: PartyBudget,
+  budgets: readonly PartyBudget[],
   estimate?: Estimate
 ): RoutedCall<unknown>['routes'] {
-  if (allowsUnpriced(budget)) return routes
-  checkPriced(estimate?.unpriced, [budget])
+  const refusing = onlyPriced(budgets)
+  if (refusing === undefined) return routes
+  checkPriced(estimate?.unpriced, budgets)
   const unpriced = routes.filter(({ modelId }) => !isPriced(models.find(modelId)?.price, estimate))
   if (unpriced.length === 0) return routes
   const [first, ...others] = routes.filter(route => !unpriced.includes(route))
@@ -129,7 +128,7 @@ export function pricedRoutes (
   }
   throw new GatewayError('insufficient_permissions', {
     message:
-      `No price is known for the model \`${routes[0].modelId}\`, and ${partyText(budget)} has a budget. ` +
+      `No price is known for the model \`${routes[0].modelId}\`, and ${partyText(refusing)} has a budget. ` +
       'Set its price in the configuration, or `unpriced: allow` on the budget.',
     param: 'model'
   })

@@ -72,12 +72,7 @@ export function planReservation<R> (
   const budgets = sums.flatMap(({ party, partyId, budget, soft = [] }) => (
     (budget === undefined ? soft : [budget]).map(each => ({ party, partyId, budget: each }))
   ))
-  const routes = paysProvider
-    ? budgets.reduce<RoutedCall<R>['routes']>(
-        (left, budget) => pricedRoutes({ ...call, routes: left }, models, budget, tokens),
-        call.routes
-      )
-    : call.routes
+  const routes = paysProvider ? pricedRoutes(call, models, budgets, tokens) : call.routes
   const isStrict = isEstimated && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
   const bodyBytes = requestBytes(record)
   const request: ReservationRequest = {

@@ -72,11 +72,8 @@ function decisionOn<R> (
   { estimate, lost }: DryRunOptions<R>
 ): Reply {
   const { record, providerKey, request } = call
-  let { routes } = call
-  const tokens = estimate?.(request, routes)
-  for (const budget of budgetsOf(call, settings, namedBudgets)) {
-    routes = pricedRoutes({ routes, record }, models, budget, tokens)
-  }
+  const budgets = budgetsOf(call, settings, namedBudgets)
+  const routes = pricedRoutes(call, models, budgets, estimate?.(request, call.routes))
   record.dryRun = true
   const [route] = routes
   const provider = providers.get(route.providerId)

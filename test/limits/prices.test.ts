@@ -61,7 +61,7 @@ t.test('models without a price are skipped, and the record says so', async t => 
   const { routes, record } = call([free, cheap, input])
   record.failedAttempts = [{ route: expensive, reason: 'not_in_only' }]
   t.strictSame(
-    pricedRoutes({ routes, record }, models, ofKey, { prompt: 1, completion: 1 }),
+    pricedRoutes({ routes, record }, models, [ofKey], { prompt: 1, completion: 1 }),
     [cheap]
   )
   t.strictSame(record.failedAttempts, [
@@ -72,9 +72,9 @@ t.test('models without a price are skipped, and the record says so', async t => 
 })
 
 t.test('models without a price are left out, unless the budget allows them', async t => {
-  t.strictSame(pricedRoutes(call([free, cheap]), models, ofKey), [cheap])
-  t.strictSame(pricedRoutes(call([free, cheap]), models, allowing), [free, cheap])
-  t.throws(() => pricedRoutes(call([free]), models, ofKey), {
+  t.strictSame(pricedRoutes(call([free, cheap]), models, [ofKey]), [cheap])
+  t.strictSame(pricedRoutes(call([free, cheap]), models, [allowing]), [free, cheap])
+  t.throws(() => pricedRoutes(call([free]), models, [ofKey]), {
     code: 'insufficient_permissions',
     param: 'model',
     message:
@@ -95,7 +95,7 @@ t.test('what has no price is refused with the name of whose budget it is', async
   for (const [party, text] of Object.entries(parties)) {
     const owned = { ...ofKey, party: party as PartyKind, partyId: 'one' } // they are its keys
     const refusing = { message: new RegExp(`, and ${text} has a budget\\. `) }
-    t.throws(() => pricedRoutes(call([free]), models, owned), refusing)
+    t.throws(() => pricedRoutes(call([free]), models, [allowing, owned]), refusing)
     t.throws(() => checkPriced('speed', [allowing, owned]), refusing)
     t.throws(() => checkStagesPriced([free], models, [allowing, owned]), refusing)
   }
@@ -103,8 +103,8 @@ t.test('what has no price is refused with the name of whose budget it is', async
 
 t.test('a field without a price is refused by name, unless the budget allows it', async t => {
   const estimate = { prompt: 1, completion: 1, unpriced: 'service_tier' }
-  t.strictSame(pricedRoutes(call([cheap]), models, allowing, estimate), [cheap])
-  t.throws(() => pricedRoutes(call([cheap]), models, ofKey, estimate), {
+  t.strictSame(pricedRoutes(call([cheap]), models, [allowing], estimate), [cheap])
+  t.throws(() => pricedRoutes(call([cheap]), models, [ofKey], estimate), {
     code: 'insufficient_permissions',
     param: 'service_tier',
     message: /Leave it out/
@@ -113,12 +113,12 @@ t.test('a field without a price is refused by name, unless the budget allows it'
 
 t.test('a price has to cover what the call may use', async t => {
   t.strictSame(
-    pricedRoutes(call([input, cheap]), models, ofKey, { prompt: 1, completion: 1 }),
+    pricedRoutes(call([input, cheap]), models, [ofKey], { prompt: 1, completion: 1 }),
     [cheap],
     'an answer costs something'
   )
   t.strictSame(
-    pricedRoutes(call([input]), models, ofKey, { prompt: 1, completion: 0 }),
+    pricedRoutes(call([input]), models, [ofKey], { prompt: 1, completion: 0 }),
     [input],
     'where there is none it does not'
   )
