@@ -8,6 +8,7 @@
  */
 
 import { CallCancellation } from '../async/cancellation.ts'
+import type { Call } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import { GatewayError } from '../core/errors.ts'
 import { UsageMeter } from '../usage/usage-meter.ts'
@@ -21,11 +22,6 @@ export interface AbandonedAnswerLimits {
   readonly bytes: number
   /** Answers at once. A key may have half of the places that others leave free. */
   readonly answers: number
-}
-
-interface AbandonableCall {
-  readonly signal: CallSignal
-  readonly record: CallRecord
 }
 
 /** An answer whose caller has left. */
@@ -52,10 +48,10 @@ export class AbandonedAnswers {
    *
    * @throws what `open` throws
    */
-  async openOutlivingCaller<C extends AbandonableCall, E extends AnswerEvent> (
-    call: C, open: (call: C) => Promise<OpenResponse<E>>
+  async openOutlivingCaller<E extends AnswerEvent> (
+    { signal, record }: Pick<Call, 'signal' | 'record'>,
+    open: (signal: CallSignal) => Promise<OpenResponse<E>>
   ): Promise<OpenResponse<E>> {
-    const { signal, record } = call
     if (signal.aborted) throw signal.reason
     const own = new CallCancellation()
     const meter = new UsageMeter(record) // knows the turns before this one
@@ -68,7 +64,7 @@ export class AbandonedAnswers {
     }
     let answer: OpenResponse<E>
     try {
-      answer = await open({ ...call, signal: own })
+      answer = await open(own)
     } catch (error) {
       release()
       throw error

@@ -2,7 +2,7 @@
 
 import { standardSignal } from '../async/cancellation.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
-import { extend, type RecordSent, type RoutedCall } from '../core/call.ts'
+import type { RecordSent, RoutedCall } from '../core/call.ts'
 import { isLargeRequest } from '../core/record.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
@@ -67,13 +67,11 @@ export class PreparedRequest<
 
   send ({ credential, span, signal }: RouteSendOptions): Promise<OpenResponse<E>> {
     const call = this.#call
-    const attemptSignal =
-      signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
-    const context =
-      credential === undefined && signal === undefined && span === undefined
-        ? call
-        : extend(call, { credential, span, signal: attemptSignal })
-    if (this.#mustTranslate) return this.#openTranslated(context, credential)
+    const context = {
+      call, credential, span,
+      signal: signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
+    }
+    if (this.#mustTranslate) return this.#openTranslated(context)
     const parts = this.#partsFor(credential)
     if (parts[0]?.input.direct === undefined) return this.#open(context, parts)
     // Not an `async` function, which is suspended for as long as the provider takes.
@@ -84,7 +82,7 @@ export class PreparedRequest<
       if (!(error instanceof ProviderFailure) || error.failure.kind !== 'missing_api') throw error
       this.#mustTranslate = true
       this.#prepared.clear()
-      return this.#openTranslated(context, credential)
+      return this.#openTranslated(context)
     })
   }
 
@@ -92,8 +90,8 @@ export class PreparedRequest<
    * Sends a request that was refused again, translated. What it shows of the server counts for all callers
    * only if no key of one was used.
    */
-  #openTranslated (context: SendContext, credential: number | undefined): Promise<OpenResponse<E>> {
-    return this.#open(context, this.#partsFor(credential)).then(opened => {
+  #openTranslated (context: SendContext): Promise<OpenResponse<E>> {
+    return this.#open(context, this.#partsFor(context.credential)).then(opened => {
       if (this.#call.providerKey === undefined) this.#shared.missingApis.noteMissing(this.provider)
       return opened
     })
@@ -106,10 +104,13 @@ export class PreparedRequest<
   #open (context: SendContext, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenResponse<E>> {
     const { abandoned, recordSent, isFree } = this.#shared
     const [first] = parts
-    const open = (call: SendContext): Promise<OpenResponse<E>> => first !== undefined && parts.length === 1
-      ? sendRequest(call, first, this.#target)
-      : sendParts(call, parts, this.#target)
-    const opened = this.readsToEnd ? abandoned.openOutlivingCaller(context, open) : open(context)
+    const open = (sent: SendContext): Promise<OpenResponse<E>> => first !== undefined && parts.length === 1
+      ? sendRequest(sent, first, this.#target)
+      : sendParts(sent, parts, this.#target)
+    const { call: { record }, signal } = context
+    const opened = this.readsToEnd
+      ? abandoned.openOutlivingCaller({ record, signal }, own => open({ ...context, signal: own }))
+      : open(context)
     recordSent?.(this.#call, isFree)
     return opened
   }

@@ -31,7 +31,7 @@ const partsGraceMs = 2000
  * @throws what `sendRequest` throws
  */
 export function sendParts<R, E extends AnyEvent> (
-  call: SendContext,
+  context: SendContext,
   parts: ReadonlyArray<UpstreamPart<R, E>>,
   target: RequestTarget<R, E>
 ): Promise<OpenResponse<E>> {
@@ -40,8 +40,8 @@ export function sendParts<R, E extends AnyEvent> (
   const join = target.adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
   const { streamed } = first.input
   const joined = new JoinedResponse<E>(parts, join, !streamed, async (index, signal) => {
-    const context = { ...call, signal: AbortSignal.any([standardSignal(call.signal), signal]) }
-    return await sendRequest(context, parts[index] ?? first, target)
+    const either = AbortSignal.any([standardSignal(context.signal), signal])
+    return await sendRequest({ ...context, signal: either }, parts[index] ?? first, target)
   })
   return streamed ? joined.begun() : joined.buffered()
 }

@@ -25,6 +25,7 @@ import { StreamResponse } from './stream-response.ts'
 import { reportedBy, type Usage } from '../core/usage.ts'
 import type { SlowStreamGuard } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'
+import type { CallSignal } from '../core/call-signal.ts'
 import type { ChildSpan } from '../core/call-trace.ts'
 import type {
   Adapter,
@@ -49,11 +50,11 @@ export interface ProviderCallOptions {
   readonly mayGiveUp?: SlowStreamGuard['mayGiveUp'] | undefined
 }
 
-/** The part of a call that sending a request needs, and how it is sent. */
-export interface SendContext extends Pick<
-  RoutedCall<unknown>,
-  'signal' | 'record' | 'key' | 'providerKey' | 'takeMemory'
-> {
+/** The call that a request is sent for, and how it is sent. */
+export interface SendContext {
+  readonly call: Pick<RoutedCall<unknown>, 'record' | 'key' | 'providerKey' | 'takeMemory'>
+  /** Ends the request. */
+  readonly signal: CallSignal
   /** The index of the gateway's credential to use, of several. */
   readonly credential?: number | undefined
   /** The span of the request. */
@@ -85,7 +86,7 @@ export interface UpstreamPart<R, E = unknown> {
  *   then, where the work was done and will be billed, and `mayBeBilled` where it took too long
  */
 export function sendRequest<R, E extends AnyEvent> (
-  call: SendContext,
+  { call, signal, credential, span }: SendContext,
   { input }: UpstreamPart<R, E>,
   target: RequestTarget<R, E>
 ): Promise<OpenResponse<E>> {
@@ -94,12 +95,12 @@ export function sendRequest<R, E extends AnyEvent> (
   const send = (request: UpstreamRequest): Promise<OpenResponse<E>> => {
     call.record.attempts++
     return provider.transport.send(request, {
-      signal: call.signal,
-      credential: provider.authorize(call.providerKey?.reveal(), call.credential),
+      signal,
+      credential: provider.authorize(call.providerKey?.reveal(), credential),
       timeouts: provider.timeouts,
       streamed: input.streamed,
       keyId: call.key.id,
-      trace: call.span?.headers(provider.propagate ?? 'none')
+      trace: span?.headers(provider.propagate ?? 'none')
     }).then(response => openResponse(response, call, input, target))
   }
   if (isSlowRequest(call.record)) {
@@ -116,7 +117,7 @@ export function sendRequest<R, E extends AnyEvent> (
 
 async function openResponse<R, E extends AnyEvent> (
   response: UpstreamResponse,
-  call: SendContext,
+  call: SendContext['call'],
   input: AdapterInput<R>,
   target: RequestTarget<R, E>
 ): Promise<OpenResponse<E>> {
@@ -159,7 +160,7 @@ async function openBody<E extends AnyEvent> (
   { body }: UpstreamResponse,
   reader: BodyReader<E>,
   { provider, options }: Pick<RequestTarget<unknown, E>, 'provider' | 'options'>,
-  { record, takeMemory }: Pick<SendContext, 'record' | 'takeMemory'>
+  { record, takeMemory }: SendContext['call']
 ): Promise<OpenResponse<E>> {
   const { answerBytes, eventBytes, holdMs = 10_000, mayGiveUp } = options
   const memory = new AnswerMemory(takeMemory)

@@ -59,11 +59,6 @@ async function recordedOf (api: TestGateway, { query }: Database, goOn: () => vo
   return await query.selectFrom('usage').selectAll().execute()
 }
 
-interface LeftCall {
-  readonly signal: AbortSignal
-  readonly record: CallRecord
-}
-
 t.test('what a caller leaves behind is read to its end, and the log waits for what it used', async t => {
   let go = (): void => undefined
   const opened = new Promise<void>(resolve => { go = resolve })
@@ -239,8 +234,8 @@ t.test('an answer that has been read to its end is not given up by what ends its
     const batches = new AnswerBatches(call, {
       open: async () => ({
         route,
-        answer: await new AbandonedAnswers().openOutlivingCaller(call, async inner => {
-          signal = inner.signal
+        answer: await new AbandonedAnswers().openOutlivingCaller(call, async own => {
+          signal = own
           const whole = bufferedResponse<AnswerEvent>([])
           return isWhole ? whole : { ...whole, isComplete: () => false }
         })
@@ -280,7 +275,7 @@ t.test('a gateway that closes gives up what it was reading on', async t => {
 interface Reading {
   readonly record: CallRecord
   readonly leave: (reason?: GatewayError) => void
-  readonly signal: AbortSignal
+  readonly signal: CallSignal
   readonly close: () => void
 }
 
@@ -289,11 +284,11 @@ async function endless (abandoned: AbandonedAnswers, keyId?: string): Promise<Re
   const caller = new AbortController()
   const record = new CallRecord('chat')
   record.keyId = keyId
-  let inner = new AbortController().signal
+  let inner: CallSignal = caller.signal
   let sizeBytes = 0
-  const answer = await abandoned.openOutlivingCaller<LeftCall, AnswerEvent>(
+  const answer = await abandoned.openOutlivingCaller<AnswerEvent>(
     { signal: caller.signal, record },
-    async ({ signal }) => {
+    async signal => {
       inner = signal
       return {
         next: async () => {

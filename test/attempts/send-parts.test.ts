@@ -306,8 +306,8 @@ t.test('what other requests gave before a failure still goes out', async t => {
     }
   }
   const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
-  const call = { signal: new AbortController().signal, record: new CallRecord('test'), key }
-  const opened = sendParts(call, [part, part, part], {
+  const context = { signal: new AbortController().signal, call: { record: new CallRecord('test'), key } }
+  const opened = sendParts(context, [part, part, part], {
     provider: scripted,
     adapter,
     options: { answerBytes: 1000, eventBytes: 1000 }

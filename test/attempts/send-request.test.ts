@@ -127,7 +127,7 @@ function start (script: Script = {}): Started {
   }
   const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
   const opening = sendRequest(
-    { signal: new AbortController().signal, record, key },
+    { signal: new AbortController().signal, call: { record, key } },
     { input: ask },
     { provider: scripted, adapter, options: { answerBytes: 1000, eventBytes: 1000, ...script.options } }
   )
