@@ -8,6 +8,7 @@ import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
 import { slowRequestBytes, type CallRecord } from '../core/record.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
+import { shorten } from '../text/shorten.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { ValueCounter, isDeeperThan, maxParseCost, valueBytes } from '../json/parse-bounded.ts'
 import { NestedTooDeepError, NotUtf8Error, StringTooLongError, parseInTurns } from '../json/parse-in-turns.ts'
@@ -87,7 +88,7 @@ function checkMediaType (contentType: string): void {
   const mediaType = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (mediaType === 'application/json' || mediaType.endsWith('+json')) return
   throw new GatewayError('unsupported_media_type', {
-    message: `The body is \`${mediaType.slice(0, 100)}\`; send it as application/json.`
+    message: `The body is \`${shorten(mediaType)}\`; send it as application/json.`
   })
 }
 

@@ -7,6 +7,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { requestedServers, type RequestedServer } from '../chat/requested-servers.ts'
+import { shorten } from '../text/shorten.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { ChatInput } from '../chat/input.ts'
 
@@ -32,10 +33,10 @@ export function checkToolScope<C extends ScopedCall> (call: C): C {
 export function checkServers (requested: readonly RequestedServer[], key: ToolScope): void {
   for (const { slug, url, name } of requested) {
     if (url !== undefined && !mayNameUrls(key)) {
-      throw refused(`This API key may not use tool servers by URL (\`${shortened(name)}\`).`)
+      throw refused(`This API key may not use tool servers by URL (\`${shorten(name)}\`).`)
     }
     if (url === undefined && !mayUseServer(key, slug ?? name)) {
-      throw refused(`This API key may not use the tool server \`${shortened(slug ?? name)}\`.`)
+      throw refused(`This API key may not use the tool server \`${shorten(slug ?? name)}\`.`)
     }
   }
 }
@@ -56,9 +57,4 @@ export function isServerPattern (text: string): boolean {
 
 function refused (message: string): GatewayError {
   return new GatewayError('insufficient_permissions', { message, param: 'mcp_servers' })
-}
-
-/** Shortens a name that a caller wrote: it may be of any length. */
-function shortened (name: string): string {
-  return name.length > 100 ? `${name.slice(0, 100)}…` : name
 }

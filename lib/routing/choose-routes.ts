@@ -20,6 +20,7 @@ import type { Attributes, RequestedAttributes } from '../core/model.ts'
 import { unique } from '../models/route-strategies.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import { listsName, mayUseModel } from '../models/scope.ts'
+import { shorten } from '../text/shorten.ts'
 import { tooLong } from '../validation/too-long.ts'
 import type { Limits, Settings } from '../core/settings.ts'
 import { accountDigest } from '../providers/account-digest.ts'
@@ -364,9 +365,8 @@ function defaultNotFound (name: string): GatewayError {
   })
 }
 
-/** Quotes a name that a caller wrote, shortened: it may be of any length. */
 function quote (name: string): string {
-  return `\`${name.length > 100 ? `${name.slice(0, 100)}…` : name}\``
+  return `\`${shorten(name)}\``
 }
 
 function missingModel (): ValidationError {

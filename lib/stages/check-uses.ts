@@ -10,6 +10,7 @@ import { mayUseModel } from '../models/scope.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { speaksDialect } from '../providers/speaks-dialect.ts'
 import { kinds } from '../providers/kinds.ts'
+import { shorten } from '../text/shorten.ts'
 import { maxUrlLength } from '../../schemas/url.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ProviderUse } from '../core/provider-use.ts'
@@ -86,7 +87,7 @@ export function checkUses<R, C> (
         if (direct.length === 0) return
         checkPriced(use.param, budgetsOf(call, settings, namedBudgets))
         if (key.models !== undefined) {
-          checkModel('*', use.param, `a tool of the type \`${shortened(use.name)}\``)
+          checkModel('*', use.param, `a tool of the type \`${shorten(use.name)}\``)
         }
         return
       default: use satisfies never
@@ -99,7 +100,7 @@ export function checkUses<R, C> (
     function checkModel (
       name: string,
       param: string,
-      what = name === '*' ? 'the default model of this tool' : `the model \`${shortened(name)}\``
+      what = name === '*' ? 'the default model of this tool' : `the model \`${shorten(name)}\``
     ): void {
       if (direct.every(({ providerId }) => mayUseModel(key, `${providerId}/${name}`))) return
       throw refused(
@@ -146,8 +147,4 @@ function isAt (url: string, hosts: readonly string[]): boolean {
 
 function refused (message: string, param: string): GatewayError {
   return new GatewayError('insufficient_permissions', { message, param })
-}
-
-function shortened (name: string): string {
-  return name.slice(0, 100)
 }

@@ -1,6 +1,5 @@
+import { shorten } from '../text/shorten.ts'
 import type { ValidationDetail } from '../core/errors.ts'
-
-const SHOWN_CHARS = 200
 
 /**
  * The details found so far and the place the walk is at.
@@ -58,8 +57,4 @@ export class Findings {
 export function show (input: unknown): string | number | boolean | null | undefined {
   if (typeof input === 'string') return shorten(input)
   return typeof input === 'number' || typeof input === 'boolean' || input === null ? input : undefined
-}
-
-export function shorten (text: string): string {
-  return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS)}…`
 }

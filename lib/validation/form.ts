@@ -9,7 +9,7 @@ import type { TSchema } from 'typebox'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'
 import type { ValidationDetail } from '../core/errors.ts'
 import type { FileMark } from '../../schemas/form.ts'
-import { shorten } from './findings.ts'
+import { shorten } from '../text/shorten.ts'
 import { branchesOf, type JsonSchema } from './json-schema.ts'
 
 /** A form request after `validateForm`: files in place of their marks, no nulls. */

@@ -10,9 +10,9 @@ import { nameTools, toolKey, type NamedTool } from '../../chat/tool-names.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { append } from '../../json/append.ts'
 import { property } from '../../json/guards.ts'
+import { shorten } from '../../text/shorten.ts'
 import { toolResultText } from '../tool-result-text.ts'
 import { isSealedReasoning, openReasoning } from './reasoning-state.ts'
-import { shortened } from './stored-input.ts'
 import type { Approvals } from './approvals.ts'
 import type { ApprovedCall, ServerCall } from '../../chat/input.ts'
 import type { SentNames } from './sent-names.ts'
@@ -136,7 +136,7 @@ class Reader {
       const [id, index] = open
       throw invalid(
         'input',
-        `No tool output found for function call ${shortened(id)}${index < 0 ? '' : ` (\`input[${index}]\`)`}.`
+        `No tool output found for function call ${shorten(id)}${index < 0 ? '' : ` (\`input[${index}]\`)`}.`
       )
     }
     return {
@@ -180,7 +180,7 @@ class Reader {
         return this.#approvalRequest(item, index)
       case 'mcp_approval_response':
         if (this.#requests.has(item.approval_request_id)) return undefined
-        throw invalid('input', `Approval request with id '${shortened(item.approval_request_id)}' not found.`)
+        throw invalid('input', `Approval request with id '${shorten(item.approval_request_id)}' not found.`)
       case 'item_reference': throw notFound(item.id)
       case 'additional_tools': return undefined
       default:
@@ -284,7 +284,7 @@ class Reader {
     if (!this.#openCalls.has(id)) {
       throw invalid(
         'input',
-        `No tool call found for the output with call_id ${shortened(id)} (\`${path}\`).`
+        `No tool call found for the output with call_id ${shorten(id)} (\`${path}\`).`
       )
     }
     return this.#result(id, typeof output === 'string' ? output : this.#outputText(id, output, path))
@@ -342,7 +342,7 @@ class Reader {
     if (consent.approve && !this.#approvals.isFor(id, label, name, text)) {
       throw invalid(
         'input',
-        `The approval '${shortened(id)}' is not for this call: server, tool and arguments must be those of the request.`
+        `The approval '${shorten(id)}' is not for this call: server, tool and arguments must be those of the request.`
       )
     }
     const call = { id, serverName: label, toolName: name }
@@ -450,5 +450,5 @@ function unsupported (param: string, message: string): GatewayError {
 }
 
 function notFound (id: string): GatewayError {
-  return invalid('input', `Item with id '${shortened(id)}' not found.`)
+  return invalid('input', `Item with id '${shorten(id)}' not found.`)
 }

@@ -5,6 +5,7 @@
 
 import { contentItemTypes } from '../../../schemas/response-items.ts'
 import { GatewayError } from '../../core/errors.ts'
+import { shorten } from '../../text/shorten.ts'
 import type { Continuation, FoundItem, ResponseArchive } from './archive.ts'
 import type { ValidCall } from '../../core/call.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
@@ -124,10 +125,6 @@ function previousNotFound (id: string): GatewayError {
   return new GatewayError('invalid_value', {
     param: 'previous_response_id',
     shownCode: 'previous_response_not_found',
-    message: `Previous response with id '${shortened(id)}' not found.`
+    message: `Previous response with id '${shorten(id)}' not found.`
   })
-}
-
-export function shortened (text: string): string {
-  return text.length <= 80 ? text : `${text.slice(0, 80)}…`
 }

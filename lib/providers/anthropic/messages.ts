@@ -10,6 +10,7 @@ import { toReasoningItem } from '../../chat/reasoning-item.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
+import { shorten } from '../../text/shorten.ts'
 import { contentBlocks, shortest, textBlocks } from './content.ts'
 import { functionCallId, toolCallIdOf, UniqueIds } from './tool-call-id.ts'
 import type { Quirks } from '../../core/quirks.ts'
@@ -200,7 +201,7 @@ class Turns {
   #checkResults (): void {
     if (this.#calls.results === this.#calls.list.length) return
     const open = this.#calls.list.find(({ result }) => result === undefined)
-    const name = (open?.functionName ?? open?.id ?? '').slice(0, 100)
+    const name = shorten(open?.functionName ?? open?.id ?? '')
     throw new GatewayError('invalid_value', {
       message: `Every tool call needs a tool message with its result right after it; \`${name}\` has none.`,
       param: open?.param
