@@ -45,8 +45,9 @@ async function start (t: Test, open: OpenStore) {
   }
 }
 
+const usage = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
+
 function call (parts: Partial<CallRecord> = {}) {
-  const usage = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
   return routedCall(
     {},
     {
@@ -57,6 +58,20 @@ function call (parts: Partial<CallRecord> = {}) {
       )
     }
   )
+}
+
+/** The record of a call whose request has just been sent. */
+const begun: Partial<CallRecord> = {
+  outcome: undefined, status: undefined, usage: undefined,
+  attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10
+}
+
+/** Returns the lines of the journals in a directory. */
+function journaledLines (directory: string): string[] {
+  return readdirSync(directory)
+    .filter(name => name.endsWith('.jsonl'))
+    .flatMap(name => readFileSync(join(directory, name), 'utf8').split('\n'))
+    .filter(line => line !== '')
 }
 
 storeTest('a call is on record before its last byte, and is one row when it has ended', async (t, open) => {
@@ -109,14 +124,6 @@ storeTest(
   'a call that a provider has is in the journal as interrupted, and one row once it has ended',
   async (t, open) => {
     const { recorder, ledger, directory, rows } = await start(t, open)
-    const begun = {
-      outcome: undefined,
-      status: undefined,
-      usage: undefined,
-      attempts: 1,
-      modelId: 'openai/gpt-5',
-      bodyBytes: 10
-    }
     const [text, large, image] = [
       call(begun),
       call({ ...begun, bodyBytes: 1e6 }),
@@ -124,9 +131,9 @@ storeTest(
     ]
     for (const each of [text, large, image, text]) recorder.recordSent(each)
     ledger.flushJournal()
+    const lines = journaledLines(directory)
     const journal = readdirSync(directory).find(name => name.startsWith('journal')) ?? ''
     copyFileSync(join(directory, journal), join(directory, 'usage-of-a-kill.jsonl'))
-    const lines = readFileSync(join(directory, journal), 'utf8').trim().split('\n')
     t.equal(lines.length, 3, 'each is there once')
     t.ok(lines[0]?.startsWith('['), 'most are short')
     await ledger.importJournals()
@@ -148,22 +155,11 @@ storeTest(
   'a call in flight is journaled again with what it has used so far, until its answer is complete',
   async (t, open) => {
     const { recorder, ledger, directory } = await start(t, open)
-    const begun = {
-      outcome: undefined,
-      status: undefined,
-      usage: undefined,
-      attempts: 1,
-      modelId: 'openai/gpt-5',
-      bodyBytes: 10
-    }
     const [streamed, complete, ended] = [call(begun), call(begun), call(begun)]
     const isDueLater = ({ record }: Call): boolean =>
       record.inFlight instanceof RingMember && Ring.holds(record.inFlight)
-    const linesOf = (outcome: string): string[] =>
-      readdirSync(directory)
-        .filter(name => name.startsWith('journal'))
-        .flatMap(name => readFileSync(join(directory, name), 'utf8').split('\n'))
-        .filter(line => line.includes(`"${outcome}"`))
+    const interrupted = (): string[] =>
+      journaledLines(directory).filter(line => line.includes('"interrupted"'))
     for (const each of [streamed, complete, ended]) recorder.recordSent(each)
     t.ok([streamed, complete, ended].every(isDueLater))
     streamed.record.outputCharacters = 400
@@ -171,13 +167,9 @@ storeTest(
     await recorder.recordAnswer(complete)
     recorder.end(ended)
     t.notOk(isDueLater(ended))
-    await until(() => linesOf('interrupted').length > 0, 'the line of one in flight')
+    await until(() => interrupted().length > 0, 'the line of one in flight')
     ledger.flushJournal()
-    t.match(
-      linesOf('interrupted').map(line => JSON.parse(line) as unknown),
-      [{ 13: 100 }],
-      'one, with its tokens'
-    )
+    t.match(interrupted().map(line => JSON.parse(line) as unknown), [{ 13: 100 }], 'one, with its tokens')
     t.ok(isDueLater(streamed))
     await until(() => !isDueLater(complete), 'a look at the other')
     recorder.end(streamed)
@@ -191,51 +183,39 @@ storeTest(
   'a request that costs nothing is journaled when it takes long, and nothing once the ledger is closed',
   async (t, open) => {
     const { recorder, ledger, directory } = await start(t, open)
-    const begun = {
-      outcome: undefined,
-      status: undefined,
-      usage: undefined,
-      attempts: 1,
-      modelId: 'openai/gpt-5',
-      bodyBytes: 10
-    }
-    const linesOf = (): string[] =>
-      readdirSync(directory)
-        .filter(name => name.endsWith('.jsonl'))
-        .flatMap(name => readFileSync(join(directory, name), 'utf8').trim().split('\n'))
     const counted = call(begun)
     recorder.recordSent(counted, true)
     ledger.flushJournal()
-    t.same(linesOf(), [])
-    await until(() => linesOf().length > 0, 'its line')
+    t.same(journaledLines(directory), [])
+    await until(() => journaledLines(directory).length > 0, 'its line')
     t.match(
-      linesOf().map(line => JSON.parse(line) as unknown),
+      journaledLines(directory).map(line => JSON.parse(line) as unknown),
       [{ 12: null, 17: null }],
       'without tokens or a price'
     )
     const late = call(begun)
     recorder.recordSent(late)
     await ledger.close()
-    const left = linesOf()
+    const left = journaledLines(directory)
     await until(
       () => late.record.inFlight instanceof RingMember && !Ring.holds(late.record.inFlight),
       'the end of its wait'
     )
     ledger.flushJournal()
-    t.same(linesOf(), left)
+    t.same(journaledLines(directory), left)
   }
 )
 
 storeTest('a call that was journaled when it was sent is one row with what it used', async (t, open) => {
   const { recorder, rows } = await start(t, open)
-  const ended = call({ outcome: undefined, attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10 })
+  const ended = call({ ...begun, usage })
   recorder.recordSent(ended)
   const { row: { id } } = ended.record.journaled as JournaledCall // of the short row
   ended.record.outcome = 'ok'
   await recorder.recordAnswer(ended)
   recorder.end(ended)
   t.match(await rows(), [{ id, outcome: 'ok', prompt_tokens: 3, completion_tokens: 4 }])
-  const failed = call({ outcome: undefined, attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10 })
+  const failed = call({ ...begun, usage })
   recorder.recordSent(failed)
   failed.record.outcome = 'error'
   recorder.end(failed)
