@@ -49,6 +49,18 @@ function answering (
   }
 }
 
+/** A caller leaves after the first batch, while another waits for the same answer. */
+async function leaveToAnother (answer: Answer) {
+  const cached = cachedAnswer(cache(), answer)
+  const call = callOf()
+  const reader = cached(once(call))[Symbol.asyncIterator]()
+  await reader.next()
+  const other = collect(cached(once(callOf())))
+  await new Promise(resolve => { setImmediate(resolve) })
+  await reader.return?.()
+  return { record: call.record, other }
+}
+
 t.test('batches pass as they came, and come again as one', async t => {
   const { stage, calls } = answering([[text('a')], [text('b'), end]])
   const cached = cachedAnswer(cache(), stage)
@@ -117,32 +129,20 @@ t.test('the request of an answer that is being closed ends with its call', async
 
 t.test('it is read to its end while another call waits', async t => {
   const { stage, calls } = answering([[text('a')], [text('b')], [end]])
-  const cached = cachedAnswer(cache(), stage)
-  const call = callOf()
-  const reader = cached(once(call))[Symbol.asyncIterator]()
-  await reader.next()
-  const other = collect(cached(once(callOf())))
-  await new Promise(resolve => { setImmediate(resolve) })
-  await reader.return?.()
-  t.ok(call.record.whenUsageKnown, 'its row waits for what it used')
+  const { record, other } = await leaveToAnother(stage)
+  t.ok(record.whenUsageKnown, 'its row waits for what it used')
   t.same((await other).map(({ events }) => events), [[text('a'), text('b'), end]])
-  await call.record.whenUsageKnown
+  await record.whenUsageKnown
   t.equal(calls(), 1)
 })
 
 t.test('what fails after its caller has left is on record without the words of the provider', async t => {
   const failure = new GatewayError('upstream_invalid_request', { message: 'no secret here' })
   const { stage } = answering([[text('a')], [text('b')]], failure)
-  const cached = cachedAnswer(cache(), stage)
-  const call = callOf()
-  const reader = cached(once(call))[Symbol.asyncIterator]()
-  await reader.next()
-  const other = collect(cached(once(callOf())))
-  await new Promise(resolve => { setImmediate(resolve) })
-  await reader.return?.()
+  const { record, other } = await leaveToAnother(stage)
   await t.rejects(other, { code: 'upstream_invalid_request' })
-  await call.record.whenUsageKnown
-  t.equal(call.record.cause, 'upstream_invalid_request')
+  await record.whenUsageKnown
+  t.equal(record.cause, 'upstream_invalid_request')
 })
 
 t.test('its row waits for what it used, though it is not kept and nobody waits for it any more', async t => {
@@ -153,15 +153,9 @@ t.test('its row waits for what it used, though it is not kept and nobody waits f
     yield * batchesOf(call, [[text('a')], [{ type: 'choice-end', choice: 0, reason: 'content_filter' }]])
     await opened
   })
-  const cached = cachedAnswer(cache(), stage)
-  const call = callOf()
-  const reader = cached(once(call))[Symbol.asyncIterator]()
-  await reader.next()
-  const other = collect(cached(once(callOf())))
-  await new Promise(resolve => { setImmediate(resolve) })
-  await reader.return?.()
+  const { record, other } = await leaveToAnother(stage)
   let isKnown = false
-  const known = call.record.whenUsageKnown?.then(() => { isKnown = true })
+  const known = record.whenUsageKnown?.then(() => { isKnown = true })
   await until(() => calls === 2, 'the other call to be answered on its own')
   await new Promise(resolve => { setImmediate(resolve) })
   t.equal(isKnown, false)
