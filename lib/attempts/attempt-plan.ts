@@ -10,7 +10,7 @@
 import type { CallSession } from '../core/call-session.ts'
 import type { GatewayError } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
-import { isOfCredential } from '../routing/credential-pool.ts'
+import { isOfCredential, type CredentialPool } from '../routing/credential-pool.ts'
 import type { Cooldown, RouteHealth } from '../routing/route-health.ts'
 
 /** Attempts of one call, over all its routes. */
@@ -25,8 +25,8 @@ export interface PlannedAttempt {
   readonly waitMs: number
   /** True for another attempt at a model that has failed before. */
   readonly isRetry: boolean
-  /** The index of the provider's credential to use; absent where it has one only. */
-  readonly credential?: number
+  /** The index of the provider's credential to use; `undefined` where it has one only. */
+  readonly credential: number | undefined
 }
 
 export interface AttemptPlanOptions {
@@ -92,12 +92,7 @@ export class AttemptPlan {
     if (!this.#health.retryBudget(route.providerId).takeStaleSocket(failure)) return undefined
     this.#reconnected = (this.#reconnected ?? new Set()).add(route.modelId)
     this.#attempts++
-    return {
-      route,
-      waitMs: 0,
-      isRetry: false,
-      ...this.#credential !== undefined && { credential: this.#credential }
-    }
+    return { route, waitMs: 0, isRetry: false, credential: this.#credential }
   }
 
   /** Returns the attempt after a failure of the last one, or `undefined` when the call has failed. */
@@ -131,12 +126,9 @@ export class AttemptPlan {
    */
   #nextCredential (last: RouteTries): PlannedAttempt | undefined {
     const { providerId } = last.route
-    const credential = this.#health
-      .credentials(providerId)
-      ?.another(this.#tried?.get(providerId) ?? new Set(), this.#options.keyId)
-    return credential === undefined || this.#options.firstCredential === true
-      ? undefined
-      : this.#start(last, 0, credential)
+    const tried = this.#tried?.get(providerId) ?? new Set()
+    const credential = this.#poolOf(last.route)?.another(tried, this.#options.keyId)
+    return credential === undefined ? undefined : this.#start(last, 0, credential)
   }
 
   /**
@@ -152,11 +144,8 @@ export class AttemptPlan {
       return undefined
     }
     this.#attempts++
-    const credential =
-      this.#options.firstCredential === true
-        ? undefined
-        : this.#health.credentials(route.providerId)?.choose(this.#options.keyId, this.#options.session)
-    return { route, waitMs: 0, isRetry: false, ...credential !== undefined && { credential } }
+    const credential = this.#poolOf(route)?.choose(this.#options.keyId, this.#options.session)
+    return { route, waitMs: 0, isRetry: false, credential }
   }
 
   #fallback (costs: boolean): PlannedAttempt | undefined {
@@ -200,17 +189,19 @@ export class AttemptPlan {
     this.#last = attempt
     this.#attempts++
     this.#waitedMs += waitMs
-    const pool =
-      this.#options.firstCredential === true ? undefined : this.#health.credentials(route.providerId)
-    this.#credential =
-      another ??
-      (pool === undefined
-        ? undefined
-        : (this.#options.credential?.(route) ?? pool.choose(this.#options.keyId, this.#options.session)))
-    const isRetry = attempts > 1 || another !== undefined
-    if (this.#credential === undefined) return { route, waitMs, isRetry }
-    const tried = this.#tried ??= new Map()
-    tried.set(route.providerId, (tried.get(route.providerId) ?? new Set()).add(this.#credential))
-    return { route, waitMs, isRetry, credential: this.#credential }
+    const { keyId, session, credential: preferred } = this.#options
+    const pool = this.#poolOf(route)
+    const credential = another ?? (pool && (preferred?.(route) ?? pool.choose(keyId, session)))
+    this.#credential = credential
+    if (credential !== undefined) {
+      const tried = this.#tried ??= new Map()
+      tried.set(route.providerId, (tried.get(route.providerId) ?? new Set()).add(credential))
+    }
+    return { route, waitMs, isRetry: attempts > 1 || another !== undefined, credential }
+  }
+
+  /** Returns the credentials to choose from; `undefined` where there is one, or the first is to be used. */
+  #poolOf ({ providerId }: Route): CredentialPool | undefined {
+    return this.#options.firstCredential === true ? undefined : this.#health.credentials(providerId)
   }
 }

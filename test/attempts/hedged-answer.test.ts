@@ -17,7 +17,8 @@ const usage = { promptTokens: 7, completionTokens: 2, totalTokens: 9 }
 function race () {
   const call = routedCall({})
   const health = new RouteHealth(() => 0)
-  const begin = (id: string) => new RouteAttempt(call, provider('one'), { route: route(id) }, health)
+  const begin = (id: string) =>
+    new RouteAttempt(call, provider('one'), { route: route(id), credential: undefined }, health)
   const closed: string[] = []
   const answerOf = (name: string): OpenResponse<never> => Object.assign(bufferedResponse<never>([]), {
     name, reported: () => reportedBy(usage), close: () => { closed.push(name) }

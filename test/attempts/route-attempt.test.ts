@@ -16,7 +16,7 @@ function start () {
   return {
     health,
     record: call.record,
-    begin: () => new RouteAttempt(call, provider('one'), { route: chosen }, health)
+    begin: () => new RouteAttempt(call, provider('one'), { route: chosen, credential: undefined }, health)
   }
 }
 
@@ -85,7 +85,7 @@ t.test('a refused credential names its provider and what to do', async t => {
   const withKey = new RouteAttempt(
     routedCall({}),
     { ...provider('one'), secrets: [new Secret('sk-canary')] },
-    { route: chosen },
+    { route: chosen, credential: undefined },
     new RouteHealth(() => 0)
   )
   t.equal(
@@ -95,7 +95,7 @@ t.test('a refused credential names its provider and what to do', async t => {
   const own = new RouteAttempt(
     { ...routedCall({}), providerKey: new Secret('sk-own') },
     provider('one'),
-    { route: chosen },
+    { route: chosen, credential: undefined },
     new RouteHealth(() => 0)
   )
   t.match(own.errorOf(refused), { code: 'invalid_provider_key' })
