@@ -28,7 +28,10 @@ export function recordUsage<R = unknown, E extends AnswerEvent = AnswerEvent> (
         const { record, request } = batch.call
         meter ??= new UsageMeter(record)
         meter.read(batch.events)
-        if (estimate !== undefined) meter.estimate(() => estimate(request))
+        if (estimate !== undefined && !meter.reported) {
+          record.usage = estimate(request)
+          record.usageEstimated = true
+        }
         return batch
       }
     }

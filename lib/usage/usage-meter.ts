@@ -6,25 +6,18 @@ import type { Units, Usage } from '../core/usage.ts'
 
 export class UsageMeter {
   readonly #record: CallRecord
+  /** The usage of the turns before. */
   readonly #earlier: Usage | undefined
   #reported = false
 
-  /** @param earlier the usage of the turns before */
-  constructor (record: CallRecord, earlier: Usage | undefined = record.usage) {
+  constructor (record: CallRecord) {
     this.#record = record
-    this.#earlier = earlier
+    this.#earlier = record.usage
   }
 
   /** True once the provider has said what the answer used. */
   get reported (): boolean {
     return this.#reported
-  }
-
-  /** Notes an estimate of the usage, until the provider reports it. */
-  estimate (guess: () => Usage): void {
-    if (this.#reported) return
-    this.#record.usage = guess()
-    this.#record.usageEstimated = true
   }
 
   read (events: readonly AnswerEvent[]): void {

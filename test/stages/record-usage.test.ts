@@ -99,18 +99,19 @@ t.test('a transcript is billed by tokens or by seconds', async t => {
 })
 
 t.test('an answer that reports nothing is estimated where that is wanted', async t => {
-  const estimated = async (events: readonly AnswerEvent[]): Promise<CallRecord> => {
+  const estimated = async (...lists: ReadonlyArray<readonly AnswerEvent[]>): Promise<CallRecord> => {
     const call = routedCall({ input: 'four' })
     await collect(
       recordUsage({
         estimate: ({ input }: { input: string }) => ({ ...usage, promptTokens: input.length })
-      })(batchesOf(call, [events]))
+      })(batchesOf(call, lists))
     )
     return call.record
   }
-  t.match(await estimated([{ type: 'embeddings', vectors: [] }]), {
-    usage: { promptTokens: 4 },
-    usageEstimated: true
-  })
-  t.match(await estimated([{ type: 'usage', usage }]), { usage, usageEstimated: false })
+  const embeddings: AnswerEvent[] = [{ type: 'embeddings', vectors: [] }]
+  const report: AnswerEvent[] = [{ type: 'usage', usage }]
+  t.match(await estimated(embeddings), { usage: { promptTokens: 4 }, usageEstimated: true })
+  for (const lists of [[report], [report, embeddings], [embeddings, report]]) {
+    t.match(await estimated(...lists), { usage, usageEstimated: false })
+  }
 })

@@ -84,17 +84,6 @@ t.test(
   }
 )
 
-t.test('an estimate stands until the provider reports', async t => {
-  const record = new CallRecord('embeddings')
-  const meter = new UsageMeter(record)
-  meter.estimate(() => usage)
-  t.match(record, { usage, usageEstimated: true })
-  const reported = { ...usage, promptTokens: 5 }
-  meter.read([{ type: 'usage', usage: reported }])
-  meter.estimate(() => { throw new Error('not needed') })
-  t.match(record, { usage: reported, usageEstimated: false })
-})
-
 t.test('a recording is counted in seconds or in tokens, whichever the provider counts', async t => {
   const seconds = read([
     {
