@@ -7,7 +7,6 @@ import {
   accountsOf,
   isNonTokenUnit,
   sumAccountsOf,
-  type Account,
   type Party,
   type PartyBudget,
   type SumAccount
@@ -31,10 +30,10 @@ export interface PlanOptions {
   readonly onlyStageCosts: boolean
 }
 
-/** The accounts a call counts in, the budgets it spends from, and the amounts to reserve. */
+/** What a call reserves in its accounts, and the budgets it spends from. */
 export interface ReservationPlan<R> {
-  readonly accounts: readonly Account[]
-  /** Those of the accounts that are sums. */
+  readonly request: ReservationRequest
+  /** Those of its accounts that are sums. */
   readonly sums: readonly SumAccount[]
   readonly budgets: readonly PartyBudget[]
   readonly isStrict: boolean
@@ -42,7 +41,6 @@ export interface ReservationPlan<R> {
   readonly mediaTokens: number
   /** The routes that its budgets allow. */
   readonly routes: RoutedCall<R>['routes']
-  readonly request: ReservationRequest
 }
 
 const noCost: Wanted = { most: 0, least: 0, usual: 0 }
@@ -97,7 +95,7 @@ export function planReservation<R> (
   const mediaTokens = isStrict
     ? Math.max(...routes.map(({ modelId }) => maxMediaTokens(media, models.find(modelId))))
     : 0
-  return { accounts, sums, budgets, isStrict, mediaTokens, routes, request }
+  return { request, sums, budgets, isStrict, mediaTokens, routes }
 }
 
 /**

@@ -124,7 +124,7 @@ class CallLimits<R> {
   #decided<C extends RoutedCall<R>> (
     call: C,
     estimated: RequestEstimate<R>,
-    { accounts, sums, budgets, isStrict, mediaTokens, routes, request }: ReservationPlan<R>,
+    { request: { accounts, wanted }, sums, budgets, isStrict, mediaTokens, routes }: ReservationPlan<R>,
     decision: LimitDecision
   ): C {
     const { record } = call
@@ -145,7 +145,7 @@ class CallLimits<R> {
     if (decision.isUnread === true) record.budgetUnread = true
     record.exceededBudgets = exceededBudgets(sums, decision.used)
     if (budgets.length > 0) {
-      record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : request.wanted.nanoUsd?.usual
+      record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : wanted.nanoUsd?.usual
     }
     if (isStrict) {
       record.maxCostNanoUsd = decision.granted.nanoUsd
