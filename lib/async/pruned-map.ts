@@ -1,4 +1,4 @@
-/** Entries below which it is not worth looking for some to remove. */
+/** A smaller map is not searched for entries to remove. */
 const minEntries = 1000
 
 /**

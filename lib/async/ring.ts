@@ -1,10 +1,10 @@
 /**
- * Lists what comes and goes, in the order it came.
+ * Lists members that come and go, in the order in which they came.
  *
- * A ring of the members themselves and not a `Set` or a `Map`: one whose members change allocates a new table
- * every few dozen calls, and each old table, dead but in old space, keeps the members it had alive until the
- * next full collection. With one for the open calls, and what hangs on them, that was a third of all that was
- * promoted, and up to a quarter of the CPU time of a JSON call.
+ * The members themselves form a ring. A `Set` or a `Map` whose members change allocates a new table every few
+ * dozen calls; each old table, dead but in old space, keeps its members alive until the next full collection.
+ * With a set of the open calls, that was a third of all that was promoted, and up to a quarter of the CPU
+ * time of a JSON call.
  */
 
 /** A member of a ring, which is in one at a time: a class of what a ring is to hold extends it. */

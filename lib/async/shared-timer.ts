@@ -1,6 +1,6 @@
 /**
- * Times many waits of one length with one timer of Node.js: those of 10,000 open streams, each of which every
- * event restarts. A timer of its own with its function takes 0.25 KB for each.
+ * Times many waits of the same length with one timer of Node.js, such as those of 10,000 open streams, which
+ * every event restarts. A timer for each, with its function, would take 0.25 KB.
  */
 
 import { Ring, RingMember } from './ring.ts'

@@ -1,7 +1,7 @@
 /**
- * Keeps one-connection clients of undici and finds a free one without looking through them: the one that was
- * used last, so that those a burst has opened come to rest and are closed. undici's own pool looks through
- * all of them for each request.
+ * Keeps one-connection clients of undici and finds a free one without looking through them. It takes the one
+ * that was used last, so that connections opened for a burst become idle and are closed. undici's own pool
+ * looks through all of them for each request.
  */
 
 import type { Dispatcher } from 'undici'

@@ -110,8 +110,8 @@ export interface CallOptions {
   /** The most further attempts at one model. Default: as many as its provider has. */
   readonly maxRetries?: number | undefined
   /**
-   * Returns what this call costs, or one that does its work, once its answer has ended; `undefined` where
-   * that is not recorded. Absent where the answer is not to say so.
+   * Returns the cost of this call, or of one that does its work, once its answer has ended; `undefined` if
+   * it is not recorded. Absent if the answer is not to show the cost.
    */
   readonly usageCost?: ((call: Call) => UsageCost | undefined) | undefined
 }

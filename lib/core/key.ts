@@ -15,8 +15,8 @@ export interface KeyLimits extends CountedAmounts {
 }
 
 /**
- * The names of sums. `…_too_small` says that less is left than the call takes at least, and `…_reserved` that
- * open calls may use it.
+ * The names of sums. As a refusal, `…_too_small` means that less is left than the call needs, and
+ * `…_reserved` that open calls have reserved the rest.
  */
 export type SumName = 'budget' | SumRefusal
 
@@ -103,7 +103,9 @@ export function projectIdOf ({ project }: Pick<ApiKey, 'project'>): string {
   return project?.id ?? defaultProject
 }
 
-/** Returns what the configuration may call the project of a key, the one that counts first. */
+/**
+ * Returns the names by which the configuration may refer to the project of a key. The id takes precedence.
+ */
 export function projectNamesOf (key: Pick<ApiKey, 'project'>): readonly [id: string, name: string] {
   return [projectIdOf(key), key.project?.name ?? defaultProject]
 }
@@ -129,9 +131,9 @@ export interface KeyMember {
 const keyHeaders = ['x-litellm-api-key', 'authorization', 'x-api-key', 'api-key', 'x-goog-api-key'] as const
 
 /**
- * Returns the keys that a caller presents, the one that counts first. `Authorization` needs `Bearer` in front
- * of its key, where everything after the first space is the key; in `X-LiteLLM-API-Key` it may stand; the
- * others are a key alone.
+ * Returns the keys that a caller presents, in order of precedence. In `Authorization` a key needs `Bearer` in
+ * front of it, in `X-LiteLLM-API-Key` it may have it; the other headers hold the key alone. Everything after
+ * the first space is the key.
  */
 export function presentedKeys (headers: Readonly<Record<string, string | string[] | undefined>>): string[] {
   const keys: string[] = []

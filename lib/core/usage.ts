@@ -27,7 +27,7 @@ export function usageOfTokens (promptTokens: number, completionTokens: number): 
   return { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }
 }
 
-/** The most that a call can use of anything. */
+/** The highest count of anything that one call may report. */
 export const maxCount = 1e9
 
 /**

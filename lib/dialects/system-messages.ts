@@ -1,6 +1,6 @@
 /**
- * Fits the system messages of a conversation, which those of the role `developer` are as well, to a provider:
- * templates of many servers take one text, and it comes first.
+ * Fits the system messages of a conversation to a provider, those of the role `developer` included: templates
+ * of many servers take one text, and it comes first.
  */
 
 import type { ProviderTraits } from '../core/provider-traits.ts'
@@ -84,7 +84,7 @@ function textOf (content: SystemMessage['content']): string {
   return typeof content === 'string' ? content : content.map(part => part.text).join('\n\n')
 }
 
-/** Returns true for a message of the system, which those of the role `developer` are as well. */
+/** Returns true for a system message, which has the role `system` or `developer`. */
 export function isSystem (message: Message): message is SystemMessage {
   return message.role === 'system' || message.role === 'developer'
 }

@@ -1,8 +1,8 @@
 /**
  * Decides whether the process takes on one more call, and more bytes of its body.
  *
- * A call enters when its body is requested, which is after its key was checked: a caller without a key
- * takes no place. It leaves with everything it has taken when it has ended.
+ * A call enters when its body is requested. Its key has been checked by then, so callers without a key take
+ * no place. When it ends, it gives back everything it has taken.
  */
 
 import { getHeapStatistics } from 'node:v8'

@@ -44,7 +44,7 @@ export interface NewKey {
   readonly createdBy?: string | undefined
   /** Id of its owner; one that no user has is none. */
   readonly ownerId?: string | undefined
-  /** True for one that lists leave out: the page made it for its own calls. */
+  /** True for a key that the dashboard made for its playground: lists leave it out. */
   readonly temporary?: boolean | undefined
   /** The fields that members may not change. */
   readonly setByAdmin?: readonly LimitingField[] | undefined
@@ -97,7 +97,7 @@ export class DuplicateKeyNameError extends Error {
   }
 }
 
-/** Presented keys whose digest need not be computed again. */
+/** Valid keys to remember, so that they need not be digested for every call. */
 const maxAccepted = 1000
 
 /** Maps digests to keys. */
@@ -204,8 +204,8 @@ class LoadedKeys {
   #stored: Entries = new Map()
   #byId: ReadonlyMap<string, ApiKey> = new Map()
   /**
-   * Keys as they were presented, of callers who hold them: digest and comparison take 2 µs of every call.
-   * Wrong keys never get in, and any change of the keys empties it.
+   * Valid keys as they were presented, since digest and comparison take 2 µs. Wrong keys are never added, and
+   * any change of the keys empties it.
    */
   readonly #accepted = new Map<string, KeyEntry>()
 
@@ -251,7 +251,7 @@ class LoadedKeys {
     this.#onReplaced()
   }
 
-  /** Has each key looked at again when it is presented next. */
+  /** Forgets valid keys, so that each is checked when it is presented next. */
   recheck (): void {
     this.#accepted.clear()
   }

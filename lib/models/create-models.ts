@@ -22,7 +22,7 @@ import { familyTraits } from './traits.ts'
 import type { ModelRegistry } from './model-registry.ts'
 
 export interface UpdatableModelRegistry extends ModelRegistry {
-  /** Takes over what a provider lists, in place of what it listed before. */
+  /** Replaces the models that a provider lists. */
   readonly setDiscovered: (providerId: string, models: readonly ModelEntry[]) => void
 }
 
@@ -314,8 +314,8 @@ function resolveAliases (
 }
 
 /**
- * Returns false for a name that a server may read as another one, without what is around it, and for one with
- * a lone surrogate, which JSON can hold and no URL.
+ * Returns false for a name with white space around it or invisible characters in it, which a server may read
+ * as another name, and for one with a lone surrogate, which JSON can hold but a URL cannot.
  */
 function isModelName (name: string): boolean {
   return name.isWellFormed() && !/^\s|\s$|\p{Cc}|\p{Cf}/u.test(name)

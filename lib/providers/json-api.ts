@@ -29,7 +29,7 @@ export function splitChoices<R extends { readonly n?: number | undefined }> (
   max: number
 ): Array<AdapterInput<R>> {
   const { n } = input.request
-  // also for what is no number on endpoints that do not check it
+  // endpoints that do not check it may pass anything
   if (typeof n !== 'number' || !(n > max)) return [input]
   const parts: Array<AdapterInput<R>> = []
   for (let from = 0; from < n; from += max) {

@@ -11,7 +11,7 @@
  * A provider is named, never given by address: the gateway's credentials do not travel where a
  * caller points, and a caller's key only to the one provider it is for.
  *
- * Or who narrow and order the models that the request names; none is added:
+ * Other headers narrow and order the models that the request names, and add none:
  *
  * - `X-Headgate-Only: anthropic, openai/gpt-5`: no other provider or model.
  * - `X-Headgate-Order: mistral, openai`: these first, in this order; the others after them.

@@ -1,8 +1,8 @@
 /**
- * Percentiles of durations that are counted in buckets of a tenth of their value at most.
+ * Percentiles of durations that are counted in buckets, each at most a tenth of its durations wide.
  *
- * Buckets have numbers, which are in the store: they stay as they are. Counts add up, also as text:
- * `24:3,25:1` and `24:2` are `24:3,25:1,24:2`. One below zero takes back: `24:-1`.
+ * The store has the numbers of the buckets, so they must never change. Counts add up as text, too:
+ * `24:3,25:1` and `24:2` are `24:3,25:1,24:2`. A count below zero subtracts: `24:-1`.
  */
 
 import type { Percentiles } from '../../schemas/admin/usage.ts'

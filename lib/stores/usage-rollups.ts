@@ -51,8 +51,8 @@ const counted = (condition: string, holds: (row: UsageRow) => boolean): Amount =
 })
 
 /**
- * Says which rows add to sums: lists of models, dry runs and whatever else succeeded without a request to a
- * provider and costs nothing are no use of a model.
+ * Says which rows add to sums. Lists of models, dry runs, and other calls that succeeded without a request to
+ * a provider and cost nothing do not.
  */
 export const isSummed = {
   sql: "(attempts > 0 or outcome <> 'ok' or cost_nano_usd <> 0) and endpoint <> 'models'",

@@ -1,7 +1,7 @@
 /**
- * Returns the same text in memory of its own. A slice keeps all of what it was cut from, and takes two
- * bytes a character where that did: everything it is put into does as well, which makes an answer
- * several times as expensive to write.
+ * Returns the same text in memory of its own. A slice keeps the whole text that it was cut from. If that has
+ * two bytes a character, so have the slice and every text that it is put into, which makes an answer several
+ * times as expensive to write.
  */
 export function copyString (text: string): string {
   return Buffer.from(text).toString()

@@ -33,8 +33,8 @@ export function rowId (): string {
 }
 
 /**
- * Returns true for what `rowId` may have made, which is no id that `requestId` makes; a caller may choose
- * such a one.
+ * Returns true for an id that `rowId` may have made. `requestId` makes none of this form, but a caller may
+ * choose one.
  */
 export function isRowId (id: string): boolean {
   return /^[\w-]{12}-[\da-z]+$/.test(id)

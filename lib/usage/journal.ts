@@ -2,9 +2,9 @@
  * Keeps the usage rows that are not in the database yet in a file, one line of JSON each. What is in it
  * survives `kill -9` and running out of memory: `importJournals` reads it at the next start.
  *
- * All lines of one turn of the event loop are appended with one write, those of a call that is open alone at
- * once: the end of a turn costs it a turn more. Nothing is synced to the disk: a power cut may lose the last
- * seconds, as it may with the database.
+ * All lines of one turn of the event loop are appended with one write, at its end. If only one call is open,
+ * its line is written at once, since waiting would cost it another turn. Nothing is synced to the disk: a
+ * power cut may lose the last seconds, as it may with the database.
  */
 
 import { closeSync, fstatSync, futimesSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'

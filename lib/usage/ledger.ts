@@ -38,7 +38,7 @@ export interface LedgerOptions {
   readonly maxWaiting?: number
 }
 
-/** Another process may be writing. Failures after these are failures of the database. */
+/** The first failures are expected while another process writes; more are failures of the database. */
 const failuresBeforeLogging = 5
 const initialRetryMs = 20
 const maxRetryMs = 10_000

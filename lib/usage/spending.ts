@@ -28,9 +28,9 @@ interface Recorded {
 }
 
 /**
- * Returns what the calls of a party have used from a moment to another, with those of all processes that
- * share the store: in billionths of a dollar, or in units. Reads a row for each day, of a day that is not in
- * the window as a whole its hours, and of such an hour its records.
+ * Returns what the calls of a party have used between two moments, in all processes that share the store: in
+ * billionths of a dollar, or in units. Reads one row per whole day, one per whole hour of the days at both
+ * ends, and the records of the hours at both ends.
  *
  * @param party as `partyName` of `limits/call-accounts` names it
  * @param endMs exclusive, may be Infinity

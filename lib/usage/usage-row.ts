@@ -42,7 +42,7 @@ const maxNanoUsd = 1e15
 /** The identity of a row: of those with the same one, the last counts. */
 export type RowIdentity = Pick<UsageRow, 'id' | 'at_ms'>
 
-/** Endpoints that programs ask again and again, and that use nothing. */
+/** Endpoints that programs poll, and that use nothing. */
 const unrecorded: ReadonlySet<string> = new Set(['health', 'key'])
 
 /**

@@ -13,7 +13,7 @@ import type { JsonSchema } from './json-schema.ts'
 
 export type Check = (value: unknown) => boolean
 
-/** A schema with these says nothing about its fields together. */
+/** A schema that has only these keywords can be checked field by field. */
 const fieldKeywords = new Set(['type', 'properties', 'required', 'description'])
 
 /** Fields whose check is not compiled yet. */

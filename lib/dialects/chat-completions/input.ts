@@ -96,7 +96,7 @@ function oneConversation (given: ChatRequest): ChatInput {
   return request
 }
 
-/** A list without messages asks as little as none: official clients send one beside `input`. */
+/** An empty list counts as none: official clients send one beside `input`. */
 function conversationOf (given: string | readonly Message[] | undefined): readonly Message[] | undefined {
   if (typeof given === 'string') return [{ role: 'user', content: given }]
   return given === undefined || given.length === 0 ? undefined : given
@@ -138,7 +138,7 @@ function textParts (block: unknown): TextPart[] | undefined {
   return [{ ...block, type: 'text', text: block['text'] }]
 }
 
-/** Reads a message in place of a block: its `content` counts. One level, so no depth can hurt. */
+/** Reads the `content` of a message that stands in place of a block; one level deep, no further. */
 function nestedParts (block: unknown): TextPart[] | undefined {
   if (!isObject(block)) return undefined
   const { content } = block

@@ -8,8 +8,8 @@ const pathsOf = (...names: readonly string[]): ReadonlyArray<readonly string[]> 
   names.map(name => name.split('.'))
 
 /**
- * Fields that each count may be read from: the field of the dialect first, then the names other servers use.
- * A dot leads into an object.
+ * The fields that may hold each count: that of the dialect first, then those of other servers. A dot leads
+ * into an object.
  */
 const countPaths = {
   prompt: pathsOf('prompt_tokens', 'input_tokens'),
