@@ -63,5 +63,5 @@ export function speech (services: Services): Handler<Call> {
 }
 
 function usesOf ({ voice }: SpeechInput): ProviderUse[] {
-  return voice.startsWith('voice_') ? [{ kind: 'object', param: 'voice' }] : []
+  return typeof voice === 'object' || voice.startsWith('voice_') ? [{ kind: 'object', param: 'voice' }] : []
 }

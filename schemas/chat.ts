@@ -242,8 +242,8 @@ const bookkeeping = {
     description: 'Time the provider caches the prompt: `in-memory` or `24h`.'
   }),
   service_tier: Nullable(
-    OneOf(['auto', 'default', 'flex', 'priority', 'scale', 'standard_only']),
-    { default: 'auto', description: 'Price and speed class; the answer says which one served it.' }
+    OneOf(['auto', 'default', 'flex', 'priority', 'fast', 'scale', 'standard_only']),
+    { default: 'auto', description: 'Price and speed class; the answer says which one served it. `fast` is `priority`.' }
   ),
   ...cacheOption
 }

@@ -8,12 +8,16 @@ import { Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 export const SpeechFormat = OneOf(['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'])
 export type SpeechFormat = Static<typeof SpeechFormat>
 
+const VoiceName = Type.String({ minLength: 1, maxLength: 256 })
+
 export const SpeechRequest = Type.Object({
   model: Type.Union([ModelChoice, Type.Array(ModelChoice, { minItems: 1 })], {
     description: 'The model that speaks, or several in order of preference.'
   }),
   input: Type.String({ minLength: 1, maxLength: 4096, description: 'The text to speak.' }),
-  voice: Type.String({ minLength: 1, maxLength: 256, description: 'The voice; each provider has its own.' }),
+  voice: Type.Union([VoiceName, Type.Object({ id: VoiceName }, { description: 'A voice of the account.' })], {
+    description: 'The voice; each provider has its own.'
+  }),
   instructions: Nullable(Type.String({ maxLength: 4096 }), {
     description: 'Instructions for the voice. The models tts-1 and tts-1-hd ignore them.'
   }),

@@ -9,6 +9,7 @@ export const speechRequestTexts = new PlaceTable({
   input: text,
   instructions: text,
   voice: fixed,
+  'voice.id': fixed,
   response_format: unseen('one of a few words'),
   stream_format: unseen('one of a few words')
 })

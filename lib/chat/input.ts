@@ -9,7 +9,7 @@ import type { Message } from '../../schemas/messages.ts'
 
 type Alias =
   | 'messages' | 'input' | 'instructions' | 'system' | 'system_instruction'
-  | 'stop_sequences' | 'auto_execute_tools' | 'cachedContent'
+  | 'stop_sequences' | 'auto_execute_tools' | 'cachedContent' | 'service_tier'
 
 /**
  * One conversation: `messages` is all of it, the system prompt included, in the shapes of chat completions
@@ -17,6 +17,7 @@ type Alias =
  */
 export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly messages: readonly Message[]
+  readonly service_tier?: Exclude<ChatRequest['service_tier'], 'fast'>
   /** The origin of the messages, so that errors can name the caller's field. */
   readonly originalInput?: OriginalInput
   /** The caller's names of fields that this form has other names for. */

@@ -59,6 +59,7 @@ async function say (
   // The adapter writes this body out of a request that was validated.
   const request = JSON.parse((await bufferBody(body)).toString()) as SpeechRequest
   const { input, voice, speed = 1, response_format: format = 'wav' } = request
+  const name = typeof voice === 'object' ? voice.id : voice
   if (format !== 'wav' && format !== 'pcm') {
     return answer(400, {
       error: {
@@ -68,7 +69,7 @@ async function say (
       }
     })
   }
-  return bytesAnswer(200, `audio/${format}`, await speak({ input, voice, speed, format }, espeak, sending))
+  return bytesAnswer(200, `audio/${format}`, await speak({ input, voice: name, speed, format }, espeak, sending))
 }
 
 /** Returns the data URL that the adapter has put into the body. */

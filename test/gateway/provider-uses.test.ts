@@ -159,11 +159,11 @@ const objects: readonly Ask[] = [
       ]
     }
   ].flatMap(parts => waysOf('responses', parts)),
-  {
-    title: 'custom voice',
+  ...['voice_1', { id: 'mine' }].map(voice => ({
+    title: `custom voice ${JSON.stringify(voice)}`,
     path: '/v1/audio/speech',
-    body: { model: 'openai/gpt-4o-mini-tts', input: 'a', voice: 'voice_1' }
-  },
+    body: { model: 'openai/gpt-4o-mini-tts', input: 'a', voice }
+  })),
   {
     title: 'a document at the provider',
     path: '/v1/ocr',

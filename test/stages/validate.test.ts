@@ -244,7 +244,7 @@ const accepted: Record<string, unknown[]> = {
   safety_identifier: [null, 'hash'],
   prompt_cache_key: [null, 'key'],
   prompt_cache_retention: [null, '24h', 'in-memory'],
-  service_tier: [null, 'auto', 'default', 'flex', 'priority', 'scale', 'standard_only'],
+  service_tier: [null, 'auto', 'default', 'flex', 'priority', 'fast', 'scale', 'standard_only'],
   fallbacks: [null, ['gpt-5-mini', { model: 'gpt-5-nano' }, { 'gpt-5': ['gpt-5-mini'] }]],
   num_retries: [null, 0, 5],
   timeout: [null, 0.5, 600],
@@ -646,7 +646,7 @@ const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
   [{ user: 5 }, [[['user'], noString, 5]]],
   [
     { service_tier: 'gold' },
-    [[['service_tier'], oneOf("'auto', 'default', 'flex', 'priority', 'scale' or 'standard_only'"), 'gold']]
+    [[['service_tier'], oneOf("'auto', 'default', 'flex', 'priority', 'fast', 'scale' or 'standard_only'"), 'gold']]
   ],
   [{ model_attributes: { a: { speed: 2 } } }, [[['model_attributes', 'a', 'speed'], atMost(1), 2]]],
   [{ agent_attributes: { speed: -1 } }, [[['agent_attributes', 'speed'], atLeast(0), -1]]],

@@ -52,6 +52,7 @@ function isOneConversation (request: ChatRequest): request is ChatRequest & Chat
     request.tool_choice === undefined &&
     autoExecute === undefined &&
     cachedContent === undefined &&
+    request.service_tier !== 'fast' &&
     (request.audio === undefined || request.modalities?.includes('audio') === true) &&
     !hasAddedFields(request)
   )
@@ -60,7 +61,7 @@ function isOneConversation (request: ChatRequest): request is ChatRequest & Chat
 function oneConversation (given: ChatRequest): ChatInput {
   const {
     messages, input, instructions, system, system_instruction: systemInstruction,
-    stop_sequences: stopSequences, auto_execute_tools: autoExecute, cachedContent, ...rest
+    stop_sequences: stopSequences, auto_execute_tools: autoExecute, cachedContent, service_tier: tier, ...rest
   } = withoutAddedFields(given)
 
   const conversation = conversationOf(messages) ?? conversationOf(input)
@@ -92,6 +93,7 @@ function oneConversation (given: ChatRequest): ChatInput {
     if (parallel === false) request.parallel_tool_calls = false
   }
   if (autoExecute === false) request.automatic_tool_execution = false
+  if (tier !== undefined) request.service_tier = tier === 'fast' ? 'priority' : tier
   if (rest.cached_content === undefined && cachedContent !== undefined) request.cached_content = cachedContent
   return request
 }

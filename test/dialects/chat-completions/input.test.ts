@@ -200,7 +200,9 @@ t.test('one spelling comes out of each pair of aliases', async t => {
     [{ auto_execute_tools: true, automatic_tool_execution: false }, { automatic_tool_execution: false }],
     [{ auto_execute_tools: true }, {}],
     [{ cachedContent: 'a' }, { cached_content: 'a' }],
-    [{ cached_content: 'b', cachedContent: 'a' }, { cached_content: 'b' }]
+    [{ cached_content: 'b', cachedContent: 'a' }, { cached_content: 'b' }],
+    [{ service_tier: 'fast' }, { service_tier: 'priority' }],
+    [{ service_tier: 'flex', stop_sequences: ['a'] }, { service_tier: 'flex', stop: ['a'] }]
   ]
   for (const [given, result] of rows) {
     t.strictSame(resolved({ messages: [hi], ...given }), {
