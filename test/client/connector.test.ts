@@ -5,7 +5,6 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { connector, type Connect, type ConnectorOptions } from '../../lib/client/connector.ts'
-import { loadUndici } from '../../lib/net/load-undici.ts'
 import { makeCertificate, noOpenSsl } from '../support/certificate.ts'
 import { until } from '../support/until.ts'
 
@@ -49,13 +48,10 @@ async function secureServer (t: Test): Promise<{ readonly url: URL, readonly ca:
 
 t.test('a server that does not shake hands is given up in time, and its socket closed', async t => {
   const { url, sockets } = await muteServer(t)
-  loadUndici() // takes its time
-  const startMs = performance.now()
   await t.rejects(connected(connector({ timeoutMs: 50 }), url), {
     code: 'ETIMEDOUT',
     message: 'no connection within 50 ms'
   })
-  t.ok(performance.now() - startMs < 500)
   const [socket] = sockets
   if (socket !== undefined && !socket.destroyed) await once(socket, 'close')
 })
@@ -76,7 +72,7 @@ t.test('a socket that is closed while it connects says so, once', async t => {
 
 t.test('over TLS the session of the connection before is used again', { skip: noOpenSsl }, async t => {
   const { url, ca } = await secureServer(t)
-  const connect = connector({ timeoutMs: 2000, tls: { ca } })
+  const connect = connector({ timeoutMs: 20_000, tls: { ca } })
   const first = (await connected(connect, url)) as TLSSocket // of `https:`
   t.equal(first.isSessionReused(), false)
   await once(first, 'session')
@@ -92,7 +88,7 @@ t.test(
   async t => {
     const { url, ca } = await secureServer(t)
     const attempt = async (options: Partial<ConnectorOptions>): Promise<unknown> => {
-      const connect = connector({ timeoutMs: 2000, ...options })
+      const connect = connector({ timeoutMs: 20_000, ...options })
       const socket = await connected(connect, url).catch((error: unknown) => error)
       if (socket instanceof Error) return Reflect.get(socket, 'code') ?? socket.message
       t.equal((socket as TLSSocket).alpnProtocol, 'http/1.1') // of `https:`

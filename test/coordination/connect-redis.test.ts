@@ -73,11 +73,13 @@ t.test('over TLS, with a certificate of an authority of its own', { skip: noRedi
   ] as const)
   await countTogether(t, servers)
   await exchangeMessages(t, servers)
-  const distrusting = await connectTo(t, url)
+  const distrusting = await connectTo(t, url, { timeoutMs: 300 })
   t.equal(distrusting.isUp, false)
   t.match(distrusting.failure, { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
   await t.rejects(connectTo(t, `${url}?sslrootcert=${directory}/missing.pem`), { code: 'ENOENT' })
-  const withoutPassword = await connectTo(t, `rediss://127.0.0.1:${port}?sslrootcert=${certificate}`)
+  const withoutPassword = await connectTo(t, `rediss://127.0.0.1:${port}?sslrootcert=${certificate}`, {
+    timeoutMs: 300
+  })
   t.match(String(withoutPassword.failure), /NOAUTH/, 'says why')
 })
 

@@ -36,10 +36,11 @@ t.test('the limits of requests apply from the next call after a reload', async t
   await apply({ bodyMemoryBytes: 1_000_000 })
   t.same(await post(), [200, undefined])
 
-  await apply({ pipelinedRequests: 1, headersMs: 50 })
+  await apply({ pipelinedRequests: 1 })
   const pipelined = await raw(t, api.url)
   pipelined.write(livez.repeat(20))
   t.match(await rest(pipelined), /Too many pipelined requests on this connection \(limit 1\)/)
+  await apply({ headersMs: 50 })
   const slow = await raw(t, api.url)
   slow.write('GET /livez HTTP/1.1\r\n')
   t.match(await rest(slow), /^HTTP\/1\.1 408 /)

@@ -106,7 +106,7 @@ t.test(
     const { api, metrics, one, two, ask } = await start(
       t,
       { pauseMs: 30, windowMs: 1000 },
-      stalling(head, ...words.slice(0, 2))
+      stalling([head, ...words.slice(0, 2)].join(''))
     )
     const { status, text } = await ask()
     t.equal(status, 200)

@@ -669,7 +669,6 @@ t.test(
     } as const
     const never = async (): Promise<number> => await new Promise(() => undefined)
     for (const readUsed of [never, async () => await Promise.reject(new Error('gone'))]) {
-      const began = performance.now()
       const decision = await new LocalLimiter({ readUsed }).reserve(wanted)
       t.match(decision, { admitted: true, isUnread: true })
       t.match(await new LocalLimiter({ readUsed }).reserve({ ...wanted, withoutStore: 'refuse' }), {
@@ -678,7 +677,6 @@ t.test(
         accountIndex: 0,
         waitMs: 1000
       })
-      t.ok(performance.now() - began < 5000)
     }
     t.match(
       await new LocalLimiter({ readUsed: async () => 5e8 }).reserve({ ...wanted, withoutStore: 'refuse' }),

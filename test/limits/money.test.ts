@@ -1427,7 +1427,7 @@ t.test('a call that is given up while its provider works on it is paid as an est
     {
       providers: [upstreamAt(`${upstream.url}/v1`)],
       models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })],
-      limits: { ...settings().limits, callMs: 100 }
+      limits: { ...settings().limits, callMs: 3000 } // by then its request is with the provider
     },
     { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } },
     { limiter }

@@ -21,11 +21,11 @@ async function nodesOf (
   t: Test,
   redis: TestRedis,
   count: number,
-  options: Partial<RedisLimiterOptions> = {}
+  { timeoutMs = 5000, ...options }: Partial<RedisLimiterOptions> & { readonly timeoutMs?: number } = {}
 ): Promise<[Node, Node, ...Node[]]> {
   const nodes = await Promise.all(
     Array.from({ length: count }, async (): Promise<Node> => {
-      const server = await redis.connect(t)
+      const server = await redis.connect(t, { timeoutMs })
       const limiter = new RedisLimiter(server, {
         without: () => 'share',
         onFailure: error => t.error(error),
@@ -289,9 +289,10 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
 
 t.test('while Redis is away', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
+  const timeoutMs = 1000 // what stalls is waited for
 
   await t.test('each node admits its share, and open calls count again when it is back', async t => {
-    const nodes = await nodesOf(t, redis, 2)
+    const nodes = await nodesOf(t, redis, 2, { timeoutMs })
     const limits = { concurrentCalls: 11, budget: { usd: 1e-6, per: 'total' as const } }
     const wanted: KeyCall = { ...call, keyId: 'share', limits, nanoUsd: 100 }
     const before = await rush(nodes, 1, wanted)
@@ -311,7 +312,7 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
 
   await t.test('a call that ended meanwhile counts once, with its usage record', async t => {
     let recorded = 0
-    const nodes = await nodesOf(t, redis, 2, { readUsed: async () => recorded, recordedAfterMs: 500 })
+    const nodes = await nodesOf(t, redis, 2, { timeoutMs, readUsed: async () => recorded, recordedAfterMs: 500 })
     const [{ limiter }] = nodes
     const wanted: KeyCall = {
       ...call,
@@ -360,6 +361,7 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
         let recorded = 0
         const clock = { ms: 0 }
         const nodes = await nodesOf(t, redis, 2, {
+          timeoutMs,
           readUsed: async () => recorded,
           recordedAfterMs: 1000,
           now: () => clock.ms
@@ -400,7 +402,7 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
 
   await t.test('a settlement that Redis did although its reply was lost counts once', async t => {
     let recorded = 0
-    const nodes = await nodesOf(t, redis, 2, { readUsed: async () => recorded })
+    const nodes = await nodesOf(t, redis, 2, { timeoutMs, readUsed: async () => recorded })
     const [one, two] = nodes
     const limits = { budget: { usd: 1e-6, per: 'total' as const } }
     const wanted: KeyCall = { ...call, keyId: 'unheard', limits }
@@ -417,7 +419,7 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
   })
 
   await t.test('a reservation whose reply was lost does not stay', async t => {
-    const nodes = await nodesOf(t, redis, 2)
+    const nodes = await nodesOf(t, redis, 2, { timeoutMs })
     const [one, two] = nodes
     const wanted: KeyCall = {
       ...call,
@@ -437,7 +439,7 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
 
   await t.test('calls are refused or admitted where the configuration says so', async t => {
     let without: 'allow' | 'refuse' = 'refuse'
-    const nodes = await nodesOf(t, redis, 2, { without: () => without })
+    const nodes = await nodesOf(t, redis, 2, { timeoutMs, without: () => without })
     await away(redis, nodes)
     const wanted = { ...call, keyId: 'other', limits: { requestsPerMinute: 1 } }
     await t.rejects(rush(nodes, 1, wanted), { code: 'overloaded' })

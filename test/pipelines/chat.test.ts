@@ -611,7 +611,7 @@ t.test('timeouts of each kind become errors, before and after the first byte', a
   }
   const idle = await start(
     t,
-    { headers: eventStream, pieces: [head, first], then: 'stall' },
+    { headers: eventStream, pieces: [head + first], then: 'stall' },
     { timeouts: { ...timeouts, idleBytesMs: 20 } }
   )
   t.match(
@@ -637,9 +637,9 @@ t.test('timeouts of each kind become errors, before and after the first byte', a
   )
   const total = await start(
     t,
-    { headers: eventStream, pieces: [head, first], then: 'stall' },
+    { headers: eventStream, pieces: [head + first], then: 'stall' },
     {},
-    { limits: { ...settings().limits, callMs: 300 } }
+    { limits: { ...settings().limits, callMs: 2000 } }
   )
   t.match(
     await (await total.api.post(path, { ...question, stream: true })).text(),

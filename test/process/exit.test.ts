@@ -56,7 +56,7 @@ t.test('a thread that does not end keeps no process', async t => {
   const worker = pathToFileURL(join(import.meta.dirname, '../../lib/async/run-in-worker.js')).href
   const blocked = `data:text/javascript,${encodeURIComponent(`import { readFileSync } from 'node:fs'; readFileSync(${JSON.stringify(pipe)})`)}`
   const job =
-    '{ limitMs: 500, resourceLimits: {}, signal: new AbortController().signal, workerData: undefined }'
+    '{ limitMs: 5000, resourceLimits: {}, signal: new AbortController().signal, workerData: undefined }'
   const child = start(
     t,
     `import { runInWorker } from '${worker}'\nawait runInWorker(new URL(${JSON.stringify(blocked)}), ${job})\nexit.exitWhenPrinted(0)`

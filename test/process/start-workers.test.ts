@@ -6,7 +6,7 @@ import { request } from 'undici'
 import { directoryOf, ask, childrenOf, startGateway } from '../support/headgate.ts'
 import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 import { gone, slowProvider } from '../support/slow-provider.ts'
-import { eventually, until } from '../support/until.ts'
+import { eventually, settles, until } from '../support/until.ts'
 import { closedPort, closedUrl } from '../support/closed-port.ts'
 import { importJournals } from '../../lib/usage/import-journals.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
@@ -103,10 +103,11 @@ t.test('a stop ends in time, though a worker hangs', async t => {
   const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
   const [hung = 0] = await childrenOf(gateway.child.pid ?? 0)
   process.kill(hung, 'SIGSTOP')
-  const startedMs = performance.now()
   gateway.child.kill('SIGTERM')
-  t.match(await gateway.ended, { code: 0, out: /workers did not stop in time; killing them/ })
-  t.ok(performance.now() - startedMs < 8000)
+  t.match(await settles(gateway.ended, 'the stop'), {
+    code: 0,
+    out: /workers did not stop in time; killing them/
+  })
   t.ok(await gone(hung))
 })
 
@@ -284,7 +285,7 @@ t.test(
     isHeld = true
     const before = upstream.requests.length
     const together = Array.from({ length: places }, async () => await call())
-    await until(() => upstream.requests.length - before === places, 'every place to be free', 5000).catch(
+    await until(() => upstream.requests.length - before === places, 'every place to be free').catch(
       (error: unknown) => t.fail(String(error))
     )
     release()

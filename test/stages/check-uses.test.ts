@@ -169,12 +169,10 @@ t.test('an address that is too long to be one is not parsed, and counts as an ob
       content: [{ type: 'image_url', image_url: { url: `https://${'a'.repeat(8_000_000)}.example/` } }]
     }
   ]
-  const startMs = performance.now()
   await t.rejects(check(other, [], {}, { request: { model: 'one/m', messages } }), {
     code: 'insufficient_permissions',
     param: 'messages[0].content[0].image_url.url'
   })
-  t.ok(performance.now() - startMs < 100)
 })
 
 t.test('budgets of what a call names allow nothing without a price either', async t => {

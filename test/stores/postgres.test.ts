@@ -47,7 +47,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
   await t.test(
     'a gateway waits for another one that changes the schema, longer than for any query',
     async t => {
-      const statementMs = 200 // the client gives up a query a second later
+      const statementMs = 1000 // the client gives up a query a second later
       const place = await postgresPlace(t, { statementMs })
       const { Client } = await import('pg')
       const other = new Client(place.store.url?.reveal())

@@ -59,9 +59,12 @@ t.test('a call says which stages looked at it, and the list adds them up', async
     { stage: 'secrets', point: 'answer', findings: [] }
   ])
   t.same(
-    call.timeline.map(({ event, stage, reason }: Record<string, unknown>) =>
-      event === 'stage' ? [event, stage, reason] : [event]
-    ),
+    call.timeline
+      // A busy machine shows as steps that take no time elsewhere.
+      .filter(({ event }: Record<string, unknown>) => event !== 'auth' && event !== 'wait')
+      .map(({ event, stage, reason }: Record<string, unknown>) =>
+        event === 'stage' ? [event, stage, reason] : [event]
+      ),
     [
       ['received'],
       ['stage', 'tickets', 'request: mask 2'],
