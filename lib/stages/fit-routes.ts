@@ -48,9 +48,7 @@ export function fitRoutes<C> (
           directRequest !== undefined && !isTranslated && speaksDialect(provider, directDialect, capability)
             ? directRequest(request === call.request ? call : extend(call, { request }), target, context)
             : undefined
-        let hasAnswer = false
-        for (const { role } of request.messages) if (role === 'assistant') hasAnswer = true
-        if (hasAnswer && provider !== undefined) {
+        if (provider !== undefined && request.messages.some(({ role }) => role === 'assistant')) {
           const hasAccount = (digest: string): boolean => digest === account()
           const reader = { provider, route, direct: direct?.dialect, hasAccount }
           for (const field of lostReasoning(request, reader)) noteIgnored(record, field)
