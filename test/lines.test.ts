@@ -8,7 +8,7 @@ const width = 110
 /**
  * Strings, templates without their end, patterns and addresses. A broken one is not found by what it says.
  */
-const texts = /(['"`])(?:\\.|(?!\1).)*\1|`.*|\/(?:\\.|[^/ ]).*\/|https?:\/\/\S+/g
+const texts = /(['"`])(?:\\.|(?!\1).)*\1|`.*|\/(?:\\.|[^/ *]).*\/|https?:\/\/\S+/g
 const minTextLength = 40
 
 /** Returns the lines that are too long without their long texts. */

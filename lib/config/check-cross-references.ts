@@ -259,7 +259,9 @@ function checkNamedBudgets ({ limits, end_users: endUsers }: Config, report: Rep
   }
   checkQuarters(['end_users'], { default_budget: budget, budgets }, report)
   for (const { path, each: { per, every } } of entriesOf({ default_budget: budget, budgets })) {
-    if (per === 'total') report.add(['end_users', ...path, 'per'], 'must be a period that ends: hour, day, week or month')
+    if (per === 'total') {
+      report.add(['end_users', ...path, 'per'], 'must be a period that ends: hour, day, week or month')
+    }
     if (every !== undefined && lengthMs(every) > maxEndUserDays * dayMs) {
       report.add(['end_users', ...path, 'every'], `must be at most ${maxEndUserDays}d`)
     }

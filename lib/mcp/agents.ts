@@ -5,7 +5,9 @@ import { loadUndici } from '../net/load-undici.ts'
 
 /** Holds the connections to tool servers and registries. Created when the first is needed. */
 export interface Agents {
-  /** Connects to servers of callers: public addresses only, through the proxy of the tools if there is one. */
+  /**
+   * Connects to servers of callers: public addresses only, through the proxy of the tools if there is one.
+   */
   readonly checked: () => Agent
   /** Connects to servers of the operator, wherever they are. */
   readonly open: () => Agent

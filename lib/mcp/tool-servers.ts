@@ -153,7 +153,9 @@ interface Pools {
   readonly remote: SessionPool
 }
 
-/** A list is in memory four times: as it came, parsed by the client library, as it is offered, and as read. */
+/**
+ * A list is in memory four times: as it came, parsed by the client library, as it is offered, and as read.
+ */
 const maxListShare = 16
 
 /** Lets the servers of one call fit however small the pool is. */

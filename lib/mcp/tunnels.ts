@@ -1,4 +1,6 @@
-/** Opens tunnels through a proxy to addresses that were checked: the proxy is never given a name to resolve. */
+/**
+ * Opens tunnels through a proxy to addresses that were checked: the proxy is never given a name to resolve.
+ */
 
 import { Socket, isIP } from 'node:net'
 import { abortable } from '../async/cancellation.ts'

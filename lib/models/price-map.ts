@@ -96,7 +96,9 @@ export function priceOf (entry: JsonObject): Price | undefined {
   return Object.keys(price).length === 0 ? undefined : price // its fields are those of the tables
 }
 
-/** Returns prices by the size of the prompt where they have two tiers at most, as many as prices have here. */
+/**
+ * Returns prices by the size of the prompt where they have two tiers at most, as many as prices have here.
+ */
 function tieredPrice (tiers: unknown): Record<string, unknown> {
   if (!Array.isArray(tiers) || tiers.length > 2) return {}
   const [base, long] = tiers.filter(isObject)

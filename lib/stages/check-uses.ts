@@ -118,8 +118,9 @@ export function checkUses<R, C> (
 function checkObject ({ key, providerKey }: RoutedCall<unknown>, param: string): void {
   if (providerKey !== undefined || key.providerObjects === true) return
   throw refused(
-    `${param}: this API key may not use what is stored in the gateway's account at the provider, such as files, recordings, containers, ` +
-      'caches and conversations. Send the content itself, such as a file in base64, or your own key in X-Provider-Key.',
+    `${param}: this API key may not use what is stored in the gateway's account at the provider, such as ` +
+      'files, recordings, containers, caches and conversations. Send the content itself, such as a file in ' +
+      'base64, or your own key in X-Provider-Key.',
     param
   )
 }

@@ -1,4 +1,6 @@
-/** An answer that a stage may refuse: its provider may have nothing to say for minutes, and is given up then. */
+/**
+ * An answer that a stage may refuse: its provider may have nothing to say for minutes, and is given up then.
+ */
 
 import { CallCancellation } from '../async/cancellation.ts'
 import { extend, type RoutedCall } from '../core/call.ts'

@@ -6,7 +6,9 @@ export function * splitText (text: string, partLength: number): Generator<string
   }
 }
 
-/** Returns where to cut a text: at this index, or before it where that is within a character of two halves. */
+/**
+ * Returns where to cut a text: at this index, or before it where that is within a character of two halves.
+ */
 export function cutAt (text: string, index: number): number {
   return index < text.length && isLeadSurrogate(text.charCodeAt(index - 1)) ? index - 1 : index
 }

@@ -1,4 +1,7 @@
-/** Texts that callers, providers, tools and members have given, on every page of a real browser that shows them. */
+/**
+ * Texts that callers, providers, tools and members have given, on every page of a real browser that shows
+ * them.
+ */
 
 import t, { type Test } from 'tap'
 import type { Page } from 'playwright-core'

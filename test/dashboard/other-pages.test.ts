@@ -7,7 +7,9 @@ import { launch, noBrowser } from '../support/browser.ts'
 import { httpServer } from '../support/http-server.ts'
 import { settings } from '../support/settings.ts'
 
-/** What a page tries: scripts with the address of the gateway in `at`, whose value is what the page could read. */
+/**
+ * What a page tries: scripts with the address of the gateway in `at`, whose value is what it could read.
+ */
 const attempts: Readonly<Record<string, string>> = {
   'reads with the cookie': `
     fetch(at + '/admin/v1/session', { credentials: 'include' }).then(answer => answer.text())`,

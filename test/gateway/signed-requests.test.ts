@@ -1,4 +1,6 @@
-/** Providers whose requests are signed: made with `headgate/providers` alone, before a server that verifies. */
+/**
+ * Providers whose requests are signed: made with `headgate/providers` alone, before a server that verifies.
+ */
 
 import { createHash, createHmac } from 'node:crypto'
 import t, { type Test } from 'tap'

@@ -5,7 +5,9 @@ import { createLog } from '../../lib/log/log.ts'
 import { loadSettings } from '../../lib/config/read-settings.ts'
 import { testKey } from './gateway.ts'
 
-/** The address of a provider, `upstream`, beside the sandbox and tool servers of this machine. Default: none. */
+/**
+ * The address of a provider, `upstream`, beside the sandbox and tool servers of this machine. Default: none.
+ */
 const [, , upstream] = process.argv
 const config =
   upstream === undefined

@@ -1,4 +1,6 @@
-/** Every fourth ping of a silent stream is an event, which agents count as a sign of life; comments are not. */
+/**
+ * Every fourth ping of a silent stream is an event, which agents count as a sign of life; comments are not.
+ */
 const pingsPerEvent = 4
 
 /** Counts the pings since a stream had something to say. */
