@@ -251,8 +251,9 @@ export function decompressed (body: UpstreamBody, encoding: string | string[]): 
   pipeline(Readable.from(body, { objectMode: false }), inflate, () => {
     /* see the reader */
   })
+  // Also later: zlib finishes, and the pipeline with it, before it finds that bytes are missing.
   inflate.on('error', () => {
-    /* see the reader, who may come after the pipeline has ended: zlib finishes before it finds that bytes are missing */
+    /* see the reader */
   })
   return {
     [Symbol.asyncIterator]: () => reading(inflate),
