@@ -69,7 +69,8 @@ async function say (
       }
     })
   }
-  return bytesAnswer(200, `audio/${format}`, await speak({ input, voice: name, speed, format }, espeak, sending))
+  const spoken = await speak({ input, voice: name, speed, format }, espeak, sending)
+  return bytesAnswer(200, `audio/${format}`, spoken)
 }
 
 /** Returns the data URL that the adapter has put into the body. */

@@ -312,7 +312,8 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
 
   await t.test('a call that ended meanwhile counts once, with its usage record', async t => {
     let recorded = 0
-    const nodes = await nodesOf(t, redis, 2, { timeoutMs, readUsed: async () => recorded, recordedAfterMs: 500 })
+    const readUsed = async (): Promise<number> => recorded
+    const nodes = await nodesOf(t, redis, 2, { timeoutMs, readUsed, recordedAfterMs: 500 })
     const [{ limiter }] = nodes
     const wanted: KeyCall = {
       ...call,
