@@ -445,8 +445,8 @@ export function requestBytes ({
 }
 
 /**
- * Size of requests of which each step runs in its own turn of the event loop: to check one of 60,000 values,
- * to translate and to print it take 10 to 30 ms each, the first time.
+ * Each step of a larger request runs in its own turn of the event loop. Checking, translating and printing
+ * one of 60,000 values take 10 to 30 ms each, the first time.
  */
 export const slowRequestBytes = 256 * 1024
 
@@ -455,7 +455,7 @@ export function isSlowRequest (record: Pick<CallRecord, 'bodyBytes' | 'storedInp
   return requestBytes(record) > slowRequestBytes
 }
 
-/** To copy 60 MB takes a turn of 50 ms, and to look through them one of 0.1 s. */
+/** Slow requests from this size on are large: copying 60 MB takes 50 ms, and looking through them 100. */
 const largeRequestBytes = 1024 * 1024
 
 /** Returns true for a request that is printed in turns of the event loop, and whose text is not kept. */

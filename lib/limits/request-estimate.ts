@@ -37,8 +37,8 @@ export class RequestEstimate<R> implements RecordedEstimate {
   }
 
   /**
-   * Has media counted as so many tokens where the provider reports no usage: for strict budgets, which count
-   * the most a call can cost.
+   * Sets the tokens that media count as if the provider reports no usage: for strict budgets, which count the
+   * most that a call can cost.
    */
   countMediaAs (tokens: number): void {
     this.#mediaTokens = tokens

@@ -1,10 +1,10 @@
 /**
- * Errors that name places in what the caller wrote.
+ * Makes errors name fields as the caller wrote them.
  *
- * Adapters see one conversation, with the system prompt in front and whatever `instructions`
- * replaced taken out. A place they name in it (`messages[3].content[0]`) is found again in the
- * caller's own list, because the messages are still the same objects. A provider that refuses a
- * field names it by its own name for it, which the caller may have called otherwise.
+ * Adapters see one conversation, with the system prompt in front and without what `instructions` replaced. A
+ * place that they name (`messages[3].content[0]`) is found in the caller's list, because the messages are
+ * still the same objects. A provider that refuses a field uses its own name for it, which the caller may not
+ * know.
  */
 
 import { GatewayError } from '../core/errors.ts'

@@ -1,4 +1,4 @@
-/** Ends a pipeline whose caller chooses: an event stream, or the same answer in one piece. */
+/** Ends a pipeline with an event stream or the same answer in one piece, as the caller asked. */
 
 import { PrintedJson, eventStreamHeaders, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
 import type { AnswerDialect, AnswerHead, AnswerStart, ChatBatch } from '../dialects/dialect.ts'

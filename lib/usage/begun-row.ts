@@ -1,8 +1,8 @@
 /**
- * Prints and reads the short row of a call whose request has just been sent to a provider: should this
- * process be killed, it is what shows that a provider was at work.
+ * Prints and reads the short row of a call whose request has just been sent to a provider. If this process is
+ * killed, the row shows that a provider was at work.
  *
- * Every call has one: it takes 150 bytes, a row as it is at the end of a call 640.
+ * Every call has one, so it takes 150 bytes; the row at the end of a call takes 640.
  */
 
 import { cutName } from '../core/record.ts'

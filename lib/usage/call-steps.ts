@@ -1,7 +1,7 @@
 /**
- * Prints the steps of a call for its usage row: what came between its acceptance and its end, where that is
- * more than one request to one provider that was sent at once. Names are cut; no text of a prompt, an answer,
- * arguments or results is here.
+ * Prints the steps of a call for its usage row: everything between its acceptance and its end. A call that
+ * made one request to a provider, at once, has none. Names are cut; no text of a prompt, an answer, arguments
+ * or results is in them.
  */
 
 import { defaultMessage } from '../core/errors.ts'

@@ -25,13 +25,12 @@ const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
  */
 export function wireConversation (messages: readonly Message[], quirks: Quirks): readonly Message[] {
   const wired = mapSame(messages, (message, index) => wireMessage(message, index, quirks))
-  // Turns of the model that have nothing but what was left out of them, such as their reasoning, are refused
-  // by strict servers.
+  // Strict servers refuse turns of the model that are empty once reasoning and the like are left out.
   const sent = wired.some(isEmptyTurn) ? wired.filter(message => !isEmptyTurn(message)) : wired
   return quirks.userAfterTool === false ? withTurnAfterTools(sent) : sent
 }
 
-/** Puts a turn of the model between the results of tools and a user, for servers that take no other order. */
+/** Puts a turn of the model between tool results and a user message, for servers that require one there. */
 function withTurnAfterTools (messages: readonly Message[]): readonly Message[] {
   const meets = (index: number): boolean =>
     messages[index]?.role === 'user' && messages[index - 1]?.role === 'tool'

@@ -147,7 +147,7 @@ const insertRow = (columns: readonly UsageColumn[]): string =>
 const insertAnyRow = insertRow(usageColumns)
 const insertCompactRow = insertRow(compactColumns)
 /**
- * Numbered parameters only where one is used several times: to look one up takes as long as there are others.
+ * Only parameters that are used several times have numbers: SQLite searches all numbered ones for each.
  */
 const insertAlikeRows = `insert into usage (${[...commonColumns, ...ownColumns].join(', ')})
   select ${commonColumns.map((_, index) => `?${index + 1}`).join(', ')}, ${ownColumns.map((_, index) => `column${index + 1}`).join(', ')}
