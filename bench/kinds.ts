@@ -107,7 +107,10 @@ try {
   console.log(`Median of ${calls} calls one after the other, ms more than without a stage:`)
   for (const [kind, settings] of Object.entries(kinds)) {
     const stage = { ...settings, name: kind, at: ['request' as const] }
-    const judges = await openJudges({ ...judging.settings, stages: [stage] }, () => judgeServices)
+    const judges = await openJudges({ ...judging.settings, stages: [stage] }, {
+      services: () => judgeServices,
+      openWork: new Map()
+    })
     const textStages = new ConfiguredStages([stage], {
       judges,
       onUnavailable: (_stage, _call, cause) => {

@@ -41,6 +41,7 @@ import type { Settings } from './core/settings.ts'
 import type { ServiceOptions } from './create-services.ts'
 import type { KeyStore } from './keys/key-store.ts'
 import type { Judge } from './guards/text-judge.ts'
+import type { JudgeInput, OpenWork } from './judges/judge-input.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Log } from './log/log.ts'
 import type { Provider } from './providers/provider.ts'
@@ -171,6 +172,8 @@ async function openGateway (
     }))
   // Outlives each configuration: what counters and the cache know by digests is still found after a reload.
   const secret = work?.deferrals.secret ?? randomBytes(32)
+  // As well: what the modules of an earlier configuration have not ended.
+  const openWork: OpenWork = new Map()
   const admin = lazyAdmin(options)
   const degraded = (): string[] => [
     ...(options.degraded?.() ?? []),
@@ -203,7 +206,7 @@ async function openGateway (
     serviceOptions: async settings => ({
       ...lasting,
       namedBudgets: await loadNamedBudgets(settings, options, secret),
-      ...await openConfigured(settings, options, { history, services, degraded })
+      ...await openConfigured(settings, options, { history, services, degraded, openWork })
     }),
     endpoints: options.endpoints ?? (services => allEndpoints(services, settings)),
     onReplaced: ({ limits }) => {
@@ -223,6 +226,7 @@ async function openGateway (
     history,
     stop,
     degraded,
+    openWork,
     work,
     tracer,
     database,
@@ -257,9 +261,8 @@ function openHistory (
   })
 }
 
-interface Opened {
+interface Opened extends Omit<JudgeInput, 'settings'> {
   readonly history: CallHistory
-  readonly services: () => Services
   readonly degraded: () => readonly string[]
 }
 
@@ -270,10 +273,10 @@ interface Opened {
 async function openConfigured (
   settings: Settings,
   options: GatewayOptions,
-  { history, services, degraded }: Opened
+  { history, degraded, ...judgeInput }: Opened
 ): Promise<Pick<ServiceOptions, 'bodyRecorder' | 'judges' | 'alerts' | 'usageExports'>> {
   const bodyRecorder = await history.bodyRecorderFor(settings)
-  const judges = await loadJudges(settings, services)
+  const judges = await loadJudges(settings, judgeInput)
   let usageExports: UsageExports | undefined
   try {
     usageExports = await loadExports(settings, options)
@@ -342,11 +345,11 @@ function lazyAdmin ({ database, keyStore, configuration }: GatewayOptions): Lazy
  */
 async function loadJudges (
   settings: Settings,
-  services: () => Services
+  input: Omit<JudgeInput, 'settings'>
 ): Promise<ReadonlyMap<string, Judge>> {
   if (settings.stages.every(({ use }) => stageKindOf(use) === 'pattern')) return new Map()
   const { openJudges } = await import('./judges/open-judges.ts')
-  return await openJudges(settings, services)
+  return await openJudges(settings, input)
 }
 
 /**

@@ -48,6 +48,7 @@ export interface OpenedGatewayOptions {
   readonly history: CallHistory
   readonly stop: StopState
   readonly degraded: () => readonly string[]
+  readonly openWork: Load['openWork']
   readonly work: DeferredWork | undefined
   readonly tracer: CallTracer | undefined
   readonly database: Database | undefined
@@ -124,13 +125,14 @@ export class OpenedGateway {
   }
 
   readonly load = (): Load => {
-    const { app, history, tracer, database, degraded, coordination } = this.#options
+    const { app, history, tracer, database, degraded, openWork, coordination } = this.#options
     return {
       openCalls: app.admission.openCalls,
       ...history.load,
       ...tracer !== undefined && { spansDropped: tracer.dropped },
       queries: database?.queries?.(),
       degraded: degraded(),
+      openWork,
       usageExports: this.services.usageExports?.counts,
       coordination: coordination?.load()
     }

@@ -1,9 +1,16 @@
 import type { Settings } from '../core/settings.ts'
 import type { Services } from '../services.ts'
 
+/**
+ * Counts by stage what its module has begun and not ended: functions whose promise is pending, and pipeline
+ * stages that are being read. One without any has no entry.
+ */
+export type OpenWork = Map<string, number>
+
 /** What a stage is made of. */
 export interface JudgeInput {
   readonly settings: Settings['stages'][number]
   /** Returns the services of the configuration that the stage is part of, once there are calls. */
   readonly services: () => Services
+  readonly openWork: OpenWork
 }

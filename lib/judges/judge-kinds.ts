@@ -20,5 +20,5 @@ export const judgeKinds: Readonly<Record<Exclude<StageKind, 'pattern'>, OpenJudg
   prompt_injection: openPromptInjection,
   presidio: ({ settings }) => openPresidio({ settings }),
   webhook: ({ settings }) => openWebhook(settings),
-  module: async ({ settings }) => await openModule(settings)
+  module: async ({ settings, openWork }) => await openModule(settings, openWork)
 }

@@ -16,14 +16,14 @@ import type { JudgeInput } from './judge-input.ts'
  */
 export async function openJudges (
   { stages }: Settings,
-  services: JudgeInput['services']
+  input: Omit<JudgeInput, 'settings'>
 ): Promise<ReadonlyMap<string, Judge>> {
   const judges = new Map<string, Judge>()
   for (const settings of stages) {
     const kind = stageKindOf(settings.use)
     if (kind === 'pattern') continue
     try {
-      judges.set(settings.name, await judgeKinds[kind]({ settings, services }))
+      judges.set(settings.name, await judgeKinds[kind]({ settings, ...input }))
     } catch (error) {
       await closeJudges(judges)
       const message = `cannot be used: ${describeError(error)}`

@@ -19,6 +19,7 @@ import type { ChatEvent } from '../core/events.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Judge, JudgeContext, PointedText, Verdict } from '../guards/text-judge.ts'
 import type { Stage } from '../pipeline/stage.ts'
+import type { OpenWork } from './judge-input.ts'
 
 /** What a module exports: any of these. */
 export interface OwnStage {
@@ -68,11 +69,13 @@ export type CreateStage = (options: Readonly<Record<string, unknown>>) => OwnSta
 /**
  * Loads a module. One that has changed since it was loaded is loaded anew; what it imports is not.
  *
+ * @param openWork counts what the stage has begun and not ended
  * @throws whatever the module throws; TypeError for one that exports no stage; Error for options that its
  *   `optionsSchema` (JSON Schema) does not allow
  */
 export async function openModule (
-  { use: path, options = {} }: Settings['stages'][number]
+  { name, use: path, options = {} }: Settings['stages'][number],
+  openWork: OpenWork
 ): Promise<Judge> {
   const { mtimeMs } = await stat(path)
   // A module is whatever its author exports.
@@ -82,7 +85,7 @@ export async function openModule (
   }
   if (optionsSchema !== undefined) checkOptions(optionsSchema, options)
   const stage = typeof exported === 'function' ? await (exported as CreateStage)(options) : exported
-  return judgeOf(checkedStage(stage))
+  return judgeOf(checkedStage(stage), counter(name, openWork))
 }
 
 /** @throws Error for options that the schema does not allow, or for an invalid schema */
@@ -113,13 +116,49 @@ function checkedStage (stage: unknown): OwnStage {
   return stage
 }
 
-function judgeOf (stage: OwnStage): Judge {
+/** Counts a piece of work, until the returned function is called. */
+type CountWork = () => () => void
+
+function counter (name: string, openWork: OpenWork): CountWork {
+  return () => {
+    openWork.set(name, (openWork.get(name) ?? 0) + 1)
+    return () => {
+      const left = (openWork.get(name) ?? 0) - 1
+      if (left > 0) openWork.set(name, left)
+      else openWork.delete(name)
+    }
+  }
+}
+
+function judgeOf (stage: OwnStage, begin: CountWork): Judge {
   const { requestStage, answerStage } = stage
   return {
     points: stagePoints.filter(point => stage[point] !== undefined),
-    look: async (texts, context) => await lookAtEach(stage, texts, context),
-    stages: { request: requestStage, answer: answerStage },
+    look: async (texts, context) => {
+      const end = begin()
+      try {
+        return await lookAtEach(stage, texts, context)
+      } finally {
+        end()
+      }
+    },
+    stages: {
+      request: requestStage && counted(requestStage, begin),
+      answer: answerStage && counted(answerStage, begin)
+    },
     close: async () => await stage.close?.()
+  }
+}
+
+/** Counts a stage from the first read of it to the end of the last. */
+function counted<T> (stage: Stage<T>, begin: CountWork): Stage<T> {
+  return async function* (source) {
+    const end = begin()
+    try {
+      yield* stage(source)
+    } finally {
+      end()
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 import { CallMetrics } from './call-metrics.ts'
 import { certificateExpiries } from '../net/certificates.ts'
 import { printLabels, single, type Family, type Labels } from './metric-families.ts'
+import { stageKindOf } from '../../schemas/config/stages.ts'
 import type { HistogramValue } from '../core/histogram.ts'
 import { ProcessMetrics } from './process-metrics.ts'
 import type { Call } from '../core/call.ts'
@@ -38,6 +39,8 @@ export interface Load {
   readonly queries?: HistogramValue | undefined
   /** The parts that do not work while calls go on. */
   readonly degraded: readonly string[]
+  /** By stage, what its module has begun and not ended. One without any has no entry. */
+  readonly openWork: ReadonlyMap<string, number>
   /** Attempts to export usage since the configuration took effect, by target. Absent where none is. */
   readonly usageExports?: ReadonlyMap<string, Readonly<Record<'written' | 'failed', number>>> | undefined
   /** Absent where machines do not count together. */
@@ -163,6 +166,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
     spansDropped,
     queries,
     degraded,
+    openWork,
     usageExports,
     coordination
   } = load()
@@ -216,6 +220,15 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
       ),
       samples: degradableParts.map(part => ({ labels: { part }, value: Number(degraded.includes(part)) }))
     },
+    {
+      ...single(
+        'gauge',
+        'headgate_stage_open',
+        'Functions and pipeline stages of a module that were started for calls and have not ended.',
+        0
+      ),
+      samples: stageSamples(services.settings, openWork)
+    },
     single('gauge', 'headgate_ledger_rows_waiting', 'Usage records that are not written yet.', rowsWaiting),
     single('counter', 'headgate_ledger_rows_dropped_total', 'Usage records that were lost.', rowsDropped),
     single(
@@ -266,6 +279,13 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
           )
         ])
   ]
+}
+
+/** Returns a sample for each module of the configuration, and for earlier ones that are still at work. */
+function stageSamples ({ stages }: Settings, openWork: Load['openWork']): Family['samples'] {
+  const modules = stages.flatMap(({ name, use }) => stageKindOf(use) === 'module' ? name : [])
+  const names = new Set([...modules, ...openWork.keys()])
+  return [...names].map(stage => ({ labels: { stage }, value: openWork.get(stage) ?? 0 }))
 }
 
 function histogram (name: string, help: string, value: HistogramValue): Family {

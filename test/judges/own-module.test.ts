@@ -2,18 +2,26 @@ import { join } from 'node:path'
 import { writeFile } from 'node:fs/promises'
 import t from 'tap'
 import { openModule } from '../../lib/judges/own-module.ts'
+import { once } from '../../lib/pipeline/sources.ts'
 import { routedCall } from '../support/stages.ts'
+import type { OpenWork } from '../../lib/judges/judge-input.ts'
 import type { Judge, PointedText, Verdict } from '../../lib/guards/text-judge.ts'
 import type { Test } from 'tap'
 
-async function opened (t: Test, code: string, options?: Readonly<Record<string, unknown>>): Promise<Judge> {
+async function opened (
+  t: Test,
+  code: string,
+  options?: Readonly<Record<string, unknown>>,
+  openWork: OpenWork = new Map()
+): Promise<Judge> {
   const directory = t.testdir({ 'stage.mjs': code })
-  return await openModule({
+  const settings = {
     name: 'mine',
     use: join(directory, 'stage.mjs'),
-    at: ['request'],
+    at: ['request'] as const,
     ...options !== undefined && { options }
-  })
+  }
+  return await openModule(settings, openWork)
 }
 
 async function look (judge: Judge, texts: readonly PointedText[]): Promise<Verdict> {
@@ -81,15 +89,45 @@ t.test('what exports no stage is refused', async t => {
   })
   await t.rejects(opened(t, 'export default () => { throw new Error("broken") }'), { message: 'broken' })
   await t.rejects(opened(t, 'not JavaScript'), SyntaxError)
-  await t.rejects(openModule({ name: 'mine', use: join(t.testdir({}), 'gone.js'), at: ['request'] }), {
-    code: 'ENOENT'
-  })
+  const gone = { name: 'mine', use: join(t.testdir({}), 'gone.js'), at: ['request'] as const }
+  await t.rejects(openModule(gone, new Map()), { code: 'ENOENT' })
+})
+
+t.test('what a module has begun is counted until it ends', async t => {
+  const openWork: OpenWork = new Map()
+  const judge = await opened(
+    t,
+    `export default {
+      request: (texts, { signal }) => new Promise((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('aborted')))
+      }),
+      requestStage: async function * (source) { for await (const call of source) yield call }
+    }`,
+    undefined,
+    openWork
+  )
+  const leaving = new AbortController()
+  const call = routedCall({})
+  const looks = [1, 2].map(async () =>
+    await judge.look([{ text: 'a', point: 'request' }], { call, signal: leaving.signal })
+  )
+  t.same([...openWork], [['mine', 2]])
+  leaving.abort()
+  await Promise.all(looks.map(async look => await t.rejects(look, { message: 'aborted' })))
+  t.equal(openWork.size, 0)
+  const calls = judge.stages?.request?.(once(call))[Symbol.asyncIterator]()
+  t.equal(openWork.size, 0, 'nobody has read from it')
+  t.equal((await calls?.next())?.value, call)
+  t.same([...openWork], [['mine', 1]])
+  await calls?.return?.()
+  t.equal(openWork.size, 0)
 })
 
 t.test('a module that has changed is loaded anew, and the stage is closed', async t => {
   const directory = t.testdir({ 'stage.mjs': 'export default { request: texts => texts.map(() => "one") }' })
   const use = join(directory, 'stage.mjs')
-  const open = async (): Promise<Judge> => await openModule({ name: 'mine', use, at: ['request'] })
+  const open = async (): Promise<Judge> =>
+    await openModule({ name: 'mine', use, at: ['request'] }, new Map())
   t.same(await look(await open(), [{ text: 'a', point: 'request' }]), { texts: ['one'] })
   await writeFile(
     use,

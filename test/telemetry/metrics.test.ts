@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { CallMetrics } from '../../lib/telemetry/call-metrics.ts'
@@ -6,7 +7,7 @@ import { createLog } from '../../lib/log/log.ts'
 import { Metrics } from '../../lib/telemetry/metrics.ts'
 import { serveMetrics, type MetricsServer } from '../../lib/process/metrics-server.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { modelSettings } from '../support/settings.ts'
+import { modelSettings, settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
@@ -145,6 +146,35 @@ t.test('failed attempts are counted by model and reason, with the model that suc
   t.equal(sum(values, 'headgate_attempts_total', 'model="openai/gpt-5",provider="openai",outcome="ok"'), 4)
   t.equal(sum(values, 'headgate_attempts_total'), 9)
   t.equal(values.get('headgate_circuit_open{model="openai/bad"}'), 1)
+})
+
+t.test('what a module has begun and not ended is open, also once it is out of the configuration', async t => {
+  const upstream = await fakeUpstream(() => complete)
+  t.teardown(upstream.close)
+  const directory = t.testdir({
+    'answers.mjs': 'export default { request: async texts => texts, answerStage: source => source }',
+    'hangs.mjs': 'export default { request: () => new Promise(() => {}) }'
+  })
+  const stage = (name: string): Settings['stages'][number] => ({
+    name, use: join(directory, `${name}.mjs`), at: ['request'], timeoutMs: 30, whenUnavailable: 'pass'
+  })
+  const parts = {
+    providers: [upstreamAt(`${upstream.url}/v1`)],
+    stages: [stage('answers'), stage('hangs')]
+  }
+  const api = await measured(t, parts)
+  for (let call = 0; call < 2; call++) {
+    const body = { model: 'openai/gpt-5', messages: hello }
+    t.equal((await api.post('/v1/chat/completions', body)).status, 200)
+  }
+  await until(() => api.lines.filter(({ msg }) => msg === 'call').length === 2, 'two calls in the log')
+  const values = valuesIn(t, await api.scrape())
+  t.equal(values.get('headgate_stage_open{stage="answers"}'), 0)
+  t.equal(values.get('headgate_stage_open{stage="hangs"}'), 2)
+  await api.gateway.reload(settings({ ...parts, stages: [] }))
+  const later = valuesIn(t, await api.scrape())
+  t.equal(later.get('headgate_stage_open{stage="answers"}'), undefined)
+  t.equal(later.get('headgate_stage_open{stage="hangs"}'), 2)
 })
 
 t.test('names that callers make up are no labels, and no label identifies a caller', async t => {
