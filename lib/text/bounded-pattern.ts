@@ -7,7 +7,9 @@
  * of them is refused.
  */
 
-import { parsePattern, PatternError, type CodeRange, type PatternNode } from './parse-pattern.ts'
+import {
+  parsePattern, PatternError, type CodeRange, type PatternNode, type RepeatNode
+} from './parse-pattern.ts'
 
 export interface BoundedPattern {
   /** Global: matches begin at `lastIndex` or behind it. */
@@ -42,6 +44,35 @@ export function boundedPattern (source: string, maxRepeats: number): BoundedPatt
   return { expression: new RegExp(printed(node), 'g'), maxLength: length }
 }
 
+/**
+ * Returns the source of a pattern with the bounds that its repetitions get: `a+` as `a{1,256}`.
+ *
+ * @throws PatternError for a pattern that is wrong
+ */
+export function boundedSource (source: string, maxRepeats: number): string {
+  return repeatsOf(parsePattern(source)).reduceRight((text, node) => {
+    const { min, max, start, end } = node
+    return max === Infinity
+      ? `${text.slice(0, start)}{${min},${boundOf(node, maxRepeats)}}${text.slice(end)}`
+      : text
+  }, source)
+}
+
+/** Lists the repetitions of a pattern in the order of their quantifiers. */
+function repeatsOf (node: PatternNode): readonly RepeatNode[] {
+  switch (node.type) {
+    case 'code':
+    case 'position': return []
+    case 'sequence': return node.parts.flatMap(repeatsOf)
+    case 'choice': return node.options.flatMap(repeatsOf)
+    case 'repeat': return [...repeatsOf(node.part), node]
+  }
+}
+
+function boundOf ({ min, max }: RepeatNode, most: number): number {
+  return max === Infinity ? Math.max(min, most) : max
+}
+
 function bounded (node: PatternNode, most: number): PatternNode {
   switch (node.type) {
     case 'code':
@@ -52,11 +83,7 @@ function bounded (node: PatternNode, most: number): PatternNode {
     case 'choice':
       return { ...node, options: node.options.map(option => bounded(option, most)) }
     case 'repeat':
-      return {
-        ...node,
-        part: bounded(node.part, most),
-        max: node.max === Infinity ? Math.max(node.min, most) : node.max
-      }
+      return { ...node, part: bounded(node.part, most), max: boundOf(node, most) }
   }
 }
 
@@ -158,7 +185,7 @@ function printed (node: PatternNode): string {
     case 'choice':
       return `(?:${node.options.map(printed).join('|')})`
     case 'repeat':
-      return `(?:${printed(node.part)}){${node.min},${node.max}}`
+      return `(?:${printed(node.part)}){${node.min},${node.max}}${node.isLazy ? '?' : ''}`
   }
 }
 

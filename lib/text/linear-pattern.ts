@@ -14,7 +14,8 @@ import {
   PatternError,
   type CodeRange,
   type PatternNode,
-  type Position
+  type Position,
+  type RepeatNode
 } from './parse-pattern.ts'
 
 /** A part of a text, from an index up to another one. */
@@ -85,7 +86,8 @@ export class LinearPattern {
     }
   }
 
-  #compileRepeat ({ part, min, max }: Extract<PatternNode, { type: 'repeat' }>, next: number): number {
+  /** Lazy or not, it is the same: all matches are kept. */
+  #compileRepeat ({ part, min, max }: RepeatNode, next: number): number {
     let first = next
     if (max === Infinity) {
       const loop: Instruction = { type: 'split', next: [] }

@@ -16,7 +16,19 @@ export type PatternNode =
   | { readonly type: 'position', readonly position: Position }
   | { readonly type: 'sequence', readonly parts: readonly PatternNode[] }
   | { readonly type: 'choice', readonly options: readonly PatternNode[] }
-  | { readonly type: 'repeat', readonly part: PatternNode, readonly min: number, readonly max: number }
+  | RepeatNode
+
+export interface RepeatNode {
+  readonly type: 'repeat'
+  readonly part: PatternNode
+  readonly min: number
+  readonly max: number
+  /** True for one that takes as few as it can: `+?`. */
+  readonly isLazy: boolean
+  /** The place of its quantifier in the source, without the `?` of a lazy one. */
+  readonly start: number
+  readonly end: number
+}
 
 /** Says what is wrong with a pattern: `has a lookaround, …`. */
 export class PatternError extends Error {}
@@ -110,8 +122,9 @@ class PatternParser {
       /^(?:[*+?]|\{(\d{1,4})(,\d{0,4})?\})/.exec(this.#source.slice(this.#at, this.#at + 12)) ?? []
     if (text === undefined) return part
     if (part.type === 'position') throw new PatternError(`repeats a position with \`${text}\``)
-    this.#at += text.length
-    this.#takes('?') // what is left out is the same
+    const start = this.#at
+    const end = this.#at += text.length
+    const isLazy = this.#takes('?')
     const [from, to] =
       text === '*'
         ? [0, Infinity]
@@ -122,7 +135,7 @@ class PatternParser {
             : boundsOf(Number(min), most)
     if (from > to) throw new PatternError(`has \`${text}\`, whose numbers are out of order`)
     if (/^[*+?{]/.test(this.#next ?? '')) throw new PatternError('has a repetition of a repetition')
-    return { type: 'repeat', part, min: from, max: to }
+    return { type: 'repeat', part, min: from, max: to, isLazy, start, end }
   }
 
   #single (): PatternNode {

@@ -23,7 +23,7 @@ export const Redact = Section(
         default: [],
         maxItems: 50,
         description:
-          'Regular expressions of texts and numbers that are replaced. `(?i)` at the beginning ignores the case of letters.'
+          'Regular expressions of texts and numbers that are replaced. `(?i)` at the beginning ignores the case of the letters A to Z.'
       }
     )
   },

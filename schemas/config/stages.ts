@@ -88,7 +88,7 @@ const OwnPattern = Closed({
     minLength: 1,
     maxLength: 500,
     description:
-      'A regular expression, without lookaround and back references. `(?i)` at the beginning ignores the case of letters.'
+      'A regular expression, without lookaround and back references. `(?i)` at the beginning ignores the case of the letters A to Z.'
   }),
   max_length: Type.Integer({
     minimum: 1,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
+import { boundedPattern, boundedSource } from '../../lib/text/bounded-pattern.ts'
 import { holds } from '../support/property.ts'
 import { scalesWith } from '../support/scaling.ts'
 
@@ -17,7 +17,7 @@ t.test('a pattern finds what the same regular expression finds', t => {
   holds(
     t,
     fc.property(
-      fc.constantFrom('a+b?', '(?:ab|c)+', 'a[bc]{1,2}c', '\\ba\\B', '.b'),
+      fc.constantFrom('a+b?', '(?:ab|c)+', 'a[bc]{1,2}c', '\\ba\\B', '.b', 'a.{0,9}?c', 'ab??c?'),
       fc.string({ unit: fc.constantFrom('a', 'b', 'c', ' ', '\n') }),
       (source, text) =>
         JSON.stringify(found(source, text)) === JSON.stringify(text.match(new RegExp(source, 'g')) ?? [])
@@ -31,6 +31,21 @@ t.test('repetitions without a bound get one, and the longest match is known', t 
   t.equal(boundedPattern('(?:ab|c){2,}', 3).maxLength, 6)
   t.equal(boundedPattern('\\bx?y', 10).maxLength, 2)
   t.same(found('x\\d+', 'x1234567890', 4), ['x1234'])
+  t.end()
+})
+
+t.test('the source with these bounds is the same pattern', t => {
+  const rows: ReadonlyArray<readonly [source: string, bounded: string]> = [
+    ['x\\d+', 'x\\d{1,9}'],
+    ['(?i)(?:a*b){2,}?c{3}d{12,}', '(?i)(?:a{0,9}b){2,9}?c{3}d{12,12}'],
+    ['[*+]+\\+', '[*+]{1,9}\\+'],
+    ['(?<name>a|b+)', '(?<name>a|b{1,9})'],
+    ['ab??c{2,3}', 'ab??c{2,3}']
+  ]
+  for (const [source, bounded] of rows) {
+    t.equal(boundedSource(source, 9), bounded)
+    t.same(boundedPattern(bounded, 1), boundedPattern(source, 9))
+  }
   t.end()
 })
 
