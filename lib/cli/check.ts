@@ -2,7 +2,10 @@
 
 import { parseArgs } from 'node:util'
 import { readSettings, type ReadSettings } from '../config/read-settings.ts'
-import { ConfigError, formatProblems, formatWarnings, type Problem } from '../config/problems.ts'
+import { noteEffects } from '../config/note-effects.ts'
+import {
+  ConfigError, formatNotes, formatProblems, formatWarnings, type Problem
+} from '../config/problems.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Command } from './command.ts'
 
@@ -10,7 +13,8 @@ export const check: Command = {
   usage: `Usage: headgate check [-c FILE] [--json]
 
 Reads the configuration as "headgate start" would, and reports every problem in it. Warnings are
-about entries that are valid but probably a mistake.
+about entries that are valid but probably a mistake; notes say what valid entries do that is easy to
+miss. Neither changes the exit code.
 
 FILE defaults to HEADGATE_CONFIG, else to headgate.yaml if it exists.
 
@@ -27,7 +31,8 @@ FILE defaults to HEADGATE_CONFIG, else to headgate.yaml if it exists.
       allowPositionals: true,
       options: { config: { type: 'string', short: 'c' }, json: { type: 'boolean', default: false } }
     })
-    const result = attempt(() => readSettings({ env, cwd, file: config ?? positional }))
+    const sources = { env, cwd, file: config ?? positional }
+    const result = attempt(() => readSettings(sources))
     const warnings: readonly Problem[] = result.warnings
     if (!json) for (const warning of formatWarnings(warnings)) printError(warning)
     if (result instanceof ConfigError) {
@@ -43,7 +48,12 @@ FILE defaults to HEADGATE_CONFIG, else to headgate.yaml if it exists.
       return 1
     }
     const { settings } = result
-    out(json ? JSON.stringify({ ok: true, ...summary(settings), warnings }, null, 2) : sentence(settings))
+    const notes = noteEffects(sources, settings)
+    out(
+      json
+        ? JSON.stringify({ ok: true, ...summary(settings), warnings, notes }, null, 2)
+        : [sentence(settings), ...formatNotes(notes)].join('\n')
+    )
     return 0
   }
 }

@@ -38,7 +38,16 @@ export function formatProblems (error: ConfigError): string {
 
 /** Prints one line per warning: as a problem, and by that word. */
 export function formatWarnings (warnings: readonly Problem[]): string[] {
-  return warnings.map(warning => formatProblem({ ...warning, message: `warning: ${warning.message}` }))
+  return marked('warning', warnings)
+}
+
+/** Prints one line per note. A note may quote a pattern of the configuration. */
+export function formatNotes (notes: readonly Problem[]): string[] {
+  return marked('note', notes)
+}
+
+function marked (word: string, found: readonly Problem[]): string[] {
+  return found.map(one => formatProblem({ ...one, message: `${word}: ${one.message}` }))
 }
 
 function formatProblem ({ file, line, column, path, message, suggestion }: Problem): string {

@@ -18,7 +18,9 @@ const WeightedModel = Closed({
     minimum: 0,
     maximum: 1_000_000,
     default: 1,
-    description: 'Its share of the calls where the strategy is `weighted`; 0: only when the others fail.'
+    description:
+      'Its share of the calls, or with `affinity` of the sessions, where the strategy is `weighted`; ' +
+      '0: only when the others fail.'
   }),
   settings: Type.Optional(Type.Record(Type.String(), Type.Unknown(), {
     description: 'Defaults for fields of a chat request to this model: `temperature`, `reasoning_effort`, …'

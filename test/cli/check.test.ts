@@ -59,8 +59,42 @@ t.test('check names every problem of a configuration with its place', async t =>
     warnings: [{ path: 'routes.fast[0]', suggestion: 'sandbox/echo' }]
   })
   t.equal(oddJson.error, '')
+  t.same((JSON.parse(oddJson.out) as { notes: unknown }).notes, [])
   t.match(await headgate(t, ['check', '-c', 'none.yaml'], directory), {
     code: 1,
     error: /none.yaml {2}file not found/
+  })
+})
+
+t.test('check notes what valid entries do, finds nothing wrong with them and runs no module', async t => {
+  const file = `stages:
+  - name: internal
+    use: pattern
+    patterns:
+      - name: ticket
+        match: 'TCK-\\d+'
+        max_length: 8
+  - name: mine
+    use: ./throws.mjs
+`
+  const directory = t.testdir({ 'headgate.yaml': file, 'throws.mjs': 'throw new Error("it ran")' })
+  const text = await headgate(t, ['check'], directory)
+  t.match(text, { code: 0, error: '' })
+  t.equal(
+    text.out.split('\n').at(-1),
+    'headgate.yaml:6:16  stages[0].patterns[0].match  note: is read as `TCK-\\d{1,8}`: `max_length` bounds repetitions'
+  )
+  const json = await headgate(t, ['check', '--json'], directory)
+  t.equal(json.code, 0)
+  t.match(JSON.parse(json.out), {
+    ok: true,
+    warnings: [],
+    notes: [{
+      file: 'headgate.yaml',
+      line: 6,
+      column: 16,
+      path: 'stages[0].patterns[0].match',
+      message: /^is read as/
+    }]
   })
 })

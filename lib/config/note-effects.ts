@@ -1,0 +1,51 @@
+/** Says what valid entries do that is easy to miss, for `headgate check`. */
+
+import { stageActionOf } from '../../schemas/config/stages.ts'
+import { createModels } from '../models/create-models.ts'
+import { boundedSource } from '../text/bounded-pattern.ts'
+import { createReport, type Report } from './report.ts'
+import { readFile, type ConfigSources } from './read-settings.ts'
+import type { Problem } from './problems.ts'
+import type { Settings } from '../core/settings.ts'
+
+/** Returns notes on settings, in the order of the file that they were read from. */
+export function noteEffects (sources: ConfigSources, settings: Settings): readonly Problem[] {
+  const { warn, warnings } = createReport(readFile(sources), new Map())
+  noteStages(settings, warn)
+  noteShares(settings, warn)
+  return warnings()
+}
+
+function noteStages ({ stages }: Settings, note: Report['warn']): void {
+  for (const [index, { use, at, action, stream, patterns = [] }] of stages.entries()) {
+    for (const [position, pattern] of patterns.entries()) {
+      if (typeof pattern === 'string') continue
+      const { match, maxLength } = pattern
+      const read = boundedSource(match, maxLength)
+      if (read === match) continue
+      note(
+        ['stages', index, 'patterns', position, 'match'],
+        `is read as \`${read}\`: \`max_length\` bounds repetitions`
+      )
+    }
+    const seesAnswers = at.some(point => point !== 'request')
+    if (stream === 'complete' && seesAnswers && stageActionOf({ use, action }) !== 'report') {
+      note(['stages', index, 'stream'], 'holds every streamed answer until all of it has been inspected')
+    }
+  }
+}
+
+/** Notes the routes whose weights do not share out calls. */
+function noteShares (settings: Settings, note: Report['warn']): void {
+  const enabled = new Set(settings.providers.filter(({ enabled }) => enabled).map(({ id }) => id))
+  const models = createModels(settings, enabled)
+  for (const { name, affinity } of settings.routes) {
+    const routes = models.routes(name)
+    const { by, bySession } = routes[0]?.ranked ?? {}
+    if (routes.length < 2 || by !== 'weight' || bySession !== true) continue
+    note(
+      ['routes', name, affinity === undefined ? 'strategy' : 'affinity'],
+      'weights are shares of sessions, not of calls: `affinity: false` makes them shares of calls'
+    )
+  }
+}
