@@ -5,7 +5,7 @@
  */
 
 import { BodyQueue, type BodySource, decompressed } from './body-queue.ts'
-import { failureBeforeHead, isUnsendable, tooManyInterimResponses } from './failures.ts'
+import { failureBeforeHead, isUnsendable, tooManyInterimResponses, unknownStatus } from './failures.ts'
 import { GatewayError } from '../core/errors.ts'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'
 import type { Dispatcher } from 'undici'
@@ -114,6 +114,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   }
 
   onResponseStart (controller: Controller, status: number, headers: UpstreamHead['headers']): void {
+    if (status < 100) return controller.abort(unknownStatus(status))
     if (status < 200) {
       if (++this.#interimResponses > maxInterimResponses) controller.abort(tooManyInterimResponses())
       return // the time for the head runs on

@@ -82,6 +82,11 @@ export function failureBeforeHead (
   })
 }
 
+/** Returns the error for a status that HTTP does not have: over HTTP/2 a server may send `099`. */
+export function unknownStatus (status: number): Error {
+  return new Error(`there is no HTTP status ${status}`)
+}
+
 /** Returns the error for a response that never gets to its final head. */
 export function tooManyInterimResponses (): Error {
   return Object.assign(new Error('there are too many interim responses'), {

@@ -9,6 +9,11 @@ import type { Connection, Connections, OutgoingRequest } from './connections.ts'
 const requestsPerConnection = 100
 /** While the first ones come about, each request opens another. */
 const maxConnections = 64
+/**
+ * Requests that may be given up over one connection; then it takes no more. Until it closes, it keeps the
+ * bodies that the server has not taken.
+ */
+const maxGivenUp = 20
 /** Requests at once at most: undici would let others wait, without a word. */
 export const maxSharedRequests = maxConnections * requestsPerConnection
 
@@ -33,6 +38,12 @@ export function sharedPool (server: URL, connecting: ConnectorOptions): Connecti
     pools.add(pool)
     // After GOAWAY undici forgets its client, which would connect once more for the requests that it had.
     pool.on('connectionError', (_origin, targets, error) => { void targets.at(-1)?.destroy(error) })
+    let givenUp = 0
+    const retire = (): void => {
+      if (current !== connection) return
+      current = undefined
+      void pool.close().then(() => { pools.delete(pool) }) // once its other requests have ended
+    }
     const connection: Connection = {
       wasIdle: false,
       keepsUnsent: true,
@@ -42,12 +53,11 @@ export function sharedPool (server: URL, connecting: ConnectorOptions): Connecti
         pool.dispatch(options as Dispatcher.DispatchOptions, handler) // its types lack iterables as bodies
       },
       release: () => { /* others use it as well */ },
-      cancel: controller => controller?.abort(new Error('the request was cancelled')),
-      retire: () => {
-        if (current !== connection) return
-        current = undefined
-        void pool.close().then(() => { pools.delete(pool) }) // once its other requests have ended
-      }
+      cancel: controller => {
+        controller?.abort(new Error('the request was cancelled'))
+        if (++givenUp === maxGivenUp) retire()
+      },
+      retire
     }
     return connection
   }
