@@ -3,7 +3,7 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { isLoopback } from './loopback.ts'
-import { bareHost } from './public-address.ts'
+import { azurePlatformAddress, bareHost } from './public-address.ts'
 
 export interface EnvironmentProxies {
   /** Address of the proxy for `https:` servers, and of that for `http:` ones. */
@@ -20,7 +20,7 @@ const metadataHosts: ReadonlySet<string> = new Set([
   'instance-data',
   'instance-data.ec2.internal',
   '100.100.100.200',
-  '168.63.129.16',
+  azurePlatformAddress,
   'fd00:ec2::254'
 ])
 

@@ -4,6 +4,14 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /**
+ * The service of Azure that gives virtual machines their settings. Its address is public unicast, and reached
+ * only from inside.
+ *
+ * @see https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+ */
+export const azurePlatformAddress = '168.63.129.16'
+
+/**
  * Returns true when an address belongs to the public internet: unicast, and for version 6 within
  * 2000::/3, the only part that is assigned. Everything that embeds a version 4 address
  * (mapped, compatible, 6to4, Teredo, NAT64) is judged by that address or refused.
@@ -13,7 +21,7 @@ import ipaddr from 'ipaddr.js'
 export function isPublicAddress (address: string): boolean {
   const parsed = parse(address)
   if (parsed === undefined || parsed.range() !== 'unicast') return false
-  if (parsed.kind() === 'ipv4') return true
+  if (parsed.kind() === 'ipv4') return parsed.toString() !== azurePlatformAddress
   const first = (parsed as ipaddr.IPv6).parts[0] ?? 0 // its kind was just checked
   return first >= 0x2000 && first <= 0x3fff
 }

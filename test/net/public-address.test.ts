@@ -21,7 +21,9 @@ t.test('an address that stands for an inner one is not public, however it is spe
     '::ffff:10.0.0.1',
     '64:ff9b::7f00:1',
     '2002:7f00:1::',
-    'fd00::1'
+    'fd00::1',
+    '168.63.129.16',
+    '::ffff:168.63.129.16'
   ]) {
     t.notOk(isPublicAddress(address), address)
   }
