@@ -150,7 +150,7 @@ const providers: Rule = async ({ settings, reports, nowMs }) => {
   const counts = await reports.make('attemptsReport', { fromMs: nowMs - attemptsMs })
   return {
     conditions: settings.providers.filter(({ enabled }) => enabled).map(({ id }) => {
-      const { attempts, failed } = counts[id] ?? { attempts: 0, failed: 0 }
+      const { attempts, failed } = counts.get(id) ?? { attempts: 0, failed: 0 }
       const isDown = attempts === failed && attempts >= minFailedAttempts
       return {
         name: `provider ${id}`,

@@ -89,13 +89,13 @@ class Folder {
   fold (schema: Schema, depth = 0): Folded {
     if (this.#seen.has(schema) || depth > maxFolds) return { properties: {}, required: [], rest: {} }
     this.#seen.add(schema)
-    const properties = { ...objectOf(schema['properties']) }
+    const properties = new Map(Object.entries(objectOf(schema['properties']) ?? {}))
     const required = new Set(namesIn(schema['required']))
     const foldAll = (schemas: readonly Schema[]): readonly Folded[] =>
       schemas.map(branch => {
         const folded = this.fold(branch, depth + 1)
         for (const [name, property] of Object.entries(folded.properties)) {
-          properties[name] = name in properties ? either(properties[name], property) : property
+          properties.set(name, properties.has(name) ? either(properties.get(name), property) : property)
         }
         return folded
       })
@@ -110,7 +110,7 @@ class Folder {
       }
     }
     return {
-      properties,
+      properties: Object.fromEntries(properties),
       required: [...required],
       rest: { ...target !== undefined && withoutFolded(target), ...withoutFolded(schema) }
     }

@@ -22,7 +22,7 @@ const prefixesById = new Map(
 )
 
 /** Values of `OTEL_…_EXPORTER`. */
-const switches: Readonly<Record<string, unknown>> = { otlp: true, none: false }
+const switches: ReadonlyMap<string, boolean> = new Map([['otlp', true], ['none', false]])
 
 /** Variables that stand for one entry each. */
 export const overrides = [
@@ -95,7 +95,7 @@ interface Override {
   /** A map without which the variable has no effect. */
   readonly within?: Path
   /** Entries by the text of the variable. Default: the text itself, or the number that it is. */
-  readonly values?: Readonly<Record<string, unknown>>
+  readonly values?: ReadonlyMap<string, boolean>
 }
 
 const others = [
@@ -187,7 +187,7 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
     if (text === undefined) continue
     if ('within' in override && !isObject(entryAt(value, override.within))) continue
     const entry = numeric && /^\d{1,15}(?:\.\d{1,15})?$/.test(text) ? Number(text) : text
-    write(path, 'values' in override ? (override.values[text] ?? text) : entry, variable)
+    write(path, 'values' in override ? (override.values.get(text) ?? text) : entry, variable)
   }
   for (const [id, prefixes] of prefixesById) {
     const isSet = (name: Variable): boolean => environment.get(name) !== undefined

@@ -31,14 +31,14 @@ const capabilityOf: Readonly<Record<string, CatalogueModel['can'][number]>> = {
   supports_audio_input: 'audio'
 }
 
-const modeCapabilities: Readonly<Record<string, CatalogueModel['can']>> = {
-  chat: ['text', 'streaming'],
-  responses: ['text', 'streaming'],
-  completion: ['text', 'streaming'],
-  image_generation: ['image_generation'],
-  audio_transcription: ['audio'],
-  audio_speech: ['audio']
-}
+const modeCapabilities: ReadonlyMap<string, CatalogueModel['can']> = new Map([
+  ['chat', ['text', 'streaming']],
+  ['responses', ['text', 'streaming']],
+  ['completion', ['text', 'streaming']],
+  ['image_generation', ['image_generation']],
+  ['audio_transcription', ['audio']],
+  ['audio_speech', ['audio']]
+])
 
 /** Returns true for an object most of whose entries name a provider of LiteLLM. */
 export function isPriceMap (value: unknown): value is JsonObject {
@@ -138,7 +138,7 @@ function describe (entry: JsonObject, id: string, kind: ProviderKind): Catalogue
     description: `From the price map: ${mode}.`,
     status: 'enabled',
     upstream_api: kind,
-    can: [...new Set([...modeCapabilities[mode] ?? [], ...supported])],
+    can: [...new Set([...modeCapabilities.get(mode) ?? [], ...supported])],
     ...input !== undefined && { input_token_limit: input },
     ...output !== undefined && { output_token_limit: output }
   }

@@ -29,10 +29,12 @@ export function orderRoutes (
   const bySession =
     affinity ??
     models.some(id => resolved(id).some(({ modelId }) => cachesPrompts(entries.get(modelId)?.price)))
+  const weightOf = new Map(Object.entries(weights))
+  const defaultsOf = new Map(Object.entries(defaults))
   const ranked = (route: Route, id: string): Ranked | undefined => {
     switch (strategy) {
       case 'in_order': return undefined
-      case 'weighted': return { by: 'weight', value: weights[id] ?? 1, ...bySession && { bySession } }
+      case 'weighted': return { by: 'weight', value: weightOf.get(id) ?? 1, ...bySession && { bySession } }
       case 'fastest': return { by: 'first_byte', ...bySession && { bySession } }
       case 'balanced': return { by: 'load', ...bySession && { bySession } }
       case 'cheapest': {
@@ -45,7 +47,7 @@ export function orderRoutes (
     models.flatMap(id =>
       resolved(id).map(({ ranked: _, mirror: __, ...route }): Route => {
         const rank = ranked(route, id)
-        const own = defaults[id]
+        const own = defaultsOf.get(id)
         return {
           ...route,
           ...own !== undefined && { defaults: mergeSettings(route.defaults ?? {}, own) },

@@ -154,11 +154,11 @@ function partOf (part: JsonObject): Part {
 }
 
 /** Fields of the parts of a content block that its deltas continue, by the type of the delta. */
-const continued: Readonly<Record<string, string>> = {
-  text_delta: 'text',
-  thinking_delta: 'thinking',
-  input_json_delta: 'partial_json'
-}
+const continued: ReadonlyMap<unknown, string> = new Map([
+  ['text_delta', 'text'],
+  ['thinking_delta', 'thinking'],
+  ['input_json_delta', 'partial_json']
+])
 
 /** Puts the events of a stream together whose deltas are joined already, but not to one answer. */
 function streamedMessages (events: readonly JsonObject[]): Message[] {
@@ -172,7 +172,7 @@ function streamedMessages (events: readonly JsonObject[]): Message[] {
     if (type === 'response.output_text.delta') blocks.set(item, { type: 'text', text: delta })
     if (!isObject(delta)) continue
     reason ??= delta['stop_reason']
-    const [field, open] = [continued[String(delta['type'])], blocks.get(index)]
+    const [field, open] = [continued.get(delta['type']), blocks.get(index)]
     if (field === undefined || open === undefined) continue
     const target = field === 'partial_json' ? 'input' : field
     open[target] = `${typeof open[target] === 'string' ? open[target] : ''}${String(delta[field])}`

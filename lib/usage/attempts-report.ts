@@ -23,7 +23,7 @@ const maxCalls = 10_000
 export async function attemptsReport (
   query: Kysely<Tables>,
   { fromMs, projects }: { readonly fromMs: number, readonly projects?: readonly string[] | undefined }
-): Promise<Record<string, AttemptCounts>> {
+): Promise<ReadonlyMap<string, AttemptCounts>> {
   const rows = await filteredCalls(query, { fromMs, projects })
     .where(sql<boolean>`record.attempts > 0`)
     .where('record.endpoint', '<>', 'mirror')
@@ -31,10 +31,10 @@ export async function attemptsReport (
     .orderBy('record.at_ms', 'desc')
     .limit(maxCalls)
     .execute()
-  const counts: Record<string, AttemptCounts> = {}
+  const counts = new Map<string, AttemptCounts>()
   for (const { provider, failed } of rows.flatMap(attemptsOf)) {
-    const { attempts = 0, failed: before = 0 } = counts[provider] ?? {}
-    counts[provider] = { attempts: attempts + 1, failed: before + (failed ? 1 : 0) }
+    const { attempts = 0, failed: before = 0 } = counts.get(provider) ?? {}
+    counts.set(provider, { attempts: attempts + 1, failed: before + (failed ? 1 : 0) })
   }
   return counts
 }

@@ -29,7 +29,7 @@ const maxCalls = 10_000
 export async function stagesReport (
   query: Kysely<Tables>,
   { fromMs, projects }: { readonly fromMs: number, readonly projects?: readonly string[] | undefined }
-): Promise<Record<string, StageCounts>> {
+): Promise<ReadonlyMap<string, StageCounts>> {
   const rows = await filteredCalls(query, { fromMs, projects }).where('record.findings', 'is not', null)
     .select('record.findings').orderBy('record.at_ms', 'desc').limit(maxCalls).execute()
   const sums = new Map<string, StageSums>()
@@ -41,7 +41,7 @@ export async function stagesReport (
       sum.add(looks.filter(({ stage }) => stage === name))
     }
   }
-  return Object.fromEntries([...sums].map(([name, sum]) => [name, sum.counts()]))
+  return new Map([...sums].map(([name, sum]) => [name, sum.counts()]))
 }
 
 class StageSums {

@@ -42,7 +42,8 @@ export const resourceHandlers: AdminHandlers<
     const attempts = await report(call, 'attemptsReport', { fromMs: period.fromMs, projects })
     return {
       object: 'list',
-      data: services.settings.providers.map(({ id }) => describeProvider(id, services, usage, attempts[id]))
+      data: services.settings.providers.map(({ id }) =>
+        describeProvider(id, services, usage, attempts.get(id)))
     }
   },
 

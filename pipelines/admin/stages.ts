@@ -35,7 +35,7 @@ export const stageHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/
     return {
       object: 'list',
       data: stages.map(({ name, use, at, action, when = 'always', only }): StageSummary => {
-        const known = counts[name]
+        const known = counts.get(name)
         return {
           name,
           use,

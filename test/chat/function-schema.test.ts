@@ -174,3 +174,12 @@ t.test('whatever the schema is, the root is an object with properties and withou
     { numRuns: 500 }
   )
 })
+
+t.test('a property of a branch may have the name of what every object has', async t => {
+  const names = ['constructor', 'toString', 'hasOwnProperty', '__proto__']
+  const properties = Object.fromEntries(names.map(name => [name, string]))
+  t.equal(
+    JSON.stringify(fitted({ oneOf: [{ type: 'object', properties }] }).parameters),
+    JSON.stringify({ type: 'object', properties })
+  )
+})

@@ -129,3 +129,10 @@ t.test(
     }
   }
 )
+
+t.test('a mode that is the name of what every object has is one that is not known', async t => {
+  const { models: [model] } = catalogueOf(
+    { 'x-9': { litellm_provider: 'openai', mode: 'constructor' } }, [], 'prices.json', '2026-11-27'
+  )
+  t.same(model?.can, [])
+})

@@ -136,3 +136,13 @@ t.test('no session is looked for where routes do not go by it: that hashes a pro
   t.same(orderForCall(routes, false, { random: () => 0.5, latency: () => undefined }, session), routes)
   t.end()
 })
+
+t.test('a model may have the name of what every object has', async t => {
+  const [found] = orderRoutes(
+    { name: 'r', models: ['constructor'], strategy: 'weighted', weights: { b: 2 }, defaults: { b: {} } },
+    name => [route(name)],
+    new Map()
+  )
+  t.match(found?.ranked, { by: 'weight', value: 1 })
+  t.equal(found?.defaults, undefined)
+})

@@ -11,18 +11,18 @@ export function itemId (prefix: string): string {
   return `${prefix}_${randomHex()}`
 }
 
-const prefixes: Readonly<Record<string, string>> = {
-  message: 'msg',
-  reasoning: 'rs',
-  function_call: 'fc',
-  function_call_output: 'fco',
-  custom_tool_call: 'ctc',
-  custom_tool_call_output: 'ctco',
-  mcp_call: 'mcp',
-  mcp_list_tools: 'mcpl',
-  mcp_approval_request: 'mcpr',
-  mcp_approval_response: 'mcpa'
-}
+const prefixes: ReadonlyMap<string, string> = new Map([
+  ['message', 'msg'],
+  ['reasoning', 'rs'],
+  ['function_call', 'fc'],
+  ['function_call_output', 'fco'],
+  ['custom_tool_call', 'ctc'],
+  ['custom_tool_call_output', 'ctco'],
+  ['mcp_call', 'mcp'],
+  ['mcp_list_tools', 'mcpl'],
+  ['mcp_approval_request', 'mcpr'],
+  ['mcp_approval_response', 'mcpa']
+])
 
 export interface IdentifiedItems {
   readonly items: readonly StoredItem[]
@@ -37,7 +37,7 @@ export function identified (items: readonly InputItem[]): IdentifiedItems {
   const listed = items.map((item): StoredItem => {
     const type = 'type' in item && typeof item.type === 'string' ? item.type : 'message'
     let id = typeof item.id === 'string' ? item.id : ''
-    if (id === '' || seen.has(id)) newIds.push(id = itemId(prefixes[type] ?? 'item'))
+    if (id === '' || seen.has(id)) newIds.push(id = itemId(prefixes.get(type) ?? 'item'))
     seen.add(id)
     return { ...item, type, id, ...listedFields(item) } as StoredItem // the type is that of the item
   })

@@ -51,13 +51,13 @@ const deltaTypes = {
   text: 'text_delta'
 }
 /** The block that a delta belongs to. */
-const blockOf: Readonly<Record<string, OpenBlock['type']>> = {
-  text_delta: 'text',
-  citations_delta: 'text',
-  thinking_delta: 'thinking',
-  signature_delta: 'thinking',
-  input_json_delta: 'tool_use'
-}
+const blockOf: ReadonlyMap<string, OpenBlock['type']> = new Map([
+  ['text_delta', 'text'],
+  ['citations_delta', 'text'],
+  ['thinking_delta', 'thinking'],
+  ['signature_delta', 'thinking'],
+  ['input_json_delta', 'tool_use']
+])
 /** More calls than any model makes; a provider that goes on is broken. */
 const maxCalls = 1024
 
@@ -142,8 +142,8 @@ export class ResponseReader {
   addToBlock (wireIndex: unknown, delta: WireBlockDelta & JsonObject, events: ChatEvent[]): void {
     const index = numberOf(wireIndex)
     const given = nonEmptyText(delta.type) ?? ''
-    const type = given in blockOf ? given : memberType(delta, deltaTypes) ?? ''
-    const wanted = blockOf[type]
+    const type = blockOf.has(given) ? given : memberType(delta, deltaTypes) ?? ''
+    const wanted = blockOf.get(type)
     if (wanted === undefined || (this.#seenIndexes.has(index) && !this.#blocks.has(index))) return
     const open = this.#blockFor(index, wanted) ?? this.#startUnannounced(index, wanted)
     switch (type) {

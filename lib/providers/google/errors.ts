@@ -15,24 +15,24 @@ import type { UpstreamFailure } from '../provider.ts'
 /** Characters of a message that are looked at. */
 const maxMessageLength = 8000
 
-const statuses: Readonly<Record<string, number>> = {
-  INVALID_ARGUMENT: 400,
-  FAILED_PRECONDITION: 400,
-  OUT_OF_RANGE: 400,
-  UNAUTHENTICATED: 401,
-  PERMISSION_DENIED: 403,
-  NOT_FOUND: 404,
-  ALREADY_EXISTS: 409,
-  ABORTED: 409,
-  RESOURCE_EXHAUSTED: 429,
-  CANCELLED: 499,
-  INTERNAL: 500,
-  UNKNOWN: 500,
-  DATA_LOSS: 500,
-  UNIMPLEMENTED: 501,
-  UNAVAILABLE: 503,
-  DEADLINE_EXCEEDED: 504
-}
+const statuses: ReadonlyMap<unknown, number> = new Map([
+  ['INVALID_ARGUMENT', 400],
+  ['FAILED_PRECONDITION', 400],
+  ['OUT_OF_RANGE', 400],
+  ['UNAUTHENTICATED', 401],
+  ['PERMISSION_DENIED', 403],
+  ['NOT_FOUND', 404],
+  ['ALREADY_EXISTS', 409],
+  ['ABORTED', 409],
+  ['RESOURCE_EXHAUSTED', 429],
+  ['CANCELLED', 499],
+  ['INTERNAL', 500],
+  ['UNKNOWN', 500],
+  ['DATA_LOSS', 500],
+  ['UNIMPLEMENTED', 501],
+  ['UNAVAILABLE', 503],
+  ['DEADLINE_EXCEEDED', 504]
+])
 
 /** States what a status other than 2xx means. */
 export function readError ({ status, headers, body }: UpstreamFailure): Failure {
@@ -45,7 +45,7 @@ export function inBandError (wire: Record<string, unknown>): Failure | undefined
   if (wire['error'] === undefined || wire['error'] === null) return undefined
   const said = statusIn(wire)
   const code = numberOf(said.code)
-  const status = code !== undefined && code >= 400 ? code : (statuses[said.status ?? ''] ?? 500)
+  const status = code !== undefined && code >= 400 ? code : (statuses.get(said.status) ?? 500)
   return classify(status, said, retryDelay(said))
 }
 

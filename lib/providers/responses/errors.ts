@@ -9,18 +9,19 @@ import { responseUsage } from './usage.ts'
 import type { WireResponse } from './wire.ts'
 
 /** The fields of chat completions that are others here. */
-const chatNames: Readonly<Record<string, string>> = {
-  input: 'messages',
-  max_output_tokens: 'max_completion_tokens',
-  reasoning: 'reasoning_effort',
-  text: 'response_format'
-}
+const chatNames: ReadonlyMap<string, string> = new Map([
+  ['input', 'messages'],
+  ['max_output_tokens', 'max_completion_tokens'],
+  ['reasoning', 'reasoning_effort'],
+  ['text', 'response_format']
+])
 
 /** States what a status other than 2xx means, with the parameter by its name in chat completions. */
 export function readError (failure: UpstreamFailure): Failure {
   const stated = readDialectError(failure)
   const [field = ''] = stated.param?.split(/[.[]/, 1) ?? []
-  return field in chatNames ? { ...stated, param: chatNames[field] } : stated
+  const param = chatNames.get(field)
+  return param === undefined ? stated : { ...stated, param }
 }
 
 /**

@@ -25,3 +25,11 @@ t.test('items get a type, an id, a status and parts where they have none', async
   ])
   t.strictSame(made, [items[0]?.id, items[2]?.id, items[3]?.id], 'the second of one id gets its own')
 })
+
+t.test('an item whose type is a word of the language gets an id like any other', async t => {
+  for (const type of ['constructor', 'toString', '__proto__']) {
+    // a type of the future
+    const { items: [item] } = identified([{ type } as unknown as Parameters<typeof identified>[0][number]])
+    t.match(item?.id, /^item_[0-9a-f]{32}$/, type)
+  }
+})

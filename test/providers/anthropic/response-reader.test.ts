@@ -102,3 +102,11 @@ t.test('arguments of a call that was not announced are no answer', async t => {
     )
   )
 })
+
+t.test('a delta whose type is the name of what every object has is one that is not known', async t => {
+  const textsOf = (type: string): string[] =>
+    eventsOf(start, { type: 'content_block_delta', index: 0, delta: { type, text: 'a' } }, finish, stop)
+      .flatMap(event => event.type === 'text-delta' ? [event.text] : [])
+  t.same(textsOf('constructor'), textsOf('of_the_future'))
+  t.same(textsOf('constructor'), ['a'])
+})

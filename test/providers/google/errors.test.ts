@@ -18,6 +18,7 @@ t.test('an error inside a stream is thrown as what it means, once wrapped in a l
     [[busy], { code: 'upstream_overloaded', status: 503 }],
     [slow, { code: 'rate_limit_exceeded', status: 429, retryAfterSeconds: 18 }],
     [{ error: { status: 'DEADLINE_EXCEEDED' } }, { code: 'upstream_timeout', status: 504 }],
+    [{ error: { status: 'constructor' } }, { code: 'upstream_error', status: 502 }],
     [{ error: 'odd' }, { code: 'upstream_error', status: 502 }]
   ]
   for (const [payload, expected] of cases) {

@@ -25,7 +25,8 @@ t.test('a refused field is named as its caller wrote it', async t => {
     max_output_tokens: 'max_completion_tokens',
     'reasoning.effort': 'reasoning_effort',
     'text.format.schema': 'response_format',
-    temperature: 'temperature'
+    temperature: 'temperature',
+    'constructor.name': 'constructor.name'
   }
   for (const [theirs, ours] of Object.entries(names)) {
     t.equal(errorOf(openaiAdapters.chat, { ...refused(theirs), headers: {} }, responsesAsk()).param, ours)
