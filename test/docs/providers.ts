@@ -79,6 +79,7 @@ Over HTTP/1.1, an answer that breaks off is detected, unless it has neither a le
   answers break off; requests without an answer fail as \`upstream_unreachable\` and may be retried. Leave \`http2\` out for such servers.
 - An answer that the server resets is detected if it has a length or is an event stream or JSON; a recording without a length may end early.
 - An answer without a length that has trailers breaks off if its caller reads more slowly than it arrives.
+- When 20 requests of a connection have been given up, later ones use another: it would keep the bodies that the server has not taken.
 - A dead connection is only detected by the first request that times out; later requests use another one.
 `
 
