@@ -120,7 +120,7 @@ function isCacheable (call: RoutedCall<ChatInput>): boolean {
 
 /** Fields that change nothing in what is answered. */
 const ofForm = new Set(['stream', 'stream_options', ...callOptionNames])
-const ofCaller = new Set([...ofForm, 'user', 'metadata'])
+const ofCaller = new Set([...ofForm, 'user', 'safety_identifier', 'prompt_cache_key', 'metadata'])
 
 function requestOf ({ asWritten, ...request }: ChatInput, endpoint: string): unknown {
   // OpenAI repeats in a response what it was asked for.

@@ -78,6 +78,8 @@ const facts: fc.Arbitrary<Facts> = fc.record({
 /** What says nothing about the answer. */
 interface Noise {
   readonly user: string
+  readonly safetyIdentifier: string
+  readonly promptCacheKey: string
   readonly stream: boolean
   readonly metadata: Record<string, string>
   readonly id: string
@@ -85,6 +87,8 @@ interface Noise {
 
 const noise: fc.Arbitrary<Noise> = fc.record({
   user: word,
+  safetyIdentifier: word,
+  promptCacheKey: word,
   stream: fc.boolean(),
   metadata: fc.dictionary(word, word),
   id: word
@@ -98,7 +102,8 @@ function digestOf (given: Facts, noise: Noise): string {
   }).name
 }
 
-function toCall (given: Facts, { user, stream, metadata, id }: Noise): RoutedCall<ChatInput> {
+function toCall (given: Facts, noise: Noise): RoutedCall<ChatInput> {
+  const { user, safetyIdentifier, promptCacheKey, stream, metadata, id } = noise
   const {
     configuration: _,
     namespace: _namespace,
@@ -124,6 +129,8 @@ function toCall (given: Facts, { user, stream, metadata, id }: Noise): RoutedCal
     model: 'm',
     messages: contents.map(content => ({ role: 'user' as const, content })),
     user,
+    safety_identifier: safetyIdentifier,
+    prompt_cache_key: promptCacheKey,
     stream,
     metadata,
     ...temperature !== undefined && { temperature },
