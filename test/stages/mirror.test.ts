@@ -262,6 +262,7 @@ const image = {
 }
 for (const [what, request, headers] of [
   ['an image', { messages: [image] }, {}],
+  ['a spoken answer', { messages, modalities: ['audio'], audio: { voice: 'alloy', format: 'wav' } }, {}],
   ['what its provider is to store', { messages, store: true }, {}],
   [
     'the key of its caller at the provider',
