@@ -145,6 +145,7 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
     hidesCost: costHiding(settings.usage),
     ownTags: ownTags(settings.usage),
     routeTags: routeTags(settings.usage),
+    acceptsAnyMetadata: settings.server.compatibility === 'litellm',
     captureBodies: capturing(settings, providers, bodyRecorder, captureContent),
     digestEndUsers: endUserDigests(settings, secret),
     admin: isDashboardServed(settings) ? given.admin : undefined,

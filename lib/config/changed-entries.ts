@@ -22,7 +22,10 @@ const restartOnly = {
   writeTimeoutMs: 'server.write_timeout_ms',
   maxClientConnections: 'server.max_client_connections'
 } as const satisfies Record<
-  Exclude<keyof ServerSettings, 'exposeStages' | 'publicHealth' | 'publicUrl' | 'trustProxy' | 'logLevel'>,
+  Exclude<
+    keyof ServerSettings,
+    'compatibility' | 'exposeStages' | 'publicHealth' | 'publicUrl' | 'trustProxy' | 'logLevel'
+  >,
   string
 >
 

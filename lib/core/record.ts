@@ -165,8 +165,12 @@ export class CallRecord {
   exceededBudgets: readonly ExceededBudget[] | undefined = undefined
   /** True where it was admitted without what the store says of the spending of its end user. */
   budgetUnread: boolean | undefined = undefined
-  /** Pairs of texts that the caller sent. */
+  /** Pairs of texts that the caller sent, and `unsentMetadata` as JSON. */
   metadata: Readonly<Record<string, string>> | undefined = undefined
+  /** True where values of `metadata` need not be texts. */
+  acceptsAnyMetadata = false
+  /** The values that are none, which were taken out of the request. */
+  unsentMetadata: Readonly<Record<string, unknown>> | undefined = undefined
   /** Size of a JSON body, after decompression. */
   bodyBytes = 0
   /** Memory of what the request takes from stored responses. */
@@ -475,7 +479,7 @@ const maxIgnoredFields = 20
 const maxIgnoredName = 64
 
 /** Notes a field of the request that had no effect, once. */
-export function noteIgnored (record: Pick<CallRecord, 'ignoredFields'>, name: string): void {
+export function noteIgnored (record: Partial<Pick<CallRecord, 'ignoredFields'>>, name: string): void {
   const ignored = record.ignoredFields ??= []
   const shown = name.slice(0, maxIgnoredName)
   if (ignored.length < maxIgnoredFields && !ignored.includes(shown)) ignored.push(shown)

@@ -10,7 +10,7 @@ import { readEndUsers, type StoredBudgets } from './litellm-named-budgets.ts'
 import { readGuardrails } from './litellm-guardrails.ts'
 import { readTelemetry } from './litellm-telemetry.ts'
 import { settingNotes } from './litellm-notes.ts'
-import { ImportPlan, type Verdict } from './plan.ts'
+import { ImportPlan, type PlanRow, type Verdict } from './plan.ts'
 import { ImportedSecrets, variableIn } from './secrets.ts'
 import {
   entriesOf,
@@ -84,6 +84,7 @@ export function importLitellmConfig (
   plan.noteOthers()
   return {
     config: {
+      server: { compatibility: 'litellm' },
       providers: Object.fromEntries(models.providers),
       ...routing.sections(),
       ...!isEmpty(servers) && { mcp_servers: servers },
@@ -94,9 +95,16 @@ export function importLitellmConfig (
       ...callbacks
     },
     secrets: secrets.values,
-    rows: plan.rows,
+    rows: [...plan.rows, metadataRow],
     stagesOf
   }
+}
+
+/** Belongs to no entry: LiteLLM takes any `metadata` from callers without a setting. */
+const metadataRow: PlanRow = {
+  path: 'metadata of requests',
+  verdict: 'approximate',
+  note: '`server.compatibility: litellm`: values that are not strings are recorded, cut at 512 characters'
 }
 
 function readVariables (file: JsonObject, secrets: ImportedSecrets, plan: ImportPlan): void {

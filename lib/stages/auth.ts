@@ -1,7 +1,7 @@
 /**
  * Checks the key of a call before its body is read, and notes in the record what follows from the key and the
- * endpoint: whether costs are hidden, the tags of the key, how names of end users are stored, whether stages
- * must see the request before anything is kept, and what keeps the bodies.
+ * endpoint: whether costs are hidden, the tags of the key, how names of end users are stored, whether any
+ * metadata is accepted, whether stages must see the request before anything is kept, and what keeps bodies.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -14,7 +14,7 @@ import type { Services } from '../services.ts'
 type AuthServices = Pick<
   Services,
   'keys' | 'captureBodies' | 'digestEndUsers' | 'inspectedEndpoints' | 'hidesCost' | 'ownTags' |
-    'recordAnswer'
+    'acceptsAnyMetadata' | 'recordAnswer'
 >
 
 export interface AuthOptions {
@@ -30,7 +30,10 @@ export interface AuthOptions {
  *   `insufficient_permissions` for one that may not use this endpoint
  */
 export function auth (
-  { keys, captureBodies, digestEndUsers, inspectedEndpoints, hidesCost, ownTags, recordAnswer }: AuthServices,
+  {
+    keys, captureBodies, digestEndUsers, inspectedEndpoints, hidesCost, ownTags, acceptsAnyMetadata,
+    recordAnswer
+  }: AuthServices,
   { everyKey = false }: AuthOptions = {}
 ): Stage<Call, AuthedCall> {
   return map(call => {
@@ -52,6 +55,7 @@ export function auth (
     if (hidesCost !== undefined) call.record.hidesCost = hidesCost(key)
     if (ownTags !== undefined) call.record.tags = ownTags(key)
     if (digestEndUsers !== undefined) call.record.digestEndUser = digestEndUsers(key)
+    if (acceptsAnyMetadata === true) call.record.acceptsAnyMetadata = true
     if (captureBodies !== undefined) {
       call.record.bodies = captureBodies(key, call.record.endpoint, call.record.trace)
     }

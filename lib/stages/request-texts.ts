@@ -45,12 +45,13 @@ export function requestTexts<R> (
   }: RequestTexts<R>
 ): Stage<RoutedCall<R>> {
   if (stages === undefined) return map(call => call)
-  const replaceTexts: ReplaceTexts<R> = (call, replace) => {
-    const replaced = replaceRequest(call, inWhole(call, replace))
-    replaceNames(replaced, replace, lacksFields ? replaced.request : undefined)
-    return replaced
-  }
   return map(given => {
+    let hidesBody = false
+    const replaceTexts: ReplaceTexts<R> = (call, replace) => {
+      const replaced = replaceRequest(call, inWhole(call, replace))
+      if (replaceNames(replaced, replace, lacksFields ? replaced.request : undefined)) hidesBody = true
+      return replaced
+    }
     const names = stages.namesFor?.(given)
     if (names !== undefined && names.length > 0) given.record.stages = names
     let call: RoutedCall<R> | Promise<RoutedCall<R>> =
@@ -61,7 +62,10 @@ export function requestTexts<R> (
         replaceBy(layer, call, replaceTexts, looks)
       call = call instanceof Promise ? call.then(replaced) : replaced(call)
     }
-    const seen = (call: RoutedCall<R>): RoutedCall<R> => seenBy(call, looks)
+    const seen = (call: RoutedCall<R>): RoutedCall<R> => {
+      if (hidesBody) call.record.bodies?.takeRequest([])
+      return seenBy(call, looks)
+    }
     return call instanceof Promise ? call.then(seen) : seen(call)
   })
 }

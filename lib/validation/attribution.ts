@@ -1,8 +1,9 @@
 /** Notes whom a call is made for, as its caller says: tags, the end user, the session and metadata. */
 
-import { cutName, unknownCaller, type Attribution, type CallRecord } from '../core/record.ts'
+import { cutName, noteIgnored, unknownCaller, type Attribution, type CallRecord } from '../core/record.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
-import { memberName, text, type ReplaceText } from '../json/place-table.ts'
+import { freeText, memberName, PlaceTable, text, type ReplaceText } from '../json/place-table.ts'
+import { partsOf } from '../json/print-in-turns.ts'
 
 /** A longer name is no session. */
 const maxSessionLength = 255
@@ -21,7 +22,8 @@ const maxPairText = 512
 /** The parts of a call that say it. The record may have tags already, which come first. */
 interface AttributedCall {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly record: Attribution & Partial<Pick<CallRecord, 'digestEndUser'>>
+  readonly record: Attribution &
+    Partial<Pick<CallRecord, 'digestEndUser' | 'acceptsAnyMetadata' | 'unsentMetadata' | 'ignoredFields'>>
 }
 
 /** The members of a body that may name the end user. */
@@ -29,12 +31,13 @@ export const endUserFields = ['safety_identifier', 'user', 'user_id'] as const
 
 /**
  * Puts on the record of a call whom it is made for, and takes the list `metadata.tags` out of its body: it is
- * how programs of LiteLLM send tags, and providers refuse it, since their metadata are pairs of texts.
+ * how programs of LiteLLM send tags, and providers refuse it, since their metadata are pairs of texts. Where
+ * `acceptsAnyMetadata` of the record is true, all values of `metadata` that are no texts are taken out.
  *
  * A record gets at most 20 tags, cut at 64 characters, and 16 pairs of metadata. Where end users are digests,
  * it gets that of the name as it came: no stage changes it.
  *
- * @returns the same body where it has no such list
+ * @returns the same body where nothing is taken out
  */
 export function attribute (body: unknown, { headers, record }: AttributedCall): unknown {
   const fields: JsonObject = isObject(body) ? body : {}
@@ -58,11 +61,15 @@ export function attribute (body: unknown, { headers, record }: AttributedCall): 
     record.tags = tagsOf(sources)
   }
   if (metadata === undefined) return body
-  record.metadata = pairsOf(metadata)
-  if (!Array.isArray(tags)) return body
-  const { tags: _, ...rest } = metadata
-  const { metadata: __, ...others } = fields
-  return Object.keys(rest).length === 0 ? others : { ...others, metadata: rest }
+  const { sent, unsent } = splitMetadata(metadata, record.acceptsAnyMetadata)
+  if (unsent !== undefined) {
+    record.unsentMetadata = unsent
+    for (const name of Object.keys(unsent)) noteIgnored(record, `metadata.${name}`)
+  }
+  record.metadata = pairsOf(sent, unsent)
+  if (sent === metadata) return body
+  const { metadata: _, ...others } = fields
+  return Object.keys(sent).length === 0 ? others : { ...others, metadata: sent }
 }
 
 /**
@@ -79,23 +86,30 @@ export function attributeAgain (
   // a digest stays as it is: that of the name as it came
   if (byHeaders.endUser === undefined && record.endUser === was.endUser) record.endUser = is.endUser
   if (byHeaders.session === undefined && record.session === was.session) record.session = is.session
-  if (was.metadata !== undefined) record.metadata = is.metadata
+  if (was.metadata !== undefined) record.metadata = pairsOf(is.metadata ?? {}, record.unsentMetadata)
 }
 
 /**
- * Replaces what is on the record of a call and not in its request: what headers say, tags, and fields that
- * the endpoint does not have.
+ * Replaces what is on the record of a call and not in its request: what headers say, tags, what was taken out
+ * of `metadata`, and fields that the endpoint does not have.
  *
  * @param request given where it may lack fields of the body. Default: it has all of them
+ * @returns true where something was replaced: the body as it came may hold it
  */
 export function replaceNames (
   { headers, record }: AttributedCall,
-  replace: ReplaceText,
+  replaceText: ReplaceText,
   request?: unknown
-): void {
+): boolean {
   const byHeaders = namesIn(undefined, headers)
-  const { tags, endUser, session, metadata, digestEndUser } = record
+  const { tags, endUser, session, metadata, digestEndUser, unsentMetadata } = record
   const inRequest = request === undefined ? { endUser, session, metadata } : namesIn(request)
+  let isReplaced = false
+  const replace: ReplaceText = (given, place) => {
+    const other = replaceText(given, place)
+    isReplaced ||= other !== given
+    return other
+  }
   if (tags !== undefined) record.tags = tags.map(tag => replace(tag, text))
   if (digestEndUser !== undefined) {
     if (byHeaders.endUser !== undefined) replace(byHeaders.endUser, text)
@@ -105,10 +119,17 @@ export function replaceNames (
   if (session !== undefined && (byHeaders.session !== undefined || session !== inRequest.session)) {
     record.session = replace(session, text)
   }
-  if (metadata !== undefined && inRequest.metadata === undefined) {
-    record.metadata = replacedPairs(metadata, replace)
+  if (metadata !== undefined && (inRequest.metadata === undefined || unsentMetadata !== undefined)) {
+    const sent = withoutNames(metadata, pairsOf({}, unsentMetadata))
+    const texts = inRequest.metadata === undefined ? replacedPairs(sent, replace) : sent
+    record.unsentMetadata = unsentMetadata && anyTexts.replace(unsentMetadata, replace)
+    record.metadata = pairsOf(texts, record.unsentMetadata)
   }
+  return isReplaced
 }
+
+/** A value whose strings are all texts, and whose numbers are looked at as well. */
+const anyTexts = new PlaceTable({ '**': freeText })
 
 /** Returns what a request and headers say; neither is changed. */
 function namesIn (request: unknown, headers: AttributedCall['headers'] = {}): Attribution {
@@ -125,6 +146,13 @@ function replacedPairs (
     replace(name, memberName)
     return [name, replace(value, text)]
   }))
+}
+
+function withoutNames (
+  pairs: Readonly<Record<string, string>>,
+  others: Readonly<Record<string, string>> = {}
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(pairs).filter(([name]) => !Object.hasOwn(others, name)))
 }
 
 function nameOf (text: string, digest = (name: string) => name): string | undefined {
@@ -167,14 +195,53 @@ function tagsOf (sources: readonly unknown[]): readonly string[] | undefined {
   return found.size === 0 ? undefined : [...found]
 }
 
-/** Keeps the first pairs of texts, without those that have a place of their own. */
-function pairsOf ({ tags: _, user_id: __, ...metadata }: JsonObject): Record<string, string> | undefined {
-  const pairs = Object.entries(metadata).flatMap(([name, value]) =>
-    typeof value === 'string'
-      ? [[plainText(name.slice(0, maxPairName)), plainText(value.slice(0, maxPairText))] as const]
-      : []
-  )
-  return pairs.length === 0 ? undefined : Object.fromEntries(pairs.slice(0, maxPairs))
+/**
+ * Splits `metadata` into what the request keeps and, where any value is accepted, the values that are no
+ * texts. A list of tags is in neither.
+ *
+ * @returns as `sent` the same object where all of it is kept; no `unsent` where there is none
+ */
+function splitMetadata (
+  metadata: JsonObject,
+  acceptsAny = false
+): { readonly sent: JsonObject, readonly unsent?: JsonObject } {
+  const entries = Object.entries(metadata)
+  const others = entries.filter(([name, value]) => name !== 'tags' || !Array.isArray(value))
+  const sent = acceptsAny ? others.filter(([, value]) => typeof value === 'string') : others
+  if (sent.length === entries.length) return { sent: metadata }
+  return {
+    sent: Object.fromEntries(sent),
+    ...sent.length < others.length && {
+      unsent: Object.fromEntries(others.filter(([, value]) => typeof value !== 'string'))
+    }
+  }
+}
+
+/**
+ * Keeps the first pairs of texts, without those that have a place of their own.
+ *
+ * @param unsent values that follow them as JSON
+ */
+function pairsOf (
+  { tags: _, user_id: __, ...metadata }: JsonObject,
+  unsent: JsonObject = {}
+): Record<string, string> | undefined {
+  const texts = Object.entries(metadata).filter(([, value]) => typeof value === 'string')
+  const pairs = [...texts, ...Object.entries(unsent)].slice(0, maxPairs).map(([name, value]) => [
+    plainText(name.slice(0, maxPairName)),
+    plainText((typeof value === 'string' ? value : startOfJson(value)).slice(0, maxPairText))
+  ])
+  return pairs.length === 0 ? undefined : Object.fromEntries(pairs)
+}
+
+/** Prints as much of a value as a pair may hold, and not all of a large one for it. */
+function startOfJson (value: unknown): string {
+  let json = ''
+  for (const part of partsOf(value)) {
+    json += part
+    if (json.length >= maxPairText) break
+  }
+  return json
 }
 
 /** Leaves out what a store may refuse: control characters, and half of a pair of UTF-16. */

@@ -69,6 +69,11 @@ export const ServerConfig = Section(
       description:
         'Give answers the headers that LiteLLM gives them as well: `x-litellm-call-id`, `x-litellm-model-id`, `x-litellm-response-cost` and others.'
     }),
+    compatibility: OneOf(['none', 'litellm'], {
+      default: 'none',
+      description:
+        '`litellm`: values of `metadata` that are not strings are recorded as JSON and not sent to providers, instead of refused.'
+    }),
     public_url: Type.Optional(
       HttpUrl(
         'The address by which people reach the gateway, for links of the dashboard and passkeys. Default: that of their request.'
@@ -126,7 +131,7 @@ export const ServerConfig = Section(
       'Maximum number of client connections, per process; further ones are closed at once. Where the system allows few open files, half of these: each call may need a connection to a provider.'
     )
   },
-  'The process and where it listens. Changes need a restart, except to `expose_stages`, `log_level`, `public_health`, `public_url` and `trust_proxy`.'
+  'The process and where it listens. Changes need a restart, except to `compatibility`, `expose_stages`, `log_level`, `public_health`, `public_url` and `trust_proxy`.'
 )
 
 export const MetricsConfig = Closed(

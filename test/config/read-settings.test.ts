@@ -28,6 +28,7 @@ t.test('without a file and an environment everything has its default', async t =
         publicHealth: false,
         aliases: true,
         litellmHeaders: false,
+        compatibility: 'none',
         trustProxy: false,
         shutdownDelayMs: 500,
         drainMs: 8_000,

@@ -123,6 +123,7 @@ async function start (t: Test, stage: StageSettings, more: Partial<GatewayOption
     t,
     {
       providers: [...providers, upstreamAt(others.url), upstreamAt(others.url, 'mistral', 'mistral')],
+      server: { ...settings().server, compatibility: 'litellm' },
       stages: [stage],
       cache: { answers: { ttlMs: 60_000, maxBytes: 16e6, scope: 'key', when: 'always' } },
       deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 100, maxBytesPerKey: 1e6 },
@@ -307,6 +308,21 @@ async function sayWhose (t: Test, { send }: Started, kind: string): Promise<numb
     ['/v1/messages', { ...question, max_tokens: 9, metadata: { user_id: `user_1_session_${word}` } }],
     ['/v1/responses', { model: 'chat/m', input: 'hi', safety_identifier: word, metadata: { [name]: 'a' } }],
     ['/v1/embeddings', { model: 'openai/m', input: 'hi', user: word }, whose],
+    ['/v1/chat/completions', { ...question, tags: [word] }],
+    ['/v1/chat/completions', { ...question, metadata: { tags: [word] } }],
+    ['/v1/chat/completions', { ...question, metadata: { a: { b: ['x'.repeat(600), word] } } }],
+    ['/v1/messages', { ...question, max_tokens: 9, metadata: { user_id: word, tags: [word], a: [word] } }],
+    ['/v1/responses', { model: 'chat/m', input: word, metadata: { a: [word], b: { [name]: 1 } } }],
+    ['/v1/embeddings', { model: 'openai/m', input: 'hi', metadata: { a: { b: `${word}"` } } }],
+    ['/v1/images/generations', { model: 'openai/gpt-image-1', prompt: 'hi', metadata: { a: [word] } }],
+    [
+      '/v1/ocr',
+      {
+        model: 'mistral/mistral-ocr-latest',
+        document: { document_url: 'https://example.com/a.pdf' },
+        metadata: { a: word, b: [word] }
+      }
+    ],
     ['/v1/chat/completions', { ...question, temperature: word, user: word }, whose],
     ['/v1/chat/completions', { ...question, [`x_${name}`]: 1 }],
     ['/v1/chat/completions', { ...question, model: 'none/m', user: word }],

@@ -583,3 +583,9 @@ t.test('a file of thousands of models is read in time that its size bounds', asy
   t.equal(Object.keys(imported(entries(2000)).config['providers'] as object).length, 2000)
   t.ok(performance.now() - startedAtMs < 15_000)
 })
+
+t.test('programs that send metadata of any kind go on as before', async t => {
+  const made = imported('model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o } }]')
+  t.equal(settingsOf(t, made).server.compatibility, 'litellm')
+  t.match(made.rows.at(-1), { verdict: 'approximate', note: /`server\.compatibility: litellm`/ })
+})

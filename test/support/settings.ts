@@ -28,6 +28,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       exposeStages: true,
       aliases: true,
       litellmHeaders: false,
+      compatibility: 'none',
       trustProxy: false,
       corsOrigins: [],
       shutdownDelayMs: 0,

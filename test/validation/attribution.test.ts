@@ -1,9 +1,12 @@
 import t from 'tap'
+import fc from 'fast-check'
 import { attribute, attributeAgain, replaceNames } from '../../lib/validation/attribution.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { sandbox } from '../support/weather-conversation.ts'
 import { fakeUpstream } from '../support/upstream.ts'
-import { chatUpstreamAt, testGateway, testKey } from '../support/gateway.ts'
+import { chatUpstreamAt, testGateway, testKey, upstreamAt } from '../support/gateway.ts'
+import { settings } from '../support/settings.ts'
+import { until } from '../support/until.ts'
 
 const id = '0b7f1d3c-0a51-4a0e-9a52-2f3a3d1f6b7a'
 
@@ -12,6 +15,13 @@ function attributed (body: unknown, headers: Record<string, string> = {}, tags?:
   record.tags = tags
   const left = attribute(body, { headers, record })
   return { left, record }
+}
+
+/** The same where values of metadata need not be strings. */
+function attributedWhole (metadata: unknown) {
+  const record = new CallRecord('chat')
+  record.acceptsAnyMetadata = true
+  return { left: attribute({ metadata }, { headers: {}, record }), record }
 }
 
 function sessionIn (headers: Record<string, string>, userId?: string): string | undefined {
@@ -234,4 +244,120 @@ t.test('where end users are digests, a record has that of the name as it came, w
     t.same(seen, 'x-litellm-end-user-id' in headers ? ['Ann'] : [], 'stages see what a header says')
   }
   t.end()
+})
+
+t.test('where any metadata is accepted, what is no string is recorded as JSON and taken out', async t => {
+  const metadata = { run: { id: 7 }, job: 'x', user_id: 5, tags: ['a', 'b'], none: null }
+  const { left, record } = attributedWhole(metadata)
+  t.same(left, { metadata: { job: 'x' } })
+  t.same(record.metadata, { job: 'x', run: '{"id":7}', user_id: '5', none: 'null' })
+  t.same(record.tags, ['a', 'b'])
+  t.same(record.ignoredFields, ['metadata.run', 'metadata.user_id', 'metadata.none'])
+  t.same(attributedWhole({ tags: { a: 1 } }).record.metadata, { tags: '{"a":1}' }, 'no list of tags')
+  t.same(attributedWhole({ run: 7 }).left, {})
+  const strings = { metadata: { job: 'x', user_id: 'u' } }
+  t.equal(attributedWhole(strings.metadata).record.ignoredFields, undefined)
+  const many = Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => [`k${index}`, index < 20 ? 1 : 'x'])
+  )
+  t.same(
+    Object.values(attributedWhole(many).record.metadata ?? {}),
+    Array.from({ length: 16 }, () => 'x'),
+    'strings come first'
+  )
+  t.same(attributed({ metadata }).left, { metadata: { run: { id: 7 }, job: 'x', user_id: 5, none: null } })
+})
+
+t.test('the request keeps the strings, and the record the first 512 characters of any value', async t => {
+  const long = fc.array(fc.jsonValue(), { minLength: 100, maxLength: 400 })
+  const value = fc.oneof(fc.jsonValue(), long, fc.string({ maxLength: 600 }))
+  const names = fc.stringMatching(/^k[a-z]{1,8}$/)
+  fc.assert(fc.property(fc.dictionary(names, value, { minKeys: 1, maxKeys: 16 }), metadata => {
+    const { left, record } = attributedWhole(metadata)
+    const entries = Object.entries(metadata)
+    const strings = entries.filter(([, value]) => typeof value === 'string')
+    t.same(left, strings.length === 0 ? {} : { metadata: Object.fromEntries(strings) })
+    const recorded = entries.map(([name, value]) => {
+      const text = typeof value === 'string' ? value : JSON.stringify(value)
+      return [name, text.slice(0, 512).toWellFormed().replace(/\p{Cc}/gu, '')] as const
+    })
+    t.same(record.metadata, Object.fromEntries(recorded))
+  }), { numRuns: 200 })
+})
+
+t.test('stages see all of what was taken out, and what they leave is recorded', t => {
+  const { record } = attributedWhole({
+    a: 'Ann', b: { c: ['x'.repeat(510), 'Ann', 42] }, d: ['x'.repeat(505), 'Ann']
+  })
+  const seen: string[] = []
+  const mask = (text: string): string => {
+    seen.push(text)
+    return text.replace('Ann', '?')
+  }
+  attributeAgain({ metadata: { a: 'Ann' } }, { metadata: { a: '?' } }, { headers: {}, record })
+  t.equal(record.metadata?.['a'], '?')
+  t.match(record.metadata?.['d'], /x","An$/, 'it stays beside what the request says')
+  t.equal(replaceNames({ headers: {}, record }, mask), true)
+  t.match(record.metadata, { a: '?', b: /^\{"c":\["x+/, d: /x","\?"$/ }, 'cut afterwards')
+  t.same(seen.filter(text => !text.startsWith('x')), ['b', 'c', 'Ann', '42', 'd', 'Ann'], 'each once')
+  t.equal(replaceNames({ headers: {}, record }, mask), false, 'nothing is left to replace')
+  t.end()
+})
+
+const messages = [{ role: 'user', content: 'hi' }]
+const document = { document_url: 'https://example.com/a.pdf' }
+/** Requests of every endpoint with a JSON body. */
+const requests: ReadonlyArray<readonly [path: string, body: object]> = [
+  ['/v1/chat/completions', { model: 'chat/m', messages }],
+  ['/v1/completions', { model: 'chat/m', prompt: 'hi' }],
+  ['/v1/messages', { model: 'anthropic/claude-sonnet-4-5', max_tokens: 9, messages }],
+  ['/v1/messages/count_tokens', { model: 'anthropic/claude-sonnet-4-5', messages }],
+  ['/v1/responses', { model: 'openai/gpt-5', input: 'hi' }],
+  ['/v1/responses', { model: 'chat/m', input: 'hi' }],
+  ['/v1/embeddings', { model: 'openai/text-embedding-3-small', input: 'hi' }],
+  ['/v1/images/generations', { model: 'openai/gpt-image-1', prompt: 'hi' }],
+  ['/v1/audio/speech', { model: 'openai/tts-1', input: 'hi', voice: 'alloy' }],
+  ['/v1/ocr', { model: 'mistral/mistral-ocr-latest', document }]
+]
+
+t.test('at every endpoint, no provider gets what is only recorded, and a header names it', async t => {
+  const upstream = await fakeUpstream({ pieces: ['{}'] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    server: { ...settings().server, compatibility: 'litellm' },
+    providers: [
+      { ...chatUpstreamAt(upstream.url), id: 'chat' },
+      upstreamAt(upstream.url),
+      upstreamAt(upstream.url, 'anthropic', 'anthropic'),
+      upstreamAt(upstream.url, 'mistral', 'mistral')
+    ]
+  })
+  for (const [path, body] of requests) {
+    const before = upstream.requests.length
+    const sent = { ...body, metadata: { spend_logs_metadata: { run: 'only here' }, user_id: 'ada' } }
+    const answer = await api.post(path, sent)
+    await answer.text()
+    t.not(answer.status, 422, path)
+    t.match(answer.headers.get('x-headgate-ignored'), /^metadata\.spend_logs_metadata\b/, path)
+    t.ok(upstream.requests.length > before, `${path} reaches a provider`)
+  }
+  t.notMatch(upstream.requests.map(({ text }) => text).join(), /only here|spend_logs/)
+  await until(() => api.lines.filter(({ msg }) => msg === 'call').length === requests.length, 'the lines')
+  for (const line of api.lines.filter(({ msg }) => msg === 'call')) {
+    t.match(line, { end_user: 'ada', metadata: { spend_logs_metadata: '{"run":"only here"}' } })
+  }
+})
+
+t.test('without the setting such a value is refused by name', async t => {
+  const api = await testGateway(t, { providers: [sandbox] })
+  for (const [path, body, status, name] of [
+    ['/v1/chat/completions', { messages, metadata: { run: { id: 7 }, job: 'x' } }, 422, 'run'],
+    ['/v1/responses', { input: 'hi', metadata: { job: 'x', run: null } }, 400, 'run'],
+    ['/v1/messages', { max_tokens: 9, messages, metadata: { user_id: 7 } }, 400, 'user_id']
+  ] as const) {
+    const answer = await api.post(path, { ...body, model: 'sandbox/echo' })
+    t.equal(answer.status, status)
+    t.match(await answer.text(), `metadata.${name}`)
+    t.equal(answer.headers.get('x-headgate-ignored'), null)
+  }
 })
