@@ -5,7 +5,7 @@
 
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { foldChunks } from '../dialects/chat-completions/complete.ts'
-import { isObject, objectsOf, type JsonObject } from '../json/guards.ts'
+import { isObject, objectsOf, textOfValue, type JsonObject } from '../json/guards.ts'
 import type { Chunk } from '../dialects/chat-completions/chunk.ts'
 
 /** Fields that say which part of an answer an event is about. */
@@ -114,7 +114,7 @@ function deltaTexts (event: JsonObject): DeltaText[] {
   for (let objects = 1, next = open.pop(); next !== undefined; objects++, next = open.pop()) {
     if (objects > maxObjects) return []
     const { holder, path, isDelta } = next
-    const prefix = `${path} ${[...identities].map(name => String(holder[name])).join(' ')}`
+    const prefix = `${path} ${[...identities].map(name => textOfValue(holder[name])).join(' ')}`
     for (const [name, value] of Object.entries(holder)) {
       const isOfDelta = isDelta || deltaFields.has(name)
       if (typeof value === 'string' && isOfDelta && !identities.has(name)) {

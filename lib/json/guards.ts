@@ -40,6 +40,13 @@ export function nonEmptyText (value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
+/**
+ * Returns a value of JSON as a text. `String` throws for an object with a member that is called `toString`.
+ */
+export function textOfValue (value: unknown): string {
+  return isContainer(value) ? JSON.stringify(value) : String(value)
+}
+
 /** A number as JSON writes it: neither hexadecimal nor blank. */
 const numberInText = /^\s{0,8}[-+]?\d{1,15}(?:\.\d{1,17})?(?:[eE][-+]?\d{1,3})?\s{0,8}$/
 

@@ -5,7 +5,7 @@
  */
 
 import { imageKind } from '../images/files.ts'
-import { isList, isObject, nonEmptyText, numberOf, type JsonObject } from '../json/guards.ts'
+import { isList, isObject, nonEmptyText, numberOf, textOfValue, type JsonObject } from '../json/guards.ts'
 
 /** The request that a message answers, as the client library sent it. */
 export interface SentRequest {
@@ -320,7 +320,10 @@ function blockOf (block: unknown): JsonObject {
     default:
       return {
         type: 'text',
-        text: typeof text === 'string' ? text : `[content of the unknown type ${String(type).slice(0, 64)}]`
+        text:
+          typeof text === 'string'
+            ? text
+            : `[content of the unknown type ${textOfValue(type).slice(0, 64)}]`
       }
   }
 }

@@ -5,7 +5,15 @@
  * @see https://github.com/open-telemetry/semantic-conventions-genai
  */
 
-import { isList, isObject, nonEmptyText, objectOf, objectsOf, type JsonObject } from '../json/guards.ts'
+import {
+  isList,
+  isObject,
+  nonEmptyText,
+  objectOf,
+  objectsOf,
+  textOfValue,
+  type JsonObject
+} from '../json/guards.ts'
 import { cutText } from '../bodies/print-body.ts'
 
 /** `text`, `reasoning`, `tool_call`, `tool_call_response`, or the type of what is left out. */
@@ -128,7 +136,7 @@ function inputMessage (item: JsonObject): Message {
 }
 
 function thought ({ text }: JsonObject): Part {
-  return { type: 'reasoning', content: String(text) }
+  return { type: 'reasoning', content: textOfValue(text) }
 }
 
 function partsOf (content: unknown): Part[] {
@@ -145,10 +153,10 @@ function partOf (part: JsonObject): Part {
     case 'tool_result':
       return { type: 'tool_call_response', ...idOf(callId), response: content }
     case 'thinking':
-      return { type: 'reasoning', content: String(thinking) }
+      return { type: 'reasoning', content: textOfValue(thinking) }
     default: {
       const words = nonEmptyText(text) ?? nonEmptyText(refusal)
-      return words === undefined ? { type: String(type) } : { type: 'text', content: words }
+      return words === undefined ? { type: textOfValue(type) } : { type: 'text', content: words }
     }
   }
 }
@@ -175,7 +183,7 @@ function streamedMessages (events: readonly JsonObject[]): Message[] {
     const [field, open] = [continued.get(delta['type']), blocks.get(index)]
     if (field === undefined || open === undefined) continue
     const target = field === 'partial_json' ? 'input' : field
-    open[target] = `${typeof open[target] === 'string' ? open[target] : ''}${String(delta[field])}`
+    open[target] = `${typeof open[target] === 'string' ? open[target] : ''}${textOfValue(delta[field])}`
   }
   const parts = [...blocks.values()].map(partOf)
   return parts.length === 0 ? [] : [{ role: 'assistant', parts, ...finish(reason) }]

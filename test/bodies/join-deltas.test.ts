@@ -97,3 +97,9 @@ t.test('an event that is no delta is not looked through', async t => {
   const event = { type: 'x', delta: Array.from({ length: 100_000 }, () => ({ text: 'a' })) }
   t.same(await joinDeltas([event, event]), [event, event])
 })
+
+t.test('an event whose index is no number is kept as well', async t => {
+  const index = { toString: 1 }
+  const event = { type: 'content_block_delta', index, delta: { type: 'text_delta', text: 'a' } }
+  t.same(await joinDeltas([event]), [event])
+})

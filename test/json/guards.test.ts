@@ -11,7 +11,8 @@ import {
   objectsOf,
   onlyObjectOf,
   nonEmptyText,
-  property
+  property,
+  textOfValue
 } from '../../lib/json/guards.ts'
 
 t.test('an object is neither null nor a list', async t => {
@@ -110,4 +111,11 @@ t.test('no other file has guards of its own', async t => {
       )
     )
   t.same(own, ['lib/json/guards.ts'])
+})
+
+t.test('every value of JSON has a text, whatever its members are called', async t => {
+  t.same(
+    ['a', 1, null, undefined, ['x'], { toString: 1, valueOf: 1 }].map(textOfValue),
+    ['a', '1', 'null', 'undefined', '["x"]', '{"toString":1,"valueOf":1}']
+  )
 })

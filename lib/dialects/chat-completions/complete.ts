@@ -1,5 +1,6 @@
 /** Makes one completion of all events of an answer, by folding the chunks that a stream of it would have. */
 
+import { textOfValue } from '../../json/guards.ts'
 import { ChunkBuilder, type Chunk } from './chunk.ts'
 import type { AnswerHead } from '../dialect.ts'
 import type { ChatEvent } from '../../core/events.ts'
@@ -155,7 +156,7 @@ class ChoiceFold {
   #join (key: string, parts: object, texts: ReadonlySet<string>): void {
     const joined = (this.#message[key] ??= {}) as Fields // made here
     for (const [name, part] of Object.entries(parts)) {
-      joined[name] = texts.has(name) ? `${textIn(joined, name)}${String(part)}` : part
+      joined[name] = texts.has(name) ? textIn(joined, name) + textOfValue(part) : part
     }
   }
 

@@ -2,7 +2,7 @@
 
 import { refine, type ValidCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { isObject } from '../../json/guards.ts'
+import { isObject, textOfValue } from '../../json/guards.ts'
 import { conversationOf } from './conversation.ts'
 import { isStrict } from './strict-schema.ts'
 import { thinkingOf } from './thinking.ts'
@@ -136,7 +136,8 @@ function vendorOnly ({
   if (servers.length > 0) return anthropicOnly('mcp_servers')
   const edits = management?.['edits']
   const compacts =
-    Array.isArray(edits) && edits.some(edit => isObject(edit) && String(edit['type']).startsWith('compact_'))
+    Array.isArray(edits) &&
+    edits.some(edit => isObject(edit) && textOfValue(edit['type']).startsWith('compact_'))
   return compacts ? anthropicOnly('context_management.edits') : undefined
 }
 

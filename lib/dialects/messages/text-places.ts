@@ -18,7 +18,7 @@ import {
   type Places,
   type TextPlace
 } from '../../json/place-table.ts'
-import { objectOf } from '../../json/guards.ts'
+import { objectOf, textOfValue } from '../../json/guards.ts'
 import type { DirectTexts } from '../dialect.ts'
 
 const id = unseen('pairs a call with its result')
@@ -144,11 +144,11 @@ export const messagesFrameTexts = new PlaceTable({
 
 /** A text is that of a block; all end with the message. */
 export const messagesTextOf: DirectTexts['textOf'] = (type, { index, delta }) => {
-  const block = `${String(index)};`
+  const block = `${textOfValue(index)};`
   switch (type) {
     case 'content_block_stop': return { key: '', ends: block }
     case 'message_delta':
     case 'message_stop': return { key: '', ends: '' }
-    default: return { key: block + String(objectOf(delta)?.['type']) }
+    default: return { key: block + textOfValue(objectOf(delta)?.['type']) }
   }
 }

@@ -1,5 +1,6 @@
 /** Makes the tools of a request functions that any provider can be offered. */
 
+import { textOfValue } from '../../json/guards.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { clientTool } from './client-tools.ts'
 import { shortToolName } from './tool-name.ts'
@@ -37,7 +38,7 @@ export function toolsOf (
     if (removed.has(own) || (tool.defer_loading === true && !found.has(own))) return
     const definition = functionOf(tool)
     if (definition === undefined) {
-      refuse(unsupportedTool(String(tool.type), place, param))
+      refuse(unsupportedTool(textOfValue(tool.type), place, param))
       return
     }
     const { name } = definition.function

@@ -1,5 +1,6 @@
 /** Where requests and answers of this dialect hold text. */
 
+import { textOfValue } from '../../json/guards.ts'
 import { modelTexts } from '../../chat/model-texts.ts'
 import {
   PlaceTable,
@@ -221,10 +222,10 @@ const responsesTextOf: DirectTexts['textOf'] = (
   type,
   { output_index: index, item_id: id, content_index: content, summary_index: summary }
 ) => {
-  const item = `${String(index ?? id)};`
+  const item = `${textOfValue(index ?? id)};`
   if (/^response\.(?:completed|incomplete|failed|cancelled)$/.test(type)) return { key: '', ends: '' }
   if (type === 'response.output_item.done') return { key: '', ends: item }
-  const part = `${item}${String(content ?? summary)};`
+  const part = `${item}${textOfValue(content ?? summary)};`
   if (type.endsWith('part.done')) return { key: '', ends: part }
   const key = part + type.replace(/\.(?:delta|done)$/, ';')
   return { key, ends: type.endsWith('.done') ? key : undefined }

@@ -64,7 +64,7 @@ function classify (status: number, said: ErrorStatus, retryAfterSeconds: number 
     ...more
   })
 
-  if (isCredentialProblem(status, said)) return fact('credential', { status })
+  if (isCredentialProblem(status, said, message)) return fact('credential', { status })
   if (status === 402) return fact('quota')
   if (status === 400 && isTooLong(message)) return fact('context_length', { param: 'messages' })
   switch (status) {
@@ -96,13 +96,17 @@ function isTooLong (message = ''): boolean {
 }
 
 /** A wrong key is a 400 here; so are an account without billing and a region that is not served. */
-function isCredentialProblem (status: number, { status: name, message, details }: ErrorStatus): boolean {
+function isCredentialProblem (
+  status: number,
+  { status: name, details }: ErrorStatus,
+  message = ''
+): boolean {
   if (status === 401 || status === 403) return true
   if (status !== 400) return false
   return (
     objectsOf(details).some(({ reason }) => reason === 'API_KEY_INVALID' || reason === 'API_KEY_EXPIRED') ||
-    /api key (?:not valid|expired)/i.test(message ?? '') ||
-    (name === 'FAILED_PRECONDITION' && /enable billing|location is not supported/i.test(message ?? ''))
+    /api key (?:not valid|expired)/i.test(message) ||
+    (name === 'FAILED_PRECONDITION' && /enable billing|location is not supported/i.test(message))
   )
 }
 

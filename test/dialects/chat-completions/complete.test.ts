@@ -436,3 +436,17 @@ t.test('a service tier that no client knows is left out', async t => {
   t.equal(tiers('flex'), 'flex')
   t.equal(tiers('on_demand'), undefined)
 })
+
+t.test('a voice whose data is no text fails nobody', async t => {
+  const data = { toString: 1 } as unknown as string // as a server may send it
+  const { choices: [choice] } = toCompletion([
+    {
+      events: [
+        { type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 },
+        { type: 'audio-delta', choice: 0, audio: { data } },
+        { type: 'choice-end', choice: 0, reason: 'stop' }
+      ]
+    }
+  ])
+  t.same(choice?.message.audio, { data: '{"toString":1}' })
+})

@@ -93,6 +93,7 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
     code: 'model_not_found',
     param: 'model'
   })
+  row(400, { error: { message: { toString: 1 } } }, { status: 400, failure: 'caller' })
   row(404, '<html>AIzaSyA1234567890</html>', { status: 404, message: /^(?!.*html)/ })
   row(400, said(400, 'INVALID_ARGUMENT', 'Bad AIzaSyA12345678901 for project_number:4711 a@b.example'), {
     message: 'Bad [redacted] for project_number:[redacted] [redacted]'
