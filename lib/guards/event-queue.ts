@@ -1,22 +1,25 @@
 /** Events of a choice that wait, in their order, until the texts in them are decided. */
 
 import type { ChatEvent } from '../core/events.ts'
-import type { ReadEvent, TextPiece } from './event-texts.ts'
+import type { EventPieces, ReadEvent, TextPiece } from './event-texts.ts'
 import type { RunningText } from './running-text.ts'
 
 /** A piece of a running text. */
-export interface HeldPiece<T> extends Omit<TextPiece, 'with'> {
-  with: TextPiece['with']
+export interface HeldPiece<T> {
+  readonly key: string
+  readonly text: string
   /** Its place in the text. */
   readonly start: number
-  readonly running: T
+  /** `undefined`: it is not looked at. */
+  readonly running: T | undefined
 }
 
 export interface HeldEvent<T> {
   event: ChatEvent
   /** Characters that it holds, at least. */
   readonly size: number
-  piece: HeldPiece<T> | undefined
+  readonly pieces: ReadonlyArray<HeldPiece<T>>
+  replacedBy: EventPieces['replacedBy']
 }
 
 /** The queues of one answer, by the number that `readEvent` gives. */
@@ -47,7 +50,7 @@ export class EventQueue<T extends RunningText> {
   readonly #texts = new Map<string, T>()
   /** Characters of the events in it. */
   characters = 0
-  /** Characters of its pieces, those of calls of tools left out. */
+  /** Characters of its pieces of texts that are said. */
   said = 0
 
   /** The texts that go on. */
@@ -55,21 +58,29 @@ export class EventQueue<T extends RunningText> {
     return this.#texts.values()
   }
 
-  /** @param open makes the running text of a piece; without it the piece is not looked at */
-  push ({ event, piece }: Omit<ReadEvent, 'queue'>, open: (() => T) | undefined): HeldEvent<T> {
-    const size = sizeOf(event)
-    const held: HeldEvent<T> = { event, size, piece: piece && open && this.#hold(piece, open) }
-    this.characters += size
+  /** @param open makes the running text of a piece; `undefined`: the piece is not looked at */
+  push (
+    { event, pieces }: Omit<ReadEvent, 'queue'>,
+    open: (piece: TextPiece) => T | undefined
+  ): HeldEvent<T> {
+    const held: HeldEvent<T> = {
+      event,
+      size: sizeOf(event),
+      pieces: pieces?.list.map(piece => this.#hold(piece, open)) ?? [],
+      replacedBy: pieces?.replacedBy ?? (() => event)
+    }
+    this.characters += held.size
     this.#events.push(held)
     return held
   }
 
-  #hold (piece: TextPiece, open: () => T): HeldPiece<T> {
-    let running = this.#texts.get(piece.key)
-    if (running === undefined) this.#texts.set(piece.key, (running = open()))
-    if (!running.isOfCall) this.said += piece.text.length
-    const { key, text, place, with: withText } = piece
-    return { key, text, place, with: withText, running, start: running.add(text) }
+  #hold (piece: TextPiece, open: (piece: TextPiece) => T | undefined): HeldPiece<T> {
+    const { key, text } = piece
+    const running = this.#texts.get(key) ?? open(piece)
+    if (running === undefined) return { key, text, start: 0, running }
+    this.#texts.set(key, running)
+    if (running.isSaid) this.said += text.length
+    return { key, text, running, start: running.add(text) }
   }
 
   /** Ends the texts whose keys begin so, and returns them. */
@@ -97,19 +108,21 @@ export class EventQueue<T extends RunningText> {
     let released = 0
     for (const held of this.#events) {
       if (!isDecided(held)) break
-      const { event, size, piece } = held
-      if (piece === undefined) {
-        into.push(event)
-      } else {
-        if (!piece.running.isOfCall) this.said -= piece.text.length
-        const text = piece.running.take(piece.start, piece.text)
-        if (text === piece.text) into.push(event)
-        else if (text !== '') into.push(piece.with(text))
-      }
+      const { event, size, pieces } = held
+      const texts = pieces.map(piece => this.#take(piece))
+      if (texts.every((text, at) => text === pieces[at]?.text)) into.push(event)
+      else if (texts.some(text => text !== '')) into.push(held.replacedBy(texts))
       this.characters -= size
       released++
     }
     if (released > 0) this.#events.splice(0, released)
+  }
+
+  /** Returns what stands in place of a piece. */
+  #take ({ running, start, text }: HeldPiece<T>): string {
+    if (running === undefined) return text
+    if (running.isSaid) this.said -= text.length
+    return running.take(start, text)
   }
 }
 

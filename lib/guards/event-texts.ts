@@ -10,6 +10,7 @@ import {
   toolArguments,
   toolCall,
   toolResult,
+  unlistedPiece,
   unseen,
   PlaceTable,
   type ReplaceText,
@@ -18,10 +19,13 @@ import {
 import { GatewayError } from '../core/errors.ts'
 import { withoutRepeatedKeys } from '../json/object-text.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
-import { isObject } from '../json/guards.ts'
-import { spliceStrings } from '../json/splice-strings.ts'
+import { parseBoundedText } from '../json/parse-text.ts'
+import { isContainer, isObject, type JsonObject } from '../json/guards.ts'
+import { spliceInTurns, spliceStrings } from '../json/splice-strings.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
+import { replaceInTurns } from './replace-in-turns.ts'
+import type { PlaceFilters } from './text-filter.ts'
 
 /** The piece of a text that an event holds; others may follow. */
 export interface TextPiece {
@@ -29,8 +33,13 @@ export interface TextPiece {
   readonly key: string
   readonly text: string
   readonly place: TextPlace
-  /** Returns the event with another piece. */
-  readonly with: (text: string) => ChatEvent
+}
+
+/** The pieces of an event, each of another text. */
+export interface EventPieces {
+  readonly list: readonly TextPiece[]
+  /** Returns the event with others in their places, as many and in the same order. */
+  readonly replacedBy: (texts: readonly string[]) => ChatEvent
 }
 
 /** An event whose complete texts are replaced. */
@@ -38,7 +47,7 @@ export interface ReadEvent {
   readonly event: ChatEvent
   /** Events of one queue stay in their order: those of a choice. `undefined`: it waits for no text. */
   readonly queue: number | undefined
-  readonly piece?: TextPiece | undefined
+  readonly pieces?: EventPieces | undefined
   /** The texts that end with it, by the beginning of their keys. */
   readonly ends?: string | undefined
 }
@@ -73,7 +82,7 @@ export function readEvent (
     case 'reasoning-delta':
     case 'tool-call-delta':
     case 'audio-delta':
-      return { event, queue: event.choice, piece: pieceOf(event) }
+      return { event, queue: event.choice, pieces: piecesOf(event) }
     case 'tool-call-end':
       return { event, queue: event.choice, ends: callKey(event.call) }
     case 'choice-end':
@@ -86,10 +95,9 @@ export function readEvent (
     case 'tool-call-start':
       return { event: changedIn(event, 'extra', extraFields, replace), queue: event.choice }
     case 'extra':
-      return {
-        event: changedIn(event, 'fields', extraFields, replace),
-        queue: event.scope === 'answer' ? 0 : event.choice
-      }
+      return event.scope === 'answer'
+        ? { event: changedIn(event, 'fields', extraFields, replace), queue: 0 }
+        : readChoiceFields(event, replace)
     case 'tool-result':
     case 'tool-approval-needed':
     case 'tool-servers-failed':
@@ -113,45 +121,61 @@ type Delta = ChatEvent & {
   readonly type: 'text-delta' | 'refusal-delta' | 'reasoning-delta' | 'tool-call-delta' | 'audio-delta'
 }
 
-/** Returns the text of a delta; `undefined` for audio without a transcript. */
-function pieceOf (event: Delta): TextPiece | undefined {
+/** Returns the piece of a delta; `undefined` for audio without a transcript. */
+function piecesOf (event: Delta): EventPieces | undefined {
   switch (event.type) {
     case 'text-delta':
     case 'refusal-delta':
-      return {
-        key: event.type,
-        text: event.text,
-        place: text,
-        with: changed => withoutLogprobs({ ...event, text: changed })
-      }
+      return onePiece(event.type, event.text, text, changed => withoutLogprobs({ ...event, text: changed }))
     case 'reasoning-delta':
-      return {
-        key: event.type,
-        text: event.text,
-        place: text,
-        with: changed => ({ ...event, text: changed })
-      }
+      return onePiece(event.type, event.text, text, changed => ({ ...event, text: changed }))
     case 'tool-call-delta':
-      return {
-        key: callKey(event.call),
-        text: event.text,
-        place: event.kind === 'custom' ? toolCall : toolArguments,
-        with: changed => ({ ...event, text: changed })
-      }
+      return onePiece(
+        callKey(event.call),
+        event.text,
+        event.kind === 'custom' ? toolCall : toolArguments,
+        changed => ({ ...event, text: changed })
+      )
     case 'audio-delta': {
       const { transcript } = event.audio
       return typeof transcript !== 'string'
         ? undefined
-        : {
-            key: event.type,
-            text: transcript,
-            place: text,
-            with: changed => ({ ...event, audio: { ...event.audio, transcript: changed } })
-          }
+        : onePiece(event.type, transcript, text, changed => ({
+            ...event,
+            audio: { ...event.audio, transcript: changed }
+          }))
     }
     default:
       return event satisfies never
   }
+}
+
+function onePiece (
+  key: string,
+  text: string,
+  place: TextPlace,
+  replacedBy: (text: string) => ChatEvent
+): EventPieces {
+  return { list: [{ key, text, place }], replacedBy: ([changed = '']) => replacedBy(changed) }
+}
+
+type ChoiceFields = ChatEvent & { readonly type: 'extra', readonly choice: number }
+
+/**
+ * Reads fields of a choice or its message that no dialect knows: a provider may send a text there in pieces,
+ * such as `reasoning_details`. They are never changed.
+ */
+function readChoiceFields (event: ChoiceFields, replace: ReplaceText): ReadEvent {
+  extraFields.replace(event.fields, (text, place) => place.isName === true ? replace(text, place) : text)
+  const list = stringsIn(event.fields, event.scope).map(({ key, text }) => ({ key, text, place: unlistedPiece }))
+  return { event, queue: event.choice, pieces: { list, replacedBy: () => event } }
+}
+
+/** Lists the strings of a value, each with its path below a key. */
+function stringsIn (value: unknown, key: string): ReadonlyArray<Pick<TextPiece, 'key' | 'text'>> {
+  if (typeof value === 'string') return value === '' ? [] : [{ key, text: value }]
+  if (!isContainer(value)) return []
+  return Object.entries(value).flatMap(([name, inner]) => stringsIn(inner, `${key} ${name}`))
 }
 
 type ToolServerEvent = ChatEvent & {
@@ -207,35 +231,85 @@ function changedJson<E extends ChatEvent & { readonly json: string }> (
   return json === event.json ? event : { ...event, json }
 }
 
-type Frame = ChatEvent & { readonly type: 'direct-frame' }
+export type Frame = ChatEvent & { readonly type: 'direct-frame' }
 
-/** @throws GatewayError `upstream_invalid_response` for what is not JSON: no adapter has parsed it yet */
-function parsedFrame (json: string): unknown {
+function readFrame (event: Frame, replace: ReplaceText, direct: DirectTexts): ReadEvent {
+  const parsed = readJson(() => parseBounded(event.json))
+  if (!isObject(parsed)) return { event: changedJson(event, allTexts, replace), queue: 0 }
+  const value = typedFrame(event, parsed)
+  const found: Piece[] = []
+  const changed = direct.frames.replace(value, withoutPieces(replace, found))
+  const json = spliceStrings(withoutRepeatedKeys(event.json, parsed), value, changed)
+  return readPieces(event, { value, changed, json, found }, direct)
+}
+
+/** Reads a large message of a stream as `readEvent` does, in turns of the event loop. */
+export async function readLargeFrame (
+  event: Frame,
+  filters: PlaceFilters,
+  direct: DirectTexts
+): Promise<ReadEvent> {
+  const parsed = await parseBoundedText(event.json).catch(invalidJson)
+  if (!isObject(parsed)) return readFrame(event, filters.replace, direct)
+  const value = typedFrame(event, parsed)
+  let found: Piece[] = []
+  const changed = await replaceInTurns(value, filters, (value, replace) => {
+    found = []
+    return direct.frames.replaceInTurns(value, withoutPieces(replace, found))
+  })
+  const json = await spliceInTurns(event.json, value, changed)
+  return readPieces(event, { value, changed, json, found }, direct)
+}
+
+function invalidJson (cause: unknown): never {
+  throw new GatewayError('upstream_invalid_response', { cause })
+}
+
+function readJson (parse: () => unknown): unknown {
   try {
-    return parseBounded(json)
+    return parse()
   } catch (cause) {
-    throw new GatewayError('upstream_invalid_response', { cause })
+    return invalidJson(cause)
   }
 }
 
-function readFrame (event: Frame, replace: ReplaceText, direct: DirectTexts): ReadEvent {
-  const parsed = parsedFrame(event.json)
-  if (!isObject(parsed)) return { event: changedJson(event, allTexts, replace), queue: 0 }
-  // Some servers say its type in front of it only.
-  const value = { type: event.name, ...parsed }
-  let found: { readonly text: string, readonly place: TextPlace } | undefined
-  const changed = direct.frames.replace(value, (text, place) => {
+/** Some servers say the type of a message in front of it only. */
+function typedFrame ({ name }: Frame, message: JsonObject): JsonObject {
+  return { type: name, ...message }
+}
+
+type Piece = Pick<TextPiece, 'text' | 'place'>
+
+/** Leaves pieces as they are, and notes them. */
+function withoutPieces (replace: ReplaceText, found: Piece[]): ReplaceText {
+  return (text, place) => {
     if (place.isPiece !== true) return replace(text, place)
-    found = { text, place }
+    found.push({ text, place })
     return text
-  })
-  const json = spliceStrings(withoutRepeatedKeys(event.json, parsed), value, changed)
-  const frame = json === event.json ? event : { ...event, json }
-  const { key, ends } = direct.textOf(event.name ?? '', value)
-  if (found === undefined) return { event: frame, queue: 0, ends }
-  const withPiece = (piece: string): Frame => {
-    const other = direct.frames.replace(changed, (text, place) => place.isPiece === true ? piece : text)
-    return { ...frame, json: spliceStrings(json, changed, other) }
   }
-  return { event: frame, queue: 0, piece: { key, ...found, with: withPiece } }
+}
+
+interface ChangedFrame {
+  readonly value: JsonObject
+  /** The same with its complete texts replaced. */
+  readonly changed: JsonObject
+  readonly json: string
+  readonly found: readonly Piece[]
+}
+
+function readPieces (event: Frame, frame: ChangedFrame, direct: DirectTexts): ReadEvent {
+  const { value, changed, json, found } = frame
+  const other = json === event.json ? event : { ...event, json }
+  const { key, ends } = direct.textOf(event.name ?? '', value)
+  const list = found.map(({ text, place }, at) => {
+    const number = found.slice(0, at).filter(({ place: { textName } }) => textName === place.textName).length
+    return { key: `${key} ${place.textName} ${number}`, text, place }
+  })
+  const replacedBy = (texts: readonly string[]): Frame => {
+    let next = 0
+    const replaced = direct.frames.replace(changed, (text, place) =>
+      place.isPiece === true ? texts[next++] ?? text : text)
+    return { ...other, json: spliceStrings(json, changed, replaced) }
+  }
+  return { event: other, queue: 0, ends, ...list.length > 0 && { pieces: { list, replacedBy } } }
 }

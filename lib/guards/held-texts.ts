@@ -18,11 +18,11 @@
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { everywhere, replaceInJson } from '../json/place-table.ts'
+import { everywhere, replaceInJson, replaceInJsonInTurns } from '../json/place-table.ts'
 import { EventQueues, type EventQueue, type HeldEvent } from './event-queue.ts'
-import { readEvent } from './event-texts.ts'
+import { readEvent, readLargeFrame, type ReadEvent } from './event-texts.ts'
 import {
-  isLargeAnswer, largeLength, replaceJsonInTurns, turnLength, type DirectAnswer
+  isLargeAnswer, largeLength, replaceInTurns, replaceJsonInTurns, turnLength, type DirectAnswer
 } from './replace-in-turns.ts'
 import { RunningText } from './running-text.ts'
 import type { ChatEvent } from '../core/events.ts'
@@ -41,6 +41,8 @@ export class HeldTexts implements AnswerInspector {
   readonly #queues = new EventQueues<FilteredText>()
   /** A large text that is not searched yet, and what came after it. */
   #unread: readonly ChatEvent[] = []
+  /** Large arguments that are complete and not searched yet. */
+  #unsearched: FilteredText[] = []
 
   constructor (filters: PlaceFilters, direct: DirectTexts | undefined) {
     this.#filters = filters
@@ -66,20 +68,39 @@ export class HeldTexts implements AnswerInspector {
   }
 
   get dueInMs (): number | undefined {
-    return this.#unread.length > 0 ? 0 : undefined
+    return this.#unread.length > 0 || this.#unsearched.length > 0 ? 0 : undefined
   }
 
-  /** Searches a large text in turns of the event loop. */
+  /** Searches large texts in turns of the event loop. */
   async decide (into: ChatEvent[]): Promise<void> {
+    await this.#searchArguments()
     const [large, ...others] = this.#unread
     this.#unread = []
-    if (large === undefined) return
+    if (large === undefined) {
+      this.#decideTexts(into)
+      return
+    }
     if (isLargeAnswer(large)) into.push(await this.#replaced(large))
     else {
-      this.#hold(large, into)
+      if (large.type === 'direct-frame' && this.#direct !== undefined) {
+        this.#holdRead(await readLargeFrame(large, this.#filters, this.#direct), into)
+      } else this.#hold(large, into)
       for (const queue of this.#queues.all()) for (const running of queue.texts) await running.decideInTurns()
     }
     this.push(others, into)
+  }
+
+  async #searchArguments (): Promise<void> {
+    const unsearched = this.#unsearched
+    this.#unsearched = []
+    for (const running of unsearched) {
+      const { text, place } = running
+      running.replaceBy(await replaceInTurns(
+        text,
+        this.#filters,
+        (text, replace) => replaceInJsonInTurns(text, place, replace)
+      ))
+    }
   }
 
   async #replaced (answer: DirectAnswer): Promise<DirectAnswer> {
@@ -89,8 +110,11 @@ export class HeldTexts implements AnswerInspector {
   }
 
   #hold (event: ChatEvent, into: ChatEvent[]): void {
-    const read = readEvent(event, this.#filters.replace, this.#direct)
-    const { queue: number, piece, ends } = read
+    this.#holdRead(readEvent(event, this.#filters.replace, this.#direct), into)
+  }
+
+  #holdRead (read: ReadEvent, into: ChatEvent[]): void {
+    const { queue: number, ends } = read
     if (number === undefined) {
       this.#decideTexts(into) // what came before it stays there if it can
       into.push(read.event)
@@ -98,8 +122,10 @@ export class HeldTexts implements AnswerInspector {
     }
     const queue = this.#queues.at(number)
     if (ends !== undefined) this.#end(queue, ends)
-    const filter = piece && this.#filters.at(piece.place)
-    queue.push(read, piece && filter && (() => new FilteredText(piece.place, filter)))
+    queue.push(read, ({ place }) => {
+      const filter = this.#filters.at(place)
+      return filter && new FilteredText(place, filter)
+    })
   }
 
   /** Looks at each text once for all that was read of it. */
@@ -111,11 +137,10 @@ export class HeldTexts implements AnswerInspector {
   }
 
   async end (into: ChatEvent[]): Promise<void> {
-    while (this.#unread.length > 0) await this.decide(into)
-    for (const queue of this.#queues.all()) {
-      this.#end(queue, '')
-      this.#release(queue, into)
-    }
+    while (this.dueInMs !== undefined) await this.decide(into)
+    for (const queue of this.#queues.all()) this.#end(queue, '')
+    await this.#searchArguments()
+    for (const queue of this.#queues.all()) this.#release(queue, into)
   }
 
   #end (queue: EventQueue<FilteredText>, prefix: string): void {
@@ -128,25 +153,23 @@ export class HeldTexts implements AnswerInspector {
       return
     }
     const { text, place } = running
-    const changed = replaceInJson(text, place, this.#filters.replace)
-    running.settle(
-      changed === text ? [] : [{ start: 0, end: text.length, replacement: changed }],
-      Infinity
-    )
+    if (text.length > largeLength) this.#unsearched.push(running)
+    else running.replaceBy(replaceInJson(text, place, this.#filters.replace))
   }
 
   #release (queue: EventQueue<FilteredText>, into: ChatEvent[]): void {
     queue.release(into, held => this.#isDecided(held, queue))
   }
 
-  #isDecided ({ piece }: HeldEvent<FilteredText>, queue: EventQueue<FilteredText>): boolean {
-    if (piece === undefined) return true
-    const { key, start, text, running } = piece
-    if (start + text.length <= running.decided) return true
-    if (running.isOfCall || queue.said - running.held <= running.filter.reach) return false
-    queue.endText(key)
-    this.#decideEnd(running)
-    return true
+  #isDecided ({ pieces }: HeldEvent<FilteredText>, queue: EventQueue<FilteredText>): boolean {
+    return pieces.every(({ key, start, text, running }) => {
+      if (running === undefined || start + text.length <= running.decided) return true
+      const others = queue.said - (running.isSaid ? running.held : 0)
+      if (running.isOfCall || others <= running.filter.reach) return false
+      queue.endText(key)
+      this.#decideEnd(running)
+      return start + text.length <= running.decided
+    })
   }
 }
 
@@ -180,6 +203,12 @@ class FilteredText extends RunningText {
     return until < end
   }
 
+  /** Decides all of a complete text. */
+  replaceBy (changed: string): void {
+    const { text } = this
+    this.settle(changed === text ? [] : [{ start: 0, end: text.length, replacement: changed }], Infinity)
+  }
+
   async decideInTurns (): Promise<void> {
     while (this.decide(turnLength)) await yieldFairly()
   }
@@ -187,5 +216,7 @@ class FilteredText extends RunningText {
 
 /** Returns true for an event that is searched in turns of the event loop. */
 function isLarge (event: ChatEvent): boolean {
-  return isLargeAnswer(event) || ('text' in event && event.text.length > largeLength)
+  return 'json' in event
+    ? event.json.length > largeLength
+    : 'text' in event && event.text.length > largeLength
 }

@@ -12,7 +12,7 @@
  * call, has grown by the overlap since.
  */
 
-import { everywhere, replaceInJson, type ReplaceText } from '../json/place-table.ts'
+import { everywhere, replaceInJsonInTurns, type ReplaceText } from '../json/place-table.ts'
 import { parseText } from '../json/parse-text.ts'
 import { spliceInTurns } from '../json/splice-strings.ts'
 import { cutAt } from '../text/split-text.ts'
@@ -77,14 +77,14 @@ export class JudgedTexts implements AnswerInspector {
 
   #hold (event: ChatEvent, into: ChatEvent[]): void {
     if (isLargeAnswer(event)) {
-      const held = this.#queues.at(0).push({ event }, undefined)
+      const held = this.#queues.at(0).push({ event }, () => undefined)
       this.#unread.set(held, () => this.#collectLarge(held, event))
       this.#sinceMs ??= performance.now()
       return
     }
     const found = new FoundTexts(this.#judge)
     const read = readEvent(event, found.collect, this.#direct)
-    const { queue: number, piece, ends } = read
+    const { queue: number, ends } = read
     if (number === undefined) {
       if (this.characters === 0) into.push(read.event)
       else this.#afterAll.push(read.event)
@@ -92,11 +92,12 @@ export class JudgedTexts implements AnswerInspector {
     }
     const queue = this.#queues.at(number)
     if (ends !== undefined) this.#end(queue.end(ends))
-    const isJudged = piece !== undefined && this.#judge.pointOf(piece.place) !== undefined
-    const held = queue.push(read, isJudged ? () => new JudgedText(piece.place) : undefined)
-    if (held.piece !== undefined) held.piece.running.saidAt = queue.said
+    const held = queue.push(read, ({ place }) =>
+      this.#judge.pointOf(place) === undefined ? undefined : new JudgedText(place))
+    const texts = held.pieces.flatMap(({ running }) => running ?? [])
+    for (const text of texts) text.saidAt = queue.said
     if (found.seen.length > 0) this.#unread.set(held, () => this.#collectEvent(held, found))
-    if (found.seen.length > 0 || (held.piece?.running.isDecidable(this.#overlap) ?? false)) {
+    if (found.seen.length > 0 || texts.some(text => text.isDecidable(this.#overlap))) {
       this.#sinceMs ??= performance.now()
     }
   }
@@ -104,9 +105,10 @@ export class JudgedTexts implements AnswerInspector {
   async decide (into: ChatEvent[]): Promise<void> {
     this.#sinceMs = undefined
     this.#endPaused()
-    const collected = [...this.#running(), ...this.#ended]
-      .filter(text => text.isDecidable(this.#overlap))
-      .map(text => this.#collectText(text))
+    const collected: CollectedTexts[] = []
+    for (const text of [...this.#running(), ...this.#ended]) {
+      if (text.isDecidable(this.#overlap)) collected.push(await this.#collectText(text))
+    }
     for (const collect of this.#unread.values()) collected.push(await collect())
     const seen = collected.flatMap(({ found }) => found.seen)
     const judged = seen.length === 0 ? [] : await this.#judge.judge(seen)
@@ -139,16 +141,16 @@ export class JudgedTexts implements AnswerInspector {
     }
   }
 
-  #collectText (running: JudgedText): CollectedTexts {
+  async #collectText (running: JudgedText): Promise<CollectedTexts> {
     const found = new FoundTexts(this.#judge)
     const { window, place } = running
-    const replaced = (replace: ReplaceText): string =>
-      running.waitsForEnd ? replaceInJson(window, place, replace) : replace(window, place)
-    replaced(found.collect)
+    const replaced = async (replace: ReplaceText): Promise<string> =>
+      running.waitsForEnd ? await replaceInJsonInTurns(window, place, replace) : replace(window, place)
+    const seen = await replaced(found.collect) // without what nobody sees
     return {
       found,
-      apply: replace => {
-        running.settleBy(replace === undefined ? window : replaced(replace), this.#overlap)
+      apply: async replace => {
+        running.settleBy(replace === undefined ? seen : await replaced(replace), this.#overlap)
         this.#ended.delete(running)
       }
     }
@@ -163,7 +165,7 @@ export class JudgedTexts implements AnswerInspector {
         if (replace === undefined) return
         const read = readEvent(event, replace, this.#direct)
         held.event = read.event
-        if (held.piece !== undefined && read.piece !== undefined) held.piece.with = read.piece.with
+        if (read.pieces !== undefined) held.replacedBy = read.pieces.replacedBy
       }
     }
   }
@@ -194,8 +196,9 @@ export class JudgedTexts implements AnswerInspector {
   }
 }
 
-function isDecided ({ piece }: HeldEvent<JudgedText>): boolean {
-  return piece === undefined || piece.start + piece.text.length <= piece.running.decided
+function isDecided ({ pieces }: HeldEvent<JudgedText>): boolean {
+  return pieces.every(({ start, text, running }) =>
+    running === undefined || start + text.length <= running.decided)
 }
 
 class JudgedText extends RunningText {

@@ -1,6 +1,6 @@
 /** One text of an answer as it arrives, and what stands in place of its findings. */
 
-import type { TextPlace } from '../json/place-table.ts'
+import { unlistedPiece, type TextPlace } from '../json/place-table.ts'
 import type { TextEdit } from './text-filter.ts'
 
 export class RunningText {
@@ -23,6 +23,11 @@ export class RunningText {
 
   get isOfCall (): boolean {
     return this.place.part === 'tool_call'
+  }
+
+  /** True for a text that ends others as it grows; what is not known may be the same word in each event. */
+  get isSaid (): boolean {
+    return !this.isOfCall && this.place !== unlistedPiece
   }
 
   /** True for a text that is decided when it is complete: what is in it is JSON. */

@@ -21,7 +21,7 @@ const maxTextCost = 500_000
  *   values, of which keys, strings, objects and lists count as eight
  */
 export function parseBounded (text: string): unknown {
-  if (text.length > uncountedLength) checkParseCost(text)
+  if (text.length > uncountedLength) checkCostOf(text)
   const value: unknown = JSON.parse(text)
   if (text.length > plainLength && isDeeperThan(value, maxDepth)) {
     throw new SyntaxError(`nested deeper than ${maxDepth} levels`)
@@ -29,13 +29,18 @@ export function parseBounded (text: string): unknown {
   return value
 }
 
-function checkParseCost (text: string): void {
+function checkCostOf (text: string): void {
   const counter = new ValueCounter(Infinity)
   // Part by part: the count may end it soon.
   for (let at = 0; at < text.length; at += uncountedLength) {
     counter.push(Buffer.from(text.slice(at, at + uncountedLength)))
-    if (counter.parseCost > maxTextCost) throw new SyntaxError('too many values')
+    checkParseCost(counter)
   }
+}
+
+/** @throws SyntaxError for a text that `parseBounded` refuses for its values */
+export function checkParseCost ({ parseCost }: ValueCounter): void {
+  if (parseCost > maxTextCost) throw new SyntaxError('too many values')
 }
 
 /** Levels that are walked by recursion, which makes no lists; most bodies have fewer. */

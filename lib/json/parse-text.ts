@@ -1,6 +1,6 @@
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseInTurns } from './parse-in-turns.ts'
-import { ValueCounter, valueBytes } from './parse-bounded.ts'
+import { ValueCounter, checkParseCost, maxDepth, parseBounded, valueBytes } from './parse-bounded.ts'
 
 /** Larger texts are parsed in turns of the event loop. */
 const parsedAtOnceBytes = 256 * 1024
@@ -17,11 +17,24 @@ export async function parseText (
   takeMemory: (bytes: number) => void = () => undefined
 ): Promise<unknown> {
   const bytes = Buffer.from(text)
+  const { count } = await countedValues(bytes)
+  takeMemory(count * valueBytes)
+  return bytes.length > parsedAtOnceBytes ? await parseInTurns(bytes, Infinity) : JSON.parse(text)
+}
+
+/** Parses JSON that others wrote as `parseBounded` does, a large text in turns of the event loop. */
+export async function parseBoundedText (text: string): Promise<unknown> {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= parsedAtOnceBytes) return parseBounded(text)
+  checkParseCost(await countedValues(bytes))
+  return await parseInTurns(bytes, maxDepth)
+}
+
+async function countedValues (bytes: Buffer): Promise<ValueCounter> {
   const counter = new ValueCounter(Infinity)
   for (let at = 0; at < bytes.length; at += countedBytes) {
     if (at > 0) await yieldFairly()
     counter.push(bytes.subarray(at, at + countedBytes))
   }
-  takeMemory(counter.count * valueBytes)
-  return bytes.length > parsedAtOnceBytes ? await parseInTurns(bytes, Infinity) : JSON.parse(text)
+  return counter
 }

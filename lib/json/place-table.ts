@@ -25,8 +25,9 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { isContainer, isObject, type JsonObject } from './guards.ts'
 import { withoutRepeatedKeys } from './object-text.ts'
 import { parseBounded } from './parse-bounded.ts'
+import { parseBoundedText } from './parse-text.ts'
 import { nodesIn } from './print-in-turns.ts'
-import { spliceStrings } from './splice-strings.ts'
+import { spliceInTurns, spliceStrings } from './splice-strings.ts'
 
 export interface TextPlace {
   /** `json`: a text that holds JSON, whose strings are meant. `fixed`: it is looked at and never changed. */
@@ -35,6 +36,8 @@ export interface TextPlace {
   readonly part?: 'tool_call' | 'tool_result'
   /** True for a piece of a text that a stream sends in several. */
   readonly isPiece?: true
+  /** Tells the text of a piece from others of which the same event has pieces. Default: it is not known. */
+  readonly textName?: string
   /** True for a name or a word that is no sentence. */
   readonly isName?: true
   /** True of data whose members callers or models name: lines `**.name` do not apply below it. */
@@ -78,9 +81,16 @@ export function unseen (_reason: string): TextPlace {
   return { kind: 'unseen' }
 }
 
-/** Returns the same place for a piece of the text. */
-export function pieceOf (place: TextPlace): TextPlace {
-  return { ...place, isPiece: true }
+/** A string of a delta that no line of a table is for. */
+export const unlistedPiece: TextPlace = { kind: 'fixed', isPiece: true }
+
+/**
+ * Returns the same place for a piece of the text.
+ *
+ * @param textName another name where an event has pieces of several texts
+ */
+export function pieceOf (place: TextPlace, textName = 'text'): TextPlace {
+  return { ...place, isPiece: true, textName }
 }
 
 /** Returns the text to put in place of one; what it returns for a `fixed` one is not used. It may throw. */
@@ -141,6 +151,9 @@ export class PlaceTable {
       if (left < 0) {
         left = turnNodes
         await yieldFairly()
+      }
+      if (typeof value === 'string' && size >= turnNodes) {
+        return await replaceLongString(value, placeIn(nodes) ?? below ?? unlisted, replace)
       }
       if (!isContainer(value) || size < turnNodes) return atOnce(value, nodes, below)
       if (Array.isArray(value) && value.length > 1) {
@@ -274,6 +287,12 @@ function replaceString (string: string, place: TextPlace, replace: ReplaceText):
   }
 }
 
+async function replaceLongString (string: string, place: TextPlace, replace: ReplaceText): Promise<string> {
+  return place.kind === 'json' && place.isPiece !== true
+    ? await replaceInJsonInTurns(string, place, replace)
+    : replaceString(string, place, replace)
+}
+
 /** Looks at the beginning: nobody could read as text what follows after some base64. */
 function isBase64 (string: string, where: 'in_url' | 'anywhere'): boolean {
   const head = string.slice(0, 4096)
@@ -288,19 +307,55 @@ function lookAt (number: number, place: TextPlace | undefined, replace: ReplaceT
 }
 
 /**
- * Replaces the strings of JSON in a text. A text that is none, was cut short or is a number is replaced as a
- * whole, with the place `json`.
+ * Replaces the strings of JSON in a text. A text that is none, was cut short, has too many values or is a
+ * number is replaced as a whole, with the place `json`.
  */
 export function replaceInJson (json: string, { part }: TextPlace, replace: ReplaceText): string {
-  const place: TextPlace = { kind: 'json', ...part !== undefined && { part } }
   let value: unknown
   try {
     value = parseBounded(json)
   } catch {
-    return replace(json, place)
+    return replaceAsText(json, part, replace)
   }
-  if (!isContainer(value) && typeof value !== 'string') return replace(json, place)
+  if (!hasStrings(value)) return replaceAsText(json, part, replace)
   return spliceStrings(withoutRepeatedKeys(json, value), value, everywhere(part).replace(value, replace))
+}
+
+/** Does the same in turns of the event loop, for a large text. */
+export async function replaceInJsonInTurns (
+  json: string,
+  { part }: TextPlace,
+  replace: ReplaceText
+): Promise<string> {
+  let value: unknown
+  try {
+    value = await parseBoundedText(json)
+  } catch {
+    return replaceAsText(json, part, replace)
+  }
+  if (!hasStrings(value)) return replaceAsText(json, part, replace)
+  return await spliceInTurns(json, value, await everywhere(part).replaceInTurns(value, replace))
+}
+
+function hasStrings (value: unknown): boolean {
+  return isContainer(value) || typeof value === 'string'
+}
+
+/** Replaces what is not read as JSON here. A reader of it may know what an escape stands for. */
+function replaceAsText (json: string, part: TextPlace['part'], replace: ReplaceText): string {
+  const text = json.replaceAll(escapeSequence, unescaped)
+  const replaced = replace(text, { kind: 'json', ...part !== undefined && { part } })
+  return replaced === text ? json : replaced
+}
+
+const escapeSequence = /\\(?:u([\da-f]{4})|[^u])/gi
+
+/** Returns the character of an escape that JSON has no need of; any other as it is. */
+function unescaped (sequence: string, code: string | undefined): string {
+  if (sequence === '\\/') return '/'
+  if (code === undefined) return sequence
+  const character = String.fromCharCode(Number.parseInt(code, 16))
+  return /["\\\p{Cc}]/u.test(character) ? sequence : character
 }
 
 /** Returns the places of a value all of whose strings are texts. */

@@ -102,6 +102,7 @@ class RestoredStream {
     for (const { event, data } of messages) {
       if (data.startsWith('{') && data.length <= largeLength) {
         this.#held.push([{ type: 'direct-frame', name: event, json: data }], events)
+        if (this.#held.dueInMs !== undefined) await this.#held.decide(events)
         if (this.#held.characters > maxHeldLength) await this.#held.end(events)
         continue
       }

@@ -22,11 +22,11 @@ t.test('events that come in pieces say where they belong', t => {
     [{ type: 'audio-delta', choice: 1, audio: { transcript: 'a' } }, 'a']
   ]
   const keys = new Set(rows.map(([event, text]) => {
-    const { queue, piece } = readEvent(event, shout, undefined)
+    const { queue, pieces } = readEvent(event, shout, undefined)
     t.equal(queue, 1, event.type)
-    t.equal(piece?.text, text, event.type)
-    t.match(JSON.stringify(piece?.with('b')), /"b"/, event.type)
-    return piece?.key
+    t.same(pieces?.list.map(piece => piece.text), [text], event.type)
+    t.match(JSON.stringify(pieces?.replacedBy(['b'])), /"b"/, event.type)
+    return pieces?.list[0]?.key
   }))
   t.equal(keys.size, rows.length, 'texts of different kinds are different texts')
   t.notMatch(
@@ -34,7 +34,7 @@ t.test('events that come in pieces say where they belong', t => {
       { type: 'text-delta', choice: 0, text: 'a', logprobs: { content: [] } },
       shout,
       undefined
-    ).piece?.with('b'),
+    ).pieces?.replacedBy(['b']),
     { logprobs: {} },
     'tokens would say what stood there'
   )
@@ -120,7 +120,8 @@ t.test('complete texts are replaced at once', t => {
 t.test('signed thinking and fields that are not known are looked at, and stay as they are', t => {
   const rows: ReadonlyArray<readonly [event: ChatEvent, seen: string]> = [
     [{ type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: 'x', signature: 's' } }, 'x'],
-    [{ type: 'extra', scope: 'message', choice: 0, fields: { x_new: 'x' } }, 'x'],
+    [{ type: 'extra', scope: 'answer', fields: { x_new: 'x' } }, 'x'],
+    [{ type: 'extra', scope: 'message', choice: 0, fields: { x_new: 1 } }, 'x_new'],
     [
       {
         type: 'tool-call-start',
@@ -141,17 +142,32 @@ t.test('signed thinking and fields that are not known are looked at, and stay as
   t.end()
 })
 
+t.test('each string in a field of a message that is not known may be a piece of a text', t => {
+  const event: ChatEvent = {
+    type: 'extra',
+    scope: 'message',
+    choice: 1,
+    fields: { x_new: [{ type: 'a', text: 'b', n: 1 }], other: '' }
+  }
+  const { queue, pieces } = readEvent(event, shout, undefined)
+  t.equal(queue, 1)
+  t.same(pieces?.list.map(({ text, place: { kind } }) => [text, kind]), [['a', 'fixed'], ['b', 'fixed']])
+  t.equal(new Set(pieces?.list.map(({ key }) => key)).size, 2)
+  t.equal(pieces?.replacedBy([]), event)
+  t.end()
+})
+
 t.test('a message that passes as it came has other texts in its own text', t => {
   const json =
     '{ "type":"content_block_delta", "index":0, "delta":{"type":"text_delta","text":"a"}, "x_new":1.0 }'
-  const { piece, ends } = readEvent(
+  const { pieces, ends } = readEvent(
     { type: 'direct-frame', name: 'content_block_delta', json },
     shout,
     messages.directTexts
   )
-  t.equal(piece?.text, 'a')
+  t.same(pieces?.list.map(({ text }) => text), ['a'])
   t.equal(ends, undefined)
-  t.match(piece?.with('b'), { json: json.replace('"a"', '"b"') })
+  t.match(pieces?.replacedBy(['b']), { json: json.replace('"a"', '"b"') })
   const start = readEvent(
     {
       type: 'direct-frame',

@@ -270,6 +270,106 @@ t.test('a large text is searched in turns of the event loop, and keeps its place
   }
 })
 
+t.test('large arguments are searched in turns of the event loop, and what follows them waits', async t => {
+  const args = JSON.stringify({ list: Array.from({ length: 400 }, () => `${'x'.repeat(2000)}abc`) })
+  const piece = (text: string): ChatEvent => ({
+    type: 'tool-call-delta',
+    choice: 0,
+    call: 0,
+    text,
+    kind: 'function'
+  })
+  const pieces = args.match(/.{1,1000}/g)?.map(piece) ?? []
+  const end: ChatEvent = { type: 'tool-call-end', choice: 0, call: 0 }
+  const other: ChatEvent = { type: 'annotation-delta', choice: 1, annotations: [] }
+  for (const isDecided of [true, false]) {
+    const texts = held('abc')
+    const out: ChatEvent[] = []
+    texts.push([...pieces, end, text('abc'), other], out)
+    t.same([out, texts.dueInMs], [[other], 0], 'another choice does not wait')
+    if (isDecided) {
+      const turns = await turnsDuring(() => texts.decide(out))
+      t.ok(turns > 9, `${turns} turns`)
+      t.equal(texts.dueInMs, undefined)
+      t.equal(out.at(-1), end)
+    }
+    await texts.end(out)
+    t.same(textsOf(out), {
+      'tool-call-delta 0 0': args.replaceAll('abc', '(an island)'),
+      'text-delta 0 ': '(an island)'
+    })
+  }
+})
+
+t.test('large arguments that are cut short are searched at the end', async t => {
+  const json = `{"a":"${'x'.repeat(200_000)}\\u0061bc`
+  const cut: ChatEvent = { type: 'tool-call-delta', choice: 0, call: 0, text: json, kind: 'function' }
+  t.same(textsOf(await through(held('abc'), [cut])), {
+    'tool-call-delta 0 0': json.replace('\\u0061bc', '(an island)')
+  })
+})
+
+/** A frame of the Responses API. */
+function frame (name: string, fields: object): ChatEvent {
+  const type = `response.${name}`
+  return { type: 'direct-frame', name: type, json: JSON.stringify({ type, output_index: 0, ...fields }) }
+}
+
+function inResponses (events: readonly ChatEvent[]): Promise<ChatEvent[]> {
+  const filter = wordFilter('abc')
+  const filters = new TextFilters({ filter: () => filter }, routedCall({}), 'answer')
+  return through(new HeldTexts(filters, responsesDirectTexts), events)
+}
+
+t.test('pieces of several texts in one event are searched as texts of their own', async t => {
+  const output = (delta: object): ChatEvent => frame('shell_call_output_content.delta', { delta })
+  const given = [
+    { stdout: 'x ab' },
+    { stderr: 'abc' },
+    { stdout: 'c a', stderr: ' a' },
+    { stderr: 'bc' },
+    { stdout: 'b' }
+  ]
+  const out = await inResponses(given.map(output))
+  const deltas = out.flatMap(event =>
+    event.type === 'direct-frame'
+      ? [(JSON.parse(event.json) as { delta: Record<string, string> }).delta]
+      : [])
+  const joined = (name: string): string => deltas.map(delta => delta[name] ?? '').join('')
+  t.equal(joined('stdout'), 'x (an island) ab')
+  t.equal(joined('stderr'), '(an island) (an island)')
+})
+
+t.test('a word in pieces of a command that others interrupt is replaced', async t => {
+  const command = (index: number, delta: string): ChatEvent =>
+    frame('shell_call_command.delta', { command_index: index, delta })
+  const out = await inResponses([command(0, 'ab'), command(1, 'ls'), command(0, 'c')])
+  t.notMatch(JSON.stringify(out), /"ab/)
+})
+
+t.test('a word in pieces of a text that is not known refuses the answer, wherever they stand', async t => {
+  const extra = (said: string): ChatEvent => ({
+    type: 'extra',
+    scope: 'message',
+    choice: 0,
+    fields: { x_details: [{ type: 'x.text', text: said }] }
+  })
+  const delta = (said: string): ChatEvent => frame('new.delta', { delta: { type: 'new', deep: [said] } })
+  const block = (said: string): ChatEvent => ({
+    type: 'direct-frame',
+    name: 'content_block_delta',
+    json: JSON.stringify({ type: 'content_block_delta', index: 0, delta: { type: 'new_delta', said } })
+  })
+  const refused = { code: 'content_policy_violation' }
+  for (const pieces of [['x a', 'b', 'c'], ['abc']]) {
+    await t.rejects(through(held('abc'), pieces.map(extra)), refused)
+    await t.rejects(inResponses(pieces.map(delta)), refused)
+    await t.rejects(through(held('abc'), pieces.map(block)), refused)
+  }
+  const others = ['x a', 'c', 'b'].map(extra)
+  t.same(await through(held('abc'), others), others)
+})
+
 t.test('large complete answers that nobody decides are searched at the end, in their order', async t => {
   const texts = held('abc')
   const json = JSON.stringify({ content: [{ type: 'text', text: `${'x'.repeat(200_000)}abc` }] })

@@ -138,6 +138,28 @@ t.test(
   }
 )
 
+t.test('arguments that have a member twice lose the one that no judge has seen', async t => {
+  const { judge } = judgeOf('abc')
+  const args: ChatEvent = {
+    type: 'tool-call-delta', choice: 0, call: 0, text: '{"a":"abc","a":"x"}', kind: 'function'
+  }
+  const end: ChatEvent = { type: 'tool-call-end', choice: 0, call: 0 }
+  const out = await through(new JudgedTexts(judge, undefined), [args, end])
+  t.same(textsOf(out), { 'tool-call-delta 0 0': '{"a":"x"}' })
+})
+
+t.test('large arguments are judged in turns of the event loop', async t => {
+  const { judge } = judgeOf('abc')
+  const texts = new JudgedTexts(judge, undefined)
+  const json = JSON.stringify({ list: Array.from({ length: 300 }, () => `${'x'.repeat(5000)}abc`) })
+  const out: ChatEvent[] = []
+  texts.push([{ type: 'tool-call-delta', choice: 0, call: 0, text: json, kind: 'function' }], out)
+  texts.push([{ type: 'tool-call-end', choice: 0, call: 0 }], out)
+  const turns = await turnsDuring(() => texts.decide(out))
+  t.ok(turns > 9, `${turns} turns`)
+  t.same(textsOf(out), { 'tool-call-delta 0 0': json.replaceAll('abc', '[X]') })
+})
+
 t.test('no window begins in the middle of a character', async t => {
   const { judge, shown } = judgeOf('abc', { characters: 6, overlap: 3, maxWaitMs: 60_000 })
   const said = '😀'.repeat(20)

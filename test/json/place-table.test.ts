@@ -11,6 +11,7 @@ import {
   memberName,
   pieceOf,
   replaceInJson,
+  replaceInJsonInTurns,
   text,
   toolArguments,
   toolCall,
@@ -163,6 +164,36 @@ t.test('of a text that holds JSON its strings are replaced, in the text', t => {
     'a piece of one is no JSON'
   )
   t.end()
+})
+
+t.test('what is not read as JSON here hides no text by an escape', async t => {
+  const many = `[${'"",'.repeat(70_000)}"\\u005a"]`
+  const deep = `${'['.repeat(300)}"\\u005a"${']'.repeat(300)}`
+  const rows = [
+    ['{"a":"\\u005a', '{"a":"(Z)'],
+    ['{"a":"\\\\u005a \\u005A \\/ \\u0022 \\u000a', '{"a":"\\\\u005a (Z) / \\u0022 \\u000a'],
+    [many, many.replace('\\u005a', '(Z)')],
+    [deep, deep.replace('\\u005a', '(Z)')],
+    ['{"a":"\\u0061', '{"a":"\\u0061']
+  ] as const
+  const replace = (text: string): string => text.replaceAll('Z', '(Z)')
+  for (const [json, expected] of rows) {
+    t.equal(replaceInJson(json, toolArguments, replace), expected, json.slice(0, 40))
+    t.equal(await replaceInJsonInTurns(json, toolArguments, replace), expected, json.slice(0, 40))
+  }
+})
+
+t.test('a large text that holds JSON gets in turns of the event loop what it would get at once', async t => {
+  const places = new PlaceTable({ 'calls[].arguments': toolArguments })
+  const args = JSON.stringify({ list: Array.from({ length: 9000 }, (_, n) => ({ n, text: `x\u00e9${n}` })) })
+  const value = { calls: [{ arguments: args }, { arguments: `${args.slice(0, -1)},"list":"twice"}` }] }
+  const shouted = (text: string): string => text.toUpperCase()
+  let replaced: unknown
+  const turns = await turnsDuring(async () => { replaced = await places.replaceInTurns(value, shouted) })
+  t.ok(turns > 8, `${turns} turns`)
+  t.same(replaced, places.replace(value, shouted))
+  t.equal(await replaceInJsonInTurns(args, toolArguments, text => text), args)
+  t.equal(await replaceInJsonInTurns('"x"', toolArguments, shouted), '"X"')
 })
 
 t.test('a large value gets in turns of the event loop what it would get at once', async t => {
