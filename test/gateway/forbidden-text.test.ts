@@ -1052,6 +1052,167 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
   }
 }
 
+/** What tools of providers were asked and returned, as the protocols of their own say it. */
+const hostedResults: Readonly<Record<'anthropic' | 'responses', Pick<Protocol, 'complete' | 'frames'>>> = {
+  anthropic: (() => {
+    const content = [
+      { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: word } },
+      {
+        type: 'web_search_tool_result',
+        tool_use_id: 'srvtoolu_1',
+        content: [
+          {
+            type: 'web_search_result',
+            url: `https://example.com/${word}`,
+            title: word,
+            encrypted_content: 'eA=='
+          }
+        ]
+      },
+      {
+        type: 'code_execution_tool_result',
+        tool_use_id: 'srvtoolu_2',
+        content: {
+          type: 'code_execution_result',
+          stdout: word,
+          stderr: word,
+          return_code: 0,
+          content: []
+        }
+      },
+      { type: 'text', text: `I read of ${word}.` }
+    ]
+    const message = {
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      content,
+      stop_reason: 'end_turn',
+      stop_sequence: null,
+      usage: { input_tokens: 1, output_tokens: 1 }
+    }
+    const frames = [
+      { type: 'message_start', message: { ...message, content: [], stop_reason: null } },
+      ...content.flatMap((block, index) => [
+        { type: 'content_block_start', index, content_block: block },
+        { type: 'content_block_stop', index }
+      ]),
+      {
+        type: 'message_delta',
+        delta: { stop_reason: 'end_turn', stop_sequence: null },
+        usage: { output_tokens: 1 }
+      },
+      { type: 'message_stop' }
+    ]
+    return {
+      complete: message,
+      frames: frames.map(frame => `event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`)
+    }
+  })(),
+  responses: (() => {
+    const output = [
+      {
+        type: 'web_search_call',
+        id: 'ws_1',
+        status: 'completed',
+        action: { type: 'search', query: word },
+        results: [{ url: `https://example.com/${word}`, title: word }]
+      },
+      {
+        type: 'code_interpreter_call',
+        id: 'ci_1',
+        status: 'completed',
+        container_id: 'c_1',
+        code: `print("${word}")`,
+        outputs: [{ type: 'logs', logs: word }]
+      },
+      {
+        type: 'message',
+        id: 'msg_1',
+        status: 'completed',
+        role: 'assistant',
+        content: [{ type: 'output_text', text: `I read of ${word}.`, annotations: [], logprobs: [] }]
+      }
+    ]
+    const response = {
+      id: 'resp_1',
+      object: 'response',
+      created_at: 1,
+      model: 'm',
+      status: 'completed',
+      output,
+      usage: {
+        input_tokens: 1,
+        input_tokens_details: { cached_tokens: 0 },
+        output_tokens: 1,
+        output_tokens_details: { reasoning_tokens: 0 },
+        total_tokens: 2
+      }
+    }
+    const frames = [
+      { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } },
+      ...output.flatMap((item, index) => [
+        { type: 'response.output_item.added', output_index: index, item: { ...item, status: 'in_progress' } },
+        ...item.type === 'code_interpreter_call'
+          ? ['print("Zan', 'zibar")'].map(delta => ({
+              type: 'response.code_interpreter_call_code.delta',
+              output_index: index,
+              item_id: item.id,
+              delta
+            }))
+          : [],
+        ...item.type === 'message'
+          ? ['I read of Zanzi', 'bar.'].map(delta => ({
+              type: 'response.output_text.delta',
+              output_index: index,
+              content_index: 0,
+              item_id: item.id,
+              delta
+            }))
+          : [],
+        { type: 'response.output_item.done', output_index: index, item }
+      ]),
+      { type: 'response.completed', response }
+    ]
+    return {
+      complete: response,
+      frames: frames.map(
+        (frame, at) => `event: ${frame.type}\ndata: ${JSON.stringify({ ...frame, sequence_number: at })}\n\n`
+      )
+    }
+  })()
+}
+
+for (const [kind, stageOf] of Object.entries(kinds)) {
+  t.test(`${kind}: what tools of a provider were asked and returned is masked, in every dialect`, async t => {
+    for (const [id, results] of Object.entries(hostedResults)) {
+      const protocol = { ...protocols[id as keyof typeof hostedResults], ...results } // its own key
+      const upstream = await fakeUpstream(scriptOf(protocol))
+      t.teardown(upstream.close)
+      const api = await testGateway(t, {
+        providers: [{ ...protocol.provider(upstream.url), id }],
+        stages: [await stageOf(t, 'mask')]
+      })
+      for (const [name, { path, request, textsOf }] of Object.entries(dialects)) {
+        for (const stream of [false, true]) {
+          const title = `${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}`
+          const asked = takenBy(protocol, request(modelAt(id, protocol), 'there'))
+          const answer = await api.post(path, { ...asked, stream })
+          const text = await answer.text()
+          t.equal(answer.status, 200, `${title}: ${text.slice(0, 500)}`)
+          for (const one of [text, ...textsOf(stream ? messagesIn(text) : [JSON.parse(text) as Json])]) {
+            t.notOk(holdsWord(one), `${title}: ${one.slice(0, 800)}`)
+          }
+          t.ok(text.includes('[island]'), title)
+          const ownResult = { anthropic: 'messages', responses: 'responses' }[id]
+          if (name === ownResult) t.match(text, /(?:stdout|logs)":\s*"\[island\]/, title)
+        }
+      }
+    }
+  })
+}
+
 t.test('an answer that has a member twice is given without the one that nobody has seen', async t => {
   const hidden = (text: string): string => `"${text}":"Zanzibar","${text}":"there"`
   const message = `{"id":"m","type":"message","role":"assistant","model":"m",${hidden('x_new')},"content":[{"type":"text",${hidden('text')}}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`

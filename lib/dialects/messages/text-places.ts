@@ -14,6 +14,7 @@ import {
   toolCall,
   toolResult,
   anyWord,
+  unlistedPiece,
   unseen,
   type Places,
   type TextPlace
@@ -40,7 +41,37 @@ const marks: Places = {
 function messageBlocks (path: string): Places {
   return {
     ...blocks(path, text),
-    ...blocks(`${path}[](tool_result|mcp_tool_result).content`, toolResult)
+    ...blocks(`${path}[](tool_result|mcp_tool_result).content`, toolResult),
+    ...providerResult(`${path}[](${providerResults}).content`)
+  }
+}
+
+/**
+ * The results of tools that Anthropic runs.
+ *
+ * @see https://platform.claude.com/docs/en/api/messages
+ */
+const providerResults = [
+  'web_search_tool_result',
+  'web_fetch_tool_result',
+  'code_execution_tool_result',
+  'bash_code_execution_tool_result',
+  'text_editor_code_execution_tool_result',
+  'tool_search_tool_result',
+  'advisor_tool_result'
+].join('|')
+
+/** One of these results, or a list of them: all of it is text, but for what the lines say. */
+function providerResult (path: string): Places {
+  return {
+    [`${path}.**`]: toolResult,
+    [`${path}.error_code`]: anyWord,
+    [`${path}.file_type`]: anyWord,
+    [`${path}.tool_references[].tool_name`]: name,
+    [`${path}.url`]: { ...toolResult, base64: 'in_url' },
+    [`${path}[].url`]: { ...toolResult, base64: 'in_url' },
+    [`${path}.content.source.data`]: media,
+    [`${path}.content.source(text).data`]: toolResult
   }
 }
 
@@ -57,16 +88,21 @@ function blocks (path: string, said: TextPlace): Places {
     [`${path}[](document).source.content[].source.url`]: address,
     [`${path}[](document).title`]: said,
     [`${path}[](document).context`]: said,
+    [`${path}[](search_result).source`]: said,
+    [`${path}[](search_result).title`]: said,
+    [`${path}[](search_result).content[].text`]: said,
     [`${path}[](tool_reference).tool_name`]: name,
     [`${path}[](thinking).thinking`]: fixed,
     [`${path}[](redacted_thinking).data`]: unseen('only the provider can read it'),
     [`${path}[].id`]: id,
     [`${path}[].tool_use_id`]: id,
+    [`${path}[].caller.tool_id`]: id,
     [`${path}[](tool_use|server_tool_use|mcp_tool_use).name`]: name,
     [`${path}[](tool_use|server_tool_use|mcp_tool_use).input.**`]: toolCall,
     [`${path}[].citations[].cited_text`]: said,
     [`${path}[].citations[].title`]: said,
     [`${path}[].citations[].document_title`]: said,
+    [`${path}[].citations[].source`]: said,
     [`${path}[].citations[].url`]: address
   }
 }
@@ -129,6 +165,7 @@ export const messagesFrameTexts = new PlaceTable({
       path === '' ? [] : [[start + path.slice('[]'.length), place]]
     )
   ),
+  [`${delta}.**`]: unlistedPiece,
   [`${delta}(text_delta).text`]: pieceOf(text),
   [`${delta}(thinking_delta).thinking`]: pieceOf(fixed),
   [`${delta}(input_json_delta).partial_json`]: pieceOf(toolArguments),

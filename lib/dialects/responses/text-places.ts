@@ -17,6 +17,7 @@ import {
   toolCall,
   toolResult,
   anyWord,
+  unlistedPiece,
   unseen,
   type Places,
   type TextPlace
@@ -32,6 +33,7 @@ const anywhere: Places = {
   ...kindWords,
   '**.encrypted_content': unseen('only the provider can read it'),
   '**.file_id': unseen('the id of a file at the provider'),
+  '**.container_id': unseen('the id of a container at the provider'),
   '**.id': id,
   '**.call_id': id,
   '**.item_id': id,
@@ -80,6 +82,7 @@ function item (path: string): Places {
     [`${path}(mcp_list_tools).tools[].annotations.**`]: freeText,
     [`${path}(mcp_list_tools).error`]: text,
     [`${path}(web_search_call).action.**`]: toolCall,
+    [`${path}(web_search_call).results.**`]: toolResult,
     [`${path}(file_search_call).queries[]`]: toolCall,
     [`${path}(file_search_call).results.**`]: toolResult,
     [`${path}(file_search_call).results[].attributes.**`]: freeResult,
@@ -88,6 +91,11 @@ function item (path: string): Places {
     [`${path}(image_generation_call).result`]: media,
     [`${path}(image_generation_call).revised_prompt`]: text,
     [`${path}(local_shell_call|shell_call|computer_call).action.**`]: toolCall,
+    [`${path}(computer_call).actions.**`]: toolCall,
+    [`${path}(computer_call).pending_safety_checks[].message`]: text,
+    [`${path}(computer_call_output).output.image_url`]: { ...toolResult, base64: 'in_url' },
+    [`${path}(computer_call_output).acknowledged_safety_checks[].message`]: text,
+    [`${path}(tool_search_call).arguments.**`]: toolCall,
     [`${path}(apply_patch_call).operation.**`]: toolCall,
     [`${path}(local_shell_call_output|shell_call_output|apply_patch_call_output).output.**`]: toolResult
   }
@@ -195,7 +203,7 @@ const responsesFrameTexts = new PlaceTable({
       path === '' ? [] : [[`part${path.slice('[]'.length)}`, place]]
     )
   ),
-  delta: pieceOf(fixed), // of events that are not known
+  'delta.**': unlistedPiece,
   '(response.output_text.delta|response.refusal.delta).delta': pieceOf(text),
   '(response.output_text.done).text': text,
   '(response.refusal.done).refusal': text,
@@ -210,6 +218,13 @@ const responsesFrameTexts = new PlaceTable({
   '(response.custom_tool_call_input.done).input': toolCall,
   '(response.code_interpreter_call_code.delta).delta': pieceOf(toolCall),
   '(response.code_interpreter_call_code.done).code': toolCall,
+  '(response.shell_call_command.added|response.shell_call_command.done).command': toolCall,
+  '(response.shell_call_command.delta).delta': pieceOf(toolCall),
+  '(response.shell_call_output_content.delta).delta.stdout': pieceOf(toolResult, 'stdout'),
+  '(response.shell_call_output_content.delta).delta.stderr': pieceOf(toolResult, 'stderr'),
+  '(response.shell_call_output_content.done).output.**': toolResult,
+  '(response.apply_patch_call_operation_diff.delta).delta': pieceOf(toolCall),
+  '(response.apply_patch_call_operation_diff.done).diff': toolCall,
   '(response.image_generation_call.partial_image).partial_image_b64': media,
   name,
   obfuscation: unseen('random characters'),
@@ -220,12 +235,18 @@ const responsesFrameTexts = new PlaceTable({
 /** A text is that of a part of an item; all end with the response. */
 const responsesTextOf: DirectTexts['textOf'] = (
   type,
-  { output_index: index, item_id: id, content_index: content, summary_index: summary }
+  {
+    output_index: index,
+    item_id: id,
+    content_index: content,
+    summary_index: summary,
+    command_index: command
+  }
 ) => {
   const item = `${textOfValue(index ?? id)};`
   if (/^response\.(?:completed|incomplete|failed|cancelled)$/.test(type)) return { key: '', ends: '' }
   if (type === 'response.output_item.done') return { key: '', ends: item }
-  const part = `${item}${textOfValue(content ?? summary)};`
+  const part = `${item}${textOfValue(content ?? summary ?? command)};`
   if (type.endsWith('part.done')) return { key: '', ends: part }
   const key = part + type.replace(/\.(?:delta|done)$/, ';')
   return { key, ends: type.endsWith('.done') ? key : undefined }

@@ -74,6 +74,124 @@ t.test('what a tool server returned is the result of a tool, in requests and ans
   t.end()
 })
 
+/** What tools of the provider return, with a text in each place that holds one, and how many there are. */
+const providerResults: ReadonlyArray<
+  readonly [type: string, content: (said: string) => unknown, texts: number]
+> = [
+  [
+    'web_search_tool_result',
+    said => [
+      {
+        type: 'web_search_result',
+        url: `https://example.com/${said}`,
+        title: said,
+        encrypted_content: 'island',
+        page_age: said
+      }
+    ],
+    3
+  ],
+  ['web_search_tool_result', () => ({ type: 'web_search_tool_result_error', error_code: 'unavailable' }), 0],
+  [
+    'web_fetch_tool_result',
+    said => ({
+      type: 'web_fetch_result',
+      url: `https://example.com/${said}`,
+      retrieved_at: said,
+      content: {
+        type: 'document',
+        source: { type: 'text', media_type: 'text/plain', data: said },
+        title: said,
+        citations: { enabled: true }
+      }
+    }),
+    4
+  ],
+  [
+    'web_fetch_tool_result',
+    said => ({
+      type: 'web_fetch_result',
+      content: {
+        type: 'document',
+        source: { type: 'base64', media_type: 'application/pdf', data: 'island' },
+        title: said
+      }
+    }),
+    1
+  ],
+  [
+    'code_execution_tool_result',
+    said => ({
+      type: 'code_execution_result',
+      stdout: said,
+      stderr: said,
+      return_code: 0,
+      content: [{ type: 'code_execution_output', file_id: 'island' }]
+    }),
+    2
+  ],
+  [
+    'code_execution_tool_result',
+    said => ({ type: 'encrypted_code_execution_result', encrypted_stdout: 'island', stderr: said }),
+    1
+  ],
+  ['bash_code_execution_tool_result', said => ({ type: 'bash_code_execution_result', stdout: said }), 1],
+  [
+    'text_editor_code_execution_tool_result',
+    said => ({ type: 'text_editor_code_execution_view_result', file_type: 'text', content: said }),
+    1
+  ],
+  [
+    'text_editor_code_execution_tool_result',
+    said => ({ type: 'text_editor_code_execution_str_replace_result', lines: [said, said] }),
+    2
+  ],
+  [
+    'tool_search_tool_result',
+    said => ({ type: 'tool_search_tool_result_error', error_code: 'unavailable', error_message: said }),
+    1
+  ],
+  [
+    'tool_search_tool_result',
+    () => ({
+      type: 'tool_search_tool_search_result',
+      tool_references: [{ type: 'tool_reference', tool_name: 'island' }]
+    }),
+    0
+  ],
+  ['advisor_tool_result', said => ({ type: 'advisor_result', text: said }), 1],
+  ['advisor_tool_result', () => ({ type: 'advisor_redacted_result', encrypted_content: 'island' }), 0]
+]
+
+t.test('what a tool of the provider returned is masked, but for what only the provider can read', t => {
+  for (const [type, content, texts] of providerResults) {
+    const block = (said: string): object => ({ type, tool_use_id: 'island', content: content(said) })
+    const rows = [
+      [
+        (said: string) => ({ messages: [{ role: 'assistant', content: [block(said)] }] }),
+        messagesRequestTexts
+      ],
+      [(said: string) => ({ content: [block(said)] }), messagesAnswerTexts],
+      [
+        (said: string) => ({ type: 'content_block_start', index: 0, content_block: block(said) }),
+        messagesFrameTexts
+      ]
+    ] as const
+    for (const [value, places] of rows) {
+      let replaced = 0
+      const masked = places.replace<unknown>(value('an island'), (text, { kind, part }) => {
+        if (!text.includes('island')) return text
+        t.same([kind, part], ['text', 'tool_result'], text)
+        replaced++
+        return text.replace('an island', '[place]')
+      })
+      t.same(masked, value('[place]'), type)
+      t.equal(replaced, texts, type)
+    }
+  }
+  t.end()
+})
+
 t.test('no name of a property hides a text of a tool', t => {
   const tool = {
     name: 'f',

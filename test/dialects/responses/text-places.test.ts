@@ -82,6 +82,105 @@ t.test('what a tool of the caller is to do is text of a call', t => {
   t.end()
 })
 
+/** What tools of the provider are asked and return, and how many texts are in it. */
+const providerItems: ReadonlyArray<readonly [item: (said: string) => object, texts: number]> = [
+  [
+    said => ({
+      type: 'web_search_call',
+      action: { type: 'search', query: said, sources: [{ type: 'url', url: `https://example.com/${said}` }] },
+      results: [{ url: `https://example.com/${said}`, title: said, snippet: said }]
+    }),
+    5
+  ],
+  [
+    said => ({
+      type: 'file_search_call',
+      queries: [said],
+      results: [{ file_id: 'island', filename: said, text: said, score: 1, attributes: { where: said } }]
+    }),
+    4
+  ],
+  [
+    said => ({
+      type: 'code_interpreter_call',
+      container_id: 'island',
+      code: said,
+      outputs: [{ type: 'logs', logs: said }, { type: 'image', url: `https://example.com/${said}` }]
+    }),
+    3
+  ],
+  [said => ({ type: 'image_generation_call', result: 'island', revised_prompt: said }), 1],
+  [
+    said => ({
+      type: 'shell_call_output',
+      output: [{ stdout: said, stderr: said, outcome: { type: 'exit', exit_code: 0 } }]
+    }),
+    2
+  ],
+  [said => ({ type: 'computer_call', actions: [{ type: 'type', text: said }] }), 1],
+  [said => ({ type: 'computer_call', pending_safety_checks: [{ id: 'island', message: said }] }), 1],
+  [
+    () => ({
+      type: 'computer_call_output',
+      output: { type: 'computer_screenshot', image_url: 'data:image/png;base64,island' }
+    }),
+    0
+  ],
+  [said => ({ type: 'tool_search_call', arguments: { query: said } }), 1],
+  [() => ({ type: 'reasoning', summary: [], encrypted_content: 'island' }), 0],
+  [() => ({ type: 'compaction', encrypted_content: 'island' }), 0]
+]
+
+t.test('what a tool of the provider is asked and returns is masked, but for what only it can read', t => {
+  for (const [item, texts] of providerItems) {
+    const rows = [
+      [(said: string) => ({ input: [item(said)] }), responsesRequestTexts],
+      [(said: string) => [item(said)], responsesItemTexts],
+      [(said: string) => ({ output: [item(said)] }), answer],
+      [(said: string) => ({ type: 'response.output_item.done', output_index: 0, item: item(said) }), frames],
+      [
+        (said: string) => ({ type: 'response.completed', response: { output: [item(said)] } }),
+        frames
+      ]
+    ] as const
+    for (const [value, places] of rows) {
+      let replaced = 0
+      const masked = places.replace<unknown>(value('an island'), (text, { kind }) => {
+        if (!text.includes('island')) return text
+        t.equal(kind, 'text', JSON.stringify(item(text)))
+        replaced++
+        return text.replace('an island', '[place]')
+      })
+      t.same(masked, value('[place]'))
+      t.equal(replaced, texts, JSON.stringify(item('')))
+    }
+  }
+  t.end()
+})
+
+t.test('what a shell reads and says, and what a patch changes, is masked in the events of a stream', t => {
+  const type = (name: string): string => `response.${name}`
+  const rows: ReadonlyArray<(said: string) => object> = [
+    command => ({ type: type('shell_call_command.added'), command_index: 0, command }),
+    delta => ({ type: type('shell_call_command.delta'), command_index: 0, delta }),
+    command => ({ type: type('shell_call_command.done'), command_index: 0, command }),
+    stdout => ({ type: type('shell_call_output_content.delta'), command_index: 0, delta: { stdout } }),
+    stderr => ({ type: type('shell_call_output_content.delta'), command_index: 0, delta: { stderr } }),
+    stdout => ({ type: type('shell_call_output_content.done'), command_index: 0, output: [{ stdout }] }),
+    delta => ({ type: type('apply_patch_call_operation_diff.delta'), delta }),
+    diff => ({ type: type('apply_patch_call_operation_diff.done'), diff })
+  ]
+  for (const row of rows) {
+    t.same(frames.replace(row('bad'), text => text === 'bad' ? 'good' : text), row('good'))
+  }
+  const place = { output_index: 1, item_id: 'sh_1' }
+  const commands = [0, 1].map(command => textOf(type('shell_call_command.delta'), {
+    ...place, command_index: command
+  }).key)
+  t.equal(new Set(commands).size, 2, 'each command is a text of its own')
+  t.end()
+})
+
 t.test('what reads for sense sees of an answer what the model says', t => {
   const content = [{ type: 'output_text', text: 'Hello', annotations: [], logprobs: [] }]
   const item = {
