@@ -70,6 +70,7 @@ t.test('the examples of embedding compile against the public modules', async t =
         noEmit: true,
         incremental: false,
         rootDir: root,
+        outDir: join(dir, 'out'), // with that of the project its sources are checked, not its declarations
         verbatimModuleSyntax: false, // types are imported as values are
         noUncheckedIndexedAccess: false // not a part of `strict`
       },
