@@ -29,7 +29,7 @@ async function cachingProvider (
   return { upstream, hits: () => hits }
 }
 
-const [sessions, turns] = [16, 40]
+const [sessions, turns] = [16, 16]
 
 /**
  * Runs the conversations of agents, each turn over the next of two gateways, of which others take the place
@@ -88,7 +88,8 @@ t.test('two accounts by weight have the hits of one, on two gateways and after a
 t.test('an account that rests loses its own sessions alone, and has them back afterwards', async t => {
   let turn = 0
   // a gateway that was started anew knows nothing of the limit
-  const accounts = [await cachingProvider(t), await cachingProvider(t, () => turn >= 10 && turn < turns / 2)]
+  const isLimited = (): boolean => turn >= turns / 4 && turn < turns / 2
+  const accounts = [await cachingProvider(t), await cachingProvider(t, isLimited)]
   const routes: Settings['routes'] = [
     { name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted' }
   ]
@@ -104,9 +105,9 @@ t.test('an account that rests loses its own sessions alone, and has them back af
   t.equal(new Set(owners).size, 2)
   for (const models of used) {
     const [owner = ''] = models
-    t.same(new Set(models.slice(0, 10)), new Set([owner]))
+    t.same(new Set(models.slice(0, turns / 4)), new Set([owner]))
     t.same(
-      new Set(models.slice(10, turns / 2)),
+      new Set(models.slice(turns / 4, turns / 2)),
       new Set(['account0/m']),
       'those of the other stay where they were'
     )

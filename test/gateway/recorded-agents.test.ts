@@ -7,7 +7,7 @@ import { PrefixCache, recordedAgents } from '../support/recorded-agents.ts'
 import { eventStream, fakeUpstream } from '../support/upstream.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
-const [sessions, turns] = [4, 40]
+const [sessions, turns] = [4, 24]
 
 for (const [name, agent] of Object.entries(recordedAgents)) {
   const kind = name === 'Codex' ? 'openai' : 'anthropic'
