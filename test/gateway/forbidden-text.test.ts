@@ -309,6 +309,7 @@ async function sayWhose (t: Test, { send }: Started, kind: string): Promise<numb
     ['/v1/responses', { model: 'chat/m', input: 'hi', safety_identifier: word, metadata: { [name]: 'a' } }],
     ['/v1/embeddings', { model: 'openai/m', input: 'hi', user: word }, whose],
     ['/v1/chat/completions', { ...question, tags: [word] }],
+    ['/v1/chat/completions', { ...question, tags: [word], deferred: true }],
     ['/v1/chat/completions', { ...question, metadata: { tags: [word] } }],
     ['/v1/chat/completions', { ...question, metadata: { a: { b: ['x'.repeat(600), word] } } }],
     ['/v1/messages', { ...question, max_tokens: 9, metadata: { user_id: word, tags: [word], a: [word] } }],

@@ -137,7 +137,7 @@ export const chatRequestTexts = new PlaceTable({
   prompt_cache_retention: anyWord,
   'cache.**': unseen('compared here, and not sent'),
   'fallbacks.**': unseen('names of models'),
-  'tags.**': unseen('seen where the call has them'),
+  'tags.**': text,
   'handoff_config.**': idle
 })
 

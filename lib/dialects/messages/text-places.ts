@@ -130,7 +130,7 @@ export const messagesRequestTexts = new PlaceTable({
   'stop_sequences[]': text,
   'cache.**': unseen('compared here, and not sent'),
   'fallbacks.**': unseen('names of models'),
-  'tags.**': unseen('seen where the call has them'),
+  'tags.**': text,
   'guardrails.**': unseen('names of stages'),
   'metadata.user_id': text
 })

@@ -145,7 +145,7 @@ const repeated: Places = {
   prompt_cache_retention: anyWord,
   'cache.**': unseen('compared here, and not sent'),
   'fallbacks.**': unseen('names of models'),
-  'tags.**': unseen('seen where the call has them'),
+  'tags.**': text,
   service_tier: word,
   truncation: anyWord
 }

@@ -12,7 +12,7 @@ export const completionRequestTexts = new PlaceTable({
   ...modelTexts, prompt: text, 'prompt[]': text, suffix: text, stop: text, 'stop[]': text, user: text,
   'cache.**': unseen('compared here, and not sent'),
   'fallbacks.**': unseen('names of models'),
-  'tags.**': unseen('seen where the call has them')
+  'tags.**': text
 })
 
 export const completionPrintedTexts: DirectTexts = {
