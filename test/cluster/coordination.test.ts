@@ -13,6 +13,7 @@ import {
   countRecords,
   degradedParts,
   nothingLost,
+  secondUnderLoad,
   startCallers,
   stopNode,
   type Cluster,
@@ -119,7 +120,7 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
     }
   )
 
-  await t.test('a key that is revoked at one is refused by all', async t => {
+  await t.test('a key that is revoked at one is refused by all within a second', async t => {
     const database = await openDatabase(place)
     t.teardown(database.close)
     const keys = await openKeyStore(database, [])
@@ -140,7 +141,9 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
       headers: { authorization: `Bearer ${secret}` }
     })
     t.equal(answer.status, 200)
+    const startMs = performance.now()
     await until(async () => await all(401), 'the revocation')
+    t.ok(performance.now() - startMs < secondUnderLoad())
   })
 
   await t.test('what fails for one is known to the others before they call it', async t => {
@@ -394,7 +397,7 @@ t.test('two gateways that count together', { skip, timeout: 120_000 }, async t =
   )
 
   await t.test(
-    'what calls held whose gateway is killed is free soon after the next start',
+    'what calls held whose gateway is killed is free within five seconds of the next start',
     async t => {
       const ask = async (node: Node, key: string): Promise<number> =>
         (await chat(node.url, 'x', { key, body: { max_completion_tokens: 4 } })).status
@@ -407,6 +410,7 @@ t.test('two gateways that count together', { skip, timeout: 120_000 }, async t =
       await kill(nodes[0])
       t.same(await Promise.all(cut), [0, 0])
       nodes[0] = await cluster.start('one')
+      const startMs = performance.now()
       // Of the budget all that the call had reserved is on record, and leaves too little for another one.
       for (const [key, wanted] of [
         ['key-of-one-place', 200],
@@ -414,6 +418,8 @@ t.test('two gateways that count together', { skip, timeout: 120_000 }, async t =
       ] as const) {
         await until(async () => (await ask(nodes[1], key)) === wanted, `${wanted} for ${key}`, 30_000)
       }
+      const tookMs = performance.now() - startMs
+      t.ok(tookMs < 5 * secondUnderLoad(), `${Math.round(tookMs)} ms`)
       t.equal(await spent('configured:little'), 2_400_000)
     }
   )

@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { allRounds } from '../support/rounds.ts'
 import { chatAnswer, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
@@ -29,7 +30,7 @@ async function cachingProvider (
   return { upstream, hits: () => hits }
 }
 
-const [sessions, turns] = [16, 16]
+const [sessions, turns] = [16, allRounds ? 40 : 16]
 
 /**
  * Runs the conversations of agents, each turn over the next of two gateways, of which others take the place

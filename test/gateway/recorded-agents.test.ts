@@ -3,11 +3,12 @@
 import t from 'tap'
 import { objectOf } from '../../lib/json/guards.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { allRounds } from '../support/rounds.ts'
 import { PrefixCache, recordedAgents } from '../support/recorded-agents.ts'
 import { eventStream, fakeUpstream } from '../support/upstream.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
-const [sessions, turns] = [4, 24]
+const [sessions, turns] = [4, allRounds ? 40 : 24]
 
 for (const [name, agent] of Object.entries(recordedAgents)) {
   const kind = name === 'Codex' ? 'openai' : 'anthropic'

@@ -1,6 +1,7 @@
 /** Gateways as processes of their own on one store, and callers that note which answers they got. */
 
 import { writeFileSync, mkdirSync } from 'node:fs'
+import { availableParallelism, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
 import { startGateway, type Running } from './headgate.ts'
@@ -196,4 +197,9 @@ export async function stopNode (node: Node): Promise<void> {
 export async function degradedParts ({ url }: Node): Promise<string[]> {
   const answer = await fetch(`${url}/health`, { headers: { authorization: `Bearer ${clusterKey}` } })
   return (await answer.json() as { degraded?: string[] }).degraded ?? []
+}
+
+/** Returns the milliseconds that a second's promise may take on a machine with other work. */
+export function secondUnderLoad (): number {
+  return 1000 * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
 }
