@@ -1,7 +1,7 @@
 import { pipeline, type Handler } from './pipeline.ts'
 import { KeyStatus } from '../schemas/key-status.ts'
 import { steadyNow } from '../lib/async/steady-clock.ts'
-import { attribute } from '../lib/validation/attribution.ts'
+import { noteAttribution } from '../lib/validation/attribution.ts'
 import { projectNamesOf } from '../lib/core/key.ts'
 import { unknownCaller } from '../lib/core/record.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
@@ -41,7 +41,7 @@ export async function keyStatusOf (
   { key, record, headers }: AuthedCall
 ): Promise<KeyStatus> {
   const caller = { ...unknownCaller, digestEndUser: record.digestEndUser }
-  attribute(undefined, { headers, record: caller })
+  noteAttribution(undefined, { headers, record: caller })
   const named = await namedBudgets?.partiesOf(
     { key, record: caller }, steadyNow(), { mayBeAnonymous: true }
   ) ?? []

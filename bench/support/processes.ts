@@ -49,7 +49,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 
 /** @param ready asks whether it answers; polled until it does */
 export async function start (command: Command, ready: () => Promise<boolean>): Promise<Started> {
-  const { file, args, env, output = '/dev/null', maxStartMs = 20_000, messages = false } = command
+  const { file, args, env, output = '/dev/null', maxStartMs = 60_000, messages = false } = command
   const pin = pinned ? ['taskset', '-c', command.cores.join(',')] : []
   const [run = file, ...rest] = [...pin, file, ...args]
   const log = openSync(output, 'a')

@@ -5,7 +5,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { cutName, isSlowRequest } from '../core/record.ts'
+import { cutName, needsTurns } from '../core/record.ts'
 import { ProviderFailure, invalidResponse, usageOfError, withUsage } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -103,7 +103,7 @@ export function sendRequest<R, E extends AnyEvent> (
       trace: span?.headers(provider.propagate ?? 'none')
     }).then(response => openResponse(response, call, input, target))
   }
-  if (isSlowRequest(call.record)) {
+  if (needsTurns(call.record)) {
     return yieldFairly()
       .then(() => adapter.request(input))
       .then(request => yieldFairly().then(() => send(request)))

@@ -452,14 +452,14 @@ export function requestBytes ({
  * Each step of a larger request runs in its own turn of the event loop. Checking, translating and printing
  * one of 60,000 values take 10 to 30 ms each, the first time.
  */
-export const slowRequestBytes = 256 * 1024
+export const oneTurnBytes = 256 * 1024
 
 /** Returns true for a request so large that each step of it runs in its own turn of the event loop. */
-export function isSlowRequest (record: Pick<CallRecord, 'bodyBytes' | 'storedInputBytes'>): boolean {
-  return requestBytes(record) > slowRequestBytes
+export function needsTurns (record: Pick<CallRecord, 'bodyBytes' | 'storedInputBytes'>): boolean {
+  return requestBytes(record) > oneTurnBytes
 }
 
-/** Slow requests from this size on are large: copying 60 MB takes 50 ms, and looking through them 100. */
+/** Copying 60 MB takes 50 ms, and looking through them 100. */
 const largeRequestBytes = 1024 * 1024
 
 /** Returns true for a request that is printed in turns of the event loop, and whose text is not kept. */

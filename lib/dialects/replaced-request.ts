@@ -1,4 +1,4 @@
-import { attributeAgain } from '../validation/attribution.ts'
+import { renewAttribution } from '../validation/attribution.ts'
 import { refine, type RoutedCall } from '../core/call.ts'
 import { isLargeRequest } from '../core/record.ts'
 import { spliceStrings } from '../json/splice-strings.ts'
@@ -22,7 +22,7 @@ export function withRequest<R extends object> (
     const body = replaced === undefined ? given?.() : undefined
     return replaced ??= body && replacedBody(body, before, request)
   }
-  attributeAgain(before, request, call)
+  renewAttribution(before, request, call)
   // What a project keeps is what is left. A large one would be printed at once for it.
   call.record.bodies?.takeRequest(
     isLargeRequest(call.record) ? [] : [Buffer.from(callerBody()?.text() ?? JSON.stringify(request))]

@@ -6,7 +6,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
-import { slowRequestBytes, type CallRecord } from '../core/record.ts'
+import { oneTurnBytes, type CallRecord } from '../core/record.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { shorten } from '../text/shorten.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -340,7 +340,7 @@ export interface BodyLimits {
  */
 export function parseBody (pieces: readonly Buffer[], limits: BodyLimits, media?: MediaStrings): ParsedBody {
   const sizeBytes = pieces.reduce((sum, { length }) => sum + length, 0)
-  if (sizeBytes > slowRequestBytes) return { value: parseLarge(pieces, limits, media) }
+  if (sizeBytes > oneTurnBytes) return { value: parseLarge(pieces, limits, media) }
   const [first] = pieces
   const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
   // Decoding leniently would send the model something else.

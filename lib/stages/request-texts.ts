@@ -1,7 +1,7 @@
 /** Has configured stages look at a request, and replaces what they find, before it is sent. */
 
 import { replaceNames } from '../validation/attribution.ts'
-import { isSlowRequest } from '../core/record.ts'
+import { needsTurns } from '../core/record.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
 import { replaceInTurns } from '../guards/replace-in-turns.ts'
 import { TextFilters, altersAnswer, type TextLayer, type TextStages } from '../guards/text-filter.ts'
@@ -102,7 +102,7 @@ function replaceBy<R> (
   const filters = new TextFilters(layer, call, 'request')
   if (filters.isEmpty) return call
   try {
-    return isSlowRequest(call.record)
+    return needsTurns(call.record)
       ? replaceInTurns(call, filters, replaceTexts, () => call.signal.throwIfAborted()).catch(failed)
       : replaceTexts(call, filters.replace)
   } catch (error) {

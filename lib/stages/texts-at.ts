@@ -1,4 +1,4 @@
-import { attributeAgain } from '../validation/attribution.ts'
+import { renewAttribution } from '../validation/attribution.ts'
 import { extend, refine, type RoutedCall } from '../core/call.ts'
 import { property } from '../json/guards.ts'
 import { text, type PlaceTable, type ReplaceText } from '../json/place-table.ts'
@@ -13,7 +13,7 @@ export function textsAt<R extends object> (places: PlaceTable): RequestTexts<R> 
     replaceTexts: (call: RoutedCall<R>, replace) => {
       const request = places.replace(call.request, replace)
       if (request === call.request) return call
-      attributeAgain(call.request, request, call)
+      renewAttribution(call.request, request, call)
       // a project keeps the text without what was replaced
       call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(request))])
       return refine(call, { request })
@@ -34,7 +34,7 @@ export function formTextsAt<R extends object> (fields: ReadonlyArray<keyof R & s
       const others = entries.map(([name, value]) => replacedField(value, names.has(name), replace))
       if (others.every((other, at) => other === entries[at]?.[1])) return call
       const request = Object.fromEntries(entries.map(([name], at) => [name, others[at]]))
-      attributeAgain(call.request, request, call)
+      renewAttribution(call.request, request, call)
       // a project keeps the text without what was replaced
       call.record.bodies?.takeForm(formOf(request))
       return extend(call, { request: request as R }) // the same fields

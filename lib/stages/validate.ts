@@ -9,8 +9,8 @@
 
 import type { Static, TSchema } from 'typebox'
 import { refine, type AuthedCall, type ValidCall } from '../core/call.ts'
-import { attribute } from '../validation/attribution.ts'
-import { isSlowRequest } from '../core/record.ts'
+import { noteAttribution } from '../validation/attribution.ts'
+import { needsTurns } from '../core/record.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { GatewayError, ValidationError, type ValidationDetail } from '../core/errors.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
@@ -42,9 +42,9 @@ export function validate<S extends TSchema> (
   const check = bodyCheck(schema)
   return map(call => call.body().then(body => {
     // the check has just shown that it is one
-    const request = withoutNulls(check(attribute(body, call))) as WithoutNulls<Static<S>>
+    const request = withoutNulls(check(noteAttribution(body, call))) as WithoutNulls<Static<S>>
     const valid = refine(call, { request })
-    return isSlowRequest(call.record) ? yieldFairly().then(() => valid) : valid
+    return needsTurns(call.record) ? yieldFairly().then(() => valid) : valid
   }))
 }
 
@@ -83,7 +83,7 @@ export function validateForm<S extends TSchema> (
     if (!isForm(form)) {
       throw new GatewayError('unsupported_media_type', { message: 'Send the body as multipart/form-data.' })
     }
-    attribute(form.fields, call)
+    noteAttribution(form.fields, call)
     const { values, request, faults } = parseFormFields(schema, form)
     if (faults.length > 0 || !matches(values)) {
       // A field that could not be read is reported already; its absence is not another fault.

@@ -31,6 +31,7 @@ usage:
     gone: {directory: gone}
     here: {directory: .}
     cloud: {s3: {endpoint: '${bucket.url}', bucket: records, access_key: env:OIDC, secret_key: env:OIDC}}
+tools: {connect_ms: 60000}
 mcp_servers:
   a/gone: {url: 'http://127.0.0.1:1/mcp'}
   a/exits: {command: '${process.execPath}', args: [server.mjs]}

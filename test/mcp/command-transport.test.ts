@@ -134,7 +134,7 @@ t.test('an answer in another envelope is read, or a failure at once', async t =>
 t.test(
   'a process that does not say which revision it speaks is used as one of an earlier revision',
   async t => {
-    const tools = await start(t, { envelope: { 'server/discover': { error: 'unknown method' } } }, 1500)()
+    const tools = await start(t, { envelope: { 'server/discover': { error: 'unknown method' } } }, 6000)()
     t.equal((await call(tools, 'count')).text, 'counted')
   }
 )

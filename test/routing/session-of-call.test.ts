@@ -1,5 +1,5 @@
 import t from 'tap'
-import { attribute } from '../../lib/validation/attribution.ts'
+import { noteAttribution } from '../../lib/validation/attribution.ts'
 import { unknownCaller } from '../../lib/core/record.ts'
 import { orderForCall, orderRoutes } from '../../lib/models/route-strategies.ts'
 import { CredentialPool } from '../../lib/routing/credential-pool.ts'
@@ -93,7 +93,7 @@ for (const [name, { requests }] of Object.entries(recordedAgents)) {
         const named = Object.entries(headers).map(([header, value]) =>
           [header, value.replace('THE-SESSION', `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`)])
         const record = { ...unknownCaller }
-        attribute(body, { headers: Object.fromEntries(named) as Record<string, string>, record })
+        noteAttribution(body, { headers: Object.fromEntries(named) as Record<string, string>, record })
         return firstOf(sessionOf({ session: record.session ?? '' }), even)
       })
       if (number < 200) t.equal(new Set(firsts).size, 1)

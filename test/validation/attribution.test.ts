@@ -1,6 +1,6 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { attribute, attributeAgain, replaceNames } from '../../lib/validation/attribution.ts'
+import { noteAttribution, renewAttribution, replaceNames } from '../../lib/validation/attribution.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { sandbox } from '../support/weather-conversation.ts'
 import { fakeUpstream } from '../support/upstream.ts'
@@ -13,7 +13,7 @@ const id = '0b7f1d3c-0a51-4a0e-9a52-2f3a3d1f6b7a'
 function attributed (body: unknown, headers: Record<string, string> = {}, tags?: readonly string[]) {
   const record = new CallRecord('chat')
   record.tags = tags
-  const left = attribute(body, { headers, record })
+  const left = noteAttribution(body, { headers, record })
   return { left, record }
 }
 
@@ -21,7 +21,7 @@ function attributed (body: unknown, headers: Record<string, string> = {}, tags?:
 function attributedWhole (metadata: unknown) {
   const record = new CallRecord('chat')
   record.acceptsAnyMetadata = true
-  return { left: attribute({ metadata }, { headers: {}, record }), record }
+  return { left: noteAttribution({ metadata }, { headers: {}, record }), record }
 }
 
 function sessionIn (headers: Record<string, string>, userId?: string): string | undefined {
@@ -198,7 +198,7 @@ t.test('what stages leave of a request counts, and what headers say is replaced 
   const body = { user: 'Ann', metadata: { a: 'Ann', tags: ['Ann'] } }
   for (const [given, expected] of rows) {
     const { record } = attributed(body, given)
-    attributeAgain(body, { user: '?', metadata: { a: '?' } }, { headers: given, record })
+    renewAttribution(body, { user: '?', metadata: { a: '?' } }, { headers: given, record })
     if (given === headers) replaceNames({ headers: given, record }, text => text.replace('Ann', 'A'))
     t.match(record, { ...expected, metadata: { a: '?' } })
   }
@@ -213,7 +213,7 @@ t.test('fields of the body that a request lacks are replaced by themselves, and 
     return text.replace('Ann', 'A')
   }
   const { record } = attributed(body)
-  attributeAgain({ prompt: 'Ann' }, { prompt: '?' }, { headers: {}, record })
+  renewAttribution({ prompt: 'Ann' }, { prompt: '?' }, { headers: {}, record })
   t.match(record, { endUser: 'Ann', metadata: { a: 'Ann' }, session: id }, 'the request said none of it')
   replaceNames({ headers: {}, record }, replace, { prompt: '?' })
   t.match(record, { endUser: 'A', metadata: { a: 'A' }, session: id })
@@ -232,9 +232,9 @@ t.test('where end users are digests, a record has that of the name as it came, w
   for (const [body, headers] of [[inBody, {}], [{}, byHeader]] as const) {
     const record = new CallRecord('chat')
     record.digestEndUser = name => `digest of ${name}`
-    attribute(body, { headers, record })
+    noteAttribution(body, { headers, record })
     t.equal(record.endUser, 'digest of Ann')
-    attributeAgain(body, { ...body, user: '?' }, { headers, record })
+    renewAttribution(body, { ...body, user: '?' }, { headers, record })
     const seen: string[] = []
     replaceNames({ headers, record }, text => {
       seen.push(text)
@@ -294,7 +294,7 @@ t.test('stages see all of what was taken out, and what they leave is recorded', 
     seen.push(text)
     return text.replace('Ann', '?')
   }
-  attributeAgain({ metadata: { a: 'Ann' } }, { metadata: { a: '?' } }, { headers: {}, record })
+  renewAttribution({ metadata: { a: 'Ann' } }, { metadata: { a: '?' } }, { headers: {}, record })
   t.equal(record.metadata?.['a'], '?')
   t.match(record.metadata?.['d'], /x","An$/, 'it stays beside what the request says')
   t.equal(replaceNames({ headers: {}, record }, mask), true)

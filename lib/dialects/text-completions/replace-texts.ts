@@ -1,4 +1,4 @@
-import { attributeAgain } from '../../validation/attribution.ts'
+import { renewAttribution } from '../../validation/attribution.ts'
 import { refine, type RoutedCall } from '../../core/call.ts'
 import { completionRequestTexts } from './text-places.ts'
 import type { TextInput } from '../../chat/input.ts'
@@ -14,7 +14,7 @@ export function replaceCompletionTexts (
   const asCame = { ...rest, prompt: given, ...others.suffix !== undefined && { suffix: others.suffix } }
   const replaced = completionRequestTexts.replace(asCame, replace)
   if (replaced === asCame) return call
-  attributeAgain(asCame, replaced, call)
+  renewAttribution(asCame, replaced, call)
   // what a project keeps is what is left
   call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(replaced))])
   const { prompt, suffix, ...fields } = replaced
