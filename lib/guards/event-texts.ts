@@ -167,7 +167,7 @@ type ChoiceFields = ChatEvent & { readonly type: 'extra', readonly choice: numbe
  */
 function readChoiceFields (event: ChoiceFields, replace: ReplaceText): ReadEvent {
   extraFields.replace(event.fields, (text, place) => place.isName === true ? replace(text, place) : text)
-  const list = stringsIn(event.fields, event.scope).map(({ key, text }) => ({ key, text, place: unlistedPiece }))
+  const list = stringsIn(event.fields, event.scope).map(piece => ({ ...piece, place: unlistedPiece }))
   return { event, queue: event.choice, pieces: { list, replacedBy: () => event } }
 }
 

@@ -39,7 +39,7 @@ export const endUserFields = ['safety_identifier', 'user', 'user_id'] as const
  *
  * @returns the same body where nothing is taken out
  */
-export function attribute (body: unknown, { headers, record }: AttributedCall): unknown {
+export function noteAttribution (body: unknown, { headers, record }: AttributedCall): unknown {
   const fields: JsonObject = isObject(body) ? body : {}
   const metadata = isObject(fields['metadata']) ? fields['metadata'] : undefined
   const tags = metadata?.['tags']
@@ -76,7 +76,7 @@ export function attribute (body: unknown, { headers, record }: AttributedCall): 
  * Puts on the record what the request of a call says of it, now that stages have replaced something in it.
  * What the request did not say before stays: a header said it, or a field that the endpoint does not have.
  */
-export function attributeAgain (
+export function renewAttribution (
   before: object,
   request: object,
   { headers, record }: AttributedCall
@@ -134,7 +134,7 @@ const anyTexts = new PlaceTable({ '**': freeText })
 /** Returns what a request and headers say; neither is changed. */
 function namesIn (request: unknown, headers: AttributedCall['headers'] = {}): Attribution {
   const names: Attribution = { ...unknownCaller }
-  attribute(request, { headers, record: names })
+  noteAttribution(request, { headers, record: names })
   return names
 }
 
