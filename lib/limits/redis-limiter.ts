@@ -93,6 +93,7 @@ export class RedisLimiter implements Limiter {
   readonly #settling = new Set<Promise<void>>()
   readonly #sums = new PrunedMap<KnownSum>(({ sum: { period } }) => this.#server.now() >= period.endMs)
   readonly #timer: NodeJS.Timeout
+  #releaseTimer: NodeJS.Timeout | undefined
   readonly #now: () => number
   readonly #recordedAfterMs: number
   #reader: SpendingReader
@@ -109,7 +110,7 @@ export class RedisLimiter implements Limiter {
     this.#reader = this.#newReader()
     server.on('back', this.#reconcile)
     server.on('gone', this.#forget)
-    this.#timer = setInterval(() => this.#renew(), Math.min(renewEveryMs, this.#recordedAfterMs)).unref()
+    this.#timer = setInterval(() => this.#renew(), renewEveryMs).unref()
   }
 
   /** Returns the number of calls that were decided without Redis. */
@@ -152,6 +153,7 @@ export class RedisLimiter implements Limiter {
 
   close (): void {
     clearInterval(this.#timer)
+    clearTimeout(this.#releaseTimer)
     this.#server.off('back', this.#reconcile)
     this.#server.off('gone', this.#forget)
   }
@@ -288,6 +290,8 @@ export class RedisLimiter implements Limiter {
       if (open.held.some(isLeased)) this.#open.set(reservation, { ...open, isShared: true })
     }
     this.#renew()
+    clearTimeout(this.#releaseTimer)
+    this.#releaseTimer = setTimeout(() => this.#renew(), this.#recordedAfterMs).unref()
   }
 
   /**

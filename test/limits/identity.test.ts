@@ -352,6 +352,7 @@ async function redisNode (
     without: () => without,
     readUsed: readUsedFrom(database),
     rereadMs: 0,
+    recordedAfterMs: 0, // records are stored before calls are settled
     onFailure: error => t.error(error)
   })
   t.teardown(() => limiter.close())
