@@ -364,6 +364,25 @@ const asks = (model: string, here: string): Json => ({
   messages: [{ role: 'user', content: `in ${here}` }]
 })
 
+/** A response of a provider that has ended with these items. */
+function completedResponse (output: readonly object[]): Json {
+  return {
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1,
+    model: 'm',
+    status: 'completed',
+    output,
+    usage: {
+      input_tokens: 1,
+      input_tokens_details: { cached_tokens: 0 },
+      output_tokens: 1,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: 2
+    }
+  }
+}
+
 function formOf ({ stream, stream_format: format }: Json): 'streamed' | 'complete' {
   return stream === true || format === 'sse' ? 'streamed' : 'complete'
 }
@@ -901,21 +920,7 @@ const toolTurns: Readonly<
       name: 'look',
       arguments: JSON.stringify({ place })
     }
-    const response = {
-      id: 'resp_1',
-      object: 'response',
-      created_at: 1,
-      model: 'm',
-      status: 'completed',
-      output: [item],
-      usage: {
-        input_tokens: 1,
-        input_tokens_details: { cached_tokens: 0 },
-        output_tokens: 1,
-        output_tokens_details: { reasoning_tokens: 0 },
-        total_tokens: 2
-      }
-    }
+    const response = completedResponse([item])
     const frames = [
       { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } },
       { type: 'response.output_item.added', output_index: 0, item: { ...item, arguments: '' } },
@@ -1136,21 +1141,7 @@ const hostedResults: Readonly<Record<'anthropic' | 'responses', Pick<Protocol, '
         content: [{ type: 'output_text', text: `I read of ${word}.`, annotations: [], logprobs: [] }]
       }
     ]
-    const response = {
-      id: 'resp_1',
-      object: 'response',
-      created_at: 1,
-      model: 'm',
-      status: 'completed',
-      output,
-      usage: {
-        input_tokens: 1,
-        input_tokens_details: { cached_tokens: 0 },
-        output_tokens: 1,
-        output_tokens_details: { reasoning_tokens: 0 },
-        total_tokens: 2
-      }
-    }
+    const response = completedResponse(output)
     const frames = [
       { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } },
       ...output.flatMap((item, index) => [

@@ -43,6 +43,11 @@ function textsOf (events: readonly ChatEvent[]): Record<string, string> {
   return texts
 }
 
+/** A piece of the arguments of a tool call. */
+function argumentsPiece (text: string): ChatEvent {
+  return { type: 'tool-call-delta', choice: 0, call: 0, text, kind: 'function' }
+}
+
 t.test(
   'a word is replaced wherever it is cut, and events in which nothing is replaced are the very ones',
   async t => {
@@ -102,17 +107,10 @@ t.test('reasoning ends where the answer has gone on for as long as a word', t =>
 })
 
 t.test('arguments are replaced in their strings once they are complete', t => {
-  const piece = (text: string): ChatEvent => ({
-    type: 'tool-call-delta',
-    choice: 0,
-    call: 0,
-    text,
-    kind: 'function'
-  })
   const texts = held('abc')
   const out: ChatEvent[] = []
   for (const said of ['', '{"a":"a', '\\u0062c","n":[1.0,', ' "x"]}', '          ']) {
-    texts.push([piece(said)], out)
+    texts.push([argumentsPiece(said)], out)
   }
   t.equal(out.length, 1, 'a piece without text')
   texts.push([{ type: 'tool-call-end', choice: 0, call: 0 }], out)
@@ -272,14 +270,7 @@ t.test('a large text is searched in turns of the event loop, and keeps its place
 
 t.test('large arguments are searched in turns of the event loop, and what follows them waits', async t => {
   const args = JSON.stringify({ list: Array.from({ length: 400 }, () => `${'x'.repeat(2000)}abc`) })
-  const piece = (text: string): ChatEvent => ({
-    type: 'tool-call-delta',
-    choice: 0,
-    call: 0,
-    text,
-    kind: 'function'
-  })
-  const pieces = args.match(/.{1,1000}/g)?.map(piece) ?? []
+  const pieces = args.match(/.{1,1000}/g)?.map(argumentsPiece) ?? []
   const end: ChatEvent = { type: 'tool-call-end', choice: 0, call: 0 }
   const other: ChatEvent = { type: 'annotation-delta', choice: 1, annotations: [] }
   for (const isDecided of [true, false]) {
