@@ -50,7 +50,7 @@ export interface Services {
   readonly hidesCost?: ((key: ApiKey) => boolean) | undefined
   /** Lists the tags that the configuration gives to the calls of a key. Absent where it gives none. */
   readonly ownTags?: ((key: ApiKey) => readonly string[]) | undefined
-  /** True where values of `metadata` that are no texts are recorded instead of refused. */
+  /** True where values of `metadata` that are not strings are recorded instead of refused. */
   readonly acceptsAnyMetadata?: boolean | undefined
   /** Returns what digests the names of end users in calls of a key. Absent where names are kept. */
   readonly digestEndUsers?: ((key: ApiKey) => (name: string) => string) | undefined

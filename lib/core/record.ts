@@ -167,9 +167,9 @@ export class CallRecord {
   budgetUnread: boolean | undefined = undefined
   /** Pairs of texts that the caller sent, and `unsentMetadata` as JSON. */
   metadata: Readonly<Record<string, string>> | undefined = undefined
-  /** True where values of `metadata` need not be texts. */
+  /** True where values of `metadata` need not be strings. */
   acceptsAnyMetadata = false
-  /** The values that are none, which were taken out of the request. */
+  /** The values that are not strings, which were taken out of the request. */
   unsentMetadata: Readonly<Record<string, unknown>> | undefined = undefined
   /** Size of a JSON body, after decompression. */
   bodyBytes = 0

@@ -36,7 +36,7 @@ export interface TextPlace {
   readonly part?: 'tool_call' | 'tool_result'
   /** True for a piece of a text that a stream sends in several. */
   readonly isPiece?: true
-  /** Tells the text of a piece from others of which the same event has pieces. Default: it is not known. */
+  /** Tells apart the texts of which one event has pieces. Absent where the text is unknown. */
   readonly textName?: string
   /** True for a name or a word that is no sentence. */
   readonly isName?: true
@@ -81,7 +81,7 @@ export function unseen (_reason: string): TextPlace {
   return { kind: 'unseen' }
 }
 
-/** A string of a delta that no line of a table is for. */
+/** A string of a delta that has no line in a table. */
 export const unlistedPiece: TextPlace = { kind: 'fixed', isPiece: true }
 
 /**
@@ -341,7 +341,7 @@ function hasStrings (value: unknown): boolean {
   return isContainer(value) || typeof value === 'string'
 }
 
-/** Replaces what is not read as JSON here. A reader of it may know what an escape stands for. */
+/** Replaces a text that cannot be read as JSON here. Whoever reads it may still resolve its escapes. */
 function replaceAsText (json: string, part: TextPlace['part'], replace: ReplaceText): string {
   const text = json.replaceAll(escapeSequence, unescaped)
   const replaced = replace(text, { kind: 'json', ...part !== undefined && { part } })
@@ -350,7 +350,7 @@ function replaceAsText (json: string, part: TextPlace['part'], replace: ReplaceT
 
 const escapeSequence = /\\(?:u([\da-f]{4})|[^u])/gi
 
-/** Returns the character of an escape that JSON has no need of; any other as it is. */
+/** Returns the character of an escape that JSON does not require, and any other escape as it is. */
 function unescaped (sequence: string, code: string | undefined): string {
   if (sequence === '\\/') return '/'
   if (code === undefined) return sequence

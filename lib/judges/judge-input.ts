@@ -3,7 +3,7 @@ import type { Services } from '../services.ts'
 
 /**
  * Counts by stage what its module has begun and not ended: functions whose promise is pending, and pipeline
- * stages that are being read. One without any has no entry.
+ * stages that are being read. A stage without any has no entry.
  */
 export type OpenWork = Map<string, number>
 

@@ -192,7 +192,7 @@ export class RedisCounters {
     await this.#batch.add(party, { kind: 'settle', id, accounts, leased: isLeased(reservation) })
   }
 
-  /** Says that a call is no longer open, and leaves reserved what it holds. @throws Error without a reply */
+  /** Ends an open call, but keeps its part of sums reserved. @throws Error without a reply */
   async end ({ id, party }: RedisReservation): Promise<void> {
     await this.#batch.add(party, { kind: 'settle', id, accounts: [], leased: true })
   }

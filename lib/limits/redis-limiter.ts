@@ -62,7 +62,7 @@ interface Open {
 
 /** A call that has ended, and that Redis has not settled, as far as is known. */
 interface Ended {
-  /** What Redis has of it: nothing, its reservation, or that unless the settlement arrived. */
+  /** What Redis has of it. `uncertain`: its reservation, unless the settlement has arrived. */
   readonly inRedis: 'nothing' | 'reserved' | 'uncertain'
   /** The time from which the ledger has what the call used. */
   readonly recordedAtMs: number
@@ -87,7 +87,7 @@ export class RedisLimiter implements Limiter {
   readonly #options: RedisLimiterOptions
   readonly #counters: RedisCounters
   readonly #open = new Map<number, Open>()
-  /** What calls held that have ended, until Redis has released it. */
+  /** Reservations of calls that have ended, until Redis has released them. */
   readonly #ended = new Map<RedisReservation, Ended>()
   /** Settlements without a reply so far. */
   readonly #settling = new Set<Promise<void>>()
@@ -303,7 +303,7 @@ export class RedisLimiter implements Limiter {
     this.#counters.forget(exited)
   }
 
-  /** Shows open calls to Redis, and what others held until the ledger has what they used. */
+  /** Renews what open calls hold, and what ended calls held until the ledger has their records. */
   #renew (): void {
     this.#renewEnded()
     if (!this.#server.isUp) return
@@ -316,7 +316,7 @@ export class RedisLimiter implements Limiter {
     }
   }
 
-  /** Shows to Redis what calls held that have ended, and releases it once the ledger has what they used. */
+  /** Keeps reservations of calls that have ended, and releases them once the ledger has their records. */
   #renewEnded (): void {
     const { isUp } = this.#server
     for (const [held, ended] of this.#ended) {
@@ -329,7 +329,7 @@ export class RedisLimiter implements Limiter {
     }
   }
 
-  /** Ends a call in Redis, and leaves reserved what it held of sums. */
+  /** Ends a call in Redis, but keeps its part of sums reserved. */
   #holdSums (held: RedisReservation, ended: Ended): void {
     // A failure has been emitted by `RedisServer`; once it is back, this is done again.
     this.#counters.end(held).catch(() => undefined)

@@ -39,7 +39,7 @@ export interface Load {
   readonly queries?: HistogramValue | undefined
   /** The parts that do not work while calls go on. */
   readonly degraded: readonly string[]
-  /** By stage, what its module has begun and not ended. One without any has no entry. */
+  /** By stage, what its module has begun and not ended. A stage without any has no entry. */
   readonly openWork: ReadonlyMap<string, number>
   /** Attempts to export usage since the configuration took effect, by target. Absent where none is. */
   readonly usageExports?: ReadonlyMap<string, Readonly<Record<'written' | 'failed', number>>> | undefined

@@ -32,7 +32,7 @@ export const endUserFields = ['safety_identifier', 'user', 'user_id'] as const
 /**
  * Puts on the record of a call whom it is made for, and takes the list `metadata.tags` out of its body: it is
  * how programs of LiteLLM send tags, and providers refuse it, since their metadata are pairs of texts. Where
- * `acceptsAnyMetadata` of the record is true, all values of `metadata` that are no texts are taken out.
+ * `acceptsAnyMetadata` of the record is true, all values of `metadata` that are not strings are taken out.
  *
  * A record gets at most 20 tags, cut at 64 characters, and 16 pairs of metadata. Where end users are digests,
  * it gets that of the name as it came: no stage changes it.
@@ -196,8 +196,8 @@ function tagsOf (sources: readonly unknown[]): readonly string[] | undefined {
 }
 
 /**
- * Splits `metadata` into what the request keeps and, where any value is accepted, the values that are no
- * texts. A list of tags is in neither.
+ * Splits `metadata` into what the request keeps and, where any value is accepted, the values that are not
+ * strings. A list of tags is in neither.
  *
  * @returns as `sent` the same object where all of it is kept; no `unsent` where there is none
  */
