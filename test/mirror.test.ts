@@ -224,7 +224,8 @@ const together: Readonly<Record<string, string>> = {
   'attempts/accepted': 'what a provider has accepted is not sent again',
   'stores/insert-usage': 'both engines of the store',
   'stores/postgres': 'one engine of the store, on a server',
-  'stores/prune-usage': 'as above'
+  'stores/prune-usage': 'as above',
+  'usage/added-unit': 'a unit that is added: a row, a price and columns are all that it takes'
 }
 
 function modules (folder: string): string[] {

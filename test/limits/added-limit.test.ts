@@ -3,14 +3,11 @@
  * follows, a limit of milliseconds that is counted in seconds included.
  */
 
-import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
+import { changeBuild, copyBuild } from '../support/copied-build.ts'
 import { wavOf } from '../support/forms.ts'
 import { directoryOf, launch } from '../support/headgate.ts'
 import type { Test } from 'tap'
-
-const root = join(import.meta.dirname, '../../..')
 
 const rows = `
   audio_seconds_per_day: {
@@ -29,23 +26,6 @@ const rows = `
     description: 'Images.', help: 'images', label: 'Images'
   },`
 
-/** Makes the copy. @returns the file that is its command */
-function withRows (folder: string): string {
-  for (const name of ['lib', 'pipelines', 'schemas']) {
-    cpSync(join(root, 'build', name), join(folder, 'build', name), {
-      recursive: true, filter: path => !/\.(?:d\.ts|map)$/.test(path)
-    })
-  }
-  cpSync(join(root, 'package.json'), join(folder, 'package.json'))
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  const table = join(folder, 'build/schemas/config/counted-limits.js')
-  const text = readFileSync(table, 'utf8')
-  const changed = text.replace(/countedLimits = \{/, found => found + rows)
-  if (changed === text) throw new Error('the table of limits has another form')
-  writeFileSync(table, changed)
-  return join(folder, 'build/lib/main.js')
-}
-
 async function keyWith (t: Test, folder: string, main: string, ...options: string[]): Promise<string> {
   const args = ['keys', 'create', '--name', options.join(' ').slice(2), ...options]
   const { code, out, error } = await launch(t, args, folder, {}, [main]).ended
@@ -55,7 +35,8 @@ async function keyWith (t: Test, folder: string, main: string, ...options: strin
 
 t.test('a row is all that a limit takes', async t => {
   const folder = directoryOf(t)
-  const main = withRows(folder)
+  const main = copyBuild(folder)
+  changeBuild(folder, 'schemas/config/counted-limits.js', 'countedLimits = {', `countedLimits = {${rows}`)
   const listener = await keyWith(t, folder, main, '--audio-seconds-per-day', '2')
   const reader = await keyWith(t, folder, main, '--pages-per-minute', '1')
   const painters = [

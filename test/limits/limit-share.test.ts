@@ -1,5 +1,8 @@
 import t from 'tap'
+import { perUnitOf } from '../../schemas/billed-units.ts'
+import { accountsOf } from '../../lib/limits/call-accounts.ts'
 import { LimitShare, type LimitShareOptions } from '../../lib/limits/limit-share.ts'
+import { limitFields } from '../../lib/limits/limit-table.ts'
 import { reasonOf, requestOf, usageOf, type KeyCall } from '../support/limits.ts'
 
 const wanted: KeyCall = {
@@ -52,6 +55,20 @@ t.test('other limits are divided, and each process has at least one', async t =>
   t.same(await exhaust(shareOf(), { ...wanted, limits: { concurrentCalls: 9 } }), [2, 'concurrent_calls'])
   t.same(await exhaust(shareOf(), { ...wanted, limits: { requestsPerMinute: 3 } }), [1, 'requests'])
   t.same(await exhaust(shareOf(), { ...wanted, limits: { tokensPerMinute: 42 }, tokens: 5 }), [2, 'tokens'])
+})
+
+t.test('each limit of the table has its share', async t => {
+  for (const { name, member, row: { unit, refusal } } of limitFields) {
+    const accounts = accountsOf([{ kind: 'key', id: name, limits: { [member]: 8 } }])
+    const share = shareOf({ usageOf: () => ({ used: 0, reserved: 0 }) })
+    const decisions = []
+    for (let call = 0; call < 3; call++) {
+      decisions.push(await share.reserve({ accounts, wanted: { [unit]: { most: perUnitOf(unit) } } }))
+    }
+    t.match(decisions, [
+      { admitted: true }, { admitted: true }, { admitted: false, reason: new RegExp(`^${refusal}`) }
+    ], name)
+  }
 })
 
 t.test('an end user whose spending the store does not say is waited for a quarter of a second', async t => {

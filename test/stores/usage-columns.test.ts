@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { unitColumns } from '../../schemas/billed-units.ts'
 import { textColumns, usageColumns } from '../../lib/stores/usage-columns.ts'
+import { nameRollupKey } from '../../lib/stores/name-rollups.ts'
 import { rollupDurations, rollupKey, rollupSums } from '../../lib/stores/usage-rollups.ts'
 import { storeTest } from '../support/stores.ts'
 import { usageRowOf } from '../support/usage.ts'
@@ -23,8 +24,10 @@ storeTest(
       byName(await columnsOf(store, 'usage')),
       byName(usageColumns.map(column => [column, textColumns.has(column) ? 'text' : 'bigint']))
     )
-    const sums = [...rollupKey, ...rollupSums, ...Object.keys(rollupDurations)]
-    t.same((await columnsOf(store, 'usage_rollups')).map(([name]) => name).toSorted(), sums.toSorted())
+    for (const [table, key] of [['usage_rollups', rollupKey], ['name_rollups', nameRollupKey]] as const) {
+      const sums = [...key, ...rollupSums, ...Object.keys(rollupDurations)]
+      t.same((await columnsOf(store, table)).map(([name]) => name).toSorted(), sums.toSorted(), table)
+    }
   }
 )
 
