@@ -7,6 +7,7 @@ import {
   wantedUnits,
   maxMediaTokens
 } from '../../lib/limits/estimate.ts'
+import { randomFrom } from '../support/limits.ts'
 import { noMedia, type PromptMedia } from '../../lib/limits/prompt-tokens.ts'
 import type { ChatInput, TextInput } from '../../lib/chat/input.ts'
 import type { Route } from '../../lib/core/route.ts'
@@ -172,12 +173,19 @@ t.test('what no model reads is not counted, and media have no length', async t =
 
 const messages: ChatInput['messages'] = [{ role: 'user', content: 'x'.repeat(400) }]
 
-t.test(
-  'no token of a prompt goes unpaid where the most counts: twice the guess, and the frame of each message',
-  async t => {
-    t.equal(estimateChat({ model: 'm', messages }).maxPrompt, 2 * 101 + 8 * 2)
+t.test('where the most counts, a prompt is twice the guess, and the frame of each message', async t => {
+  t.equal(estimateChat({ model: 'm', messages }).maxPrompt, 2 * 101 + 8 * 2)
+})
+
+t.test('a prompt of any characters has at most twice as many bytes, and so tokens', async t => {
+  for (const [first, last] of [[0x20, 0x7e], [0xa0, 0x7ff], [0x800, 0xffff], [0x10000, 0x10ffff]] as const) {
+    const random = randomFrom(first)
+    const points = Array.from({ length: 5000 }, () => first + random(last - first + 1))
+    const content = String.fromCodePoint(...points)
+    const { maxPrompt = 0 } = estimateChat({ model: 'm', messages: [{ role: 'user', content }] })
+    t.ok(Buffer.byteLength(content) <= 2 * maxPrompt, `${first.toString(16)}: ${maxPrompt}`)
   }
-)
+})
 
 t.test('a loop may take as many answers as it has turns', async t => {
   const servers = { mcp_servers: ['s'] } as Partial<ChatInput>
