@@ -7,12 +7,15 @@ import { KeyLimitsConfig, KeyLimitsRequest } from '../../schemas/config/keys.ts'
 import { LimitStatus } from '../../schemas/key-status.ts'
 import { accountsOf } from '../../lib/limits/call-accounts.ts'
 import { limitStatuses } from '../../lib/limits/key-status.ts'
-import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
+import { LocalLimiter, readUsedFrom, type Limiter } from '../../lib/limits/limiter.ts'
 import { RedisLimiter } from '../../lib/limits/redis-limiter.ts'
 import { answerLimitMessages, WorkerLimiter } from '../../lib/limits/worker-limiter.ts'
+import { isSqlite } from '../../lib/stores/database.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { directoryOf, launch } from '../support/headgate.ts'
 import { connectTo, noRedis, startRedis } from '../support/redis.ts'
 import { limitFields, refusals, usageLimits } from '../../lib/limits/limit-table.ts'
+import { usageRowOf } from '../support/usage.ts'
 
 t.test(
   'the limits on what answers come to are tokens and budget, with how that is kept; absent ones stay absent',
@@ -73,6 +76,34 @@ t.test('each limit is counted, refused by name and described by Redis', { skip: 
   })
   t.teardown(() => limiter.close())
   t.same(await refusedBy(limiter), expected)
+})
+
+t.test('each sum counts what the records have, and what another gateway on the store holds', async t => {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  if (!isSqlite(database)) throw new Error('another store')
+  const start = (): LocalLimiter => {
+    const limiter = new LocalLimiter({
+      shared: database, readUsed: readUsedFrom(database), beatMs: 20, onFailure: error => t.error(error)
+    })
+    t.teardown(() => limiter.close())
+    return limiter
+  }
+  for (const [place, { name, member, row }] of limitFields.entries()) {
+    if (row.counting !== 'sum') continue
+    const { unit, refusal } = row
+    const each = perUnitOf(unit)
+    await database.insertUsage([usageRowOf(place, { at_ms: Date.now(), key_id: name, [unit]: each })])
+    const accounts = accountsOf([{ kind: 'key', id: name, limits: { [member]: 3 } }])
+    const [one, other] = [start(), start()]
+    const take = async (limiter: LocalLimiter, amount: number): Promise<unknown> => (
+      await limiter.reserve({ accounts, wanted: { [unit]: { most: amount * each } } })
+    )
+    t.match(await take(one, 3), { admitted: false, reason: `${refusal}_too_small` }, 'one of three is recorded')
+    t.match(await take(one, 1), { admitted: true })
+    t.match(await take(other, 2), { admitted: false, reason: `${refusal}_reserved` }, 'one is held there')
+    t.match(await take(other, 1), { admitted: true })
+  }
 })
 
 t.test('each limit is in the configuration, the admin API, metrics, the command line and docs', async t => {
