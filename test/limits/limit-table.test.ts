@@ -99,7 +99,7 @@ t.test('each sum counts what the records have, and what another gateway on the s
     const take = async (limiter: LocalLimiter, amount: number): Promise<unknown> => (
       await limiter.reserve({ accounts, wanted: { [unit]: { most: amount * each } } })
     )
-    t.match(await take(one, 3), { admitted: false, reason: `${refusal}_too_small` }, 'one of three is recorded')
+    t.match(await take(one, 3), { admitted: false, reason: `${refusal}_too_small` }, 'one is recorded')
     t.match(await take(one, 1), { admitted: true })
     t.match(await take(other, 2), { admitted: false, reason: `${refusal}_reserved` }, 'one is held there')
     t.match(await take(other, 1), { admitted: true })
