@@ -26,7 +26,7 @@ import { reportedBy, type Usage } from '../core/usage.ts'
 import type { SlowStreamGuard } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
-import type { ChildSpan } from '../core/call-trace.ts'
+import type { ChildSpan, Propagation } from '../core/call-trace.ts'
 import type {
   Adapter,
   AdapterInput,
@@ -52,7 +52,7 @@ export interface ProviderCallOptions {
 
 /** The call that a request is sent for, and how it is sent. */
 export interface SendContext {
-  readonly call: Pick<RoutedCall<unknown>, 'record' | 'key' | 'providerKey' | 'takeMemory'>
+  readonly call: Pick<RoutedCall<unknown>, 'id' | 'record' | 'key' | 'providerKey' | 'takeMemory'>
   /** Ends the request. */
   readonly signal: CallSignal
   /** The index of the gateway's credential to use, of several. */
@@ -100,7 +100,7 @@ export function sendRequest<R, E extends AnyEvent> (
       timeouts: provider.timeouts,
       streamed: input.streamed,
       keyId: call.key.id,
-      trace: span?.headers(provider.propagate ?? 'none')
+      trace: contextHeaders(call, span, provider.propagate)
     }).then(response => openResponse(response, call, input, target))
   }
   if (needsTurns(call.record)) {
@@ -113,6 +113,19 @@ export function sendRequest<R, E extends AnyEvent> (
   } catch (error) {
     return Promise.reject(error)
   }
+}
+
+/**
+ * Returns the headers by which the provider's log can be read beside ours. Further requests of a call get ids
+ * of their own: vLLM refuses an id that is in use.
+ */
+function contextHeaders (
+  { id, record: { attempts } }: SendContext['call'],
+  span: ChildSpan | undefined,
+  propagate: Propagation = 'none'
+): Readonly<Record<string, string>> | undefined {
+  if (propagate === 'none') return undefined
+  return { 'x-request-id': attempts === 1 ? id : `${id}-${attempts}`, ...span?.headers(propagate) }
 }
 
 async function openResponse<R, E extends AnyEvent> (

@@ -184,7 +184,7 @@ export interface SendOptions {
    * what the gateway sends for no call.
    */
   readonly keyId?: string
-  /** Headers of the trace that the request belongs to. */
+  /** Headers that say which call and trace the request belongs to. */
   readonly trace?: Readonly<Record<string, string>> | undefined
 }
 
@@ -231,7 +231,7 @@ export interface Provider {
   /** The slowest stream that is accepted. Default: any, within the timeouts. */
   readonly slowStream?: SlowStreamSettings | undefined
   readonly retries: number
-  /** The headers of a trace that it gets. Default: none. */
+  /** The headers of calls and traces that it gets. Default: none. */
   readonly propagate?: Propagation
   /**
    * The reaction to a client that disconnects: abort the provider request, or read the answer to its end for

@@ -306,7 +306,8 @@ t.test('what other requests gave before a failure still goes out', async t => {
     }
   }
   const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
-  const context = { signal: new AbortController().signal, call: { record: new CallRecord('test'), key } }
+  const call = { id: 'call', record: new CallRecord('test'), key }
+  const context = { signal: new AbortController().signal, call }
   const opened = sendParts(context, [part, part, part], {
     provider: scripted,
     adapter,

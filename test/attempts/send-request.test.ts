@@ -18,6 +18,7 @@ import type {
   StreamReader,
   UpstreamRequest
 } from '../../lib/providers/provider.ts'
+import type { Propagation } from '../../lib/core/call-trace.ts'
 import type { Timeouts } from '../../lib/core/settings.ts'
 
 interface Event { readonly type: string, readonly text?: string }
@@ -81,6 +82,8 @@ interface Script {
   readonly bodyBytes?: number
   /** Of the call, for another request of the same. */
   readonly record?: CallRecord
+  /** Of the provider. */
+  readonly propagate?: Propagation
 }
 
 interface Started {
@@ -112,6 +115,7 @@ function start (script: Script = {}): Started {
   const base = provider('x')
   const scripted: Provider = {
     ...base,
+    ...script.propagate !== undefined && { propagate: script.propagate },
     timeouts: { ...base.timeouts, ...script.timeouts },
     transport: {
       send: async (request, options) => {
@@ -127,7 +131,7 @@ function start (script: Script = {}): Started {
   }
   const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
   const opening = sendRequest(
-    { signal: new AbortController().signal, call: { record, key } },
+    { signal: new AbortController().signal, call: { id: 'call-1', record, key } },
     { input: ask },
     { provider: scripted, adapter, options: { answerBytes: 1000, eventBytes: 1000, ...script.options } }
   )
@@ -449,6 +453,23 @@ t.test('the request carries the credential, the call and the id of the provider'
   t.match(sent, [{ request: { path: '/words' }, options: { streamed: false, keyId: 'key-1' } }])
   t.equal(record.attempts, 1)
   t.equal(record.upstreamRequestId, 'req-1')
+})
+
+t.test("a provider of one's own gets the id of the call, and another one for each further request", async t => {
+  const record = new CallRecord('test')
+  const idOf = async (propagate?: Propagation): Promise<unknown> => {
+    const { body, opening, sent } = start({
+      streamed: false, record, ...propagate !== undefined && { propagate }
+    })
+    body.push(Buffer.from('{}'))
+    body.end()
+    await opening
+    return sent[0]?.options.trace
+  }
+  t.strictSame(await idOf('traceparent'), { 'x-request-id': 'call-1' })
+  t.strictSame(await idOf('all'), { 'x-request-id': 'call-1-2' })
+  t.equal(await idOf('none'), undefined)
+  t.equal(await idOf(), undefined)
 })
 
 t.test('of two requests the id is that of the one which answers, and none where it has none', async t => {

@@ -139,11 +139,12 @@ t.test('a call whose caller does not sample sends nothing, and its provider gets
   t.equal(seen.requests.length, 0)
 })
 
-t.test('where no traces are sent nothing is passed on', async t => {
+t.test('where no traces are sent a provider gets the id of the call alone', async t => {
   const { api, upstream } = await traced(t, { telemetry: { maxSampledPerSecond: 1 } })
   const response = await api.post(path, hello, { headers: context })
   t.equal(response.headers.get('x-headgate-trace-id'), null)
   t.match(headersOf(upstream), [{ traceparent: undefined, baggage: undefined }])
+  t.equal(upstream.requests[0]?.headers['x-request-id'], response.headers.get('x-request-id'))
   t.notOk('trace_id' in (api.lines.find(({ msg }) => msg === 'call') ?? {}))
 })
 
