@@ -30,6 +30,16 @@ const path = '/v1/chat/completions'
 const hello = { messages: [{ role: 'user', content: 'to Zanzibar' }], model: 'one/m' }
 const fine: Script = { pieces: [chatAnswer('one')] }
 const stream: Script = { headers: eventStream, pieces: chatFrames(['one', 'two'], { usage: true }) }
+const embedding: Script = {
+  pieces: [
+    JSON.stringify({
+      object: 'list',
+      model: 'm',
+      data: [{ object: 'embedding', index: 0, embedding: [1] }],
+      usage: { prompt_tokens: 3, total_tokens: 3 }
+    })
+  ]
+}
 const toolTurn: Script = { pieces: [toolCallAnswer('echo')] }
 const stages: Settings['stages'] = [
   {
@@ -44,6 +54,8 @@ const stages: Settings['stages'] = [
 interface Kind {
   /** Answers of the first provider, by the number of the request. */
   readonly script: Script | ((request: unknown, number: number) => Script)
+  /** Default: that of chat completions. */
+  readonly path?: string
   readonly body?: object
   readonly headers?: Record<string, string>
   readonly settings?: Partial<Settings>
@@ -55,6 +67,31 @@ interface Kind {
 const kinds: Readonly<Record<string, Kind>> = {
   complete: { script: fine, children: ['chat m'] },
   streamed: { script: stream, body: { stream: true }, children: ['chat m'] },
+  'of Messages': { script: fine, path: '/v1/messages', body: { max_tokens: 9 }, children: ['chat m'] },
+  'of Responses': {
+    script: stream,
+    path: '/v1/responses',
+    body: { messages: undefined, input: 'to Zanzibar', stream: true },
+    children: ['chat m']
+  },
+  'for embeddings': {
+    script: embedding,
+    path: '/v1/embeddings',
+    body: { messages: undefined, input: 'to Zanzibar' },
+    children: ['embeddings m']
+  },
+  'for images': {
+    script: { pieces: [JSON.stringify({ created: 1, data: [{ b64_json: 'AA==' }] })] },
+    path: '/v1/images/generations',
+    body: { messages: undefined, prompt: 'Zanzibar' },
+    children: ['images m']
+  },
+  'for speech': {
+    script: { headers: { 'content-type': 'audio/mpeg' }, pieces: ['ID3'] },
+    path: '/v1/audio/speech',
+    body: { messages: undefined, input: 'to Zanzibar', voice: 'alloy' },
+    children: ['speech m']
+  },
   'repeated after a failure': {
     script: (_, number) => (number === 0 ? { status: 500, pieces: ['{}'] } : fine),
     children: ['chat m', 'chat m']
@@ -110,14 +147,13 @@ t.test('a real collector', { skip: noCollector }, async t => {
       const children = mine().filter(span => span !== server && span.kind !== 2)
       t.strictSame(children.map(span => span.name).toSorted(), kind.children.toSorted())
       t.ok(children.every(span => span.parentSpanId === spanId), 'all below the span of the call')
-      compareServer(t, server, call, row)
-      compareAttempts(t, children.filter(({ name }) => name === 'chat m'), call)
+      compareServer(t, server, kind, call, row)
+      const attempts = children.filter(({ name }) => name.endsWith(' m'))
+      compareAttempts(t, attempts, call)
       // What providers on one's own network got is what the collector has.
       const sent = upstreams.flatMap(({ requests }) => requests.map(({ headers }) => headers['traceparent']))
-      const attempts = children
-        .filter(({ name }) => name === 'chat m')
-        .map(span => `00-${traceId}-${span.spanId}-01`)
-      t.strictSame(sent.map(String).toSorted(), attempts.toSorted())
+      const parents = attempts.map(span => `00-${traceId}-${span.spanId}-01`)
+      t.strictSame(sent.map(String).toSorted(), parents.toSorted())
     })
   }
 
@@ -326,9 +362,12 @@ async function gatewayFor (
   return { api, calls, upstreams: [one, two] }
 }
 
-async function makeCall (api: TestGateway, { body, headers = {}, leaves }: Kind): Promise<void> {
+async function makeCall (
+  api: TestGateway,
+  { path: to = path, body, headers = {}, leaves }: Kind
+): Promise<void> {
   const leaving = new AbortController()
-  const response = await api.post(path, { ...hello, ...body }, { headers, signal: leaving.signal })
+  const response = await api.post(to, { ...hello, ...body }, { headers, signal: leaving.signal })
   if (leaves !== true) {
     await response.text()
     return
@@ -340,10 +379,11 @@ async function makeCall (api: TestGateway, { body, headers = {}, leaves }: Kind)
 function compareServer (
   t: Test,
   server: SeenSpan | undefined,
+  { path: to = path }: Kind,
   { id, record, receivedAtMs }: Call,
   row: UsageRow | undefined
 ): void {
-  t.match(server, { name: `POST ${path}`, failed: false, parentSpanId: undefined })
+  t.match(server, { name: `POST ${to}`, failed: false, parentSpanId: undefined })
   const expected = {
     'headgate.call.id': id,
     'http.response.status_code': record.status,
