@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { request } from 'undici'
 import { directoryOf, ask, childrenOf, startGateway } from '../support/headgate.ts'
+import { collector } from '../support/collector.ts'
 import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 import { gone, slowProvider } from '../support/slow-provider.ts'
 import { eventually, settles, until } from '../support/until.ts'
@@ -35,6 +36,29 @@ t.test('workers share the port and the key, and one that exits is replaced', asy
   t.match(out, /"msg":"stopped"\}\s*$/)
   t.equal(error.match(/Headgate listens/g)?.length, 1, 'the banner is shown once')
   for (const pid of alive) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+})
+
+t.test('each worker sends its own spans and metrics to the collector', async t => {
+  const seen = await collector(t)
+  const gateway = await startGateway(t, directoryOf(t), {
+    ...env,
+    HEADGATE_WORKERS: '2',
+    OTEL_EXPORTER_OTLP_ENDPOINT: seen.url,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    OTEL_METRICS_EXPORTER: 'otlp'
+  })
+  const key = 'a-key-of-24-characters-00'
+  await Promise.all(Array.from({ length: 12 }, async () => await ask(gateway.url, key)))
+  gateway.child.kill('SIGTERM')
+  t.match(await gateway.ended, { code: 0 })
+  t.equal(seen.spans().filter(({ kind }) => kind === 2).length, 12, 'each call once, whichever worker had it')
+  const instances = (path: string): number => {
+    const texts = seen.requests.filter(request => request.path === path).map(({ text }) => text)
+    const names = texts.map(text => /"service\.instance\.id","value":\{"stringValue":"[^"]+/.exec(text)?.[0])
+    return new Set(names).size
+  }
+  t.equal(instances('/v1/traces'), 2)
+  t.equal(instances('/v1/metrics'), 2)
 })
 
 t.test('a worker that hangs is replaced', async t => {
