@@ -452,13 +452,13 @@ storeTest(
   }
 )
 
-t.test('two nodes with Redis count as one process, on either store', { skip: noRedis }, async t => {
+t.test('two nodes with Redis count as one process, on either store, and so do eight', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
   for (const database of [await openDatabase(t.testdir()), await openDatabase(await testPlace(t))]) {
     t.teardown(database.close)
-    for (const seed of seeds.slice(0, 3)) {
-      await compare(t, database, seed, { nodes: 2, start: async () => await redisNode(t, redis, database) })
-    }
+    const start = async (): Promise<Node> => await redisNode(t, redis, database)
+    for (const seed of seeds.slice(0, 3)) await compare(t, database, seed, { nodes: 2, start })
+    await compare(t, database, seeds.at(-1) ?? 1, { nodes: 8, start })
   }
 })
 
