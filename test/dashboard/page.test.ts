@@ -743,6 +743,11 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       'what calls with this tag cost'
     )
     t.same(await accessibilityFaults(page), [])
+    const cut = page.getByText(/^Calls before .* are left out/)
+    t.equal(await cut.count(), 0)
+    const [now, fortyDaysMs] = [Date.now(), 40 * 86_400_000]
+    await page.goto(`${origin}/dashboard/?group=end_user&tag=beta&from=${now - fortyDaysMs}&until=${now}`)
+    await cut.waitFor()
     await breakdown.getByRole('link', { name: markup }).click()
     await page.waitForURL(
       address =>
