@@ -6,7 +6,13 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { cutName, needsTurns } from '../core/record.ts'
-import { ProviderFailure, invalidResponse, usageOfError, withUsage } from '../providers/provider-failure.ts'
+import {
+  ProviderFailure,
+  invalidResponse,
+  usageOfError,
+  withUsage,
+  type Failure
+} from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { sseReader } from '../wire/sse-reader.ts'
@@ -33,6 +39,7 @@ import type {
   BodyReader,
   Provider,
   StreamReader,
+  UpstreamFailure,
   UpstreamRequest,
   UpstreamResponse
 } from '../providers/provider.ts'
@@ -165,7 +172,16 @@ async function failureOf<R> (
   adapter: Pick<Adapter<R, unknown>, 'error'>
 ): Promise<ProviderFailure> {
   const { status, headers } = response
-  const failure = adapter.error({ status, headers, ...await readErrorAnswer(response) }, input)
+  const read = (said: Pick<UpstreamFailure, 'body' | 'text'>): Failure =>
+    adapter.error({ status, headers, ...said }, input)
+  const answer = await readErrorAnswer(response)
+  let failure: Failure
+  try {
+    failure = read(answer)
+  } catch {
+    // A body that the adapter cannot read says nothing: the status alone does.
+    failure = read({ body: '' })
+  }
   return new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
 }
 

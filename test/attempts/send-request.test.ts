@@ -65,6 +65,7 @@ class WordAdapter implements Adapter<Request, Event> {
   }
 
   error ({ status, body }: UpstreamFailure): Failure {
+    if (body === 'unreadable') throw new TypeError('body.error is not an object')
     return { kind: 'invalid_request', status, message: JSON.stringify(body) }
   }
 }
@@ -435,6 +436,10 @@ t.test('a refusal is stated with its words, and its limits', async t => {
   page.body.push(Buffer.from('<html>nginx</html>'))
   page.body.end()
   await t.rejects(page.opening, { name: 'ProviderFailure', failure: { message: '""' } })
+  const unreadable = start({ status: 529 })
+  unreadable.body.push(Buffer.from('unreadable'))
+  unreadable.body.end()
+  await t.rejects(unreadable.opening, { name: 'ProviderFailure', failure: { status: 529 } })
 })
 
 t.test('a caller who is gone closes the connection, wherever the response stands', async t => {
