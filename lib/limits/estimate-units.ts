@@ -66,7 +66,7 @@ const wordTokensPerSecond = 5
 
 /** Estimates a recording: its seconds, by the size and the format of the file. */
 export function estimateRecording ({ file, prompt = '' }: RecordingInput): Estimate {
-  const { usual, min } = bytesPerSecond[/\.(\w+)$/.exec(file.name)?.[1] ?? ''] ?? compressed
+  const { usual, min } = bytesPerSecond[/\.(\w+)$/.exec(file.name)?.[1]?.toLowerCase() ?? ''] ?? compressed
   const seconds = Math.ceil(file.sizeBytes / usual)
   const maxSeconds = Math.ceil(file.sizeBytes / min)
   const words = Math.ceil(textTokens(prompt))

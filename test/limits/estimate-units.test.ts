@@ -35,6 +35,11 @@ t.test('a recording is as long as its size and format allow', async t => {
     maxUnits: { audioSeconds: 800 },
     prompt: 1000
   })
+  t.same(
+    estimateRecording(recording('A.WAV', 1_764_000)),
+    estimateRecording(recording('a.wav', 1_764_000)),
+    'whatever the case of its name'
+  )
 })
 
 t.test('speech is counted in characters, and in tokens of sound', async t => {
