@@ -36,7 +36,10 @@ function pathsOfApi (endpoints: readonly Endpoint[]): (path: string) => boolean 
   const beginnings = aliases.map(({ path }) => path.split(/[:*]/, 1)[0] ?? path)
   const fixed = new Set([...beginnings, '/openapi.json'])
   const open = ['/v1/', ...beginnings.filter(path => path.endsWith('/'))]
-  return path => fixed.has(path) || open.some(beginning => path.startsWith(beginning))
+  return path => {
+    const lower = path.toLowerCase() // as routes are found
+    return fixed.has(lower) || open.some(beginning => lower.startsWith(beginning))
+  }
 }
 
 function isPreflight ({ req: { method, headers } }: Context): boolean {

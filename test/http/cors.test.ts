@@ -58,7 +58,9 @@ t.test('aliases are of the API as well, and paths of other programs are not', as
     '/openai/v1/models',
     '/models/x',
     '/openai/deployments/x/embeddings',
-    '/anthropic/v1/models'
+    '/anthropic/v1/models',
+    '/V1/models',
+    '/Models'
   ]) {
     t.equal(await allowed(path), origin, path)
   }
