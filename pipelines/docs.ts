@@ -25,6 +25,5 @@ export const fromProvider = [
   'stage_unavailable',
   'upstream_overloaded',
   'upstream_timeout',
-  'upstream_too_slow',
-  'timeout'
+  'upstream_too_slow'
 ] as const

@@ -119,6 +119,18 @@ t.test('an operation lists its parameters, its answers and its errors', async t 
   t.equal(new Set(endpointDocs.map(({ operationId }) => operationId)).size, endpointDocs.length)
 })
 
+t.test('each operation may fail by its time, as every call has a deadline', async t => {
+  for (const { path, method } of endpointDocs) {
+    const operation = at(`/paths/${documented(path)}/${method.toLowerCase()}`)
+    t.match(operation, { responses: { 500: {}, 503: {}, 504: { description: /`timeout`/ } } }, path)
+  }
+})
+
+/** Returns a path of an endpoint as a part of a pointer into the document. */
+function documented (path: string): string {
+  return path.replace(/[:*](\w+)/g, '{$1}').replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
 t.test('headers by which a caller chooses providers are parameters of all endpoints that call one', async t => {
   const named = (path: string, method: string): unknown[] =>
     [at(`/paths/${path.replaceAll('/', '~1')}/${method}/parameters`) ?? []]
