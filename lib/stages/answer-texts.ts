@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { withTimeout } from '../async/with-timeout.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
 import { HeldTexts } from '../guards/held-texts.ts'
 import { JudgedTexts } from '../guards/judged-texts.ts'
@@ -20,6 +21,8 @@ import type { AnswerInspector } from '../guards/answer-inspector.ts'
 
 /** Bytes of held text that each stream has free; more is charged to memory. */
 const uncountedBytes = 64 * 1024
+/** Events that go out in a turn of the event loop: complete arguments may have come in tens of thousands. */
+const turnEvents = 1024
 /** The most that may be held; arguments that are longer are a fault of the provider. */
 const maxHeldBytes = 32 * 1024 * 1024
 
@@ -114,13 +117,13 @@ async function* inspectedBatches<R> (
           inspector.push(step.batch.events, output.decided)
         } catch (error) {
           const rest = output.onRefusal()
-          if (rest !== undefined) yield rest
+          if (rest !== undefined) yield* inTurns(rest)
           throw error
         }
         countHeld()
       }
       const batch = output.onDecided(end)
-      if (batch !== undefined) yield batch
+      if (batch !== undefined) yield* inTurns(batch)
     }
   } catch (error) {
     answer.giveUp(error)
@@ -130,6 +133,17 @@ async function* inspectedBatches<R> (
   }
   if ('error' in end) {
     throw end.error instanceof GatewayError ? await inspection.errorReplaced(end.error) : end.error
+  }
+}
+
+/** Yields a long batch in parts, each in another turn of the event loop. */
+async function* inTurns<R> (
+  batch: Batch<R, ChatEvent>
+): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
+  const { events } = batch
+  for (let from = 0; from < events.length; from += turnEvents) {
+    if (from > 0) await yieldFairly()
+    yield events.length <= turnEvents ? batch : { ...batch, events: events.slice(from, from + turnEvents) }
   }
 }
 

@@ -3,6 +3,7 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { answerTexts } from '../../lib/stages/answer-texts.ts'
 import { batchesOf, routedCall } from '../support/stages.ts'
+import { countTurns } from '../support/turns.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import { replacement, word, wordStages } from '../support/word-stages.ts'
 import type { Batch } from '../../lib/core/batch.ts'
@@ -113,6 +114,25 @@ t.test('a finding that refuses ends the answer after what is decided', async t =
     { batches: [], error: { code: 'content_policy_violation' } },
     'before all else it is a status'
   )
+})
+
+t.test('arguments that came in many pieces go out in several turns of the event loop', async t => {
+  const pieces = ['{"a":"', ...Array.from({ length: 5000 }, () => 'x'), '"}'].map((text): ChatEvent => ({
+    type: 'tool-call-delta', choice: 0, call: 0, text, kind: 'function'
+  }))
+  const end: ChatEvent = { type: 'tool-call-end', choice: 0, call: 0 }
+  const call = routedCall({})
+  const stage = answerTexts<object>(wordStages(), undefined, () => batchesOf(call, [[start], pieces, [end]]))
+  const turns = countTurns(t)
+  const released: ChatEvent[] = []
+  const turnsBefore: number[] = []
+  for await (const { events } of stage(once(call))) {
+    t.ok(events.length <= 1024, `${events.length} events`)
+    turnsBefore.push(turns())
+    released.push(...events)
+  }
+  t.same(released, [start, ...pieces, end])
+  t.equal(new Set(turnsBefore).size, 5, 'another turn before each part')
 })
 
 t.test('an answer that its caller leaves is left as well', async t => {
