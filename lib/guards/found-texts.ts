@@ -58,11 +58,11 @@ export class FoundTexts {
 export async function judgeTexts<T> (
   judge: TextJudge,
   value: T,
-  replaceTexts: (value: T, replace: ReplaceText) => T
+  replaceTexts: (value: T, replace: ReplaceText) => T | Promise<T>
 ): Promise<T> {
   const found = new FoundTexts(judge)
-  const seen = replaceTexts(value, found.collect) // of JSON without what nobody sees
+  const seen = await replaceTexts(value, found.collect) // of JSON without what nobody sees
   if (found.seen.length === 0) return seen
   const replace = found.putBack(await judge.judge(found.seen))
-  return replace === undefined ? seen : replaceTexts(value, replace)
+  return replace === undefined ? seen : await replaceTexts(value, replace)
 }

@@ -15,7 +15,7 @@ export interface FinishedToolCall {
   readonly outcome: ToolOutcome | undefined
 }
 
-type SentArguments = (given: JsonObject) => JsonObject
+type SentArguments = (given: JsonObject) => Promise<JsonObject>
 
 export interface RunOptions {
   readonly signal: AbortSignal
@@ -179,7 +179,7 @@ async function outcomeOf (
   if (given === undefined) return notRun(call, open, 'The arguments must be a JSON object.')
   try {
     if (sentArguments === undefined) return await open.call(call.name, given, options)
-    const outcome = await open.call(call.name, sentArguments(given), options)
+    const outcome = await open.call(call.name, await sentArguments(given), options)
     return { ...outcome, result: { ...outcome.result, arguments: given } }
   } catch (error) {
     if (options.signal.aborted) return undefined

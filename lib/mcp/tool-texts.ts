@@ -2,12 +2,15 @@
 
 import { judgeTexts } from '../guards/found-texts.ts'
 import { PlaceholderFilter } from '../guards/placeholder-filter.ts'
-import { replaceFindings, type TextStages } from '../guards/text-filter.ts'
+import { replaceInTurns } from '../guards/replace-in-turns.ts'
+import {
+  replaceFindings, type PlaceFilters, type TextFilter, type TextStages
+} from '../guards/text-filter.ts'
 import { objectOf, type JsonObject } from '../json/guards.ts'
-import { parseBounded } from '../json/parse-bounded.ts'
+import { parseBoundedText } from '../json/parse-text.ts'
 import {
   everywhere,
-  replaceInJson,
+  replaceInJsonInTurns,
   toolArguments,
   toolResult,
   type ReplaceText
@@ -19,14 +22,14 @@ import type { FinishedToolCall } from './run-tools.ts'
 import type { ToolOutcome } from './tool-servers.ts'
 
 /** Has one stage after the other look at the texts of a value. Rejects with what refuses the call. */
-type Look = <T>(value: T, replaceTexts: (value: T, replace: ReplaceText) => T) => Promise<T>
+type Look = <T>(value: T, replaceTexts: (value: T, replace: ReplaceText) => Promise<T>) => Promise<T>
 
-/** Throws `content_refused` for a finding that refuses the call. */
+/** Works in turns of the event loop. Throws `content_refused` for a finding that refuses the call. */
 export class ToolTexts {
   readonly #lookAtCalls: readonly Look[]
   readonly #lookAtResults: readonly Look[]
   /** Returns the arguments of a call as servers get them; absent where that is as they are. */
-  readonly sentArguments: ((given: JsonObject) => JsonObject) | undefined
+  readonly sentArguments: ((given: JsonObject) => Promise<JsonObject>) | undefined
 
   /** @param stages what looks at texts. Default: nothing does */
   constructor (stages: TextStages | undefined, call: RoutedChatCall) {
@@ -34,24 +37,19 @@ export class ToolTexts {
     this.#lookAtResults = looksFor(stages, call, 'tool_result')
     const { placeholders } = call.record
     if (placeholders === undefined || stages?.reversible?.restores(call)?.forServers !== true) return
-    const { replace } = new PlaceholderFilter(placeholders)
-    this.sentArguments = given => everywhere('tool_call').replace(given, replace)
+    const filter = new PlaceholderFilter(placeholders)
+    this.sentArguments = async given => await replaceInTurns(given, filter, async (given, replace) =>
+      await everywhere('tool_call').replaceInTurns(given, replace))
   }
 
   /** Returns calls as their tools get them. */
   async called (calls: readonly TurnToolCall[]): Promise<readonly TurnToolCall[]> {
-    return await inTurn(this.#lookAtCalls, calls, (calls, replace) =>
-      calls.map(call => calledBy(call, replace))
-    )
+    return await inOrder(this.#lookAtCalls, calls, calledBy)
   }
 
   /** Returns calls that have ended with their results as the model and the caller get them. */
   async returned (finished: readonly FinishedToolCall[]): Promise<readonly FinishedToolCall[]> {
-    return await inTurn(
-      this.#lookAtResults,
-      finished,
-      (finished, replace) => finished.map(one => returnedBy(one, replace))
-    )
+    return await inOrder(this.#lookAtResults, finished, returnedBy)
   }
 
   /** Returns the message of a turn with its calls as their tools got them. */
@@ -84,34 +82,47 @@ function looksFor (
     const filter = layer.filter(call, [point])
     return filter === undefined
       ? []
-      : async (value, replaceTexts) => replaceTexts(
-          value,
-          (text, { kind }) => replaceFindings(filter, text, kind === 'fixed')
-        )
+      : async (value, replaceTexts) => await replaceInTurns(value, filtersOf(filter), replaceTexts)
   })
 }
 
-async function inTurn<T> (
+/** Returns the filters of a value all of whose texts one filter looks at. */
+function filtersOf (filter: TextFilter): PlaceFilters {
+  return {
+    at: () => filter,
+    replace: (text, { kind }) => replaceFindings(filter, text, kind === 'fixed')
+  }
+}
+
+/** Has one stage after the other look at all of the values. */
+async function inOrder<T> (
   looks: readonly Look[],
-  value: T,
-  replaceTexts: (value: T, replace: ReplaceText) => T
-): Promise<T> {
-  let result = value
-  for (const look of looks) result = await look(result, replaceTexts)
+  values: readonly T[],
+  replaceTexts: (value: T, replace: ReplaceText) => Promise<T>
+): Promise<readonly T[]> {
+  let result = values
+  for (const look of looks) {
+    result = await look(result, async (values, replace) => {
+      const replaced: T[] = []
+      for (const value of values) replaced.push(await replaceTexts(value, replace))
+      return replaced
+    })
+  }
   return result
 }
 
-function calledBy (call: TurnToolCall, replace: ReplaceText): TurnToolCall {
-  const argumentsText = replaceInJson(call.argumentsText, toolArguments, replace)
+async function calledBy (call: TurnToolCall, replace: ReplaceText): Promise<TurnToolCall> {
+  const argumentsText = await replaceInJsonInTurns(call.argumentsText, toolArguments, replace)
   if (argumentsText === call.argumentsText) return call
-  return { ...call, argumentsText, arguments: call.arguments && objectOf(parseBounded(argumentsText)) }
+  const changed = call.arguments && objectOf(await parseBoundedText(argumentsText))
+  return { ...call, argumentsText, arguments: changed }
 }
 
-function returnedBy (finished: FinishedToolCall, replace: ReplaceText): FinishedToolCall {
+async function returnedBy (finished: FinishedToolCall, replace: ReplaceText): Promise<FinishedToolCall> {
   const { outcome } = finished
   if (outcome === undefined) return finished
-  const reported = everywhere('tool_result').replace(outcome.result.result, replace)
-  const result: ToolOutcome['result'] =
-    reported === outcome.result.result ? outcome.result : { ...outcome.result, result: reported }
-  return { ...finished, outcome: { ...outcome, text: replace(outcome.text, toolResult), result } }
+  const { text, result } = outcome
+  const reported = await everywhere('tool_result').replaceInTurns(result.result, replace)
+  const changed: ToolOutcome['result'] = reported === result.result ? result : { ...result, result: reported }
+  return { ...finished, outcome: { ...outcome, text: replace(text, toolResult), result: changed } }
 }

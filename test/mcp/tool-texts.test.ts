@@ -1,6 +1,7 @@
 import t from 'tap'
 import { ToolTexts } from '../../lib/mcp/tool-texts.ts'
 import { routedCall } from '../support/stages.ts'
+import { turnsDuring } from '../support/turns-during.ts'
 import { replacement, word, wordStages } from '../support/word-stages.ts'
 import type { RoutedChatCall } from '../../lib/chat/input.ts'
 import type { TurnToolCall } from '../../lib/chat/turn.ts'
@@ -47,6 +48,27 @@ t.test('the model and the caller get what is left of a result', async t => {
     call,
     outcome: { text: `in ${replacement}`, result: { toolName: 'look', result: { at: [replacement] } } }
   })
+})
+
+t.test('large results and arguments are searched in turns of the event loop', async t => {
+  const said = `${'x'.repeat(99_998)} ${word} `.repeat(20)
+  const expected = said.replaceAll(word, replacement)
+  const texts = new ToolTexts(wordStages(['tool_call', 'tool_result']), chat)
+  const result = { toolName: 'look', serverName: 's', arguments: {}, isError: false, result: { at: [said] } }
+  let returned: Awaited<ReturnType<typeof texts.returned>> = []
+  let turns = await turnsDuring(async () => {
+    returned = await texts.returned([{ call, outcome: { text: said, result } }])
+  })
+  t.ok(turns > 19, `${turns} turns`)
+  const [{ outcome } = { outcome: undefined }] = returned
+  t.same([outcome?.text, outcome?.result.result], [expected, { at: [expected] }])
+  let called: readonly TurnToolCall[] = []
+  const given = { ...call, arguments: { place: said }, argumentsText: JSON.stringify({ place: said }) }
+  turns = await turnsDuring(async () => { called = await texts.called([given]) })
+  t.ok(turns > 19, `${turns} turns`)
+  t.same(called, [
+    { ...call, arguments: { place: expected }, argumentsText: JSON.stringify({ place: expected }) }
+  ])
 })
 
 t.test('without stages at these points all is as it was', async t => {
