@@ -1,10 +1,10 @@
 /**
- * Decides which route a call asks next, and after how long a wait.
+ * Decides which route a call tries next, and how long it waits before.
  *
- * First every route is tried once, in order, without a wait; then those that failed transiently are
- * tried again, in rounds, the one with the shortest wait first. Every attempt after the first has to be
- * paid for by the retry budget of its provider, unless the last failure says nothing about load: a
- * refused credential, an unknown model.
+ * First, every route is tried once without a wait: in order, routes that are cooling down last. Then the
+ * routes that failed transiently are tried again, in rounds, the one with the shortest wait first. Every
+ * retry and fallback takes from the retry budget of its provider, unless the last failure does not suggest
+ * overload, such as a refused credential or an unknown model. A hedge takes from the hedge budget instead.
  */
 
 import type { CallSession } from '../core/call-session.ts'

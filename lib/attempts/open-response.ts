@@ -25,7 +25,7 @@ export interface OpenResponse<E> {
   readonly next: () => Promise<E[] | undefined>
   /** Returns true once `next` has given all events of a response that is over. */
   readonly isComplete: () => boolean
-  /** Returns the bytes read so far. */
+  /** Returns how many bytes of a stream have been read so far; 0 for a response that came complete. */
   readonly sizeBytes: () => number
   /** Returns what its provider has reported so far of what it uses. */
   readonly reported: () => ReportedUsage

@@ -1,7 +1,6 @@
 /**
- * Makes one request to one provider, up to the head of its response, and for streams up to the
- * first visible output. Until then a failure can become another attempt or a
- * proper status.
+ * Sends one request to one provider, and reads a complete response to its end, a stream up to its first
+ * visible output. Until then a failure can still become another attempt, or a proper status.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -86,7 +85,7 @@ export interface UpstreamPart<R, E = unknown> {
 }
 
 /**
- * Sends the request and reads until the first visible output.
+ * Sends the request, and reads a complete response to its end, a stream up to its first visible output.
  *
  * @throws ProviderFailure when the provider says that it failed
  * @throws GatewayError when it cannot be reached, or says nothing that can be read: `acceptedByProvider`

@@ -29,8 +29,8 @@ export interface Call {
    * Reads the body: parsed JSON, or an `UploadForm` for multipart. Nothing is read before the first use, so
    * the body of a caller without a key is never parsed. Call it at most once.
    *
-   * @throws GatewayError `invalid_json`, `file_too_large`, `unsupported_media_type`,
-   *   `request_timeout`, `client_closed_request`.
+   * @throws GatewayError `invalid_json`, `too_many_values`, `file_too_large`, `unsupported_media_type`,
+   *   `overloaded`, `request_timeout`, and the reason of `signal` once it has aborted
    */
   readonly body: () => Promise<unknown>
   /**
@@ -53,10 +53,10 @@ export interface Call {
   /** Ends the call with `timeout` this many milliseconds after it arrived, unless it ends sooner anyway. */
   readonly endAfter?: (ms: number) => void
   /**
-   * Aborts when the caller has gone or the deadline has passed, from the moment the call was accepted until
-   * the answer is written. Every request, timer and tool call ends with it. Its reason is a `GatewayError`:
-   * `client_closed_request`, `timeout` or `shutting_down`. `standardSignal(call.signal)` is an `AbortSignal`,
-   * for `fetch` and the like.
+   * Aborts when the call ends before its answer is written. Every request, timer and tool call ends with
+   * it. The reason is a `GatewayError`: `client_closed_request`, `client_too_slow`, `timeout`,
+   * `shutting_down`, or the error that the call failed with. `standardSignal(call.signal)` is an
+   * `AbortSignal`, for `fetch` and similar APIs.
    */
   readonly signal: CallSignal
   /** `performance.now()` at acceptance. */

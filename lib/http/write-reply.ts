@@ -31,7 +31,8 @@ export interface ReplyTarget {
 }
 
 /**
- * Writes a reply: a complete body with its length, an iterable with back-pressure and one write per item.
+ * Writes a reply: a complete body with its length, an iterable with back-pressure and one write per item, or
+ * several for an item of more than 64 KB.
  * When the iterable throws or the caller leaves, the socket is destroyed, so that a truncated answer never
  * looks complete.
  *

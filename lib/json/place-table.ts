@@ -4,8 +4,8 @@
  *
  * ```ts
  * const places = new PlaceTable({
- * 'messages[].content[](tool_use).input.**': text, // every string below, of a block whose `type` is
- * `tool_use`
+ *   // every string below `input`, in a block whose `type` is `tool_use`
+ *   'messages[].content[](tool_use).input.**': text,
  *   'messages[].content[](thinking).thinking': fixed,
  *   'metadata.*': text,                                // the strings of any member
  *   '**.signature': unseen('belongs to what it signs'), // wherever no other line says something

@@ -1,5 +1,6 @@
 import { refine, type RoutedCall, type ValidCall } from '../core/call.ts'
 import { map } from '../pipeline/stage.ts'
+import { maxTags } from '../validation/attribution.ts'
 import type { CallRecord } from '../core/record.ts'
 import type { Services } from '../services.ts'
 import type { GenericStage, StageTypes } from '../pipeline/stage-list.ts'
@@ -9,9 +10,6 @@ import {
   type ChooseRoutesServices,
   type ModelRequest
 } from '../routing/choose-routes.ts'
-
-/** The most tags of a call. */
-const maxTags = 20
 
 type RoutingStage<Extra> = <R extends ModelRequest & Extra>(
   source: AsyncIterable<ValidCall<R>>

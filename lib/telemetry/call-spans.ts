@@ -1,8 +1,9 @@
 /**
  * Makes the spans of a call from its record, once it has ended. While it runs only ids are made.
  *
- * Names are those of OpenTelemetry's conventions for HTTP, generative AI and MCP. What they have no name for
- * is `headgate.…`. Prompts and answers are added where the configuration says so (`contentAttributes`).
+ * Names follow OpenTelemetry's conventions for HTTP, generative AI and MCP. Attributes without a name there
+ * begin with `headgate.`, except for `gen_ai.usage.cost`, which Langfuse and Datadog read. Prompts and
+ * answers are added if the configuration says so (`contentAttributes`).
  *
  * @see https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/

@@ -13,7 +13,8 @@ const inUser = /session_(?:id"\s*:\s*")?([\w-]{8,64})/
 /** The same with what separates it from the rest. */
 const partOfUser = /(?:_session_[\w-]{8,64}|,? ?"session_id": ?"[\w-]{8,64}")/
 
-const maxTags = 20
+/** Maximum tags per call. */
+export const maxTags = 20
 const maxTagLength = 64
 const maxPairs = 16
 const maxPairName = 64

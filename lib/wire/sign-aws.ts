@@ -38,7 +38,7 @@ export function signAws (
   const at = new Date(atMs).toISOString().replace(/[-:]|\.\d+/g, '')
   const day = at.slice(0, 8)
   const sent = { ...headers, 'x-amz-content-sha256': bodyDigest, 'x-amz-date': at }
-  const signed = Object.entries({ ...sent, host }).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const signed = Object.entries({ ...sent, host }).toSorted(byName)
   const names = signed.map(([name]) => name).join(';')
   const canonical = [
     method,
@@ -65,12 +65,18 @@ export function encodePath (path: string): string {
   return path.split('/').map(encode).join('/')
 }
 
-/** Prints a query in the order that is signed. */
+/** Prints a query in the order in which it is signed: sorted by encoded name. */
 export function printQuery (query: Readonly<Record<string, string>>): string {
   return Object.entries(query)
-    .map(([name, value]) => `${encode(name)}=${encode(value)}`)
-    .toSorted()
+    .map(([name, value]) => [encode(name), encode(value)] as const)
+    .toSorted(byName)
+    .map(([name, value]) => `${name}=${value}`)
     .join('&')
+}
+
+/** Compares by code unit: a locale would order some names otherwise. */
+function byName ([a]: readonly [string, string], [b]: readonly [string, string]): number {
+  return a < b ? -1 : 1
 }
 
 function hmac (key: string | Buffer, text: string): Buffer {

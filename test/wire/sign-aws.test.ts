@@ -70,4 +70,5 @@ void t.test('the headers say what is signed, and nothing of the secret key', asy
 void t.test('paths and queries are encoded as they are signed', async t => {
   t.equal(encodePath('/a b/c=d/é\'(!)*~.csv'), '/a%20b/c%3Dd/%C3%A9%27%28%21%29%2A~.csv')
   t.equal(printQuery({ uploadId: 'a/b+c', partNumber: '2' }), 'partNumber=2&uploadId=a%2Fb%2Bc')
+  t.equal(printQuery({ 'part-number': '1', part: '2' }), 'part=2&part-number=1', 'by name, not by pair')
 })
